@@ -1,0 +1,37 @@
+//! The one reading of the time.
+//!
+//! Every decision takes `now` as an argument; only `main` and the daemon's loop ask here.
+//! `MEMOIRD_NOW` freezes the clock: an RFC 3339 time, or `@FILE` to read it from a file each time,
+//! so that a test can move it under a running daemon.
+
+use chrono::{DateTime, Utc};
+
+/// A time in `MEMOIRD_NOW` that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "MEMOIRD_NOW: `{value}` is not a time (expected one like 2026-05-04T09:00:00+02:00, or @FILE that holds one)"
+)]
+pub struct ClockError {
+    value: String,
+}
+
+/// Reads the time: `MEMOIRD_NOW` if set, else the system's.
+///
+/// # Errors
+///
+/// Returns [`ClockError`] when `MEMOIRD_NOW` is set to something that is no time.
+pub fn now() -> Result<DateTime<Utc>, ClockError> {
+    let Some(value) = std::env::var("MEMOIRD_NOW").ok().filter(|it| !it.is_empty()) else {
+        #[expect(clippy::disallowed_methods, reason = "this is the one reading of the time")]
+        return Ok(Utc::now());
+    };
+    let text = match value.strip_prefix('@') {
+        Some(path) => {
+            std::fs::read_to_string(path).map_err(|_| ClockError { value: value.clone() })?
+        }
+        None => value.clone(),
+    };
+    DateTime::parse_from_rfc3339(text.trim())
+        .map(|it| it.with_timezone(&Utc))
+        .map_err(|_| ClockError { value })
+}

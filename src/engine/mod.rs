@@ -1,0 +1,204 @@
+//! What drafts a fold: one trait, and the types that every engine returns.
+//!
+//! An engine sees only served text ([`ServedLog`]) and returns words with the addresses of the
+//! lines that they rest on. It decides no path, writes no file, and reads no clock; whatever it
+//! says is checked by `compaction::ground` before it is written.
+//!
+//! - [`extractive`]: embedded, deterministic, offline; chooses and joins words of the logs.
+//!
+//! What an engine knows of the root beyond the period ([`extractive::counts`]) comes from logs dated up
+//! to the period's end, so that a batch, a nightly run, and a repeat give the same file.
+
+pub mod extractive;
+
+use crate::{
+    memory::{
+        address::{Address, Citation},
+        item::{Item, Section},
+        period::Period,
+        typed::{MemoryType, TypedMemory},
+        wisdom::WisdomEntry,
+    },
+    privacy::ServedLog,
+};
+
+/// What a weekly or monthly fold is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct FoldInput<'a> {
+    /// A week or a month.
+    pub period: Period,
+    /// The logs beneath: of the week, or of all weeks of the month. Sorted by stem.
+    pub logs: &'a [ServedLog],
+    /// For a month, its weekly files, oldest first; empty for a week.
+    pub weeks: &'a [WeekSource],
+    /// How long the text may get.
+    pub budget: Budget,
+    /// Word counts of the root's logs dated up to the period's end.
+    pub counts: &'a extractive::counts::Counts,
+}
+
+/// A weekly file as the source of a month.
+#[derive(Clone, Debug)]
+pub struct WeekSource {
+    /// The week.
+    pub period: Period,
+    /// Its bullets in order, each with the section that it stands in. A bullet of a foreign file
+    /// cites its own line in that file (`2026-W14:12`).
+    pub items: Vec<(Option<Section>, Item)>,
+}
+
+/// How long the text of a fold may get, in characters of the body, citations not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// What to fill: about 30% of the sources.
+    pub target_chars: usize,
+    /// Never to be passed, except by lines marked `#keep`.
+    pub limit_chars: usize,
+    /// Every non-blank source line becomes an item with its citation, whatever the length.
+    pub whole: bool,
+}
+
+/// What an engine proposes for a week or a month.
+#[derive(Clone, Debug, Default)]
+pub struct Draft {
+    /// The sections in the order of the file; empty ones are left out.
+    pub sections: Vec<(Section, Vec<Item>)>,
+    /// Why lines were passed over, where the engine can say more than that they did not fit.
+    pub left_out: Vec<(Address, LeftOut)>,
+}
+
+/// Why a source line reached no item. What is not told is `OverBudget`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LeftOut {
+    /// It says nothing by itself: a heading, a greeting, a rule, a table's header.
+    Structure,
+    /// Another line that was kept says the same.
+    Repeat,
+    /// Others were worth more.
+    OverBudget,
+    /// The item that rested on it did not stand the check.
+    Rejected,
+    /// A person deleted the item that rested on it.
+    Deleted,
+}
+
+/// What typed memories are extracted from.
+#[derive(Clone, Copy, Debug)]
+pub struct ExtractInput<'a> {
+    /// One day's log.
+    pub log: &'a ServedLog,
+    /// The typed memories that exist.
+    pub existing: &'a [TypedMemory],
+}
+
+/// A typed memory that an engine proposes. Names of files are made by us, not by engines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryDraft {
+    /// What kind of memory.
+    pub kind: MemoryType,
+    /// A few words that the file name is made of.
+    pub topic: String,
+    /// A short title, at most 120 characters.
+    pub name: String,
+    /// One line for the index, under 120 characters.
+    pub description: String,
+    /// The statement, one or a few sentences.
+    pub statement: String,
+    /// Why it is so; must be there for feedback.
+    pub why: Option<String>,
+    /// When and how to act on it.
+    pub how_to_apply: Option<String>,
+    /// The lines that all of it rests on.
+    pub citation: Citation,
+}
+
+/// What `WISDOM.md` is edited from.
+#[derive(Clone, Copy, Debug)]
+pub struct DistilInput<'a> {
+    /// The month that is distilled.
+    pub month: Period,
+    /// The bullets of its file, with their sections.
+    pub items: &'a [(Option<Section>, Item)],
+    /// The logs of the month's weeks, sorted by stem.
+    pub logs: &'a [ServedLog],
+    /// The entries that stand, the person's own too.
+    pub entries: &'a [WisdomEntry],
+    /// The typed memories created or updated since the last month that was distilled.
+    pub memories: &'a [TypedMemory],
+    /// Categories to use; empty for the engine's own choice.
+    pub categories: &'a [String],
+}
+
+/// One edit of `WISDOM.md`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WisdomOp {
+    /// A new entry.
+    Add {
+        /// The heading, one line.
+        title: String,
+        /// One to three sentences.
+        text: String,
+        /// The category to stand under.
+        category: Option<String>,
+        /// Why it is worth keeping.
+        reason: String,
+        /// The day lines that it rests on.
+        citation: Citation,
+    },
+    /// An entry that was said again or got richer.
+    Merge {
+        /// The entry.
+        id: String,
+        /// New words, or `None` when the old ones stand and the entry is only reinforced.
+        words: Option<(String, String)>,
+        /// Why.
+        reason: String,
+        /// The day lines that say it again.
+        citation: Citation,
+    },
+    /// An entry that no longer holds.
+    Drop {
+        /// The entry.
+        id: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A draft that could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The sources hold nothing that could be said.
+    #[error("the sources of {period} hold no text")]
+    NothingToSay {
+        /// The period.
+        period: Period,
+    },
+}
+
+/// What drafts folds, typed memories, and wisdom.
+pub trait Engine: Send + Sync {
+    /// Returns name and version, as frontmatter records it: `extractive/1`.
+    fn id(&self) -> &'static str;
+
+    /// Drafts a week or a month.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is no draft; never an empty one.
+    fn fold(&self, input: &FoldInput<'_>) -> Result<Draft, EngineError>;
+
+    /// Proposes typed memories from one day; none is the usual answer.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the day could not be read.
+    fn extract(&self, input: &ExtractInput<'_>) -> Result<Vec<MemoryDraft>, EngineError>;
+
+    /// Proposes edits of `WISDOM.md` from one month.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the month could not be distilled.
+    fn distil(&self, input: &DistilInput<'_>) -> Result<Vec<WisdomOp>, EngineError>;
+}

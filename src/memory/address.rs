@@ -1,0 +1,397 @@
+//! Addresses of source lines, and the citations that bullets end in.
+//!
+//! A source line is `2026-04-02:12`: the stem of the file that holds it and its 1-based line
+//! number in that file, frontmatter counted. A citation is what stands between the brackets at
+//! the end of a bullet: `2026-04-02:4,9-11; 2026-04-03:2`.
+//!
+//! # Invariants
+//!
+//! - A stem is a day (`2026-04-02`), a day and a slug (`2026-04-02-standup`), a session record
+//!   (`CMEM-20260402-101500`), or the week of a weekly file that somebody else wrote (`2026-W14`);
+//!   it never holds a character that a citation uses as a mark.
+//! - A [`Citation`] is never empty; its stems are sorted; its lines are sorted, disjoint, and not
+//!   adjacent ranges. So `Display` and `FromStr` are inverse on what we write.
+
+use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
+
+use chrono::{Datelike as _, NaiveDate};
+
+use super::period::{Grain, Period};
+
+/// The name of a source file without `.md`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stem {
+    name: Arc<str>,
+    date: NaiveDate,
+}
+
+/// A string that names no source file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not the name of a log (expected 2026-04-02, 2026-04-02-topic, or CMEM-20260402-101500)"
+)]
+pub struct ParseStemError(String);
+
+/// One line of one source file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Address {
+    /// The file.
+    pub stem: Stem,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+/// Lines of one file, as sorted, disjoint, non-adjacent inclusive ranges.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LineSet(Vec<(u32, u32)>);
+
+/// The source lines that an item rests on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Citation(BTreeMap<Stem, LineSet>);
+
+/// A string that is no citation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a citation (expected one like 2026-04-02:4,9-11; 2026-04-03:2)")]
+pub struct ParseCitationError(String);
+
+impl Stem {
+    /// Returns the stem of the plain log of `date`.
+    pub fn day(date: NaiveDate) -> Self {
+        Self { name: date.to_string().into(), date }
+    }
+
+    /// Returns the day that the file belongs to; of a week its Monday.
+    pub fn date(&self) -> NaiveDate {
+        self.date
+    }
+
+    /// Returns the name as it stands in files.
+    pub fn as_str(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns whether this names a foreign weekly file.
+    pub fn is_week(&self) -> bool {
+        self.name.len() == 8
+    }
+
+    /// Returns whether this names a session record.
+    pub fn is_session(&self) -> bool {
+        self.name.starts_with("CMEM-")
+    }
+}
+
+impl FromStr for Stem {
+    type Err = ParseStemError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let error = || ParseStemError(name.to_owned());
+        let date = if let Some(rest) = name.strip_prefix("CMEM-") {
+            let (day, tail) = rest.split_once('-').ok_or_else(error)?;
+            if tail.is_empty() || !tail.chars().all(is_slug_char) || day.len() != 8 {
+                return Err(error());
+            }
+            NaiveDate::parse_from_str(day, "%Y%m%d").map_err(|_| error())?
+        } else if name.len() == 8 {
+            let week = name.parse::<Period>().ok().filter(|it| it.grain() == Grain::Week);
+            week.ok_or_else(error)?.first()
+        } else {
+            let (day, tail) = name.split_at_checked(10).ok_or_else(error)?;
+            let slug_ok = match tail.strip_prefix('-') {
+                Some(slug) => !slug.is_empty() && slug.chars().all(is_slug_char),
+                None => tail.is_empty(),
+            };
+            let date: NaiveDate = day.parse().map_err(|_| error())?;
+            if !slug_ok || date.to_string() != day {
+                return Err(error());
+            }
+            date
+        };
+        if !(1..=9998).contains(&date.year()) {
+            return Err(error());
+        }
+        Ok(Self { name: name.into(), date })
+    }
+}
+
+/// Slugs may be in any script, but never hold a mark of the citation syntax or a path separator.
+fn is_slug_char(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
+impl fmt::Display for Stem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl fmt::Debug for Stem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Stem({})", self.name)
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.stem, self.line)
+    }
+}
+
+impl FromStr for Address {
+    type Err = ParseCitationError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = || ParseCitationError(text.to_owned());
+        let (stem, line) = text.rsplit_once(':').ok_or_else(error)?;
+        let stem = stem.parse().map_err(|_| error())?;
+        let line = parse_line(line).ok_or_else(error)?;
+        Ok(Self { stem, line })
+    }
+}
+
+/// Line numbers are plain decimals from 1, without sign or leading zero.
+fn parse_line(text: &str) -> Option<u32> {
+    let plain = text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0');
+    text.parse().ok().filter(|_| plain)
+}
+
+impl LineSet {
+    /// Adds a line.
+    pub fn insert(&mut self, line: u32) {
+        self.insert_range(line, line);
+    }
+
+    /// Adds the lines from `start` to `end`, both included.
+    pub fn insert_range(&mut self, start: u32, end: u32) {
+        let (mut start, mut end) = (start.min(end), start.max(end));
+        // Everything that overlaps or touches the new range melts into it.
+        let from = self.0.partition_point(|&(_, e)| e.saturating_add(1) < start);
+        let to = self.0.partition_point(|&(s, _)| s <= end.saturating_add(1));
+        if from < to {
+            start = start.min(self.0[from].0);
+            end = end.max(self.0[to - 1].1);
+        }
+        self.0.splice(from..to, [(start, end)]);
+    }
+
+    /// Returns whether `line` is in the set.
+    pub fn contains(&self, line: u32) -> bool {
+        let at = self.0.partition_point(|&(_, end)| end < line);
+        self.0.get(at).is_some_and(|&(start, _)| start <= line)
+    }
+
+    /// Returns the inclusive ranges, ascending.
+    pub fn ranges(&self) -> &[(u32, u32)] {
+        &self.0
+    }
+
+    /// Returns the lines, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.iter().flat_map(|&(start, end)| start..=end)
+    }
+
+    /// Returns whether there is no line.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<u32> for LineSet {
+    fn from_iter<I: IntoIterator<Item = u32>>(lines: I) -> Self {
+        let mut set = Self::default();
+        for line in lines {
+            set.insert(line);
+        }
+        set
+    }
+}
+
+impl Citation {
+    /// Collects addresses; `None` when there are none.
+    pub fn from_addresses<'a>(addresses: impl IntoIterator<Item = &'a Address>) -> Option<Self> {
+        let mut files = BTreeMap::<Stem, LineSet>::new();
+        for address in addresses {
+            files.entry(address.stem.clone()).or_default().insert(address.line);
+        }
+        (!files.is_empty()).then_some(Self(files))
+    }
+
+    /// Returns the citation of a single line.
+    pub fn one(stem: Stem, line: u32) -> Self {
+        Self(BTreeMap::from([(stem, LineSet::from_iter([line]))]))
+    }
+
+    /// Adds all lines of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        for (stem, lines) in &other.0 {
+            let mine = self.0.entry(stem.clone()).or_default();
+            for &(start, end) in lines.ranges() {
+                mine.insert_range(start, end);
+            }
+        }
+    }
+
+    /// Returns the files and their lines, by stem.
+    pub fn files(&self) -> impl Iterator<Item = (&Stem, &LineSet)> {
+        self.0.iter()
+    }
+
+    /// Returns the lines cited in one file.
+    pub fn lines_of(&self, stem: &Stem) -> Option<&LineSet> {
+        self.0.get(stem)
+    }
+
+    /// Returns each cited line.
+    pub fn addresses(&self) -> impl Iterator<Item = Address> + '_ {
+        self.0
+            .iter()
+            .flat_map(|(stem, lines)| lines.iter().map(|line| Address { stem: stem.clone(), line }))
+    }
+
+    /// Returns whether any line is cited by both.
+    pub fn shares_line_with(&self, other: &Self) -> bool {
+        self.0.iter().any(|(stem, lines)| {
+            other.0.get(stem).is_some_and(|theirs| lines.iter().any(|line| theirs.contains(line)))
+        })
+    }
+
+    /// Returns the newest day that is cited.
+    pub fn newest_date(&self) -> NaiveDate {
+        self.0.keys().map(Stem::date).max().expect("a citation is never empty")
+    }
+
+    /// Returns the oldest day that is cited.
+    pub fn oldest_date(&self) -> NaiveDate {
+        self.0.keys().map(Stem::date).min().expect("a citation is never empty")
+    }
+}
+
+impl fmt::Display for LineSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, &(start, end)) in self.0.iter().enumerate() {
+            let comma = if i == 0 { "" } else { "," };
+            if start == end {
+                write!(f, "{comma}{start}")?;
+            } else {
+                write!(f, "{comma}{start}-{end}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Citation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (stem, lines)) in self.0.iter().enumerate() {
+            let semicolon = if i == 0 { "" } else { "; " };
+            write!(f, "{semicolon}{stem}:{lines}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Citation {
+    type Err = ParseCitationError;
+
+    /// Reads a citation, also one that a person typed with other spacing or order.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        /// A citation never spans more lines of one file than this; a typo must not cost memory.
+        const RANGE_LINES_MAX: u32 = 1_000_000;
+        let error = || ParseCitationError(text.to_owned());
+        let mut files = BTreeMap::<Stem, LineSet>::new();
+        for part in text.split(';') {
+            let (stem, lines) = part.trim().rsplit_once(':').ok_or_else(error)?;
+            let set = files.entry(stem.trim().parse().map_err(|_| error())?).or_default();
+            for range in lines.split(',') {
+                let (start, end) = range.split_once('-').unwrap_or((range, range));
+                let start = parse_line(start.trim()).ok_or_else(error)?;
+                let end = parse_line(end.trim()).ok_or_else(error)?;
+                if end < start || end - start > RANGE_LINES_MAX {
+                    return Err(error());
+                }
+                set.insert_range(start, end);
+            }
+        }
+        Ok(Self(files))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, printed: Option<&str>) {
+        let citation = text.parse::<Citation>().ok().map(|it| it.to_string());
+        assert_eq!(citation.as_deref(), printed, "{text}");
+    }
+
+    #[test]
+    fn citations_read_and_print() {
+        check("2026-04-02:4,9-11; 2026-04-03:2", Some("2026-04-02:4,9-11; 2026-04-03:2"));
+        check("2026-04-03:2;2026-04-02:11,4,9-10", Some("2026-04-02:4,9-11; 2026-04-03:2"));
+        check("2026-04-02-standup:1-2,3", Some("2026-04-02-standup:1-3"));
+        check("CMEM-20260402-101500:42", Some("CMEM-20260402-101500:42"));
+        check("2026-02-30:1", None);
+        check("2026-04-02:0", None);
+        check("2026-04-02:04", None);
+        check("2026-04-02:9-4", None);
+        check("2026-04-02", None);
+        check("see 2026-04-02:4", None);
+        check("", None);
+    }
+
+    #[track_caller]
+    fn check_stem(name: &str, date: Option<&str>) {
+        let stem = name.parse::<Stem>().ok();
+        assert_eq!(stem.map(|it| it.date().to_string()).as_deref(), date, "{name}");
+    }
+
+    #[test]
+    fn stems_are_days_slugs_and_records() {
+        check_stem("2026-04-02", Some("2026-04-02"));
+        check_stem("2026-W14", Some("2026-03-30"));
+        check_stem("2026-04-02-réunion_2", Some("2026-04-02"));
+        check_stem("CMEM-20260402-101500", Some("2026-04-02"));
+        for bad in [
+            "2026-4-2",
+            "2026-04-02-",
+            "2026-04-02 (copy)",
+            "2026-02-30",
+            "9999-01-01",
+            "2026-04-02x",
+            "2026-04-02-a:b",
+            "2026-04-0é",
+            "CMEM-2026-1",
+        ] {
+            check_stem(bad, None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn line_sets_stay_sorted_and_disjoint(lines in proptest::collection::vec((1u32..60, 0u32..5), 0..20)) {
+            let mut set = LineSet::default();
+            let mut plain = std::collections::BTreeSet::new();
+            for (start, width) in lines {
+                set.insert_range(start, start + width);
+                plain.extend(start..=start + width);
+            }
+            prop_assert_eq!(set.iter().collect::<Vec<_>>(), plain.iter().copied().collect::<Vec<_>>());
+            prop_assert!(set.ranges().windows(2).all(|w| w[0].1 + 1 < w[1].0));
+            prop_assert!((1..70).all(|line| set.contains(line) == plain.contains(&line)));
+        }
+
+        #[test]
+        fn citations_round_trip(files in proptest::collection::btree_map(0u32..4000, proptest::collection::vec(1u32..500, 1..6), 1..4)) {
+            let day = |n: &u32| NaiveDate::from_ymd_opt(2020, 1, 1).unwrap() + chrono::Days::new(u64::from(*n));
+            let addresses: Vec<_> = files.iter()
+                .flat_map(|(n, lines)| lines.iter().map(|&line| Address { stem: Stem::day(day(n)), line }))
+                .collect();
+            let citation = Citation::from_addresses(&addresses).unwrap();
+            prop_assert_eq!(citation.to_string().parse::<Citation>(), Ok(citation));
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! What people decided, as `.decisions.jsonl` keeps it.

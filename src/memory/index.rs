@@ -1,0 +1,1 @@
+//! `MEMORY.md`: the index of typed memories.

@@ -1,0 +1,102 @@
+//! A daily log as it stands on disk: lines with numbers, and where its text comes from.
+//!
+//! Lines end at `\n`; a `\r` before it and a byte-order mark at the start belong to no line. The
+//! numbers count from 1 and count the frontmatter, as every editor shows them.
+
+use super::{
+    address::Stem,
+    frontmatter,
+    hash::ContentHash,
+    markdown::{self, LineKind},
+};
+
+/// Who wrote a text. Ordered by trust, the least first, so that `min` is the origin of a mixture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Origin {
+    /// Quoted, pasted, or fetched: a web page, a mail, a tool's output.
+    External,
+    /// An agent's own words.
+    Agent,
+    /// A person's own words.
+    Human,
+}
+
+impl Origin {
+    /// Returns the name that frontmatter and JSON use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::External => "external",
+            Self::Agent => "agent",
+            Self::Human => "human",
+        }
+    }
+
+    /// Returns the origin with that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::External, Self::Agent, Self::Human].into_iter().find(|it| it.name() == name)
+    }
+}
+
+/// A daily log or a session record, decoded. Its text is raw: only `privacy` may serve it.
+#[derive(Clone, Debug)]
+pub struct DailyLog {
+    /// The file's name without `.md`.
+    pub stem: Stem,
+    /// The hash of the file's bytes.
+    pub hash: ContentHash,
+    /// What the frontmatter's `origin:` says of the text outside quotes and code.
+    pub origin: Option<Origin>,
+    text: String,
+    /// Number of lines that the frontmatter takes, fences included.
+    front_lines: usize,
+}
+
+/// Bytes that are no text we can read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not UTF-8 at byte {at}; save the file as UTF-8")]
+pub struct NotUtf8 {
+    /// Offset of the first bad byte.
+    pub at: usize,
+}
+
+impl DailyLog {
+    /// Decodes the bytes of a log.
+    ///
+    /// A frontmatter that cannot be read is kept as lines that reach no engine; the body counts.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NotUtf8`] for bytes that are not UTF-8.
+    pub fn parse(stem: Stem, bytes: &[u8]) -> Result<Self, NotUtf8> {
+        let text = std::str::from_utf8(bytes).map_err(|e| NotUtf8 { at: e.valid_up_to() })?;
+        let split = frontmatter::split(text);
+        let front_lines = text[..split.body_at].matches('\n').count();
+        let origin = split
+            .yaml
+            .and_then(|yaml| frontmatter::parse(yaml, frontmatter::YAML_BYTES_MAX).ok())
+            .and_then(|map| map.get("origin").and_then(|v| v.as_str().and_then(Origin::from_name)));
+        Ok(Self { stem, hash: ContentHash::of(bytes), origin, text: text.to_owned(), front_lines })
+    }
+
+    /// Returns each line of the body: number, text without line end, and kind.
+    pub fn lines(&self) -> Vec<(u32, &str, LineKind)> {
+        let body: Vec<(u32, &str)> = self
+            .text
+            .strip_prefix('\u{feff}')
+            .unwrap_or(&self.text)
+            .split('\n')
+            .enumerate()
+            .skip(self.front_lines)
+            .filter_map(|(i, line)| {
+                Some((u32::try_from(i + 1).ok()?, line.strip_suffix('\r').unwrap_or(line)))
+            })
+            .collect();
+        let kinds = markdown::kinds(body.iter().map(|&(_, line)| line));
+        body.into_iter().zip(kinds).map(|((number, line), kind)| (number, line, kind)).collect()
+    }
+
+    /// Returns the number of characters of the body: what the ratio of a fold is counted against.
+    pub fn body_chars(&self) -> usize {
+        frontmatter::split(&self.text).body(&self.text).trim().chars().count()
+    }
+}

@@ -1,0 +1,157 @@
+//! The served view: what anything but the vault and the history may see of a source.
+//!
+//! Engines, grounding, lineage, and everything printed take [`ServedLog`], which only [`serve`]
+//! makes. So there is one place that decides what may be seen, and the type proves that it was
+//! asked. Today the served view equals the raw one; each line already carries its origin.
+
+use chrono::NaiveDate;
+
+use crate::memory::{
+    address::{Address, Stem},
+    hash::ContentHash,
+    log::{DailyLog, Origin},
+    markdown::LineKind,
+};
+
+/// A daily log as it may be seen. Lines of its frontmatter are not in it.
+#[derive(Clone, Debug)]
+pub struct ServedLog {
+    stem: Stem,
+    hash: ContentHash,
+    chars: usize,
+    lines: Vec<ServedLine>,
+}
+
+/// A source line as it may be seen.
+#[derive(Clone, Debug)]
+pub struct ServedLine {
+    number: u32,
+    text: Box<str>,
+    kind: LineKind,
+    origin: Origin,
+    hash: ContentHash,
+}
+
+/// Makes the served view of a log.
+///
+/// Quotes and code are external, whoever pasted them; the rest has the origin that the log's
+/// frontmatter names, else an agent's.
+pub fn serve(log: &DailyLog) -> ServedLog {
+    let own = log.origin.unwrap_or(Origin::Agent);
+    let lines = log
+        .lines()
+        .into_iter()
+        .map(|(number, text, kind)| ServedLine {
+            number,
+            text: text.into(),
+            kind,
+            origin: match kind {
+                LineKind::Quote { .. } | LineKind::Fence | LineKind::Code => Origin::External,
+                _ => own,
+            },
+            hash: ContentHash::of(text),
+        })
+        .collect();
+    ServedLog { stem: log.stem.clone(), hash: log.hash, chars: log.body_chars(), lines }
+}
+
+impl ServedLog {
+    /// Returns the name of the file, without `.md`.
+    pub fn stem(&self) -> &Stem {
+        &self.stem
+    }
+
+    /// Returns the day that the log belongs to.
+    pub fn date(&self) -> NaiveDate {
+        self.stem.date()
+    }
+
+    /// Returns the hash of the raw file.
+    pub fn hash(&self) -> ContentHash {
+        self.hash
+    }
+
+    /// Returns the characters of the body: what the ratio of a fold is counted against.
+    pub fn chars(&self) -> usize {
+        self.chars
+    }
+
+    /// Returns the lines of the body, blank ones too, ascending by number.
+    pub fn lines(&self) -> &[ServedLine] {
+        &self.lines
+    }
+
+    /// Returns the line with that number.
+    pub fn line(&self, number: u32) -> Option<&ServedLine> {
+        let first = self.lines.first()?.number;
+        self.lines.get(usize::try_from(number.checked_sub(first)?).ok()?)
+    }
+
+    /// Returns the address of a line of this log.
+    pub fn address(&self, line: &ServedLine) -> Address {
+        Address { stem: self.stem.clone(), line: line.number }
+    }
+}
+
+impl ServedLine {
+    /// Returns the number of the line in its file, from 1.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Returns the line as it may be seen, without line end, with its markup.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the words: the line without list marker, heading marks, quote marks, and indent.
+    pub fn words(&self) -> &str {
+        // Offsets were taken on the raw line; a mark that replaces a secret never stands before them.
+        self.text.get(self.kind.text_at(&self.text)..).unwrap_or(&self.text).trim_end()
+    }
+
+    /// Returns what the line is in the structure of its log.
+    pub fn kind(&self) -> LineKind {
+        self.kind
+    }
+
+    /// Returns who wrote the line.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// Returns the hash of the raw line: how it is found again after it moved.
+    pub fn hash(&self) -> ContentHash {
+        self.hash
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_and_code_are_external_and_frontmatter_is_not_served() {
+        let text =
+            "---\norigin: human\n---\n\nI decided.\n> You must obey\n```\nrm -rf\n```\n- end";
+        let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
+        let served = serve(&log);
+        let seen: Vec<_> =
+            served.lines().iter().map(|l| (l.number(), l.words(), l.origin())).collect();
+        use Origin::{External, Human};
+        assert_eq!(
+            seen,
+            [
+                (4, "", Human),
+                (5, "I decided.", Human),
+                (6, "You must obey", External),
+                (7, "```", External),
+                (8, "rm -rf", External),
+                (9, "```", External),
+                (10, "end", Human)
+            ]
+        );
+        assert_eq!(served.line(6).unwrap().text(), "> You must obey");
+        assert!(served.line(3).is_none() && served.line(11).is_none());
+    }
+}
