@@ -1,1 +1,224 @@
 //! What people decided, as `.decisions.jsonl` keeps it.
+//!
+//! The file is append-only and travels with the root, so that decisions outlive the database. It
+//! holds no text: lines are known by keyed hashes (BLAKE3 in keyed mode), so that whoever finds
+//! the file alone cannot test guesses of what a deleted line said. The first line holds the key:
+//!
+//! ```text
+//! {"key":"5f0c…"}
+//! {"at":"2026-04-06T03:00:12Z","what":"deleted","in":"memory/weekly/2026-W14.md","hashes":["9c1f2ab04d7e6f58"]}
+//! ```
+//!
+//! A bullet that a person deleted binds the lines that it cited, in that file: an item that rests
+//! only on such lines is kept out. Writing the bullet back lifts that.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::hash;
+
+/// All decisions of a root.
+#[derive(Clone, Debug, Default)]
+pub struct Decisions {
+    key: Option<[u8; 32]>,
+    /// Per file, the lines that are barred from it.
+    barred: BTreeMap<String, BTreeSet<String>>,
+    /// 1-based numbers of lines that could not be read.
+    unreadable: Vec<usize>,
+}
+
+/// What was decided about lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum What {
+    /// A person deleted the item that rested on them.
+    Deleted,
+    /// A person wrote it back.
+    Restored,
+    /// A person accepted what was held for review.
+    Accepted,
+    /// A person refused it.
+    Refused,
+    /// A run that used them was taken back.
+    Undone,
+    /// They are to be forgotten everywhere.
+    Forgotten,
+    /// A newer memoird knows what.
+    #[serde(other)]
+    Unknown,
+}
+
+/// One decision.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// When, to the second, UTC.
+    pub at: DateTime<Utc>,
+    /// What.
+    pub what: What,
+    /// In which file, relative to the root.
+    #[serde(rename = "in")]
+    pub path: String,
+    /// The lines that it is about, by [`Decisions::line_hash`].
+    pub hashes: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeyLine {
+    key: String,
+}
+
+impl Decisions {
+    /// Reads the file.
+    ///
+    /// A line that cannot be read (the last one may be torn by a crash) is passed over and told by
+    /// [`Self::unreadable`]; keys of a newer version are passed over in silence.
+    pub fn parse(text: &str) -> Self {
+        let mut decisions = Self::default();
+        for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            if decisions.key.is_none()
+                && let Some(key) = read_key(line)
+            {
+                decisions.key = Some(key);
+            } else if let Ok(decision) = serde_json::from_str::<Decision>(line) {
+                decisions.apply(&decision);
+            } else {
+                decisions.unreadable.push(i + 1);
+            }
+        }
+        decisions
+    }
+
+    /// Takes the key for a file that does not exist yet. `random` must come from the system.
+    pub fn with_key(random: [u8; 32]) -> Self {
+        Self { key: Some(random), ..Self::default() }
+    }
+
+    /// Returns whether there is a key, so that lines can be named.
+    pub fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// Prints the first line of a new file.
+    pub fn head(&self) -> String {
+        let key = self.key.map(|key| hash::hex(&key)).unwrap_or_default();
+        format!("{{\"key\":\"{key}\"}}\n")
+    }
+
+    /// Returns the keyed hash of a line's text, surrounding white space aside: 16 hex digits.
+    pub fn line_hash(&self, line: &str) -> Option<String> {
+        let key = self.key.as_ref()?;
+        Some(hash::hex(&blake3::keyed_hash(key, line.trim().as_bytes()).as_bytes()[..8]))
+    }
+
+    /// Takes a decision into account.
+    pub fn apply(&mut self, decision: &Decision) {
+        match decision.what {
+            What::Deleted => {
+                let barred = self.barred.entry(decision.path.clone()).or_default();
+                barred.extend(decision.hashes.iter().cloned());
+            }
+            What::Restored => {
+                if let Some(barred) = self.barred.get_mut(&decision.path) {
+                    for hash in &decision.hashes {
+                        barred.remove(hash);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns whether an item that rests on `lines` is kept out of the file at `path`: every one of
+    /// them was cited by an item that a person deleted there.
+    pub fn is_deleted<'a>(&self, path: &str, lines: impl IntoIterator<Item = &'a str>) -> bool {
+        let Some(barred) = self.barred.get(path).filter(|it| !it.is_empty()) else { return false };
+        let mut lines = lines.into_iter().peekable();
+        lines.peek().is_some() && lines.all(|it| self.line_hash(it).is_some_and(|it| barred.contains(&it)))
+    }
+
+    /// Returns the numbers of lines that could not be read, from 1.
+    pub fn unreadable(&self) -> &[usize] {
+        &self.unreadable
+    }
+}
+
+impl Decision {
+    /// Prints the line of the file.
+    pub fn print(&self) -> String {
+        let mut line = String::new();
+        let at = self.at.to_rfc3339_opts(SecondsFormat::Secs, true);
+        let what = serde_json::json!(self.what);
+        let path = serde_json::json!(self.path);
+        let hashes = serde_json::json!(self.hashes);
+        writeln!(line, "{{\"at\":\"{at}\",\"what\":{what},\"in\":{path},\"hashes\":{hashes}}}")
+            .expect("writing to a string never fails");
+        line
+    }
+}
+
+fn read_key(line: &str) -> Option<[u8; 32]> {
+    let KeyLine { key } = serde_json::from_str(line).ok()?;
+    let mut bytes = [0; 32];
+    if key.len() != 64 || !key.is_ascii() {
+        return None;
+    }
+    for (i, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&key[2 * i..2 * i + 2], 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WEEK: &str = "memory/weekly/2026-W14.md";
+
+    fn decide(decisions: &mut Decisions, what: What, lines: &[&str]) -> String {
+        let hashes = lines.iter().map(|it| decisions.line_hash(it).unwrap()).collect();
+        let at = "2026-04-06T03:00:12Z".parse().unwrap();
+        let decision = Decision { at, what, path: WEEK.to_owned(), hashes };
+        decisions.apply(&decision);
+        decision.print()
+    }
+
+    #[test]
+    fn decisions_survive_the_file() {
+        let mut decisions = Decisions::with_key([7; 32]);
+        let mut text = decisions.head();
+        text.push_str(&decide(&mut decisions, What::Deleted, &["- one", "- two"]));
+        assert!(!text.contains("one"), "no text of a log: {text}");
+        let read = Decisions::parse(&text);
+        assert!(read.is_deleted(WEEK, ["  - one "]));
+        assert!(read.is_deleted(WEEK, ["- two", "- one"]));
+        assert!(!read.is_deleted(WEEK, ["- one", "- three"]), "it also rests on another line");
+        assert!(!read.is_deleted("memory/monthly/2026-04.md", ["- one"]));
+        assert!(!read.is_deleted(WEEK, []));
+    }
+
+    #[test]
+    fn writing_back_lifts_a_deletion() {
+        let mut decisions = Decisions::with_key([7; 32]);
+        decide(&mut decisions, What::Deleted, &["- one", "- two"]);
+        decide(&mut decisions, What::Restored, &["- one"]);
+        assert!(!decisions.is_deleted(WEEK, ["- one"]));
+        assert!(decisions.is_deleted(WEEK, ["- two"]));
+    }
+
+    #[test]
+    fn torn_and_newer_lines_are_passed_over() {
+        let mut decisions = Decisions::with_key([7; 32]);
+        let mut text = decisions.head();
+        text.push_str("{\"at\":\"2027-01-01T00:00:00Z\",\"what\":\"sealed\",\"in\":\"x\",\"hashes\":[],\"by\":1}\n");
+        text.push_str(&decide(&mut decisions, What::Deleted, &["- one"]));
+        text.push_str("{\"at\":\"2026-04-06T03:0");
+        let read = Decisions::parse(&text);
+        assert!(read.is_deleted(WEEK, ["- one"]));
+        assert_eq!(read.unreadable(), [4]);
+    }
+}

@@ -1,8 +1,57 @@
 //! `WISDOM.md`: entries that last, edited and never rewritten.
+//!
+//! ```text
+//! # Lexicon - Wisdom
+//!
+//! Read this first in every session. …
+//!
+//! Last compacted: 2026-05-03
+//!
+//! ---
+//!
+//! ## Releases
+//!
+//! **Tag before the upload**
+//! The mirror copies what is tagged, so an upload without a tag is never seen.
+//! <!-- memoird: id=w-3fa91c22; hash=a1b2c3d4; sources=2026-04-02:4,9; first=2026-04-02; last=2026-05-03 -->
+//!
+//! <!-- memoird: distilled 2026-03, 2026-04 -->
+//! ```
+//!
+//! # Invariants
+//!
+//! - Parsing cuts the file into pieces whose texts, put together, are the file. An edit changes
+//!   only the pieces that it is about; every other byte stays.
+//! - An entry is ours when its comment is there and the hash in it is that of its words. Every
+//!   other entry is the person's and is never changed or dropped.
+
+use std::collections::BTreeSet;
 
 use chrono::NaiveDate;
 
-use super::address::Citation;
+use super::{
+    address::Citation,
+    hash::ContentHash,
+    period::{Grain, Period},
+};
+
+/// The whole file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WisdomFile {
+    pieces: Vec<Piece>,
+    distilled: BTreeSet<Period>,
+}
+
+/// A part of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    /// Anything that is no entry, as it stands.
+    Text(String),
+    /// `## Name`, as it stands.
+    Category(String, String),
+    /// An entry.
+    Entry(WisdomEntry),
+}
 
 /// One entry as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,10 +62,10 @@ pub struct WisdomEntry {
     pub text: String,
     /// The `## Category` that it stands under.
     pub category: Option<String>,
-    /// What our comment says; `None` for a person's entry.
+    /// What our comment says; `None` for an entry that never was ours.
     pub mark: Option<WisdomMark>,
-    /// Bytes as they stand in the file, up to the next entry or heading.
-    pub raw: String,
+    /// Bytes as they stand in the file, up to the next piece.
+    raw: String,
 }
 
 /// The comment that ends an entry of ours.
@@ -32,4 +81,545 @@ pub struct WisdomMark {
     pub first_seen: NaiveDate,
     /// Day of the newest line that said it again.
     pub last_reinforced: NaiveDate,
+}
+
+/// How large the file may get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WisdomCaps {
+    /// Entries, the person's own counted.
+    pub entries: usize,
+    /// Characters of the whole file, comments not counted.
+    pub chars: usize,
+}
+
+const MARK_OPEN: &str = "<!-- memoird: ";
+const MARK_CLOSE: &str = " -->";
+const COMPACTED: &str = "Last compacted: ";
+
+impl WisdomFile {
+    /// Makes a file without entries for an agent.
+    pub fn new(agent_name: &str) -> Self {
+        let head = format!(
+            "# {} - Wisdom\n\nRead this first in every session. These are notes from earlier work, not orders; \
+             newer facts win.\n\n{COMPACTED}never\n\n---\n",
+            one_line(agent_name)
+        );
+        Self { pieces: vec![Piece::Text(head)], distilled: BTreeSet::new() }
+    }
+
+    /// Cuts a file into its pieces. Any text is a wisdom file; one without comments is a person's.
+    pub fn parse(text: &str) -> Self {
+        let mut pieces = Vec::new();
+        let mut distilled = BTreeSet::new();
+        let mut category: Option<String> = None;
+        let mut fenced = false;
+        let mut open: Option<(bool, String)> = None; // whether an entry, and its text so far
+        let mut after_mark = false;
+        for line in text.split_inclusive('\n') {
+            let bare = line.trim();
+            fenced ^= bare.starts_with("```");
+            let starts_entry = !fenced && entry_title(line).is_some();
+            let is_distilled = read_distilled(bare).is_some();
+            let is_heading = !fenced && (line.starts_with('#') || line.starts_with("---"));
+            let in_entry = open.as_ref().is_some_and(|(entry, _)| *entry);
+            // Blank lines after the mark still belong to the entry, so that it goes as a whole.
+            let ends_entry = in_entry && (is_heading || is_distilled || (after_mark && !bare.is_empty()));
+            if starts_entry || is_heading || is_distilled || ends_entry {
+                finish(&mut pieces, open.take(), category.as_deref());
+            }
+            if starts_entry || is_heading {
+                after_mark = false;
+            }
+            if let Some(months) = read_distilled(bare) {
+                distilled.extend(months);
+                continue;
+            }
+            if let Some(name) = line.strip_prefix("## ").filter(|_| !fenced) {
+                category = Some(name.trim().to_owned());
+                pieces.push(Piece::Category(name.trim().to_owned(), line.to_owned()));
+                continue;
+            }
+            after_mark |= in_entry && bare.starts_with(MARK_OPEN);
+            match &mut open {
+                Some((_, text)) => text.push_str(line),
+                None => open = Some((starts_entry, line.to_owned())),
+            }
+        }
+        finish(&mut pieces, open, category.as_deref());
+        Self { pieces, distilled }
+    }
+
+    /// Prints the file.
+    pub fn print(&self) -> String {
+        let mut text = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(raw) | Piece::Category(_, raw) => text.push_str(raw),
+                Piece::Entry(entry) => text.push_str(&entry.raw),
+            }
+        }
+        if !self.distilled.is_empty() {
+            let months: Vec<_> = self.distilled.iter().map(ToString::to_string).collect();
+            end_paragraph(&mut text);
+            text.push_str(&format!("{MARK_OPEN}distilled {}{MARK_CLOSE}\n", months.join(", ")));
+        }
+        text
+    }
+
+    /// Returns the entries in order.
+    pub fn entries(&self) -> impl Iterator<Item = &WisdomEntry> {
+        self.pieces.iter().filter_map(|it| if let Piece::Entry(entry) = it { Some(entry) } else { None })
+    }
+
+    /// Returns each entry with the number of its first line in the printed file, from 1.
+    pub fn entries_with_lines(&self) -> Vec<(u32, &WisdomEntry)> {
+        let mut line = 1;
+        let mut found = Vec::new();
+        for piece in &self.pieces {
+            let raw = match piece {
+                Piece::Text(raw) | Piece::Category(_, raw) => raw,
+                Piece::Entry(entry) => {
+                    found.push((line, entry));
+                    &entry.raw
+                }
+            };
+            line += u32::try_from(raw.matches('\n').count()).unwrap_or(u32::MAX);
+        }
+        found
+    }
+
+    /// Returns the months already distilled.
+    pub fn distilled(&self) -> &BTreeSet<Period> {
+        &self.distilled
+    }
+
+    /// Notes that a month has been distilled.
+    pub fn add_distilled(&mut self, month: Period) {
+        self.distilled.insert(month);
+    }
+
+    /// Adds an entry under its category, after those that stand there, and returns its id.
+    ///
+    /// A category that is not there yet is added at the end.
+    pub fn add(&mut self, title: &str, text: &str, category: Option<&str>, sources: Citation) -> String {
+        let (title, text) = (one_line(title).replace("**", ""), one_line(text));
+        let hash = words_hash(&title, &text);
+        let mut id = format!("w-{}", ContentHash::of(format!("{title}\n{sources}")).hex8());
+        while self.entries().any(|it| it.mark.as_ref().is_some_and(|mark| mark.id == id)) {
+            id = format!("w-{}", ContentHash::of(&id).hex8());
+        }
+        let (first_seen, last_reinforced) = (sources.oldest_date(), sources.newest_date());
+        let mark = WisdomMark { id: id.clone(), hash, sources, first_seen, last_reinforced };
+        let category = category.map(one_line).filter(|it| !it.is_empty());
+        let entry = WisdomEntry::written(title, text, category.clone(), mark);
+        let at = self.place_for(category.as_deref());
+        self.separate(at);
+        self.pieces.insert(at, Piece::Entry(entry));
+        id
+    }
+
+    /// Returns where a new entry of the category goes, having made the category if need be.
+    fn place_for(&mut self, category: Option<&str>) -> usize {
+        let Some(name) = category else {
+            // Before the first category, so that it does not seem to stand under one.
+            return self.pieces.iter().position(|it| matches!(it, Piece::Category(..))).unwrap_or(self.pieces.len());
+        };
+        let heading = |it: &Piece| matches!(it, Piece::Category(found, _) if found == name);
+        let Some(start) = self.pieces.iter().position(heading) else {
+            self.separate(self.pieces.len());
+            self.pieces.push(Piece::Category(name.to_owned(), format!("## {name}\n")));
+            return self.pieces.len();
+        };
+        let next = self.pieces[start + 1..].iter().position(|it| matches!(it, Piece::Category(..)));
+        next.map_or(self.pieces.len(), |it| start + 1 + it)
+    }
+
+    /// Makes sure that a blank line stands before the piece at `at`.
+    fn separate(&mut self, at: usize) {
+        let Some(before) = at.checked_sub(1).and_then(|it| self.pieces.get_mut(it)) else { return };
+        let raw = match before {
+            Piece::Text(raw) | Piece::Category(_, raw) => raw,
+            Piece::Entry(entry) => &mut entry.raw,
+        };
+        end_paragraph(raw);
+    }
+
+    /// Notes that an entry of ours was said again on `more`, and gives it other words if there are
+    /// any. Returns whether the entry was there, was ours, and changed.
+    pub fn merge(&mut self, id: &str, words: Option<(&str, &str)>, more: &Citation) -> bool {
+        let Some(entry) = self.ours_mut(id) else { return false };
+        let Some(mark) = &mut entry.mark else { return false };
+        let before = mark.clone();
+        mark.sources.merge(more);
+        mark.first_seen = mark.first_seen.min(more.oldest_date());
+        mark.last_reinforced = mark.last_reinforced.max(more.newest_date());
+        let (title, text) = match words {
+            Some((title, text)) => (one_line(title).replace("**", ""), one_line(text)),
+            None => (entry.title.clone(), entry.text.clone()),
+        };
+        mark.hash = words_hash(&title, &text);
+        if *mark == before {
+            return false;
+        }
+        let (mark, category) = (mark.clone(), entry.category.clone());
+        let tail = entry.raw[entry.raw.trim_end().len()..].to_owned();
+        *entry = if words.is_some() {
+            WisdomEntry::written(title, text, category, mark)
+        } else {
+            // Words that are not touched stay byte for byte, wrapped as they are.
+            let open = entry.raw.rfind(MARK_OPEN).unwrap_or(entry.raw.len());
+            let raw = format!("{}{}\n", &entry.raw[..open], mark.print());
+            WisdomEntry { title, text, category, mark: Some(mark), raw }
+        };
+        entry.raw.truncate(entry.raw.trim_end().len());
+        entry.raw.push_str(&tail);
+        true
+    }
+
+    /// Gives an entry of ours the sources where they stand now, when lines of logs moved.
+    pub fn readdress(&mut self, id: &str, sources: Citation) -> bool {
+        let Some(entry) = self.ours_mut(id) else { return false };
+        let Some(mark) = entry.mark.as_mut().filter(|it| it.sources != sources) else { return false };
+        let old = mark.print();
+        mark.sources = sources;
+        entry.raw = entry.raw.replacen(&old, &mark.print(), 1);
+        true
+    }
+
+    /// Removes an entry of ours. Returns whether it was there and ours.
+    pub fn drop_entry(&mut self, id: &str) -> bool {
+        let before = self.pieces.len();
+        self.pieces.retain(|it| !matches!(it, Piece::Entry(entry) if entry.is_ours() && entry.id() == Some(id)));
+        self.pieces.len() < before
+    }
+
+    fn ours_mut(&mut self, id: &str) -> Option<&mut WisdomEntry> {
+        self.pieces.iter_mut().find_map(|it| match it {
+            Piece::Entry(entry) if entry.is_ours() && entry.id() == Some(id) => Some(entry),
+            _ => None,
+        })
+    }
+
+    /// Names the entries of ours that must go for the file to fit, least durable first.
+    ///
+    /// Durable is what was said again lately, then what was said on many days, then what is old.
+    /// Entries in `touched` go last; a person's entries never go, even if they alone do not fit.
+    pub fn over_cap(&self, caps: WisdomCaps, touched: &BTreeSet<String>) -> Vec<String> {
+        let mut entries = self.entries().count();
+        let mut chars = self.chars();
+        let mut ours: Vec<&WisdomEntry> = self.entries().filter(|it| it.is_ours()).collect();
+        ours.sort_by_key(|entry| {
+            let mark = entry.mark.as_ref();
+            let days = mark.map(|it| it.sources.files().count());
+            let id = entry.id().unwrap_or_default();
+            (touched.contains(id), mark.map(|it| it.last_reinforced), days, std::cmp::Reverse(mark.map(|it| it.first_seen)))
+        });
+        let mut going = Vec::new();
+        for entry in ours {
+            if entries <= caps.entries && chars <= caps.chars {
+                break;
+            }
+            entries -= 1;
+            chars -= visible_chars(&entry.raw);
+            going.extend(entry.id().map(str::to_owned));
+        }
+        going
+    }
+
+    /// Returns the characters of the file, comments not counted.
+    pub fn chars(&self) -> usize {
+        visible_chars(&self.print())
+    }
+
+    /// Writes the day of the newest source, if there is one of our lines for it.
+    pub fn set_compacted(&mut self, date: NaiveDate) {
+        let line = |text: &str| text.starts_with(COMPACTED).then(|| format!("{COMPACTED}{date}"));
+        let texts = self.pieces.iter_mut().filter_map(|it| if let Piece::Text(raw) = it { Some(raw) } else { None });
+        for raw in texts {
+            if let Some(old) = raw.lines().find(|it| it.starts_with(COMPACTED)).map(str::to_owned) {
+                *raw = raw.replacen(&old, &line(&old).unwrap_or(old.clone()), 1);
+                return;
+            }
+        }
+    }
+
+    /// Removes categories of nothing, which dropped entries left behind.
+    pub fn tidy(&mut self, categories_before: &[String]) {
+        let empty = |pieces: &[Piece], i: usize| {
+            matches!(pieces.get(i + 1), None | Some(Piece::Category(..)))
+        };
+        let mut i = 0;
+        while i < self.pieces.len() {
+            let ours = matches!(&self.pieces[i], Piece::Category(name, raw)
+                if categories_before.contains(name) && raw.trim() == format!("## {name}"));
+            if ours && empty(&self.pieces, i) {
+                self.pieces.remove(i);
+            } else {
+                i += 1;
+            }
+        }
+    }
+}
+
+impl WisdomEntry {
+    /// Makes an entry as we write it.
+    fn written(title: String, text: String, category: Option<String>, mark: WisdomMark) -> Self {
+        let raw = format!("**{title}**\n{text}\n{}\n", mark.print());
+        Self { title, text, category, mark: Some(mark), raw }
+    }
+
+    /// Returns whether the words are still those that we wrote.
+    pub fn is_ours(&self) -> bool {
+        self.mark.as_ref().is_some_and(|it| it.hash == words_hash(&self.title, &self.text))
+    }
+
+    /// Returns the name that the entry keeps for its life, also after a person changed its words.
+    pub fn id(&self) -> Option<&str> {
+        self.mark.as_ref().map(|it| &it.id[..])
+    }
+}
+
+impl WisdomMark {
+    fn print(&self) -> String {
+        format!(
+            "{MARK_OPEN}id={}; hash={}; sources={}; first={}; last={}{MARK_CLOSE}",
+            self.id,
+            self.hash,
+            self.sources.to_string().replace("; ", " & "),
+            self.first_seen,
+            self.last_reinforced
+        )
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        let fields = line.trim().strip_prefix(MARK_OPEN)?.strip_suffix(MARK_CLOSE)?;
+        let field = |name: &str| {
+            fields.split("; ").find_map(|it| it.strip_prefix(name)?.strip_prefix('=')).map(str::trim)
+        };
+        Some(Self {
+            id: field("id")?.to_owned(),
+            hash: field("hash")?.to_owned(),
+            sources: field("sources")?.replace(" & ", "; ").parse().ok()?,
+            first_seen: field("first")?.parse().ok()?,
+            last_reinforced: field("last")?.parse().ok()?,
+        })
+    }
+}
+
+/// Returns the title when the line is one: bold from its first to its last character.
+fn entry_title(line: &str) -> Option<&str> {
+    let title = line.trim_end().strip_prefix("**")?.strip_suffix("**")?;
+    (!title.trim().is_empty() && !title.contains("**")).then(|| title.trim())
+}
+
+fn read_distilled(line: &str) -> Option<Vec<Period>> {
+    let months = line.strip_prefix(MARK_OPEN)?.strip_suffix(MARK_CLOSE)?.strip_prefix("distilled ")?;
+    months
+        .split(',')
+        .map(|it| it.trim().parse::<Period>().ok().filter(|it| it.grain() == Grain::Month))
+        .collect()
+}
+
+fn finish(pieces: &mut Vec<Piece>, open: Option<(bool, String)>, category: Option<&str>) {
+    match open {
+        None => {}
+        Some((false, text)) => pieces.push(Piece::Text(text)),
+        Some((true, raw)) => pieces.push(Piece::Entry(read_entry(raw, category))),
+    }
+}
+
+fn read_entry(raw: String, category: Option<&str>) -> WisdomEntry {
+    let mut lines = raw.lines();
+    let title = lines.next().and_then(entry_title).unwrap_or_default().to_owned();
+    let mark = raw.lines().find_map(WisdomMark::parse);
+    let text: Vec<&str> = lines.filter(|it| !it.trim_start().starts_with(MARK_OPEN)).collect();
+    let text = text.join("\n").trim().to_owned();
+    WisdomEntry { title, text, category: category.map(str::to_owned), mark, raw }
+}
+
+fn words_hash(title: &str, text: &str) -> String {
+    ContentHash::of(format!("{}\n{}", title.trim(), text.trim())).hex8()
+}
+
+/// Puts words on one line and takes from them what would read as a comment of ours.
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").replace("<!--", "<! --").replace("-->", "-- >")
+}
+
+fn end_paragraph(text: &mut String) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    if !text.is_empty() && !text.ends_with("\n\n") {
+        text.push('\n');
+    }
+}
+
+fn visible_chars(text: &str) -> usize {
+    text.lines().filter(|it| !it.starts_with(MARK_OPEN)).map(|it| it.chars().count() + 1).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn cite(text: &str) -> Citation {
+        text.parse().unwrap()
+    }
+
+    fn sample() -> WisdomFile {
+        let mut file = WisdomFile::new("Lexicon");
+        file.add("Tag first", "The mirror copies tags.", Some("Releases"), cite("2026-04-02:4,9"));
+        file.add("Ask Jo", "Jo knows the schema.", Some("People"), cite("2026-04-03:1; 2026-04-05:2"));
+        file.add("No category", "Stands before them.", None, cite("2026-04-06:1"));
+        file
+    }
+
+    fn titles(file: &WisdomFile) -> Vec<&str> {
+        file.entries().map(|it| &it.title[..]).collect()
+    }
+
+    #[test]
+    fn a_new_file_reads_as_designed_and_back() {
+        let mut file = sample();
+        file.add_distilled("2026-04".parse().unwrap());
+        file.set_compacted("2026-04-06".parse().unwrap());
+        let text = file.print();
+        insta::assert_snapshot!(text, @r"
+        # Lexicon - Wisdom
+
+        Read this first in every session. These are notes from earlier work, not orders; newer facts win.
+
+        Last compacted: 2026-04-06
+
+        ---
+
+        **No category**
+        Stands before them.
+        <!-- memoird: id=w-31955dab; hash=8a89a1c9; sources=2026-04-06:1; first=2026-04-06; last=2026-04-06 -->
+        ## Releases
+
+        **Tag first**
+        The mirror copies tags.
+        <!-- memoird: id=w-4c5a3de4; hash=1d9a4d7c; sources=2026-04-02:4,9; first=2026-04-02; last=2026-04-02 -->
+
+        ## People
+
+        **Ask Jo**
+        Jo knows the schema.
+        <!-- memoird: id=w-2ad2dd53; hash=3a4a4f34; sources=2026-04-03:1 & 2026-04-05:2; first=2026-04-03; last=2026-04-05 -->
+
+        <!-- memoird: distilled 2026-04 -->
+        ");
+        let read = WisdomFile::parse(&text);
+        assert_eq!(read.print(), text);
+        assert_eq!(titles(&read), ["No category", "Tag first", "Ask Jo"]);
+        assert!(read.entries().all(WisdomEntry::is_ours));
+        assert_eq!(read.entries().nth(2).unwrap().category.as_deref(), Some("People"));
+        assert_eq!(read.distilled().len(), 1);
+        let lines: Vec<_> = read.entries_with_lines().iter().map(|it| it.0).collect();
+        let found: Vec<_> = lines.iter().map(|&n| text.lines().nth(n as usize - 1).unwrap()).collect();
+        assert_eq!(found, ["**No category**", "**Tag first**", "**Ask Jo**"]);
+    }
+
+    #[test]
+    fn a_file_of_somebody_else_is_kept_and_ours_comes_after() {
+        let theirs = "# Notes\r\n\n**Mine**\nMy words,\nwrapped.\n\n## House\ntext\n**Also mine**\nx";
+        let mut file = WisdomFile::parse(theirs);
+        assert!(file.entries().all(|it| !it.is_ours()));
+        let id = file.add("Ours", "New.", Some("House"), cite("2026-04-02:1"));
+        assert_eq!(titles(&file), ["Mine", "Also mine", "Ours"]);
+        assert!(file.print().starts_with(theirs));
+        assert!(file.drop_entry(&id));
+        assert!(file.print().starts_with(theirs));
+        assert!(!file.drop_entry("w-00000000"));
+    }
+
+    #[test]
+    fn a_changed_entry_is_the_persons_and_survives_every_edit() {
+        let text = sample().print().replace("Jo knows the schema.", "Ask Jo or Mia.");
+        let mut file = WisdomFile::parse(&text);
+        let entry = file.entries().find(|it| it.title == "Ask Jo").unwrap().clone();
+        assert!(!entry.is_ours());
+        let id = entry.id().unwrap();
+        assert!(!file.merge(id, Some(("x", "y")), &cite("2026-05-01:1")));
+        assert!(!file.drop_entry(id));
+        let caps = WisdomCaps { entries: 0, chars: 0 };
+        assert!(!file.over_cap(caps, &BTreeSet::new()).contains(&id.to_owned()));
+        assert_eq!(file.print(), text);
+    }
+
+    #[test]
+    fn reinforcing_changes_the_comment_and_no_word() {
+        let mut file = sample();
+        let before = file.print();
+        let id = file.entries().nth(1).unwrap().id().unwrap().to_owned();
+        assert!(file.merge(&id, None, &cite("2026-05-03:7")));
+        assert!(!file.merge(&id, None, &cite("2026-05-03:7")), "said before");
+        let after = file.print();
+        let words = |text: &str| text.lines().filter(|it| !it.starts_with("<!--")).collect::<Vec<_>>().join("\n");
+        assert_eq!(words(&before), words(&after));
+        assert!(after.contains("sources=2026-04-02:4,9 & 2026-05-03:7; first=2026-04-02; last=2026-05-03"));
+        assert_eq!(WisdomFile::parse(&after), file);
+        assert!(file.merge(&id, Some(("Tag first", "Richer.")), &cite("2026-05-03:7")));
+        assert_eq!(WisdomFile::parse(&file.print()).entries().nth(1).unwrap().text, "Richer.");
+    }
+
+    #[test]
+    fn over_the_cap_the_least_durable_goes_first() {
+        let mut file = WisdomFile::new("A");
+        let old = file.add("Old", "x", None, cite("2026-01-02:1"));
+        let often = file.add("Often", "x", None, cite("2026-01-02:1; 2026-02-02:1"));
+        let once = file.add("Once", "x", None, cite("2026-02-02:1"));
+        let caps = |entries| WisdomCaps { entries, chars: 8000 };
+        assert!(file.over_cap(caps(3), &BTreeSet::new()).is_empty());
+        assert_eq!(file.over_cap(caps(1), &BTreeSet::new()), [old.clone(), once.clone()]);
+        assert_eq!(file.over_cap(caps(1), &BTreeSet::from([old.clone()])), [once, often]);
+        let chars = WisdomCaps { entries: 9, chars: file.chars() - 1 };
+        assert_eq!(file.over_cap(chars, &BTreeSet::new()), [old]);
+    }
+
+    #[test]
+    fn lines_that_moved_are_followed() {
+        let mut file = sample();
+        let id = file.entries().nth(1).unwrap().id().unwrap().to_owned();
+        assert!(file.readdress(&id, cite("2026-04-02:5,10")));
+        assert!(!file.readdress(&id, cite("2026-04-02:5,10")));
+        let read = WisdomFile::parse(&file.print());
+        assert_eq!(read.entries().nth(1).unwrap().mark.as_ref().unwrap().sources, cite("2026-04-02:5,10"));
+        assert!(read.entries().all(WisdomEntry::is_ours));
+    }
+
+    #[test]
+    fn words_cannot_break_out_of_their_entry() {
+        let mut file = WisdomFile::new("A");
+        file.add("T**\n# x", "a\n\n**B**\n<!-- memoird: distilled 2020-01 -->", None, cite("2026-01-02:1"));
+        let read = WisdomFile::parse(&file.print());
+        assert_eq!(titles(&read), ["T # x"]);
+        assert!(read.distilled().is_empty() && read.entries().all(WisdomEntry::is_ours));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_prints_back(lines in proptest::collection::vec("(\\*\\*[a-z ]{1,8}\\*\\*|## [a-z]{1,5}|---|```|[a-z]{0,9}|<!-- memoird: [a-z]{1,4} -->|\\PC{0,20})\r?", 0..20)) {
+            let text = lines.join("\n");
+            prop_assert_eq!(WisdomFile::parse(&text).print(), text);
+        }
+
+        #[test]
+        fn adding_then_dropping_leaves_the_other_entries(lines in proptest::collection::vec("(\\*\\*[a-z]{1,8}\\*\\*|## [ab]|[a-z]{0,9})", 0..12), category in proptest::option::of("[ab]")) {
+            let mut file = WisdomFile::parse(&lines.join("\n"));
+            let before: Vec<_> = file.entries().map(|it| (it.title.clone(), it.text.clone())).collect();
+            let id = file.add("New", "Words.", category.as_deref(), cite("2026-01-02:1"));
+            let read = WisdomFile::parse(&file.print());
+            prop_assert_eq!(read.entries().count(), before.len() + 1);
+            prop_assert!(read.entries().filter(|it| it.is_ours()).all(|it| it.category == category));
+            prop_assert!(file.drop_entry(&id));
+            let after: Vec<_> = WisdomFile::parse(&file.print()).entries().map(|it| (it.title.clone(), it.text.clone())).collect();
+            prop_assert_eq!(before, after);
+        }
+    }
 }
