@@ -1,1 +1,181 @@
-//! commands
+//! The command line: one file per verb.
+//!
+//! - [`ui`] is the only place that prints; [`error`] turns failures into exit codes and hints.
+//! - [`context`] finds the configuration and the root that a verb works on.
+//! - Each verb has `Args` and `run`: it reads its arguments, calls the layers below, and shows
+//!   what they return. No verb decides anything about memory itself.
+
+pub mod error;
+pub mod ui;
+
+mod compact;
+mod completions;
+mod context;
+mod coverage;
+mod demo;
+mod doctor;
+mod init;
+mod log;
+mod man;
+mod rebuild;
+mod run;
+mod show;
+mod status;
+mod trace;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use self::{
+    error::CommandError,
+    ui::{ColorChoice, Ui},
+};
+
+/// How `--help` lists the verbs: by what one wants to do.
+const HELP: &str = "\
+{about-with-newline}
+{usage-heading} {usage}
+
+Everyday:
+  init         Make or adopt a memory folder
+  status       Show what there is, what is due and why
+  log          Append an entry to today's log
+  trace        Lead a line back to the log lines it rests on (alias: why)
+  demo         Show the whole chain on a sample journal
+
+Look inside:
+  coverage     List log lines that reached no summary (alias: missed)
+  show         Print a file of the memory folder
+
+Keep in order:
+  compact      Do all that is due now
+  doctor       Check files, database, and settings
+  rebuild      Make the database anew from the files
+
+Plumbing:
+  run          Watch and summarise in the foreground (systemd runs this)
+  completions  Print a completion script for a shell
+  man          Print the manual page
+
+Options:
+{options}{after-help}";
+
+/// Turns an agent's daily logs into long-term memory, every line traced to its source
+#[derive(Debug, Parser)]
+#[command(name = "memoird", version, help_template = HELP, max_term_width = 100)]
+#[command(after_help = "`memoird VERB --help` says more about one verb. Exit codes: 0 done or nothing to do, \
+1 a job failed or is stuck, 2 usage, 65 bad data, 69 only the model was missing, 73 cannot write, \
+75 another instance holds the folder, 78 bad configuration.")]
+struct Cli {
+    #[command(flatten)]
+    global: GlobalArgs,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// Options of every verb.
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+struct GlobalArgs {
+    /// Work on this memory folder
+    #[arg(long, global = true, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// Read this configuration instead of the user's
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Set a configuration key for this call (compaction.weekly.ratio=0.1)
+    #[arg(long, global = true, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Print one JSON document on stdout
+    #[arg(long, global = true)]
+    json: bool,
+    /// Say nothing but errors
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Say more
+    #[arg(short, long, global = true)]
+    verbose: bool,
+    /// When to use colour
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    color: ColorChoice,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Init(init::Args),
+    Status(status::Args),
+    Log(log::Args),
+    #[command(visible_alias = "why")]
+    Trace(trace::Args),
+    Demo(demo::Args),
+    #[command(visible_alias = "missed")]
+    Coverage(coverage::Args),
+    Show(show::Args),
+    Compact(compact::Args),
+    Doctor(doctor::Args),
+    Rebuild(rebuild::Args),
+    Run(run::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+/// Reads the command line, does what it asks, and returns the exit code.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(usage) => {
+            // Help and version are no errors; clap knows which stream each goes to.
+            drop(usage.print());
+            return u8::try_from(usage.exit_code()).unwrap_or(2).into();
+        }
+    };
+    let GlobalArgs { json, quiet, verbose, color, .. } = cli.global;
+    let ui = Ui::new(json, quiet, verbose, color);
+    let done = dispatch(cli, &ui);
+    let code = done.unwrap_or_else(|error| {
+        ui.error(&error);
+        error.exit_code()
+    });
+    if code == ExitCode::SUCCESS && !ui::output_complete() {
+        return error::Kind::CannotWrite.exit_code().into();
+    }
+    code
+}
+
+fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let global = cli.global;
+    match cli.verb {
+        Verb::Init(args) => init::run(&global, args, ui),
+        Verb::Status(args) => status::run(&global, args, ui),
+        Verb::Log(args) => log::run(&global, args, ui),
+        Verb::Trace(args) => trace::run(&global, args, ui),
+        Verb::Demo(args) => demo::run(&global, args, ui),
+        Verb::Coverage(args) => coverage::run(&global, args, ui),
+        Verb::Show(args) => show::run(&global, args, ui),
+        Verb::Compact(args) => compact::run(&global, args, ui),
+        Verb::Doctor(args) => doctor::run(&global, args, ui),
+        Verb::Rebuild(args) => rebuild::run(&global, args, ui),
+        Verb::Run(args) => run::run(&global, args, ui),
+        Verb::Completions(args) => completions::run(args, ui),
+        Verb::Man(args) => man::run(args, ui),
+    }
+}
+
+/// Returns the command line as clap knows it, for completions and the manual.
+fn command() -> clap::Command {
+    Cli::command()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound_and_help_lists_every_verb() {
+        command().debug_assert();
+        for verb in command().get_subcommands().map(clap::Command::get_name) {
+            assert!(HELP.contains(&format!("\n  {verb} ")), "`{verb}` is missing from the help");
+        }
+    }
+}

@@ -1,2 +1,13 @@
-//! store
+//! What is kept: files, the database, and the locks that guard both.
+//!
+//! - [`vault`]: the files of a root. The only writer of Markdown.
+//! - [`inventory`]: what a scan of the vault found, as values.
+//! - [`layout`]: where each file of a root stands.
+//! - [`lineage`]: the database. The only speaker of SQL.
+//! - [`lock`]: who may write to a root, and which daemon serves it.
+
+pub mod inventory;
+pub mod layout;
 pub mod lineage;
+pub mod lock;
+pub mod vault;

@@ -1,0 +1,20 @@
+//! `memoird completions`: a completion script for a shell.
+
+use std::process::ExitCode;
+
+use super::{error::CommandError, ui::Ui};
+
+/// Print a completion script for a shell
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Which shell
+    #[arg(value_enum)]
+    shell: clap_complete::Shell,
+}
+
+pub(super) fn run(args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut super::command(), "memoird", &mut script);
+    ui.file(&script);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,135 @@
+//! Errors at the edge: a kind, which gives the exit code, and hints, which give the next command.
+//!
+//! The layers below return typed errors that say what went wrong with what; each command turns
+//! them into a [`CommandError`] here, where it is known what a person can do about it.
+
+use std::{error::Error, fmt, process::ExitCode};
+
+use crate::{
+    clock::ClockError,
+    store::{lock::LockError, vault::VaultError},
+};
+
+/// What kind of failure ends a command. Each has one exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A job failed or is stuck.
+    Job,
+    /// The command line asks for something that is not there.
+    Usage,
+    /// A file holds what it may not hold.
+    Data,
+    /// Only the model is missing, or a cap is reached.
+    Unavailable,
+    /// A file cannot be written.
+    CannotWrite,
+    /// Another instance holds the root.
+    Busy,
+    /// The configuration is bad.
+    Config,
+}
+
+impl Kind {
+    /// Returns the exit code, after `sysexits.h` from 64 on.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Job => 1,
+            Self::Usage => 2,
+            Self::Data => 65,
+            Self::Unavailable => 69,
+            Self::CannotWrite => 73,
+            Self::Busy => 75,
+            Self::Config => 78,
+        }
+    }
+}
+
+/// A failure as a person sees it.
+#[derive(Debug)]
+pub struct CommandError {
+    kind: Kind,
+    source: Box<dyn Error + Send + Sync>,
+    hints: Vec<String>,
+}
+
+impl CommandError {
+    /// Wraps an error; its sources are printed after it.
+    pub fn new(kind: Kind, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { kind, source: source.into(), hints: Vec::new() }
+    }
+
+    /// Adds what to do next, best as a command to type.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Returns the kind.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Returns the hints.
+    pub fn hints(&self) -> &[String] {
+        &self.hints
+    }
+
+    /// Returns the exit code.
+    pub fn exit_code(&self) -> ExitCode {
+        self.kind.exit_code().into()
+    }
+}
+
+impl fmt::Display for CommandError {
+    /// Prints the error and all its sources on one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut last = self.source.to_string();
+        f.write_str(&last)?;
+        let mut next = self.source.source();
+        while let Some(error) = next {
+            let text = error.to_string();
+            // Wrappers that already quote their source would say everything twice.
+            if !last.contains(&text) {
+                write!(f, ": {text}")?;
+            }
+            last = text;
+            next = error.source();
+        }
+        Ok(())
+    }
+}
+
+impl From<ClockError> for CommandError {
+    fn from(error: ClockError) -> Self {
+        Self::new(Kind::Usage, error)
+    }
+}
+
+impl From<VaultError> for CommandError {
+    fn from(error: VaultError) -> Self {
+        let kind = match &error {
+            VaultError::Changed { .. } => Kind::Busy,
+            error if error.is_write() => Kind::CannotWrite,
+            _ => Kind::Data,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<LockError> for CommandError {
+    fn from(error: LockError) -> Self {
+        let (kind, hint) = match &error {
+            LockError::Served { pid, .. } => {
+                let stop = pid.map_or("systemctl --user stop memoird".to_owned(), |pid| format!("kill {pid}"));
+                (Kind::Busy, Some(format!("see `memoird status`, or stop the other one: {stop}")))
+            }
+            LockError::Busy { .. } => (Kind::Busy, Some("try again; `memoird status` names the daemon".to_owned())),
+            LockError::Io { .. } => (Kind::CannotWrite, None),
+        };
+        let wrapped = Self::new(kind, error);
+        match hint {
+            Some(hint) => wrapped.hint(hint),
+            None => wrapped,
+        }
+    }
+}

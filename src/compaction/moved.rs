@@ -1,0 +1,146 @@
+//! Lines that only moved: where each line of an older version of a log stands now.
+//!
+//! Citations are line numbers, so a line inserted at the top of a log shifts all that cite it.
+//! The older version is known by the hashes of its lines alone; they are matched with the new
+//! ones, and citations follow without asking any engine.
+
+use std::collections::HashMap;
+
+use crate::memory::{
+    address::{Address, Citation, Stem},
+    hash::ContentHash,
+};
+
+/// The lines of one version of a log, by the first 8 bytes of their hashes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineHashes {
+    /// The number of the first line; frontmatter has no hashes.
+    pub first: u32,
+    /// One hash a line, blank ones too.
+    pub hashes: Vec<u64>,
+}
+
+/// Where the lines of an older version stand in a newer one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moves {
+    /// Old line number to new one; lines that are gone are missing.
+    to: HashMap<u32, u32>,
+    /// Whether both versions hold the same text, blank lines aside.
+    only_moved: bool,
+}
+
+impl Moves {
+    /// Matches the lines of two versions.
+    ///
+    /// The equal beginning and end are matched in order. Between them, the n-th of equal lines
+    /// goes to the n-th; so a paragraph that moved is followed too.
+    pub fn between(old: &LineHashes, new: &LineHashes) -> Self {
+        let (a, b) = (&old.hashes, &new.hashes);
+        let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+        let tail = a[head..].iter().rev().zip(b[head..].iter().rev()).take_while(|(x, y)| x == y).count();
+        let number = |first: u32, index: usize| u32::try_from(index).ok().and_then(|i| first.checked_add(i));
+        let pairs = (0..head)
+            .map(|i| (i, i))
+            .chain((1..=tail).map(|back| (a.len() - back, b.len() - back)))
+            .chain(match_middle(a, b, head, tail));
+        let to: HashMap<u32, u32> =
+            pairs.filter_map(|(i, j)| Some((number(old.first, i)?, number(new.first, j)?))).collect();
+        Self { only_moved: same_text(a, b), to }
+    }
+
+    /// Returns whether no line but blank ones came, went, or changed.
+    pub fn only_moved(&self) -> bool {
+        self.only_moved
+    }
+
+    /// Returns where a line stands now, or `None` when it is gone.
+    pub fn line(&self, old: u32) -> Option<u32> {
+        self.to.get(&old).copied()
+    }
+
+    /// Returns the citation with the lines of `stem` where they stand now.
+    ///
+    /// Lines that are gone leave it, unless nothing would be left: then it stays as it is, and
+    /// whoever follows it finds that its source is gone.
+    pub fn apply(&self, stem: &Stem, citation: &Citation) -> Citation {
+        let moved: Vec<Address> = citation
+            .addresses()
+            .filter_map(|it| {
+                let line = if it.stem == *stem { self.line(it.line)? } else { it.line };
+                Some(Address { stem: it.stem, line })
+            })
+            .collect();
+        Citation::from_addresses(&moved).unwrap_or_else(|| citation.clone())
+    }
+}
+
+fn blank() -> u64 {
+    ContentHash::of("").prefix64()
+}
+
+fn match_middle(a: &[u64], b: &[u64], head: usize, tail: usize) -> Vec<(usize, usize)> {
+    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
+    for j in (head..b.len() - tail).rev() {
+        places.entry(b[j]).or_default().push(j);
+    }
+    let middle = head..a.len() - tail;
+    middle.filter_map(|i| places.get_mut(&a[i]).and_then(Vec::pop).map(|j| (i, j))).collect()
+}
+
+fn same_text(a: &[u64], b: &[u64]) -> bool {
+    let blank = blank();
+    let sorted = |lines: &[u64]| {
+        let mut lines: Vec<u64> = lines.iter().copied().filter(|&it| it != blank).collect();
+        lines.sort_unstable();
+        lines
+    };
+    sorted(a) == sorted(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hashes(first: u32, text: &str) -> LineHashes {
+        LineHashes { first, hashes: text.split('\n').map(|line| ContentHash::of(line).prefix64()).collect() }
+    }
+
+    /// `lines` are the new numbers of the old lines 1, 2, 3, … (`-` where gone).
+    #[track_caller]
+    fn check(old: &str, new: &str, lines: &str, only_moved: bool) {
+        let moves = Moves::between(&hashes(1, old), &hashes(1, new));
+        let found: Vec<_> = (1..=u32::try_from(old.split('\n').count()).unwrap())
+            .map(|line| moves.line(line).map_or("-".to_owned(), |it| it.to_string()))
+            .collect();
+        assert_eq!((found.join(" ").as_str(), moves.only_moved()), (lines, only_moved));
+    }
+
+    #[test]
+    fn lines_are_found_where_they_went() {
+        check("a\nb\nc", "a\nb\nc", "1 2 3", true);
+        check("a\nb\nc", "\na\nb\nc", "2 3 4", true);
+        check("a\nb\nc", "new\na\nb\nc", "2 3 4", false);
+        check("a\nb\nc", "a\nc", "1 - 2", false);
+        check("a\nb\nc", "c\na\nb", "2 3 1", true);
+        check("a\nx\nx\nb", "x\na\nx\nb\nx", "2 1 3 4", false);
+        check("a\nb", "a\nB", "1 -", false);
+        check("", "", "1", true);
+    }
+
+    #[test]
+    fn a_changed_frontmatter_shifts_the_body() {
+        let moves = Moves::between(&hashes(4, "a\nb"), &hashes(6, "a\nb"));
+        assert_eq!((moves.line(4), moves.line(5), moves.line(6)), (Some(6), Some(7), None));
+        assert!(moves.only_moved());
+    }
+
+    #[test]
+    fn citations_follow_and_never_become_empty() {
+        let stem: Stem = "2026-04-02".parse().unwrap();
+        let moves = Moves::between(&hashes(1, "a\nb\nc"), &hashes(1, "top\na\nc"));
+        let apply = |text: &str| moves.apply(&stem, &text.parse().unwrap()).to_string();
+        assert_eq!(apply("2026-04-02:1-3"), "2026-04-02:2-3");
+        assert_eq!(apply("2026-04-02:2"), "2026-04-02:2");
+        assert_eq!(apply("2026-04-02:1; 2026-04-03:1"), "2026-04-02:2; 2026-04-03:1");
+    }
+}

@@ -1,0 +1,821 @@
+//! What is due: a pure function of the files, the record, the settings, and the time.
+//!
+//! A period is due when it has closed in the root's zone, the grace has passed, and its inputs
+//! differ from those that its file names. Nothing else makes it due: no engine, no prompt, no
+//! setting, no tick. So missed ticks, restarts, double ticks, and late logs all come out right,
+//! and a second pass over the same files plans nothing.
+//!
+//! The tiers rest on each other: a month waits until none of its weeks is due, and wisdom takes
+//! months oldest first. [`Plan::jobs`] can be done now; [`Plan::following`] when those are done.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use chrono::{DateTime, Duration, NaiveDate, TimeZone as _, Utc};
+use chrono_tz::Tz;
+
+use crate::{
+    memory::{
+        address::Stem,
+        hash::ContentHash,
+        item::Tier,
+        period::{Grain, Period},
+    },
+    store::inventory::{Inventory, LogFile, Problem, SummaryFile},
+};
+
+/// What a plan needs to know of the root beside its files.
+#[derive(Clone, Debug)]
+pub struct PlanSettings {
+    /// The zone in which days begin.
+    pub zone: Tz,
+    /// How long after its end a period stays open for late lines.
+    pub grace: Duration,
+    /// A log changed less than this ago is still being written.
+    pub quiet: Duration,
+    /// Whether typed memories are extracted.
+    pub extract: bool,
+    /// The engine at work, for `--redo` and for counting older files.
+    pub engine: String,
+}
+
+/// What the database knows beside the files.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// Per log, the first 16 hex digits of the hash that it had when it was extracted.
+    pub extracted: BTreeMap<String, String>,
+    /// Months already distilled into `WISDOM.md`, each with the hash of its body then, if known.
+    pub distilled: BTreeMap<Period, Option<String>>,
+    /// Jobs that were done and left no file, because there was nothing to say.
+    pub settled: BTreeSet<ContentHash>,
+    /// Jobs that failed three times, with the last reason.
+    pub parked: BTreeMap<ContentHash, String>,
+}
+
+/// What is asked for; by default all that is due.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Only these tiers; empty for all.
+    pub tiers: Vec<Tier>,
+    /// Only this period.
+    pub period: Option<Period>,
+    /// Also what is not due, is parked, or is foreign (needs `period`).
+    pub force: bool,
+    /// Also files that another engine made, of periods that end after the date.
+    pub redo: Option<Option<NaiveDate>>,
+}
+
+/// One file to be made, or one day to be extracted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// What is made.
+    pub tier: Tier,
+    /// For which time.
+    pub period: Period,
+    /// Why.
+    pub reason: Reason,
+    /// Per source (a log's stem, a week's or month's name) the first 16 hex digits of its hash.
+    pub inputs: BTreeMap<String, String>,
+    /// Hash of tier, period, and inputs: the same work has the same fingerprint.
+    pub fingerprint: ContentHash,
+    /// Whether the period has not closed yet.
+    pub partial: bool,
+}
+
+/// Why a job is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// There is no file yet.
+    New,
+    /// These sources are new or changed since the file was made.
+    Changed(Vec<String>),
+    /// The file was made before the period closed.
+    Closed,
+    /// A person asked for it.
+    Forced,
+    /// Another engine made the file, and a person asked to do it again.
+    OtherEngine(String),
+}
+
+/// A period that is not due now but will be looked at again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// What is to be made.
+    pub tier: Tier,
+    /// For which time.
+    pub period: Period,
+    /// What it waits for.
+    pub cause: WaitCause,
+}
+
+/// What a period waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WaitCause {
+    /// The end of the period and of its grace.
+    Closes(DateTime<Utc>),
+    /// A log that was changed moments ago.
+    StillWritten(String),
+    /// A person, or changed input: it failed three times.
+    Parked(String),
+}
+
+/// What is to be done, in the order in which to do it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Jobs that can be done now.
+    pub jobs: Vec<Job>,
+    /// Periods that become due when the jobs are done.
+    pub following: Vec<(Tier, Period)>,
+    /// Periods that are not due yet, or are held up.
+    pub waiting: Vec<Waiting>,
+    /// Files of somebody else under our names: read, never written.
+    pub foreign: Vec<(Tier, Period)>,
+    /// Files made by another engine, per tier.
+    pub other_engine: BTreeMap<Tier, usize>,
+    /// What is odd about the dates of logs.
+    pub problems: Vec<Problem>,
+}
+
+/// Says what is due at `now`.
+pub fn plan(
+    inventory: &Inventory,
+    record: &Record,
+    settings: &PlanSettings,
+    selection: &Selection,
+    now: DateTime<Utc>,
+) -> Plan {
+    let planner = Planner {
+        inventory,
+        record,
+        settings,
+        selection,
+        now,
+        closed_before: (now - settings.grace).with_timezone(&settings.zone).date_naive(),
+        plan: Plan::default(),
+    };
+    planner.run()
+}
+
+/// Returns the instant at which a day begins in a zone.
+///
+/// Where the clocks skip midnight, the day begins when they go on; where midnight comes twice,
+/// with the first.
+pub fn start_of_day(date: NaiveDate, zone: Tz) -> DateTime<Utc> {
+    let midnight = date.and_time(chrono::NaiveTime::MIN);
+    // No zone has ever skipped more than a day.
+    (0..=25 * 4)
+        .find_map(|quarters| zone.from_local_datetime(&(midnight + Duration::minutes(15 * quarters))).earliest())
+        .map_or_else(|| midnight.and_utc(), |it| it.with_timezone(&Utc))
+}
+
+struct Planner<'a> {
+    inventory: &'a Inventory,
+    record: &'a Record,
+    settings: &'a PlanSettings,
+    selection: &'a Selection,
+    now: DateTime<Utc>,
+    /// A period has closed when it ends on or before this day: the local day of `now - grace`.
+    closed_before: NaiveDate,
+    plan: Plan,
+}
+
+impl Planner<'_> {
+    fn run(mut self) -> Plan {
+        self.note_future_logs();
+        if self.settings.extract {
+            self.extracts();
+        }
+        self.weeks();
+        self.months();
+        self.wisdom();
+        // Tiers wait for each other whether they are asked for or not, so what is not asked for
+        // leaves the plan only now.
+        let mut plan = std::mem::take(&mut self.plan);
+        plan.jobs.retain(|it| self.is_selected(it.tier, it.period));
+        plan.following.retain(|&(tier, period)| self.is_selected(tier, period));
+        plan.waiting.retain(|it| self.is_selected(it.tier, it.period));
+        plan.jobs.sort_by_key(|job| (job.tier, job.period));
+        plan
+    }
+
+    /// A log dated after tomorrow is a slip of the pen or a wrong clock.
+    fn note_future_logs(&mut self) {
+        let today = self.now.with_timezone(&self.settings.zone).date_naive();
+        for (stem, log) in &self.inventory.logs {
+            if stem.date() > today + Duration::days(1) {
+                let reason = format!("dated in the future (today is {today}); it waits for its day");
+                self.plan.problems.push(Problem { path: log.path.clone(), reason });
+            }
+        }
+    }
+
+    fn extracts(&mut self) {
+        let days: BTreeSet<NaiveDate> = self.inventory.logs.keys().map(Stem::date).collect();
+        for day in days {
+            let period = Period::containing(Grain::Day, day);
+            if !self.is_closed(period) && !self.is_forced(Tier::Extract, period) {
+                continue;
+            }
+            let inputs = self.log_inputs(period);
+            let changed = changed(&inputs, &self.extracted_in(period));
+            let reason = if changed.len() == inputs.len() { Reason::New } else { Reason::Changed(changed) };
+            let due = reason != Reason::Changed(Vec::new());
+            self.consider(Tier::Extract, period, inputs, due.then_some(reason));
+        }
+    }
+
+    /// What of a day was extracted, as the database knows it, else as the week's file says.
+    fn extracted_in(&self, day: Period) -> BTreeMap<String, String> {
+        let week = day.parent().and_then(|week| self.inventory.weekly.get(&week));
+        let header = week
+            .and_then(|file| file.header.as_ref())
+            .filter(|header| header.extracted.contains(&day.to_string()));
+        self.inventory
+            .logs_of(day)
+            .filter_map(|(stem, _)| {
+                let name = stem.as_str();
+                let known = self.record.extracted.get(name);
+                let hash = known.or_else(|| header.and_then(|it| it.sources.get(name)))?;
+                Some((name.to_owned(), hash.clone()))
+            })
+            .collect()
+    }
+
+    fn weeks(&mut self) {
+        let with_logs = self.inventory.logs.keys().map(|stem| Period::containing(Grain::Week, stem.date()));
+        let weeks: BTreeSet<Period> = with_logs.chain(self.inventory.weekly.keys().copied()).collect();
+        for week in weeks {
+            let inputs = self.log_inputs(week);
+            let file = self.inventory.weekly.get(&week);
+            self.summary(Tier::Weekly, week, inputs, file);
+        }
+    }
+
+    fn months(&mut self) {
+        let weekly = self.inventory.weekly.keys().copied();
+        let pending: BTreeSet<Period> = self.unfinished(Tier::Weekly).collect();
+        let months: BTreeSet<Period> = weekly.chain(pending.iter().copied()).filter_map(Period::parent).collect();
+        for month in months {
+            let inputs = self.week_inputs(month);
+            let file = self.inventory.monthly.get(&month);
+            let weeks_pending = month.weeks().iter().any(|week| pending.contains(week));
+            if weeks_pending && self.is_closed(month) && !self.is_forced(Tier::Monthly, month) {
+                if file.is_none_or(|it| it.header.is_some()) {
+                    self.plan.following.push((Tier::Monthly, month));
+                }
+                continue;
+            }
+            self.summary(Tier::Monthly, month, inputs, file);
+        }
+    }
+
+    /// Decides about a weekly or monthly file.
+    fn summary(
+        &mut self,
+        tier: Tier,
+        period: Period,
+        inputs: BTreeMap<String, String>,
+        file: Option<&SummaryFile>,
+    ) {
+        let header = file.map(|it| it.header.as_ref());
+        if let Some(Some(header)) = header
+            && header.engine != self.settings.engine
+        {
+            *self.plan.other_engine.entry(tier).or_default() += 1;
+        }
+        if header == Some(None) && !self.is_forced(tier, period) {
+            self.plan.foreign.push((tier, period));
+            return;
+        }
+        if inputs.is_empty() {
+            return; // The sources are gone; what was made of them stays.
+        }
+        if !self.is_closed(period) && !self.is_forced(tier, period) {
+            let closes = start_of_day(period.last_source_day() + Duration::days(1), self.settings.zone);
+            let cause = WaitCause::Closes(closes + self.settings.grace);
+            self.plan.waiting.push(Waiting { tier, period, cause });
+            return;
+        }
+        let reason = match header.flatten() {
+            None => Some(Reason::New),
+            Some(header) => {
+                let changed = changed(&inputs, &header.sources);
+                if !changed.is_empty() {
+                    Some(Reason::Changed(changed))
+                } else if header.partial && self.is_closed(period) {
+                    Some(Reason::Closed)
+                } else {
+                    self.redo_reason(tier, period, &header.engine)
+                }
+            }
+        };
+        self.consider(tier, period, inputs, reason);
+    }
+
+    fn redo_reason(&self, tier: Tier, period: Period, engine: &str) -> Option<Reason> {
+        let since = self.selection.redo?;
+        let recent = since.is_none_or(|since| period.last() >= since);
+        let wanted = recent && engine != self.settings.engine && self.is_selected(tier, period);
+        wanted.then(|| Reason::OtherEngine(engine.to_owned()))
+    }
+
+    fn wisdom(&mut self) {
+        let pending: BTreeSet<Period> = self.unfinished(Tier::Monthly).collect();
+        let months: BTreeSet<Period> =
+            self.inventory.monthly.keys().chain(&pending).copied().collect();
+        let mut held_up = false;
+        for month in months {
+            held_up |= pending.contains(&month);
+            let Some(file) = self.inventory.monthly.get(&month).filter(|_| !held_up) else {
+                if !self.record.distilled.contains_key(&month) {
+                    self.plan.following.push((Tier::Wisdom, month));
+                }
+                continue;
+            };
+            let inputs = BTreeMap::from([(month.to_string(), file.body_hash.clone())]);
+            let reason = match self.record.distilled.get(&month) {
+                None => Some(Reason::New),
+                Some(Some(hash)) if *hash != file.body_hash => {
+                    Some(Reason::Changed(vec![month.to_string()]))
+                }
+                Some(_) => None,
+            };
+            let before = self.plan.waiting.len();
+            self.consider(Tier::Wisdom, month, inputs, reason);
+            // A month that was just changed on disk must not be overtaken by a younger one.
+            held_up |= self.plan.waiting[before..].iter().any(|it| !matches!(it.cause, WaitCause::Parked(_)));
+        }
+    }
+
+    /// Enters a job if it is due or forced, selected, not done before, and nothing holds it up.
+    fn consider(
+        &mut self,
+        tier: Tier,
+        period: Period,
+        inputs: BTreeMap<String, String>,
+        reason: Option<Reason>,
+    ) {
+        let forced = self.is_forced(tier, period);
+        let Some(reason) = reason.or(forced.then_some(Reason::Forced)) else { return };
+        if inputs.is_empty() {
+            return;
+        }
+        let fingerprint = fingerprint(tier, period, &inputs);
+        if !forced && self.record.settled.contains(&fingerprint) {
+            return;
+        }
+        let held_up = if let Some(why) = self.record.parked.get(&fingerprint).filter(|_| !forced) {
+            Some(WaitCause::Parked(why.clone()))
+        } else if matches!(tier, Tier::Extract | Tier::Weekly) {
+            self.still_written(period).map(|log| WaitCause::StillWritten(log.path.clone()))
+        } else {
+            None
+        };
+        match held_up {
+            Some(cause) => self.plan.waiting.push(Waiting { tier, period, cause }),
+            None => {
+                let partial = !self.is_closed(period);
+                self.plan.jobs.push(Job { tier, period, reason, inputs, fingerprint, partial });
+            }
+        }
+    }
+
+    /// Returns the log of the period that was changed moments ago. A time after `now` is settled:
+    /// a wrong clock must not hold a file up for ever.
+    fn still_written(&self, period: Period) -> Option<&LogFile> {
+        let now = self.now.timestamp_nanos_opt().unwrap_or(i64::MAX);
+        let quiet = self.settings.quiet.num_nanoseconds().unwrap_or(i64::MAX);
+        self.inventory
+            .logs_of(period)
+            .map(|(_, log)| log)
+            .find(|log| (0..quiet).contains(&now.saturating_sub(log.stamp.mtime_ns)))
+    }
+
+    /// Returns the periods of a tier that will yet be made in this pass or wait for a quiet moment.
+    fn unfinished(&self, tier: Tier) -> impl Iterator<Item = Period> + '_ {
+        let jobs = self.plan.jobs.iter().filter(move |it| it.tier == tier).map(|it| it.period);
+        let following = self.plan.following.iter().filter(move |it| it.0 == tier).map(|it| it.1);
+        let written = self
+            .plan
+            .waiting
+            .iter()
+            .filter(move |it| it.tier == tier && matches!(it.cause, WaitCause::StillWritten(_)))
+            .map(|it| it.period);
+        jobs.chain(following).chain(written)
+    }
+
+    fn log_inputs(&self, period: Period) -> BTreeMap<String, String> {
+        self.inventory.logs_of(period).map(|(stem, log)| (stem.to_string(), log.hash.hex16())).collect()
+    }
+
+    /// The weekly files of a month; a provisional one feeds no month.
+    fn week_inputs(&self, month: Period) -> BTreeMap<String, String> {
+        let weeks = month.weeks();
+        let files = weeks.iter().filter_map(|week| Some((week, self.inventory.weekly.get(week)?)));
+        files
+            .filter(|(_, file)| !file.header.as_ref().is_some_and(|it| it.partial))
+            .map(|(week, file)| (week.to_string(), file.body_hash.clone()))
+            .collect()
+    }
+
+    fn is_closed(&self, period: Period) -> bool {
+        period.last_source_day() < self.closed_before
+    }
+
+    fn is_selected(&self, tier: Tier, period: Period) -> bool {
+        let tiers = &self.selection.tiers;
+        let tier_wanted = if tiers.is_empty() {
+            self.selection.period.is_none_or(|it| Tier::of_period(it) == tier)
+        } else {
+            tiers.contains(&tier)
+        };
+        tier_wanted && self.selection.period.is_none_or(|it| it == period)
+    }
+
+    fn is_forced(&self, tier: Tier, period: Period) -> bool {
+        self.selection.force && self.selection.period == Some(period) && self.is_selected(tier, period)
+    }
+}
+
+/// Returns the inputs that `known` lacks or names with another hash. A source that is only in
+/// `known` has vanished, which changes nothing.
+fn changed(inputs: &BTreeMap<String, String>, known: &BTreeMap<String, String>) -> Vec<String> {
+    inputs.iter().filter(|(name, hash)| known.get(*name) != Some(hash)).map(|(name, _)| name.clone()).collect()
+}
+
+/// Names a piece of work by what goes into it.
+pub fn fingerprint(tier: Tier, period: Period, inputs: &BTreeMap<String, String>) -> ContentHash {
+    let mut text = format!("{tier}\n{period}\n");
+    for (name, hash) in inputs {
+        text.push_str(name);
+        text.push(' ');
+        text.push_str(hash);
+        text.push('\n');
+    }
+    ContentHash::of(text)
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// More names than this say nothing more.
+        const NAMES_MAX: usize = 3;
+        match self {
+            Self::New => f.write_str("new"),
+            Self::Changed(names) => {
+                write!(f, "changed: {}", names[..names.len().min(NAMES_MAX)].join(", "))?;
+                match names.len().saturating_sub(NAMES_MAX) {
+                    0 => Ok(()),
+                    more => write!(f, " and {more} more"),
+                }
+            }
+            Self::Closed => f.write_str("the period has closed"),
+            Self::Forced => f.write_str("asked for"),
+            Self::OtherEngine(engine) => write!(f, "made by {engine}"),
+        }
+    }
+}
+
+impl fmt::Display for WaitCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closes(at) => write!(f, "open until {}", at.format("%Y-%m-%d %H:%M UTC")),
+            Self::StillWritten(path) => write!(f, "{path} is still being written"),
+            Self::Parked(why) => write!(f, "stuck: {why}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        memory::document::SummaryHeader,
+        store::inventory::{LogFile, Stamp},
+    };
+
+    /// A root in a few words: `2026-04-02` is a log, `2026-W14` a weekly file that names the logs
+    /// beneath it as they are, `2026-04` a monthly file likewise.
+    struct Root {
+        inventory: Inventory,
+        record: Record,
+        settings: PlanSettings,
+        selection: Selection,
+    }
+
+    fn log_hash(stem: &Stem, version: u32) -> ContentHash {
+        ContentHash::of(format!("{stem} {version}"))
+    }
+
+    impl Root {
+        fn new(names: &str) -> Self {
+            let settings = PlanSettings {
+                zone: chrono_tz::UTC,
+                grace: Duration::hours(2),
+                quiet: Duration::seconds(2),
+                extract: false,
+                engine: "extractive/1".to_owned(),
+            };
+            let mut root = Self {
+                inventory: Inventory::default(),
+                record: Record::default(),
+                settings,
+                selection: Selection::default(),
+            };
+            for name in names.split_whitespace() {
+                match name.parse::<Period>() {
+                    Ok(period) if period.grain() != Grain::Day => root.fold(period, "extractive/1"),
+                    _ => root.log(name, 1),
+                }
+            }
+            root
+        }
+
+        fn log(&mut self, name: &str, version: u32) {
+            let stem: Stem = name.parse().unwrap();
+            let hash = log_hash(&stem, version);
+            let stamp = Stamp { inode: 1, size: 1, mtime_ns: 0 };
+            let path = format!("memory/{name}.md");
+            self.inventory.logs.insert(stem, LogFile { path, stamp, hash });
+        }
+
+        fn fold(&mut self, period: Period, engine: &str) {
+            let sources = match period.grain() {
+                Grain::Month => {
+                    let files = period.weeks().into_iter().filter_map(|w| Some((w, self.inventory.weekly.get(&w)?)));
+                    files.map(|(w, file)| (w.to_string(), file.body_hash.clone())).collect()
+                }
+                _ => self.inventory.logs_of(period).map(|(s, l)| (s.to_string(), l.hash.hex16())).collect(),
+            };
+            let header = SummaryHeader { engine: engine.to_owned(), sources, ..SummaryHeader::default() };
+            let hash = ContentHash::of(format!("{period} {header:?}"));
+            let file = SummaryFile {
+                path: format!("{period}.md"),
+                hash,
+                body_hash: hash.hex16(),
+                chars: 100,
+                header: Some(header),
+            };
+            let files = match period.grain() {
+                Grain::Month => &mut self.inventory.monthly,
+                _ => &mut self.inventory.weekly,
+            };
+            files.insert(period, file);
+        }
+
+        fn distilled(mut self, months: &str) -> Self {
+            let months = months.split_whitespace().map(|it| (it.parse().unwrap(), None));
+            self.record.distilled = months.collect();
+            self
+        }
+
+        fn plan(&self, now: &str) -> Plan {
+            let now = DateTime::parse_from_rfc3339(now).unwrap().with_timezone(&Utc);
+            plan(&self.inventory, &self.record, &self.settings, &self.selection, now)
+        }
+
+        /// Jobs, then after `|` what follows.
+        #[track_caller]
+        fn check(&self, now: &str, expected: &str) {
+            let plan = self.plan(now);
+            let jobs: Vec<_> = plan.jobs.iter().map(|it| format!("{}:{}", it.tier, it.period)).collect();
+            let following: Vec<_> = plan.following.iter().map(|(t, p)| format!("{t}:{p}")).collect();
+            let mut found = jobs.join(" ");
+            if !following.is_empty() {
+                found = format!("{found} | {}", following.join(" "));
+            }
+            assert_eq!(found.trim(), expected, "at {now}");
+        }
+    }
+
+    #[test]
+    fn a_week_with_one_log_is_due_when_it_has_closed_and_grace_has_passed() {
+        let root = Root::new("2026-04-02"); // a Thursday; the week ends with Sunday the 5th
+        root.check("2026-04-05T23:59:59Z", "");
+        root.check("2026-04-06T01:59:59Z", "");
+        root.check("2026-04-06T02:00:00Z", "weekly:2026-W14");
+        root.check("2026-05-04T02:00:00Z", "weekly:2026-W14 | monthly:2026-04 wisdom:2026-04");
+    }
+
+    #[test]
+    fn a_second_pass_plans_nothing() {
+        let root = Root::new("2026-04-02 2026-04-09-standup 2026-W14 2026-W15 2026-04").distilled("2026-04");
+        root.check("2026-05-10T09:00:00Z", "");
+    }
+
+    #[test]
+    fn another_engine_makes_nothing_due_unless_asked() {
+        let mut root = Root::new("2026-03-05 2026-04-02 2026-W10 2026-W14 2026-03 2026-04").distilled("2026-03 2026-04");
+        root.settings.engine = "extractive/2".to_owned();
+        root.check("2026-05-10T09:00:00Z", "");
+        assert_eq!(root.plan("2026-05-10T09:00:00Z").other_engine, [(Tier::Weekly, 2), (Tier::Monthly, 2)].into());
+        root.selection.redo = Some(None);
+        root.check("2026-05-10T09:00:00Z", "weekly:2026-W10 weekly:2026-W14 | monthly:2026-03 monthly:2026-04");
+        root.selection.redo = Some("2026-04-01".parse().ok());
+        root.check("2026-05-10T09:00:00Z", "weekly:2026-W14 | monthly:2026-04");
+    }
+
+    #[test]
+    fn weeks_across_months_and_years_belong_to_their_thursday() {
+        let root = Root::new("2026-12-31 2027-01-02");
+        root.check("2027-01-04T02:00:00Z", "weekly:2026-W53 | monthly:2026-12 wisdom:2026-12");
+        let root = Root::new("2024-12-30");
+        root.check("2025-01-06T02:00:00Z", "weekly:2025-W01");
+        root.check("2025-02-03T02:00:00Z", "weekly:2025-W01 | monthly:2025-01 wisdom:2025-01");
+    }
+
+    #[test]
+    fn a_month_waits_for_the_week_of_its_last_thursday() {
+        // The last Thursday of April 2026 is the 30th; its week ends on May the 3rd.
+        let root = Root::new("2026-04-02 2026-W14");
+        root.check("2026-05-01T09:00:00Z", "");
+        root.check("2026-05-04T01:59:00Z", "");
+        root.check("2026-05-04T02:00:00Z", "monthly:2026-04 | wisdom:2026-04"); // though W18 has no log
+        let root = Root::new("2026-04-02 2026-04-30 2026-W14");
+        root.check("2026-05-04T02:00:00Z", "weekly:2026-W18 | monthly:2026-04 wisdom:2026-04");
+    }
+
+    #[test]
+    fn late_and_edited_logs_refold_their_chain_only() {
+        let mut root = Root::new("2026-03-04 2026-04-02 2026-04-15 2026-W10 2026-W14 2026-W16 2026-03 2026-04").distilled("2026-03 2026-04");
+        root.log("2026-04-03", 1);
+        root.check("2026-05-10T09:00:00Z", "weekly:2026-W14 | monthly:2026-04");
+        root.log("2026-04-15", 2);
+        let plan = root.plan("2026-05-10T09:00:00Z");
+        let reasons: Vec<_> = plan.jobs.iter().map(|it| it.reason.to_string()).collect();
+        assert_eq!(reasons, ["changed: 2026-04-03", "changed: 2026-04-15"]);
+        root.fold("2026-W14".parse().unwrap(), "extractive/1");
+        root.fold("2026-W16".parse().unwrap(), "extractive/1");
+        root.check("2026-05-10T09:00:00Z", "monthly:2026-04");
+    }
+
+    #[test]
+    fn a_refolded_month_is_distilled_again_when_its_hash_is_known() {
+        let mut root = Root::new("2026-04-02 2026-W14 2026-04");
+        root.record.distilled.insert("2026-04".parse().unwrap(), Some("0000000000000000".to_owned()));
+        root.check("2026-05-10T09:00:00Z", "wisdom:2026-04");
+    }
+
+    #[test]
+    fn a_vanished_log_makes_nothing_due() {
+        let mut root = Root::new("2026-04-02 2026-04-03 2026-W14 2026-04").distilled("2026-04");
+        root.inventory.logs.retain(|stem, _| stem.as_str() != "2026-04-03");
+        root.check("2026-05-10T09:00:00Z", "");
+        root.inventory.logs.clear();
+        root.check("2026-05-10T09:00:00Z", "");
+        root.selection = Selection { period: "2026-W14".parse().ok(), force: true, ..Selection::default() };
+        root.check("2026-05-10T09:00:00Z", "");
+    }
+
+    #[test]
+    fn three_months_of_downtime_are_caught_up_oldest_first() {
+        let root = Root::new("2026-01-07 2026-02-11 2026-03-18");
+        root.check(
+            "2026-05-10T09:00:00Z",
+            "weekly:2026-W02 weekly:2026-W07 weekly:2026-W12 \
+             | monthly:2026-01 monthly:2026-02 monthly:2026-03 wisdom:2026-01 wisdom:2026-02 wisdom:2026-03",
+        );
+    }
+
+    #[test]
+    fn a_clock_set_back_plans_nothing_and_names_future_logs() {
+        let root = Root::new("2026-04-02 2026-04-09");
+        root.check("2026-04-01T00:00:00Z", "");
+        let problems = root.plan("2026-04-01T00:00:00Z").problems;
+        assert_eq!(problems.len(), 1, "tomorrow is no problem: {problems:?}");
+        assert_eq!(problems[0].path, "memory/2026-04-09.md");
+    }
+
+    #[test]
+    fn days_end_in_the_zone_of_the_root() {
+        for (zone, closes) in [
+            ("Etc/GMT+12", "2026-04-06T12:00:00Z"),       // UTC-12
+            ("America/New_York", "2026-04-06T04:00:00Z"),
+            ("UTC", "2026-04-06T00:00:00Z"),
+            ("Europe/Berlin", "2026-04-05T22:00:00Z"),
+            ("Asia/Kathmandu", "2026-04-05T18:15:00Z"),
+            ("Pacific/Kiritimati", "2026-04-05T10:00:00Z"), // UTC+14
+        ] {
+            let mut root = Root::new("2026-04-02");
+            root.settings.zone = zone.parse().unwrap();
+            root.settings.grace = Duration::zero();
+            let at = DateTime::parse_from_rfc3339(closes).unwrap();
+            root.check(&(at - Duration::seconds(1)).to_rfc3339(), "");
+            root.check(&at.to_rfc3339(), "weekly:2026-W14");
+        }
+    }
+
+    #[test]
+    fn days_on_which_the_clocks_change_end_once() {
+        // Cairo skips midnight of 2024-04-26 (a Friday); Havana repeats midnight of 2026-11-01 (a Sunday).
+        let cairo: Tz = "Africa/Cairo".parse().unwrap();
+        let day: NaiveDate = "2024-04-26".parse().unwrap();
+        assert_eq!(start_of_day(day, cairo).to_rfc3339(), "2024-04-25T22:00:00+00:00");
+        let havana: Tz = "America/Havana".parse().unwrap();
+        let day: NaiveDate = "2026-11-01".parse().unwrap();
+        assert_eq!(start_of_day(day, havana).to_rfc3339(), "2026-11-01T04:00:00+00:00");
+        // Berlin's spring week is an hour short, its autumn week an hour long.
+        for (log, closes) in [("2026-03-29", "2026-03-29T22:00:00Z"), ("2026-10-25", "2026-10-25T23:00:00Z")] {
+            let mut root = Root::new(log);
+            root.settings.zone = "Europe/Berlin".parse().unwrap();
+            root.settings.grace = Duration::zero();
+            let at = DateTime::parse_from_rfc3339(closes).unwrap();
+            assert!(root.plan(&(at - Duration::seconds(1)).to_rfc3339()).jobs.is_empty());
+            assert_eq!(root.plan(closes).jobs.len(), 1, "{log}");
+        }
+    }
+
+    #[test]
+    fn a_log_being_written_holds_up_its_week_and_month() {
+        let mut root = Root::new("2026-04-02 2026-04-09 2026-W15");
+        let now = DateTime::parse_from_rfc3339("2026-05-10T09:00:00Z").unwrap();
+        let log = root.inventory.logs.values_mut().next().unwrap();
+        log.stamp.mtime_ns = now.timestamp_nanos_opt().unwrap() - 1_999_999_999;
+        root.check("2026-05-10T09:00:00Z", "| monthly:2026-04 wisdom:2026-04");
+        root.check("2026-05-10T09:00:01Z", "weekly:2026-W14 | monthly:2026-04 wisdom:2026-04");
+        root.check("2026-05-10T08:59:50Z", "weekly:2026-W14 | monthly:2026-04 wisdom:2026-04"); // written "in the future"
+    }
+
+    #[test]
+    fn parked_weeks_do_not_hold_up_their_month() {
+        let mut root = Root::new("2026-04-02 2026-04-09 2026-W15");
+        let job = root.plan("2026-05-10T09:00:00Z").jobs.remove(0);
+        root.record.parked.insert(job.fingerprint, "no disk".to_owned());
+        root.check("2026-05-10T09:00:00Z", "monthly:2026-04 | wisdom:2026-04");
+        root.log("2026-04-02", 2); // changed input is a new piece of work
+        root.check("2026-05-10T09:00:00Z", "weekly:2026-W14 | monthly:2026-04 wisdom:2026-04");
+    }
+
+    #[test]
+    fn foreign_files_are_read_and_left_alone_until_forced() {
+        let mut root = Root::new("2026-04-02 2026-W14");
+        root.inventory.weekly.values_mut().next().unwrap().header = None;
+        root.check("2026-05-10T09:00:00Z", "monthly:2026-04 | wisdom:2026-04");
+        assert_eq!(root.plan("2026-05-10T09:00:00Z").foreign, [(Tier::Weekly, "2026-W14".parse().unwrap())]);
+        root.selection = Selection { period: "2026-W14".parse().ok(), force: true, ..Selection::default() };
+        root.check("2026-05-10T09:00:00Z", "weekly:2026-W14");
+    }
+
+    #[test]
+    fn a_provisional_week_is_made_again_when_it_closes_and_feeds_no_month() {
+        let mut root = Root::new("2026-04-02 2026-W14");
+        root.inventory.weekly.values_mut().next().unwrap().header.as_mut().unwrap().partial = true;
+        root.check("2026-04-04T09:00:00Z", "");
+        root.check("2026-05-10T09:00:00Z", "weekly:2026-W14 | monthly:2026-04 wisdom:2026-04");
+    }
+
+    #[test]
+    fn a_selection_narrows_but_does_not_jump_the_queue() {
+        let mut root = Root::new("2026-04-02");
+        root.selection.tiers = vec![Tier::Monthly];
+        root.check("2026-05-10T09:00:00Z", "| monthly:2026-04");
+        root.selection.tiers = vec![Tier::Weekly];
+        root.check("2026-05-10T09:00:00Z", "weekly:2026-W14");
+        root.selection = Selection { period: "2026-W15".parse().ok(), ..Selection::default() };
+        root.check("2026-05-10T09:00:00Z", "");
+    }
+
+    #[test]
+    fn forcing_an_open_week_makes_it_provisional() {
+        let mut root = Root::new("2026-04-02");
+        root.selection = Selection { period: "2026-W14".parse().ok(), force: true, ..Selection::default() };
+        let plan = root.plan("2026-04-03T09:00:00Z");
+        assert_eq!((plan.jobs.len(), plan.jobs[0].partial), (1, true));
+    }
+
+    #[test]
+    fn wisdom_takes_months_oldest_first() {
+        let mut root = Root::new("2026-03-04 2026-04-02 2026-W10 2026-W14 2026-04");
+        root.check("2026-05-10T09:00:00Z", "monthly:2026-03 | wisdom:2026-03 wisdom:2026-04");
+        root.fold("2026-03".parse().unwrap(), "extractive/1");
+        root.check("2026-05-10T09:00:00Z", "wisdom:2026-03 wisdom:2026-04");
+    }
+
+    #[test]
+    fn a_day_is_extracted_once_it_has_closed_and_again_when_it_changed() {
+        let mut root = Root::new("2026-04-02 2026-04-02-standup");
+        root.settings.extract = true;
+        root.check("2026-04-03T01:00:00Z", "");
+        root.check("2026-04-03T02:00:00Z", "extract:2026-04-02");
+        let day: Stem = "2026-04-02".parse().unwrap();
+        root.record.extracted.insert("2026-04-02".to_owned(), log_hash(&day, 1).hex16());
+        assert_eq!(root.plan("2026-04-03T02:00:00Z").jobs[0].reason.to_string(), "changed: 2026-04-02-standup");
+        // Without the database the week's file says what was extracted.
+        root.record.extracted.clear();
+        root.fold("2026-W14".parse().unwrap(), "extractive/1");
+        let header = root.inventory.weekly.values_mut().next().unwrap().header.as_mut().unwrap();
+        header.extracted = vec!["2026-04-02".to_owned()];
+        root.check("2026-04-08T02:00:00Z", "");
+        root.log("2026-04-02", 2);
+        root.check("2026-04-08T02:00:00Z", "extract:2026-04-02 weekly:2026-W14");
+    }
+
+    #[test]
+    fn what_left_no_file_is_not_tried_again() {
+        let mut root = Root::new("2026-04-02");
+        let job = root.plan("2026-04-08T02:00:00Z").jobs.remove(0);
+        root.record.settled.insert(job.fingerprint);
+        root.check("2026-04-08T02:00:00Z", "");
+    }
+}

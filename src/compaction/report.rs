@@ -1,0 +1,95 @@
+//! What a pass did, as values for people and for JSON.
+
+use serde::Serialize;
+
+use crate::{
+    memory::{item::Tier, period::Period},
+    store::lineage::jobs::{Outcome, Receipt},
+};
+
+/// All jobs of a pass.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct PassReport {
+    /// In the order in which they were done.
+    pub jobs: Vec<JobReport>,
+    /// Jobs whose files were written and read back.
+    pub written: usize,
+    /// Jobs whose files already said the same.
+    pub unchanged: usize,
+    /// Jobs that failed or are stuck.
+    pub failed: usize,
+    /// Jobs that are due and were not begun, because the pass was stopped.
+    pub left: usize,
+}
+
+/// One job.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JobReport {
+    /// `extract`, `weekly`, `monthly`, or `wisdom`.
+    pub tier: &'static str,
+    /// `2026-04-02`, `2026-W14`, or `2026-04`.
+    pub period: String,
+    /// `written`, `unchanged`, `skipped`, `failed`, or `parked`.
+    pub outcome: &'static str,
+    /// The main file, relative to the root.
+    pub path: Option<String>,
+    /// All files that were written.
+    pub paths: Vec<String>,
+    /// Why it was due, or why it did not work.
+    pub reason: String,
+    /// Number of sources.
+    pub sources: u32,
+    /// Characters of their text.
+    pub source_chars: u64,
+    /// Characters of the text that was made, citations not counted.
+    pub output_chars: u64,
+    /// Items that were written.
+    pub items: u32,
+    /// Items that did not stand the check.
+    pub rejected: u32,
+    /// Source lines that reached no item.
+    pub uncovered: u32,
+    /// Calls of a model.
+    pub model_calls: u32,
+    /// What they cost, in US dollars.
+    pub cost_usd: f64,
+}
+
+impl JobReport {
+    /// Reports a job by its receipt.
+    pub fn new(tier: Tier, period: Period, receipt: &Receipt, paths: Vec<String>, due: &str) -> Self {
+        let told = match receipt.outcome {
+            Outcome::Written | Outcome::Unchanged => None,
+            _ => receipt.reason.clone(),
+        };
+        Self {
+            tier: tier.name(),
+            period: period.to_string(),
+            outcome: receipt.outcome.name(),
+            path: receipt.path.clone(),
+            paths,
+            reason: told.unwrap_or_else(|| due.to_owned()),
+            sources: receipt.sources,
+            source_chars: receipt.source_chars,
+            output_chars: receipt.output_chars,
+            items: receipt.items,
+            rejected: receipt.rejected,
+            uncovered: receipt.uncovered,
+            model_calls: receipt.model_calls,
+            cost_usd: receipt.cost_usd,
+        }
+    }
+}
+
+impl PassReport {
+    /// Adds a job.
+    pub fn push(&mut self, job: JobReport) {
+        match job.outcome {
+            "written" => self.written += 1,
+            "unchanged" => self.unchanged += 1,
+            "failed" | "parked" => self.failed += 1,
+            _ => {}
+        }
+        self.jobs.push(job);
+    }
+}

@@ -1,0 +1,87 @@
+//! What a scan found in a root: values only, so that a plan can be made without a disk.
+
+use std::collections::BTreeMap;
+
+use crate::memory::{
+    address::Stem,
+    decision::Decisions,
+    document::SummaryHeader,
+    hash::ContentHash,
+    period::Period,
+    typed::TypedMemory,
+};
+
+/// What tells a changed file without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The inode.
+    pub inode: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Time of the last change of the content, nanoseconds since 1970 UTC.
+    pub mtime_ns: i64,
+}
+
+/// The files of a root, sorted.
+#[derive(Clone, Debug, Default)]
+pub struct Inventory {
+    /// Daily logs that can be read.
+    pub logs: BTreeMap<Stem, LogFile>,
+    /// Weekly files.
+    pub weekly: BTreeMap<Period, SummaryFile>,
+    /// Monthly files.
+    pub monthly: BTreeMap<Period, SummaryFile>,
+    /// Typed memories, by file name.
+    pub memories: Vec<TypedMemory>,
+    /// Text of `MEMORY.md`.
+    pub index: Option<String>,
+    /// Text of `WISDOM.md`.
+    pub wisdom: Option<String>,
+    /// What people decided.
+    pub decisions: Decisions,
+    /// Files that a person should look at.
+    pub problems: Vec<Problem>,
+}
+
+/// A daily log that can be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFile {
+    /// Path relative to the root.
+    pub path: String,
+    /// Inode, size, and time.
+    pub stamp: Stamp,
+    /// Hash of the bytes.
+    pub hash: ContentHash,
+}
+
+/// A weekly or monthly file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SummaryFile {
+    /// Path relative to the root.
+    pub path: String,
+    /// Hash of the bytes.
+    pub hash: ContentHash,
+    /// First 16 hex digits of the hash of the body: how a month names a week.
+    pub body_hash: String,
+    /// Characters of the body, citations not counted.
+    pub chars: usize,
+    /// What we recorded in it; `None` for a foreign file.
+    pub header: Option<SummaryHeader>,
+}
+
+/// A file that is left alone, and why.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// Path relative to the root.
+    pub path: String,
+    /// What is wrong, and what to do.
+    pub reason: String,
+}
+
+impl Inventory {
+    /// Returns the logs dated in a period.
+    pub fn logs_of(&self, period: Period) -> impl Iterator<Item = (&Stem, &LogFile)> {
+        let from = Stem::day(period.first());
+        self.logs.range(from..).take_while(move |(stem, _)| stem.date() < period.end())
+    }
+}

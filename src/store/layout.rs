@@ -1,0 +1,253 @@
+//! Where each file of a root stands, and what a name in it means.
+//!
+//! Paths are given relative to the root, with `/`, as people and JSON see them. Classifying a
+//! name is pure: the scan asks here what it found.
+
+use std::path::{Path, PathBuf};
+
+use chrono::NaiveDate;
+
+use crate::memory::{
+    address::Stem,
+    period::{Grain, Period},
+    typed::MemoryType,
+};
+
+/// Name of the private folder of a root.
+pub const PRIVATE_DIR: &str = ".memoird";
+/// Prefix of the temporary files that a write passes through.
+pub const TEMP_PREFIX: &str = ".memoird-tmp-";
+/// Name of the file of a root that travels with it.
+pub const ROOT_FILE: &str = "memoird.yaml";
+/// Name of the generated file that agents read at session start.
+pub const WISDOM_FILE: &str = "WISDOM.md";
+/// Name of the index of typed memories.
+pub const INDEX_FILE: &str = "MEMORY.md";
+/// Name of the record of what people decided.
+pub const DECISIONS_FILE: &str = ".decisions.jsonl";
+
+/// The places of one root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Canonical path of the root.
+    root: PathBuf,
+    /// The memory folder relative to the root, without trailing slash; empty for a flat folder.
+    memory_dir: String,
+}
+
+/// What a name in the memory folder stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// A daily log.
+    Log(Stem),
+    /// A typed memory.
+    Typed(MemoryType),
+    /// A name that is nearly one of ours: a person should look at it.
+    NearMiss(&'static str),
+    /// Nothing of ours.
+    Other,
+}
+
+impl Layout {
+    /// Describes the root at `root` (canonical) whose memory folder is `memory_dir` (`.` for the
+    /// root itself).
+    pub fn new(root: impl Into<PathBuf>, memory_dir: &str) -> Self {
+        let memory_dir = memory_dir.trim_matches('/');
+        let memory_dir = if memory_dir == "." { "" } else { memory_dir };
+        Self { root: root.into(), memory_dir: memory_dir.to_owned() }
+    }
+
+    /// Returns the canonical path of the root.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the full path of a path relative to the root.
+    pub fn full(&self, relative: &str) -> PathBuf {
+        self.root.join(relative)
+    }
+
+    /// Returns the memory folder, relative; empty when it is the root itself.
+    pub fn memory_dir(&self) -> &str {
+        &self.memory_dir
+    }
+
+    fn in_memory(&self, name: &str) -> String {
+        if self.memory_dir.is_empty() { name.to_owned() } else { format!("{}/{name}", self.memory_dir) }
+    }
+
+    /// Returns the path of a log, a session record, or a foreign weekly file.
+    pub fn source(&self, stem: &Stem) -> String {
+        if stem.is_session() {
+            self.in_memory(&format!("sessions/{stem}.md"))
+        } else if stem.is_week() {
+            self.in_memory(&format!("weekly/{stem}.md"))
+        } else {
+            self.in_memory(&format!("{stem}.md"))
+        }
+    }
+
+    /// Returns the path of the file that covers a week or a month (of a day, its plain log).
+    pub fn summary(&self, period: Period) -> String {
+        match period.grain() {
+            Grain::Day => self.in_memory(&format!("{period}.md")),
+            Grain::Week => self.in_memory(&format!("weekly/{period}.md")),
+            Grain::Month => self.in_memory(&format!("monthly/{period}.md")),
+        }
+    }
+
+    /// Returns the path of a folder of generated files.
+    pub fn summary_dir(&self, grain: Grain) -> String {
+        self.in_memory(if grain == Grain::Month { "monthly" } else { "weekly" })
+    }
+
+    /// Returns the path of a typed memory.
+    pub fn typed(&self, file_name: &str) -> String {
+        self.in_memory(file_name)
+    }
+
+    /// Returns the path of the index of typed memories.
+    pub fn index(&self) -> String {
+        self.in_memory(INDEX_FILE)
+    }
+
+    /// Returns the path of the record of decisions.
+    pub fn decisions(&self) -> String {
+        self.in_memory(DECISIONS_FILE)
+    }
+
+    /// Returns the path of `WISDOM.md`.
+    pub fn wisdom(&self) -> String {
+        WISDOM_FILE.to_owned()
+    }
+
+    /// Returns the full path of the private folder.
+    pub fn private_dir(&self) -> PathBuf {
+        self.root.join(PRIVATE_DIR)
+    }
+
+    /// Returns the full path of the database.
+    pub fn database(&self) -> PathBuf {
+        self.private_dir().join("lineage.db")
+    }
+
+    /// Returns the full path of the file that the daemon locks.
+    pub fn daemon_lock(&self) -> PathBuf {
+        self.private_dir().join("daemon.lock")
+    }
+}
+
+/// Tells what a file name in the memory folder stands for.
+pub fn classify(name: &str) -> Name {
+    if is_temporary(name) {
+        return Name::Other;
+    }
+    if let Some(stem) = name.strip_suffix(".md") {
+        if let Ok(stem) = stem.parse::<Stem>() {
+            return if stem.is_session() || stem.is_week() {
+                Name::NearMiss("a file of this name belongs in a folder below")
+            } else {
+                Name::Log(stem)
+            };
+        }
+        let typed = MemoryType::ALL.into_iter().find(|kind| {
+            stem.strip_prefix(kind.name()).is_some_and(|rest| rest.len() > 1 && rest.starts_with('_'))
+        });
+        if let Some(kind) = typed {
+            return Name::Typed(kind);
+        }
+    }
+    near_miss(name).map_or(Name::Other, Name::NearMiss)
+}
+
+/// Names that editors and sync tools use while they write.
+fn is_temporary(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let ends = [".swp", ".swx", ".tmp", ".part", ".partial", ".bak", ".crdownload"];
+    name.starts_with(['.', '#']) || name.ends_with('~') || name == "4913"
+        || ends.iter().any(|end| lower.ends_with(end))
+}
+
+/// Says why a name that holds a date is no log.
+fn near_miss(name: &str) -> Option<&'static str> {
+    let digits: Vec<(usize, char)> = name.char_indices().filter(|(_, c)| c.is_ascii_digit()).collect();
+    let starts_with_year = name.get(..4).is_some_and(|y| y.bytes().all(|b| b.is_ascii_digit()));
+    if !starts_with_year || digits.len() < 6 {
+        return None;
+    }
+    let lower = name.to_lowercase();
+    if lower.contains("conflict") {
+        return Some("a copy that a sync tool made of two versions; merge it by hand and remove it");
+    }
+    let stem = name.get(..name.len().saturating_sub(3)).filter(|_| lower.ends_with(".md"));
+    let Some(stem) = stem else {
+        let day = name.get(..10).is_some_and(|day| day.parse::<NaiveDate>().is_ok());
+        return day.then_some("a log is named YYYY-MM-DD.md; this has another ending");
+    };
+    if !name.ends_with(".md") {
+        return Some("the ending is written in lower case: .md");
+    }
+    match stem.get(..10) {
+        Some(day) if looks_like_date(day) => Some(if day.parse::<NaiveDate>().is_err() {
+            "there is no such day"
+        } else if stem.contains(char::is_whitespace) {
+            "a log is named YYYY-MM-DD.md or YYYY-MM-DD-topic.md, without spaces"
+        } else {
+            "a log is named YYYY-MM-DD.md or YYYY-MM-DD-topic.md"
+        }),
+        _ => Some("a log is named YYYY-MM-DD.md, with dashes and two digits for month and day"),
+    }
+}
+
+fn looks_like_date(text: &str) -> bool {
+    text.bytes().enumerate().all(|(i, b)| if i == 4 || i == 7 { b == b'-' } else { b.is_ascii_digit() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, expected: &str) {
+        let kind = match classify(name) {
+            Name::Log(_) => "log",
+            Name::Typed(_) => "typed",
+            Name::NearMiss(_) => "near",
+            Name::Other => "other",
+        };
+        assert_eq!(kind, expected, "{name}");
+    }
+
+    #[test]
+    fn names_are_told_apart() {
+        check("2026-04-02.md", "log");
+        check("2026-04-02-standup.md", "log");
+        check("feedback_testing.md", "typed");
+        check("feedback_.md", "other");
+        check("feedbacks.md", "other");
+        check("notes.md", "other");
+        check("MEMORY.md", "other");
+        check("2026-02-30.md", "near");
+        check("2026-13-01.md", "near");
+        check("2026-04-02 (conflicted copy).md", "near");
+        check("2026-04-02.sync-conflict-20260403-101500-ABC.md", "near");
+        check("2026-04-02.txt", "near");
+        check("2026-04-02.MD", "near");
+        check("2026_04_02.md", "near");
+        check("2026-4-2.md", "near");
+        check("20260402.md", "near");
+        check("2026-W14.md", "near");
+        check(".2026-04-02.md.swp", "other");
+        check("2026-04-02.md~", "other");
+        check("2026 plans.md", "other");
+        check("2026-04-0é.md", "near");
+    }
+
+    #[test]
+    fn a_flat_folder_has_no_memory_prefix() {
+        let week: Period = "2026-W14".parse().unwrap();
+        assert_eq!(Layout::new("/r", "memory").summary(week), "memory/weekly/2026-W14.md");
+        assert_eq!(Layout::new("/r", ".").summary(week), "weekly/2026-W14.md");
+        assert_eq!(Layout::new("/r", "notes/log/").index(), "notes/log/MEMORY.md");
+    }
+}

@@ -1,0 +1,722 @@
+//! The files of a root: the only code that reads and writes them.
+//!
+//! # What a crash can and cannot do
+//!
+//! A generated file is replaced whole: temporary file in the same folder, fsync, compare with what
+//! stands there, exchange the two names, fsync of the folder, read back. After a crash at any
+//! point the old or the new bytes stand under the name, never a part of either; a temporary file
+//! may be left, which the next run removes. That the change is recorded is the journal's concern
+//! ([`super::lineage`]), not this module's.
+//!
+//! # What is not followed
+//!
+//! Only regular files are read and only without following a symbolic link in the last step; a
+//! link, a pipe, a device, or a folder under the name of a log is reported and left alone.
+
+use std::{
+    collections::HashMap,
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use rustix::fs::{CWD, OFlags, RenameFlags};
+
+use super::{
+    inventory::{Inventory, LogFile, Problem, Stamp, SummaryFile},
+    layout::{self, Layout, Name},
+    lock::WriteLock,
+};
+use crate::memory::{
+    address::Stem,
+    decision::Decisions,
+    document::Summary,
+    hash::ContentHash,
+    log::DailyLog,
+    period::{Grain, Period},
+    typed::TypedMemory,
+};
+
+/// A log larger than this is reported and left alone: nobody writes that much in a day by hand,
+/// and a fold must fit into memory.
+pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// A file that could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum VaultError {
+    /// The system refused.
+    #[error("cannot {action} `{}`", path.display())]
+    Io {
+        /// What was tried: `read`, `write`, …
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// There is something else than a regular file under the name.
+    #[error("`{}` is {what}; it is left alone", path.display())]
+    NotAFile {
+        /// The name.
+        path: PathBuf,
+        /// `a symbolic link`, `a folder`, …
+        what: &'static str,
+    },
+    /// The file is larger than [`FILE_BYTES_MAX`].
+    #[error("`{}` is larger than {} MiB; split it", path.display(), FILE_BYTES_MAX / 1024 / 1024)]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The bytes are no UTF-8.
+    #[error("`{}` is not UTF-8 at byte {at}; save it as UTF-8", path.display())]
+    NotUtf8 {
+        /// The file.
+        path: PathBuf,
+        /// Offset of the first bad byte.
+        at: usize,
+    },
+    /// The file changed between reading and writing.
+    #[error("`{}` was changed by somebody else meanwhile; it will be read again", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What was read back is not what was written.
+    #[error("`{}` does not hold what was just written to it; check the disk", path.display())]
+    NotWritten {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl VaultError {
+    /// Returns whether a write was refused, as opposed to a file that cannot be read.
+    pub fn is_write(&self) -> bool {
+        matches!(self, Self::NotWritten { .. }) || matches!(self, Self::Io { action, .. } if *action != "read")
+    }
+}
+
+/// The bytes of a file, and what tells that they changed.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// All bytes.
+    pub bytes: Vec<u8>,
+    /// Taken from the descriptor that the bytes were read from.
+    pub stamp: Stamp,
+}
+
+/// What is known of a file from an earlier scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The stamp that it had.
+    pub stamp: Stamp,
+    /// Its hash then.
+    pub hash: ContentHash,
+}
+
+/// A scan: the inventory, and what to remember for the next one.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// What stands there.
+    pub inventory: Inventory,
+    /// Logs that had to be read, by path.
+    pub read: Vec<(String, Seen)>,
+}
+
+/// New bytes for a file, on disk under a temporary name.
+///
+/// Dropping it removes the temporary file.
+#[derive(Debug)]
+pub struct Staged {
+    target: String,
+    temp: PathBuf,
+    hash: ContentHash,
+    placed: bool,
+}
+
+/// The files of one root.
+#[derive(Clone, Debug)]
+pub struct Vault {
+    layout: Layout,
+}
+
+impl Vault {
+    /// Looks at the root described by `layout`.
+    pub fn new(layout: Layout) -> Self {
+        Self { layout }
+    }
+
+    /// Returns where the files stand.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Reads a file, or `None` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for anything but a regular file of at most [`FILE_BYTES_MAX`].
+    pub fn read(&self, relative: &str) -> Result<Option<Found>, VaultError> {
+        let path = self.layout.full(relative);
+        read_regular(&path)
+    }
+
+    /// Reads a file as text, or `None` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// Like [`Self::read`], and for bytes that are not UTF-8.
+    pub fn read_text(&self, relative: &str) -> Result<Option<String>, VaultError> {
+        let Some(found) = self.read(relative)? else { return Ok(None) };
+        let text = String::from_utf8(found.bytes).map_err(|e| VaultError::NotUtf8 {
+            path: relative.into(),
+            at: e.utf8_error().valid_up_to(),
+        })?;
+        Ok(Some(text))
+    }
+
+    /// Reads and decodes a log or a session record, or `None` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// Like [`Self::read`], and for bytes that are not UTF-8.
+    pub fn read_log(&self, stem: &Stem) -> Result<Option<DailyLog>, VaultError> {
+        let relative = self.layout.source(stem);
+        let Some(found) = self.read(&relative)? else { return Ok(None) };
+        let log = DailyLog::parse(stem.clone(), &found.bytes)
+            .map_err(|e| VaultError::NotUtf8 { path: relative.into(), at: e.at })?;
+        Ok(Some(log))
+    }
+
+    /// Looks at all files of the root.
+    ///
+    /// Files whose stamp equals the one in `seen` are not read again. A file that cannot be read
+    /// becomes a problem of the inventory, so that one bad file stops nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error only when the memory folder itself cannot be listed.
+    pub fn scan(&self, seen: &HashMap<String, Seen>) -> Result<Scan, VaultError> {
+        let mut scan = Scan::default();
+        self.scan_memory(seen, &mut scan)?;
+        for grain in [Grain::Week, Grain::Month] {
+            self.scan_summaries(grain, &mut scan.inventory)?;
+        }
+        let inventory = &mut scan.inventory;
+        inventory.index = self.text_or_problem(&self.layout.index(), &mut inventory.problems);
+        inventory.wisdom = self.text_or_problem(&self.layout.wisdom(), &mut inventory.problems);
+        let decisions = self.text_or_problem(&self.layout.decisions(), &mut inventory.problems);
+        if let Some(text) = decisions {
+            inventory.decisions = Decisions::parse(&text);
+        }
+        inventory.problems.sort();
+        Ok(scan)
+    }
+
+    fn scan_memory(&self, seen: &HashMap<String, Seen>, scan: &mut Scan) -> Result<(), VaultError> {
+        let Scan { inventory, read } = scan;
+        for name in self.names_in(self.layout.memory_dir(), &mut inventory.problems)? {
+            let path = self.layout.typed(&name);
+            match layout::classify(&name) {
+                Name::Log(stem) => match self.look_at_log(&path, seen) {
+                    Ok((found, fresh)) => {
+                        if fresh {
+                            read.push((path.clone(), found));
+                        }
+                        let Seen { stamp, hash } = found;
+                        inventory.logs.insert(stem, LogFile { path, stamp, hash });
+                    }
+                    Err(error) => inventory.problems.push(problem(path, &error)),
+                },
+                Name::Typed(_) => {
+                    let Some(text) = self.text_or_problem(&path, &mut inventory.problems) else { continue };
+                    match TypedMemory::parse(&name, &text) {
+                        Ok(memory) => inventory.memories.push(memory),
+                        Err(error) => inventory.problems.push(problem(path, &error)),
+                    }
+                }
+                Name::NearMiss(reason) => {
+                    inventory.problems.push(Problem { path, reason: reason.to_owned() });
+                }
+                Name::Other => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the hash of a log, and whether it had to be read for that.
+    fn look_at_log(&self, path: &str, seen: &HashMap<String, Seen>) -> Result<(Seen, bool), VaultError> {
+        let full = self.layout.full(path);
+        let meta = fs::symlink_metadata(&full).map_err(|e| io_error("read", &full, e))?;
+        if let Some(known) = seen.get(path).filter(|it| meta.is_file() && it.stamp == stamp(&meta)) {
+            return Ok((*known, false));
+        }
+        let found = read_regular(&full)?
+            .ok_or_else(|| io_error("read", &full, io::ErrorKind::NotFound.into()))?;
+        if let Err(e) = std::str::from_utf8(&found.bytes) {
+            return Err(VaultError::NotUtf8 { path: path.into(), at: e.valid_up_to() });
+        }
+        Ok((Seen { stamp: found.stamp, hash: ContentHash::of(&found.bytes) }, true))
+    }
+
+    fn scan_summaries(&self, grain: Grain, inventory: &mut Inventory) -> Result<(), VaultError> {
+        let dir = self.layout.summary_dir(grain);
+        for name in self.names_in(&dir, &mut inventory.problems)? {
+            let period = name.strip_suffix(".md").and_then(|stem| stem.parse::<Period>().ok());
+            let Some(period) = period.filter(|it| it.grain() == grain) else {
+                if name.ends_with(".md") && !name.starts_with('.') {
+                    let reason = format!(
+                        "not the name of a {} (expected one like {})",
+                        if grain == Grain::Week { "week" } else { "month" },
+                        if grain == Grain::Week { "2026-W14.md" } else { "2026-04.md" },
+                    );
+                    inventory.problems.push(Problem { path: format!("{dir}/{name}"), reason });
+                }
+                continue;
+            };
+            let path = self.layout.summary(period);
+            let Some(text) = self.text_or_problem(&path, &mut inventory.problems) else { continue };
+            let summary = match Summary::parse(period, &text) {
+                Ok(summary) => summary,
+                Err(error) => {
+                    inventory.problems.push(problem(path, &error));
+                    continue;
+                }
+            };
+            let file = SummaryFile {
+                path,
+                hash: ContentHash::of(&text),
+                body_hash: summary.body_hash().hex16(),
+                chars: summary.text_chars(),
+                header: summary.header,
+            };
+            if grain == Grain::Week { &mut inventory.weekly } else { &mut inventory.monthly }
+                .insert(period, file);
+        }
+        Ok(())
+    }
+
+    /// Lists a folder, sorted; a missing one is empty. Names that are not UTF-8 become problems.
+    fn names_in(&self, relative: &str, problems: &mut Vec<Problem>) -> Result<Vec<String>, VaultError> {
+        let dir = self.layout.full(relative);
+        let entries = match fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) => return Err(io_error("read", &dir, e)),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            match entry.map_err(|e| io_error("read", &dir, e))?.file_name().into_string() {
+                Ok(name) => names.push(name),
+                Err(odd) => problems.push(Problem {
+                    path: format!("{relative}/{}", odd.to_string_lossy()),
+                    reason: "the name is not UTF-8; rename it".to_owned(),
+                }),
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn text_or_problem(&self, path: &str, problems: &mut Vec<Problem>) -> Option<String> {
+        self.read_text(path).unwrap_or_else(|error| {
+            problems.push(problem(path.to_owned(), &error));
+            None
+        })
+    }
+
+    /// Writes new bytes for `target` beside it, under a temporary name, and syncs them.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Io`]; nothing stays behind.
+    pub fn stage(&self, target: &str, bytes: &[u8]) -> Result<Staged, VaultError> {
+        static COUNTER: AtomicU64 = AtomicU64::new(0);
+        let full = self.layout.full(target);
+        let dir = full.parent().unwrap_or(self.layout.root());
+        self.create_dir(dir)?;
+        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let temp = dir.join(format!("{}{}-{number}", layout::TEMP_PREFIX, std::process::id()));
+        let staged =
+            Staged { target: target.to_owned(), temp, hash: ContentHash::of(bytes), placed: false };
+        let write = || -> io::Result<()> {
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+                .open(&staged.temp)?;
+            file.write_all(bytes)?;
+            follow_mode(&file, &full, dir)?;
+            file.sync_all()
+        };
+        write().map_err(|e| io_error("write", &full, e))?;
+        Ok(staged)
+    }
+
+    /// Puts staged bytes under their name, if the file still has the hash `expected` (`None`: if
+    /// there is no file), and reads them back.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Changed`] when something else stands there; it is not touched.
+    pub fn place(
+        &self,
+        _lock: &WriteLock,
+        mut staged: Staged,
+        expected: Option<ContentHash>,
+    ) -> Result<(), VaultError> {
+        let full = self.layout.full(&staged.target);
+        let failed = |e: io::Error| io_error("write", &full, e);
+        let changed = || VaultError::Changed { path: staged.target.clone().into() };
+        let current = read_regular(&full)?.map(|it| ContentHash::of(it.bytes));
+        if current != expected {
+            return Err(changed());
+        }
+        match expected {
+            None => match rename_with(&staged.temp, &full, RenameFlags::NOREPLACE) {
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(changed()),
+                result => result.map_err(failed)?,
+            },
+            Some(old) => {
+                rename_with(&staged.temp, &full, RenameFlags::EXCHANGE).map_err(failed)?;
+                // What came out under the temporary name is what stood there at that instant.
+                if let Some(out) = read_regular(&staged.temp)? {
+                    if ContentHash::of(&out.bytes) != old {
+                        rename_with(&staged.temp, &full, RenameFlags::EXCHANGE).map_err(failed)?;
+                        return Err(changed());
+                    }
+                    fs::remove_file(&staged.temp).map_err(failed)?;
+                }
+            }
+        }
+        staged.placed = true;
+        sync_dir(full.parent().unwrap_or(self.layout.root()))?;
+        let back = read_regular(&full)?.map(|it| ContentHash::of(it.bytes));
+        if back == Some(staged.hash) {
+            Ok(())
+        } else {
+            Err(VaultError::NotWritten { path: staged.target.clone().into() })
+        }
+    }
+
+    /// Appends to a file of lines and returns after fsync; creates it with `head` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError`] when the bytes are not known to be on disk.
+    pub fn append(&self, _lock: &WriteLock, target: &str, head: &str, text: &str, private: bool)
+    -> Result<(), VaultError> {
+        let full = self.layout.full(target);
+        let dir = full.parent().unwrap_or(self.layout.root());
+        self.create_dir(dir)?;
+        let existing = read_regular(&full)?;
+        let failed = |e: io::Error| io_error("write", &full, e);
+        let mut file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+            .open(&full)
+            .map_err(failed)?;
+        let mut bytes = Vec::new();
+        match &existing {
+            None => {
+                if private {
+                    file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(failed)?;
+                } else {
+                    follow_mode(&file, Path::new(""), dir).map_err(failed)?;
+                }
+                bytes.extend_from_slice(head.as_bytes());
+            }
+            // A text without a final newline must not swallow the first new line.
+            Some(found) if !found.bytes.is_empty() && !found.bytes.ends_with(b"\n") => bytes.push(b'\n'),
+            Some(_) => {}
+        }
+        bytes.extend_from_slice(text.as_bytes());
+        file.write_all(&bytes).map_err(failed)?;
+        file.sync_all().map_err(failed)?;
+        if existing.is_none() {
+            sync_dir(dir)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the private folder, closed to others.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Io`] when it cannot be made.
+    pub fn create_private_dir(&self) -> Result<(), VaultError> {
+        let dir = self.layout.private_dir();
+        fs::create_dir_all(&dir)
+            .and_then(|()| fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)))
+            .map_err(|e| io_error("write", &dir, e))
+    }
+
+    /// Makes a folder and those above it, with the mode of the first one that exists.
+    fn create_dir(&self, dir: &Path) -> Result<(), VaultError> {
+        if dir.is_dir() {
+            return Ok(());
+        }
+        if let Some(parent) = dir.parent() {
+            self.create_dir(parent)?;
+        }
+        let failed = |e| io_error("write", dir, e);
+        match fs::create_dir(dir) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+            result => result.map_err(failed)?,
+        }
+        let parent = dir.parent().unwrap_or(self.layout.root());
+        let meta = fs::metadata(parent).map_err(failed)?;
+        fs::set_permissions(dir, fs::Permissions::from_mode(meta.mode() & 0o777)).map_err(failed)?;
+        sync_dir(parent)
+    }
+
+    /// Removes temporary files that a crash left behind, and returns how many.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Io`] when one cannot be removed.
+    pub fn sweep(&self, _lock: &WriteLock) -> Result<usize, VaultError> {
+        let dirs = [
+            String::new(),
+            self.layout.memory_dir().to_owned(),
+            self.layout.summary_dir(Grain::Week),
+            self.layout.summary_dir(Grain::Month),
+        ];
+        let mut swept = std::collections::BTreeSet::new();
+        for dir in dirs {
+            for name in self.names_in(&dir, &mut Vec::new())? {
+                let path = self.layout.full(&dir).join(&name);
+                if name.starts_with(layout::TEMP_PREFIX) && swept.insert(path.clone()) {
+                    fs::remove_file(&path).map_err(|e| io_error("remove", &path, e))?;
+                }
+            }
+        }
+        Ok(swept.len())
+    }
+}
+
+impl Staged {
+    /// Returns the hash of the new bytes.
+    pub fn hash(&self) -> ContentHash {
+        self.hash
+    }
+
+    /// Returns the path that the bytes are for, relative to the root.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// Returns the name of the temporary file.
+    pub fn temp_name(&self) -> String {
+        self.temp.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if !self.placed {
+            // What cannot be removed now is swept by the next run.
+            drop(fs::remove_file(&self.temp));
+        }
+    }
+}
+
+fn problem(path: String, error: &dyn std::error::Error) -> Problem {
+    let mut reason = error.to_string();
+    if let Some(source) = error.source() {
+        reason = format!("{reason}: {source}");
+    }
+    Problem { path, reason }
+}
+
+fn io_error(action: &'static str, path: &Path, source: io::Error) -> VaultError {
+    VaultError::Io { action, path: path.to_owned(), source }
+}
+
+fn stamp(meta: &fs::Metadata) -> Stamp {
+    Stamp {
+        inode: meta.ino(),
+        size: meta.size(),
+        mtime_ns: meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec()),
+    }
+}
+
+/// Reads a regular file through one descriptor, without following a link and without blocking.
+fn read_regular(path: &Path) -> Result<Option<Found>, VaultError> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
+    let not_a_file = |what| VaultError::NotAFile { path: path.to_owned(), what };
+    let mut file = match opened {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) if e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+            return Err(not_a_file("a symbolic link"));
+        }
+        Err(e) if e.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) => {
+            return Err(not_a_file("a socket or a device"));
+        }
+        Err(e) => return Err(io_error("read", path, e)),
+    };
+    let meta = file.metadata().map_err(|e| io_error("read", path, e))?;
+    if meta.is_dir() {
+        return Err(not_a_file("a folder"));
+    }
+    if !meta.is_file() {
+        return Err(not_a_file("no regular file"));
+    }
+    if meta.len() > FILE_BYTES_MAX {
+        return Err(VaultError::TooLarge { path: path.to_owned() });
+    }
+    // One byte more than the limit tells that the file grew while it was read.
+    let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0) + 1);
+    (&mut file)
+        .take(FILE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| io_error("read", path, e))?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(VaultError::TooLarge { path: path.to_owned() });
+    }
+    Ok(Some(Found { bytes, stamp: stamp(&meta) }))
+}
+
+/// Gives a new file the mode and owner of the one it replaces, else those that fit its folder.
+fn follow_mode(file: &File, replaced: &Path, dir: &Path) -> io::Result<()> {
+    let (like, mask) = match fs::symlink_metadata(replaced) {
+        Ok(meta) if meta.is_file() => (meta, 0o777),
+        _ => (fs::metadata(dir)?, 0o666),
+    };
+    file.set_permissions(fs::Permissions::from_mode(like.mode() & mask))?;
+    let own = file.metadata()?;
+    if (own.uid(), own.gid()) != (like.uid(), like.gid()) {
+        // Only root may give files away; for anybody else the file stays the writer's.
+        drop(std::os::unix::fs::fchown(file, Some(like.uid()), Some(like.gid())));
+    }
+    Ok(())
+}
+
+/// Renames with flags, or plainly on a file system that knows no flags: the caller has compared
+/// what stands there just before, under the write lock.
+fn rename_with(from: &Path, to: &Path, flags: RenameFlags) -> io::Result<()> {
+    match rustix::fs::renameat_with(CWD, from, CWD, to, flags) {
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => fs::rename(from, to),
+        result => result.map_err(Into::into),
+    }
+}
+
+fn sync_dir(dir: &Path) -> Result<(), VaultError> {
+    File::open(dir).and_then(|it| it.sync_all()).map_err(|e| io_error("write", dir, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vault() -> (tempfile::TempDir, Vault) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::create_dir(root.join("memory")).unwrap();
+        (dir, Vault::new(Layout::new(root, "memory")))
+    }
+
+    fn write(vault: &Vault, target: &str, bytes: &[u8], expected: Option<&[u8]>) -> Result<(), VaultError> {
+        let lock = WriteLock::acquire(vault.layout().root()).unwrap();
+        let staged = vault.stage(target, bytes)?;
+        vault.place(&lock, staged, expected.map(ContentHash::of))
+    }
+
+    fn put(vault: &Vault, path: &str, bytes: &[u8]) {
+        let full = vault.layout().full(path);
+        let mut file = File::create(full).unwrap();
+        file.write_all(bytes).unwrap();
+    }
+
+    fn names(vault: &Vault, dir: &str) -> Vec<String> {
+        vault.names_in(dir, &mut Vec::new()).unwrap()
+    }
+
+    #[test]
+    fn a_file_is_made_replaced_and_left_clean() {
+        let (_dir, vault) = vault();
+        write(&vault, "memory/weekly/2026-W14.md", b"one", None).unwrap();
+        let full = vault.layout().full("memory/weekly/2026-W14.md");
+        fs::set_permissions(&full, fs::Permissions::from_mode(0o640)).unwrap();
+        write(&vault, "memory/weekly/2026-W14.md", b"two", Some(b"one")).unwrap();
+        assert_eq!(fs::read(&full).unwrap(), b"two");
+        assert_eq!(fs::metadata(&full).unwrap().mode() & 0o777, 0o640);
+        assert_eq!(names(&vault, "memory/weekly"), ["2026-W14.md"]);
+    }
+
+    #[test]
+    fn a_file_that_changed_meanwhile_is_not_touched() {
+        let (_dir, vault) = vault();
+        put(&vault, "WISDOM.md", b"theirs");
+        for expected in [None, Some(&b"older"[..])] {
+            let error = write(&vault, "WISDOM.md", b"ours", expected).unwrap_err();
+            assert!(matches!(error, VaultError::Changed { .. }), "{error}");
+        }
+        assert_eq!(vault.read("WISDOM.md").unwrap().unwrap().bytes, b"theirs");
+        assert!(names(&vault, "").iter().all(|it| !it.starts_with(layout::TEMP_PREFIX)));
+        let gone = write(&vault, "MEMORY.md", b"ours", Some(b"was here")).unwrap_err();
+        assert!(matches!(gone, VaultError::Changed { .. }), "{gone}");
+    }
+
+    #[test]
+    fn odd_files_are_reported_and_left_alone() {
+        let (_dir, vault) = vault();
+        put(&vault, "memory/2026-04-01.md", b"fine\n");
+        put(&vault, "memory/2026-04-02.md", b"caf\xe9\n");
+        put(&vault, "secret", b"key");
+        let at = |name: &str| vault.layout().full(&format!("memory/{name}"));
+        std::os::unix::fs::symlink(vault.layout().full("secret"), at("2026-04-03.md")).unwrap();
+        fs::create_dir(at("2026-04-04.md")).unwrap();
+        rustix::fs::mknodat(CWD, at("2026-04-05.md"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        put(&vault, "memory/2026-02-30.md", b"no such day");
+        let scan = vault.scan(&HashMap::new()).unwrap();
+        let logs: Vec<_> = scan.inventory.logs.keys().map(Stem::as_str).collect();
+        assert_eq!(logs, ["2026-04-01"]);
+        let problems: Vec<_> = scan.inventory.problems.iter().map(|it| &it.path[..]).collect();
+        assert_eq!(
+            problems,
+            ["memory/2026-02-30.md", "memory/2026-04-02.md", "memory/2026-04-03.md",
+             "memory/2026-04-04.md", "memory/2026-04-05.md"]
+        );
+    }
+
+    #[test]
+    fn an_unchanged_log_is_not_read_again() {
+        let (_dir, vault) = vault();
+        put(&vault, "memory/2026-04-01.md", b"a\n");
+        let first = vault.scan(&HashMap::new()).unwrap();
+        assert_eq!(first.read.len(), 1);
+        let seen: HashMap<_, _> = first.read.into_iter().collect();
+        assert!(vault.scan(&seen).unwrap().read.is_empty());
+        put(&vault, "memory/2026-04-01.md", b"bb\n");
+        assert_eq!(vault.scan(&seen).unwrap().read.len(), 1);
+    }
+
+    #[test]
+    fn appending_keeps_what_stands_and_ends_lines() {
+        let (_dir, vault) = vault();
+        let lock = WriteLock::acquire(vault.layout().root()).unwrap();
+        vault.append(&lock, "memory/2026-04-01.md", "# 2026-04-01\n\n", "- one\n", false).unwrap();
+        put(&vault, "memory/2026-04-02.md", b"no newline");
+        vault.append(&lock, "memory/2026-04-02.md", "# head\n", "- two\n", false).unwrap();
+        assert_eq!(vault.read_text("memory/2026-04-01.md").unwrap().unwrap(), "# 2026-04-01\n\n- one\n");
+        assert_eq!(vault.read_text("memory/2026-04-02.md").unwrap().unwrap(), "no newline\n- two\n");
+    }
+
+    #[test]
+    fn what_a_crash_left_is_swept() {
+        let (_dir, vault) = vault();
+        let staged = vault.stage("memory/weekly/2026-W14.md", b"half done").unwrap();
+        std::mem::forget(staged);
+        let lock = WriteLock::acquire(vault.layout().root()).unwrap();
+        assert_eq!(vault.sweep(&lock).unwrap(), 1);
+        assert!(names(&vault, "memory/weekly").is_empty());
+    }
+}
