@@ -1,1 +1,6 @@
 //! config
+
+mod nearest;
+pub mod schedule;
+pub mod span;
+pub mod zone;
