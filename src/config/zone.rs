@@ -1,6 +1,6 @@
 //! Names of time zones, checked against the database that is built in.
 //!
-//! A wrong name is refused with the nearest right one; [`super::root_settings`] decides whose name
+//! A wrong name is refused with the nearest right one; [`super::root`] decides whose name
 //! counts. Pure.
 
 use std::{borrow::Cow, fmt, str::FromStr};
