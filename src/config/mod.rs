@@ -1,1 +1,321 @@
-//! config
+//! Configuration: what stands in files, variables, and arguments, resolved per root.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | [`settings`] | the sections, their types and defaults: the one description of the keys |
+//! | [`layers`] | which keys may stand where, and how layers are laid over each other |
+//! | [`root`] | `memoird.yaml`, and what one root is run with |
+//! | [`which`] | which root is meant; roots that overlap |
+//! | [`schedule`], [`span`], [`zone`] | crontab lines, lengths of time, time zones |
+//! | [`surroundings`] | what is read from the process: variables, folders, host, zone |
+//! | `check`, `yaml`, `nearest` | text into checked values, with a path and a hint for each mistake |
+//!
+//! `commands` calls [`Config::load`] once, then [`Config::choose`] and [`Config::open`]; the daemon
+//! opens [`Config::roots`] one by one, so that a folder that is gone stops no other.
+//!
+//! # Invariants
+//!
+//! - Nothing is guessed: an unknown key, a wrong type, a wrong name is an error with its place.
+//! - What travels with a root can neither name a program to run nor say where text goes.
+//! - Two roots never share a folder, also not through links.
+
+mod check;
+pub mod layers;
+mod nearest;
+pub mod root;
+pub mod schedule;
+pub mod settings;
+pub mod span;
+pub mod surroundings;
+pub mod which;
+mod yaml;
+pub mod zone;
+
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+};
+
+pub use check::Problem;
+pub use yaml::YamlError;
+
+use layers::{CONFIG_SHAPE, CallKeys, ConfigKeys, Layer};
+use settings::Settings;
+use surroundings::Surroundings;
+use which::KnownRoot;
+
+/// The commented configuration that `init` writes; it equals the built-in defaults.
+pub const DEFAULT_CONFIG: &str = include_str!("../../config/memoird.yaml");
+
+/// The name of the file in [`Surroundings::config_folder`].
+pub const CONFIG_FILE_NAME: &str = "config.yaml";
+
+/// What the files, the variables, and the arguments of a call say.
+#[derive(Debug)]
+pub struct Config {
+    /// The file that was read; `None` when there is none.
+    pub file: Option<PathBuf>,
+    /// The roots, in the order of the file. Invariant: none lies within another.
+    pub roots: Vec<KnownRoot>,
+    /// What holds over all roots; its `budget` is the whole that roots share.
+    pub settings: Settings,
+    general: Layer,
+    call: CallKeys,
+}
+
+/// A configuration that is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file that was named is not there.
+    #[error("no configuration at {}", file.display())]
+    Missing {
+        /// The file.
+        file: PathBuf,
+    },
+    /// A file that cannot be read.
+    #[error("cannot read {}: {source}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Text that is no YAML, or more of it than is read.
+    #[error("{origin}: {source}")]
+    Yaml {
+        /// Where it stands.
+        origin: Origin,
+        /// What is wrong.
+        source: YamlError,
+    },
+    /// Keys or values that are wrong.
+    #[error("{origin}: {}", listed(problems))]
+    Invalid {
+        /// Where they stand.
+        origin: Origin,
+        /// All of them.
+        problems: Vec<Problem>,
+    },
+    /// An argument of `--set` that is not `KEY=VALUE`.
+    #[error("--set: `{argument}` is not KEY=VALUE (like compaction.weekly.ratio=0.1)")]
+    BadSet {
+        /// The argument.
+        argument: String,
+    },
+    /// Nothing says which root is meant.
+    #[error("{}", which_root(cwd, roots))]
+    WhichRoot {
+        /// The working folder.
+        cwd: PathBuf,
+        /// The roots that are configured.
+        roots: Vec<PathBuf>,
+    },
+    /// A root that is no folder.
+    #[error("no memory folder at {}: {source}", path.display())]
+    RootMissing {
+        /// The path.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Two roots that are one folder, or one within the other.
+    #[error("{}", overlap(outer, inner))]
+    Overlap {
+        /// The folder around.
+        outer: PathBuf,
+        /// The folder within.
+        inner: PathBuf,
+    },
+    /// The person's home is not known.
+    #[error("no home folder (HOME is not set)")]
+    Home,
+    /// The working folder is gone.
+    #[error("cannot tell the working folder: {source}")]
+    Cwd {
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A variable that is not UTF-8.
+    #[error("the variable {name} is not UTF-8 text")]
+    Variable {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// Where values stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// In a file.
+    File(PathBuf),
+    /// In `MEMOIRD_…` variables.
+    Environment,
+    /// In arguments of `--set`.
+    Set,
+    /// In variables and `--set` together.
+    Call,
+    /// In all places together, for the root at this path.
+    Together(PathBuf),
+    /// In all places together, over all roots.
+    General,
+}
+
+impl Config {
+    /// Reads the configuration: the file that `explicit` (`--config`) or `MEMOIRD_CONFIG` names,
+    /// else the person's own, if there is one; then variables and the arguments of `--set`.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Missing`] when a file that was named is not there, and whatever is wrong
+    /// in what was read.
+    pub fn load(
+        explicit: Option<&Path>,
+        set: &[String],
+        around: &Surroundings,
+    ) -> Result<Self, Error> {
+        let named = explicit.or_else(|| around.variable("MEMOIRD_CONFIG").map(Path::new));
+        let file = match named {
+            Some(path) => around.absolute(path, &around.cwd),
+            None => around.config_folder().join(CONFIG_FILE_NAME),
+        };
+        match fs::File::open(&file) {
+            Ok(opened) => {
+                let text = root::read_text(opened, &file)?;
+                Self::from_text(Some((&file, &text)), set, around)
+            }
+            Err(it) if it.kind() == io::ErrorKind::NotFound => match named {
+                Some(_) => Err(Error::Missing { file }),
+                None => Self::from_text(None, set, around),
+            },
+            Err(source) => Err(Error::Unreadable { file, source }),
+        }
+    }
+
+    /// Reads the configuration from the text of a file. Of the disk it asks only where links in
+    /// the roots' paths lead.
+    ///
+    /// # Errors
+    ///
+    /// Returns all that is wrong in the first layer that has something wrong.
+    pub fn from_text(
+        file: Option<(&Path, &str)>,
+        set: &[String],
+        around: &Surroundings,
+    ) -> Result<Self, Error> {
+        let keys = match file {
+            Some((path, text)) => {
+                layers::read(text, &CONFIG_SHAPE, &Origin::File(path.to_path_buf()))?
+            }
+            None => ConfigKeys::default(),
+        };
+        let call = layers::read_call(&around.env, set)?;
+        let settings = layers::settle(&[&keys.general, &call.sections], &Origin::General)?;
+        let folder = file.and_then(|(path, _)| path.parent()).unwrap_or(Path::new("/"));
+        let base = around.absolute(folder, &around.cwd);
+        let roots: Vec<KnownRoot> = keys
+            .roots
+            .into_iter()
+            .map(|keys| {
+                let place = |it: &str| which::canonical(&around.absolute(Path::new(it), &base));
+                let project = keys.project.as_deref().map(place);
+                KnownRoot {
+                    path: place(&keys.path),
+                    project: project.map(|it| which::git_root(&it).unwrap_or(it)),
+                    keys,
+                }
+            })
+            .collect();
+        let paths: Vec<&Path> = roots.iter().map(|it| it.path.as_path()).collect();
+        which::refuse_overlap(&paths)?;
+        Ok(Self {
+            file: file.map(|(path, _)| path.to_path_buf()),
+            roots,
+            settings,
+            general: keys.general,
+            call,
+        })
+    }
+}
+
+impl Error {
+    /// Returns whether the call is wrong (exit code 2) and not the configuration (78).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::BadSet { .. } | Self::WhichRoot { .. } => true,
+            Self::Yaml { origin, .. } | Self::Invalid { origin, .. } => *origin == Origin::Set,
+            _ => false,
+        }
+    }
+
+    /// Returns what to do next: a command to type, or a file to correct.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Missing { .. } => {
+                Some("leave out --config (and MEMOIRD_CONFIG) to run with the defaults".to_owned())
+            }
+            Self::Yaml { origin: Origin::File(file), .. }
+            | Self::Invalid { origin: Origin::File(file), .. } => {
+                Some(format!("correct {}, then `memoird status`", file.display()))
+            }
+            Self::WhichRoot { roots, .. } => Some(match roots.first() {
+                Some(root) => format!("name one: `--root {}`", root.display()),
+                None => "make one: `memoird init DIR`".to_owned(),
+            }),
+            Self::RootMissing { path, .. } => {
+                Some(format!("make it: `memoird init {}`", path.display()))
+            }
+            Self::Overlap { outer, inner } if outer != inner => {
+                Some(format!("use the folder around: `--root {}`", outer.display()))
+            }
+            Self::Overlap { .. } => Some("name the folder once under `roots`".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Environment => f.write_str("environment"),
+            Self::Set => f.write_str("--set"),
+            Self::Call => f.write_str("environment and --set"),
+            Self::Together(path) => write!(f, "all settings of {} together", path.display()),
+            Self::General => f.write_str("all settings together"),
+        }
+    }
+}
+
+/// Lists mistakes: one in a line, several beneath each other.
+fn listed(problems: &[Problem]) -> String {
+    match problems {
+        [one] => one.to_string(),
+        all => {
+            let mut text = format!("{} mistakes", all.len());
+            for one in all {
+                text.push_str(&format!("\n  {one}"));
+            }
+            text
+        }
+    }
+}
+
+fn which_root(cwd: &Path, roots: &[PathBuf]) -> String {
+    let cwd = cwd.display();
+    if roots.is_empty() {
+        return format!("no memory folder is configured, and {cwd} is not in one");
+    }
+    let mut text = format!("which memory folder? {cwd} is in none of them:");
+    for root in roots {
+        text.push_str(&format!("\n  {}", root.display()));
+    }
+    text
+}
+
+fn overlap(outer: &Path, inner: &Path) -> String {
+    if outer == inner {
+        format!("the memory folder {} is named twice", outer.display())
+    } else {
+        format!("memory folder {} lies within {}", inner.display(), outer.display())
+    }
+}

@@ -82,6 +82,19 @@ pub enum LeftOut {
     Deleted,
 }
 
+impl LeftOut {
+    /// Returns the words that people, JSON, and the database use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Structure => "structure",
+            Self::Repeat => "repeat",
+            Self::OverBudget => "over budget",
+            Self::Rejected => "rejected",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
 /// What typed memories are extracted from.
 #[derive(Clone, Copy, Debug)]
 pub struct ExtractInput<'a> {

@@ -221,6 +221,13 @@ impl Citation {
         Self(BTreeMap::from([(stem, LineSet::from_iter([line]))]))
     }
 
+    /// Returns the citation of the lines from `start` to `end`, both included.
+    pub fn range(stem: Stem, start: u32, end: u32) -> Self {
+        let mut lines = LineSet::default();
+        lines.insert_range(start, end);
+        Self(BTreeMap::from([(stem, lines)]))
+    }
+
     /// Adds all lines of `other`.
     pub fn merge(&mut self, other: &Self) {
         for (stem, lines) in &other.0 {

@@ -1,1 +1,12 @@
-//! recall
+//! Reading memory back: from a generated line to its sources, and from a period to what it left out.
+//!
+//! Nothing here changes a file or the database. What is shown comes from the served view of logs and
+//! from the generated files; the lineage only says where to look.
+//!
+//! - [`trace`]: from an item down to log lines, and from a log line up to all that came of it.
+//! - [`graph`]: a trace as a tree, as a drawing for Graphviz, and as PROV-JSON.
+//! - [`coverage`]: the source lines of a period that reached no item, and why.
+
+pub mod coverage;
+pub mod graph;
+pub mod trace;

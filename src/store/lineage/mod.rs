@@ -1,1 +1,307 @@
-//! lineage
+//! The lineage of one root: what was made from what, by which job, in which run.
+//!
+//! A SQLite database in the terms of W3C PROV. It is an index: the files are the truth, and
+//! everything but receipts and history can be made anew from them ([`Lineage::replace_all`]). This
+//! is the only module that speaks SQL.
+//!
+//! - [`schema`]: the steps that bring a database up to date.
+//! - [`jobs`]: runs, jobs with their receipts, and the journal of intents.
+//! - [`record`]: what a job commits, in one transaction.
+//! - [`query`]: what trace, coverage, plan, and status ask.
+//!
+//! # Invariants
+//!
+//! - No text of a log or of an item is stored: lines are read from the files.
+//! - No answer depends on a row's number, so a database made anew answers as the old one did.
+//! - A change is one transaction, synced before the call returns. At most one job of a fingerprint
+//!   is live.
+//! - A locked database is busy, never damaged; nothing here deletes `-wal` or `-shm`.
+//!
+//! Several processes may have the same database open. Who writes holds the root's write lock.
+
+mod column;
+pub mod jobs;
+pub mod query;
+pub mod record;
+mod schema;
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions, Permissions},
+    io,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+
+use self::jobs::JobId;
+
+/// The open database of one root.
+#[derive(Debug)]
+pub struct Lineage {
+    conn: Connection,
+    path: PathBuf,
+}
+
+/// Why the lineage could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum LineageError {
+    /// Another process held the database for longer than we wait.
+    #[error("`{path}` is locked by another process; try again when it has finished")]
+    Busy {
+        /// The database.
+        path: PathBuf,
+    },
+    /// The bytes are not those of a sound database.
+    #[error(
+        "`{path}` is damaged ({detail}); move it aside and run `memoird rebuild`, which makes it anew from the files"
+    )]
+    Damaged {
+        /// The database.
+        path: PathBuf,
+        /// What was found.
+        detail: String,
+    },
+    /// A newer memoird made it.
+    #[error(
+        "`{path}` has schema {found}, this memoird knows {known}; use the newer memoird that wrote it"
+    )]
+    Newer {
+        /// The database.
+        path: PathBuf,
+        /// Its schema.
+        found: i64,
+        /// The newest schema that we know.
+        known: usize,
+    },
+    /// It is a database of some other program.
+    #[error("`{path}` is a database that memoird did not make; move it away")]
+    NotOurs {
+        /// The database.
+        path: PathBuf,
+    },
+    /// The file system cannot hold a database with a write-ahead log.
+    #[error("`{path}` cannot keep a write-ahead log (journal mode stayed `{mode}`); a root must lie on a local disk")]
+    NoWal {
+        /// The database.
+        path: PathBuf,
+        /// The mode that it is in.
+        mode: String,
+    },
+    /// We are linked with an SQLite that can damage a database.
+    #[error("SQLite {found} is linked, which can damage a database that two processes write; 3.51.3 or newer is needed")]
+    OldSqlite {
+        /// Its version.
+        found: &'static str,
+    },
+    /// The file could not be made or read.
+    #[error("`{path}`: {source}")]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A job with the same fingerprint is under way.
+    #[error("a job with the fingerprint {fingerprint} is already under way")]
+    AlreadyLive {
+        /// The first 16 hex digits of the fingerprint.
+        fingerprint: String,
+    },
+    /// The job has ended before, or never was.
+    #[error("job {job} is not under way")]
+    NotLive {
+        /// The job.
+        job: JobId,
+    },
+    /// The intent was closed before, or never was.
+    #[error("intent {intent} is not open")]
+    NotOpen {
+        /// The number of the intent.
+        intent: i64,
+    },
+    /// A path that the commit names has no record.
+    #[error("`{name}` has no record in the lineage; commit it first")]
+    NoRecord {
+        /// The path.
+        name: String,
+    },
+    /// Anything else that SQLite says: disk full, read-only, input or output failed.
+    #[error("`{path}`: {source}")]
+    Sql {
+        /// The database.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+}
+
+/// What can go wrong inside a transaction, before the path is known.
+enum Fault {
+    Sql(rusqlite::Error),
+    Other(LineageError),
+}
+
+/// How long a statement waits for another process.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The first SQLite without the fault that lets a write-ahead log be reset under a reader.
+const SQLITE_VERSION_MIN: i32 = 3_051_003;
+
+impl Lineage {
+    /// Opens the database at `path`, and makes it and its folder if they are not there.
+    ///
+    /// File and folder are made for the owner's eyes only; an older schema is brought up to date.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LineageError::Damaged`] for bytes that are no database, [`LineageError::Newer`] for
+    /// one that a newer memoird wrote, and [`LineageError::Busy`] when another process holds it.
+    pub fn open(path: &Path) -> Result<Self, LineageError> {
+        Self::open_with(path, schema::MIGRATIONS, BUSY_TIMEOUT)
+    }
+
+    fn open_with(path: &Path, migrations: &[&str], wait: Duration) -> Result<Self, LineageError> {
+        if rusqlite::version_number() < SQLITE_VERSION_MIN {
+            return Err(LineageError::OldSqlite { found: rusqlite::version() });
+        }
+        make_private(path)?;
+        let sql = |source| LineageError::from_sql(path, source);
+        // The file exists, so a wrong path is an error and not a new database.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut conn = Connection::open_with_flags(path, flags).map_err(sql)?;
+        conn.busy_timeout(wait).map_err(sql)?;
+        let mode: String = conn
+            .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))
+            .map_err(sql)?;
+        if mode != "wal" {
+            return Err(LineageError::NoWal { path: path.to_owned(), mode });
+        }
+        for (name, value) in [
+            // NORMAL keeps the database sound but loses commits when the power fails.
+            ("synchronous", "FULL"),
+            ("foreign_keys", "ON"),
+            ("trusted_schema", "OFF"),
+            ("cell_size_check", "ON"),
+            // A mapped file turns a read error of the disk into a signal that kills the process.
+            ("mmap_size", "0"),
+        ] {
+            conn.pragma_update(None, name, value).map_err(sql)?;
+        }
+        schema::migrate(&mut conn, path, migrations)?;
+        Ok(Self { conn, path: path.to_owned() })
+    }
+
+    /// Returns where the database is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads the whole database and checks that it is sound.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LineageError::Damaged`] with the first finding.
+    pub fn quick_check(&self) -> Result<(), LineageError> {
+        let damaged = |detail| LineageError::Damaged { path: self.path.clone(), detail };
+        let said: String = self.read(|conn| {
+            conn.query_row("SELECT quick_check FROM pragma_quick_check(1)", [], |row| row.get(0))
+        })?;
+        if said != "ok" {
+            return Err(damaged(said));
+        }
+        let orphans: i64 = self.read(|conn| {
+            conn.query_row("SELECT count(*) FROM pragma_foreign_key_check", [], |row| row.get(0))
+        })?;
+        if orphans > 0 {
+            return Err(damaged(format!("{orphans} rows point to rows that are not there")));
+        }
+        Ok(())
+    }
+
+    /// Asks something.
+    fn read<T>(
+        &self,
+        ask: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, LineageError> {
+        ask(&self.conn).map_err(|source| LineageError::from_sql(&self.path, source))
+    }
+
+    /// Changes something, wholly or not at all.
+    fn write<T>(
+        &mut self,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T, Fault>,
+    ) -> Result<T, LineageError> {
+        // Asking for the write lock at once makes the wait happen here, where it may be retried,
+        // and not in the middle of a transaction, where SQLite gives up without waiting.
+        let done = self
+            .conn
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(Fault::Sql)
+            .and_then(|tx| {
+                let value = change(&tx)?;
+                tx.commit()?;
+                Ok(value)
+            });
+        done.map_err(|fault| match fault {
+            Fault::Sql(source) => LineageError::from_sql(&self.path, source),
+            Fault::Other(error) => error,
+        })
+    }
+}
+
+impl LineageError {
+    /// Tells damage from a lock and from a failing disk.
+    fn from_sql(path: &Path, source: rusqlite::Error) -> Self {
+        use rusqlite::Error as Sql;
+        let path = path.to_owned();
+        let code = source.sqlite_error_code();
+        match (code, &source) {
+            (Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked), _) => Self::Busy { path },
+            (Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase), _)
+            // Values that we never write.
+            | (
+                None,
+                Sql::FromSqlConversionFailure(..)
+                | Sql::IntegralValueOutOfRange(..)
+                | Sql::InvalidColumnType(..)
+                | Sql::Utf8Error(..),
+            ) => Self::Damaged { path, detail: source.to_string() },
+            _ => Self::Sql { path, source },
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(source: rusqlite::Error) -> Self {
+        Self::Sql(source)
+    }
+}
+
+impl From<LineageError> for Fault {
+    fn from(error: LineageError) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// Makes folder and file if need be, and takes them from the eyes of others.
+fn make_private(path: &Path) -> Result<(), LineageError> {
+    let at = |path: &Path, source| LineageError::File { path: path.to_owned(), source };
+    if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+        match DirBuilder::new().mode(0o700).create(folder) {
+            Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(at(folder, source));
+            }
+            _ => {}
+        }
+    }
+    // An empty file is an empty database. SQLite gives `-wal` and `-shm` the mode of this file.
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
+    let mode = file.and_then(|it| it.metadata()).map_err(|source| at(path, source))?.permissions();
+    if mode.mode() & 0o077 != 0 {
+        fs::set_permissions(path, Permissions::from_mode(0o600))
+            .map_err(|source| at(path, source))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,366 @@
+//! Checks values against the schema of the types that they are meant for.
+//!
+//! Reading into the types would stop at the first mistake and lose its path. Here all mistakes are
+//! found, each with its path, what stands there, and what is expected; an unknown key comes with
+//! the known one that is nearest. Pure.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde_json::{Map, Value};
+
+use super::{nearest::nearest, schedule::Schedule, span::Span, zone::ZoneName};
+
+/// How much of a wrong value is shown, in characters.
+const SHOWN_CHARS_MAX: usize = 40;
+
+/// One mistake in a configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where: `compaction.weekly.ratio`, `roots[1].path`; empty for the whole.
+    pub path: String,
+    /// What is wrong there and what is expected.
+    pub what: String,
+}
+
+/// The keys that may stand in a place, and what may be said of each.
+pub(super) struct Shape {
+    schema: Value,
+}
+
+impl Problem {
+    pub(super) fn new(path: &str, what: String) -> Self {
+        Self { path: path.to_owned(), what }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            f.write_str(&self.what)
+        } else {
+            write!(f, "{}: {}", self.path, self.what)
+        }
+    }
+}
+
+impl Shape {
+    /// Returns the shape of a type.
+    pub(super) fn of<T: JsonSchema>() -> Self {
+        Self { schema: schemars::schema_for!(T).to_value() }
+    }
+
+    /// Returns all mistakes.
+    ///
+    /// A section or list without a value (all its lines are comments) is taken out: it says nothing.
+    pub(super) fn check(&self, map: &mut Map<String, Value>) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        self.check_keys(&self.schema, map, "", &mut problems);
+        problems
+    }
+
+    /// Returns the paths of all keys that hold a value and not a section, in order.
+    pub(super) fn leaves(&self) -> Vec<Vec<String>> {
+        let mut leaves = Vec::new();
+        self.collect_leaves(&self.schema, &mut Vec::new(), &mut leaves);
+        leaves
+    }
+
+    /// Returns whether the key at `path` holds text, and never a number or a switch.
+    pub(super) fn is_text(&self, path: &[String]) -> bool {
+        let mut node = &self.schema;
+        for key in path {
+            let Some(next) = self.resolve(node).get("properties").and_then(|it| it.get(key)) else {
+                return false;
+            };
+            node = next;
+        }
+        let node = self.resolve(node);
+        let types = types(node);
+        let words = options(node).is_some_and(|all| all.iter().all(|it| it.is_string()));
+        words || types.contains(&"string") && types.iter().all(|it| ["string", "null"].contains(it))
+    }
+
+    fn collect_leaves(&self, node: &Value, path: &mut Vec<String>, leaves: &mut Vec<Vec<String>>) {
+        match properties(self.resolve(node)) {
+            Some(keys) => {
+                for (key, below) in keys {
+                    path.push(key.clone());
+                    self.collect_leaves(below, path, leaves);
+                    path.pop();
+                }
+            }
+            None => leaves.push(path.clone()),
+        }
+    }
+
+    fn check_keys(
+        &self,
+        node: &Value,
+        map: &mut Map<String, Value>,
+        path: &str,
+        problems: &mut Vec<Problem>,
+    ) {
+        let Some(known) = properties(node) else { return };
+        map.retain(|key, value| {
+            let expected = known.get(key).map(|it| self.resolve(it));
+            let empty = |it: &Value| ["object", "array"].iter().any(|kind| types(it) == [*kind]);
+            !(value.is_null() && expected.is_some_and(empty))
+        });
+        for (key, value) in map.iter_mut() {
+            let path = join(path, key);
+            match known.get(key) {
+                Some(below) => self.check_value(below, value, &path, problems),
+                None => problems.push(Problem { what: self.unknown(key, known), path }),
+            }
+        }
+        for key in node.get("required").and_then(Value::as_array).into_iter().flatten() {
+            if let Some(key) = key.as_str().filter(|it| !map.contains_key(*it)) {
+                problems.push(Problem { path: join(path, key), what: "missing".to_owned() });
+            }
+        }
+    }
+
+    fn check_value(
+        &self,
+        node: &Value,
+        value: &mut Value,
+        path: &str,
+        problems: &mut Vec<Problem>,
+    ) {
+        let nullable = self.is_nullable(node);
+        if value.is_null() && nullable {
+            return;
+        }
+        let node = self.resolve(node);
+        if !fits(node, value) {
+            problems.push(Problem { path: path.to_owned(), what: mismatch(node, value, nullable) });
+            return;
+        }
+        match value {
+            Value::Object(map) => self.check_keys(node, map, path, problems),
+            Value::Array(list) => {
+                let least = node.get("minItems").and_then(Value::as_u64).unwrap_or(0);
+                if (list.len() as u64) < least {
+                    let what = format!("an empty list (expected at least {least})");
+                    problems.push(Problem { path: path.to_owned(), what });
+                }
+                for (at, item) in list.iter_mut().enumerate() {
+                    if let Some(below) = node.get("items") {
+                        self.check_value(below, item, &format!("{path}[{at}]"), problems);
+                    }
+                }
+            }
+            Value::String(text) => {
+                if let Err(what) = check_format(node, text) {
+                    problems.push(Problem { path: path.to_owned(), what });
+                }
+            }
+            Value::Number(number) => {
+                let number = number.as_f64().unwrap_or(f64::NAN);
+                let limit = |key| node.get(key).and_then(Value::as_f64);
+                let (least, most) = (limit("minimum"), limit("maximum"));
+                if least.is_some_and(|it| number < it) || most.is_some_and(|it| number > it) {
+                    let range = match (least, most) {
+                        (Some(least), Some(most)) => format!("from {least} to {most}"),
+                        (Some(least), None) => format!("of at least {least}"),
+                        (None, Some(most)) => format!("of at most {most}"),
+                        (None, None) => String::new(),
+                    };
+                    let what = format!("{number} is out of range (expected a number {range})");
+                    problems.push(Problem { path: path.to_owned(), what });
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
+    /// Says what to do about a key that is not known in this place.
+    fn unknown(&self, key: &str, known: &Map<String, Value>) -> String {
+        if let Some(near) = nearest(key, known.keys().map(String::as_str)) {
+            return format!("unknown key, did you mean {near}?");
+        }
+        let elsewhere = self.leaves().into_iter().find(|it| it.last().is_some_and(|it| it == key));
+        if let Some(path) = elsewhere {
+            return format!("unknown key here, did you mean {}?", path.join("."));
+        }
+        let all = known.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        format!("unknown key (known here: {all})")
+    }
+
+    /// Follows references, and looks through `x or null` to the `x`.
+    fn resolve<'a>(&'a self, node: &'a Value) -> &'a Value {
+        if let Some(name) = node.get("$ref").and_then(Value::as_str) {
+            let target = name.strip_prefix('#').and_then(|it| self.schema.pointer(it));
+            return target.map_or(node, |it| self.resolve(it));
+        }
+        let either = node.get("anyOf").and_then(Value::as_array);
+        let other = either.and_then(|all| all.iter().find(|it| types(it) != ["null"]));
+        other.map_or(node, |it| self.resolve(it))
+    }
+
+    fn is_nullable(&self, node: &Value) -> bool {
+        let either = node.get("anyOf").and_then(Value::as_array);
+        either.is_some_and(|all| all.iter().any(|it| types(it) == ["null"]))
+            || types(self.resolve(node)).contains(&"null")
+    }
+}
+
+fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+fn properties(node: &Value) -> Option<&Map<String, Value>> {
+    node.get("properties").and_then(Value::as_object)
+}
+
+/// Returns the types that a schema names.
+fn types(node: &Value) -> Vec<&str> {
+    match node.get("type") {
+        Some(Value::String(one)) => vec![one],
+        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the closed list of values, if there is one.
+fn options(node: &Value) -> Option<Vec<&Value>> {
+    if let Some(one) = node.get("const") {
+        return Some(vec![one]);
+    }
+    if let Some(all) = node.get("enum").and_then(Value::as_array) {
+        return Some(all.iter().collect());
+    }
+    let all = node.get("oneOf").and_then(Value::as_array)?;
+    Some(all.iter().filter_map(options).flatten().collect())
+}
+
+fn fits(node: &Value, value: &Value) -> bool {
+    if let Some(all) = options(node) {
+        return all.contains(&value);
+    }
+    types(node).iter().any(|it| match *it {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "null" => value.is_null(),
+        _ => false,
+    })
+}
+
+fn mismatch(node: &Value, value: &Value, nullable: bool) -> String {
+    let options = options(node);
+    let words: Vec<&str> = options.iter().flatten().filter_map(|it| it.as_str()).collect();
+    if let Some(near) = value.as_str().and_then(|it| nearest(it, words)) {
+        return format!("found {}, did you mean {near}?", found(value));
+    }
+    let types = types(node);
+    // `0123` and `1.10` are numbers to YAML, and `true` a switch.
+    let quotable = value.is_number() || value.is_boolean();
+    let hint = if types.contains(&"string") && quotable { "; write it in quotes" } else { "" };
+    let or_null = if nullable { " or null" } else { "" };
+    let expected = match options {
+        Some(all) => {
+            let all: Vec<String> = all
+                .iter()
+                .map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned))
+                .collect();
+            format!("one of {}", all.join(", "))
+        }
+        None => match types.iter().find(|it| **it != "null") {
+            Some(&"object") => "a section".to_owned(),
+            Some(&"array") => "a list".to_owned(),
+            Some(&"boolean") => "true or false".to_owned(),
+            Some(&"integer") => "a whole number".to_owned(),
+            Some(&"number") => "a number".to_owned(),
+            _ => expected_text(node).to_owned(),
+        },
+    };
+    format!("found {}, expected {expected}{or_null}{hint}", found(value))
+}
+
+fn found(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::Bool(it) => it.to_string(),
+        Value::Number(it) => format!("the number {it}"),
+        Value::String(it) => {
+            let shown: String = it.escape_debug().take(SHOWN_CHARS_MAX).collect();
+            let more = if it.chars().count() > SHOWN_CHARS_MAX { "…" } else { "" };
+            format!("`{shown}{more}`")
+        }
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "a section".to_owned(),
+    }
+}
+
+fn format_of(node: &Value) -> &str {
+    node.get("format").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn expected_text(node: &Value) -> &'static str {
+    match format_of(node) {
+        "span" => "a length of time like 6h",
+        "keep" => "forever, or a length of time like 90d",
+        "crontab" => "a crontab line like \"0 3 * * *\"",
+        "zone" => "a time zone like Europe/Berlin",
+        _ => "text",
+    }
+}
+
+/// Checks what a type alone does not say of a text.
+fn check_format(node: &Value, text: &str) -> Result<(), String> {
+    match format_of(node) {
+        "span" => text.parse::<Span>().map(drop).map_err(|it| it.to_string()),
+        "keep" if text == "forever" => Ok(()),
+        "keep" => text.parse::<Span>().map(drop).map_err(|it| format!("{it}, or forever")),
+        "crontab" => Schedule::parse(text).map(drop).map_err(|it| it.to_string()),
+        "zone" => text.parse::<ZoneName>().map(drop).map_err(|it| it.to_string()),
+        "name" => check_name(text),
+        "folder" => check_folder(text),
+        "http-url" => check_url(text),
+        _ => Ok(()),
+    }
+}
+
+fn check_name(text: &str) -> Result<(), String> {
+    if text.trim().is_empty() {
+        return Err("empty".to_owned());
+    }
+    if text.chars().any(char::is_control) {
+        return Err("more than one line, or characters that cannot be seen".to_owned());
+    }
+    if text.chars().count() > 120 {
+        return Err("longer than 120 characters".to_owned());
+    }
+    Ok(())
+}
+
+/// A folder within a root: no way out of it, and not the private one.
+fn check_folder(text: &str) -> Result<(), String> {
+    check_name(text)?;
+    let steps = || text.trim_end_matches('/').split('/');
+    if text.starts_with(['/', '~']) || steps().any(|it| it == ".." || it.is_empty()) {
+        return Err(format!(
+            "`{text}` is not a folder within the root (expected one like memory, or \".\")"
+        ));
+    }
+    if steps().find(|it| *it != ".") == Some(".memoird") {
+        return Err("`.memoird` is private to memoird and holds no memories".to_owned());
+    }
+    Ok(())
+}
+
+fn check_url(text: &str) -> Result<(), String> {
+    check_name(text)?;
+    let host = ["http://", "https://"].iter().find_map(|it| text.strip_prefix(it));
+    if host.is_none_or(|it| it.is_empty() || it.contains(char::is_whitespace)) {
+        return Err(format!(
+            "`{text}` is not an address (expected one like http://127.0.0.1:11434/v1)"
+        ));
+    }
+    Ok(())
+}

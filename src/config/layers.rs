@@ -1,0 +1,529 @@
+//! Layers of values, and the keys that each may hold.
+//!
+//! From weak to strong: built-in defaults, the general sections of `config.yaml`, `memoird.yaml` in
+//! the root, the root's entry in `config.yaml`, `MEMOIRD_…` variables, `--set`. A layer is a map of
+//! keys that was checked where it was read, so that a mistake is told with its file; then they are
+//! laid over each other key by key. A list is replaced as a whole; null is a value. Pure.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{
+    Error, Origin,
+    check::{Problem, Shape},
+    nearest::nearest,
+    settings::Settings,
+    yaml,
+    zone::ZoneName,
+};
+
+/// A layer: some of the keys of some place.
+pub(super) type Layer = Map<String, Value>;
+
+/// The keys of `config.yaml`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(title = "memoird configuration")]
+pub(super) struct ConfigKeys {
+    /// The memory folders that are served.
+    #[serde(default)]
+    pub(super) roots: Vec<EntryKeys>,
+    #[serde(flatten)]
+    #[schemars(with = "Settings")]
+    pub(super) general: Layer,
+}
+
+/// The keys of one entry under `roots`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Root")]
+pub(super) struct EntryKeys {
+    /// The folder; `~/` is the home, anything else that is relative starts at the configuration's
+    /// folder.
+    #[schemars(extend("format" = "name"))]
+    pub(super) path: String,
+    /// Default: `memoird.yaml`, else the folder's name.
+    #[schemars(extend("format" = "name"))]
+    pub(super) agent_name: Option<String>,
+    /// Default: `memoird.yaml`, else the system's.
+    pub(super) zone: Option<ZoneName>,
+    /// Where the logs are, relative to the root; "." for a flat folder.
+    #[schemars(extend("format" = "folder"))]
+    pub(super) memory_dir: Option<String>,
+    /// Whose memory it is.
+    #[serde(default)]
+    pub(super) kind: RootKind,
+    /// A working tree whose sessions belong here.
+    #[schemars(extend("format" = "name"))]
+    pub(super) project: Option<String>,
+    #[serde(flatten)]
+    #[schemars(with = "Settings")]
+    pub(super) sections: Layer,
+}
+
+/// The keys of `memoird.yaml` in a root.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub(super) struct RootFileKeys {
+    /// The agent's name.
+    #[schemars(extend("format" = "name"))]
+    pub(super) agent_name: Option<String>,
+    /// The zone whose days the logs are named by.
+    pub(super) zone: Option<ZoneName>,
+    /// Where the logs are, relative to the root; "." for a flat folder.
+    #[schemars(extend("format" = "folder"))]
+    pub(super) memory_dir: Option<String>,
+    /// The host that folds; others only read.
+    #[schemars(extend("format" = "name"))]
+    pub(super) writer: Option<String>,
+    #[serde(flatten)]
+    #[schemars(with = "Settings")]
+    pub(super) sections: Layer,
+}
+
+/// The keys that `--set` and the environment may hold.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub(super) struct CallKeys {
+    #[schemars(extend("format" = "name"))]
+    pub(super) agent_name: Option<String>,
+    pub(super) zone: Option<ZoneName>,
+    #[schemars(extend("format" = "folder"))]
+    pub(super) memory_dir: Option<String>,
+    #[serde(flatten)]
+    #[schemars(with = "Settings")]
+    pub(super) sections: Layer,
+}
+
+/// Whose memory a root is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RootKind {
+    /// One agent's.
+    #[default]
+    Agent,
+    /// The person's: only user and feedback memories, added to the context of all other roots.
+    User,
+}
+
+pub(super) static CONFIG_SHAPE: LazyLock<Shape> = LazyLock::new(Shape::of::<ConfigKeys>);
+pub(super) static ROOT_FILE_SHAPE: LazyLock<Shape> = LazyLock::new(Shape::of::<RootFileKeys>);
+static CALL_SHAPE: LazyLock<Shape> = LazyLock::new(Shape::of::<CallKeys>);
+
+/// What begins the name of every variable that holds a key.
+const VARIABLE_PREFIX: &str = "MEMOIRD_";
+
+/// Lays `above` over `below`.
+pub(super) fn lay(below: &mut Layer, above: &Layer) {
+    for (key, value) in above {
+        match (below.get_mut(key), value) {
+            (Some(Value::Object(below)), Value::Object(above)) => lay(below, above),
+            _ => drop(below.insert(key.clone(), value.clone())),
+        }
+    }
+}
+
+/// Reads text into the keys of one place.
+pub(super) fn read<K: serde::de::DeserializeOwned>(
+    text: &str,
+    shape: &Shape,
+    origin: &Origin,
+) -> Result<K, Error> {
+    let mut map = yaml::read_mapping(text)
+        .map_err(|source| Error::Yaml { origin: origin.clone(), source })?;
+    let problems = shape.check(&mut map);
+    if !problems.is_empty() {
+        return Err(Error::Invalid { origin: origin.clone(), problems });
+    }
+    typed(Value::Object(map), origin)
+}
+
+/// Reads checked values into a type.
+pub(super) fn typed<K: serde::de::DeserializeOwned>(
+    value: Value,
+    origin: &Origin,
+) -> Result<K, Error> {
+    serde_json::from_value(value).map_err(|source| Error::Invalid {
+        origin: origin.clone(),
+        problems: vec![Problem::new("", source.to_string())],
+    })
+}
+
+/// Returns the settings that layers make, from weak to strong, over the defaults.
+pub(super) fn settle(layers: &[&Layer], origin: &Origin) -> Result<Settings, Error> {
+    let mut merged = defaults();
+    for layer in layers {
+        lay(&mut merged, layer);
+    }
+    let settings: Settings = typed(Value::Object(merged), origin)?;
+    let problems = settings.contradictions();
+    if problems.is_empty() {
+        Ok(settings)
+    } else {
+        Err(Error::Invalid { origin: origin.clone(), problems })
+    }
+}
+
+/// Returns the weakest layer, which holds every key.
+fn defaults() -> Layer {
+    match serde_json::to_value(Settings::default()) {
+        Ok(Value::Object(map)) => Some(map),
+        _ => None,
+    }
+    .expect("a struct of plain values becomes an object")
+}
+
+/// Reads the layer above all files: variables, and over them the arguments of `--set`.
+pub(super) fn read_call(env: &BTreeMap<String, String>, set: &[String]) -> Result<CallKeys, Error> {
+    let mut above = read_environment(env)?;
+    lay(&mut above, &read_set(set)?);
+    typed(Value::Object(above), &Origin::Call)
+}
+
+/// Reads `KEY=VALUE` arguments; a later one wins.
+fn read_set(arguments: &[String]) -> Result<Layer, Error> {
+    let origin = Origin::Set;
+    let mut layer = Layer::new();
+    let mut problems = Vec::new();
+    for argument in arguments {
+        let Some((key, text)) = argument.split_once('=') else {
+            return Err(Error::BadSet { argument: argument.clone() });
+        };
+        let path: Vec<String> = key.trim().split('.').map(str::to_owned).collect();
+        if path.iter().any(String::is_empty) {
+            return Err(Error::BadSet { argument: argument.clone() });
+        }
+        if path[0] == "roots" {
+            let what = "is set in the file only (--root DIR names a root for this call)".to_owned();
+            problems.push(Problem::new("roots", what));
+            continue;
+        }
+        let value = read_value(&path, text, &origin)?;
+        let mut one = nest(&path, value);
+        problems.extend(CALL_SHAPE.check(&mut one));
+        lay(&mut layer, &one);
+    }
+    if problems.is_empty() { Ok(layer) } else { Err(Error::Invalid { origin, problems }) }
+}
+
+/// Reads the variables that hold keys: `MEMOIRD_COMPACTION_WEEKLY_RATIO` for
+/// `compaction.weekly.ratio`. One that begins with a section's name and names no key is refused.
+fn read_environment(env: &BTreeMap<String, String>) -> Result<Layer, Error> {
+    let origin = Origin::Environment;
+    let known: BTreeMap<String, Vec<String>> =
+        CALL_SHAPE.leaves().into_iter().map(|it| (variable(&it), it)).collect();
+    let sections: Vec<String> =
+        known.values().filter(|it| it.len() > 1).map(|it| variable(&it[..1]) + "_").collect();
+    let mut layer = Layer::new();
+    let mut problems = Vec::new();
+    // An empty variable is one that is not set, as everywhere.
+    for (name, text) in env.iter().filter(|(_, text)| !text.is_empty()) {
+        if let Some(path) = known.get(name) {
+            let mut one = nest(path, read_value(path, text, &origin)?);
+            problems.extend(
+                CALL_SHAPE
+                    .check(&mut one)
+                    .into_iter()
+                    .map(|it| Problem { path: name.clone(), what: it.what }),
+            );
+            lay(&mut layer, &one);
+        } else if sections.iter().any(|it| name.starts_with(it)) {
+            let near = nearest(name, known.keys().map(String::as_str));
+            let what = match near {
+                Some(it) => format!("unknown variable, did you mean {it}?"),
+                None => "unknown variable".to_owned(),
+            };
+            problems.push(Problem::new(name, what));
+        }
+    }
+    if problems.is_empty() { Ok(layer) } else { Err(Error::Invalid { origin, problems }) }
+}
+
+/// Returns the name of the variable for a key.
+fn variable(path: &[String]) -> String {
+    format!("{VARIABLE_PREFIX}{}", path.join("_").to_uppercase())
+}
+
+/// Reads a value as YAML; for a key that holds text alone, as the text that it is, so that
+/// `0 3 * * *` and a name like `2026` need no quotes within quotes.
+fn read_value(path: &[String], text: &str, origin: &Origin) -> Result<Value, Error> {
+    let value = yaml::read_value(text);
+    if CALL_SHAPE.is_text(path) {
+        return Ok(match value {
+            Ok(it @ (Value::String(_) | Value::Null)) => it,
+            _ => Value::String(text.to_owned()),
+        });
+    }
+    value.map_err(|source| Error::Yaml { origin: origin.clone(), source })
+}
+
+fn nest(path: &[String], value: Value) -> Layer {
+    let mut nested = value;
+    for key in path.iter().rev() {
+        nested = Value::Object(Layer::from_iter([(key.clone(), nested)]));
+    }
+    match nested {
+        Value::Object(map) => map,
+        _ => Layer::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, env, fs, path::Path};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::config::DEFAULT_CONFIG;
+
+    const SCHEMA_PATH: &str = "schema/config.schema.json";
+
+    #[track_caller]
+    fn check_config(text: &str, expected: &[&str]) {
+        let origin = Origin::File("config.yaml".into());
+        let problems = match read::<ConfigKeys>(text, &CONFIG_SHAPE, &origin) {
+            Ok(_) => Vec::new(),
+            Err(Error::Invalid { problems, .. }) => problems,
+            Err(other) => panic!("{other}"),
+        };
+        let seen: Vec<String> = problems.iter().map(Problem::to_string).collect();
+        assert_eq!(seen, expected, "{text}");
+    }
+
+    #[track_caller]
+    fn check_call(env: &[(&str, &str)], set: &[&str], expected: &Result<Value, &str>) {
+        let env = env.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        let set: Vec<String> = set.iter().map(|it| (*it).to_owned()).collect();
+        let seen = read_call(&env, &set).map(|it| Value::Object(it.sections));
+        match (seen, expected) {
+            (Ok(seen), Ok(expected)) => assert_eq!(&seen, expected),
+            (Err(seen), Err(expected)) => {
+                let seen = seen.to_string();
+                assert!(seen.contains(expected), "{seen}");
+            }
+            (seen, _) => panic!("{seen:?}, expected {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told_with_path_and_hint() {
+        check_config("", &[]);
+        check_config(
+            "compaction: {wekly: {}}",
+            &["compaction.wekly: unknown key, did you mean weekly?"],
+        );
+        check_config("Engine: model", &["Engine: unknown key, did you mean engine?"]);
+        check_config(
+            "max_entries: 5",
+            &["max_entries: unknown key here, did you mean wisdom.max_entries?"],
+        );
+        check_config(
+            "search: {banana: 1}",
+            &["search.banana: unknown key (known here: embeddings)"],
+        );
+        check_config("engine: modle", &["engine: found `modle`, did you mean model?"]);
+        check_config(
+            "engine: gpt\nmodel: {provider: 7}",
+            &[
+                "engine: found `gpt`, expected one of extractive, model",
+                "model.provider: found the number 7, expected one of anthropic, openai, command, ollama, claude-cli",
+            ],
+        );
+        check_config(
+            "compaction: {weekly: {ratio: much, max_chars: -1, max_ratio: 30}}",
+            &[
+                "compaction.weekly.ratio: found `much`, expected a number",
+                "compaction.weekly.max_chars: -1 is out of range (expected a number of at least 0)",
+                "compaction.weekly.max_ratio: 30 is out of range (expected a number from 0.01 to 1)",
+            ],
+        );
+        check_config(
+            "wisdom: {max_entries: 2.5, categories: craft}",
+            &[
+                "wisdom.max_entries: found the number 2.5, expected a whole number",
+                "wisdom.categories: found `craft`, expected a list",
+            ],
+        );
+        check_config(
+            "wisdom: {categories: [a, 2]}",
+            &["wisdom.categories[1]: found the number 2, expected text; write it in quotes"],
+        );
+        check_config(
+            "compaction: {grace: 2}",
+            &[
+                "compaction.grace: found the number 2, expected a length of time like 6h; write it in quotes",
+            ],
+        );
+        check_config(
+            "compaction: {grace: 2 hours, extract: 'yes', open_week: maybe}",
+            &[
+                "compaction.grace: `2 hours` is not a length of time (expected a number and a unit, like 90s, 15m, 6h, 2d)",
+                "compaction.extract: found `yes`, expected true or false",
+                "compaction.open_week: found `maybe`, expected one of auto, true, false",
+            ],
+        );
+        check_config(
+            "schedule: {weekly: 0 25 * * *}",
+            &["schedule.weekly: `0 25 * * *`: hour `25`: expected 0-23"],
+        );
+        check_config(
+            "roots:\n  - path: /a\n    zone: Europe/Viena\n  - {zone: UTC, kind: agnet}\n  - path: 7\n    memory_dir: ../x",
+            &[
+                "roots[0].zone: `Europe/Viena` is not a time zone, did you mean Europe/Vienna?",
+                "roots[1].kind: found `agnet`, did you mean agent?",
+                "roots[1].path: missing",
+                "roots[2].path: found the number 7, expected text; write it in quotes",
+                "roots[2].memory_dir: `../x` is not a folder within the root (expected one like memory, or \".\")",
+            ],
+        );
+        check_config(
+            "roots: [{path: /a, compaction: {wekly: 1}}]",
+            &["roots[0].compaction.wekly: unknown key, did you mean weekly?"],
+        );
+        check_config("roots: /a", &["roots: found `/a`, expected a list"]);
+        check_config("on_problem: []", &["on_problem: an empty list (expected at least 1)"]);
+        check_config(
+            "on_problem: mail me",
+            &["on_problem: found `mail me`, expected a list or null"],
+        );
+        check_config(
+            "model: {base_url: localhost}",
+            &[
+                "model.base_url: `localhost` is not an address (expected one like http://127.0.0.1:11434/v1)",
+            ],
+        );
+        check_config(
+            "history: {keep: ever}",
+            &[
+                "history.keep: `ever` is not a length of time (expected a number and a unit, like 90s, 15m, 6h, 2d), or forever",
+            ],
+        );
+        check_config(
+            "budget: {day: {usd: -1}}",
+            &["budget.day.usd: -1 is out of range (expected a number of at least 0)"],
+        );
+    }
+
+    #[test]
+    fn what_says_nothing_is_no_mistake() {
+        check_config("roots:\ncompaction:\n  # grace: 1h\nwisdom: {categories: }\n", &[]);
+        check_config("budget: {day: {usd: null}}\non_problem: null\nmodel: {base_url: ~}", &[]);
+        check_config(
+            "compaction: {grace: }",
+            &["compaction.grace: found nothing, expected a length of time like 6h"],
+        );
+        check_config("compaction: {open_week: true}\nschedule: {on_change: auto}", &[]);
+        check_config("budget: {day: {usd: 2}}", &[]);
+        check_config("history: {keep: forever}", &[]);
+        check_config("history: {keep: 90d}", &[]);
+    }
+
+    #[test]
+    fn variables_and_arguments() {
+        check_call(
+            &[
+                ("MEMOIRD_COMPACTION_WEEKLY_RATIO", "0.2"),
+                ("MEMOIRD_NOW", "x"),
+                ("MEMOIRD_ENGINE", ""),
+            ],
+            &["compaction.weekly.ratio=0.1", "compaction.grace=1h"],
+            &Ok(json!({"compaction": {"weekly": {"ratio": 0.1}, "grace": "1h"}})),
+        );
+        check_call(
+            &[("MEMOIRD_SCHEDULE_WEEKLY", "* * * * *"), ("MEMOIRD_MODEL_NAME", "4")],
+            &["on_problem=[mail, me]", "wisdom={max_entries: 3}", "wisdom.max_chars=9"],
+            &Ok(json!({
+                "schedule": {"weekly": "* * * * *"},
+                "model": {"name": "4"},
+                "on_problem": ["mail", "me"],
+                "wisdom": {"max_entries": 3, "max_chars": 9},
+            })),
+        );
+        check_call(
+            &[],
+            &["schedule.on_change=false"],
+            &Ok(json!({"schedule": {"on_change": false}})),
+        );
+        check_call(&[], &["budget.day.usd=null"], &Ok(json!({"budget": {"day": {"usd": null}}})));
+        check_call(&[], &["model.base_url=null"], &Ok(json!({"model": {"base_url": null}})));
+        check_call(&[], &["compaction.weekly.ratio"], &Err("is not KEY=VALUE"));
+        check_call(&[], &["=1"], &Err("is not KEY=VALUE"));
+        check_call(&[], &["compaction..ratio=1"], &Err("is not KEY=VALUE"));
+        check_call(
+            &[],
+            &["compaction.weekly.rato=1"],
+            &Err("--set: compaction.weekly.rato: unknown key, did you mean ratio?"),
+        );
+        check_call(&[], &["roots=[]"], &Err("--root DIR"));
+        check_call(
+            &[],
+            &["engine.x=1"],
+            &Err("engine: found a section, expected one of extractive, model"),
+        );
+        check_call(&[], &["wisdom.max_entries=[1"], &Err("--set: "));
+        check_call(
+            &[("MEMOIRD_COMPACTION_WEKLY_RATIO", "0.2")],
+            &[],
+            &Err(
+                "environment: MEMOIRD_COMPACTION_WEKLY_RATIO: unknown variable, did you mean MEMOIRD_COMPACTION_WEEKLY_RATIO?",
+            ),
+        );
+        check_call(
+            &[("MEMOIRD_COMPACTION_GRACE", "soon")],
+            &[],
+            &Err("environment: MEMOIRD_COMPACTION_GRACE: `soon` is not a length of time"),
+        );
+    }
+
+    #[test]
+    fn every_key_has_a_variable_of_its_own() {
+        let leaves = CALL_SHAPE.leaves();
+        let names: BTreeSet<String> = leaves.iter().map(|it| variable(it)).collect();
+        assert_eq!(names.len(), leaves.len());
+        assert!(names.contains("MEMOIRD_COMPACTION_WEEKLY_MAX_CHARS"));
+        // Names that mean something else.
+        for taken in ["NOW", "CONFIG", "ROOT", "API_KEY", "BLESS"] {
+            assert!(!names.contains(&format!("MEMOIRD_{taken}")));
+        }
+    }
+
+    #[test]
+    fn the_commented_configuration_says_every_default() {
+        let origin = Origin::File("config/memoird.yaml".into());
+        let keys: ConfigKeys = read(DEFAULT_CONFIG, &CONFIG_SHAPE, &origin).unwrap();
+        assert!(keys.roots.is_empty());
+        // Every key stands in it, and with its default.
+        let mut written = keys.general.clone();
+        written.sort_keys();
+        let mut built_in = defaults();
+        built_in.sort_keys();
+        assert_eq!(Value::Object(written), Value::Object(built_in));
+        assert_eq!(settle(&[&keys.general], &origin).unwrap(), Settings::default());
+    }
+
+    #[test]
+    fn the_example_root_in_the_commented_configuration_is_read() {
+        let text = DEFAULT_CONFIG.replace("roots: []", "roots:").replace("\n#  ", "\n  ");
+        let origin = Origin::File("config/memoird.yaml".into());
+        let keys: ConfigKeys = read(&text, &CONFIG_SHAPE, &origin).unwrap();
+        assert_eq!(keys.roots.len(), 1);
+        assert_eq!(keys.roots[0].agent_name.as_deref(), Some("Lexicon"));
+    }
+
+    #[test]
+    fn config_schema_is_in_step() {
+        let schema = schemars::schema_for!(ConfigKeys);
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(SCHEMA_PATH);
+        if env::var_os("MEMOIRD_BLESS").is_some() {
+            #[expect(clippy::disallowed_methods, reason = "no vault, and rewritten on demand")]
+            fs::write(&path, &text).unwrap();
+        }
+        let stored = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            stored == text,
+            "{SCHEMA_PATH} does not match the types; \
+             run `MEMOIRD_BLESS=1 cargo test config_schema` and look at what changed"
+        );
+    }
+}

@@ -1,0 +1,341 @@
+//! One root: what its `memoird.yaml` says, and what it is run with.
+
+use std::{
+    fs,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use super::{
+    Config, Error, Origin,
+    check::Problem,
+    layers::{self, Layer, ROOT_FILE_SHAPE, RootFileKeys, RootKind},
+    settings::Settings,
+    surroundings::Surroundings,
+    which, yaml,
+    zone::ZoneName,
+};
+
+/// The name of the file that travels with a root.
+pub const ROOT_FILE_NAME: &str = "memoird.yaml";
+
+/// The folder of the logs where nothing else is said.
+const MEMORY_DIR_DEFAULT: &str = "memory";
+
+/// Keys that a file which travels may not hold: they run programs, or say where text and keys go.
+const HOME_ONLY: [&[&str]; 5] = [
+    &["on_problem"],
+    &["model", "provider"],
+    &["model", "base_url"],
+    &["model", "key_file"],
+    &["model", "command"],
+];
+
+/// `memoird.yaml`: what travels with a root.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RootFile {
+    /// The agent's name.
+    pub agent_name: Option<String>,
+    /// The zone whose days the logs are named by.
+    pub zone: Option<ZoneName>,
+    /// Where the logs are, relative to the root.
+    pub memory_dir: Option<String>,
+    /// The host that folds; others only read.
+    pub writer: Option<String>,
+    /// Sections that it overrides, checked.
+    sections: Layer,
+}
+
+/// What one root is run with, all layers resolved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RootSettings {
+    /// The folder: absolute, without links.
+    pub path: PathBuf,
+    /// The agent's name.
+    pub agent_name: String,
+    /// The zone whose days the logs are named by.
+    pub zone: Zone,
+    /// Where the logs are, relative to the root; empty for a flat folder.
+    pub memory_dir: PathBuf,
+    /// Whose memory it is.
+    pub kind: RootKind,
+    /// The working tree whose sessions belong here: absolute, its main repository's folder.
+    pub project: Option<PathBuf>,
+    /// The host that folds; `None` for any.
+    pub writer: Option<String>,
+    /// Whether the root is served by the daemon, or was only named for this call.
+    pub configured: bool,
+    /// The sections. `budget` is the root's share; [`Config::settings`] holds the whole.
+    pub settings: Settings,
+}
+
+/// A zone and who named it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Zone {
+    /// The zone.
+    pub name: ZoneName,
+    /// Who named it.
+    pub source: ZoneSource,
+}
+
+/// Who named a root's zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZoneSource {
+    /// `--set` or a variable.
+    Call,
+    /// The root's entry in `config.yaml`.
+    Config,
+    /// `memoird.yaml`.
+    RootFile,
+    /// The system.
+    System,
+    /// Nobody: the system tells no zone that is known, so it is UTC.
+    Nobody,
+}
+
+impl RootFile {
+    /// Reads the text of a `memoird.yaml`; `file` is named in errors.
+    ///
+    /// # Errors
+    ///
+    /// Returns all mistakes in it, each with its path.
+    pub fn parse(text: &str, file: &Path) -> Result<Self, Error> {
+        let origin = Origin::File(file.to_path_buf());
+        let keys: RootFileKeys = layers::read(text, &ROOT_FILE_SHAPE, &origin)?;
+        let problems: Vec<Problem> = HOME_ONLY
+            .iter()
+            .filter(|path| holds(&keys.sections, path))
+            .map(|path| {
+                let what = "is read in config.yaml only, since this file travels with the folder";
+                Problem::new(&path.join("."), what.to_owned())
+            })
+            .collect();
+        if !problems.is_empty() {
+            return Err(Error::Invalid { origin, problems });
+        }
+        Ok(Self {
+            agent_name: keys.agent_name,
+            zone: keys.zone,
+            memory_dir: keys.memory_dir,
+            writer: keys.writer,
+            sections: keys.sections,
+        })
+    }
+
+    /// Returns the text of the file, as `init` writes it.
+    pub fn print(&self) -> String {
+        let mut text = String::from(
+            "# What memoird must know about this folder wherever it is copied to.\n\
+             # Sections of config.yaml may follow here; they hold for this folder.\n",
+        );
+        let zone = self.zone.map(|it| it.to_string());
+        for (key, value, comment) in [
+            ("agent_name", &self.agent_name, ""),
+            ("zone", &zone, "  # the days that the logs are named by"),
+            ("memory_dir", &self.memory_dir, "  # where the logs are; \".\" for this folder"),
+            ("writer", &self.writer, "  # the host that folds; others only read"),
+        ] {
+            if let Some(value) = value {
+                text.push_str(&line(key, value));
+                text.push_str(comment);
+                text.push('\n');
+            }
+        }
+        for (key, value) in &self.sections {
+            // JSON is YAML, whatever the reader.
+            text.push_str(&format!("{key}: {value}\n"));
+        }
+        text
+    }
+
+    /// Returns `text`, a `memoird.yaml` as it stands, with `writer` set to `host`; comments and all
+    /// other lines stay.
+    pub fn with_writer(text: &str, host: &str) -> String {
+        let new = line("writer", host);
+        let mut seen = false;
+        let mut out: Vec<&str> = Vec::new();
+        for old in text.lines() {
+            if old.starts_with("writer:") {
+                seen = true;
+                out.push(&new);
+            } else {
+                out.push(old);
+            }
+        }
+        if !seen {
+            out.push(&new);
+        }
+        out.join("\n") + "\n"
+    }
+}
+
+impl RootSettings {
+    /// Returns whether this host folds the root, or only reads it.
+    pub fn is_written_by(&self, host: &str) -> bool {
+        self.writer.as_deref().is_none_or(|it| it == host)
+    }
+}
+
+impl Config {
+    /// Reads what the root at `path` is run with.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::RootMissing`] when there is no such folder, and whatever is wrong with its
+    /// `memoird.yaml` or with all layers together.
+    pub fn open(&self, path: &Path, around: &Surroundings) -> Result<RootSettings, Error> {
+        let missing = |source| Error::RootMissing { path: path.to_path_buf(), source };
+        let canonical = path.canonicalize().map_err(missing)?;
+        if !canonical.is_dir() {
+            return Err(missing(std::io::ErrorKind::NotADirectory.into()));
+        }
+        let file = canonical.join(ROOT_FILE_NAME);
+        let root_file = match read_root_file(&file)? {
+            Some(text) => RootFile::parse(&text, &file)?,
+            None => RootFile::default(),
+        };
+        self.resolve(canonical, &root_file, around)
+    }
+
+    /// Lays the layers of one root over each other. Reads nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns what keys that are right by themselves are wrong about together.
+    pub fn resolve(
+        &self,
+        path: PathBuf,
+        root_file: &RootFile,
+        around: &Surroundings,
+    ) -> Result<RootSettings, Error> {
+        let place = self.roots.iter().find(|it| it.path == path);
+        let entry = place.map(|it| &it.keys);
+        let nothing = Layer::new();
+        let sections = entry.map_or(&nothing, |it| &it.sections);
+        let layers = [&self.general, &root_file.sections, sections, &self.call.sections];
+        let settings = layers::settle(&layers, &Origin::Together(path.clone()))?;
+
+        let zones = [
+            (self.call.zone, ZoneSource::Call),
+            (entry.and_then(|it| it.zone), ZoneSource::Config),
+            (root_file.zone, ZoneSource::RootFile),
+            (around.system_zone, ZoneSource::System),
+        ];
+        let zone = zones.into_iter().find_map(|(name, source)| Some(Zone { name: name?, source }));
+        let nobody = Zone { name: ZoneName(chrono_tz::Tz::UTC), source: ZoneSource::Nobody };
+
+        let strongest = |call: &Option<String>, entry: Option<&String>, file: &Option<String>| {
+            call.as_ref().or(entry).or(file.as_ref()).cloned()
+        };
+        let agent_name = strongest(
+            &self.call.agent_name,
+            entry.and_then(|it| it.agent_name.as_ref()),
+            &root_file.agent_name,
+        );
+        let memory_dir = strongest(
+            &self.call.memory_dir,
+            entry.and_then(|it| it.memory_dir.as_ref()),
+            &root_file.memory_dir,
+        );
+        Ok(RootSettings {
+            agent_name: agent_name.unwrap_or_else(|| folder_name(&path)),
+            zone: zone.unwrap_or(nobody),
+            memory_dir: Path::new(memory_dir.as_deref().unwrap_or(MEMORY_DIR_DEFAULT))
+                .components()
+                .filter(|it| !matches!(it, std::path::Component::CurDir))
+                .collect(),
+            kind: entry.map_or_else(RootKind::default, |it| it.kind),
+            project: place.and_then(|it| it.project.clone()),
+            writer: root_file.writer.clone(),
+            configured: place.is_some(),
+            settings,
+            path,
+        })
+    }
+
+    /// Returns the root that a call means, as an absolute path without links.
+    ///
+    /// `explicit` is what `--root` says. Reads folders, but nothing in them but what names a git
+    /// repository.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::WhichRoot`] when nothing says which one, [`Error::RootMissing`] when what
+    /// says it names no folder, and [`Error::Overlap`] when the folder lies in a configured root or
+    /// around one.
+    pub fn choose(&self, explicit: Option<&Path>, around: &Surroundings) -> Result<PathBuf, Error> {
+        let named = explicit.or_else(|| around.variable("MEMOIRD_ROOT").map(Path::new));
+        let named = match named {
+            Some(path) => {
+                let path = around.absolute(path, &around.cwd);
+                let canonical = path.canonicalize();
+                Some(canonical.map_err(|source| Error::RootMissing { path, source })?)
+            }
+            None => None,
+        };
+        let cwd = which::canonical(&around.cwd);
+        let git_root = which::git_root(&cwd);
+        let marked = cwd.ancestors().find(|it| it.join(ROOT_FILE_NAME).is_file());
+        let asked = which::Asked {
+            named: named.as_deref(),
+            cwd: &cwd,
+            git_root: git_root.as_deref(),
+            marked,
+        };
+        which::choose_root(&asked, &self.roots)
+    }
+}
+
+fn holds(layer: &Layer, path: &[&str]) -> bool {
+    match path {
+        [] => true,
+        [key, rest @ ..] => match layer.get(*key) {
+            Some(Value::Object(below)) => holds(below, rest),
+            Some(_) => rest.is_empty(),
+            None => false,
+        },
+    }
+}
+
+/// Writes a key and a text in double quotes, which every reader of YAML takes as text.
+fn line(key: &str, value: &str) -> String {
+    format!("{key}: {}", Value::from(value))
+}
+
+fn folder_name(path: &Path) -> String {
+    path.file_name().map_or_else(|| "memory".to_owned(), |it| it.to_string_lossy().into_owned())
+}
+
+/// Reads a `memoird.yaml`, or nothing when there is none.
+fn read_root_file(file: &Path) -> Result<Option<String>, Error> {
+    let unreadable = |source| Error::Unreadable { file: file.to_path_buf(), source };
+    match fs::metadata(file) {
+        Err(it) if it.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(it) => return Err(unreadable(it)),
+        // A pipe of this name would keep us waiting for ever.
+        Ok(it) if !it.is_file() => {
+            return Err(unreadable(std::io::Error::other("not a regular file")));
+        }
+        Ok(_) => {}
+    }
+    let opened = fs::File::open(file).map_err(unreadable)?;
+    read_text(opened, file).map(Some)
+}
+
+/// Reads a whole text, up to the limit.
+pub(super) fn read_text(opened: fs::File, file: &Path) -> Result<String, Error> {
+    let mut bytes = Vec::new();
+    let most = yaml::BYTES_MAX as u64 + 1;
+    opened
+        .take(most)
+        .read_to_end(&mut bytes)
+        .map_err(|source| Error::Unreadable { file: file.to_path_buf(), source })?;
+    let origin = || Origin::File(file.to_path_buf());
+    if bytes.len() as u64 == most {
+        return Err(Error::Yaml { origin: origin(), source: yaml::YamlError::TooLong });
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| Error::Yaml { origin: origin(), source: yaml::YamlError::NotUtf8 })
+}

@@ -1,0 +1,85 @@
+//! What stands around a call: variables, folders, the host's name, the system's zone.
+//!
+//! Read once at start; everything else in [`super`] takes it as an argument, so that tests need
+//! neither a home nor an environment of their own.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    path::{Path, PathBuf},
+};
+
+use etcetera::base_strategy::{BaseStrategy as _, Xdg};
+
+use super::{Error, zone::ZoneName};
+
+/// What stands around a call.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// Variables whose names begin with `MEMOIRD_`.
+    pub env: BTreeMap<String, String>,
+    /// The person's home.
+    pub home: PathBuf,
+    /// Where configurations lie: `$XDG_CONFIG_HOME`, else `~/.config`.
+    pub config_home: PathBuf,
+    /// The working folder.
+    pub cwd: PathBuf,
+    /// The host's name, as `writer` in `memoird.yaml` has it.
+    pub host: String,
+    /// The zone that the system is set to, when it tells one that is known.
+    pub system_zone: Option<ZoneName>,
+}
+
+impl Surroundings {
+    /// Reads them.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Home`] without a home, [`Error::Cwd`] when the working folder is gone, and
+    /// [`Error::Variable`] when a variable of ours is not UTF-8.
+    pub fn read() -> Result<Self, Error> {
+        let xdg = Xdg::new().map_err(|_| Error::Home)?;
+        let mut variables = BTreeMap::new();
+        for (name, value) in env::vars_os() {
+            let Some(name) = name.to_str().filter(|it| it.starts_with("MEMOIRD_")) else {
+                continue;
+            };
+            let value =
+                value.into_string().map_err(|_| Error::Variable { name: name.to_owned() })?;
+            variables.insert(name.to_owned(), value);
+        }
+        Ok(Self {
+            env: variables,
+            home: xdg.home_dir().to_path_buf(),
+            config_home: xdg.config_dir(),
+            cwd: env::current_dir().map_err(|source| Error::Cwd { source })?,
+            host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            system_zone: system_zone(env::var("TZ").ok().as_deref()),
+        })
+    }
+
+    /// Returns the folder of our configuration, where prompts and rules of the person's own lie too.
+    pub fn config_folder(&self) -> PathBuf {
+        self.config_home.join("memoird")
+    }
+
+    /// Returns a variable that is set and not empty.
+    pub(super) fn variable(&self, name: &str) -> Option<&str> {
+        self.env.get(name).map(String::as_str).filter(|it| !it.is_empty())
+    }
+
+    /// Returns `path` with `~/` put in, from `base` when it is relative.
+    pub(super) fn absolute(&self, path: &Path, base: &Path) -> PathBuf {
+        match path.strip_prefix("~") {
+            Ok(rest) => self.home.join(rest),
+            Err(_) => base.join(path),
+        }
+    }
+}
+
+/// Returns the system's zone. `TZ` wins over the system's setting where it holds a name, as it does
+/// for every other program.
+fn system_zone(tz: Option<&str>) -> Option<ZoneName> {
+    let named = tz.and_then(|it| it.trim_start_matches(':').parse().ok());
+    named.or_else(|| iana_time_zone::get_timezone().ok()?.parse().ok())
+}

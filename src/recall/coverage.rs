@@ -1,0 +1,144 @@
+//! The source lines of a folded period that reached no item, and why.
+//!
+//! A line counts when it can carry a statement. Why it was passed over is what the job recorded;
+//! where that is lost with an old database, it is told from the line itself. Called by `coverage`
+//! and by `status`.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde::Serialize;
+
+use super::trace::Sources;
+use crate::{
+    engine::LeftOut,
+    memory::{
+        address::{Address, Citation},
+        markdown::LineKind,
+        period::Period,
+    },
+    privacy::{ServedLine, ServedLog},
+    store::lineage::{Lineage, LineageError},
+};
+
+/// What of a period's logs reached its file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Coverage {
+    /// The period.
+    pub period: String,
+    /// Lines that can carry a statement.
+    pub lines: usize,
+    /// Those among them that an item rests on.
+    pub covered: usize,
+    /// The others, by log and line.
+    pub uncovered: Vec<Uncovered>,
+}
+
+/// A line that reached no item.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Uncovered {
+    /// The log, relative to the root.
+    pub path: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The line as it may be seen.
+    pub text: String,
+    /// Why, in a word or two.
+    pub reason: String,
+}
+
+/// Why coverage cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum CoverageError {
+    /// The period has no file.
+    #[error("{period} has not been summarised: `{path}` is not in the lineage; `memoird status` shows what is due")]
+    NotFolded {
+        /// The period.
+        period: Period,
+        /// Where its file would be.
+        path: String,
+    },
+    /// The database could not be read.
+    #[error(transparent)]
+    Lineage(#[from] LineageError),
+}
+
+/// Tells what of `logs`, the logs beneath `period`, reached the file at `path`.
+///
+/// # Errors
+///
+/// Returns [`CoverageError::NotFolded`] when the lineage has no such file.
+pub fn coverage(
+    period: Period,
+    path: &str,
+    logs: &[ServedLog],
+    lineage: &Lineage,
+    sources: &dyn Sources,
+) -> Result<Coverage, CoverageError> {
+    if lineage.document(path)?.is_none() {
+        return Err(CoverageError::NotFolded { period, path: path.to_owned() });
+    }
+    let items = lineage.items_of(path)?;
+    let cited: Vec<Citation> = items.into_iter().filter_map(|it| it.citation).collect();
+    let left_out = lineage.left_out(path)?;
+    let uncovered = uncovered(logs, &cited, &left_out);
+    let lines = logs.iter().map(|log| content(log).count()).sum();
+    let told = uncovered.into_iter().map(|(log, line, reason)| Uncovered {
+        path: sources.path_of(log.stem()),
+        line: line.number(),
+        text: line.text().to_owned(),
+        reason,
+    });
+    let told: Vec<_> = told.collect();
+    Ok(Coverage { period: period.to_string(), lines, covered: lines - told.len(), uncovered: told })
+}
+
+/// Returns the lines that no citation names, each with a reason.
+fn uncovered<'a>(
+    logs: &'a [ServedLog],
+    cited: &[Citation],
+    left_out: &BTreeMap<Address, String>,
+) -> Vec<(&'a ServedLog, &'a ServedLine, String)> {
+    let mut left = Vec::new();
+    let mut said = HashSet::new();
+    for log in logs {
+        let lines: Vec<_> = cited.iter().filter_map(|it| it.lines_of(log.stem())).collect();
+        for (line, under_header) in content(log) {
+            if lines.iter().any(|it| it.contains(line.number())) {
+                said.insert(folded(line.words()));
+            } else {
+                left.push((log, line, under_header));
+            }
+        }
+    }
+    left.into_iter()
+        .map(|(log, line, is_header)| {
+            let recorded = left_out.get(&log.address(line)).cloned();
+            let told = || {
+                let structure = is_header || matches!(line.kind(), LineKind::Heading { .. });
+                let reason = if structure {
+                    LeftOut::Structure
+                } else if said.contains(&folded(line.words())) {
+                    LeftOut::Repeat
+                } else {
+                    LeftOut::OverBudget
+                };
+                reason.name().to_owned()
+            };
+            (log, line, recorded.unwrap_or_else(told))
+        })
+        .collect()
+}
+
+/// Returns the lines that can carry a statement, and whether each is the header of a table.
+fn content(log: &ServedLog) -> impl Iterator<Item = (&ServedLine, bool)> {
+    let next = log.lines().iter().skip(1).map(Some).chain([None]);
+    log.lines().iter().zip(next).filter(|(line, _)| line.kind().is_content()).map(|(line, next)| {
+        let ruled = next.is_some_and(|it| it.kind() == LineKind::Rule);
+        (line, ruled && line.kind() == LineKind::TableRow)
+    })
+}
+
+/// Returns words as they compare: without case and with single spaces.
+fn folded(words: &str) -> String {
+    words.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,506 @@
+//! From an item down to the log lines that it rests on, and from a log line up to all its items.
+//!
+//! The lineage says which lines; words are read from the files as they may be seen. A trace depends
+//! on the files and on what was recorded of them, never on row numbers or times, so it is byte for
+//! byte the same after the database was made anew. Called by `trace`, the MCP server, and search.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::{
+    memory::{
+        address::{Address, Citation, Stem},
+        frontmatter,
+        hash::ContentHash,
+        item::Item,
+        markdown::{self, LineKind},
+    },
+    privacy::ServedLog,
+    store::lineage::{
+        Lineage, LineageError,
+        query::ItemAt,
+        record::{DocumentKind, ItemRecord, LogRecord},
+    },
+};
+
+/// Where a trace reads words.
+pub trait Sources {
+    /// Returns a log as it may be seen; `None` when it is gone.
+    fn log(&self, stem: &Stem) -> Option<ServedLog>;
+
+    /// Returns a generated file by its path relative to the root; `None` when it is gone.
+    fn document(&self, path: &str) -> Option<Document>;
+
+    /// Returns where a log stands or stood, relative to the root.
+    fn path_of(&self, stem: &Stem) -> String;
+}
+
+/// A generated file as it may be seen.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// Its text with frontmatter, line for line as on disk, secrets replaced by marks.
+    pub text: String,
+    /// The hash of its bytes on disk, to be compared with what was recorded.
+    pub hash: ContentHash,
+}
+
+/// What a target rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Trace {
+    /// What was asked for.
+    pub target: Place,
+    /// The log lines beneath it, by log and line.
+    pub sources: Vec<Source>,
+    /// Where the target is a whole file: each of its items with its own sources.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<Trace>,
+}
+
+/// An item, or a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The file, relative to the root.
+    pub path: String,
+    /// The line on which the item begins; `None` for a whole file.
+    pub line: Option<u32>,
+    /// Its words on one line; empty for a whole file.
+    pub text: String,
+}
+
+/// A range of lines of one log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Source {
+    /// The log, relative to the root.
+    pub path: String,
+    /// The first line, from 1.
+    pub line_start: u32,
+    /// The last line.
+    pub line_end: u32,
+    /// The lines as they may be seen, separated by `\n`; empty when they are gone.
+    pub text: String,
+    /// Whether the log, or one of the lines, is no longer there.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
+    /// Whether one of the lines reads otherwise than when it was cited.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub changed: bool,
+    /// The items of lower tiers between target and log: those that rest on one of these lines.
+    pub via: Vec<Place>,
+    /// Where the line is itself an item of ours (a weekly file that was cited as a source): what
+    /// that one rests on.
+    pub sources: Vec<Source>,
+}
+
+/// What came of a log line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TraceUp {
+    /// The line.
+    pub target: Place,
+    /// The items that rest on it: weeks, months, typed memories, wisdom.
+    pub derived: Vec<Derived>,
+}
+
+/// An item that rests on a log line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Derived {
+    /// What kind of file it stands in.
+    pub tier: &'static str,
+    /// Where, and its words.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// Why there is no trace.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The lineage knows nothing of the file.
+    #[error(
+        "`{path}` is not in the lineage; if it is a file that memoird generated, run `memoird rebuild`"
+    )]
+    Unknown {
+        /// The file.
+        path: String,
+    },
+    /// The file was recorded and is no longer there.
+    #[error("`{path}` is recorded but not on disk; restore it, or run `memoird rebuild`")]
+    Gone {
+        /// The file.
+        path: String,
+    },
+    /// The file is not the one that was recorded, so its lines may have moved.
+    #[error("`{path}` was changed since it was recorded; run `memoird rebuild`")]
+    Stale {
+        /// The file.
+        path: String,
+    },
+    /// The line belongs to no item.
+    #[error("line {line} of `{path}` is no item{}", nearest.map_or(String::new(), |it| format!("; the nearest one begins on line {it}")))]
+    NoItem {
+        /// The file.
+        path: String,
+        /// The line.
+        line: u32,
+        /// Where the nearest item begins.
+        nearest: Option<u32>,
+    },
+    /// The target is a log.
+    #[error("`{path}` is a log, where traces end; to see what came of a line, use `--up`")]
+    IsLog {
+        /// The log.
+        path: String,
+    },
+    /// The log has no such line.
+    #[error("`{path}` has no line {line}")]
+    NoLine {
+        /// The log.
+        path: String,
+        /// The line.
+        line: u32,
+    },
+    /// The database could not be read.
+    #[error(transparent)]
+    Lineage(#[from] LineageError),
+}
+
+/// How deep a source that is itself an item is followed. A week that cites a week is the deepest
+/// that we write; a file that somebody made cite itself must end too.
+const DEPTH_MAX: usize = 3;
+
+/// Cuts `PATH:LINE` into path and line; without a number at the end, all is path.
+pub fn split_target(target: &str) -> (&str, Option<u32>) {
+    let cut = target.rsplit_once(':').and_then(|(path, line)| {
+        let plain = line.bytes().all(|it| it.is_ascii_digit());
+        line.parse().ok().filter(|&it| plain && it > 0).map(|line| (path, Some(line)))
+    });
+    cut.unwrap_or((target, None))
+}
+
+/// Traces an item, or all items of a file, down to log lines.
+///
+/// `line` may be any line of the item: of a typed memory every line of its file is one. Without a
+/// line, a typed memory is traced as its one item; of any other file `sources` tells what the whole
+/// of it rests on, and `items` what each item does.
+///
+/// # Errors
+///
+/// Returns [`TraceError::Stale`] when a file is not the one that was recorded; the caller records it
+/// anew and asks again.
+pub fn trace(
+    path: &str,
+    line: Option<u32>,
+    lineage: &Lineage,
+    sources: &dyn Sources,
+) -> Result<Trace, TraceError> {
+    let mut tracer = Tracer::new(lineage, sources);
+    if lineage.document(path)?.is_none()
+        && let Some(stem) = stem_of(path)
+        && sources.path_of(&stem) == path
+        && !stem.is_week()
+    {
+        return Err(TraceError::IsLog { path: path.to_owned() });
+    }
+    let file = tracer.file(path)?;
+    let kind = file.kind;
+    let items = lineage.items_of(path)?;
+    let single = if kind == DocumentKind::Memory { items.first() } else { None };
+    if let (Some(item), _) | (None, Some(item)) = (
+        line.map(|line| file.item_on(path, line, &items)).transpose()?,
+        single,
+    ) {
+        return tracer.item(path, kind, item, 0);
+    }
+    let mut traces = Vec::new();
+    for item in &items {
+        traces.push(tracer.item(path, kind, item, 0)?);
+    }
+    let mut all: Option<Citation> = None;
+    for citation in items.into_iter().filter_map(|it| it.citation) {
+        match &mut all {
+            Some(all) => all.merge(&citation),
+            None => all = Some(citation),
+        }
+    }
+    Ok(Trace {
+        target: Place { path: path.to_owned(), line: None, text: String::new() },
+        sources: tracer.ranges(path, kind, all.as_ref(), 0)?,
+        items: traces,
+    })
+}
+
+/// Traces a log line up to all items that rest on it.
+///
+/// # Errors
+///
+/// Returns [`TraceError::NoLine`] for a line that the log does not have and no item cites.
+pub fn trace_up(
+    address: &Address,
+    lineage: &Lineage,
+    sources: &dyn Sources,
+) -> Result<TraceUp, TraceError> {
+    let mut tracer = Tracer::new(lineage, sources);
+    let path = sources.path_of(&address.stem);
+    let items = lineage.items_citing(&address.stem, address.line)?;
+    let text = tracer.log(&address.stem)?.served.as_ref().and_then(|log| {
+        let line = log.line(address.line)?;
+        Some(line.text().to_owned())
+    });
+    let text = match text {
+        Some(text) => text,
+        None if items.is_empty() => return Err(TraceError::NoLine { path, line: address.line }),
+        None => String::new(),
+    };
+    let mut derived = Vec::new();
+    for item in items {
+        derived.push(Derived { tier: item.kind.name(), place: tracer.place(&item)? });
+    }
+    Ok(TraceUp { target: Place { path, line: Some(address.line), text }, derived })
+}
+
+/// Reads each file once, however often a trace comes by.
+struct Tracer<'a> {
+    lineage: &'a Lineage,
+    sources: &'a dyn Sources,
+    files: HashMap<String, File>,
+    logs: HashMap<Stem, Log>,
+}
+
+/// A generated file that is the one that was recorded.
+#[derive(Clone)]
+struct File {
+    kind: DocumentKind,
+    lines: Vec<String>,
+    /// The number of lines before the body.
+    front: usize,
+}
+
+/// A log as it is, and as it was recorded.
+struct Log {
+    served: Option<ServedLog>,
+    recorded: Option<LogRecord>,
+}
+
+impl<'a> Tracer<'a> {
+    fn new(lineage: &'a Lineage, sources: &'a dyn Sources) -> Self {
+        Self { lineage, sources, files: HashMap::new(), logs: HashMap::new() }
+    }
+
+    /// Traces one item.
+    fn item(
+        &mut self,
+        path: &str,
+        kind: DocumentKind,
+        item: &ItemRecord,
+        depth: usize,
+    ) -> Result<Trace, TraceError> {
+        let at = ItemAt { kind, path: path.to_owned(), line: item.line };
+        Ok(Trace {
+            target: self.place(&at)?,
+            sources: self.ranges(path, kind, item.citation.as_ref(), depth)?,
+            items: Vec::new(),
+        })
+    }
+
+    /// Returns the ranges of a citation with their words and with what lies between.
+    fn ranges(
+        &mut self,
+        path: &str,
+        kind: DocumentKind,
+        citation: Option<&Citation>,
+        depth: usize,
+    ) -> Result<Vec<Source>, TraceError> {
+        let mut found = Vec::new();
+        for (stem, lines) in citation.into_iter().flat_map(Citation::files) {
+            for &(start, end) in lines.ranges() {
+                let mut via = Vec::new();
+                for item in self.lineage.items_citing_any(stem, (start, end))? {
+                    if lies_between(kind, item.kind) && item.path != path {
+                        via.push(self.place(&item)?);
+                    }
+                }
+                let mut source = self.lines(stem, start, end)?;
+                source.via = via;
+                source.sources = self.beneath(&source, depth + 1)?;
+                found.push(source);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the words of a range of a log.
+    fn lines(&mut self, stem: &Stem, start: u32, end: u32) -> Result<Source, TraceError> {
+        let path = self.sources.path_of(stem);
+        let log = self.log(stem)?;
+        let mut text = Vec::new();
+        let (mut gone, mut changed) = (false, false);
+        let known = log.served.as_ref().map_or(0, |it| it.lines().last().map_or(0, |l| l.number()));
+        for number in start..=end.min(known.max(start)) {
+            match log.served.as_ref().and_then(|it| it.line(number)) {
+                Some(line) => {
+                    let recorded = log.recorded.as_ref().and_then(|it| it.line_hash(number));
+                    changed |= recorded.is_some_and(|it| it != line.hash().prefix64());
+                    text.push(line.text());
+                }
+                None => gone = true,
+            }
+        }
+        gone |= end > known;
+        Ok(Source {
+            path,
+            line_start: start,
+            line_end: end,
+            text: text.join("\n"),
+            gone,
+            changed,
+            via: Vec::new(),
+            sources: Vec::new(),
+        })
+    }
+
+    /// Returns what lies beneath a source that is itself a file of ours.
+    fn beneath(&mut self, source: &Source, depth: usize) -> Result<Vec<Source>, TraceError> {
+        let mut found = Vec::new();
+        if depth > DEPTH_MAX {
+            return Ok(found);
+        }
+        let Some((kind, _)) = self.lineage.document(&source.path)? else { return Ok(found) };
+        for item in self.lineage.items_of(&source.path)? {
+            if (source.line_start..=source.line_end).contains(&item.line) {
+                found.extend(self.ranges(&source.path, kind, item.citation.as_ref(), depth)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns an item's place and words.
+    fn place(&mut self, item: &ItemAt) -> Result<Place, TraceError> {
+        let text = self.file(&item.path)?.words(item.line);
+        Ok(Place { path: item.path.clone(), line: Some(item.line), text })
+    }
+
+    fn file(&mut self, path: &str) -> Result<&File, TraceError> {
+        if !self.files.contains_key(path) {
+            let file = self.read_file(path)?;
+            self.files.insert(path.to_owned(), file);
+        }
+        Ok(&self.files[path])
+    }
+
+    fn read_file(&self, path: &str) -> Result<File, TraceError> {
+        let path = path.to_owned();
+        let Some((kind, recorded)) = self.lineage.document(&path)? else {
+            return Err(TraceError::Unknown { path });
+        };
+        let Some(document) = self.sources.document(&path) else {
+            return Err(TraceError::Gone { path });
+        };
+        if document.hash != recorded {
+            return Err(TraceError::Stale { path });
+        }
+        let body_at = frontmatter::split(&document.text).body_at;
+        let front = document.text.get(..body_at).unwrap_or_default().matches('\n').count();
+        let lines = document.text.split('\n').map(|it| it.trim_end().to_owned()).collect();
+        Ok(File { kind, lines, front })
+    }
+
+    fn log(&mut self, stem: &Stem) -> Result<&Log, TraceError> {
+        if !self.logs.contains_key(stem) {
+            let log = Log { served: self.sources.log(stem), recorded: self.lineage.log(stem)? };
+            self.logs.insert(stem.clone(), log);
+        }
+        Ok(&self.logs[stem])
+    }
+}
+
+impl File {
+    /// Returns the item that a line belongs to.
+    fn item_on<'i>(
+        &self,
+        path: &str,
+        line: u32,
+        items: &'i [ItemRecord],
+    ) -> Result<&'i ItemRecord, TraceError> {
+        let at = items.partition_point(|it| it.line <= line);
+        let next = items.get(at).map_or(u32::MAX, |it| it.line);
+        let found = match (self.kind, at.checked_sub(1).and_then(|at| items.get(at))) {
+            (DocumentKind::Memory, _) => items.first(),
+            (_, Some(item)) => Some(item).filter(|it| {
+                line < next && (line - it.line) as usize <= self.tail(it.line).len()
+            }),
+            (_, None) => None,
+        };
+        let exists = usize::try_from(line).is_ok_and(|it| it <= self.lines.len());
+        found.filter(|_| exists).ok_or_else(|| TraceError::NoItem {
+            path: path.to_owned(),
+            line,
+            nearest: items.iter().map(|it| it.line).min_by_key(|it| it.abs_diff(line)),
+        })
+    }
+
+    /// Returns the lines of the item that begins on `line`, the first one left out.
+    fn tail(&self, line: u32) -> &[String] {
+        let rest = usize::try_from(line).ok().and_then(|it| self.lines.get(it..)).unwrap_or(&[]);
+        let mut after_blank = false;
+        let ends = rest.iter().position(|text| match self.kind {
+            DocumentKind::Memory => false,
+            // A bullet goes on as long as lines are indented.
+            DocumentKind::Weekly | DocumentKind::Monthly => {
+                !text.starts_with([' ', '\t']) || text.trim().is_empty()
+            }
+            DocumentKind::Wisdom => {
+                let ends = text.starts_with('#') || (after_blank && text.starts_with("**"));
+                after_blank = text.is_empty();
+                ends
+            }
+        });
+        let rest = &rest[..ends.unwrap_or(rest.len())];
+        // An entry of wisdom ends in the comment that is ours; blank lines belong to no item.
+        let comment = rest.iter().position(|it| it.ends_with("-->"));
+        let comment = comment.filter(|_| self.kind == DocumentKind::Wisdom);
+        let last = comment.or_else(|| rest.iter().rposition(|it| !it.is_empty()));
+        &rest[..last.map_or(0, |it| it + 1)]
+    }
+
+    /// Returns the words of the item that begins on `line`, on one line.
+    fn words(&self, line: u32) -> String {
+        let first = usize::try_from(line).ok().and_then(|it| it.checked_sub(1));
+        let first = first.and_then(|it| self.lines.get(it)).map_or("", String::as_str);
+        match self.kind {
+            DocumentKind::Weekly | DocumentKind::Monthly => {
+                let kind = markdown::kinds([first]).first().copied().unwrap_or(LineKind::Blank);
+                let mut text = first.get(kind.text_at(first)..).unwrap_or(first).to_owned();
+                for more in self.tail(line) {
+                    text.push(' ');
+                    text.push_str(more.trim());
+                }
+                Item::parse(&text).text
+            }
+            DocumentKind::Memory => {
+                // The statement is the first paragraph of the body.
+                let body = self.lines.iter().skip(self.front);
+                let body = body.map(|it| it.trim()).skip_while(|it| it.is_empty());
+                body.take_while(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
+            }
+            DocumentKind::Wisdom => {
+                let title = first.trim().trim_start_matches("**").trim_end_matches("**");
+                let text = self.tail(line).iter().map(|it| it.trim());
+                let text = text.take_while(|it| !it.starts_with("<!--"));
+                let text: Vec<_> = text.filter(|it| !it.is_empty()).collect();
+                if text.is_empty() { title.to_owned() } else { format!("{title}: {}", text.join(" ")) }
+            }
+        }
+    }
+}
+
+/// Returns whether items of kind `lower` stand between items of kind `upper` and the logs.
+///
+/// Typed memories are made from a day's log itself.
+fn lies_between(upper: DocumentKind, lower: DocumentKind) -> bool {
+    use DocumentKind::{Monthly, Weekly, Wisdom};
+    matches!((upper, lower), (Monthly | Wisdom, Weekly) | (Wisdom, Monthly))
+}
+
+/// Returns the stem that the file's name spells.
+fn stem_of(path: &str) -> Option<Stem> {
+    path.rsplit('/').next()?.strip_suffix(".md")?.parse().ok()
+}

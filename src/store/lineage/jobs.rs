@@ -1,0 +1,626 @@
+//! Runs, the jobs in them with their receipts, and the journal of files about to be written.
+//!
+//! A job stands in the database before its work begins and is live until a receipt ends it, so that
+//! a crash leaves a trace and no fingerprint is worked on twice at once. An intent stands here
+//! before the first byte of its file is written, so that a start after a crash knows what to look
+//! at.
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, OptionalExtension as _, Params, Row, Transaction, params};
+
+use super::{Fault, Lineage, LineageError, column};
+use crate::memory::{hash::ContentHash, item::Tier, period::Period};
+
+/// The number of a run; people see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(pub i64);
+
+/// The number of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId(i64);
+
+/// The number of an intent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IntentId(i64);
+
+/// A run as it begins.
+#[derive(Clone, Copy, Debug)]
+pub struct NewRun<'a> {
+    /// What began it: `tick`, `change`, `compact`.
+    pub trigger: &'a str,
+    /// The version of memoird.
+    pub version: &'a str,
+    /// Names the process, so that others can tell whether it lives: see [`Lineage::abandoned`].
+    pub owner: &'a str,
+    /// When.
+    pub now: DateTime<Utc>,
+}
+
+/// A run as it is recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunRow {
+    /// Its number.
+    pub id: RunId,
+    /// What began it.
+    pub trigger: String,
+    /// The version of memoird.
+    pub version: String,
+    /// When it began.
+    pub started: DateTime<Utc>,
+    /// When it ended; `None` while it is under way.
+    pub ended: Option<DateTime<Utc>>,
+}
+
+/// A job as it begins.
+#[derive(Clone, Debug)]
+pub struct NewJob {
+    /// Hash of root, tier, period, and inputs; unique among live jobs.
+    pub fingerprint: ContentHash,
+    /// What is made.
+    pub tier: Tier,
+    /// For which period; for wisdom, the month that is distilled.
+    pub period: Period,
+    /// Name and version of the engine.
+    pub engine: String,
+    /// Hash of the inputs.
+    pub inputs: ContentHash,
+    /// When.
+    pub now: DateTime<Utc>,
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    /// The bytes on disk were read back and match.
+    Written,
+    /// The file already said the same.
+    Unchanged,
+    /// Nothing was to be made, or not now.
+    Skipped,
+    /// It did not work; it will be tried again.
+    Failed,
+    /// It failed too often and waits for a person or for changed input.
+    Parked,
+}
+
+/// The record of an attempt. It is kept for ever: no words of a log belong into it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Receipt {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why, where the outcome does not say it all.
+    pub reason: Option<String>,
+    /// When it ended.
+    pub ended: DateTime<Utc>,
+    /// The file, relative to the root.
+    pub path: Option<String>,
+    /// Number of sources.
+    pub sources: u32,
+    /// Characters of their text.
+    pub source_chars: u64,
+    /// Characters of the text that was made, citations not counted.
+    pub output_chars: u64,
+    /// Items that were written.
+    pub items: u32,
+    /// Items that did not stand the check.
+    pub rejected: u32,
+    /// Source lines that reached no item.
+    pub uncovered: u32,
+    /// Calls of a model.
+    pub model_calls: u32,
+    /// What they cost, in US dollars.
+    pub cost_usd: f64,
+}
+
+/// A job as it is recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobRow {
+    /// Its number.
+    pub id: JobId,
+    /// The run that it belongs to.
+    pub run: RunId,
+    /// Hash of root, tier, period, and inputs.
+    pub fingerprint: ContentHash,
+    /// What is made.
+    pub tier: Tier,
+    /// For which period.
+    pub period: Period,
+    /// Name and version of the engine.
+    pub engine: String,
+    /// Hash of the inputs.
+    pub inputs: ContentHash,
+    /// Which attempt it was, from 1.
+    pub attempt: u32,
+    /// When it began.
+    pub started: DateTime<Utc>,
+    /// How it ended; `None` while it is live.
+    pub receipt: Option<Receipt>,
+}
+
+/// A file about to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct NewIntent<'a> {
+    /// The job; `None` when a person's command writes.
+    pub job: Option<JobId>,
+    /// The file, relative to the root.
+    pub target: &'a str,
+    /// The name of the temporary file in the same folder.
+    pub temp: &'a str,
+    /// The hash of the bytes to be written.
+    pub new_hash: ContentHash,
+    /// The hash of the bytes to be replaced; `None` for a new file.
+    pub old_hash: Option<ContentHash>,
+}
+
+/// An entry of the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IntentRow {
+    /// Its number.
+    pub id: IntentId,
+    /// The job, if one writes.
+    pub job: Option<JobId>,
+    /// The file, relative to the root.
+    pub target: String,
+    /// The name of the temporary file.
+    pub temp: String,
+    /// The hash of the bytes to be written.
+    pub new_hash: ContentHash,
+    /// The hash of the bytes to be replaced.
+    pub old_hash: Option<ContentHash>,
+}
+
+/// How an intent was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntentEnd {
+    /// The file stands as intended.
+    Done,
+    /// The file was left as it was.
+    Dropped,
+}
+
+impl Outcome {
+    /// All outcomes.
+    pub const ALL: [Self; 5] =
+        [Self::Written, Self::Unchanged, Self::Skipped, Self::Failed, Self::Parked];
+
+    /// Returns the name that JSON and the database use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Written => "written",
+            Self::Unchanged => "unchanged",
+            Self::Skipped => "skipped",
+            Self::Failed => "failed",
+            Self::Parked => "parked",
+        }
+    }
+
+    /// Returns the outcome with that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+}
+
+impl Receipt {
+    /// Returns a receipt that tells an outcome and a reason, and no numbers.
+    pub fn new(outcome: Outcome, reason: Option<String>, ended: DateTime<Utc>) -> Self {
+        Self {
+            outcome,
+            reason,
+            ended,
+            path: None,
+            sources: 0,
+            source_chars: 0,
+            output_chars: 0,
+            items: 0,
+            rejected: 0,
+            uncovered: 0,
+            model_calls: 0,
+            cost_usd: 0.0,
+        }
+    }
+}
+
+/// Why a job ended that its process did not survive.
+const CRASHED: &str = "ended by a crash";
+
+/// A failure counts once it has ended so, and until the same fingerprint has once gone well.
+const COUNTED: &str = "SELECT count(*) FROM activity WHERE fingerprint = ?1 AND counts = 1 AND id > \
+    ifnull((SELECT max(id) FROM activity WHERE fingerprint = ?1 \
+    AND outcome IN ('written', 'unchanged')), 0)";
+
+impl Lineage {
+    /// Records that a run began.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be written.
+    pub fn begin_run(&mut self, run: &NewRun<'_>) -> Result<RunId, LineageError> {
+        self.write(|tx| {
+            tx.execute(
+                "INSERT INTO run (cause, version, owner, started) VALUES (?1, ?2, ?3, ?4)",
+                params![run.trigger, run.version, run.owner, column::from_time(run.now)],
+            )?;
+            Ok(RunId(tx.last_insert_rowid()))
+        })
+    }
+
+    /// Records that a run ended.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be written.
+    pub fn end_run(&mut self, run: RunId, now: DateTime<Utc>) -> Result<(), LineageError> {
+        self.write(|tx| {
+            tx.execute(
+                "UPDATE run SET ended = ?2 WHERE id = ?1 AND ended IS NULL",
+                params![run.0, column::from_time(now)],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Returns the last runs, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn last_runs(&self, at_most: u32) -> Result<Vec<RunRow>, LineageError> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT id, cause, version, started, ended FROM run ORDER BY id DESC LIMIT ?1",
+            )?
+            .query_map([at_most], |row| {
+                let ended = row.get_ref(4)?.data_type() != rusqlite::types::Type::Null;
+                Ok(RunRow {
+                    id: RunId(row.get(0)?),
+                    trigger: row.get(1)?,
+                    version: row.get(2)?,
+                    started: column::time(row, 3)?,
+                    ended: if ended { Some(column::time(row, 4)?) } else { None },
+                })
+            })?
+            .collect()
+        })
+    }
+
+    /// Records that a job begins. From now on it is live.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LineageError::AlreadyLive`] when a job with the same fingerprint is.
+    pub fn begin_job(&mut self, run: RunId, job: &NewJob) -> Result<JobId, LineageError> {
+        let fingerprint = job.fingerprint.to_string();
+        self.write(|tx| {
+            let live = "SELECT 1 FROM activity WHERE fingerprint = ?1 AND state <> 'ended'";
+            if tx.query_row(live, [&fingerprint], |_| Ok(())).optional()?.is_some() {
+                let fingerprint = job.fingerprint.hex16();
+                return Err(LineageError::AlreadyLive { fingerprint }.into());
+            }
+            let attempts: u32 = tx.query_row(COUNTED, [&fingerprint], |row| row.get(0))?;
+            tx.execute(
+                "INSERT INTO activity \
+                 (run, fingerprint, tier, period, state, engine, inputs, attempt, started) \
+                 VALUES (?1, ?2, ?3, ?4, 'planned', ?5, ?6, ?7, ?8)",
+                params![
+                    run.0,
+                    fingerprint,
+                    job.tier.name(),
+                    job.period.to_string(),
+                    job.engine,
+                    job.inputs.to_string(),
+                    attempts + 1,
+                    column::from_time(job.now),
+                ],
+            )?;
+            Ok(JobId(tx.last_insert_rowid()))
+        })
+    }
+
+    /// Records that a model is about to be called, so that the attempt counts whatever happens.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LineageError::NotLive`] for a job that has ended.
+    pub fn mark_called(&mut self, job: JobId) -> Result<(), LineageError> {
+        self.write(|tx| {
+            let live = "UPDATE activity SET state = 'called' WHERE id = ?1 AND state <> 'ended'";
+            match tx.execute(live, [job.0])? {
+                0 => Err(LineageError::NotLive { job }.into()),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// Ends a job that changes nothing else. One that wrote files ends in [`Lineage::commit`].
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LineageError::NotLive`] for a job that has ended.
+    pub fn finish_job(&mut self, job: JobId, receipt: &Receipt) -> Result<(), LineageError> {
+        self.write(|tx| end_job(tx, job, receipt))
+    }
+
+    /// Returns how often jobs of this fingerprint failed since one last went well.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn attempts(&self, fingerprint: ContentHash) -> Result<u32, LineageError> {
+        self.read(|conn| {
+            conn.prepare_cached(COUNTED)?.query_row([fingerprint.to_string()], |row| row.get(0))
+        })
+    }
+
+    /// Returns the newest ended job of each tier and period, by tier and period.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn last_receipts(&self) -> Result<Vec<JobRow>, LineageError> {
+        let newest = "WHERE id IN \
+            (SELECT max(id) FROM activity WHERE state = 'ended' GROUP BY tier, period)";
+        let mut jobs = self.read(|conn| jobs_where(conn, newest, []))?;
+        jobs.sort_by_key(|it| (it.tier, it.period));
+        Ok(jobs)
+    }
+
+    /// Returns the jobs that wait for a person or for changed input, by tier and period.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn parked(&self) -> Result<Vec<JobRow>, LineageError> {
+        let mut jobs = self.last_receipts()?;
+        jobs.retain(|it| it.receipt.as_ref().is_some_and(|r| r.outcome == Outcome::Parked));
+        Ok(jobs)
+    }
+
+    /// Returns the jobs that are under way, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn live_jobs(&self) -> Result<Vec<JobRow>, LineageError> {
+        self.read(|conn| jobs_where(conn, "WHERE state <> 'ended'", []))
+    }
+
+    /// Returns the jobs of a run, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn jobs_of_run(&self, run: RunId) -> Result<Vec<JobRow>, LineageError> {
+        let mut jobs = self.read(|conn| jobs_where(conn, "WHERE run = ?1", [run.0]))?;
+        jobs.sort_by_key(|it| it.id);
+        Ok(jobs)
+    }
+
+    /// Ends the jobs whose process is gone, and returns them as they are now.
+    ///
+    /// `alive` is asked with the `owner` of each run that has not ended. A job that had called a
+    /// model counts as an attempt; one that had not does not, for it did no harm.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be written.
+    pub fn abandoned(
+        &mut self,
+        now: DateTime<Utc>,
+        alive: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<JobRow>, LineageError> {
+        self.write(|tx| {
+            let mut gone = Vec::new();
+            let mut runs = tx.prepare("SELECT id, owner FROM run WHERE ended IS NULL")?;
+            for run in runs.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))? {
+                let (id, owner): (i64, String) = run?;
+                if !alive(&owner) {
+                    gone.push(id);
+                }
+            }
+            let now = column::from_time(now);
+            for id in gone {
+                tx.execute("UPDATE run SET ended = ?2 WHERE id = ?1", params![id, now])?;
+            }
+            // A run that ended in order can leave a live job too: one whose task panicked.
+            let left = "WHERE state <> 'ended' AND run IN (SELECT id FROM run WHERE ended IS NOT NULL)";
+            let ids: Vec<JobId> = jobs_where(tx, left, [])?.into_iter().map(|it| it.id).collect();
+            let mut ended = Vec::new();
+            for id in ids {
+                tx.execute(
+                    "UPDATE activity SET counts = (state = 'called'), state = 'ended', \
+                     outcome = 'failed', reason = ?2, ended = ?3 WHERE id = ?1",
+                    params![id.0, CRASHED, now],
+                )?;
+                ended.extend(jobs_where(tx, "WHERE id = ?1", [id.0])?);
+            }
+            Ok(ended)
+        })
+    }
+
+    /// Records that a file is about to be written.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be written.
+    pub fn begin_intent(&mut self, intent: &NewIntent<'_>) -> Result<IntentId, LineageError> {
+        self.write(|tx| {
+            tx.execute(
+                "INSERT INTO intent (activity, target, temp, new_hash, old_hash, state) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, 'open')",
+                params![
+                    intent.job.map(|it| it.0),
+                    intent.target,
+                    intent.temp,
+                    intent.new_hash.to_string(),
+                    intent.old_hash.map(|it| it.to_string()),
+                ],
+            )?;
+            Ok(IntentId(tx.last_insert_rowid()))
+        })
+    }
+
+    /// Returns the intents that were not closed, the oldest first: what a crash may have left.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn open_intents(&self) -> Result<Vec<IntentRow>, LineageError> {
+        self.read(|conn| intents_where(conn, "WHERE state = 'open'", []))
+    }
+
+    /// Returns what a run wrote, the oldest first: what `undo` takes back.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn writes_of_run(&self, run: RunId) -> Result<Vec<IntentRow>, LineageError> {
+        let of_run =
+            "WHERE state = 'done' AND activity IN (SELECT id FROM activity WHERE run = ?1)";
+        self.read(|conn| intents_where(conn, of_run, [run.0]))
+    }
+
+    /// Closes an intent. One whose job commits is closed by [`Lineage::commit`].
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LineageError::NotOpen`] for an intent that was closed before.
+    pub fn close_intent(&mut self, intent: IntentId, end: IntentEnd) -> Result<(), LineageError> {
+        self.write(|tx| end_intent(tx, intent, end))
+    }
+}
+
+impl JobId {
+    /// Returns the number as the database keeps it.
+    pub(super) fn row(self) -> i64 {
+        self.0
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Ends a live job.
+pub(super) fn end_job(tx: &Transaction<'_>, job: JobId, receipt: &Receipt) -> Result<(), Fault> {
+    let counts = matches!(receipt.outcome, Outcome::Failed | Outcome::Parked);
+    let ended = tx.execute(
+        "UPDATE activity SET state = 'ended', outcome = ?2, reason = ?3, ended = ?4, path = ?5, \
+         sources = ?6, source_chars = ?7, output_chars = ?8, items = ?9, rejected = ?10, \
+         uncovered = ?11, model_calls = ?12, cost_usd = ?13, counts = ?14 \
+         WHERE id = ?1 AND state <> 'ended'",
+        params![
+            job.0,
+            receipt.outcome.name(),
+            receipt.reason,
+            column::from_time(receipt.ended),
+            receipt.path,
+            receipt.sources,
+            receipt.source_chars.cast_signed(),
+            receipt.output_chars.cast_signed(),
+            receipt.items,
+            receipt.rejected,
+            receipt.uncovered,
+            receipt.model_calls,
+            receipt.cost_usd,
+            counts,
+        ],
+    )?;
+    if ended == 0 { Err(LineageError::NotLive { job }.into()) } else { Ok(()) }
+}
+
+/// Closes an open intent.
+pub(super) fn end_intent(
+    tx: &Transaction<'_>,
+    intent: IntentId,
+    end: IntentEnd,
+) -> Result<(), Fault> {
+    let state = match end {
+        IntentEnd::Done => "done",
+        IntentEnd::Dropped => "dropped",
+    };
+    let closed = tx.execute(
+        "UPDATE intent SET state = ?2 WHERE id = ?1 AND state = 'open'",
+        params![intent.0, state],
+    )?;
+    if closed == 0 { Err(LineageError::NotOpen { intent: intent.0 }.into()) } else { Ok(()) }
+}
+
+/// Reads jobs by number.
+fn jobs_where(
+    conn: &Connection,
+    condition: &str,
+    params: impl Params,
+) -> rusqlite::Result<Vec<JobRow>> {
+    conn.prepare_cached(&format!(
+        "SELECT id, run, fingerprint, tier, period, engine, inputs, attempt, started, \
+         state = 'ended', outcome, reason, ended, path, \
+         sources, source_chars, output_chars, items, rejected, uncovered, model_calls, cost_usd \
+         FROM activity {condition} ORDER BY id"
+    ))?
+    .query_map(params, job_row)?
+    .collect()
+}
+
+fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
+    Ok(JobRow {
+        id: JobId(row.get(0)?),
+        run: RunId(row.get(1)?),
+        fingerprint: column::hash(row, 2)?,
+        tier: column::named(row, 3, "tier", Tier::from_name)?,
+        period: column::parsed(row, 4)?,
+        engine: row.get(5)?,
+        inputs: column::hash(row, 6)?,
+        attempt: row.get(7)?,
+        started: column::time(row, 8)?,
+        receipt: if row.get(9)? {
+            Some(Receipt {
+                outcome: column::named(row, 10, "outcome", Outcome::from_name)?,
+                reason: row.get(11)?,
+                ended: column::time(row, 12)?,
+                path: row.get(13)?,
+                sources: row.get(14)?,
+                source_chars: row.get::<_, i64>(15)?.cast_unsigned(),
+                output_chars: row.get::<_, i64>(16)?.cast_unsigned(),
+                items: row.get(17)?,
+                rejected: row.get(18)?,
+                uncovered: row.get(19)?,
+                model_calls: row.get(20)?,
+                cost_usd: row.get(21)?,
+            })
+        } else {
+            None
+        },
+    })
+}
+
+/// Reads intents by number.
+fn intents_where(
+    conn: &Connection,
+    condition: &str,
+    params: impl Params,
+) -> rusqlite::Result<Vec<IntentRow>> {
+    conn.prepare_cached(&format!(
+        "SELECT id, activity, target, temp, new_hash, old_hash FROM intent {condition} ORDER BY id"
+    ))?
+    .query_map(params, |row| {
+        Ok(IntentRow {
+            id: IntentId(row.get(0)?),
+            job: row.get::<_, Option<i64>>(1)?.map(JobId),
+            target: row.get(2)?,
+            temp: row.get(3)?,
+            new_hash: column::hash(row, 4)?,
+            old_hash: column::hash_or_null(row, 5)?,
+        })
+    })?
+    .collect()
+}

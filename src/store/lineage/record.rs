@@ -1,0 +1,405 @@
+//! What a job commits: files with their items, logs, coverage, and its receipt, in one transaction.
+//!
+//! The commit is the last step of a write. Before it, a crash leaves an open intent and the lineage
+//! as it was; after it, everything is there. A record replaces all that stood under its path.
+
+use std::{
+    os::unix::ffi::OsStrExt as _,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::{Transaction, params};
+
+use super::{
+    Fault, Lineage, LineageError,
+    jobs::{self, IntentEnd, IntentId, JobId, Receipt},
+};
+use crate::{
+    memory::{
+        address::{Address, Citation, Stem},
+        hash::ContentHash,
+    },
+    privacy::ServedLog,
+};
+
+/// What is committed at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Commit<'a> {
+    /// The job that ends, with its receipt; `None` when files are only read again.
+    pub job: Option<(JobId, &'a Receipt)>,
+    /// Paths of logs and files that the job read; each has its record here or from before.
+    pub used: &'a [String],
+    /// The files that were written or read again.
+    pub documents: &'a [DocumentRecord],
+    /// Paths of files and logs that are no longer there, and shall leave no trace.
+    pub removed: &'a [String],
+    /// The logs as they were read.
+    pub logs: &'a [LogRecord],
+    /// Why lines reached no item; replaces what was known of that file.
+    pub coverage: &'a [CoverageRecord],
+    /// Intents that are done.
+    pub intents: &'a [IntentId],
+    /// Logs whose typed memories were extracted, with the hash that they had.
+    pub extracted: &'a [(Stem, ContentHash)],
+    /// What the scan may remember of the files.
+    pub files: &'a [(PathBuf, FileStamp)],
+}
+
+/// What kind of generated file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DocumentKind {
+    /// A week's file.
+    Weekly,
+    /// A month's file.
+    Monthly,
+    /// A typed memory.
+    Memory,
+    /// `WISDOM.md`.
+    Wisdom,
+}
+
+/// A generated file as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentRecord {
+    /// The path, relative to the root.
+    pub path: String,
+    /// What it is.
+    pub kind: DocumentKind,
+    /// The hash of all its bytes: line numbers depend on the frontmatter too.
+    pub hash: ContentHash,
+    /// Its bullets, its entries, or its one memory.
+    pub items: Vec<ItemRecord>,
+}
+
+/// One item as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemRecord {
+    /// The line of the file on which it begins, from 1; no two items share one.
+    pub line: u32,
+    /// The first 8 hex digits of the hash of its words.
+    pub hash: String,
+    /// The lines that it rests on; `None` for a person's own words.
+    pub citation: Option<Citation>,
+}
+
+/// A log as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogRecord {
+    /// Its name without `.md`.
+    pub stem: Stem,
+    /// The path, relative to the root.
+    pub path: String,
+    /// The hash of all its bytes.
+    pub hash: ContentHash,
+    /// The number of the line that the first hash belongs to.
+    pub first_line: u32,
+    /// The first 8 bytes of each line's hash.
+    pub line_hashes: Vec<u64>,
+}
+
+/// Why lines reached no item of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoverageRecord {
+    /// The file, relative to the root.
+    pub path: String,
+    /// The lines, each with a reason in a word or two; no words of the line.
+    pub lines: Vec<(Address, &'static str)>,
+}
+
+/// What the last walk saw of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileStamp {
+    /// Its inode.
+    pub inode: u64,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was last changed, in nanoseconds since 1970.
+    pub mtime_ns: i64,
+    /// The hash of its bytes.
+    pub hash: ContentHash,
+    /// When it was read, in nanoseconds since 1970.
+    pub seen_ns: i64,
+}
+
+impl DocumentKind {
+    /// All kinds, from the logs upwards.
+    pub const ALL: [Self; 4] = [Self::Weekly, Self::Monthly, Self::Memory, Self::Wisdom];
+
+    /// Returns the name that JSON and the database use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Weekly => "weekly",
+            Self::Monthly => "monthly",
+            Self::Memory => "memory",
+            Self::Wisdom => "wisdom",
+        }
+    }
+
+    /// Returns the kind with that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+}
+
+impl LogRecord {
+    /// Returns the record of a log that stands at `path`.
+    pub fn of(log: &ServedLog, path: String) -> Self {
+        Self {
+            stem: log.stem().clone(),
+            path,
+            hash: log.hash(),
+            first_line: log.lines().first().map_or(1, |it| it.number()),
+            line_hashes: log.lines().iter().map(|it| it.hash().prefix64()).collect(),
+        }
+    }
+
+    /// Returns the hash of the line with that number.
+    pub fn line_hash(&self, line: u32) -> Option<u64> {
+        let at = usize::try_from(line.checked_sub(self.first_line)?).ok()?;
+        self.line_hashes.get(at).copied()
+    }
+}
+
+impl Lineage {
+    /// Commits all of `commit`, or nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LineageError::NotLive`] for a job that has ended and [`LineageError::NotOpen`] for
+    /// an intent that was closed; then nothing was changed.
+    pub fn commit(&mut self, commit: &Commit<'_>) -> Result<(), LineageError> {
+        self.write(|tx| {
+            for path in commit.removed {
+                remove(tx, path)?;
+            }
+            put_logs(tx, commit.logs)?;
+            put_documents(tx, commit.documents)?;
+            put_coverage(tx, commit.coverage)?;
+            put_extracted(tx, commit.extracted)?;
+            put_files(tx, commit.files)?;
+            for &intent in commit.intents {
+                jobs::end_intent(tx, intent, IntentEnd::Done)?;
+            }
+            if let Some((job, receipt)) = commit.job {
+                jobs::end_job(tx, job, receipt)?;
+                put_activity(tx, job, commit)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Forgets what is known of files and logs, and takes this instead.
+    ///
+    /// Runs, receipts, and the journal stay. The answers that follow are those of a new database
+    /// that was given the same.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be written; then nothing was changed.
+    pub fn replace_all(
+        &mut self,
+        documents: &[DocumentRecord],
+        logs: &[LogRecord],
+        extracted: &[(Stem, ContentHash)],
+    ) -> Result<(), LineageError> {
+        self.write(|tx| {
+            tx.execute_batch(
+                "DELETE FROM coverage; DELETE FROM document; DELETE FROM was_derived_from; \
+                 DELETE FROM entity WHERE kind = 'item'; DELETE FROM log_lines; \
+                 DELETE FROM extracted;",
+            )?;
+            put_logs(tx, logs)?;
+            put_documents(tx, documents)?;
+            put_extracted(tx, extracted)
+        })
+    }
+
+    /// Remembers what a walk saw, and forgets the files that are gone.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be written.
+    pub fn remember_files(
+        &mut self,
+        seen: &[(PathBuf, FileStamp)],
+        gone: &[PathBuf],
+    ) -> Result<(), LineageError> {
+        self.write(|tx| {
+            put_files(tx, seen)?;
+            for path in gone {
+                forget_file(tx, path)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Records that the job read and wrote what it did.
+fn put_activity(tx: &Transaction<'_>, job: JobId, commit: &Commit<'_>) -> Result<(), Fault> {
+    let mut used = tx.prepare_cached(
+        "INSERT OR IGNORE INTO used (activity, entity) \
+         SELECT ?1, entity FROM document WHERE path = ?2 \
+         UNION ALL SELECT ?1, log_lines.entity FROM log_lines \
+         JOIN entity ON entity.id = log_lines.entity WHERE entity.path = ?2",
+    )?;
+    for path in commit.used {
+        if used.execute(params![job.row(), path])? == 0 {
+            return Err(LineageError::NoRecord { name: path.clone() }.into());
+        }
+    }
+    let mut generated = tx.prepare_cached(
+        "INSERT OR IGNORE INTO was_generated_by (entity, activity) \
+         SELECT entity, ?1 FROM document WHERE path = ?2",
+    )?;
+    for document in commit.documents {
+        generated.execute(params![job.row(), document.path])?;
+    }
+    Ok(())
+}
+
+fn put_documents(tx: &Transaction<'_>, documents: &[DocumentRecord]) -> Result<(), Fault> {
+    let mut put = tx.prepare_cached(
+        "INSERT INTO document (path, kind, entity) VALUES (?1, ?2, ?3) \
+         ON CONFLICT (path) DO UPDATE SET kind = excluded.kind, entity = excluded.entity",
+    )?;
+    let mut clear = tx.prepare_cached("DELETE FROM entity WHERE kind = 'item' AND path = ?1")?;
+    let mut put_item = tx.prepare_cached(
+        "INSERT INTO entity (kind, path, line, hash) VALUES ('item', ?1, ?2, ?3)",
+    )?;
+    let mut put_source = tx.prepare_cached(
+        "INSERT INTO was_derived_from (item, stem, line_start, line_end) VALUES (?1, ?2, ?3, ?4)",
+    )?;
+    for document in documents {
+        let entity = put_version(tx, "file", &document.path, document.hash)?;
+        put.execute(params![document.path, document.kind.name(), entity])?;
+        clear.execute([&document.path])?;
+        for item in &document.items {
+            put_item.execute(params![document.path, item.line, item.hash])?;
+            let id = tx.last_insert_rowid();
+            for (stem, lines) in item.citation.iter().flat_map(Citation::files) {
+                for (start, end) in lines.ranges() {
+                    put_source.execute(params![id, stem.as_str(), start, end])?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn put_logs(tx: &Transaction<'_>, logs: &[LogRecord]) -> Result<(), Fault> {
+    let mut put = tx.prepare_cached(
+        "INSERT INTO log_lines (stem, entity, first_line, hashes) VALUES (?1, ?2, ?3, ?4) \
+         ON CONFLICT (stem) DO UPDATE SET entity = excluded.entity, \
+         first_line = excluded.first_line, hashes = excluded.hashes",
+    )?;
+    for log in logs {
+        let entity = put_version(tx, "log", &log.path, log.hash)?;
+        let hashes: Vec<u8> = log.line_hashes.iter().flat_map(|it| it.to_be_bytes()).collect();
+        put.execute(params![log.stem.as_str(), entity, log.first_line, hashes])?;
+    }
+    Ok(())
+}
+
+/// Returns the entity of a version of a log or a file, which may have stood before.
+fn put_version(
+    tx: &Transaction<'_>,
+    kind: &str,
+    path: &str,
+    hash: ContentHash,
+) -> Result<i64, Fault> {
+    let hash = hash.to_string();
+    tx.prepare_cached(
+        "INSERT INTO entity (kind, path, hash) VALUES (?1, ?2, ?3) \
+         ON CONFLICT (path, hash, kind) WHERE kind <> 'item' DO NOTHING",
+    )?
+    .execute([kind, path, &hash])?;
+    let id = tx
+        .prepare_cached(
+            "SELECT id FROM entity WHERE path = ?2 AND hash = ?3 AND kind = ?1 AND kind <> 'item'",
+        )?
+        .query_row([kind, path, &hash], |row| row.get(0))?;
+    Ok(id)
+}
+
+fn put_coverage(tx: &Transaction<'_>, coverage: &[CoverageRecord]) -> Result<(), Fault> {
+    let mut clear = tx.prepare_cached("DELETE FROM coverage WHERE path = ?1")?;
+    let mut known = tx.prepare_cached("SELECT 1 FROM document WHERE path = ?1")?;
+    let mut put = tx.prepare_cached(
+        "INSERT INTO coverage (path, stem, line_start, line_end, reason) \
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    for record in coverage {
+        if !known.exists([&record.path])? {
+            return Err(LineageError::NoRecord { name: record.path.clone() }.into());
+        }
+        clear.execute([&record.path])?;
+        let mut lines: Vec<_> = record.lines.iter().collect();
+        lines.sort();
+        // Where an engine gave two reasons for one line, the first in the alphabet is kept.
+        lines.dedup_by(|b, a| a.0 == b.0);
+        let runs = lines.chunk_by(|(a, why), (b, same)| {
+            a.stem == b.stem && a.line + 1 == b.line && why == same
+        });
+        for run in runs {
+            if let [(first, why), ..] = run
+                && let [.., (last, _)] = run
+            {
+                put.execute(params![record.path, first.stem.as_str(), first.line, last.line, why])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn put_extracted(tx: &Transaction<'_>, extracted: &[(Stem, ContentHash)]) -> Result<(), Fault> {
+    let mut put = tx.prepare_cached(
+        "INSERT INTO extracted (stem, hash) VALUES (?1, ?2) \
+         ON CONFLICT (stem) DO UPDATE SET hash = excluded.hash",
+    )?;
+    for (stem, hash) in extracted {
+        put.execute(params![stem.as_str(), hash.to_string()])?;
+    }
+    Ok(())
+}
+
+fn put_files(tx: &Transaction<'_>, files: &[(PathBuf, FileStamp)]) -> Result<(), Fault> {
+    let mut put = tx.prepare_cached(
+        "INSERT OR REPLACE INTO file (path, inode, size, mtime_ns, hash, seen_ns) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for (path, stamp) in files {
+        put.execute(params![
+            path.as_os_str().as_bytes(),
+            // Inodes use all 64 bits, SQLite has signed numbers.
+            stamp.inode.cast_signed(),
+            stamp.size.cast_signed(),
+            stamp.mtime_ns,
+            stamp.hash.to_string(),
+            stamp.seen_ns,
+        ])?;
+    }
+    Ok(())
+}
+
+fn forget_file(tx: &Transaction<'_>, path: &Path) -> Result<(), Fault> {
+    let mut forget = tx.prepare_cached("DELETE FROM file WHERE path = ?1")?;
+    forget.execute([path.as_os_str().as_bytes()])?;
+    Ok(())
+}
+
+/// Forgets a document or a log. Its versions stay as long as a receipt names them.
+fn remove(tx: &Transaction<'_>, path: &str) -> Result<(), Fault> {
+    tx.execute("DELETE FROM entity WHERE kind = 'item' AND path = ?1", [path])?;
+    tx.execute("DELETE FROM document WHERE path = ?1", [path])?;
+    let of_log = "(SELECT stem FROM log_lines JOIN entity ON entity.id = log_lines.entity \
+        WHERE entity.path = ?1)";
+    tx.execute(&format!("DELETE FROM extracted WHERE stem IN {of_log}"), [path])?;
+    tx.execute(&format!("DELETE FROM log_lines WHERE stem IN {of_log}"), [path])?;
+    tx.execute(
+        "DELETE FROM entity WHERE path = ?1 AND kind <> 'item' \
+         AND id NOT IN (SELECT entity FROM used) \
+         AND id NOT IN (SELECT entity FROM was_generated_by)",
+        [path],
+    )?;
+    forget_file(tx, Path::new(path))
+}
