@@ -1,1 +1,414 @@
-//! compaction
+//! The flow: what is due is planned, drafted, checked, written, and recorded.
+//!
+//! ```text
+//! vault (scan) → plan → engine (draft) → ground → vault (write) → lineage (record)
+//! ```
+//!
+//! [`Compactor::pass`] is the one screen that knows the order. A pass makes one tier after the
+//! other, and looks at the files again before each, since each rests on what the one before wrote.
+//!
+//! - [`plan`]: what is due; pure.
+//! - [`observe`]: what people did to files since the last pass, and lines that moved.
+//! - [`fold`]: a week or a month.
+//! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
+//! - [`ground`], [`merge`], [`moved`]: the checks and merges that those use; pure.
+//! - [`commit`]: intents, files, and one transaction.
+//! - [`records`]: what of each file the lineage keeps, so that a pass and a rebuild agree.
+//! - [`report`]: what a pass did.
+
+mod commit;
+mod fold;
+pub mod ground;
+mod lasting;
+pub mod merge;
+pub mod moved;
+mod observe;
+pub mod plan;
+pub mod records;
+pub mod report;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
+};
+
+use chrono::{DateTime, Duration, Utc};
+
+use self::{
+    plan::{Job, Plan, PlanSettings, Record, Selection},
+    report::{JobReport, PassReport},
+};
+use crate::{
+    config::root::RootSettings,
+    engine::{Engine, EngineError},
+    memory::{hash::ContentHash, item::Tier, wisdom::WisdomFile},
+    store::{
+        inventory::{Inventory, Stamp},
+        lineage::{
+            Lineage, LineageError,
+            jobs::{JobId, NewJob, NewRun, Outcome, Receipt, RunId},
+            record::FileStamp,
+        },
+        lock::{LockError, WriteLock},
+        vault::{Seen, Vault, VaultError},
+    },
+};
+
+/// How often a job may fail before it waits for a person or for changed input.
+const ATTEMPTS_MAX: u32 = 3;
+
+/// Where a pass works, and with what.
+pub struct Compactor<'a> {
+    /// The files.
+    pub vault: &'a Vault,
+    /// The database.
+    pub lineage: &'a mut Lineage,
+    /// What drafts.
+    pub engine: &'a dyn Engine,
+    /// What the root is run with.
+    pub settings: &'a RootSettings,
+    /// The time, asked at the start of a pass and for each receipt.
+    pub clock: &'a dyn Fn() -> DateTime<Utc>,
+}
+
+/// Who watches a pass, and may stop it between two jobs.
+pub trait Watcher {
+    /// A job begins; `left` are to come after it in this tier.
+    fn begins(&mut self, _job: &Job, _left: usize) {}
+    /// A job has ended.
+    fn ended(&mut self, _report: &JobReport) {}
+    /// Whether to stop before the next job.
+    fn is_stopped(&self) -> bool {
+        false
+    }
+}
+
+/// Nobody watches.
+impl Watcher for () {}
+
+/// What ends a pass before its time. A job that fails alone does not.
+#[derive(Debug, thiserror::Error)]
+pub enum PassError {
+    /// The memory folder cannot be listed, or nothing can be written in it.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// The database cannot be read or written.
+    #[error(transparent)]
+    Lineage(#[from] LineageError),
+    /// Another process keeps the root locked.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The system gives no random bytes for the key of the decisions.
+    #[error("the system gives no random bytes")]
+    Random(#[source] std::io::Error),
+}
+
+/// Why one job failed.
+#[derive(Debug, thiserror::Error)]
+enum JobError {
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The engine fell over. Its words may quote a log, so they are not kept.
+    #[error("the engine stopped with an internal error; please report it")]
+    Panic,
+    /// The sources were changed since the plan was made.
+    #[error("{0} changed while it was read; it will be looked at again")]
+    Stale(String),
+    /// No item stood the check.
+    #[error("none of {0} drafted items stood the check against their lines")]
+    AllRejected(usize),
+    /// A file that is there cannot be read as what it should be.
+    #[error("{path}: {reason}")]
+    Unreadable { path: String, reason: String },
+    /// Ends the pass.
+    #[error(transparent)]
+    Critical(#[from] PassError),
+}
+
+impl From<LineageError> for JobError {
+    fn from(error: LineageError) -> Self {
+        Self::Critical(error.into())
+    }
+}
+
+impl From<LockError> for JobError {
+    fn from(error: LockError) -> Self {
+        Self::Critical(error.into())
+    }
+}
+
+/// The files and the record at one moment.
+#[derive(Debug)]
+pub struct View {
+    /// What stands in the root.
+    pub inventory: Inventory,
+    /// What the database knows beside it.
+    pub record: Record,
+}
+
+/// What a job made, before its receipt is written.
+struct Made {
+    receipt: Receipt,
+    paths: Vec<String>,
+}
+
+impl Compactor<'_> {
+    /// Does all that is due and selected.
+    ///
+    /// # Errors
+    ///
+    /// Returns what stopped the pass; each job that was done is done.
+    pub fn pass(
+        &mut self,
+        trigger: &str,
+        selection: &Selection,
+        watcher: &mut dyn Watcher,
+    ) -> Result<PassReport, PassError> {
+        let now = (self.clock)();
+        self.recover(now)?;
+        let mut view = self.look(now)?;
+        let mut report = PassReport::default();
+        let mut run = None;
+        if self.observe(&mut run, trigger, &view, now, &mut report)? {
+            view = self.look(now)?;
+        }
+        let mut corpus = fold::CorpusReader::default();
+        for tier in Tier::ALL {
+            let mut jobs = self.plan(&view, selection, now).jobs;
+            jobs.retain(|job| job.tier == tier);
+            if jobs.is_empty() {
+                continue;
+            }
+            let run = self.run(&mut run, trigger, now)?;
+            self.make(run, tier, &jobs, &view, &mut corpus, watcher, &mut report)?;
+            view = self.look(now)?;
+        }
+        if let Some(run) = run {
+            self.lineage.end_run(run, (self.clock)())?;
+        }
+        Ok(report)
+    }
+
+    /// Looks at the files and at the record.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error when the folder cannot be listed or the database cannot be read.
+    pub fn look(&mut self, now: DateTime<Utc>) -> Result<View, PassError> {
+        let cached = self.lineage.cached_files()?;
+        let seen: HashMap<String, Seen> = cached
+            .into_iter()
+            .filter_map(|(path, it)| {
+                let stamp = Stamp { inode: it.inode, size: it.size, mtime_ns: it.mtime_ns };
+                Some((path.to_str()?.to_owned(), Seen { stamp, hash: it.hash }))
+            })
+            .collect();
+        let scan = self.vault.scan(&seen)?;
+        self.remember(&scan.read, &seen, &scan.inventory, now)?;
+        let record = self.record(&scan.inventory)?;
+        Ok(View { inventory: scan.inventory, record })
+    }
+
+    /// Remembers the hashes of logs that were read, except of those changed moments ago: a second
+    /// change within the same tick of the clock would not be seen.
+    fn remember(
+        &mut self,
+        read: &[(String, Seen)],
+        seen: &HashMap<String, Seen>,
+        inventory: &Inventory,
+        now: DateTime<Utc>,
+    ) -> Result<(), LineageError> {
+        let seen_ns = now.timestamp_nanos_opt().unwrap_or(0);
+        let settled_ns = seen_ns.saturating_sub(Duration::seconds(2).num_nanoseconds().unwrap_or(0));
+        let fresh: Vec<(PathBuf, FileStamp)> = read
+            .iter()
+            .filter(|(_, it)| it.stamp.mtime_ns <= settled_ns)
+            .map(|(path, Seen { stamp, hash })| {
+                let Stamp { inode, size, mtime_ns } = *stamp;
+                (path.into(), FileStamp { inode, size, mtime_ns, hash: *hash, seen_ns })
+            })
+            .collect();
+        let there: HashSet<&str> = inventory.logs.values().map(|it| &it.path[..]).collect();
+        let gone: Vec<PathBuf> =
+            seen.keys().filter(|it| !there.contains(&it[..])).map(PathBuf::from).collect();
+        if fresh.is_empty() && gone.is_empty() {
+            return Ok(());
+        }
+        self.lineage.remember_files(&fresh, &gone)
+    }
+
+    /// Collects what the plan needs of the database and of `WISDOM.md`.
+    fn record(&self, inventory: &Inventory) -> Result<Record, LineageError> {
+        let extracted = self.lineage.extracted()?;
+        let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
+        let mut distilled: BTreeMap<_, _> =
+            wisdom.iter().flat_map(|it| it.distilled()).map(|&month| (month, None)).collect();
+        let mut settled = BTreeSet::new();
+        let mut parked = BTreeMap::new();
+        for job in self.lineage.last_receipts()? {
+            let Some(receipt) = &job.receipt else { continue };
+            match receipt.outcome {
+                Outcome::Parked => {
+                    parked.insert(job.fingerprint, receipt.reason.clone().unwrap_or_default());
+                }
+                Outcome::Skipped => {
+                    settled.insert(job.fingerprint);
+                }
+                // The fingerprint of a wisdom job tells which body of the month was distilled.
+                Outcome::Written | Outcome::Unchanged if job.tier == Tier::Wisdom => {
+                    if let (Some(slot), Some(month)) =
+                        (distilled.get_mut(&job.period), inventory.monthly.get(&job.period))
+                    {
+                        let inputs = [(job.period.to_string(), month.body_hash.clone())].into();
+                        let same = plan::fingerprint(Tier::Wisdom, job.period, &inputs) == job.fingerprint;
+                        *slot = Some(if same { month.body_hash.clone() } else { String::new() });
+                    }
+                }
+                _ => {}
+            }
+        }
+        let extracted = extracted.into_iter().map(|(stem, hash)| (stem.to_string(), hash.hex16())).collect();
+        Ok(Record { extracted, distilled, settled, parked })
+    }
+
+    /// Says what is due.
+    pub fn plan(&self, view: &View, selection: &Selection, now: DateTime<Utc>) -> Plan {
+        let compaction = &self.settings.settings.compaction;
+        let span = |it: std::time::Duration| Duration::from_std(it).unwrap_or(Duration::MAX);
+        let settings = PlanSettings {
+            zone: self.settings.zone.name.0,
+            grace: span(compaction.grace.0),
+            quiet: span(compaction.quiet.0),
+            extract: compaction.extract,
+            engine: self.engine.id().to_owned(),
+        };
+        plan::plan(&view.inventory, &view.record, &settings, selection, now)
+    }
+
+    /// Returns the number of the run, which begins with its first job.
+    fn run(
+        &mut self,
+        run: &mut Option<RunId>,
+        trigger: &str,
+        now: DateTime<Utc>,
+    ) -> Result<RunId, PassError> {
+        if let Some(run) = *run {
+            return Ok(run);
+        }
+        // Temporary files exist only while their process holds the write lock.
+        self.vault.sweep(&self.write_lock()?)?;
+        let owner = commit::owner();
+        let new = NewRun { trigger, version: env!("CARGO_PKG_VERSION"), owner: &owner, now };
+        let begun = self.lineage.begin_run(&new)?;
+        *run = Some(begun);
+        Ok(begun)
+    }
+
+    /// Makes the jobs of one tier.
+    fn make(
+        &mut self,
+        run: RunId,
+        tier: Tier,
+        jobs: &[Job],
+        view: &View,
+        corpus: &mut fold::CorpusReader,
+        watcher: &mut dyn Watcher,
+        report: &mut PassReport,
+    ) -> Result<(), PassError> {
+        match tier {
+            Tier::Extract => self.make_extracts(run, jobs, view, watcher, report),
+            Tier::Weekly | Tier::Monthly => {
+                self.make_each(run, jobs, watcher, report, &mut |this, job, id| {
+                    if job.tier == Tier::Weekly {
+                        this.fold_week(job, id, view, corpus)
+                    } else {
+                        this.fold_month(job, id, view, corpus)
+                    }
+                })
+            }
+            Tier::Wisdom => {
+                self.make_each(run, jobs, watcher, report, &mut |this, job, id| this.distil(job, id, view))
+            }
+        }
+    }
+
+    /// Makes one job after the other; one that fails stops no other.
+    fn make_each(
+        &mut self,
+        run: RunId,
+        jobs: &[Job],
+        watcher: &mut dyn Watcher,
+        report: &mut PassReport,
+        make: &mut dyn FnMut(&mut Self, &Job, JobId) -> Result<Made, JobError>,
+    ) -> Result<(), PassError> {
+        for (i, job) in jobs.iter().enumerate() {
+            if watcher.is_stopped() {
+                report.left += jobs.len() - i;
+                break;
+            }
+            watcher.begins(job, jobs.len() - i - 1);
+            let id = match self.lineage.begin_job(run, &self.new_job(job)) {
+                Ok(id) => id,
+                // Another process does the same work right now.
+                Err(LineageError::AlreadyLive { .. }) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let made = match make(self, job, id) {
+                Ok(made) => made,
+                Err(JobError::Critical(error)) => return Err(error),
+                Err(error) => self.fail(job, id, &error)?,
+            };
+            let done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &job.reason.to_string());
+            watcher.ended(&done);
+            report.push(done);
+        }
+        Ok(())
+    }
+
+    fn new_job(&self, job: &Job) -> NewJob {
+        NewJob {
+            fingerprint: job.fingerprint,
+            tier: job.tier,
+            period: job.period,
+            engine: self.engine.id().to_owned(),
+            inputs: ContentHash::of(format!("{:?}", job.inputs)),
+            now: (self.clock)(),
+        }
+    }
+
+    /// Ends a job that failed: it is tried again by the next pass, at most three times in all.
+    fn fail(&mut self, job: &Job, id: JobId, error: &JobError) -> Result<Made, LineageError> {
+        let stale = matches!(error, JobError::Stale(_) | JobError::Vault(VaultError::Changed { .. }));
+        let nothing = matches!(error, JobError::Engine(EngineError::NothingToSay { .. }));
+        let mut reason = error.to_string();
+        if let Some(source) = std::error::Error::source(error)
+            && !reason.contains(&source.to_string())
+        {
+            reason = format!("{reason}: {source}");
+        }
+        let outcome = if nothing {
+            Outcome::Skipped
+        } else if !stale && self.lineage.attempts(job.fingerprint)? + 1 >= ATTEMPTS_MAX {
+            Outcome::Parked
+        } else {
+            Outcome::Failed
+        };
+        let receipt = Receipt::new(outcome, Some(reason), (self.clock)());
+        self.lineage.finish_job(id, &receipt)?;
+        Ok(Made { receipt, paths: Vec::new() })
+    }
+
+    /// Asks the engine, and survives its falling over.
+    fn ask<T>(&self, question: impl FnOnce(&dyn Engine) -> Result<T, EngineError>) -> Result<T, JobError> {
+        catch_unwind(AssertUnwindSafe(|| question(self.engine)))
+            .map_err(|_| JobError::Panic)?
+            .map_err(JobError::Engine)
+    }
+
+    fn write_lock(&self) -> Result<WriteLock, LockError> {
+        WriteLock::acquire(self.vault.layout().root())
+    }
+}
