@@ -138,7 +138,8 @@ impl Decisions {
     pub fn is_deleted<'a>(&self, path: &str, lines: impl IntoIterator<Item = &'a str>) -> bool {
         let Some(barred) = self.barred.get(path).filter(|it| !it.is_empty()) else { return false };
         let mut lines = lines.into_iter().peekable();
-        lines.peek().is_some() && lines.all(|it| self.line_hash(it).is_some_and(|it| barred.contains(&it)))
+        lines.peek().is_some()
+            && lines.all(|it| self.line_hash(it).is_some_and(|it| barred.contains(&it)))
     }
 
     /// Returns the numbers of lines that could not be read, from 1.

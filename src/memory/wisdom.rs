@@ -123,7 +123,8 @@ impl WisdomFile {
             let is_heading = !fenced && (line.starts_with('#') || line.starts_with("---"));
             let in_entry = open.as_ref().is_some_and(|(entry, _)| *entry);
             // Blank lines after the mark still belong to the entry, so that it goes as a whole.
-            let ends_entry = in_entry && (is_heading || is_distilled || (after_mark && !bare.is_empty()));
+            let ends_entry =
+                in_entry && (is_heading || is_distilled || (after_mark && !bare.is_empty()));
             if starts_entry || is_heading || is_distilled || ends_entry {
                 finish(&mut pieces, open.take(), category.as_deref());
             }
@@ -168,7 +169,9 @@ impl WisdomFile {
 
     /// Returns the entries in order.
     pub fn entries(&self) -> impl Iterator<Item = &WisdomEntry> {
-        self.pieces.iter().filter_map(|it| if let Piece::Entry(entry) = it { Some(entry) } else { None })
+        self.pieces
+            .iter()
+            .filter_map(|it| if let Piece::Entry(entry) = it { Some(entry) } else { None })
     }
 
     /// Returns each entry with the number of its first line in the printed file, from 1.
@@ -201,7 +204,13 @@ impl WisdomFile {
     /// Adds an entry under its category, after those that stand there, and returns its id.
     ///
     /// A category that is not there yet is added at the end.
-    pub fn add(&mut self, title: &str, text: &str, category: Option<&str>, sources: Citation) -> String {
+    pub fn add(
+        &mut self,
+        title: &str,
+        text: &str,
+        category: Option<&str>,
+        sources: Citation,
+    ) -> String {
         let (title, text) = (one_line(title).replace("**", ""), one_line(text));
         let hash = words_hash(&title, &text);
         let mut id = format!("w-{}", ContentHash::of(format!("{title}\n{sources}")).hex8());
@@ -215,6 +224,9 @@ impl WisdomFile {
         let at = self.place_for(category.as_deref());
         self.separate(at);
         self.pieces.insert(at, Piece::Entry(entry));
+        if at + 1 < self.pieces.len() {
+            self.separate(at + 1);
+        }
         id
     }
 
@@ -222,7 +234,11 @@ impl WisdomFile {
     fn place_for(&mut self, category: Option<&str>) -> usize {
         let Some(name) = category else {
             // Before the first category, so that it does not seem to stand under one.
-            return self.pieces.iter().position(|it| matches!(it, Piece::Category(..))).unwrap_or(self.pieces.len());
+            return self
+                .pieces
+                .iter()
+                .position(|it| matches!(it, Piece::Category(..)))
+                .unwrap_or(self.pieces.len());
         };
         let heading = |it: &Piece| matches!(it, Piece::Category(found, _) if found == name);
         let Some(start) = self.pieces.iter().position(heading) else {
@@ -279,7 +295,9 @@ impl WisdomFile {
     /// Gives an entry of ours the sources where they stand now, when lines of logs moved.
     pub fn readdress(&mut self, id: &str, sources: Citation) -> bool {
         let Some(entry) = self.ours_mut(id) else { return false };
-        let Some(mark) = entry.mark.as_mut().filter(|it| it.sources != sources) else { return false };
+        let Some(mark) = entry.mark.as_mut().filter(|it| it.sources != sources) else {
+            return false;
+        };
         let old = mark.print();
         mark.sources = sources;
         entry.raw = entry.raw.replacen(&old, &mark.print(), 1);
@@ -289,7 +307,9 @@ impl WisdomFile {
     /// Removes an entry of ours. Returns whether it was there and ours.
     pub fn drop_entry(&mut self, id: &str) -> bool {
         let before = self.pieces.len();
-        self.pieces.retain(|it| !matches!(it, Piece::Entry(entry) if entry.is_ours() && entry.id() == Some(id)));
+        self.pieces.retain(
+            |it| !matches!(it, Piece::Entry(entry) if entry.is_ours() && entry.id() == Some(id)),
+        );
         self.pieces.len() < before
     }
 
@@ -312,7 +332,12 @@ impl WisdomFile {
             let mark = entry.mark.as_ref();
             let days = mark.map(|it| it.sources.files().count());
             let id = entry.id().unwrap_or_default();
-            (touched.contains(id), mark.map(|it| it.last_reinforced), days, std::cmp::Reverse(mark.map(|it| it.first_seen)))
+            (
+                touched.contains(id),
+                mark.map(|it| it.last_reinforced),
+                days,
+                std::cmp::Reverse(mark.map(|it| it.first_seen)),
+            )
         });
         let mut going = Vec::new();
         for entry in ours {
@@ -334,7 +359,10 @@ impl WisdomFile {
     /// Writes the day of the newest source, if there is one of our lines for it.
     pub fn set_compacted(&mut self, date: NaiveDate) {
         let line = |text: &str| text.starts_with(COMPACTED).then(|| format!("{COMPACTED}{date}"));
-        let texts = self.pieces.iter_mut().filter_map(|it| if let Piece::Text(raw) = it { Some(raw) } else { None });
+        let texts = self
+            .pieces
+            .iter_mut()
+            .filter_map(|it| if let Piece::Text(raw) = it { Some(raw) } else { None });
         for raw in texts {
             if let Some(old) = raw.lines().find(|it| it.starts_with(COMPACTED)).map(str::to_owned) {
                 *raw = raw.replacen(&old, &line(&old).unwrap_or(old.clone()), 1);
@@ -394,7 +422,10 @@ impl WisdomMark {
     fn parse(line: &str) -> Option<Self> {
         let fields = line.trim().strip_prefix(MARK_OPEN)?.strip_suffix(MARK_CLOSE)?;
         let field = |name: &str| {
-            fields.split("; ").find_map(|it| it.strip_prefix(name)?.strip_prefix('=')).map(str::trim)
+            fields
+                .split("; ")
+                .find_map(|it| it.strip_prefix(name)?.strip_prefix('='))
+                .map(str::trim)
         };
         Some(Self {
             id: field("id")?.to_owned(),
@@ -413,7 +444,8 @@ fn entry_title(line: &str) -> Option<&str> {
 }
 
 fn read_distilled(line: &str) -> Option<Vec<Period>> {
-    let months = line.strip_prefix(MARK_OPEN)?.strip_suffix(MARK_CLOSE)?.strip_prefix("distilled ")?;
+    let months =
+        line.strip_prefix(MARK_OPEN)?.strip_suffix(MARK_CLOSE)?.strip_prefix("distilled ")?;
     months
         .split(',')
         .map(|it| it.trim().parse::<Period>().ok().filter(|it| it.grain() == Grain::Month))
@@ -473,7 +505,12 @@ mod tests {
     fn sample() -> WisdomFile {
         let mut file = WisdomFile::new("Lexicon");
         file.add("Tag first", "The mirror copies tags.", Some("Releases"), cite("2026-04-02:4,9"));
-        file.add("Ask Jo", "Jo knows the schema.", Some("People"), cite("2026-04-03:1; 2026-04-05:2"));
+        file.add(
+            "Ask Jo",
+            "Jo knows the schema.",
+            Some("People"),
+            cite("2026-04-03:1; 2026-04-05:2"),
+        );
         file.add("No category", "Stands before them.", None, cite("2026-04-06:1"));
         file
     }
@@ -499,18 +536,19 @@ mod tests {
 
         **No category**
         Stands before them.
-        <!-- memoird: id=w-31955dab; hash=8a89a1c9; sources=2026-04-06:1; first=2026-04-06; last=2026-04-06 -->
+        <!-- memoird: id=w-75039de5; hash=f2b73e57; sources=2026-04-06:1; first=2026-04-06; last=2026-04-06 -->
+
         ## Releases
 
         **Tag first**
         The mirror copies tags.
-        <!-- memoird: id=w-4c5a3de4; hash=1d9a4d7c; sources=2026-04-02:4,9; first=2026-04-02; last=2026-04-02 -->
+        <!-- memoird: id=w-66698416; hash=c8dd88f3; sources=2026-04-02:4,9; first=2026-04-02; last=2026-04-02 -->
 
         ## People
 
         **Ask Jo**
         Jo knows the schema.
-        <!-- memoird: id=w-2ad2dd53; hash=3a4a4f34; sources=2026-04-03:1 & 2026-04-05:2; first=2026-04-03; last=2026-04-05 -->
+        <!-- memoird: id=w-ea3e497c; hash=d1f534e3; sources=2026-04-03:1 & 2026-04-05:2; first=2026-04-03; last=2026-04-05 -->
 
         <!-- memoird: distilled 2026-04 -->
         ");
@@ -521,13 +559,15 @@ mod tests {
         assert_eq!(read.entries().nth(2).unwrap().category.as_deref(), Some("People"));
         assert_eq!(read.distilled().len(), 1);
         let lines: Vec<_> = read.entries_with_lines().iter().map(|it| it.0).collect();
-        let found: Vec<_> = lines.iter().map(|&n| text.lines().nth(n as usize - 1).unwrap()).collect();
+        let found: Vec<_> =
+            lines.iter().map(|&n| text.lines().nth(n as usize - 1).unwrap()).collect();
         assert_eq!(found, ["**No category**", "**Tag first**", "**Ask Jo**"]);
     }
 
     #[test]
     fn a_file_of_somebody_else_is_kept_and_ours_comes_after() {
-        let theirs = "# Notes\r\n\n**Mine**\nMy words,\nwrapped.\n\n## House\ntext\n**Also mine**\nx";
+        let theirs =
+            "# Notes\r\n\n**Mine**\nMy words,\nwrapped.\n\n## House\ntext\n**Also mine**\nx";
         let mut file = WisdomFile::parse(theirs);
         assert!(file.entries().all(|it| !it.is_ours()));
         let id = file.add("Ours", "New.", Some("House"), cite("2026-04-02:1"));
@@ -560,10 +600,16 @@ mod tests {
         assert!(file.merge(&id, None, &cite("2026-05-03:7")));
         assert!(!file.merge(&id, None, &cite("2026-05-03:7")), "said before");
         let after = file.print();
-        let words = |text: &str| text.lines().filter(|it| !it.starts_with("<!--")).collect::<Vec<_>>().join("\n");
+        let words = |text: &str| {
+            text.lines().filter(|it| !it.starts_with("<!--")).collect::<Vec<_>>().join("\n")
+        };
         assert_eq!(words(&before), words(&after));
-        assert!(after.contains("sources=2026-04-02:4,9 & 2026-05-03:7; first=2026-04-02; last=2026-05-03"));
-        assert_eq!(WisdomFile::parse(&after), file);
+        assert!(
+            after.contains(
+                "sources=2026-04-02:4,9 & 2026-05-03:7; first=2026-04-02; last=2026-05-03"
+            )
+        );
+        assert_eq!(WisdomFile::parse(&after).print(), after);
         assert!(file.merge(&id, Some(("Tag first", "Richer.")), &cite("2026-05-03:7")));
         assert_eq!(WisdomFile::parse(&file.print()).entries().nth(1).unwrap().text, "Richer.");
     }
@@ -589,14 +635,22 @@ mod tests {
         assert!(file.readdress(&id, cite("2026-04-02:5,10")));
         assert!(!file.readdress(&id, cite("2026-04-02:5,10")));
         let read = WisdomFile::parse(&file.print());
-        assert_eq!(read.entries().nth(1).unwrap().mark.as_ref().unwrap().sources, cite("2026-04-02:5,10"));
+        assert_eq!(
+            read.entries().nth(1).unwrap().mark.as_ref().unwrap().sources,
+            cite("2026-04-02:5,10")
+        );
         assert!(read.entries().all(WisdomEntry::is_ours));
     }
 
     #[test]
     fn words_cannot_break_out_of_their_entry() {
         let mut file = WisdomFile::new("A");
-        file.add("T**\n# x", "a\n\n**B**\n<!-- memoird: distilled 2020-01 -->", None, cite("2026-01-02:1"));
+        file.add(
+            "T**\n# x",
+            "a\n\n**B**\n<!-- memoird: distilled 2020-01 -->",
+            None,
+            cite("2026-01-02:1"),
+        );
         let read = WisdomFile::parse(&file.print());
         assert_eq!(titles(&read), ["T # x"]);
         assert!(read.distilled().is_empty() && read.entries().all(WisdomEntry::is_ours));
