@@ -1,14 +1,33 @@
 //! Weekly and monthly files.
 //!
 //! A file is read into blocks that print back to the same bytes, so that what a person added or
-//! changed is never lost by reading and writing.
+//! changed is never lost by reading and writing. Its frontmatter holds a hash for each bullet as
+//! we wrote it: that list tells our bullets from a person's, and what a person deleted, when no
+//! database is left to ask.
+//!
+//! # Invariants
+//!
+//! - The blocks of a file that was read, joined, are its body byte for byte.
+//! - A file without `memoird:` prints back byte for byte, frontmatter included.
+//! - The frontmatter of a file with `memoird:` has one spelling for the same values.
+//!
+//! Called by `store` (reading and writing), `compaction` (making and merging), and `recall`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+
+use serde_yaml::{Mapping, Value};
 
 use super::{
-    item::{Item, Section},
-    period::Period,
+    address::Citation,
+    frontmatter::{self, FrontmatterError, GENERATED_YAML_BYTES_MAX, Split, Writer},
+    hash::ContentHash,
+    item::{Item, Section, Tier},
+    markdown::{self, LineKind},
+    period::{Grain, Period},
 };
+
+/// The keys of the frontmatter that this module writes.
+const OUR_KEYS: [&str; 4] = ["type", "period", "pointers", "memoird"];
 
 /// A weekly or monthly file.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,9 +37,11 @@ pub struct Summary {
     /// What we recorded about it; `None` for a foreign file (no `memoird:` in the frontmatter).
     pub header: Option<SummaryHeader>,
     /// Frontmatter keys that are not ours, in order; kept.
-    pub other_keys: serde_yaml::Mapping,
+    pub other_keys: Mapping,
     /// The body, in order.
     pub blocks: Vec<Block>,
+    /// The frontmatter as it was read, with its fences; empty for a file that we make.
+    front: String,
 }
 
 /// What `memoird:` and its neighbours in the frontmatter say.
@@ -49,4 +70,689 @@ pub enum Block {
     Bullet(Item, String),
     /// Anything else, as it stands.
     Other(String),
+}
+
+/// Whose a bullet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// It stands as we wrote it.
+    Ours,
+    /// A person wrote or changed it.
+    Person,
+}
+
+/// What a person did to a file of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ownership {
+    /// The owner of each bullet, in the order of [`Summary::bullets`].
+    pub owners: Vec<Owner>,
+    /// The hashes of bullets of ours that are gone, deleted or changed, in the order of the list.
+    pub missing: Vec<String>,
+}
+
+/// A weekly or monthly file that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SummaryError {
+    /// Its frontmatter breaks a rule.
+    #[error(transparent)]
+    Frontmatter(#[from] FrontmatterError),
+    /// It was copied or renamed from another period's file.
+    #[error("the frontmatter says `period: {found}`, but the file is named {expected}; rename it")]
+    OtherPeriod {
+        /// The period of the file's name.
+        expected: Period,
+        /// What the frontmatter says.
+        found: Period,
+    },
+    /// A key of ours holds something else than we write.
+    #[error(
+        "`{key}` in the frontmatter does not hold what memoird writes there; restore or remove it"
+    )]
+    Key {
+        /// The key, with the one it stands under.
+        key: &'static str,
+    },
+}
+
+impl Summary {
+    /// Reads the file of `period`.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with the frontmatter. A body is never wrong.
+    pub fn parse(period: Period, text: &str) -> Result<Self, SummaryError> {
+        let split = frontmatter::split(text);
+        let Front { header, other_keys } = Front::read(&split, Some(period))?;
+        let blocks = blocks(split.body(text));
+        Ok(Self { period, header, other_keys, blocks, front: text[..split.body_at].to_owned() })
+    }
+
+    /// Makes the file of `period` from what was drafted. Sections without an item are left out.
+    ///
+    /// `items` of the header is computed here, whatever the given one holds. The words of a bullet
+    /// become one line without control characters; a bullet without words is left out.
+    pub fn from_draft(
+        period: Period,
+        header: SummaryHeader,
+        sections: &[(Section, Vec<Item>)],
+    ) -> Self {
+        let mut body = format!("\n{}\n", title(period));
+        for (section, items) in sections {
+            let items: Vec<Item> = items.iter().filter_map(written_item).collect();
+            if !items.is_empty() {
+                body.push_str(&format!("\n### {}\n", section.title()));
+                body.extend(items.iter().map(|item| format!("- {item}\n")));
+            }
+        }
+        let blocks = blocks(&body);
+        let hashes = blocks.iter().filter_map(Block::item).map(Item::hash).collect();
+        let header = Some(SummaryHeader { items: hashes, ..header });
+        Self { period, header, other_keys: Mapping::new(), blocks, front: String::new() }
+    }
+
+    /// Returns the whole file.
+    pub fn print(&self) -> String {
+        let mut text = self.front();
+        text.extend(self.blocks.iter().map(Block::raw));
+        text
+    }
+
+    /// Returns what stands after the frontmatter.
+    pub fn body(&self) -> String {
+        self.blocks.iter().map(Block::raw).collect()
+    }
+
+    /// Returns the hash of [`Summary::body`]: how a generated file is compared and recorded.
+    pub fn body_hash(&self) -> ContentHash {
+        ContentHash::of(self.body())
+    }
+
+    /// Returns the characters of the body without citations: what the ratio of a fold limits.
+    pub fn text_chars(&self) -> usize {
+        let mut text = String::new();
+        for block in &self.blocks {
+            match block {
+                Block::Bullet(_, raw) => {
+                    text.extend(raw.lines().flat_map(|line| [uncited(line), "\n"]));
+                }
+                Block::Section(_, raw) | Block::Other(raw) => text.push_str(raw),
+            }
+        }
+        text.trim().chars().count()
+    }
+
+    /// Returns each bullet with its first line in the printed file, from 1 and frontmatter counted,
+    /// and the section that it stands in.
+    pub fn bullets(&self) -> impl Iterator<Item = (u32, &Item, Option<Section>)> {
+        self.numbered(self.front().matches('\n').count())
+    }
+
+    /// Returns what [`Summary::bullets`] does, with the line in the file as it was read: another
+    /// one where a person spelled the frontmatter in another way than we do.
+    pub fn bullets_as_read(&self) -> impl Iterator<Item = (u32, &Item, Option<Section>)> {
+        self.numbered(self.front.matches('\n').count())
+    }
+
+    /// Tells our bullets from a person's, and which of ours are gone.
+    ///
+    /// The list of hashes is a multiset: of two equal bullets where one is listed, the first is
+    /// ours.
+    pub fn ownership(&self) -> Ownership {
+        let listed = self.header.as_ref().map_or(&[][..], |it| &it.items);
+        let mut left = HashMap::<&str, usize>::new();
+        for hash in listed {
+            *left.entry(hash).or_default() += 1;
+        }
+        let mut take = |hash: &str| {
+            let count = left.get_mut(hash).filter(|it| **it > 0);
+            count.map(|it| *it -= 1).is_some()
+        };
+        let items = self.blocks.iter().filter_map(Block::item);
+        let owners = items
+            .map(|item| if take(&item.hash()) { Owner::Ours } else { Owner::Person })
+            .collect();
+        let mut missing: Vec<String> = listed.iter().rev().filter(|it| take(it)).cloned().collect();
+        missing.reverse();
+        Ownership { owners, missing }
+    }
+
+    /// Returns the frontmatter with its fences, as [`Summary::print`] begins.
+    fn front(&self) -> String {
+        let Some(header) = &self.header else { return self.front.clone() };
+        let mut writer = Writer::new();
+        writer.text("type", Tier::of_period(self.period).name());
+        writer.bare("period", self.period);
+        if !header.pointers.is_empty() {
+            writer.block_list("pointers", &header.pointers);
+        }
+        for (key, value) in &self.other_keys {
+            if !key.as_str().is_some_and(|it| OUR_KEYS.contains(&it)) {
+                writer.value(key, value);
+            }
+        }
+        writer.open("memoird");
+        writer.text("engine", &header.engine);
+        writer.flow_map("sources", &header.sources);
+        writer.flow_list("items", header.items.iter().map(String::as_str));
+        if !header.extracted.is_empty() {
+            writer.flow_list("extracted", header.extracted.iter().map(String::as_str));
+        }
+        if header.partial {
+            writer.bare("partial", true);
+        }
+        writer.close();
+        writer.finish()
+    }
+
+    fn numbered(&self, front_lines: usize) -> impl Iterator<Item = (u32, &Item, Option<Section>)> {
+        let mut next_line = 1 + front_lines;
+        let mut section = None::<(usize, Section)>;
+        self.blocks.iter().filter_map(move |block| {
+            let line = next_line;
+            next_line += block.raw().matches('\n').count();
+            match block {
+                Block::Section(it, raw) => {
+                    section = Some((heading_level(raw), *it));
+                    None
+                }
+                Block::Bullet(item, _) => {
+                    Some((u32::try_from(line).ok()?, item, section.map(|it| it.1)))
+                }
+                // A heading of a person's own ends a section of ours, unless it stands beneath it.
+                Block::Other(raw) => {
+                    let level = heading_level(raw);
+                    section = section.filter(|it| level == 0 || level > it.0);
+                    None
+                }
+            }
+        })
+    }
+}
+
+impl SummaryHeader {
+    /// Reads only the frontmatter of a weekly or monthly file; `None` for a foreign file.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with the frontmatter.
+    pub fn read(text: &str) -> Result<Option<Self>, SummaryError> {
+        Ok(Front::read(&frontmatter::split(text), None)?.header)
+    }
+}
+
+impl Block {
+    /// Returns the lines as they stand.
+    pub fn raw(&self) -> &str {
+        match self {
+            Self::Section(_, raw) | Self::Bullet(_, raw) | Self::Other(raw) => raw,
+        }
+    }
+
+    /// Returns the item of a bullet.
+    pub fn item(&self) -> Option<&Item> {
+        match self {
+            Self::Bullet(item, _) => Some(item),
+            Self::Section(..) | Self::Other(_) => None,
+        }
+    }
+}
+
+/// Returns the hash of what stands after the frontmatter of `text`, without reading either.
+pub fn body_hash(text: &str) -> ContentHash {
+    ContentHash::of(frontmatter::split(text).body(text))
+}
+
+fn title(period: Period) -> String {
+    match period.grain() {
+        Grain::Week => format!("# Week {period}"),
+        Grain::Day | Grain::Month => format!("# {period}"),
+    }
+}
+
+/// Returns the item as its bullet will hold it, or `None` without words.
+fn written_item(item: &Item) -> Option<Item> {
+    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    let text = item.text.replace(breaks, " ").trim().to_owned();
+    let item = Item::parse(&Item { text, citation: item.citation.clone() }.to_string());
+    (!item.text.is_empty()).then_some(item)
+}
+
+/// Cuts a body into blocks.
+fn blocks(body: &str) -> Vec<Block> {
+    let lines: Vec<&str> = body.split_inclusive('\n').collect();
+    let plain = |line: &'_ str| line.trim_end_matches(['\n', '\r']).len();
+    let kinds = markdown::kinds(lines.iter().map(|line| &line[..plain(line)]));
+    let mut blocks = Vec::<Block>::new();
+    // Whether a line may still join the bullet before it, and whether it may join the other text.
+    let (mut open, mut joins) = (false, false);
+    for (line, kind) in lines.into_iter().zip(kinds) {
+        let text = &line[..plain(line)];
+        let words = text.get(kind.text_at(text)..).unwrap_or_default();
+        match kind {
+            LineKind::ListItem { text_at, task, .. } => {
+                let at = match task {
+                    // The box belongs to the words: a person who ticks it changes the bullet.
+                    Some(_) => text[..text_at].rfind('[').unwrap_or(text_at),
+                    None => text_at,
+                };
+                blocks.push(Block::Bullet(Item::parse(&text[at..]), line.to_owned()));
+                (open, joins) = (true, false);
+                continue;
+            }
+            LineKind::Heading { level, .. } => {
+                let section = Section::from_title(words).filter(|_| level >= 2);
+                blocks.push(match section {
+                    Some(section) => Block::Section(section, line.to_owned()),
+                    None => Block::Other(line.to_owned()),
+                });
+                // A heading stands alone, so that one block is one heading or none.
+                (open, joins) = (false, false);
+                continue;
+            }
+            LineKind::Text if open => {
+                if let Some(Block::Bullet(item, raw)) = blocks.last_mut() {
+                    let indented = text.starts_with([' ', '\t']);
+                    // A citation ends a bullet; only what is indented then still belongs to it.
+                    if indented || item.citation.is_none() {
+                        continue_item(item, words);
+                        raw.push_str(line);
+                        continue;
+                    }
+                }
+            }
+            _ => {}
+        }
+        match blocks.last_mut() {
+            Some(Block::Other(raw)) if joins => raw.push_str(line),
+            _ => blocks.push(Block::Other(line.to_owned())),
+        }
+        (open, joins) = (false, true);
+    }
+    blocks
+}
+
+/// Joins a further line to a bullet; a citation at the end of either line counts for both.
+fn continue_item(item: &mut Item, words: &str) {
+    let Item { text, citation } = Item::parse(words);
+    item.text = [item.text.trim(), text.trim()].join(" ").trim().to_owned();
+    item.citation = match (item.citation.take(), citation) {
+        (Some(mut all), Some(more)) => {
+            all.merge(&more);
+            Some(all)
+        }
+        (one, other) => one.or(other),
+    };
+}
+
+/// Returns the level of the heading that a block is, or 0.
+fn heading_level(raw: &str) -> usize {
+    let line = raw.strip_suffix('\n').unwrap_or(raw);
+    match markdown::kinds([line])[..] {
+        [LineKind::Heading { level, .. }] if !line.contains('\n') => level.into(),
+        _ => 0,
+    }
+}
+
+/// Cuts the citation off the end of a line.
+fn uncited(line: &str) -> &str {
+    let cited = line.trim_end().strip_suffix(']').and_then(|rest| {
+        let open = rest.rfind('[')?;
+        rest[open + 1..].parse::<Citation>().is_ok().then_some(open)
+    });
+    cited.map_or(line, |open| line[..open].trim_end())
+}
+
+/// The frontmatter of a weekly or monthly file.
+struct Front {
+    header: Option<SummaryHeader>,
+    other_keys: Mapping,
+}
+
+impl Front {
+    fn read(split: &Split<'_>, period: Option<Period>) -> Result<Self, SummaryError> {
+        let Some(yaml) = split.yaml else {
+            return Ok(Self { header: None, other_keys: Mapping::new() });
+        };
+        if let Some((found, header)) = read_own(yaml) {
+            check_period(period, found)?;
+            return Ok(Self { header: Some(header), other_keys: Mapping::new() });
+        }
+        let mut keys = frontmatter::parse(yaml, GENERATED_YAML_BYTES_MAX)?;
+        let Some(memoird) = keys.get("memoird") else {
+            return Ok(Self { header: None, other_keys: keys });
+        };
+        let memoird = memoird.as_mapping().ok_or(SummaryError::Key { key: "memoird" })?;
+        let mut header = SummaryHeader {
+            pointers: strings(keys.get("pointers"), "pointers")?,
+            engine: string(memoird.get("engine"), "memoird.engine")?,
+            items: strings(memoird.get("items"), "memoird.items")?,
+            extracted: strings(memoird.get("extracted"), "memoird.extracted")?,
+            ..SummaryHeader::default()
+        };
+        let key = "memoird.partial";
+        header.partial = match memoird.get("partial") {
+            None => false,
+            Some(it) => it.as_bool().ok_or(SummaryError::Key { key })?,
+        };
+        let key = "memoird.sources";
+        if let Some(sources) = memoird.get("sources") {
+            for (stem, hash) in sources.as_mapping().ok_or(SummaryError::Key { key })? {
+                header.sources.insert(string(Some(stem), key)?, string(Some(hash), key)?);
+            }
+        }
+        if let Some(found) = keys.get("period") {
+            let found = found.as_str().and_then(|it| it.parse().ok());
+            check_period(period, found.ok_or(SummaryError::Key { key: "period" })?)?;
+        }
+        for ours in OUR_KEYS {
+            keys.shift_remove(ours);
+        }
+        Ok(Self { header: Some(header), other_keys: keys })
+    }
+}
+
+fn check_period(expected: Option<Period>, found: Period) -> Result<(), SummaryError> {
+    match expected {
+        Some(expected) if expected != found => Err(SummaryError::OtherPeriod { expected, found }),
+        _ => Ok(()),
+    }
+}
+
+fn string(value: Option<&Value>, key: &'static str) -> Result<String, SummaryError> {
+    match value {
+        None => Ok(String::new()),
+        Some(Value::String(it)) => Ok(it.clone()),
+        Some(_) => Err(SummaryError::Key { key }),
+    }
+}
+
+fn strings(value: Option<&Value>, key: &'static str) -> Result<Vec<String>, SummaryError> {
+    match value {
+        None => Ok(Vec::new()),
+        Some(Value::Sequence(values)) => values.iter().map(|it| string(Some(it), key)).collect(),
+        Some(_) => Err(SummaryError::Key { key }),
+    }
+}
+
+/// Reads frontmatter that stands exactly as we write it, and nothing else.
+///
+/// A root of ten years has hundreds of such files with hundreds of hashes each, all read at every
+/// pass; the general reader takes several times as long.
+fn read_own(yaml: &str) -> Option<(Period, SummaryHeader)> {
+    let mut header = SummaryHeader::default();
+    let mut lines = yaml.split_terminator('\n').peekable();
+    let tier = lines.next()?.strip_prefix("type: ")?;
+    let period: Period = lines.next()?.strip_prefix("period: ")?.parse().ok()?;
+    if Tier::of_period(period).name() != tier {
+        return None;
+    }
+    if lines.next_if_eq(&"pointers:").is_some() {
+        while let Some(line) = lines.next_if(|it| it.starts_with("  - ")) {
+            header.pointers.push(own_scalar(&line[4..])?);
+        }
+    }
+    (lines.next()? == "memoird:").then_some(())?;
+    header.engine = own_scalar(lines.next()?.strip_prefix("  engine: ")?)?;
+    let sources = lines.next()?.strip_prefix("  sources: { ")?.strip_suffix(" }")?;
+    for pair in sources.split(", ").filter(|it| !it.is_empty()) {
+        let (stem, hash) = pair.split_once(": ")?;
+        if header.sources.insert(own_scalar(stem)?, own_scalar(hash)?).is_some() {
+            return None;
+        }
+    }
+    let mut list = |key: &str| {
+        let line = lines.next_if(|it| it.starts_with(key))?;
+        let values = line[key.len()..].strip_suffix(']')?;
+        values.split(", ").filter(|it| !it.is_empty()).map(own_scalar).collect::<Option<Vec<_>>>()
+    };
+    header.items = list("  items: [")?;
+    header.extracted = list("  extracted: [").unwrap_or_default();
+    header.partial = lines.next_if_eq(&"  partial: true").is_some();
+    lines.next().is_none().then_some((period, header))
+}
+
+/// Reads a bare word or a quoted string without escapes, of the characters that need no thought.
+fn own_scalar(text: &str) -> Option<String> {
+    let quoted = text.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    let words = quoted.unwrap_or(text);
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/');
+    let day = || words.len() == 10 && words.parse::<chrono::NaiveDate>().is_ok();
+    let own = !words.is_empty()
+        && words.bytes().all(plain)
+        && (quoted.is_some() || day() || frontmatter::is_safe_bare(words));
+    own.then(|| words.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn week() -> Period {
+        "2026-W14".parse().unwrap()
+    }
+
+    fn item(bullet: &str) -> Item {
+        Item::parse(bullet)
+    }
+
+    fn draft() -> Summary {
+        let header = SummaryHeader {
+            pointers: vec!["memory/2026-03-30.md".to_owned(), "memory/2026-04-02.md".to_owned()],
+            engine: "extractive/1".to_owned(),
+            sources: BTreeMap::from([
+                ("2026-03-30".to_owned(), "9c1f2ab04d7e6f58".to_owned()),
+                ("2026-04-02".to_owned(), "0312e71104020900".to_owned()),
+            ]),
+            ..SummaryHeader::default()
+        };
+        let sections = [
+            (
+                Section::KeyOutcomes,
+                vec![item("Importer v2 shipped (#412), 3.2 s per GB [2026-03-30:12]")],
+            ),
+            (Section::Context, vec![]),
+            (
+                Section::Decisions,
+                vec![
+                    item("SQLite over Postgres [2026-04-02:4,9-11; 2026-04-03:2]"),
+                    item("SQLite over Postgres [2026-04-02:20]"),
+                ],
+            ),
+        ];
+        Summary::from_draft(week(), header, &sections)
+    }
+
+    const PRINTED: &str = "\
+---
+type: weekly
+period: 2026-W14
+pointers:
+  - \"memory/2026-03-30.md\"
+  - \"memory/2026-04-02.md\"
+memoird:
+  engine: extractive/1
+  sources: { 2026-03-30: 9c1f2ab04d7e6f58, 2026-04-02: \"0312e71104020900\" }
+  items: [ITEMS]
+---
+
+# Week 2026-W14
+
+### Key Outcomes
+- Importer v2 shipped (#412), 3.2 s per GB [2026-03-30:12]
+
+### Decisions
+- SQLite over Postgres [2026-04-02:4,9-11; 2026-04-03:2]
+- SQLite over Postgres [2026-04-02:20]
+";
+
+    #[test]
+    fn a_draft_prints_in_the_agreed_layout() {
+        let draft = draft();
+        let hashes = draft.header.clone().unwrap().items;
+        let listed: Vec<String> = hashes.iter().map(|it| frontmatter::scalar(it)).collect();
+        let expected = PRINTED
+            .replace("ITEMS", &listed.join(", "))
+            .replace("\"memory/2026-03-30.md\"", "memory/2026-03-30.md")
+            .replace("\"memory/2026-04-02.md\"", "memory/2026-04-02.md");
+        assert_eq!(draft.print(), expected);
+        let read = Summary::parse(week(), &expected).unwrap();
+        assert_eq!((&read.header, read.body()), (&draft.header, draft.body()));
+        assert_eq!(read.print(), expected);
+        assert_eq!(body_hash(&expected), draft.body_hash());
+        assert_eq!(SummaryHeader::read(&expected).unwrap(), draft.header);
+        let lines: Vec<_> = read.bullets().map(|(line, _, section)| (line, section)).collect();
+        use Section::{Decisions, KeyOutcomes};
+        assert_eq!(lines, [(16, Some(KeyOutcomes)), (19, Some(Decisions)), (20, Some(Decisions))]);
+        for (line, item, _) in read.bullets() {
+            let text = expected.lines().nth(line as usize - 1).unwrap();
+            assert_eq!(text, format!("- {item}"));
+        }
+        let words = "# Week 2026-W14\n\n### Key Outcomes\n- Importer v2 shipped (#412), 3.2 s per GB\n\n### Decisions\n- SQLite over Postgres\n- SQLite over Postgres";
+        assert_eq!(read.text_chars(), words.chars().count());
+    }
+
+    #[test]
+    fn the_fast_reader_and_the_general_one_agree() {
+        let mut draft = draft();
+        let header = draft.header.as_mut().unwrap();
+        header.extracted = vec!["2026-03-30".to_owned(), "2026-04-02-standup".to_owned()];
+        header.partial = true;
+        let text = draft.print();
+        let yaml = frontmatter::split(&text).yaml.unwrap();
+        assert_eq!(read_own(yaml), Some((week(), draft.header.clone().unwrap())));
+        // A comment is nothing that we write, so the general reader takes over.
+        let general = text.replace("memoird:\n", "# mine\nmemoird:\n");
+        assert_eq!(read_own(frontmatter::split(&general).yaml.unwrap()), None);
+        assert_eq!(SummaryHeader::read(&general).unwrap(), draft.header);
+        assert_eq!(SummaryHeader::read(&text.replace('\n', "\r\n")).unwrap(), draft.header);
+        for odd in ["yes", "12", "1e5", "~"] {
+            assert_eq!(own_scalar(odd), None, "{odd}");
+        }
+    }
+
+    #[track_caller]
+    fn check_body(body: &str, bullets: &[(u32, &str)]) {
+        let summary = Summary::parse(week(), body).unwrap();
+        assert_eq!(summary.print(), body);
+        let found: Vec<_> = summary.bullets().map(|(line, it, _)| (line, it.to_string())).collect();
+        let expected: Vec<_> = bullets.iter().map(|&(line, it)| (line, it.to_owned())).collect();
+        assert_eq!(found, expected, "{body:?}");
+    }
+
+    #[test]
+    fn bodies_of_people_are_read_and_kept() {
+        check_body("", &[]);
+        check_body("# Week\r\n* a\r\n+ b", &[(2, "a"), (3, "b")]);
+        check_body(
+            "- a\n  and more [2026-04-02:4]\n- b\n",
+            &[(1, "a and more [2026-04-02:4]"), (3, "b")],
+        );
+        check_body("- a [2026-04-02:4]\n  my note\n", &[(1, "a my note [2026-04-02:4]")]);
+        check_body("- a [2026-04-02:4]\nmy text\n- b\n", &[(1, "a [2026-04-02:4]"), (3, "b")]);
+        check_body("- a\nlazy\n\ntext\n  - nested\n", &[(1, "a lazy"), (5, "nested")]);
+        check_body(
+            "- [ ] open [2026-04-02:4]\n- [x] done\n",
+            &[(1, "[ ] open [2026-04-02:4]"), (2, "[x] done")],
+        );
+        check_body("```\n- code\n```\n<!-- - no -->\n> - quote\n- 日本\n", &[(6, "日本")]);
+    }
+
+    #[test]
+    fn sections_end_at_a_persons_heading() {
+        let body = "### Decisions\n- a\n#### Detail\n- b\n### Mine\n- c\n## context\n- d\n";
+        let summary = Summary::parse(week(), body).unwrap();
+        let sections: Vec<_> = summary.bullets().map(|(_, _, section)| section).collect();
+        use Section::{Context, Decisions};
+        assert_eq!(sections, [Some(Decisions), Some(Decisions), None, Some(Context)]);
+    }
+
+    #[test]
+    fn owners_are_told_from_the_list() {
+        let text = draft().print();
+        let owners = |text: &str| {
+            let it = Summary::parse(week(), text).unwrap().ownership();
+            let owners: String =
+                it.owners.iter().map(|it| if *it == Owner::Ours { 'o' } else { 'p' }).collect();
+            (owners, it.missing.len())
+        };
+        assert_eq!(owners(&text), ("ooo".to_owned(), 0));
+        let moved = text.replace("[2026-03-30:12]", "[2026-03-30:14]");
+        assert_eq!(owners(&moved), ("ooo".to_owned(), 0), "a line that only moved is no edit");
+        let edited = text.replace("3.2 s", "3.3 s");
+        assert_eq!(owners(&edited), ("poo".to_owned(), 1));
+        let deleted = text.replace("- SQLite over Postgres [2026-04-02:20]\n", "");
+        assert_eq!(owners(&deleted), ("oo".to_owned(), 1));
+        let copied = format!("{text}- SQLite over Postgres\n- new\n");
+        assert_eq!(owners(&copied), ("ooopp".to_owned(), 0));
+        let crlf = text.replace('\n', "\r\n");
+        assert_eq!(owners(&crlf), ("ooo".to_owned(), 0));
+        assert_eq!(owners("- a\n"), ("p".to_owned(), 0));
+    }
+
+    #[test]
+    fn a_persons_keys_stay_and_foreign_files_print_as_they_stand() {
+        let text = draft().print().replace("memoird:\n", "tags:\n  - work\n  - \"no\"\nmemoird:\n");
+        let summary = Summary::parse(week(), &text).unwrap();
+        assert!(summary.print().contains("tags: [work, \"no\"]\n"));
+        let again = Summary::parse(week(), &summary.print()).unwrap();
+        assert_eq!(again.other_keys, summary.other_keys);
+        assert_eq!(again.print(), summary.print());
+        let line = |it: &Summary| it.bullets().next().unwrap().0;
+        assert_eq!((line(&summary), summary.bullets_as_read().next().unwrap().0), (17, 19));
+
+        let foreign = "\u{feff}---\ntype:   weekly # mine\nperiod: 2026-W01\n---\n- a\n";
+        let summary = Summary::parse(week(), foreign).unwrap();
+        assert_eq!((summary.header.as_ref(), summary.print().as_str()), (None, foreign));
+        assert_eq!(line(&summary), 5);
+    }
+
+    #[test]
+    fn what_is_not_ours_to_read_is_an_error() {
+        let text = draft().print();
+        let error = |text: &str| Summary::parse(week(), text).unwrap_err().to_string();
+        assert!(error(&text.replace("W14", "W15")).contains("named 2026-W14"));
+        assert!(error(&text.replace("items: [", "items: 3 # [")).contains("`memoird.items`"));
+        assert!(error(&text.replace("items: [", "items: [*x, ")).contains("aliases"));
+    }
+
+    #[test]
+    fn drafted_words_become_one_line() {
+        let items =
+            ["a\nb\u{2028}c\u{1b}[2J ", " \n", "- # x", "[ ] task", "ends [2026-04-02:4]", "---"];
+        let items: Vec<Item> =
+            items.iter().map(|it| Item { text: (*it).to_owned(), citation: None }).collect();
+        let draft =
+            Summary::from_draft(week(), SummaryHeader::default(), &[(Section::Context, items)]);
+        let read = Summary::parse(week(), &draft.print()).unwrap();
+        let texts: Vec<_> = read.bullets().map(|(_, it, _)| it.text.clone()).collect();
+        assert_eq!(texts, ["a b c [2J", "- # x", "[ ] task", "ends"]);
+        assert!(
+            read.ownership().missing.is_empty()
+                && !read.ownership().owners.contains(&Owner::Person)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_body_prints_back(body in "(?s)([-*#>`|~\\[\\]<! \\r\n\ta:é]{0,6}|### Decisions\n|\\[2026-04-02:4\\]\n|.{0,4}){0,24}") {
+            let fence = draft().front();
+            for text in [body.clone(), format!("{fence}{body}")] {
+                let summary = Summary::parse(week(), &text).unwrap();
+                prop_assert_eq!(summary.print(), text);
+            }
+        }
+
+        #[test]
+        fn drafts_read_back(texts in proptest::collection::vec(any::<String>(), 0..6)) {
+            let cited = |text: String| Item { text, citation: Some(Citation::one("2026-04-02".parse().unwrap(), 4)) };
+            let items: Vec<Item> = texts.into_iter().map(cited).collect();
+            let draft = Summary::from_draft(week(), SummaryHeader::default(), &[(Section::Context, items)]);
+            let read = Summary::parse(week(), &draft.print()).unwrap();
+            prop_assert_eq!(&read.header, &draft.header);
+            prop_assert_eq!(&read.blocks, &draft.blocks);
+            prop_assert!(read.ownership().missing.is_empty());
+        }
+    }
 }

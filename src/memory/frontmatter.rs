@@ -453,7 +453,8 @@ impl Writer {
             let day = k.parse::<chrono::NaiveDate>().is_ok() && k.len() == 10;
             format!("{}: {}", if day { k.clone() } else { scalar(k) }, scalar(v))
         });
-        self.line(key, format!("{{ {} }}", join(pairs)));
+        let pairs = join(pairs);
+        self.line(key, if pairs.is_empty() { "{}".to_owned() } else { format!("{{ {pairs} }}") });
     }
 
     /// Writes a key whose own keys follow, two columns further in, up to [`Writer::close`].
@@ -531,7 +532,7 @@ pub fn scalar(text: &str) -> String {
 /// Two shapes are safe: a word that begins with a letter and is none of the names that YAML
 /// reserves; and what begins with a digit, as hashes, days, and addresses do, where it holds a
 /// character that is in no number, or is a day with a slug or a line after it.
-fn is_safe_bare(text: &str) -> bool {
+pub(super) fn is_safe_bare(text: &str) -> bool {
     const RESERVED: [&str; 13] = [
         "y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf",
         "infinity",

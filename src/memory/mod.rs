@@ -6,7 +6,7 @@
 //! - [`period`], [`address`], [`hash`]: how time, lines, and bytes are named.
 //! - [`log`], [`markdown`]: a daily log and the structure of its lines.
 //! - [`item`], [`document`]: bullets, and the weekly and monthly files made of them.
-//! - [`typed`], [`index`], [`wisdom`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
+//! - [`typed`], [`typed_schema`], [`index`], [`wisdom`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
 //! - [`decision`]: what people decided, as `.decisions.jsonl` keeps it.
 //! - [`frontmatter`]: YAML between two fences, read under limits and written with quotes.
 
@@ -22,4 +22,5 @@ pub mod log;
 pub mod markdown;
 pub mod period;
 pub mod typed;
+pub mod typed_schema;
 pub mod wisdom;

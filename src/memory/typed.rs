@@ -1,10 +1,36 @@
 //! Typed memories: one statement in one file, with frontmatter.
+//!
+//! A file is typed when the `type` of its frontmatter is one of four and equals the prefix of its
+//! name. It is ours while its body is the one whose hash we recorded; every other one is a
+//! person's, to be read and indexed and never written.
+//!
+//! # Invariants
+//!
+//! - Names of files are made here, from a closed list of kinds and an ASCII slug: no byte that an
+//!   engine proposed reaches a path. With the kind before it no slug can be a name that a tool or
+//!   an operating system reserves (`WISDOM.md`, `AGENTS.md`, `con.md`).
+//! - What [`TypedMemory::print`] writes, [`TypedMemory::parse`] reads back to the same values.
+//! - A frontmatter key whose value is not what we write there stays among the other keys.
+//!
+//! Called by `store` (reading and writing), `compaction` (extraction), and `recall`.
 
-use std::{fmt, path::PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use chrono::NaiveDate;
+use serde_yaml::{Mapping, Value};
+use unicode_normalization::UnicodeNormalization as _;
 
-use super::address::Address;
+use super::{
+    address::Address,
+    frontmatter::{self, FrontmatterError, Writer, YAML_BYTES_MAX},
+    hash::ContentHash,
+};
+
+/// The longest slug in a file name, in bytes.
+const SLUG_BYTES_MAX: usize = 48;
 
 /// The closed list of kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,32 +43,6 @@ pub enum MemoryType {
     Project,
     /// Where something outside is found.
     Reference,
-}
-
-impl MemoryType {
-    /// All kinds, in the order of the index.
-    pub const ALL: [Self; 4] = [Self::User, Self::Feedback, Self::Project, Self::Reference];
-
-    /// Returns the name that stands in frontmatter and before `_` in the file's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Feedback => "feedback",
-            Self::Project => "project",
-            Self::Reference => "reference",
-        }
-    }
-
-    /// Returns the kind with that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.name() == name)
-    }
-}
-
-impl fmt::Display for MemoryType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 /// A typed memory as it stands in its file.
@@ -67,7 +67,475 @@ pub struct TypedMemory {
     /// The hash of the body as we wrote it; `None` in a person's file.
     pub recorded_body: Option<String>,
     /// Frontmatter keys that are not ours, in order; kept.
-    pub other_keys: serde_yaml::Mapping,
+    pub other_keys: Mapping,
     /// All after the frontmatter.
     pub body: String,
+}
+
+/// A file that is no typed memory, or cannot be read as one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TypedError {
+    /// Its frontmatter breaks a rule.
+    #[error(transparent)]
+    Frontmatter(#[from] FrontmatterError),
+    /// It is a file of another sort, to be left alone.
+    #[error("no frontmatter with `type: user`, `feedback`, `project`, or `reference`")]
+    NotTyped,
+    /// It says one kind and is named for another.
+    #[error("the frontmatter says `type: {kind}`, but the name does not begin with `{kind}_`")]
+    OtherPrefix {
+        /// What the frontmatter says.
+        kind: MemoryType,
+    },
+    /// A key that every typed memory needs.
+    #[error("the frontmatter has no `{key}`; add a line `{key}: …`")]
+    Missing {
+        /// The key.
+        key: &'static str,
+    },
+}
+
+impl MemoryType {
+    /// All kinds, in the order of the index.
+    pub const ALL: [Self; 4] = [Self::User, Self::Feedback, Self::Project, Self::Reference];
+
+    /// Returns the name that stands in frontmatter and before `_` in the file's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Feedback => "feedback",
+            Self::Project => "project",
+            Self::Reference => "reference",
+        }
+    }
+
+    /// Returns the kind with that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+
+    /// Returns the kind that the name of a file claims: what stands before its first `_`.
+    pub fn of_file_name(name: &Path) -> Option<Self> {
+        let (prefix, _) = name.to_str()?.strip_suffix(".md")?.split_once('_')?;
+        Self::from_name(prefix)
+    }
+}
+
+impl fmt::Display for MemoryType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl TypedMemory {
+    /// Reads a file of the memory folder.
+    ///
+    /// People's tools often read frontmatter line by line, and so people write what no YAML reader
+    /// takes (`description: [wip] a: b`). Such a file is read line by line here too: its one-line
+    /// keys count, and it is a person's.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the file is no typed memory; [`TypedError::NotTyped`] is no fault of the file.
+    pub fn parse(file_name: &Path, text: &str) -> Result<Self, TypedError> {
+        let split = frontmatter::split(text);
+        let yaml = split.yaml.ok_or(TypedError::NotTyped)?;
+        let mut keys = match frontmatter::parse(yaml, YAML_BYTES_MAX) {
+            Ok(keys) => keys,
+            Err(error @ FrontmatterError::TooLong { .. }) => return Err(error.into()),
+            Err(error) => one_line_keys(yaml).ok_or(error)?,
+        };
+        let kind = keys.get("type").and_then(Value::as_str).and_then(MemoryType::from_name);
+        let kind = kind.ok_or(TypedError::NotTyped)?;
+        if MemoryType::of_file_name(file_name) != Some(kind) {
+            return Err(TypedError::OtherPrefix { kind });
+        }
+        keys.shift_remove("type");
+        let mut needed = |key: &'static str| {
+            let text = keys.get(key).and_then(as_text).filter(|it| !it.trim().is_empty());
+            keys.shift_remove(key);
+            text.ok_or(TypedError::Missing { key })
+        };
+        Ok(Self {
+            file_name: file_name.to_owned(),
+            kind,
+            name: needed("name")?,
+            description: needed("description")?,
+            created: take(&mut keys, "created", as_day),
+            updated: take(&mut keys, "updated", as_day),
+            sources: take(&mut keys, "sources", as_sources).unwrap_or_default(),
+            supersedes: take(&mut keys, "supersedes", |it| it.as_str().map(str::to_owned)),
+            recorded_body: take(&mut keys, "memoird", as_recorded_body),
+            other_keys: keys,
+            body: split.body(text).to_owned(),
+        })
+    }
+
+    /// Returns the whole file.
+    pub fn print(&self) -> String {
+        let mut writer = Writer::new();
+        writer.text("name", &self.name);
+        writer.text("description", &self.description);
+        writer.text("type", self.kind.name());
+        if let Some(day) = self.created {
+            writer.bare("created", day);
+        }
+        if let Some(day) = self.updated {
+            writer.bare("updated", day);
+        }
+        if !self.sources.is_empty() {
+            let sources: Vec<String> =
+                self.sources.iter().map(|(address, hash)| format!("{address}#{hash}")).collect();
+            writer.flow_list("sources", sources.iter().map(String::as_str));
+        }
+        if let Some(file) = &self.supersedes {
+            writer.text("supersedes", file);
+        }
+        for (key, value) in &self.other_keys {
+            writer.value(key, value);
+        }
+        if let Some(hash) = &self.recorded_body {
+            writer.flow_map("memoird", [(&"body".to_owned(), hash)]);
+        }
+        writer.finish() + &self.body
+    }
+
+    /// Returns whether the body stands as we wrote it. Line ends do not count: tools that carry
+    /// files between machines change them, and no person did.
+    pub fn is_ours(&self) -> bool {
+        let Some(recorded) = &self.recorded_body else { return false };
+        *recorded == ContentHash::of(&self.body).hex16()
+            || *recorded == ContentHash::of(self.body.replace("\r\n", "\n")).hex16()
+    }
+
+    /// Records the body as written by us.
+    pub fn seal(&mut self) {
+        self.recorded_body = Some(ContentHash::of(&self.body).hex16());
+    }
+}
+
+/// Builds the body of a memory of ours: the statement, and then why and how to apply it.
+///
+/// Each becomes one paragraph without control characters, so that none can pass for another.
+pub fn body(statement: &str, why: Option<&str>, how_to_apply: Option<&str>) -> String {
+    let mut body = format!("\n{}\n", one_line(statement));
+    for (label, words) in [("Why", why), ("How to apply", how_to_apply)] {
+        if let Some(words) = words.map(one_line).filter(|it| !it.is_empty()) {
+            body.push_str(&format!("\n**{label}:** {words}\n"));
+        }
+    }
+    body
+}
+
+/// Returns the text on one line, without control characters and repeated blanks.
+pub(super) fn one_line(text: &str) -> String {
+    let plain = text.replace(char::is_control, " ");
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the name of the file of a memory about `topic`: `<type>_<topic>.md`.
+pub fn file_name(kind: MemoryType, topic: &str) -> String {
+    format!("{kind}_{}.md", slug(topic))
+}
+
+/// Returns [`file_name`], with `-2`, `-3`, … before the ending where `is_taken` says that the name
+/// is in use. All names of ours are lower case; `is_taken` must not tell `Foo.md` from `foo.md`.
+pub fn free_file_name(
+    kind: MemoryType,
+    topic: &str,
+    mut is_taken: impl FnMut(&str) -> bool,
+) -> String {
+    let slug = slug(topic);
+    let mut name = format!("{kind}_{slug}.md");
+    let mut number = 2_u64;
+    while is_taken(&name) {
+        let suffix = format!("-{number}");
+        name = format!("{kind}_{}{suffix}.md", shorten(&slug, SLUG_BYTES_MAX - suffix.len()));
+        number += 1;
+    }
+    name
+}
+
+/// Returns what a proposed file name is about: without folders, ending, and the kind before it.
+pub fn topic_of_proposal(file_name: &str) -> &str {
+    let name = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
+    let name = name.strip_suffix(".md").unwrap_or(name);
+    match name.split_once('_') {
+        Some((prefix, topic)) if MemoryType::from_name(prefix).is_some() => topic,
+        _ => name,
+    }
+}
+
+/// Returns words as `[a-z0-9]+(-[a-z0-9]+)*` of at most 48 bytes.
+///
+/// Letters with marks lose them. Where letters of another script had to be left out, a short hash
+/// of the topic tells it from others that look the same without them.
+fn slug(topic: &str) -> String {
+    let mut words = String::new();
+    let mut lost = false;
+    for c in topic.nfkd() {
+        match c {
+            _ if c.is_ascii_alphanumeric() => words.push(c.to_ascii_lowercase()),
+            'ß' | 'ẞ' => words.push_str("ss"),
+            'æ' | 'Æ' => words.push_str("ae"),
+            'œ' | 'Œ' => words.push_str("oe"),
+            'ø' | 'Ø' => words.push('o'),
+            'ł' | 'Ł' => words.push('l'),
+            'đ' | 'Đ' | 'ð' | 'Ð' => words.push('d'),
+            'þ' | 'Þ' => words.push_str("th"),
+            'ı' => words.push('i'),
+            _ if unicode_normalization::char::is_combining_mark(c) => {}
+            // An apostrophe joins what it stands between: `don't` is one word.
+            '\'' | '\u{2019}' => {}
+            _ => {
+                lost |= c.is_alphanumeric();
+                if !words.is_empty() && !words.ends_with('-') {
+                    words.push('-');
+                }
+            }
+        }
+    }
+    let words = words.trim_end_matches('-');
+    // One topic in two spellings of its accents is one file.
+    let hash = ContentHash::of(topic.nfkc().collect::<String>());
+    if words.is_empty() {
+        hash.hex8()
+    } else if lost {
+        format!("{}-{}", shorten(words, SLUG_BYTES_MAX - 5), hash.hex4())
+    } else {
+        shorten(words, SLUG_BYTES_MAX).to_owned()
+    }
+}
+
+/// Cuts a slug to `bytes_max`, between words where that leaves at least half of it.
+fn shorten(slug: &str, bytes_max: usize) -> &str {
+    let Some(head) = slug.get(..bytes_max).filter(|_| slug.len() > bytes_max) else { return slug };
+    let at_word = slug[bytes_max..].starts_with('-');
+    let cut = head.rfind('-').filter(|&it| !at_word && it >= bytes_max / 2);
+    head[..cut.unwrap_or(bytes_max)].trim_end_matches('-')
+}
+
+/// Reads `key: words` line by line, or `None` without any such line.
+fn one_line_keys(yaml: &str) -> Option<Mapping> {
+    let mut keys = Mapping::new();
+    for (key, words) in yaml.lines().filter_map(|line| line.split_once(':')) {
+        let is_key = key.starts_with(|c: char| c.is_ascii_alphabetic())
+            && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+        if is_key && words.starts_with([' ', '\t']) && !keys.contains_key(key) {
+            let words = words.trim();
+            let inner = ['"', '\''].into_iter().find_map(|quote| {
+                words.strip_prefix(quote)?.strip_suffix(quote).filter(|it| !it.contains(quote))
+            });
+            keys.insert(key.into(), inner.unwrap_or(words).into());
+        }
+    }
+    // What was not read as YAML is not read as our record of it either.
+    keys.shift_remove("memoird");
+    (!keys.is_empty()).then_some(keys)
+}
+
+/// Takes a key out where its value is what we write there.
+fn take<T>(keys: &mut Mapping, key: &str, read: impl FnOnce(&Value) -> Option<T>) -> Option<T> {
+    let value = keys.get(key).and_then(read)?;
+    keys.shift_remove(key);
+    Some(value)
+}
+
+/// Reads a title that a person may have spelled as a number or a flag.
+fn as_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(it) => Some(it.clone()),
+        Value::Number(it) => Some(it.to_string()),
+        Value::Bool(it) => Some(it.to_string()),
+        _ => None,
+    }
+}
+
+fn as_day(value: &Value) -> Option<NaiveDate> {
+    let text = value.as_str()?;
+    text.parse().ok().filter(|day: &NaiveDate| day.to_string() == text)
+}
+
+fn as_sources(value: &Value) -> Option<Vec<(Address, String)>> {
+    let source = |it: &Value| {
+        let (address, hash) = it.as_str()?.split_once('#')?;
+        let hex = hash.len() == 4 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        hex.then_some((address.parse().ok()?, hash.to_owned()))
+    };
+    value.as_sequence()?.iter().map(source).collect()
+}
+
+/// Reads `{ body: hash }` and nothing else: a key of a later version must not be lost.
+fn as_recorded_body(value: &Value) -> Option<String> {
+    let pairs = value.as_mapping().filter(|it| it.len() == 1)?;
+    pairs.get("body")?.as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ours() -> TypedMemory {
+        let mut memory = TypedMemory {
+            file_name: "feedback_testing-approach.md".into(),
+            kind: MemoryType::Feedback,
+            name: "Testing approach".to_owned(),
+            description: "no: use real databases".to_owned(),
+            created: Some("2026-04-02".parse().unwrap()),
+            updated: Some("2026-04-03".parse().unwrap()),
+            sources: vec![("2026-04-02:12".parse().unwrap(), "3fa9".to_owned())],
+            supersedes: None,
+            recorded_body: None,
+            other_keys: Mapping::new(),
+            body: body("Test against a real database.", Some("Mocks hid a bug."), None),
+        };
+        memory.seal();
+        memory
+    }
+
+    #[test]
+    fn a_memory_prints_in_the_agreed_layout_and_reads_back() {
+        let memory = ours();
+        let hash = frontmatter::scalar(memory.recorded_body.as_ref().unwrap());
+        let expected = "\
+---
+name: \"Testing approach\"
+description: \"no: use real databases\"
+type: feedback
+created: 2026-04-02
+updated: 2026-04-03
+sources: [2026-04-02:12#3fa9]
+memoird: { body: HASH }
+---
+
+Test against a real database.
+
+**Why:** Mocks hid a bug.
+";
+        assert_eq!(memory.print(), expected.replace("HASH", &hash));
+        let read = TypedMemory::parse(&memory.file_name, &memory.print()).unwrap();
+        assert_eq!(read, memory);
+        assert!(read.is_ours());
+    }
+
+    #[test]
+    fn an_edit_makes_a_memory_the_persons_but_line_ends_do_not() {
+        let memory = ours();
+        let is_ours = |text: &str| TypedMemory::parse(&memory.file_name, text).unwrap().is_ours();
+        assert!(is_ours(&memory.print().replace('\n', "\r\n")));
+        assert!(!is_ours(&memory.print().replace("Mocks", "Fakes")));
+        assert!(!is_ours(&memory.print().replace("memoird:", "memo:")));
+    }
+
+    #[track_caller]
+    fn check(name: &str, text: &str, expected: Result<(&str, &str), &str>) {
+        let read = TypedMemory::parse(Path::new(name), text);
+        let seen = read.as_ref().map(|it| (it.name.as_str(), it.description.as_str()));
+        let error = read.as_ref().map_err(ToString::to_string).map(|_| ());
+        match expected {
+            Ok(expected) => assert_eq!(seen, Ok(expected), "{text:?}"),
+            Err(part) => assert!(error.unwrap_err().contains(part), "{read:?}"),
+        }
+    }
+
+    #[test]
+    fn what_people_write_is_read() {
+        let front = |lines: &str| format!("---\n{lines}\n---\nbody\n");
+        check("user_a.md", &front("name: A\ndescription: b\ntype: user"), Ok(("A", "b")));
+        check("user_a.md", &front("name: 1.5\ndescription: no\ntype: user"), Ok(("1.5", "no")));
+        check(
+            "user_a b.md",
+            &front("type: user\nname: A\ndescription: [x] y: z"),
+            Ok(("A", "[x] y: z")),
+        );
+        check("user_a.md", &front("type: user\nname: 'A'\ndescription: *x*"), Ok(("A", "*x*")));
+        check(
+            "user_a.md",
+            &front("type: user\nname: A\ndescription: b\ncreated: once\nsources: web"),
+            Ok(("A", "b")),
+        );
+        check(
+            "feedback_a.md",
+            &front("name: A\ndescription: b\ntype: user"),
+            Err("does not begin with `user_`"),
+        );
+        check(
+            "user_a.md",
+            &front("name: A\ndescription: b\ntype: decision"),
+            Err("no frontmatter with"),
+        );
+        check("user_a.md", &front("description: b\ntype: user"), Err("no `name`"));
+        check(
+            "user_a.md",
+            &front("name: A\ndescription: ' '\ntype: user"),
+            Err("no `description`"),
+        );
+        check("user_a.md", "no frontmatter", Err("no frontmatter with"));
+        check("user_a.md", &front(&"a".repeat(YAML_BYTES_MAX)), Err("more than the 16384"));
+    }
+
+    #[test]
+    fn values_that_are_not_ours_stay_other_keys() {
+        let text = "---\nname: A\ndescription: b\ntype: user\ncreated: once\nmemoird: { body: x, next: 1 }\ntags: [a]\n---\n";
+        let memory = TypedMemory::parse(Path::new("user_a.md"), text).unwrap();
+        let keys: Vec<_> = memory.other_keys.keys().filter_map(Value::as_str).collect();
+        assert_eq!(keys, ["created", "memoird", "tags"]);
+        assert_eq!(TypedMemory::parse(Path::new("user_a.md"), &memory.print()), Ok(memory));
+    }
+
+    #[test]
+    fn paragraphs_of_a_body_cannot_pass_for_each_other() {
+        let text = body(" a\n\n**Why:** b\u{1b}[2J", Some(" "), Some("c"));
+        assert_eq!(text, "\na **Why:** b [2J\n\n**How to apply:** c\n");
+    }
+
+    #[track_caller]
+    fn check_slug(topic: &str, expected: &str) {
+        assert_eq!(file_name(MemoryType::User, topic), format!("user_{expected}.md"));
+    }
+
+    #[test]
+    fn names_are_ascii_slugs() {
+        check_slug("Testing approach", "testing-approach");
+        check_slug("../../.ssh/authorized_keys", "ssh-authorized-keys");
+        check_slug("Café Größe — don't", "cafe-grosse-dont");
+        check_slug("Cafe\u{301}", "cafe");
+        check_slug("ﬁne ½", "fine-1-2");
+        check_slug("-rf.md\0\n\u{1b}[2J", "rf-md-2j");
+        check_slug("CLAUDE.md", "claude-md");
+        check_slug(&"word ".repeat(20), "word-word-word-word-word-word-word-word-word");
+        check_slug(&"x".repeat(300), &"x".repeat(48));
+        check_slug("日本", &ContentHash::of("日本").hex8());
+        check_slug("", &ContentHash::of("").hex8());
+        // The second letter is Cyrillic.
+        check_slug(
+            "p\u{430}ssword",
+            &format!("p-ssword-{}", ContentHash::of("p\u{430}ssword").hex4()),
+        );
+        assert_eq!(topic_of_proposal("a/../feedback_x_y.md"), "x_y");
+        assert_eq!(topic_of_proposal("C:\\AGENTS.md"), "AGENTS");
+        let taken = ["user_a.md", "user_a-2.md"];
+        assert_eq!(free_file_name(MemoryType::User, "A", |it| taken.contains(&it)), "user_a-3.md");
+    }
+
+    proptest! {
+        #[test]
+        fn any_topic_makes_a_safe_name(topic in any::<String>(), kind in 0usize..4) {
+            let kind = MemoryType::ALL[kind];
+            let mut tries = 0;
+            for name in [file_name(kind, &topic), free_file_name(kind, &topic, |_| { tries += 1; tries < 12 })] {
+                let slug = name.strip_prefix(&format!("{kind}_")).and_then(|it| it.strip_suffix(".md")).unwrap();
+                prop_assert!(slug.len() <= SLUG_BYTES_MAX);
+                prop_assert!(slug.split('-').all(|it| !it.is_empty() && it.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())), "{}", slug);
+            }
+        }
+
+        #[test]
+        fn any_memory_round_trips(name in "\\PC*\\S", description in "[\\s\\S]{0,20}\\S", body in any::<String>()) {
+            let memory = TypedMemory { name, description, body, ..ours() };
+            prop_assert_eq!(TypedMemory::parse(&memory.file_name, &memory.print()), Ok(memory));
+        }
+    }
 }
