@@ -1,1 +1,749 @@
 //! Atoms: the parts of a text that must never be changed or invented.
+//!
+//! Numbers, money, dates, names, addresses, code: what a summary may not get wrong. One pass finds
+//! them; their normal form lets `1,200` meet `1200` and `2 April 2026` meet `2026-04-02`. The
+//! extractive engine weighs them, and grounding looks each one up in the cited lines.
+//!
+//! # Invariants
+//!
+//! - Atoms are sorted and do not overlap; offsets lie on character boundaries.
+//! - The same words give the same normal form, wherever they stand in a text.
+
+use std::borrow::Cow;
+
+/// What an [`Atom`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AtomKind {
+    /// A plain number, perhaps with a short unit: `1,200`, `2.8x`, `15ms`.
+    Number,
+    /// A number with a currency.
+    Money,
+    /// A number with a percent sign.
+    Percent,
+    /// A day, with or without its year, or a month of a year.
+    Date,
+    /// A time of day.
+    Time,
+    /// `1.12.3`, `v2.0`.
+    Version,
+    /// A web address.
+    Url,
+    /// A file or folder.
+    Path,
+    /// What stands between backticks.
+    Code,
+    /// `snake_case`, `camelCase`, `#123`, `@handle`, letters with digits.
+    Identifier,
+    /// A capitalised word inside a sentence.
+    Name,
+}
+
+/// One atom of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Atom {
+    /// What it is.
+    pub kind: AtomKind,
+    /// Byte offset of its first character.
+    pub start: usize,
+    /// Byte offset after its last character.
+    pub end: usize,
+    /// The normal form of a date (`2026-04-02`, `--04-02`, `2026-04`), which depends on words
+    /// around the number; all others are made from the text when asked for.
+    date: Option<Box<str>>,
+}
+
+impl Atom {
+    /// Returns the atom's words in the text that it was found in.
+    pub fn text<'t>(&self, text: &'t str) -> &'t str {
+        &text[self.start..self.end]
+    }
+
+    /// Returns the normal form: equal for two spellings of the same thing.
+    pub fn norm<'t>(&'t self, text: &'t str) -> Cow<'t, str> {
+        let raw = self.text(text);
+        match self.kind {
+            AtomKind::Date => self.date.as_deref().map_or(Cow::Borrowed(raw), Cow::Borrowed),
+            AtomKind::Code => Cow::Borrowed(raw.trim_matches('`').trim()),
+            AtomKind::Number => plain_number(raw),
+            AtomKind::Percent => {
+                let digits = raw.trim_end_matches(['%', '\u{a0}', ' ', '٪', '％']);
+                Cow::Owned(format!("{}%", plain_number(digits)))
+            }
+            AtomKind::Money => Cow::Owned(money(raw)),
+            AtomKind::Time | AtomKind::Version | AtomKind::Identifier | AtomKind::Name => {
+                lower(raw)
+            }
+            AtomKind::Url | AtomKind::Path => Cow::Borrowed(raw.trim_end_matches('/')),
+        }
+    }
+}
+
+/// Finds the atoms of one line of text.
+pub fn atoms(text: &str) -> Vec<Atom> {
+    let mut scan = Scan { text, bytes: text.as_bytes(), found: Vec::new(), fresh: true };
+    scan.run();
+    scan.found
+}
+
+/// Returns the number of the month that `word` names in one of the languages that we know.
+pub fn month_number(word: &str) -> Option<u32> {
+    // A month's names start with a letter and are short; most words leave here.
+    if !(3..=12).contains(&word.len()) {
+        return None;
+    }
+    let word = word.to_lowercase();
+    let at = MONTHS.iter().position(|names| names.split(' ').any(|name| name == word))?;
+    u32::try_from(at + 1).ok()
+}
+
+/// Names of months: English, German, French, Spanish, Italian, Portuguese, Dutch.
+const MONTHS: [&str; 12] = [
+    "january jan januar janvier janv enero ene gennaio gen janeiro januari",
+    "february feb februar février févr febrero febbraio febr fevereiro fev februari",
+    "march mar märz mrz mars marzo março maart mrt",
+    "april apr avril avr abril abr aprile",
+    "may mai mayo maggio mag maio mei",
+    "june jun juni juin junio giugno giu junho",
+    "july jul juli juillet juil julio luglio lug julho",
+    "august aug août agosto ago augustus",
+    "september sep sept septembre septiembre settembre set setembro",
+    "october oct oktober okt octobre octubre ottobre ott outubro out",
+    "november nov novembre noviembre novembro",
+    "december dec dezember dez décembre déc diciembre dic dicembre dezembro",
+];
+
+const CURRENCIES: [(&str, &str); 7] = [
+    ("$", "usd"),
+    ("€", "eur"),
+    ("£", "gbp"),
+    ("¥", "jpy"),
+    ("₹", "inr"),
+    ("₩", "krw"),
+    ("₽", "rub"),
+];
+const CURRENCY_CODES: [&str; 14] = [
+    "usd", "eur", "gbp", "jpy", "inr", "chf", "cad", "aud", "cny", "sek", "nok", "dkk", "pln",
+    "brl",
+];
+
+/// Words in capitals at the start of a sentence that name nothing.
+const NOT_NAMES: [&str; 3] = ["I", "A", "OK"];
+
+struct Scan<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    found: Vec<Atom>,
+    /// Whether the next word opens a sentence, so that its capital tells nothing.
+    fresh: bool,
+}
+
+impl Scan<'_> {
+    fn run(&mut self) {
+        let mut at = 0;
+        while at < self.bytes.len() {
+            at = self.step(at);
+        }
+    }
+
+    /// Reads what stands at `at` and returns where to go on.
+    fn step(&mut self, at: usize) -> usize {
+        match self.bytes[at] {
+            b'`' => self.code(at),
+            b'0'..=b'9' => self.number(at, None),
+            b'#' | b'@' if self.opens_tag(at) => self.tag(at),
+            b'/' | b'~' if self.opens_path(at) => self.word(at),
+            b'.' if self.opens_path(at) => self.word(at),
+            b'.' | b'!' | b'?' | b':' | b';' => {
+                self.fresh = true;
+                at + 1
+            }
+            b'(' | b'"' | b'[' | b'|' | b'*' | b'>' => {
+                // An opening mark often opens a sentence too; a capital after it proves no name.
+                self.fresh = true;
+                at + 1
+            }
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.word(at),
+            byte if byte < 0x80 => {
+                if !matches!(byte, b' ' | b'\'' | b'<') {
+                    self.fresh = self.fresh && !matches!(byte, b',' | b'-');
+                }
+                if byte == b'$' { self.money_sign(at) } else { at + 1 }
+            }
+            _ => {
+                let c = self.char_at(at);
+                if CURRENCIES.iter().any(|(sign, _)| sign.starts_with(c)) {
+                    self.money_sign(at)
+                } else if c.is_alphanumeric() {
+                    self.word(at)
+                } else {
+                    if matches!(
+                        c,
+                        '…' | '。' | '！' | '？' | '“' | '„' | '«' | '¿' | '¡' | '—' | '–'
+                    ) {
+                        self.fresh = true;
+                    }
+                    at + c.len_utf8()
+                }
+            }
+        }
+    }
+
+    fn char_at(&self, at: usize) -> char {
+        self.text[at..].chars().next().unwrap_or(' ')
+    }
+
+    fn push(&mut self, kind: AtomKind, start: usize, end: usize) {
+        self.push_date(kind, start, end, None);
+    }
+
+    fn push_date(&mut self, kind: AtomKind, start: usize, end: usize, date: Option<String>) {
+        self.found.push(Atom { kind, start, end, date: date.map(String::into_boxed_str) });
+        self.fresh = false;
+    }
+
+    /// Reads a code span; an unpaired backtick is skipped.
+    fn code(&mut self, at: usize) -> usize {
+        /// A span longer than this is a broken pair, not a name.
+        const SPAN_BYTES_MAX: usize = 400;
+        let width = self.bytes[at..].iter().take_while(|&&b| b == b'`').count();
+        let inner = at + width;
+        let limit = self.bytes.len().min(inner + SPAN_BYTES_MAX);
+        let mut close = inner;
+        while close < limit {
+            if self.bytes[close] == b'`' {
+                let run = self.bytes[close..].iter().take_while(|&&b| b == b'`').count();
+                if run == width {
+                    if self.text[inner..close].trim().is_empty() {
+                        break;
+                    }
+                    self.push(AtomKind::Code, at, close + width);
+                    return close + width;
+                }
+                close += run;
+            } else {
+                close += 1;
+            }
+        }
+        inner
+    }
+
+    fn opens_tag(&self, at: usize) -> bool {
+        let before_ok = at == 0 || !is_word_byte(self.bytes[at - 1]);
+        let next = self.bytes.get(at + 1).copied().unwrap_or(b' ');
+        before_ok
+            && (next.is_ascii_digit() || (self.bytes[at] == b'@' && next.is_ascii_alphabetic()))
+    }
+
+    /// Reads `#412` or `@handle`.
+    fn tag(&mut self, at: usize) -> usize {
+        let rest = &self.bytes[at + 1..];
+        let len = rest
+            .iter()
+            .take_while(|&&b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'/' | b'.'))
+            .count();
+        let end = at + 1 + trim_tail(&rest[..len]);
+        self.push(AtomKind::Identifier, at, end);
+        end.max(at + 1)
+    }
+
+    fn opens_path(&self, at: usize) -> bool {
+        let before_ok = at == 0
+            || matches!(self.bytes[at - 1], b' ' | b'(' | b'"' | b'\'' | b'<' | b'=' | b'\t');
+        let rest = &self.bytes[at..];
+        let lead = if rest.starts_with(b"../") {
+            3
+        } else if rest.starts_with(b"./") || rest.starts_with(b"~/") {
+            2
+        } else if rest[0] == b'/' || rest[0] == b'.' {
+            1
+        } else {
+            return false;
+        };
+        before_ok
+            && rest.get(lead).is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_' || *b == b'.')
+    }
+
+    fn money_sign(&mut self, at: usize) -> usize {
+        let after = at + self.char_at(at).len_utf8();
+        let digits = after + usize::from(self.bytes.get(after) == Some(&b' '));
+        if self.bytes.get(digits).is_some_and(u8::is_ascii_digit) {
+            self.number(digits, Some(at))
+        } else {
+            after
+        }
+    }
+
+    /// Reads what begins with a digit at `at`; `sign` is where a currency sign before it stands.
+    fn number(&mut self, at: usize, sign: Option<usize>) -> usize {
+        let start = sign.unwrap_or(at);
+        let digits_end = self.digits(at);
+        let digits = &self.text[at..digits_end];
+        if sign.is_some() {
+            let end = self.magnitude(digits_end);
+            self.push(AtomKind::Money, start, end);
+            return end;
+        }
+        if let Some(date) = iso_date(digits) {
+            // `2026-04-02-standup` is the name of a log, and still that day.
+            self.push_date(AtomKind::Date, start, start + 10, Some(date));
+            return start + 10;
+        }
+        let tail = &self.text[digits_end..];
+        if let Some(mark) = tail.strip_prefix([' ', '\u{a0}']).unwrap_or(tail).chars().next()
+            && matches!(mark, '%' | '٪' | '％')
+        {
+            let end = digits_end + (tail.len() - tail.trim_start_matches([' ', '\u{a0}']).len());
+            let end = end + mark.len_utf8();
+            self.push(AtomKind::Percent, start, end);
+            return end;
+        }
+        let letters = self.letters(digits_end);
+        if letters > digits_end {
+            return self.number_with_letters(at, digits_end, letters);
+        }
+        if let Some(end) = self.day_before_month(at, digits_end) {
+            return end;
+        }
+        if let Some(end) = self.currency_after(digits_end) {
+            self.push(AtomKind::Money, start, end);
+            return end;
+        }
+        self.push(number_kind(digits), start, digits_end);
+        digits_end
+    }
+
+    /// Returns the end of digits with single separators between them: `1,200.5`, `10:30`, `4/5`.
+    fn digits(&self, at: usize) -> usize {
+        let mut end = at;
+        while let Some(&byte) = self.bytes.get(end) {
+            let next_digit = self.bytes.get(end + 1).is_some_and(u8::is_ascii_digit);
+            let joins = matches!(byte, b'.' | b',' | b':' | b'/' | b'-') && next_digit;
+            if !(byte.is_ascii_digit() || joins) {
+                break;
+            }
+            end += 1;
+        }
+        // A range `420-475` or a ratio `4/5` is two numbers, a date or a phone number is one.
+        let run = &self.bytes[at..end];
+        let cut = |sep: u8| {
+            run.iter()
+                .position(|&b| b == sep)
+                .filter(|_| run.iter().filter(|&&b| b == sep).count() == 1)
+        };
+        match cut(b'-').or_else(|| cut(b'/')) {
+            Some(len) => at + len,
+            None => end,
+        }
+    }
+
+    fn letters(&self, at: usize) -> usize {
+        let rest = &self.text[at..];
+        at + rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len())
+    }
+
+    /// Returns the end of a magnitude after an amount: `2M`, `4.1 million`, `3bn`.
+    fn magnitude(&self, at: usize) -> usize {
+        let skip = at + usize::from(self.bytes.get(at) == Some(&b' '));
+        let end = self.letters(skip);
+        let word = self.text[skip..end].to_lowercase();
+        let known = ["k", "m", "mm", "bn", "b", "tn"].contains(&word.as_str()) && skip == at
+            || ["million", "billion", "thousand", "bn", "mio", "mrd"].contains(&word.as_str());
+        if known { end } else { at }
+    }
+
+    fn number_with_letters(&mut self, at: usize, digits_end: usize, letters: usize) -> usize {
+        let suffix = &self.text[digits_end..letters];
+        let ordinal = ["st", "nd", "rd", "th"].contains(&suffix);
+        if ordinal && let Some(end) = self.day_before_month_at(at, digits_end, letters) {
+            return end;
+        }
+        if (suffix.eq_ignore_ascii_case("am") || suffix.eq_ignore_ascii_case("pm"))
+            && self.text[at..digits_end].len() <= 5
+        {
+            self.push(AtomKind::Time, at, letters);
+            return letters;
+        }
+        let all_letters = suffix.chars().all(char::is_alphabetic);
+        let kind = if all_letters && suffix.chars().count() <= 3 {
+            AtomKind::Number
+        } else {
+            AtomKind::Identifier
+        };
+        // `3h-5h` or `9c1f-22`: an identifier goes on over hyphens and dots between letters.
+        let end = if kind == AtomKind::Identifier { self.token_end(at).0 } else { letters };
+        self.push(kind, at, end);
+        end
+    }
+
+    fn day_before_month(&mut self, at: usize, digits_end: usize) -> Option<usize> {
+        let after = digits_end + usize::from(self.bytes.get(digits_end) == Some(&b'.'));
+        self.day_before_month_at(at, digits_end, after)
+    }
+
+    /// Reads `2 April 2026`, `2. April`, `2nd of April`, `2 de abril de 2026`.
+    fn day_before_month_at(&mut self, at: usize, digits_end: usize, from: usize) -> Option<usize> {
+        let day: u32 = self.text[at..digits_end].parse().ok().filter(|d| (1..=31).contains(d))?;
+        let mut next = self.skip_space(from)?;
+        let mut word_end = self.letters(next);
+        if ["of", "de", "di"].contains(&&self.text[next..word_end]) {
+            next = self.skip_space(word_end)?;
+            word_end = self.letters(next);
+        }
+        let month = month_number(&self.text[next..word_end])?;
+        let (end, year) = self.year_after(word_end);
+        self.push_date(AtomKind::Date, at, end, Some(date_norm(year, month, day)));
+        Some(end)
+    }
+
+    fn skip_space(&self, at: usize) -> Option<usize> {
+        (self.bytes.get(at) == Some(&b' ')).then_some(at + 1)
+    }
+
+    /// Reads a year after a month or a day of it, with `,`, `de` or nothing between.
+    fn year_after(&self, at: usize) -> (usize, Option<u32>) {
+        let rest = &self.text[at..];
+        let rest = rest.strip_prefix(['.', ',']).unwrap_or(rest);
+        let Some(rest) = rest.strip_prefix(' ') else { return (at, None) };
+        let rest = rest.strip_prefix("de ").unwrap_or(rest);
+        let year = rest.get(..4).filter(|y| y.bytes().all(|b| b.is_ascii_digit()));
+        let ends = rest.get(4..).is_none_or(|r| !r.starts_with(|c: char| c.is_alphanumeric()));
+        match year.and_then(|y| y.parse().ok()).filter(|y| ends && (1900..2200).contains(y)) {
+            Some(year) => (self.text.len() - rest.len() + 4, Some(year)),
+            None => (at, None),
+        }
+    }
+
+    fn currency_after(&self, at: usize) -> Option<usize> {
+        let at = self.magnitude(at);
+        let rest = &self.text[at..];
+        let gap = rest.len() - rest.trim_start_matches([' ', '\u{a0}']).len();
+        let tail = &rest[gap..];
+        let sign = tail.chars().next()?;
+        if CURRENCIES.iter().any(|(s, _)| s.starts_with(sign)) {
+            let end = at + gap + sign.len_utf8();
+            // `5 $HOME`: a sign that is glued to what follows belongs there.
+            return (!self.text[end..].starts_with(|c: char| c.is_alphanumeric())).then_some(end);
+        }
+        let end = self.letters(at + gap);
+        let code = &self.text[at + gap..end];
+        (code.len() == 3 && CURRENCY_CODES.iter().any(|c| c.eq_ignore_ascii_case(code)))
+            .then_some(end)
+    }
+
+    /// Returns where a token ends (letters, digits, `_`, and marks inside it), and what is in it.
+    fn token_end(&self, at: usize) -> (usize, Shape) {
+        let mut shape = Shape::default();
+        let mut previous = ' ';
+        let mut end = at;
+        let mut chars = self.text[at..].char_indices().peekable();
+        while let Some((offset, c)) = chars.next() {
+            let joins = matches!(c, '-' | '.' | '/' | ':' | '~' | '\\');
+            if !(c.is_alphanumeric() || c == '_') {
+                let next_ok = chars.peek().is_some_and(|&(_, n)| {
+                    n.is_alphanumeric() || n == '_' || (matches!(n, '.' | '/' | '~') && c != ':')
+                });
+                let colon_ok =
+                    c != ':' || (shape.digit && chars.peek().is_some_and(|p| p.1.is_ascii_digit()));
+                if !joins || !next_ok || !colon_ok {
+                    break;
+                }
+            }
+            shape.see(previous, c);
+            previous = c;
+            end = at + offset + c.len_utf8();
+        }
+        (end, shape)
+    }
+
+    /// Reads a token that begins with a letter, `_`, or the lead of a path.
+    fn word(&mut self, at: usize) -> usize {
+        let rest = &self.text[at..];
+        if rest.starts_with("http://") || rest.starts_with("https://") || rest.starts_with("www.") {
+            let end = at + url_len(rest);
+            self.push(AtomKind::Url, at, end);
+            return end;
+        }
+        let (end, shape) = self.token_end(at);
+        let token = &self.text[at..end];
+        if end == at {
+            return at + self.char_at(at).len_utf8();
+        }
+        let was_fresh = std::mem::replace(&mut self.fresh, false);
+        if shape.is_path(token) {
+            self.push(AtomKind::Path, at, end);
+            return end;
+        }
+        if shape.is_version(token) {
+            self.push(AtomKind::Version, at, end);
+            return end;
+        }
+        if shape.is_identifier() {
+            self.push(AtomKind::Identifier, at, end);
+            return end;
+        }
+        // No single thing: take the letters alone, the marks are punctuation.
+        let word_end = self.letters(at).max(at + self.char_at(at).len_utf8());
+        let word = &self.text[at..word_end];
+        if let Some(end) = self.month_then_day(at, word_end, word) {
+            return end;
+        }
+        let capital = word.chars().next().is_some_and(char::is_uppercase);
+        let shouted = word.chars().count() >= 2 && word.chars().all(char::is_uppercase);
+        if capital && (!was_fresh || shouted) && !NOT_NAMES.contains(&word) {
+            self.push(AtomKind::Name, at, word_end);
+        }
+        word_end
+    }
+
+    /// Reads `April 2, 2026`, `Apr 2`, `April 2026`.
+    fn month_then_day(&mut self, at: usize, word_end: usize, word: &str) -> Option<usize> {
+        let month = month_number(word)?;
+        let next = word_end + usize::from(self.bytes.get(word_end) == Some(&b'.'));
+        let next = self.skip_space(next)?;
+        let digits = self.bytes[next..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let number: u32 = self.text[next..next + digits].parse().ok()?;
+        let mut end = next + digits;
+        if digits == 4 && (1900..2200).contains(&number) {
+            self.push_date(AtomKind::Date, at, end, Some(format!("{number:04}-{month:02}")));
+            return Some(end);
+        }
+        // `may 3 people come`: only a capital, or a name that is no other word, makes a date.
+        let sure = word.starts_with(char::is_uppercase) || word.chars().count() > 4;
+        if !(1..=31).contains(&number) || digits > 2 || !sure {
+            return None;
+        }
+        let suffix = self.letters(end);
+        if ["st", "nd", "rd", "th"].contains(&&self.text[end..suffix]) {
+            end = suffix;
+        } else if suffix > end {
+            return None;
+        }
+        let (end, year) = self.year_after(end);
+        self.push_date(AtomKind::Date, at, end, Some(date_norm(year, month, number)));
+        Some(end)
+    }
+}
+
+/// What kinds of characters a token holds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shape {
+    digit: bool,
+    letter: bool,
+    underscore: bool,
+    hump: bool,
+    dot: bool,
+    slashes: u32,
+}
+
+impl Shape {
+    fn see(&mut self, previous: char, c: char) {
+        self.digit |= c.is_ascii_digit();
+        self.letter |= c.is_alphabetic();
+        self.underscore |= c == '_';
+        self.hump |= previous.is_lowercase() && c.is_uppercase();
+        self.dot |= c == '.';
+        self.slashes += u32::from(c == '/' || c == '\\');
+    }
+
+    fn is_path(self, token: &str) -> bool {
+        if self.slashes > 0 {
+            let rooted = token.starts_with(['/', '~', '.']);
+            return self.letter
+                && (rooted || self.slashes > 1 || self.dot || self.underscore || self.digit);
+        }
+        let Some((stem, extension)) = token.rsplit_once('.') else { return false };
+        let short = (1..=5).contains(&extension.len())
+            && extension.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+            && extension.bytes().any(|b| b.is_ascii_lowercase());
+        let dotfile = stem.is_empty() && extension.len() > 1 && token.is_ascii();
+        dotfile || (short && stem.chars().count() >= 2 && !stem.ends_with('.'))
+    }
+
+    fn is_version(self, token: &str) -> bool {
+        let digits = token.strip_prefix(['v', 'V']).unwrap_or(token);
+        self.dot && digits.len() < token.len() && digits.starts_with(|c: char| c.is_ascii_digit())
+    }
+
+    fn is_identifier(self) -> bool {
+        (self.underscore && self.letter) || self.hump || (self.digit && self.letter)
+    }
+}
+
+fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
+fn trim_tail(bytes: &[u8]) -> usize {
+    bytes.len() - bytes.iter().rev().take_while(|b| matches!(b, b'.' | b'-' | b'/')).count()
+}
+
+/// Returns the length of a web address; closing marks that end a sentence are not in it.
+fn url_len(rest: &str) -> usize {
+    let end = rest
+        .find(|c: char| {
+            c.is_whitespace() || c.is_control() || matches!(c, '>' | '<' | '"' | '`' | '|' | ']')
+        })
+        .unwrap_or(rest.len());
+    let mut url = &rest[..end];
+    loop {
+        let shorter = url.trim_end_matches(['.', ',', ';', ':', '!', '?', '*', '\'']);
+        let shorter = match shorter.strip_suffix(')') {
+            Some(inner) if !shorter.contains('(') => inner,
+            _ => shorter,
+        };
+        if shorter.len() == url.len() {
+            return url.len();
+        }
+        url = shorter;
+    }
+}
+
+fn iso_date(digits: &str) -> Option<String> {
+    let day = digits.get(..10)?;
+    let b = day.as_bytes();
+    let plain = |r: std::ops::Range<usize>| b[r].iter().all(u8::is_ascii_digit);
+    let shape = plain(0..4) && plain(5..7) && plain(8..10) && b[4] == b[7];
+    let bounded = digits.as_bytes().get(10).is_none_or(|c| !c.is_ascii_digit());
+    let (month, date): (u32, u32) = (day.get(5..7)?.parse().ok()?, day.get(8..)?.parse().ok()?);
+    let real = (1..=12).contains(&month) && (1..=31).contains(&date);
+    (shape && bounded && real && matches!(b[4], b'-' | b'/' | b'.'))
+        .then(|| format!("{}-{month:02}-{date:02}", &day[..4]))
+}
+
+fn date_norm(year: Option<u32>, month: u32, day: u32) -> String {
+    match year {
+        Some(year) => format!("{year:04}-{month:02}-{day:02}"),
+        None => format!("--{month:02}-{day:02}"),
+    }
+}
+
+fn number_kind(digits: &str) -> AtomKind {
+    if digits.contains(':') {
+        AtomKind::Time
+    } else if digits.matches('.').count() >= 2 {
+        AtomKind::Version
+    } else {
+        AtomKind::Number
+    }
+}
+
+/// Drops the separators of thousands; makes the letters lower case.
+fn plain_number(raw: &str) -> Cow<'_, str> {
+    let groups = |sep: char| {
+        let mut parts = raw.split(sep);
+        let head = parts.next().unwrap_or("");
+        let mut any = false;
+        let tail_ok = parts.all(|part| {
+            any = true;
+            part.bytes().take_while(u8::is_ascii_digit).count() == 3
+        });
+        (1..=3).contains(&head.len()) && any && tail_ok
+    };
+    if raw.contains(',') && groups(',') {
+        return Cow::Owned(raw.replace(',', "").to_lowercase());
+    }
+    lower(raw)
+}
+
+fn money(raw: &str) -> String {
+    let lowered = raw.to_lowercase();
+    let code = CURRENCIES.iter().find(|(sign, _)| lowered.contains(sign)).map(|&(_, code)| code);
+    let code = code.or_else(|| CURRENCY_CODES.iter().copied().find(|c| lowered.ends_with(c)));
+    let code = code.unwrap_or("");
+    let amount: String =
+        lowered.chars().filter(|c| c.is_alphanumeric() || matches!(c, '.' | ',')).collect();
+    let amount = amount.strip_suffix(code).unwrap_or(&amount);
+    let digits = amount.trim_end_matches(char::is_alphabetic);
+    let magnitude = match &amount[digits.len()..] {
+        "thousand" => "k",
+        "million" | "mio" | "mm" => "m",
+        "billion" | "bn" | "mrd" => "b",
+        "trillion" => "tn",
+        other => other,
+    };
+    format!("{code}{}{magnitude}", plain_number(digits))
+}
+
+fn lower(raw: &str) -> Cow<'_, str> {
+    if raw.chars().any(char::is_uppercase) {
+        Cow::Owned(raw.to_lowercase())
+    } else {
+        Cow::Borrowed(raw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[(AtomKind, &str)]) {
+        let found = atoms(text);
+        let seen: Vec<_> = found.iter().map(|a| (a.kind, a.norm(text).into_owned())).collect();
+        let expected: Vec<_> = expected.iter().map(|&(k, n)| (k, n.to_owned())).collect();
+        assert_eq!(seen, expected, "{text:?}");
+    }
+
+    #[test]
+    fn numbers_and_money() {
+        use AtomKind::{Money, Number, Percent, Time, Version};
+        check("took 1,200 of 1200 rows", &[(Number, "1200"), (Number, "1200")]);
+        check("up 3.5% or 4 %", &[(Percent, "3.5%"), (Percent, "4%")]);
+        check("cost $1,200, 1200 USD", &[(Money, "usd1200"), (Money, "usd1200")]);
+        check("raised $4.2 million for 3 €", &[(Money, "usd4.2m"), (Money, "eur3")]);
+        check("at 14:05 or 6:30 PM", &[(Time, "14:05"), (Time, "6:30"), (AtomKind::Name, "pm")]);
+        check("in 15ms, 2.8x", &[(Number, "15ms"), (Number, "2.8x")]);
+        check("between 420-475", &[(Number, "420"), (Number, "475")]);
+        check("from 1.12.3 to v2.0", &[(Version, "1.12.3"), (Version, "v2.0")]);
+    }
+
+    #[test]
+    fn dates_in_many_spellings() {
+        use AtomKind::Date;
+        check("on 2026-04-02", &[(Date, "2026-04-02")]);
+        check("by 2 April 2026.", &[(Date, "2026-04-02")]);
+        check("by April 2, 2026.", &[(Date, "2026-04-02")]);
+        check("on Apr 2nd we met", &[(Date, "--04-02")]);
+        check("in March 2026", &[(Date, "2026-03")]);
+        check("am 2. April kam", &[(Date, "--04-02")]);
+        check("el 3 de mayo de 2026", &[(Date, "2026-05-03")]);
+        check("we may 3 times", &[(AtomKind::Number, "3")]);
+    }
+
+    #[test]
+    fn technical_tokens() {
+        use AtomKind::{Code, Identifier, Name, Path, Url};
+        check("see https://a.io/x_(y)?q=1.", &[(Url, "https://a.io/x_(y)?q=1")]);
+        check("(https://a.io/x)", &[(Url, "https://a.io/x")]);
+        check("ran `cargo  test` now", &[(Code, "cargo  test")]);
+        check("an open ` tick", &[]);
+        check("in src/main.rs and WISDOM.md", &[(Path, "src/main.rs"), (Path, "WISDOM.md")]);
+        check("keep ~/bin/run safe", &[(Path, "~/bin/run")]);
+        check("and/or, e.g. this", &[]);
+        check("fixed #412 for @bob", &[(Identifier, "#412"), (Identifier, "@bob")]);
+        check(
+            "the max_len of fooBar, FY27",
+            &[(Identifier, "max_len"), (Identifier, "foobar"), (Identifier, "fy27")],
+        );
+        check(
+            "Then Alice met Bob. Later the API broke",
+            &[(Name, "alice"), (Name, "bob"), (Name, "api")],
+        );
+        check("nach Zürich mit Łukasz", &[(Name, "zürich"), (Name, "łukasz")]);
+    }
+
+    proptest! {
+        #[test]
+        fn atoms_are_sorted_and_disjoint(text in "\\PC{0,80}") {
+            let mut last = 0;
+            for atom in atoms(&text) {
+                prop_assert!(atom.start >= last && atom.end > atom.start);
+                prop_assert!(!atom.text(&text).is_empty());
+                let _norm = atom.norm(&text);
+                last = atom.end;
+            }
+        }
+    }
+}

@@ -1,5 +1,172 @@
 //! What the engine knows of a root: how common each word is in its logs.
+//!
+//! A [`Corpus`] keeps the words of all logs that it was given and lends [`Counts`] over the window of
+//! days that ends with a period. The counts depend on the logs in that window alone, so that a batch
+//! over years, a nightly run, and a repeat see the same numbers. The flow makes one per root.
 
-/// Counts over logs dated up to some day.
+use std::collections::BTreeMap;
+
+use chrono::{Days, NaiveDate};
+
+use crate::{
+    memory::{address::Stem, period::Period},
+    privacy::ServedLog,
+};
+
+use super::{
+    page::{self, Form, Page},
+    words::{HashedMap, Stems, hash_bytes, mix},
+};
+
+/// How many days of logs a period's words are weighed against; older talk is of little help.
+pub const WINDOW_DAYS: u64 = 400;
+
+/// How many distinct statements hold each word, over some window of logs.
 #[derive(Clone, Debug, Default)]
-pub struct Counts {}
+pub struct Counts {
+    /// The number of a term's hash, which `frequencies` is indexed by.
+    numbers: HashedMap<u32>,
+    frequencies: Vec<u32>,
+    /// How often each distinct statement was said.
+    said: HashedMap<u32>,
+}
+
+/// The words of a root's logs.
+#[derive(Default)]
+pub struct Corpus {
+    logs: BTreeMap<(NaiveDate, Stem), Bag>,
+    counts: Counts,
+    stems: Stems,
+    /// The days that `counts` covers, both included.
+    window: Option<(NaiveDate, NaiveDate)>,
+}
+
+/// The statements of one log, as numbers of terms.
+struct Bag {
+    /// Hash of each statement, and the end of its terms in `terms`.
+    statements: Vec<(u64, u32)>,
+    terms: Vec<u32>,
+}
+
+impl Corpus {
+    /// Returns a corpus without logs.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes a log in; one of the same name replaces what was known of it.
+    pub fn add(&mut self, log: &ServedLog) {
+        let key = (log.date(), log.stem().clone());
+        let bag = self.bag(&page::read(log));
+        let counted = self.window.is_some_and(|(from, to)| (from..=to).contains(&key.0));
+        if counted {
+            self.counts.change(&bag, true);
+        }
+        if let Some(old) = self.logs.insert(key, bag)
+            && counted
+        {
+            self.counts.change(&old, false);
+        }
+    }
+
+    /// Returns the counts for a fold of `period`: over the logs of the [`WINDOW_DAYS`] days that
+    /// end with the last day that can reach its file.
+    ///
+    /// Cheap when periods are asked for in order, in either direction.
+    pub fn counts(&mut self, period: Period) -> &Counts {
+        let to = period.last_source_day();
+        let from = to.checked_sub_days(Days::new(WINDOW_DAYS)).unwrap_or(NaiveDate::MIN);
+        let old = self.window.replace((from, to));
+        let inside = |window: Option<(NaiveDate, NaiveDate)>, date: NaiveDate| {
+            window.is_some_and(|(from, to)| (from..=to).contains(&date))
+        };
+        let reach_from = old.map_or(from, |(f, _)| f.min(from));
+        let reach_to = old.map_or(to, |(_, t)| t.max(to));
+        for ((date, _), bag) in &self.logs {
+            if *date < reach_from || *date > reach_to {
+                continue;
+            }
+            match (inside(old, *date), inside(Some((from, to)), *date)) {
+                (false, true) => self.counts.change(bag, true),
+                (true, false) => self.counts.change(bag, false),
+                _ => {}
+            }
+        }
+        &self.counts
+    }
+
+    fn bag(&mut self, page: &Page) -> Bag {
+        let mut bag = Bag { statements: Vec::new(), terms: Vec::new() };
+        let mut terms = Vec::new();
+        for statement in page.statements.iter().filter(|s| s.form != Form::Code) {
+            for piece in &statement.pieces {
+                terms.clear();
+                let text = &statement.text[piece.start..piece.end];
+                self.stems.each(page.language, text, |stem| terms.push(stem));
+                for atom in crate::memory::atom::atoms(text) {
+                    terms.push(atom_term(&atom.norm(text)));
+                }
+                terms.sort_unstable();
+                terms.dedup();
+                if terms.is_empty() {
+                    continue;
+                }
+                let hash = terms.iter().fold(0, |hash, &term| mix(hash, term));
+                bag.terms.extend(terms.iter().map(|&term| self.counts.number(term)));
+                bag.statements.push((hash, u32::try_from(bag.terms.len()).unwrap_or(u32::MAX)));
+            }
+        }
+        bag.terms.shrink_to_fit();
+        bag
+    }
+}
+
+/// Returns the term of an atom, apart from the stem of the same letters.
+pub(super) fn atom_term(norm: &str) -> u64 {
+    mix(hash_bytes(norm.as_bytes()), 0xA7)
+}
+
+impl Counts {
+    /// Returns how many distinct statements there are.
+    pub(super) fn statements(&self) -> usize {
+        self.said.len()
+    }
+
+    /// Returns in how many distinct statements a term stands.
+    pub(super) fn frequency(&self, term: u64) -> u32 {
+        self.numbers.get(&term).map_or(0, |&number| self.frequencies[number as usize])
+    }
+
+    fn number(&mut self, term: u64) -> u32 {
+        *self.numbers.entry(term).or_insert_with(|| {
+            self.frequencies.push(0);
+            u32::try_from(self.frequencies.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+
+    /// Counts the statements of a log, or takes them back.
+    fn change(&mut self, bag: &Bag, adds: bool) {
+        let mut start = 0;
+        for &(hash, end) in &bag.statements {
+            let end = end as usize;
+            let times = self.said.entry(hash).or_insert(0);
+            let (changes, gone) = if adds {
+                *times += 1;
+                (*times == 1, false)
+            } else {
+                *times = times.saturating_sub(1);
+                (*times == 0, *times == 0)
+            };
+            if gone {
+                self.said.remove(&hash);
+            }
+            if changes {
+                for &term in &bag.terms[start..end] {
+                    let frequency = &mut self.frequencies[term as usize];
+                    *frequency = if adds { *frequency + 1 } else { frequency.saturating_sub(1) };
+                }
+            }
+            start = end;
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! What can be chosen for a period: units, and what each of them is worth.
+//!
+//! A unit is a sentence or clause of a statement. It is worth what its features are worth: content
+//! stems, neighbouring stems, and atoms. A feature weighs more the rarer it is in the root, and, in
+//! logs of technical work, the more often the period comes back to it.
+
+use std::ops::Range;
+
+use crate::memory::{
+    atom::{self, AtomKind},
+    log::Origin,
+};
+
+use super::{
+    counts::{Counts, atom_term},
+    page::{Form, Page, Statement},
+    sections,
+    words::{HashedMap, Stems, mix},
+};
+
+/// All that a fold chooses from.
+pub(super) struct Material {
+    pub(super) pages: Vec<Page>,
+    pub(super) units: Vec<Unit>,
+    pub(super) heads: Vec<HeadUse>,
+    /// Per feature, what it weighs.
+    pub(super) weights: Vec<f64>,
+    /// Per feature, whether it is a number, a date, or the like.
+    pub(super) exact: Vec<bool>,
+    /// Per feature, in how many distinct units it stands.
+    pub(super) frequency: Vec<u32>,
+    /// Features of units and heads; ranges point into it.
+    pub(super) features: Vec<u32>,
+    /// Pieces that say word for word what another one says.
+    pub(super) repeats: Vec<PieceAt>,
+}
+
+/// Where a piece stands: page, statement, piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct PieceAt {
+    pub(super) page: usize,
+    pub(super) statement: usize,
+    pub(super) piece: usize,
+}
+
+/// A sentence or clause.
+pub(super) struct Unit {
+    pub(super) at: PieceAt,
+    /// All features, without repeats.
+    pub(super) features: Range<usize>,
+    /// The stems among them, which come first.
+    pub(super) stems: usize,
+    pub(super) chars: usize,
+    /// What its kind of text is worth: less for questions, quotes, and code.
+    pub(super) factor: f64,
+    /// The heads that go with it, as indices of [`Material::heads`].
+    pub(super) heading: Option<usize>,
+    pub(super) lead: Option<usize>,
+}
+
+/// A head that says more than its template.
+pub(super) struct HeadUse {
+    pub(super) page: usize,
+    pub(super) head: usize,
+    pub(super) features: Range<usize>,
+    pub(super) chars: usize,
+    /// The units below it, for the moment at which it is opened.
+    pub(super) units: Vec<usize>,
+}
+
+/// Weight of a content stem, of two neighbours, and of an atom.
+const STEM: f64 = 1.0;
+const PAIR: f64 = 0.3;
+const ATOM: f64 = 2.0;
+
+/// How strongly rarity counts.
+const RARITY_POWER: f64 = 1.3;
+
+/// A head that comes back so often in a period is a template's.
+const TEMPLATE_HEADS: u32 = 3;
+
+/// Heads are short; a longer lead-in would cost more than it explains.
+const HEAD_CHARS_MAX: usize = 110;
+
+/// A child with so many stems stands without its parent.
+const CHILD_STEMS_MAX: usize = 5;
+
+/// Reads features from pages.
+struct Builder<'c> {
+    counts: &'c Counts,
+    stems: Stems,
+    ids: HashedMap<u32>,
+    kinds: Vec<FeatureKind>,
+    frequency: Vec<u32>,
+    features: Vec<u32>,
+    /// The atoms of a text, kept for reuse.
+    sequence: Vec<u32>,
+}
+
+#[derive(Clone, Copy)]
+enum FeatureKind {
+    Stem { term: u64 },
+    Pair { left: u32, right: u32 },
+    Atom { term: u64, exact: bool },
+}
+
+/// What a piece holds.
+struct Found {
+    features: Range<usize>,
+    stems: usize,
+    atoms: usize,
+    technical: bool,
+    hash: u64,
+}
+
+/// Reads `pages` into units; `wanted` tells which pieces may be chosen.
+pub(super) fn gather(
+    pages: Vec<Page>,
+    counts: &Counts,
+    wanted: impl Fn(PieceAt) -> bool,
+) -> Material {
+    let templates = template_heads(&pages);
+    let mut builder = Builder {
+        counts,
+        stems: Stems::default(),
+        ids: HashedMap::default(),
+        kinds: Vec::new(),
+        frequency: Vec::new(),
+        features: Vec::new(),
+        sequence: Vec::new(),
+    };
+    let mut units: Vec<Unit> = Vec::new();
+    let mut heads: Vec<HeadUse> = Vec::new();
+    let mut repeats = Vec::new();
+    // The unit of each distinct piece; `None` while only pieces that are not wanted said it.
+    let mut distinct = HashedMap::<Option<usize>>::default();
+    let mut technical = 0_usize;
+    for (p, page) in pages.iter().enumerate() {
+        let mut head_uses: Vec<Option<usize>> = vec![None; page.heads.len()];
+        for (s, statement) in page.statements.iter().enumerate() {
+            if statement.introduces || statement.keep {
+                continue;
+            }
+            for piece in 0..statement.pieces.len() {
+                let at = PieceAt { page: p, statement: s, piece };
+                let mark = builder.features.len();
+                let text = &statement.text[statement.pieces[piece].start..statement.pieces[piece].end];
+                let found = builder.read(page, text);
+                if found.stems == 0 {
+                    builder.features.truncate(mark);
+                    continue;
+                }
+                let may = wanted(at);
+                match distinct.get(&found.hash) {
+                    Some(Some(_)) => {
+                        repeats.push(at);
+                        builder.features.truncate(mark);
+                        continue;
+                    }
+                    Some(None) if !may => {
+                        builder.features.truncate(mark);
+                        continue;
+                    }
+                    Some(None) => {}
+                    None => {
+                        technical += usize::from(found.technical);
+                        for i in found.features.clone() {
+                            builder.frequency[builder.features[i] as usize] += 1;
+                        }
+                    }
+                }
+                let heading = meaningful_heading(page, statement, &templates);
+                let lead = meaningful_lead(page, statement, &templates, found.stems);
+                let alone = stands_alone(statement, text, &found, heading.or(lead).is_some());
+                if !may || !alone {
+                    distinct.entry(found.hash).or_insert(None);
+                    builder.features.truncate(mark);
+                    continue;
+                }
+                distinct.insert(found.hash, Some(units.len()));
+                let unit = units.len();
+                let mut head_use = |head: usize| {
+                    let index = *head_uses[head].get_or_insert_with(|| {
+                        let text = &page.heads[head].text;
+                        let found = builder.read(page, text);
+                        heads.push(HeadUse {
+                            page: p,
+                            head,
+                            features: found.features,
+                            chars: text.chars().count() + 2,
+                            units: Vec::new(),
+                        });
+                        heads.len() - 1
+                    });
+                    heads[index].units.push(unit);
+                    index
+                };
+                let heading = heading.map(&mut head_use);
+                let lead = lead.map(&mut head_use);
+                units.push(Unit {
+                    at,
+                    features: found.features,
+                    stems: found.stems,
+                    chars: text.chars().count(),
+                    factor: factor(statement, text),
+                    heading,
+                    lead,
+                });
+            }
+        }
+    }
+    let all = distinct.len().max(1);
+    let (weights, exact) = builder.weigh(all, technical);
+    Material {
+        pages,
+        units,
+        heads,
+        weights,
+        exact,
+        frequency: builder.frequency,
+        features: builder.features,
+        repeats,
+    }
+}
+
+impl Builder<'_> {
+    /// Reads the features of a text; they are appended, stems first.
+    fn read(&mut self, page: &Page, text: &str) -> Found {
+        let start = self.features.len();
+        let mut sequence = std::mem::take(&mut self.sequence);
+        sequence.clear();
+        let (ids, kinds, frequency) = (&mut self.ids, &mut self.kinds, &mut self.frequency);
+        self.stems.each(page.language, text, |term| {
+            sequence.push(intern(ids, kinds, frequency, term, FeatureKind::Stem { term }));
+        });
+        self.features.extend_from_slice(&sequence);
+        let stems = sort_tail(&mut self.features, start);
+        let pairs_at = self.features.len();
+        for pair in sequence.windows(2) {
+            let kind = FeatureKind::Pair { left: pair[0], right: pair[1] };
+            let term = mix(mix(u64::from(pair[0]), 0x5B), u64::from(pair[1]));
+            let id = intern(&mut self.ids, &mut self.kinds, &mut self.frequency, term, kind);
+            self.features.push(id);
+        }
+        sort_tail(&mut self.features, pairs_at);
+        let mut hash = sequence.iter().fold(1, |hash, &id| mix(hash, u64::from(id)));
+        self.sequence = sequence;
+        let atoms_at = self.features.len();
+        let mut technical = false;
+        for atom in atom::atoms(text) {
+            // Where every noun has a capital, a capital is no sign of a name.
+            if atom.kind == AtomKind::Name && page.language.capitalises_nouns() {
+                continue;
+            }
+            let exact = matches!(
+                atom.kind,
+                AtomKind::Number
+                    | AtomKind::Money
+                    | AtomKind::Percent
+                    | AtomKind::Date
+                    | AtomKind::Time
+                    | AtomKind::Version
+            );
+            technical |= matches!(
+                atom.kind,
+                AtomKind::Code | AtomKind::Identifier | AtomKind::Path | AtomKind::Version | AtomKind::Url
+            );
+            let term = atom_term(&atom.norm(text));
+            if atom.kind != AtomKind::Name {
+                hash = mix(hash, term);
+            }
+            let kind = FeatureKind::Atom { term, exact };
+            let id = intern(&mut self.ids, &mut self.kinds, &mut self.frequency, term, kind);
+            self.features.push(id);
+        }
+        let atoms = sort_tail(&mut self.features, atoms_at);
+        Found { features: start..self.features.len(), stems, atoms, technical, hash }
+    }
+
+    /// Returns what each feature weighs, and whether it is exact.
+    fn weigh(&self, units: usize, technical: usize) -> (Vec<f64>, Vec<bool>) {
+        let all = real(self.counts.statements().max(units));
+        let base = (1.0 + all).ln();
+        // In talk a word that comes back is filler; in a technical log it is what the week was about.
+        let beta = (1.5 * real(technical) / real(units)).min(1.0);
+        let rarity = |term: u64, here: u32| {
+            let seen = f64::from(self.counts.frequency(term).max(here).max(1));
+            (1.0 + all / seen).ln() / base
+        };
+        let mut rarities = Vec::with_capacity(self.kinds.len());
+        let mut weights = Vec::with_capacity(self.kinds.len());
+        let mut exact_flags = Vec::with_capacity(self.kinds.len());
+        for (kind, &here) in self.kinds.iter().zip(&self.frequency) {
+            let (class, rare, exact) = match *kind {
+                FeatureKind::Stem { term } => (STEM, rarity(term, here), false),
+                FeatureKind::Atom { term, exact } => (ATOM, rarity(term, here), exact),
+                FeatureKind::Pair { left, right } => {
+                    let rare: f64 = rarities[left as usize] + rarities[right as usize];
+                    (PAIR, rare / 2.0, false)
+                }
+            };
+            rarities.push(rare);
+            weights.push(class * rare.powf(RARITY_POWER) * f64::from(here.max(1)).powf(beta));
+            exact_flags.push(exact);
+        }
+        (weights, exact_flags)
+    }
+}
+
+fn intern(
+    ids: &mut HashedMap<u32>,
+    kinds: &mut Vec<FeatureKind>,
+    frequency: &mut Vec<u32>,
+    term: u64,
+    kind: FeatureKind,
+) -> u32 {
+    *ids.entry(term).or_insert_with(|| {
+        kinds.push(kind);
+        frequency.push(0);
+        u32::try_from(kinds.len() - 1).unwrap_or(u32::MAX)
+    })
+}
+
+/// Sorts what stands from `start` on, drops repeats, and returns how many are left.
+fn sort_tail(features: &mut Vec<u32>, start: usize) -> usize {
+    features[start..].sort_unstable();
+    let mut kept = start;
+    for i in start..features.len() {
+        if i == start || features[i] != features[kept - 1] {
+            features[kept] = features[i];
+            kept += 1;
+        }
+    }
+    features.truncate(kept);
+    kept - start
+}
+
+/// Counts how often each head's words come back over the pages.
+fn template_heads(pages: &[Page]) -> HashedMap<u32> {
+    let mut seen = HashedMap::<u32>::default();
+    for head in pages.iter().flat_map(|page| &page.heads).filter(|h| h.statement.is_none()) {
+        *seen.entry(head.key).or_default() += 1;
+    }
+    seen
+}
+
+fn is_meaningful(page: &Page, head: usize, templates: &HashedMap<u32>) -> bool {
+    let head = &page.heads[head];
+    let letters = head.text.chars().filter(|c| c.is_alphabetic()).count();
+    let dated = head.level == 1
+        && head.text.len() < 40
+        && atom::atoms(&head.text).iter().any(|a| {
+            let norm = a.norm(&head.text);
+            a.kind == AtomKind::Date && page.stem.date().to_string().ends_with(norm.trim_start_matches('-'))
+        });
+    letters >= 3
+        && !dated
+        && head.text.chars().count() <= HEAD_CHARS_MAX
+        && templates.get(&head.key).is_none_or(|&times| times < TEMPLATE_HEADS)
+        && !sections::is_template_head(&head.text)
+}
+
+/// Returns the nearest heading that says what is told below it.
+fn meaningful_heading(page: &Page, statement: &Statement, templates: &HashedMap<u32>) -> Option<usize> {
+    let mut next = statement.heading;
+    while let Some(head) = next {
+        if is_meaningful(page, head, templates) {
+            return Some(head);
+        }
+        next = page.heads[head].above;
+    }
+    None
+}
+
+/// Returns the lead-in or parent item that a statement needs.
+fn meaningful_lead(
+    page: &Page,
+    statement: &Statement,
+    templates: &HashedMap<u32>,
+    stems: usize,
+) -> Option<usize> {
+    let lead = statement.lead.filter(|&head| is_meaningful(page, head, templates))?;
+    let introduces = match page.heads[lead].statement {
+        Some(parent) => page.statements[parent].introduces,
+        None => true,
+    };
+    (introduces || stems <= CHILD_STEMS_MAX).then_some(lead)
+}
+
+/// Whether the piece can be read by itself, or with its heads.
+fn stands_alone(statement: &Statement, text: &str, found: &Found, headed: bool) -> bool {
+    let labelled = statement.label > 0 && statement.pieces.len() == 1;
+    let needed = if headed || labelled { 1 } else { 2 };
+    let letters = text.chars().filter(|c| c.is_alphanumeric()).count();
+    found.stems + found.atoms.min(1) > needed && letters >= 6
+        || (found.stems >= needed && headed && letters >= 6)
+}
+
+fn factor(statement: &Statement, text: &str) -> f64 {
+    let form = match statement.form {
+        Form::Code => 0.15,
+        Form::Quote => 0.4,
+        _ if statement.origin == Origin::External => 0.7,
+        _ => 1.0,
+    };
+    let closed = text.trim_end_matches([')', '"', '”', '’', ']']);
+    let question = closed.ends_with(['?', '？', '؟']);
+    if question { form * 0.4 } else { form }
+}
+
+/// Turns a count into a number to reckon with.
+pub(super) fn real(count: usize) -> f64 {
+    // Counts of units and words stay far below 2^32; more than that would not fit in memory.
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}

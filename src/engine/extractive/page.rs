@@ -1,0 +1,491 @@
+//! A log as the engine reads it: statements, each with the heads that it stands under.
+//!
+//! A statement is a list item, a table row, or a paragraph; a sentence that was wrapped over several
+//! lines is one statement that cites them all. Heads are headings, lead-ins that end in a colon, and
+//! parent items: they say what a short statement is about, and are cited with it when used.
+
+use crate::{
+    memory::{
+        address::{Address, Citation, Stem},
+        item::Item,
+        log::Origin,
+        markdown::LineKind,
+    },
+    privacy::{ServedLine, ServedLog},
+};
+
+use super::{
+    sentence::{self, Piece},
+    words::{Language, hash_bytes},
+};
+
+/// A log, read; or a bullet that stands in for one.
+pub(super) struct Page {
+    pub(super) stem: Stem,
+    pub(super) language: Language,
+    pub(super) heads: Vec<Head>,
+    pub(super) statements: Vec<Statement>,
+}
+
+/// A heading, lead-in, or parent item.
+pub(super) struct Head {
+    /// Its words, cleaned, without a closing colon.
+    pub(super) text: String,
+    pub(super) line: u32,
+    /// The level of a heading; 0 for a lead-in or a parent item.
+    pub(super) level: u8,
+    /// The heading above.
+    pub(super) above: Option<usize>,
+    /// The statement that this parent item is.
+    pub(super) statement: Option<usize>,
+    /// The same for the same words, whatever their numbers and case.
+    pub(super) key: u64,
+}
+
+/// One statement of a log.
+pub(super) struct Statement {
+    /// Cleaned words: emphasis is cut, white space is single.
+    pub(super) text: String,
+    /// Bytes of `text` that are a label (`Caroline: `), which goes with each piece.
+    pub(super) label: usize,
+    pub(super) pieces: Vec<Piece>,
+    /// Byte offset at which each source line begins in `text`, and its number.
+    pub(super) lines: Vec<(usize, u32)>,
+    /// The nearest heading, then the lead-in or parent item.
+    pub(super) heading: Option<usize>,
+    pub(super) lead: Option<usize>,
+    pub(super) form: Form,
+    pub(super) origin: Origin,
+    /// The state of a task box.
+    pub(super) task: Option<bool>,
+    /// Whether a person or agent marked it `#keep`.
+    pub(super) keep: bool,
+    /// Whether it only introduces what follows.
+    pub(super) introduces: bool,
+    /// The line that names the columns of a table's row.
+    pub(super) header: Option<u32>,
+    /// What a bullet of a weekly file cites; a log's statement cites its own lines.
+    pub(super) cites: Option<Citation>,
+}
+
+/// How a statement stands in its log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Item,
+    Paragraph,
+    Row,
+    Quote,
+    Code,
+}
+
+/// Reads a log.
+pub(super) fn read(log: &ServedLog) -> Page {
+    let language = Language::of(
+        log.lines().iter().filter(|l| l.kind() != LineKind::Code).map(ServedLine::words),
+    );
+    let mut reader = Reader {
+        page: Page {
+            stem: log.stem().clone(),
+            language,
+            heads: Vec::new(),
+            statements: Vec::new(),
+        },
+        headings: Vec::new(),
+        parents: Vec::new(),
+        lead: None,
+        table: Vec::new(),
+        table_line: None,
+        timed: has_time_column(log),
+    };
+    let lines = log.lines();
+    let mut at = 0;
+    while at < lines.len() {
+        at += reader.take(&lines[at..]);
+    }
+    reader.page
+}
+
+/// Makes a page of one bullet of a weekly file, whose words stand in no log as they are.
+pub(super) fn read_bullet(week: &Stem, item: &Item) -> Page {
+    let text = clean(&item.text);
+    let label = label_len(&text);
+    let mut pieces = sentence::pieces(&text[label..]);
+    for piece in &mut pieces {
+        piece.start += label;
+        piece.end += label;
+    }
+    let stem = match &item.citation {
+        Some(citation) => citation.files().last().map_or(week, |(stem, _)| stem),
+        None => week,
+    };
+    Page {
+        stem: stem.clone(),
+        language: Language::of(std::iter::once(text.as_str())),
+        heads: Vec::new(),
+        statements: vec![Statement {
+            keep: false,
+            introduces: false,
+            text,
+            label,
+            pieces,
+            lines: Vec::new(),
+            heading: None,
+            lead: None,
+            form: Form::Item,
+            origin: Origin::Human,
+            task: None,
+            header: None,
+            cites: item.citation.clone(),
+        }],
+    }
+}
+
+struct Reader {
+    page: Page,
+    /// Open headings, outermost first.
+    headings: Vec<usize>,
+    /// Open list items: indent, head.
+    parents: Vec<(usize, usize)>,
+    /// The paragraph that introduces what follows.
+    lead: Option<usize>,
+    /// Words of the header cells of the table that is being read.
+    table: Vec<String>,
+    table_line: Option<u32>,
+    /// Whether items begin with a time that only orders them.
+    timed: bool,
+}
+
+impl Reader {
+    /// Reads what begins at the first of `lines`; returns how many lines it took.
+    fn take(&mut self, lines: &[ServedLine]) -> usize {
+        let line = &lines[0];
+        match line.kind() {
+            LineKind::Blank | LineKind::Fence | LineKind::Rule | LineKind::Comment => 1,
+            LineKind::Heading { level, .. } => {
+                self.heading(line, level);
+                1
+            }
+            LineKind::ListItem { indent, task, .. } => {
+                let taken = continuation(lines);
+                self.item(&lines[..taken], indent, task);
+                taken
+            }
+            LineKind::Text => {
+                let taken = continuation(lines);
+                self.paragraph(&lines[..taken], Form::Paragraph);
+                taken
+            }
+            LineKind::TableRow => {
+                self.row(line, lines.get(1).is_some_and(|next| next.kind() == LineKind::Rule));
+                1
+            }
+            LineKind::Quote { .. } => {
+                self.paragraph(&lines[..1], Form::Quote);
+                1
+            }
+            LineKind::Code => {
+                self.paragraph(&lines[..1], Form::Code);
+                1
+            }
+        }
+    }
+
+    fn heading(&mut self, line: &ServedLine, level: u8) {
+        while self.headings.last().is_some_and(|&h| self.page.heads[h].level >= level) {
+            self.headings.pop();
+        }
+        self.parents.clear();
+        self.lead = None;
+        self.table.clear();
+        let above = self.headings.last().copied();
+        let head = self.head(&clean(line.words()), line.number(), level, above, None);
+        self.headings.push(head);
+    }
+
+    fn head(
+        &mut self,
+        text: &str,
+        line: u32,
+        level: u8,
+        above: Option<usize>,
+        statement: Option<usize>,
+    ) -> usize {
+        let text = text.trim_end_matches([':', '：', ' ']).to_owned();
+        let key = key_of(&text);
+        self.page.heads.push(Head { text, line, level, above, statement, key });
+        self.page.heads.len() - 1
+    }
+
+    fn item(&mut self, lines: &[ServedLine], indent: usize, task: Option<bool>) {
+        while self.parents.last().is_some_and(|&(i, _)| i >= indent) {
+            self.parents.pop();
+        }
+        self.table.clear();
+        let lead = self.parents.last().map(|&(_, head)| head).or(self.lead);
+        let index = self.statement(lines, Form::Item, lead);
+        let statement = &mut self.page.statements[index];
+        statement.task = task;
+        // Each item may turn out to be a parent; a long one is none that a child could lean on.
+        let text = statement.text.clone();
+        let head = self.head(&text, lines[0].number(), 0, None, Some(index));
+        self.parents.push((indent, head));
+    }
+
+    fn paragraph(&mut self, lines: &[ServedLine], form: Form) {
+        self.parents.clear();
+        self.table.clear();
+        let lead = if form == Form::Code || form == Form::Quote { self.lead } else { None };
+        let index = self.statement(lines, form, lead);
+        if form != Form::Paragraph {
+            return;
+        }
+        let statement = &self.page.statements[index];
+        let text = statement.text.clone();
+        if statement.introduces {
+            // `Decision:` opens a list; a long lead-in keeps its last sentence for the heads.
+            let last = statement.pieces.last().map_or(text.as_str(), |p| &text[p.start..]);
+            let last = last.to_owned();
+            self.lead = Some(self.head(&last, lines[lines.len() - 1].number(), 0, None, None));
+        } else {
+            self.lead = None;
+        }
+    }
+
+    fn row(&mut self, line: &ServedLine, is_header: bool) {
+        let cells: Vec<String> = cells(line.words()).map(|c| clean(c)).collect();
+        if is_header {
+            self.table = cells;
+            self.table_line = Some(line.number());
+            return;
+        }
+        let index = self.statement(std::slice::from_ref(line), Form::Row, self.lead);
+        let mut text = String::new();
+        let mut header = None;
+        for (i, cell) in cells.iter().enumerate().filter(|(_, c)| !c.is_empty()) {
+            if !text.is_empty() {
+                text.push_str(if i == 1 { ": " } else { ", " });
+            }
+            // In a wide table a bare number or mark says nothing without its column's name.
+            let bare = cell.chars().count() <= 8 || cell.starts_with(|c: char| c.is_ascii_digit());
+            if i > 1
+                && bare
+                && let Some(name) = self.table.get(i).filter(|n| !n.is_empty())
+            {
+                text.push_str(name);
+                text.push(' ');
+                header = self.table_line;
+            }
+            text.push_str(cell);
+        }
+        let statement = &mut self.page.statements[index];
+        statement.pieces = whole_piece(&text);
+        statement.text = text;
+        statement.label = 0;
+        statement.introduces = false;
+        statement.header = header;
+    }
+
+    /// Adds a statement made of `lines`, and returns its index.
+    fn statement(&mut self, lines: &[ServedLine], form: Form, lead: Option<usize>) -> usize {
+        let mut text = String::new();
+        let mut starts = Vec::with_capacity(lines.len());
+        for line in lines {
+            if !text.is_empty() {
+                text.push(' ');
+            }
+            starts.push((text.len(), line.number()));
+            text.push_str(&if form == Form::Code { line.words().trim().to_owned() } else { clean(line.words()) });
+        }
+        let first = &lines[0];
+        if form == Form::Item || form == Form::Paragraph {
+            drop_time(&mut text, &mut starts, self.timed);
+        }
+        let label = label_len(&text);
+        let mut pieces = match form {
+            Form::Row | Form::Code => whole_piece(&text),
+            _ => sentence::pieces(&text[label..]),
+        };
+        if !matches!(form, Form::Row | Form::Code) {
+            for piece in &mut pieces {
+                piece.start += label;
+                piece.end += label;
+            }
+        }
+        let own = lines.iter().all(|l| l.origin() != Origin::External);
+        let statement = Statement {
+            keep: own && lines.iter().any(|l| is_marked(l.words())),
+            introduces: text.ends_with([':', '：']),
+            text,
+            label,
+            pieces,
+            lines: starts,
+            heading: self.headings.last().copied(),
+            lead,
+            form,
+            origin: first.origin(),
+            task: None,
+            header: None,
+            cites: None,
+        };
+        self.page.statements.push(statement);
+        self.page.statements.len() - 1
+    }
+}
+
+impl Statement {
+    /// Returns the numbers of the lines that hold the bytes from `start` to `end`.
+    pub(super) fn lines_of(&self, start: usize, end: usize) -> impl Iterator<Item = u32> + '_ {
+        let from = self.lines.partition_point(|&(at, _)| at <= start).saturating_sub(1);
+        self.lines[from..].iter().take_while(move |&&(at, _)| at < end).map(|&(_, number)| number)
+    }
+}
+
+impl Page {
+    /// Returns the address of a line.
+    pub(super) fn address(&self, line: u32) -> Address {
+        Address { stem: self.stem.clone(), line }
+    }
+}
+
+/// Returns whether `#keep` stands in the line as a word of its own, outside code.
+pub(super) fn is_marked(line: &str) -> bool {
+    const MARK: &str = "#keep";
+    let mut outside = true;
+    line.split('`').any(|part| {
+        let here = outside;
+        outside = !outside;
+        here && part.match_indices(MARK).any(|(at, _)| {
+            let before = part[..at].chars().next_back();
+            let after = part[at + MARK.len()..].chars().next();
+            let ends = |c: char| c.is_whitespace() || matches!(c, '.' | ',' | ';' | ':' | '!' | ')' | '(');
+            before.is_none_or(ends) && after.is_none_or(ends)
+        })
+    })
+}
+
+/// Cuts marks of emphasis and breaks, control characters, and runs of white space.
+pub(super) fn clean(words: &str) -> String {
+    let mut text = String::with_capacity(words.len());
+    let mut in_code = false;
+    let mut rest = words;
+    while let Some(c) = rest.chars().next() {
+        let width = c.len_utf8();
+        if c == '`' {
+            in_code = !in_code;
+        }
+        if !in_code && rest.starts_with("**") {
+            rest = rest.trim_start_matches('*');
+            continue;
+        }
+        if !in_code && (rest.starts_with("<br>") || rest.starts_with("<br/>")) {
+            rest = &rest[rest.find('>').map_or(width, |i| i + 1)..];
+            text.push(' ');
+            continue;
+        }
+        if c.is_whitespace() || c.is_control() {
+            if !text.is_empty() && !text.ends_with(' ') {
+                text.push(' ');
+            }
+        } else {
+            text.push(c);
+        }
+        rest = &rest[width..];
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// Returns a key that is the same for headings that differ in numbers, case, or marks.
+fn key_of(text: &str) -> u64 {
+    let letters: String = text.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase).collect();
+    hash_bytes(letters.as_bytes())
+}
+
+fn whole_piece(text: &str) -> Vec<Piece> {
+    if text.is_empty() { Vec::new() } else { vec![Piece { start: 0, end: text.len(), opens: true }] }
+}
+
+fn cells(row: &str) -> impl Iterator<Item = &str> {
+    let inner = row.trim().trim_start_matches('|').trim_end_matches('|');
+    inner.split('|').map(str::trim)
+}
+
+/// Returns how many lines from the first on are one wrapped statement.
+fn continuation(lines: &[ServedLine]) -> usize {
+    /// Shorter lines were broken by hand, because something new begins.
+    const WRAP_CHARS_MIN: usize = 50;
+    let mut taken = 1;
+    while let Some(next) = lines.get(taken) {
+        let before = lines[taken - 1].words();
+        let goes_on = next.kind() == LineKind::Text
+            && !before.ends_with([':', '：'])
+            && label_len(next.words()) == 0
+            && (next.words().starts_with(char::is_lowercase)
+                || (before.chars().count() >= WRAP_CHARS_MIN
+                    && !before.ends_with(['.', '!', '?', '。', '！', '？'])
+                    && !sentence::mostly_unspaced(before)));
+        if !goes_on || is_marked(next.words()) || is_marked(before) {
+            break;
+        }
+        taken += 1;
+    }
+    taken
+}
+
+/// Returns the length of a label with its colon and space: `Caroline: `, `Root cause: `.
+fn label_len(text: &str) -> usize {
+    const LABEL_CHARS_MAX: usize = 40;
+    const LABEL_WORDS_MAX: usize = 5;
+    let Some(colon) = text.char_indices().take(LABEL_CHARS_MAX).find(|(_, c)| matches!(c, ':' | '：')) else {
+        return 0;
+    };
+    let label = &text[..colon.0];
+    let after = colon.0 + colon.1.len_utf8();
+    let spaced = colon.1 == '：' || text[after..].starts_with(' ');
+    let plain = label.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '`' | '@' | '/'))
+        && !label.contains(['.', '!', '?', ';', '。'])
+        && label.matches('`').count() % 2 == 0
+        && label.matches('(').count() == label.matches(')').count()
+        && label.split_whitespace().count() <= LABEL_WORDS_MAX;
+    let tail = text[after..].trim_start();
+    if spaced && plain && !tail.is_empty() { text.len() - tail.len() } else { 0 }
+}
+
+/// Returns the bytes of a time of day that opens the text, with what follows it.
+fn time_len(text: &str) -> usize {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = text.as_bytes();
+    let two = |at: usize| rest.get(at..at + 2).is_some_and(|d| d.iter().all(u8::is_ascii_digit));
+    if !(1..=2).contains(&digits) || rest.get(digits) != Some(&b':') || !two(digits + 1) {
+        return 0;
+    }
+    let mut end = digits + 3;
+    if rest.get(end) == Some(&b':') && two(end + 1) {
+        end += 3;
+    }
+    let tail = text[end..].trim_start();
+    let tail = tail.strip_prefix(['-', '–', '—', ':']).map_or(tail, str::trim_start);
+    if text[end..].starts_with([' ', ':']) && !tail.is_empty() { text.len() - tail.len() } else { 0 }
+}
+
+/// Whether most items of the log begin with a time, which then only orders them.
+fn has_time_column(log: &ServedLog) -> bool {
+    let items = log.lines().iter().filter(|l| matches!(l.kind(), LineKind::ListItem { .. } | LineKind::Text));
+    let (mut timed, mut all) = (0_usize, 0_usize);
+    for line in items {
+        all += 1;
+        timed += usize::from(time_len(line.words()) > 0);
+    }
+    timed >= 2 && timed * 2 > all
+}
+
+fn drop_time(text: &mut String, starts: &mut [(usize, u32)], timed: bool) {
+    let len = time_len(text);
+    if len == 0 || !(timed || label_len(&text[len..]) > 0) {
+        return;
+    }
+    text.drain(..len);
+    for (at, _) in starts {
+        *at = at.saturating_sub(len);
+    }
+}

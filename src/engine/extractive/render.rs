@@ -1,0 +1,290 @@
+//! Turns chosen units into bullets: joined, headed, cited, in sections.
+//!
+//! Words are never changed, only cut and joined: clauses of one statement by ` … `, statements under
+//! one heading by `; `, a heading to what stands below it by `: `.
+
+use std::collections::BTreeSet;
+
+use crate::memory::{
+    address::{Address, Citation},
+    item::{Item, Section},
+    period::{Grain, Period},
+};
+
+use super::{
+    material::{Material, Unit},
+    page::{Form, Page, Statement},
+    sentence,
+};
+
+/// Neighbours under one heading are merged into bullets of at most so many characters.
+const BULLET_CHARS_MAX: usize = 320;
+
+/// Without a heading that holds them together, statements that far apart are no neighbours.
+const GAP_MAX: usize = 6;
+
+/// A bullet that grows.
+struct Bullet {
+    page: usize,
+    section: Section,
+    heading: Option<usize>,
+    text: String,
+    chars: usize,
+    lines: BTreeSet<u32>,
+    /// Citations of bullets of weekly files.
+    cites: Option<Citation>,
+    last_statement: usize,
+    last_lead: Option<usize>,
+    last_label: String,
+    /// Order in the section.
+    first: (usize, usize),
+}
+
+/// Makes the sections of a file from `chosen` units, in the order of the file.
+pub(super) fn sections(
+    material: &Material,
+    chosen: &[usize],
+    section_of: impl Fn(usize) -> Section,
+) -> Vec<(Section, Vec<Item>)> {
+    let mut units: Vec<usize> = chosen.to_vec();
+    units.sort_unstable_by_key(|&u| material.units[u].at);
+    let mut done: Vec<Bullet> = Vec::new();
+    // The bullet that is open in each section; it closes when the heading changes.
+    let mut open: Vec<Bullet> = Vec::new();
+    let mut rest = units.as_slice();
+    while let Some(&first) = rest.first() {
+        let at = material.units[first].at;
+        let here = rest
+            .iter()
+            .take_while(|&&u| {
+                let other = material.units[u].at;
+                (other.page, other.statement) == (at.page, at.statement)
+            })
+            .count();
+        let (statement_units, after) = rest.split_at(here);
+        rest = after;
+        // A statement stands in one section, that of its best-placed clause.
+        let section = section_of(first);
+        let piece = phrase(material, statement_units);
+        let heading = material.units[first].heading;
+        if let Some(index) = open.iter().position(|b| b.section == section) {
+            if open[index].takes(material, &material.units[first], heading, &piece) {
+                open[index].add(material, statement_units, &piece);
+                continue;
+            }
+            done.push(open.remove(index));
+        }
+        let mut bullet = Bullet::new(material, &material.units[first], section);
+        bullet.add(material, statement_units, &piece);
+        open.push(bullet);
+    }
+    done.append(&mut open);
+    done.sort_by_key(|b| (b.section, material.pages[b.page].stem.date(), b.first));
+    let mut sections: Vec<(Section, Vec<Item>)> = Vec::new();
+    for bullet in done {
+        let section = bullet.section;
+        let item = bullet.finish(material);
+        match sections.last_mut().filter(|(last, _)| *last == section) {
+            Some((_, items)) => items.push(item),
+            None => sections.push((section, vec![item])),
+        }
+    }
+    sections
+}
+
+/// Returns the length of a body made of `sections`, citations not counted.
+pub(super) fn body_chars(period: Period, sections: &[(Section, Vec<Item>)]) -> usize {
+    let title = period.to_string().chars().count()
+        + if period.grain() == Grain::Week { "# Week \n".len() } else { "# \n".len() };
+    let parts = sections.iter().map(|(section, items)| {
+        let bullets: usize = items.iter().map(|item| bullet_chars(&item.text)).sum();
+        "\n### \n".len() + section.title().chars().count() + bullets
+    });
+    title + parts.sum::<usize>()
+}
+
+/// Returns what one bullet costs, marks and line end counted.
+pub(super) fn bullet_chars(text: &str) -> usize {
+    text.chars().count() + "- \n".len()
+}
+
+/// Joins the chosen pieces of one statement, without its label.
+fn phrase(material: &Material, units: &[usize]) -> String {
+    let at = material.units[units[0]].at;
+    let statement = &material.pages[at.page].statements[at.statement];
+    let mut text = String::new();
+    let mut last: Option<usize> = None;
+    for &unit in units {
+        let index = material.units[unit].at.piece;
+        let piece = statement.pieces[index];
+        let words = &statement.text[piece.start..piece.end];
+        match last {
+            Some(before) if before + 1 == index => {
+                text.push_str(&statement.text[statement.pieces[before].end..piece.start]);
+                text.push_str(words);
+            }
+            Some(_) => {
+                text.push_str(" … ");
+                text.push_str(words);
+            }
+            None => text.push_str(&words[if piece.opens { 0 } else { sentence::after_conjunction(words) }..]),
+        }
+        last = Some(index);
+    }
+    balanced(text.trim_end_matches([',', ';', ' ', '—', '–']))
+}
+
+impl Bullet {
+    fn new(material: &Material, unit: &Unit, section: Section) -> Self {
+        let page = &material.pages[unit.at.page];
+        let mut lines = BTreeSet::new();
+        let mut text = String::new();
+        if let Some(head) = unit.heading.map(|h| &page.heads[material.heads[h].head]) {
+            text = balanced(&head.text);
+            text.push_str(": ");
+            lines.insert(head.line);
+        }
+        Self {
+            page: unit.at.page,
+            section,
+            heading: unit.heading,
+            chars: text.chars().count(),
+            text,
+            lines,
+            cites: None,
+            last_statement: unit.at.statement,
+            last_lead: None,
+            last_label: String::new(),
+            first: (unit.at.page, unit.at.statement),
+        }
+    }
+
+    /// Whether the next statement goes into this bullet.
+    fn takes(&self, material: &Material, unit: &Unit, heading: Option<usize>, piece: &str) -> bool {
+        let statement = &material.pages[unit.at.page].statements[unit.at.statement];
+        let label = statement.text[..statement.label].chars().count();
+        let lead = match unit.lead.filter(|_| unit.lead != self.last_lead) {
+            Some(lead) => material.heads[lead].chars,
+            None => 0,
+        };
+        self.page == unit.at.page
+            && self.heading == heading
+            && self.cites.is_none()
+            && statement.cites.is_none()
+            && (heading.is_some() || unit.at.statement - self.last_statement <= GAP_MAX)
+            && self.chars + label + lead + piece.chars().count() + 2 <= BULLET_CHARS_MAX
+    }
+
+    fn add(&mut self, material: &Material, units: &[usize], phrase: &str) {
+        let unit = &material.units[units[0]];
+        let page: &Page = &material.pages[unit.at.page];
+        let statement: &Statement = &page.statements[unit.at.statement];
+        let fresh = self.text.is_empty() || self.text.ends_with(": ");
+        if !fresh {
+            self.text.push_str(joint(&self.text));
+        }
+        if let Some(lead) = unit.lead
+            && unit.lead != self.last_lead
+        {
+            let head = &page.heads[material.heads[lead].head];
+            // A parent that stands right before has just been said.
+            if fresh || head.statement != Some(self.last_statement) {
+                self.text.push_str(&balanced(&head.text));
+                self.text.push_str(": ");
+            }
+            self.lines.insert(head.line);
+        }
+        let label = &statement.text[..statement.label];
+        if label != self.last_label {
+            self.text.push_str(label);
+            label.clone_into(&mut self.last_label);
+        }
+        self.text.push_str(phrase);
+        self.chars = self.text.chars().count();
+        self.last_lead = unit.lead;
+        self.last_statement = unit.at.statement;
+        for &unit in units {
+            let piece = statement.pieces[material.units[unit].at.piece];
+            self.lines.extend(statement.lines_of(piece.start, piece.end));
+        }
+        if !label.is_empty() {
+            self.lines.extend(statement.lines_of(0, statement.label));
+        }
+        if let Some(citation) = &statement.cites {
+            self.cites = Some(citation.clone());
+        }
+        if statement.form == Form::Row {
+            // Words of the header may stand in the row.
+            self.lines.extend(statement.header);
+        }
+    }
+
+    fn finish(self, material: &Material) -> Item {
+        let page = &material.pages[self.page];
+        let addresses: Vec<Address> = self.lines.iter().map(|&line| page.address(line)).collect();
+        let citation = self.cites.or_else(|| Citation::from_addresses(&addresses));
+        Item { text: self.text, citation }
+    }
+}
+
+/// Returns what goes between a text and the next statement of its bullet.
+fn joint(text: &str) -> &'static str {
+    let closed = text.trim_end_matches([')', '"', '”', '’', '»', ']', '\'']);
+    if closed.ends_with(['.', '!', '?', '…', '。', '！', '？', ':', ';']) { " " } else { "; " }
+}
+
+/// Cuts the marks that lost their partner: backticks, brackets, and quotes.
+pub(super) fn balanced(text: &str) -> String {
+    let mut drop: Vec<usize> = Vec::new();
+    let mut open: Vec<(char, usize)> = Vec::new();
+    let mut in_code: Option<usize> = None;
+    for (at, c) in text.char_indices() {
+        if c == '`' {
+            in_code = if in_code.is_some() { None } else { Some(at) };
+            continue;
+        }
+        if in_code.is_some() {
+            continue;
+        }
+        match c {
+            '(' | '[' | '“' => open.push((c, at)),
+            ')' | ']' | '”' => {
+                let partner = match c {
+                    ')' => '(',
+                    ']' => '[',
+                    _ => '“',
+                };
+                if open.last().is_some_and(|&(o, _)| o == partner) {
+                    open.pop();
+                } else {
+                    drop.push(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    drop.extend(open.into_iter().map(|(_, at)| at));
+    drop.extend(in_code);
+    if drop.is_empty() {
+        return text.to_owned();
+    }
+    text.char_indices().filter(|(at, _)| !drop.contains(at)).map(|(_, c)| c).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lone_marks_are_cut() {
+        #[track_caller]
+        fn check(text: &str, expected: &str) {
+            assert_eq!(balanced(text), expected);
+        }
+        check("a `b` (c)", "a `b` (c)");
+        check("a `b (c", "a b (c");
+        check("a) (b", "a b");
+        check("a [b](c", "a [b]c");
+        check("„x”", "„x");
+    }
+}

@@ -1,0 +1,279 @@
+//! Chooses units: always the one that adds most for its length.
+//!
+//! What a unit adds shrinks as its features get covered, and a day that already has its say gains
+//! less by speaking again. So the order in which units are chosen is a ranking of which every prefix
+//! is a good summary; the caller cuts it where the budget ends.
+
+use std::{
+    cmp::Ordering,
+    collections::{BinaryHeap, HashMap},
+};
+
+use super::{
+    material::{Material, PieceAt, real},
+    words::HashedMap,
+};
+
+/// What was chosen, best first, and what was passed over because it says the same.
+#[derive(Default)]
+pub(super) struct Ranking {
+    /// Units in the order of choice.
+    pub(super) order: Vec<usize>,
+    /// What each unit was worth when it was chosen, per character.
+    pub(super) worth: HashMap<usize, f64>,
+    /// Units that repeat a chosen one.
+    pub(super) repeats: Vec<usize>,
+}
+
+/// Half of what a typical unit adds goes to the first unit of a day.
+const DAY_SHARE: f64 = 0.5;
+
+/// A second clause of a statement saves its label and reads better than a fragment.
+const SAME_STATEMENT: f64 = 1.1;
+
+/// Each bullet has its marks and its citation, which nobody counts but everybody reads.
+const COST_BASE: f64 = 8.0;
+
+/// Two units whose stems overlap by so much say the same.
+const REPEAT_JACCARD: f64 = 0.7;
+
+struct Candidate {
+    score: f64,
+    unit: usize,
+}
+
+impl PartialEq for Candidate {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Candidate {}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.score.total_cmp(&other.score).then(other.unit.cmp(&self.unit))
+    }
+}
+
+struct Choice<'m> {
+    material: &'m Material,
+    /// Per feature, in how many chosen units it stands.
+    covered: Vec<u32>,
+    head_open: Vec<bool>,
+    chosen: Vec<bool>,
+    /// Per page, how many units were chosen from its day.
+    day_of_page: Vec<usize>,
+    day_units: Vec<u32>,
+    statement_open: HashMap<(usize, usize), Vec<usize>>,
+    day_gain: f64,
+    /// Chosen units by each of their rarest stems.
+    by_rare_stem: HashedMap<Vec<usize>>,
+}
+
+/// Ranks units until they would fill about `chars` characters.
+pub(super) fn rank(material: &Material, factor: impl Fn(usize) -> f64, chars: usize) -> Ranking {
+    let mut choice = Choice::new(material);
+    let mut first: Vec<f64> = (0..material.units.len()).map(|u| choice.features_gain(u)).collect();
+    if first.is_empty() {
+        return Ranking::default();
+    }
+    let middle = first.len() / 2;
+    choice.day_gain = DAY_SHARE * *first.select_nth_unstable_by(middle, f64::total_cmp).1;
+    let mut by_statement = HashMap::<(usize, usize), Vec<usize>>::new();
+    for (u, unit) in material.units.iter().enumerate() {
+        by_statement.entry((unit.at.page, unit.at.statement)).or_default().push(u);
+    }
+    let score = |choice: &Choice<'_>, unit: usize| choice.score(unit) * factor(unit);
+    let mut heap: BinaryHeap<Candidate> = (0..material.units.len())
+        .map(|unit| Candidate { score: score(&choice, unit), unit })
+        .collect();
+    let mut ranking = Ranking::default();
+    let mut filled = 0;
+    while let Some(top) = heap.pop() {
+        if choice.chosen[top.unit] {
+            continue;
+        }
+        let now = score(&choice, top.unit);
+        // A gain only shrinks with time; what could raise it (an opened head, a clause beside it)
+        // pushes the unit anew.
+        if heap.peek().is_some_and(|next| next.score > now) {
+            heap.push(Candidate { score: now, unit: top.unit });
+            continue;
+        }
+        if choice.repeats(top.unit) {
+            choice.chosen[top.unit] = true;
+            ranking.repeats.push(top.unit);
+            continue;
+        }
+        filled += choice.cost(top.unit);
+        ranking.worth.insert(top.unit, now);
+        ranking.order.push(top.unit);
+        let key = statement_key(material.units[top.unit].at);
+        let opened = choice.take(top.unit);
+        let siblings = by_statement.get(&key).into_iter().flatten().copied();
+        let below = opened.iter().flat_map(|&head| material.heads[head].units.iter().copied());
+        for unit in siblings.chain(below).filter(|&unit| !choice.chosen[unit]) {
+            heap.push(Candidate { score: score(&choice, unit), unit });
+        }
+        if filled >= chars {
+            break;
+        }
+    }
+    ranking
+}
+
+fn statement_key(at: PieceAt) -> (usize, usize) {
+    (at.page, at.statement)
+}
+
+impl<'m> Choice<'m> {
+    fn new(material: &'m Material) -> Self {
+        let mut days = HashMap::new();
+        let day_of_page = material
+            .pages
+            .iter()
+            .map(|page| {
+                let next = days.len();
+                *days.entry(page.stem.date()).or_insert(next)
+            })
+            .collect();
+        Self {
+            material,
+            covered: vec![0; material.weights.len()],
+            head_open: vec![false; material.heads.len()],
+            chosen: vec![false; material.units.len()],
+            day_of_page,
+            day_units: vec![0; days.len()],
+            statement_open: HashMap::new(),
+            day_gain: 0.0,
+            by_rare_stem: HashedMap::default(),
+        }
+    }
+
+    fn closed_heads(&self, unit: usize) -> impl Iterator<Item = usize> + '_ {
+        let unit = &self.material.units[unit];
+        unit.heading.into_iter().chain(unit.lead).filter(|&head| !self.head_open[head])
+    }
+
+    /// What the features of a unit and of the heads that it brings would add.
+    fn features_gain(&self, unit: usize) -> f64 {
+        let of = |range: &std::ops::Range<usize>| -> f64 {
+            self.material.features[range.clone()]
+                .iter()
+                .map(|&feature| {
+                    let feature = feature as usize;
+                    let covered = f64::from(self.covered[feature]);
+                    self.material.weights[feature] * ((covered + 1.0).sqrt() - covered.sqrt())
+                })
+                .sum()
+        };
+        let heads: f64 = self.closed_heads(unit).map(|head| of(&self.material.heads[head].features)).sum();
+        of(&self.material.units[unit].features) + heads
+    }
+
+    fn cost(&self, unit: usize) -> usize {
+        let heads: usize = self.closed_heads(unit).map(|head| self.material.heads[head].chars).sum();
+        let found = &self.material.units[unit];
+        let at = found.at;
+        let label = if self.statement_open.contains_key(&statement_key(at)) {
+            0
+        } else {
+            let statement = &self.material.pages[at.page].statements[at.statement];
+            statement.text[..statement.label].chars().count()
+        };
+        found.chars + label + heads + 3
+    }
+
+    fn score(&self, unit: usize) -> f64 {
+        let found = &self.material.units[unit];
+        let day = f64::from(self.day_units[self.day_of_page[found.at.page]]);
+        let mut gain = self.features_gain(unit) + self.day_gain * ((day + 1.0).sqrt() - day.sqrt());
+        gain *= found.factor;
+        if self.statement_open.contains_key(&statement_key(found.at)) {
+            gain *= SAME_STATEMENT;
+        }
+        gain / (real(self.cost(unit)) + COST_BASE)
+    }
+
+    /// Marks a unit as chosen; returns the heads that it opened.
+    fn take(&mut self, unit: usize) -> Vec<usize> {
+        let opened: Vec<usize> = self.closed_heads(unit).collect();
+        let found = &self.material.units[unit];
+        for &feature in &self.material.features[found.features.clone()] {
+            self.covered[feature as usize] += 1;
+        }
+        for &head in &opened {
+            self.head_open[head] = true;
+            for &feature in &self.material.features[self.material.heads[head].features.clone()] {
+                self.covered[feature as usize] += 1;
+            }
+        }
+        self.chosen[unit] = true;
+        self.day_units[self.day_of_page[found.at.page]] += 1;
+        self.statement_open.entry(statement_key(found.at)).or_default().push(unit);
+        for stem in self.rare_stems(unit) {
+            self.by_rare_stem.entry(u64::from(stem)).or_default().push(unit);
+        }
+        opened
+    }
+
+    /// Returns the rarest stems of a unit: two units whose overlap reaches [`REPEAT_JACCARD`]
+    /// share at least one of them, so that others need not be compared.
+    fn rare_stems(&self, unit: usize) -> Vec<u32> {
+        let found = &self.material.units[unit];
+        let start = found.features.start;
+        let mut stems = self.material.features[start..start + found.stems].to_vec();
+        stems.sort_unstable_by_key(|&stem| (self.material.frequency[stem as usize], stem));
+        // The least whole number that is no less than 0.7 of the stems.
+        let shared = (stems.len() * 7).div_ceil(10);
+        stems.truncate(stems.len() - shared + 1);
+        stems
+    }
+
+    /// Whether the unit says what a chosen unit of another statement says, without a new number.
+    fn repeats(&self, unit: usize) -> bool {
+        /// Chosen units do not repeat each other, so that few share a rare stem.
+        const COMPARED_MAX: usize = 400;
+        let found = &self.material.units[unit];
+        let features = &self.material.features[found.features.clone()];
+        let news = features
+            .iter()
+            .any(|&f| self.material.exact[f as usize] && self.covered[f as usize] == 0);
+        if news {
+            return false;
+        }
+        let stems = &features[..found.stems];
+        let rare = self.rare_stems(unit);
+        let others = rare.iter().filter_map(|&stem| self.by_rare_stem.get(&u64::from(stem)));
+        others.flatten().take(COMPARED_MAX).any(|&other| {
+            let theirs = &self.material.units[other];
+            let start = theirs.features.start;
+            statement_key(theirs.at) != statement_key(found.at)
+                && jaccard(stems, &self.material.features[start..start + theirs.stems]) >= REPEAT_JACCARD
+        })
+    }
+}
+
+/// Returns the overlap of two sorted sets.
+fn jaccard(a: &[u32], b: &[u32]) -> f64 {
+    let (mut i, mut j, mut both) = (0, 0, 0_usize);
+    while i < a.len() && j < b.len() {
+        match a[i].cmp(&b[j]) {
+            Ordering::Less => i += 1,
+            Ordering::Greater => j += 1,
+            Ordering::Equal => {
+                both += 1;
+                i += 1;
+                j += 1;
+            }
+        }
+    }
+    real(both) / real((a.len() + b.len() - both).max(1))
+}

@@ -1,0 +1,310 @@
+//! Cuts a line into sentences and clauses.
+//!
+//! A piece is never cut inside code, brackets, bold, or an address, so that no mark loses its
+//! partner. Clauses are cut only where both parts are long enough to say something.
+
+use super::words::is_unspaced;
+
+/// A sentence or clause of a text, by byte offsets; white space around it is outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Offset of the first character.
+    pub(super) start: usize,
+    /// Offset after the last character.
+    pub(super) end: usize,
+    /// Whether a sentence begins here; else a clause goes on.
+    pub(super) opens: bool,
+}
+
+/// Both parts of a sentence cut at a comma or dash have at least so many characters.
+const CLAUSE_CHARS_MIN: usize = 25;
+
+/// A piece without any mark to cut at is cut at a space after so many characters.
+const PIECE_CHARS_MAX: usize = 360;
+
+/// Brackets and bold reach at most so far; a longer pair is a stray mark.
+const SPAN_BYTES_MAX: usize = 240;
+
+/// Cuts `text` (one line) into pieces, in order.
+pub(super) fn pieces(text: &str) -> Vec<Piece> {
+    let mut found = Vec::new();
+    let mut sentence = Sentence { start: 0, cuts: Vec::new() };
+    let mut guarded_to = 0;
+    let mut chars = text.char_indices().peekable();
+    let mut previous = ' ';
+    while let Some((at, c)) = chars.next() {
+        if at < guarded_to {
+            previous = c;
+            continue;
+        }
+        if let Some(end) = guarded(text, at, c, previous) {
+            guarded_to = end;
+            previous = c;
+            continue;
+        }
+        if let Some(next) = sentence_end(text, at, c) {
+            sentence.close(text, next, &mut found);
+            sentence = Sentence { start: next, cuts: Vec::new() };
+            guarded_to = next;
+        } else if let Some((left, right)) = clause_cut(text, at, c, previous) {
+            sentence.cuts.push((left, right));
+        }
+        previous = c;
+    }
+    sentence.close(text, text.len(), &mut found);
+    found
+}
+
+struct Sentence {
+    start: usize,
+    /// Where a clause may end and the next begin.
+    cuts: Vec<(usize, usize)>,
+}
+
+impl Sentence {
+    fn close(&self, text: &str, end: usize, found: &mut Vec<Piece>) {
+        let mut start = self.start;
+        let mut opens = true;
+        // Characters are counted once: what is left of the sentence shrinks with each cut.
+        let mut rest = text[start..end].chars().count();
+        for &(left, right) in &self.cuts {
+            if left < start {
+                continue;
+            }
+            let left_chars = text[start..left].chars().count();
+            let skipped = text[left..right].chars().count();
+            let right_chars = rest.saturating_sub(left_chars + skipped);
+            if left_chars >= CLAUSE_CHARS_MIN && right_chars >= CLAUSE_CHARS_MIN {
+                push(text, start, left, opens, found);
+                rest = right_chars;
+                start = right;
+                opens = false;
+            }
+        }
+        push(text, start, end, opens, found);
+    }
+}
+
+/// Adds the piece, cut further where it is far too long to be one statement.
+fn push(text: &str, start: usize, end: usize, mut opens: bool, found: &mut Vec<Piece>) {
+    let mut rest = start;
+    while rest < end {
+        let slice = &text[rest..end];
+        let cut = match slice.char_indices().nth(PIECE_CHARS_MAX) {
+            Some((at, _)) => {
+                let space = slice[..at].rfind(char::is_whitespace).filter(|&s| s > at / 2);
+                rest + space.unwrap_or(at)
+            }
+            None => end,
+        };
+        let piece = &text[rest..cut];
+        let lead = piece.len() - piece.trim_start().len();
+        let trimmed = piece.trim();
+        if !trimmed.is_empty() {
+            let from = rest + lead;
+            found.push(Piece { start: from, end: from + trimmed.len(), opens });
+            opens = false;
+        }
+        rest = cut;
+    }
+}
+
+/// Returns where the code, bracket, bold, or address that opens at `at` ends.
+fn guarded(text: &str, at: usize, c: char, previous: char) -> Option<usize> {
+    let rest = &text[at..];
+    match c {
+        '`' => {
+            let width = rest.bytes().take_while(|&b| b == b'`').count();
+            let inner = window(rest, width);
+            let close = inner.find(&rest[..width])?;
+            Some(at + width + close + width)
+        }
+        '*' if rest.starts_with("**") && previous != '*' => {
+            let close = window(rest, 2).find("**")?;
+            Some(at + 2 + close + 2)
+        }
+        '(' | '[' | '（' | '「' | '【' => {
+            let (open, shut) = match c {
+                '(' => ('(', ')'),
+                '[' => ('[', ']'),
+                '（' => ('（', '）'),
+                '「' => ('「', '」'),
+                _ => ('【', '】'),
+            };
+            let mut depth = 0_u32;
+            for (offset, c) in window(rest, 0).char_indices() {
+                if c == open {
+                    depth += 1;
+                } else if c == shut {
+                    depth -= 1;
+                    if depth == 0 {
+                        return Some(at + offset + c.len_utf8());
+                    }
+                }
+                if depth > 8 {
+                    return None;
+                }
+            }
+            None
+        }
+        'h' if rest.starts_with("http://") || rest.starts_with("https://") => {
+            Some(at + rest.find(char::is_whitespace).unwrap_or(rest.len()))
+        }
+        _ => None,
+    }
+}
+
+/// Returns at most [`SPAN_BYTES_MAX`] bytes of `rest` from `from` on, cut at a character.
+fn window(rest: &str, from: usize) -> &str {
+    let tail = &rest[from..];
+    let mut end = tail.len().min(SPAN_BYTES_MAX);
+    while !tail.is_char_boundary(end) {
+        end -= 1;
+    }
+    &tail[..end]
+}
+
+/// Returns where the next sentence begins, if one ends with the mark at `at`.
+fn sentence_end(text: &str, at: usize, c: char) -> Option<usize> {
+    let after = at + c.len_utf8();
+    match c {
+        '。' | '！' | '？' | '｡' => Some(skip_closers(text, after)),
+        '.' | '!' | '?' | '…' | '؟' | '।' | '۔' => {
+            let end = skip_closers(text, after);
+            let next = text[end..].chars().next()?;
+            if !next.is_whitespace() {
+                return None;
+            }
+            let begin = text[end..].trim_start().chars().next()?;
+            if c == '.' && is_abbreviation(&text[..at]) {
+                return None;
+            }
+            // A small letter goes on with the sentence, as after `etc.` or `...`.
+            (!begin.is_lowercase() || c == '!' || c == '?').then_some(end)
+        }
+        _ => None,
+    }
+}
+
+fn skip_closers(text: &str, from: usize) -> usize {
+    let rest = &text[from..];
+    let closers = |c: char| matches!(c, '.' | '!' | '?' | '…' | '"' | '\'' | '”' | '’' | '»' | ')' | ']' | '」' | '）' | '*' | '_' | '。' | '！' | '？');
+    from + (rest.len() - rest.trim_start_matches(closers).len())
+}
+
+/// Whether the word before a full stop is shortened rather than the last of a sentence.
+fn is_abbreviation(before: &str) -> bool {
+    const SHORT: &str = "e.g i.e eg ie vs cf ca approx mr mrs ms dr prof st no nr vol fig sr jr inc ltd co dept est z.b d.h \
+        u.a bzw usw ggf evtl zzgl p.ex ex sig sra av pág bijv o.a d.w.z";
+    let start = before
+        .char_indices()
+        .rev()
+        .take(12)
+        .take_while(|(_, c)| !c.is_whitespace() && *c != '(')
+        .last()
+        .map_or(before.len(), |(i, _)| i);
+    let word = before[start..].to_lowercase();
+    let mut chars = word.chars();
+    let single = chars.next().is_some_and(char::is_alphabetic) && chars.next().is_none();
+    // `2. April`: a number before a full stop is an ordinal in several languages.
+    let ordinal = !word.is_empty() && word.len() <= 2 && word.bytes().all(|b| b.is_ascii_digit());
+    (single && word != "i") || ordinal || SHORT.split_whitespace().any(|s| s == word)
+}
+
+/// Returns where the left clause ends and the right one begins, if the mark at `at` parts them.
+fn clause_cut(text: &str, at: usize, c: char, previous: char) -> Option<(usize, usize)> {
+    let after = at + c.len_utf8();
+    let rest = &text[after..];
+    match c {
+        ';' | '；' => Some((at, after)),
+        '—' => Some((at, after)),
+        '–' | '-' if previous == ' ' && rest.starts_with(' ') => Some((at, after)),
+        '，' | '、' => Some((at, after)),
+        ',' if rest.starts_with(' ') => {
+            let next = rest[1..].split(|c: char| !c.is_alphanumeric() && c != '\'').next()?;
+            is_conjunction(next).then_some((at, after))
+        }
+        _ => None,
+    }
+}
+
+fn is_conjunction(word: &str) -> bool {
+    const WORDS: &str = "and but so because or while which although though since whereas then und aber weil denn oder sodass \
+        dass et mais car donc parce ou y pero porque e ma perché mas porém porque en maar want omdat dus и но что а потому";
+    word.len() <= 12 && WORDS.split_whitespace().any(|w| w == word)
+}
+
+/// Returns the offset after a conjunction that opens a clause: alone, it would point at nothing.
+pub(super) fn after_conjunction(clause: &str) -> usize {
+    let word = clause.split(|c: char| !c.is_alphanumeric()).next().unwrap_or("");
+    let dangling = ["and", "but", "so", "und", "aber", "et", "mais", "y", "pero", "e", "ma", "mas", "en", "maar", "и", "но"];
+    if dangling.contains(&word) && clause[word.len()..].starts_with(' ') { word.len() + 1 } else { 0 }
+}
+
+/// Whether the text is written without spaces, for the most part.
+pub(super) fn mostly_unspaced(text: &str) -> bool {
+    let (mut unspaced, mut all) = (0_usize, 0_usize);
+    for c in text.chars().take(200).filter(|c| c.is_alphanumeric()) {
+        all += 1;
+        unspaced += usize::from(is_unspaced(c));
+    }
+    unspaced * 2 > all
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let found: Vec<_> = pieces(text).into_iter().map(|p| &text[p.start..p.end]).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn sentences() {
+        check("It works. Ship it!", &["It works.", "Ship it!"]);
+        check("Use v1.2 e.g. Now with Dr. Who.", &["Use v1.2 e.g. Now with Dr. Who."]);
+        check("Am 2. April fertig. Danach Pause.", &["Am 2. April fertig.", "Danach Pause."]);
+        check("今日は晴れ。明日は雨！", &["今日は晴れ。", "明日は雨！"]);
+        check("See (a. B) and `x. Y` here. Done.", &["See (a. B) and `x. Y` here.", "Done."]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn clauses_need_two_long_parts() {
+        check("Fast, and small", &["Fast, and small"]);
+        check(
+            "The importer now reads all files, and the exporter was left as it stood",
+            &["The importer now reads all files", "and the exporter was left as it stood"],
+        );
+        check(
+            "Moved display into the queue — the only call site that there is",
+            &["Moved display into the queue", "the only call site that there is"],
+        );
+    }
+
+    #[test]
+    fn a_huge_line_is_cut() {
+        let text = "wort ".repeat(50_000);
+        let found = pieces(&text);
+        assert!(found.len() > 500 && found.iter().all(|p| p.end - p.start <= 400));
+        assert!(pieces(&"界".repeat(10_000)).len() > 20);
+        assert!(!pieces(&"(".repeat(100_000)).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_keep_order_and_lose_only_marks(text in "[a-zé東 .,;!?—()`*-]{0,120}") {
+            let mut last = 0;
+            for p in pieces(&text) {
+                prop_assert!(p.start >= last && p.end > p.start);
+                prop_assert!(!text[last..p.start].contains(char::is_alphanumeric));
+                last = p.end;
+            }
+            prop_assert!(!text[last..].contains(char::is_alphanumeric));
+        }
+    }
+}
