@@ -99,6 +99,16 @@ pub(super) const RULE_OPENERS: &[&str] = &[
     "altijd", "nooit", "voortaan", "vanaf nu", "vermijd",
 ];
 
+/// How a rule seems to begin, in talk that is none.
+pub(super) const NO_RULES: &[&str] = &[
+    "don't forget", "do not forget", "don't worry", "never mind", "don't hesitate", "never thought", "never been", "never heard",
+    "never knew", "never seen", "always a pleasure", "always nice", "always good", "always happy", "always fun", "always great",
+    "don't know", "don't think", "don't have", "don't see", "always been", "always wanted", "always loved", "always had", "stop by",
+    "never tried", "never had", "don't give up", "never give up", "never stop", "don't let", "do not know", "stopped",
+    "vergiss nicht", "keine sorge", "n'oublie pas", "n'oubliez pas", "ne t'inquiète pas", "no te preocupes", "no olvides",
+    "non dimenticare", "non preoccuparti", "não se preocupe", "não esqueça", "vergeet niet", "geen zorgen",
+];
+
 /// Openers that a standing wish of a person has: it reaches beyond the task at hand.
 pub(super) const FROM_NOW_ON: &[&str] = &[
     "from now on", "going forward", "in the future", "in future", "every time",
@@ -193,6 +203,13 @@ pub(super) const PREFERS: &[&str] = &[
     "geeft de voorkeur aan", "verkiest", "wil altijd", "houdt niet van", "wil liever", "heeft liever",
 ];
 
+/// What a person has, of which the rest of the sentence says what it is: `Ana's preference for …`.
+pub(super) const HAS_PREFERENCE: &[&str] = &[
+    "preference for", "standing preference for", "preferred format of", "preferred format is", "preference as", "preference is",
+    "norm is to", "norm is", "preferred style is", "working style is", "standing preference as", "standing preference is",
+    "standing rule is",
+];
+
 /// Phrases that say a lasting fact about a person, wherever they stand.
 pub(super) const ABOUT_PERSON: &[&str] = &[
     "my favorite", "my favourite", "my role is", "her role is", "his role is", "their role is", "i work as", "works as",
@@ -266,6 +283,14 @@ pub(super) const WEEKDAYS: &[&str] = &[
     "mercredi", "jeudi", "vendredi", "samedi", "dimanche", "lunes", "martes", "miércoles", "jueves", "viernes", "sábado",
     "domingo", "lunedì", "martedì", "mercoledì", "giovedì", "venerdì", "sabato", "domenica", "segunda", "terça", "quarta",
     "quinta", "sexta", "maandag", "dinsdag", "woensdag", "donderdag", "vrijdag", "zaterdag", "zondag",
+];
+
+/// Words of what went wrong: the lesson that follows has its reason there.
+pub(super) const FAILURES: &[&str] = &[
+    "failed", "failure", "broke", "broken", "missed", "mistake", "wrong", "lost", "outage", "incident", "regression", "forgot",
+    "fehlgeschlagen", "fehler", "ausfall", "verloren", "vergessen", "échec", "échoué", "erreur", "panne", "oublié",
+    "falló", "fallo", "error", "caída", "perdió", "olvidé", "fallito", "errore", "guasto", "perso", "dimenticato",
+    "falhou", "falha", "erro", "queda", "perdeu", "esqueci", "mislukt", "fout", "storing", "kwijt", "vergeten",
 ];
 
 /// What a link can be of, for it to be worth keeping.
@@ -355,7 +380,7 @@ pub(super) const TASK_OPENERS: &[&str] = &[
 
 /// What makes a recurring statement a limit, a habit, or a rule that stands.
 pub(super) const STANDS: &[&str] = &[
-    "stays at", "remains at", "is fixed at", "reserved", "protected", "hard block", "non-negotiable", "only if", "only when",
+    "stays at", "remains at", "is fixed at", "reserved", "protected", "hard block*", "non-negotiable", "only if", "only when",
     "unless", "at least", "at most", "no more than", "no later than", "no earlier than", "requires", "required", "limit", "cap",
     "ceiling", "floor", "minimum", "maximum", "threshold", "policy", "approval", "must be", "is reserved", "every day",
     "every week", "every monday", "every friday", "weekly", "daily", "standing", "owner", "default", "up to", "not before",

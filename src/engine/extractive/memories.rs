@@ -106,7 +106,7 @@ impl Found {
 
 /// The sections that say what the blocks beneath them are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
+pub(super) enum Class {
     Feedback,
     Decision,
     Preference,
@@ -176,13 +176,14 @@ impl Day<'_> {
     fn labelled_feedback(&self, at: usize, sentences: &[Sentence]) -> Option<Found> {
         let rule = sentences.iter().position(|it| Words::of(&it.text).has(cues::RULE))?;
         let lead = &sentences[0];
-        if !stands_alone(&lead.text) || code_share(&lead.text) > CODE_SHARE_MAX * 2.0 {
+        let said = unquoted(&lead.text);
+        if !stands_alone(said) || code_share(said) > CODE_SHARE_MAX * 2.0 {
             return None;
         }
-        let (mut statement, mut lines) = (lead.text.clone(), lead.lines.clone());
+        let (mut statement, mut lines) = (said.to_owned(), lead.lines.clone());
         let mut why = self.told_why(at);
         if why.is_none() {
-            why = split_reason(&lead.text).or_else(|| split_dash(&lead.text)).map(|(said, text)| {
+            why = split_reason(said).or_else(|| split_dash(said)).map(|(said, text)| {
                 statement = said;
                 Why { text, lines: lead.lines.clone() }
             });
@@ -191,7 +192,7 @@ impl Day<'_> {
             statement = format!("{} {}", closed(&statement), sentences[rule].text);
             lines.extend(&sentences[rule].lines);
         }
-        let why = why.or_else(|| {
+        let why = why.or_else(|| self.failure_before(at)).or_else(|| {
             let rest = sentences.iter().enumerate().skip(1).filter(|&(i, _)| i != rule);
             let rest: Vec<&Sentence> = rest.map(|(_, it)| it).collect();
             let first = rest.first().filter(|it| Words::of(&it.text).len() >= 4)?;
@@ -201,13 +202,31 @@ impl Day<'_> {
         Some(self.found(MemoryType::Feedback, 14, at, statement, Some(why.text), lines))
     }
 
+    /// A lesson right after the bullet that tells what went wrong has its reason there.
+    fn failure_before(&self, at: usize) -> Option<Why> {
+        let before = self.blocks.get(at.checked_sub(1)?)?;
+        let lesson = &self.blocks[at];
+        let beside = before.heading == lesson.heading
+            && before.parent == lesson.parent
+            && before.shape == lesson.shape;
+        let (label, rest) = split_label(&before.text).filter(|_| beside)?;
+        let last = label.split_whitespace().next_back().unwrap_or_default();
+        if !Words::of(last).opens_with(cues::FAILURES) {
+            return None;
+        }
+        let told = before.sentences_from(rest).into_iter().next()?;
+        Some(Why { text: told.text, lines: told.lines })
+    }
+
     /// `User instructed: always … ` and its like.
     fn instructed(&self, at: usize, sentence: &Sentence, rest: &[Sentence]) -> Option<Found> {
+        /// The one who instructs opens the sentence.
+        const INSTRUCTED_WORD_MAX: usize = 3;
         let words = Words::of(&sentence.text);
         let (told, width) = words.find(cues::INSTRUCTED)?;
         let standing = words.find(cues::STANDING)?.0;
         // A relayed request that names no lasting rule is a task.
-        if standing + 1 < told || standing > told + width + 6 || !sound(&sentence.text) {
+        if told > INSTRUCTED_WORD_MAX || standing + 1 < told || standing > told + width + 6 || !sound(&sentence.text) {
             return None;
         }
         let after = word_offsets(&sentence.text).get(told + width).copied()?;
@@ -233,6 +252,7 @@ impl Day<'_> {
     fn rule(&self, at: usize, sentence: &Sentence, rest: &[Sentence]) -> Option<Found> {
         let words = Words::of(&sentence.text);
         if !words.opens_with(cues::RULE_OPENERS)
+            || words.opens_with(cues::NO_RULES)
             || !sound(&sentence.text)
             || code_share(&sentence.text) > CODE_SHARE_MAX
         {
@@ -270,6 +290,7 @@ impl Day<'_> {
                 }
                 _ => (sentence.text.as_str(), false),
             };
+            let said = preference_of(said).unwrap_or(said);
             if !sound(said) || code_share(said) > CODE_SHARE_MAX || !about_person(said) {
                 return None;
             }
@@ -302,13 +323,16 @@ impl Day<'_> {
             let first_of_labelled = labelled && i == 0;
             if !(decided || first_of_labelled)
                 || !sound(&sentence.text)
-                || words.opens_with(&["no", "none", "not", "nothing"])
-                || code_share(&sentence.text) > CODE_SHARE_MAX
+                || (!decided && reports(&sentence.text))
+                || code_share(&sentence.text) > if decided { CODE_SHARE_MAX } else { 0.0 }
             {
                 return None;
             }
             let (mut statement, mut lines) = (sentence.text.clone(), sentence.lines.clone());
-            let why = if let Some((said, why)) = split_reason(&statement) {
+            // A plain `so` tells how a thing works as often as why it was chosen.
+            let reason = split_reason(&statement)
+                .filter(|(_, why)| decided || !why.starts_with("so ") || why.starts_with("so that "));
+            let why = if let Some((said, why)) = reason {
                 statement = said;
                 Some(why)
             } else if let Some(told) = self.told_why(at).or_else(|| why_next(&sentences[i + 1..])) {
@@ -316,10 +340,12 @@ impl Day<'_> {
                 Some(told.text)
             } else {
                 // The road not taken is reason enough only where a choice is named as such.
-                let (instead, _) = words.find(cues::INSTEAD).filter(|_| decided)?;
-                let cut = word_offsets(&statement).get(instead).copied()?;
-                let why = statement[cut..].trim_end_matches('.').to_owned();
-                Some(why)
+                words.find(cues::INSTEAD).filter(|_| decided)?;
+                let dashed = split_dash(&statement);
+                if let Some((said, _)) = &dashed {
+                    statement.clone_from(said);
+                }
+                dashed.map(|(_, why)| why)
             };
             let score = if decided { 9 } else { 7 };
             (Words::of(&statement).len() >= 4)
@@ -435,7 +461,7 @@ fn reference(block: &Block) -> Option<Found> {
     })
 }
 
-fn class_of(label: &str) -> Option<Class> {
+pub(super) fn class_of(label: &str) -> Option<Class> {
     let tables = [
         (Class::Feedback, cues::FEEDBACK_TITLES),
         (Class::Decision, cues::DECISION_TITLES),
@@ -454,7 +480,7 @@ fn class_of(label: &str) -> Option<Class> {
 }
 
 /// Splits a sentence at the marker of a reason: what is said, and why.
-fn split_reason(text: &str) -> Option<(String, String)> {
+pub(super) fn split_reason(text: &str) -> Option<(String, String)> {
     const SAID_WORDS_MIN: usize = 3;
     const WHY_WORDS_MIN: usize = 3;
     let words = Words::of(text);
@@ -482,7 +508,10 @@ fn split_reason(text: &str) -> Option<(String, String)> {
             "so" if width == 1 => cues::AFTER_SO.contains(&next),
             _ => true,
         };
-        let negated = at > 0 && ["not", "nicht", "pas", "no", "non", "não", "niet", "only", "just"].contains(&list[at - 1]);
+        // In `do X, never do Y because of Z` the reason given is the one that does not count.
+        let refused = list[1..at].iter().any(|w| matches!(*w, "never" | "don't" | "not"))
+            && !before.trim_end().ends_with([',', '—', ';']);
+        let negated = refused || at > 0 && ["not", "nicht", "pas", "no", "non", "não", "niet", "only", "just"].contains(&list[at - 1]);
         if !marks || negated || list.len() - at - width < WHY_WORDS_MIN {
             continue;
         }
@@ -517,7 +546,7 @@ fn why_next(rest: &[Sentence]) -> Option<Why> {
 }
 
 /// Returns whether the words name a person and say what that person wants or is.
-fn about_person(text: &str) -> bool {
+pub(super) fn about_person(text: &str) -> bool {
     let words = Words::of(text);
     if reports(text) || words.opens_with(&["if", "whether", "when", "confirm", "ob", "si", "se"]) {
         return false;
@@ -527,6 +556,9 @@ fn about_person(text: &str) -> bool {
         // The one or two words before must be the name: `Jamie prefers`, `the user prefers`.
         return (1..=3).contains(&at)
             && offsets.get(at - 1).and_then(|&o| text.get(o..)).is_some_and(is_person);
+    }
+    if words.find(cues::HAS_PREFERENCE).is_some_and(|(at, _)| (1..=2).contains(&at)) && preference_of(text).is_some() {
+        return true;
     }
     if words.has(cues::ABOUT_PERSON) {
         return words.iter().any(|w| FIRST_PERSON.contains(&w))
@@ -539,6 +571,17 @@ fn about_person(text: &str) -> bool {
     }
     // `In future, don't …`: whoever says this wants it to last.
     words.opens_with(cues::FROM_NOW_ON) && words.has(cues::RULE)
+}
+
+/// Returns the part from the name on of `Matched Ana's preference for short agendas`.
+fn preference_of(text: &str) -> Option<&str> {
+    let (at, _) = Words::of(text).find(cues::HAS_PREFERENCE)?;
+    let offsets = word_offsets(text);
+    let owner = (at.saturating_sub(2)..at).rev().find(|&i| {
+        let word = text[offsets[i]..].split_whitespace().next().unwrap_or_default();
+        word.ends_with("'s") || word.ends_with("’s")
+    })?;
+    is_name(&text[offsets[owner]..]).then(|| &text[offsets[owner]..])
 }
 
 fn is_person(text: &str) -> bool {
@@ -575,7 +618,7 @@ fn first_words(text: &str) -> &str {
 }
 
 /// Returns whether a date stands among the words: a full one, or a day beside a month.
-fn has_date(words: &Words) -> bool {
+pub(super) fn has_date(words: &Words) -> bool {
     let list: Vec<&str> = words.iter().collect();
     let is_day = |w: &str| {
         let digits = w.trim_end_matches(|c: char| c.is_alphabetic());
@@ -592,6 +635,10 @@ fn has_date(words: &Words) -> bool {
     })
 }
 
+fn unquoted(text: &str) -> &str {
+    text.strip_prefix(['"', '“']).map_or(text, |rest| rest.trim_end_matches(['"', '”']))
+}
+
 fn sound(text: &str) -> bool {
     stands_alone(text)
 }
@@ -602,7 +649,7 @@ fn closed(text: &str) -> String {
     if text.ends_with(['.', '!', ')', '”', '"']) { text.to_owned() } else { format!("{text}.") }
 }
 
-fn without_keep(text: &str) -> String {
+pub(super) fn without_keep(text: &str) -> String {
     if !text.contains(KEEP) {
         return text.trim().to_owned();
     }

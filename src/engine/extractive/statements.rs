@@ -275,14 +275,20 @@ pub(super) fn sentence_ranges(text: &str) -> Vec<(usize, usize)> {
     for (start, piece) in text.split_sentence_bound_indices() {
         let end = start + piece.len();
         match ranges.last_mut() {
-            Some(last) if !ends_sentence(&text[last.0..last.1]) => last.1 = end,
+            // No sentence begins in lower case, save one of lower case throughout.
+            Some(last)
+                if !ends_sentence(&text[last.0..last.1])
+                    || piece.starts_with(char::is_lowercase) =>
+            {
+                last.1 = end;
+            }
             _ => ranges.push((start, end)),
         }
     }
     ranges
 }
 
-/// Abbreviations and open code spans do not end a sentence.
+/// Abbreviations, open quotes, and open code spans do not end a sentence.
 fn ends_sentence(text: &str) -> bool {
     const ABBREVIATIONS: &[&str] = &[
         "e.g.", "i.e.", "vs.", "mr.", "mrs.", "ms.", "dr.", "no.", "approx.", "incl.", "etc.", "inc.", "z.b.", "d.h.", "bzw.",
@@ -291,7 +297,10 @@ fn ends_sentence(text: &str) -> bool {
     let trimmed = text.trim_end();
     let last = trimmed.rsplit(char::is_whitespace).next().unwrap_or_default().to_lowercase();
     let last = last.trim_start_matches(['(', '[', '"', '“']);
-    trimmed.matches('`').count() % 2 == 0 && !ABBREVIATIONS.contains(&last)
+    let balanced = trimmed.matches('`').count() % 2 == 0
+        && trimmed.matches('"').count() % 2 == 0
+        && trimmed.matches('“').count() <= trimmed.matches('”').count();
+    balanced && !ABBREVIATIONS.contains(&last)
 }
 
 impl Words {
@@ -336,6 +345,10 @@ impl Words {
     }
 
     fn matches_at(&self, at: usize, cue: &str) -> Option<usize> {
+        // Most cues fail here, and this is asked for every word of every log.
+        if self.0.get(at)?.as_bytes().first() != cue.as_bytes().first() {
+            return None;
+        }
         let mut width = 0;
         for part in cue.split([' ', '-']) {
             let word = self.0.get(at + width)?;
