@@ -13,13 +13,41 @@
 //! - No step is quadratic in the length of a period.
 
 pub mod counts;
+mod cues;
 mod fold;
 mod material;
+mod memories;
 mod page;
 mod render;
 mod sections;
 mod select;
 mod sentence;
+mod statements;
+mod wisdom;
 mod words;
 
-pub use fold::fold;
+use super::{
+    DistilInput, Draft, Engine, EngineError, ExtractInput, FoldInput, MemoryDraft, WisdomOp,
+};
+
+/// The engine that needs no model.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extractive;
+
+impl Engine for Extractive {
+    fn id(&self) -> &'static str {
+        "extractive/1"
+    }
+
+    fn fold(&self, input: &FoldInput<'_>) -> Result<Draft, EngineError> {
+        fold::fold(input)
+    }
+
+    fn extract(&self, input: &ExtractInput<'_>) -> Result<Vec<MemoryDraft>, EngineError> {
+        Ok(memories::extract(input))
+    }
+
+    fn distil(&self, input: &DistilInput<'_>) -> Result<Vec<WisdomOp>, EngineError> {
+        Ok(wisdom::distil(input))
+    }
+}

@@ -1,0 +1,691 @@
+//! Typed memories of one day, found by cue phrases and structure: high precision, no model.
+//!
+//! A memory is a statement that a line of the log makes by itself and that outlasts its day: a
+//! person's preference or role, guidance with its reason, a decision with its reason, a deadline
+//! with its date, a place outside where something is found. In doubt there is none. Words are those
+//! of the log; a label, a speaker, or a reason is set apart, and never reworded.
+//!
+//! # Invariants
+//!
+//! - Text of external origin is never read (`statements` gives no block for it).
+//! - Feedback always has a reason; a project memory has a reason or a date.
+//! - The same day and the same existing memories give the same drafts, best first.
+//!
+//! Called by the extractive engine.
+
+use std::collections::BTreeSet;
+
+use super::{
+    cues,
+    statements::{
+        self, Block, Gist, KEEP, Sentence, Shape, Words, code_share, is_titled, shorten, split_label,
+        stands_alone, title_of, word_offsets,
+    },
+};
+use crate::{
+    engine::{ExtractInput, MemoryDraft},
+    memory::{
+        address::{Address, Citation},
+        typed::{MemoryType, TypedMemory},
+    },
+};
+
+/// A day that teaches more than this was read too generously.
+const DRAFTS_MAX: usize = 5;
+/// `name` in frontmatter.
+const NAME_CHARS_MAX: usize = 120;
+/// A line of the index: under 120 characters.
+const DESCRIPTION_CHARS_MAX: usize = 119;
+/// From this share of common content words on, two memories say the same.
+const SAME: f64 = 0.6;
+/// Above this share of code words a rule is about code, and code can be read.
+const CODE_SHARE_MAX: f64 = 0.3;
+
+/// Proposes typed memories from one day; none is the usual answer.
+pub fn extract(input: &ExtractInput<'_>) -> Vec<MemoryDraft> {
+    let blocks = statements::blocks(input.log);
+    let day = Day { blocks: &blocks };
+    let mut found: Vec<Found> = (0..blocks.len()).filter_map(|at| day.read(at)).collect();
+    // Best first; of equals the one that was said last, since it may correct the others.
+    found.sort_by(|a, b| b.score.cmp(&a.score).then(b.first_line().cmp(&a.first_line())));
+
+    let mut known: Vec<Gist> = input.existing.iter().map(gist_of_memory).collect();
+    let mut drafts = Vec::new();
+    for found in found {
+        let gist = Gist::of(&found.statement);
+        let said = known.iter().any(|it| gist.within(it) >= SAME || gist.likeness(it) >= SAME);
+        if said || rests_on_existing(&found, input) {
+            continue;
+        }
+        let addresses: Vec<Address> = found
+            .lines
+            .iter()
+            .map(|&line| Address { stem: input.log.stem().clone(), line })
+            .collect();
+        let Some(citation) = Citation::from_addresses(&addresses) else { continue };
+        known.push(gist);
+        drafts.push(found.into_draft(citation));
+        if drafts.len() == DRAFTS_MAX {
+            break;
+        }
+    }
+    drafts
+}
+
+/// What a block holds, before it is compared with what is known.
+#[derive(Debug)]
+struct Found {
+    kind: MemoryType,
+    score: u32,
+    title: String,
+    statement: String,
+    why: Option<String>,
+    how_to_apply: Option<String>,
+    /// All lines whose words are used.
+    lines: BTreeSet<u32>,
+}
+
+impl Found {
+    fn first_line(&self) -> u32 {
+        self.lines.first().copied().unwrap_or_default()
+    }
+
+    fn into_draft(self, citation: Citation) -> MemoryDraft {
+        MemoryDraft {
+            kind: self.kind,
+            topic: topic_of(&self.title, &self.statement),
+            name: shorten(&self.title, NAME_CHARS_MAX),
+            description: shorten(&self.statement, DESCRIPTION_CHARS_MAX),
+            statement: self.statement,
+            why: self.why,
+            how_to_apply: self.how_to_apply,
+            citation,
+        }
+    }
+}
+
+/// The sections that say what the blocks beneath them are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Feedback,
+    Decision,
+    Preference,
+    Reason,
+    Task,
+}
+
+struct Day<'a> {
+    blocks: &'a [Block],
+}
+
+/// A reason, and the lines that it stands on.
+struct Why {
+    text: String,
+    lines: Vec<u32>,
+}
+
+impl Day<'_> {
+    /// Reads one block: the best that it says, if anything.
+    fn read(&self, at: usize) -> Option<Found> {
+        let block = &self.blocks[at];
+        if matches!(block.shape, Shape::Heading(_) | Shape::Bullet { task: true }) {
+            return None;
+        }
+        let section = self.section(at);
+        if matches!(section, Some(Class::Task | Class::Reason)) {
+            return None;
+        }
+        let label = split_label(&block.text);
+        let own = label.and_then(|(label, _)| class_of(label));
+        if matches!(own, Some(Class::Task | Class::Reason)) {
+            return None;
+        }
+        let class = own.or(section);
+        let from = match (own, label) {
+            (Some(_), Some((_, rest))) => rest,
+            _ => 0,
+        };
+        let sentences = block.sentences_from(from);
+        self.feedback(at, class == Some(Class::Feedback), &sentences)
+            .or_else(|| self.person(at, class == Some(Class::Preference), &sentences))
+            .or_else(|| self.decision(at, class == Some(Class::Decision), &sentences))
+            .or_else(|| deadline(&sentences))
+            .or_else(|| reference(block))
+    }
+
+    /// Returns what the nearest titled block above says.
+    fn section(&self, at: usize) -> Option<Class> {
+        statements::context(self.blocks, at).into_iter().find_map(|above| {
+            let text = self.blocks[above].text.trim_end_matches(':');
+            class_of(split_label(text).map_or(text, |(label, _)| label))
+        })
+    }
+
+    /// Guidance on how to work, with why.
+    fn feedback(&self, at: usize, labelled: bool, sentences: &[Sentence]) -> Option<Found> {
+        if labelled {
+            return self.labelled_feedback(at, sentences);
+        }
+        sentences.iter().enumerate().find_map(|(i, sentence)| {
+            self.instructed(at, sentence, &sentences[i + 1..])
+                .or_else(|| self.rule(at, sentence, &sentences[i + 1..]))
+        })
+    }
+
+    /// Under a title or label such as `Lesson`, the words need less to be a rule.
+    fn labelled_feedback(&self, at: usize, sentences: &[Sentence]) -> Option<Found> {
+        let rule = sentences.iter().position(|it| Words::of(&it.text).has(cues::RULE))?;
+        let lead = &sentences[0];
+        let said = unquoted(&lead.text);
+        if !stands_alone(said) || code_share(said) > CODE_SHARE_MAX * 2.0 {
+            return None;
+        }
+        let (mut statement, mut lines) = (said.to_owned(), lead.lines.clone());
+        let mut why = self.told_why(at);
+        if why.is_none() {
+            why = split_reason(said).or_else(|| split_dash(said)).map(|(said, text)| {
+                statement = said;
+                Why { text, lines: lead.lines.clone() }
+            });
+        }
+        if rule > 0 {
+            statement = format!("{} {}", closed(&statement), sentences[rule].text);
+            lines.extend(&sentences[rule].lines);
+        }
+        let why = why.or_else(|| self.failure_before(at)).or_else(|| {
+            let rest = sentences.iter().enumerate().skip(1).filter(|&(i, _)| i != rule);
+            let rest: Vec<&Sentence> = rest.map(|(_, it)| it).collect();
+            let first = rest.first().filter(|it| Words::of(&it.text).len() >= 4)?;
+            Some(Why { text: first.text.clone(), lines: first.lines.clone() })
+        })?;
+        lines.extend(&why.lines);
+        Some(self.found(MemoryType::Feedback, 14, at, statement, Some(why.text), lines))
+    }
+
+    /// A lesson right after the bullet that tells what went wrong has its reason there.
+    fn failure_before(&self, at: usize) -> Option<Why> {
+        let before = self.blocks.get(at.checked_sub(1)?)?;
+        let lesson = &self.blocks[at];
+        let beside = before.heading == lesson.heading
+            && before.parent == lesson.parent
+            && before.shape == lesson.shape;
+        let (label, rest) = split_label(&before.text).filter(|_| beside)?;
+        let last = label.split_whitespace().next_back().unwrap_or_default();
+        if !Words::of(last).opens_with(cues::FAILURES) {
+            return None;
+        }
+        let told = before.sentences_from(rest).into_iter().next()?;
+        Some(Why { text: told.text, lines: told.lines })
+    }
+
+    /// `User instructed: always … ` and its like.
+    fn instructed(&self, at: usize, sentence: &Sentence, rest: &[Sentence]) -> Option<Found> {
+        /// The one who instructs opens the sentence.
+        const INSTRUCTED_WORD_MAX: usize = 3;
+        let words = Words::of(&sentence.text);
+        let (told, width) = words.find(cues::INSTRUCTED)?;
+        let standing = words.find(cues::STANDING)?.0;
+        // A relayed request that names no lasting rule is a task.
+        if told > INSTRUCTED_WORD_MAX || standing + 1 < told || standing > told + width + 6 || !sound(&sentence.text) {
+            return None;
+        }
+        let after = word_offsets(&sentence.text).get(told + width).copied()?;
+        let who = sentence.text[..after].trim_end_matches([':', ',', ' ', '—', '"', '“']).to_owned();
+        let colon = sentence.text[..after].trim_end().ends_with(':');
+        let (mut statement, mut why, mut lines) =
+            (sentence.text.clone(), None, sentence.lines.clone());
+        if let Some((said, reason)) = split_reason(&statement) {
+            (statement, why) = (said, Some(reason));
+        } else if let Some(told) = self.told_why(at).or_else(|| why_next(rest)) {
+            lines.extend(told.lines);
+            why = Some(told.text);
+        }
+        if colon {
+            statement = statement.get(after..).unwrap_or(&statement).trim().to_owned();
+        }
+        let why = why.unwrap_or(who);
+        (Words::of(&statement).len() >= 4)
+            .then(|| self.found(MemoryType::Feedback, 13, at, statement, Some(why), lines))
+    }
+
+    /// `Always … because …`: an imperative with its reason near it.
+    fn rule(&self, at: usize, sentence: &Sentence, rest: &[Sentence]) -> Option<Found> {
+        let words = Words::of(&sentence.text);
+        if !words.opens_with(cues::RULE_OPENERS)
+            || words.opens_with(cues::NO_RULES)
+            || !sound(&sentence.text)
+            || code_share(&sentence.text) > CODE_SHARE_MAX
+        {
+            return None;
+        }
+        let (mut statement, mut lines) = (sentence.text.clone(), sentence.lines.clone());
+        let why = if let Some((said, why)) = split_reason(&statement) {
+            statement = said;
+            why
+        } else {
+            let why = self.told_why(at).or_else(|| why_next(rest))?;
+            lines.extend(why.lines);
+            why.text
+        };
+        (Words::of(&statement).len() >= 3)
+            .then(|| self.found(MemoryType::Feedback, 12, at, statement, Some(why), lines))
+    }
+
+    /// A person's preference, role, or standing wish.
+    fn person(&self, at: usize, labelled: bool, sentences: &[Sentence]) -> Option<Found> {
+        if labelled {
+            let lead = sentences.first().filter(|it| sound(&it.text))?;
+            let opens = Words::of(&lead.text);
+            let passing = opens.opens_with(cues::TASK_OPENERS) || reports(&lead.text);
+            return (!passing && code_share(&lead.text) <= CODE_SHARE_MAX).then(|| {
+                let statement = lead.text.clone();
+                self.found(MemoryType::User, 11, at, statement, None, lead.lines.clone())
+            });
+        }
+        let speaker = speaker(&self.blocks[at].text);
+        sentences.iter().find_map(|sentence| {
+            let (said, spoken_at) = match speaker {
+                Some((_, rest)) if sentence.text.starts_with(first_words(&self.blocks[at].text)) => {
+                    (sentence.text.get(rest..).unwrap_or_default(), true)
+                }
+                _ => (sentence.text.as_str(), false),
+            };
+            let said = preference_of(said).unwrap_or(said);
+            if !sound(said) || code_share(said) > CODE_SHARE_MAX || !about_person(said) {
+                return None;
+            }
+            let first_person = Words::of(said).iter().any(|w| FIRST_PERSON.contains(&w));
+            let statement = match speaker {
+                Some((name, _)) if first_person || spoken_at => format!("{name}: {said}"),
+                _ => said.to_owned(),
+            };
+            let mut lines = sentence.lines.clone();
+            if statement.len() > said.len() {
+                lines.push(self.blocks[at].first_line());
+            }
+            let (statement, why) = match split_reason(&statement) {
+                Some((said, why)) => (said, Some(why)),
+                None => (statement, None),
+            };
+            Some(self.found(MemoryType::User, 10, at, statement, why, lines))
+        })
+    }
+
+    /// A decision with its reason.
+    fn decision(&self, at: usize, labelled: bool, sentences: &[Sentence]) -> Option<Found> {
+        sentences.iter().enumerate().find_map(|(i, sentence)| {
+            let words = Words::of(&sentence.text);
+            let decided = words.opens_with(cues::DECIDED)
+                || split_label(&sentence.text)
+                    .is_some_and(|(_, rest)| {
+                        Words::of(&sentence.text[rest..]).opens_with(cues::DECIDED)
+                    });
+            let first_of_labelled = labelled && i == 0;
+            if !(decided || first_of_labelled)
+                || !sound(&sentence.text)
+                || (!decided && reports(&sentence.text))
+                || code_share(&sentence.text) > if decided { CODE_SHARE_MAX } else { 0.0 }
+            {
+                return None;
+            }
+            let (mut statement, mut lines) = (sentence.text.clone(), sentence.lines.clone());
+            // A plain `so` tells how a thing works as often as why it was chosen.
+            let reason = split_reason(&statement)
+                .filter(|(_, why)| decided || !why.starts_with("so ") || why.starts_with("so that "));
+            let why = if let Some((said, why)) = reason {
+                statement = said;
+                Some(why)
+            } else if let Some(told) = self.told_why(at).or_else(|| why_next(&sentences[i + 1..])) {
+                lines.extend(told.lines);
+                Some(told.text)
+            } else {
+                // The road not taken is reason enough only where a choice is named as such.
+                words.find(cues::INSTEAD).filter(|_| decided)?;
+                let dashed = split_dash(&statement);
+                if let Some((said, _)) = &dashed {
+                    statement.clone_from(said);
+                }
+                dashed.map(|(_, why)| why)
+            };
+            let score = if decided { 9 } else { 7 };
+            (Words::of(&statement).len() >= 4)
+                .then(|| self.found(MemoryType::Project, score, at, statement, why, lines))
+        })
+    }
+
+    /// Returns the reason that a labelled neighbour gives: a child, or the next lines.
+    fn told_why(&self, at: usize) -> Option<Why> {
+        self.neighbour(at, cues::REASON_TITLES)
+    }
+
+    fn neighbour(&self, at: usize, titles: &[&str]) -> Option<Why> {
+        /// A rule's `Why` stands right beneath it.
+        const REACH: usize = 4;
+        self.blocks.iter().enumerate().skip(at + 1).take(REACH).find_map(|(i, block)| {
+            let near = block.parent == Some(at)
+                || (block.heading == self.blocks[at].heading
+                    && block.shape == Shape::Paragraph
+                    && (at + 1..i).all(|between| self.blocks[between].shape == Shape::Paragraph));
+            let (label, rest) = split_label(&block.text)?;
+            let text = block.text[rest..].trim();
+            (near && is_titled(label, titles) && !text.is_empty())
+                .then(|| Why { text: text.to_owned(), lines: block.lines() })
+        })
+    }
+
+    fn found(
+        &self,
+        kind: MemoryType,
+        score: u32,
+        at: usize,
+        statement: String,
+        why: Option<String>,
+        lines: Vec<u32>,
+    ) -> Found {
+        let how = self.neighbour(at, cues::APPLY_TITLES);
+        let mut lines: BTreeSet<u32> = lines.into_iter().collect();
+        let how_to_apply = how.map(|how| {
+            lines.extend(how.lines);
+            how.text
+        });
+        let statement = without_keep(&statement);
+        let score = score + u32::from(how_to_apply.is_some()) + 4 * u32::from(self.blocks[at].keep);
+        let title = title_of(&statement, NAME_CHARS_MAX);
+        Found { kind, score, title, statement, why: why.map(|it| without_keep(&it)), how_to_apply, lines }
+    }
+}
+
+const FIRST_PERSON: &[&str] = &[
+    "i", "my", "i'm", "i've", "ich", "mein", "meine", "je", "mon", "ma", "mes", "yo", "mi", "io", "mio", "mia", "eu", "meu",
+    "minha", "ik", "mijn", "prefiero", "preferisco", "prefiro", "bevorzuge", "trabajo", "lavoro", "trabalho",
+];
+
+/// A goal or deadline with an explicit date.
+fn deadline(sentences: &[Sentence]) -> Option<Found> {
+    let sentence = sentences.iter().find(|it| {
+        let words = Words::of(&it.text);
+        words.has(cues::DEADLINE)
+            && has_date(&words)
+            && sound(&it.text)
+            && !reports(&it.text)
+            && !words.opens_with(cues::TASK_OPENERS)
+            && code_share(&it.text) <= CODE_SHARE_MAX
+    })?;
+    let statement = without_keep(&sentence.text);
+    Some(Found {
+        kind: MemoryType::Project,
+        score: 8,
+        title: title_of(&statement, NAME_CHARS_MAX),
+        statement,
+        why: None,
+        how_to_apply: None,
+        lines: sentence.lines.iter().copied().collect(),
+    })
+}
+
+/// A link with a purpose: what is found there is named, and nothing is done with it.
+fn reference(block: &Block) -> Option<Found> {
+    const WORDS_MAX: usize = 14;
+    let text = block.text.as_str();
+    let at = text.find("https://").or_else(|| text.find("http://"))?;
+    if text[at + 4..].contains("http") {
+        return None;
+    }
+    let url_end = text[at..].find([' ', '>', ')', '"']).map_or(text.len(), |end| at + end);
+    let (before, after) = (&text[..at], &text[url_end..]);
+    let words = Words::of(before);
+    let tail = before.trim_end_matches(['<', '(', '[', ']', '`', ' ']);
+    let named = tail.ends_with([':', '—', '–']) || before.ends_with("](");
+    let found_at = words.has(cues::LIVES_AT);
+    let fits = (1..=WORDS_MAX).contains(&words.len())
+        && words.has(cues::PLACES)
+        && (named || found_at)
+        && Words::of(after).len() <= WORDS_MAX
+        && !reports(before)
+        && !words.opens_with(cues::TASK_OPENERS)
+        && !words.opens_with(cues::POINTERS)
+        && !words.has(cues::PASSING)
+        && !text.contains('?');
+    let statement = without_keep(text);
+    fits.then(|| Found {
+        kind: MemoryType::Reference,
+        score: 6,
+        title: shorten(
+            before.trim_matches(|c: char| !c.is_alphanumeric() && c != '"'),
+            NAME_CHARS_MAX,
+        ),
+        statement,
+        why: None,
+        how_to_apply: None,
+        lines: block.lines().into_iter().collect(),
+    })
+}
+
+pub(super) fn class_of(label: &str) -> Option<Class> {
+    let tables = [
+        (Class::Feedback, cues::FEEDBACK_TITLES),
+        (Class::Decision, cues::DECISION_TITLES),
+        (Class::Preference, cues::PREFERENCE_TITLES),
+        (Class::Reason, cues::REASON_TITLES),
+        (Class::Reason, cues::APPLY_TITLES),
+        (Class::Task, cues::TASK_TITLES),
+    ];
+    // `Correction from Ines` is titled `Correction`.
+    let from = [" from ", " by ", " von ", " de ", " da ", " di ", " van ", " para ", " für ", " for "];
+    let short = from.iter().filter_map(|word| label.find(word)).min().map_or(label, |at| &label[..at]);
+    tables
+        .into_iter()
+        .find(|(_, titles)| is_titled(label, titles) || is_titled(short, titles))
+        .map(|(class, _)| class)
+}
+
+/// Splits a sentence at the marker of a reason: what is said, and why.
+pub(super) fn split_reason(text: &str) -> Option<(String, String)> {
+    const SAID_WORDS_MIN: usize = 3;
+    const WHY_WORDS_MIN: usize = 3;
+    let words = Words::of(text);
+    let offsets = word_offsets(text);
+    let list: Vec<&str> = words.iter().collect();
+    let mut from = SAID_WORDS_MIN;
+    while from < list.len() {
+        let because = words.find_from(from, cues::BECAUSE);
+        let so_that = words.find_from(from, cues::SO_THAT);
+        let (at, width, keeps) = match (because, so_that) {
+            (Some((a, w)), Some((b, _))) if a <= b => (a, w, false),
+            (_, Some((b, w))) => (b, w, true),
+            (Some((a, w)), None) => (a, w, false),
+            (None, None) => return None,
+        };
+        from = at + 1;
+        let before = &text[..offsets[at]];
+        let next = list.get(at + width).copied().unwrap_or_default();
+        let marks = match list[at] {
+            // `since` also tells the time, and `so` also goes on with the story.
+            "since" => {
+                before.trim_end().ends_with([',', '—', ';'])
+                    && !next.chars().any(|c| c.is_ascii_digit())
+            }
+            "so" if width == 1 => cues::AFTER_SO.contains(&next),
+            _ => true,
+        };
+        // In `do X, never do Y because of Z` the reason given is the one that does not count.
+        let refused = list[1..at].iter().any(|w| matches!(*w, "never" | "don't" | "not"))
+            && !before.trim_end().ends_with([',', '—', ';']);
+        let negated = refused || at > 0 && ["not", "nicht", "pas", "no", "non", "não", "niet", "only", "just"].contains(&list[at - 1]);
+        if !marks || negated || list.len() - at - width < WHY_WORDS_MIN {
+            continue;
+        }
+        let why_at = if keeps { offsets[at] } else { offsets[at + width] };
+        let said = before.trim_end().trim_end_matches(['(', ',', ';', '—', '–', '-', ' ']);
+        let opened = before.matches('(').count() > before.matches(')').count();
+        let mut why = text[why_at..].trim();
+        if opened {
+            why = why.split(')').next().unwrap_or(why);
+        }
+        return Some((closed(said), why.trim_end_matches(['.', ' ']).to_owned()));
+    }
+    None
+}
+
+/// In a labelled correction what follows the dash says why.
+fn split_dash(text: &str) -> Option<(String, String)> {
+    let (at, width) = [" — ", " – "].iter().filter_map(|d| text.find(d).map(|at| (at, d.len()))).min()?;
+    let (said, why) = (&text[..at], &text[at + width..]);
+    (Words::of(said).len() >= 4 && Words::of(why).len() >= 4)
+        .then(|| (closed(said), why.trim_end_matches('.').to_owned()))
+}
+
+/// The next sentence gives the reason where it says so itself.
+fn why_next(rest: &[Sentence]) -> Option<Why> {
+    let next = rest.first()?;
+    let words = Words::of(&next.text);
+    let says_why = words.opens_with(cues::BECAUSE)
+        || words.opens_with(&["otherwise", "sonst", "sinon", "altrimenti", "senão", "reason", "the reason"])
+        || split_label(&next.text).is_some_and(|(label, _)| is_titled(label, cues::REASON_TITLES));
+    says_why.then(|| Why { text: next.text.clone(), lines: next.lines.clone() })
+}
+
+/// Returns whether the words name a person and say what that person wants or is.
+pub(super) fn about_person(text: &str) -> bool {
+    let words = Words::of(text);
+    if reports(text) || words.opens_with(&["if", "whether", "when", "confirm", "ob", "si", "se"]) {
+        return false;
+    }
+    if let Some((at, _)) = words.find(cues::PREFERS) {
+        let offsets = word_offsets(text);
+        // The one or two words before must be the name: `Jamie prefers`, `the user prefers`.
+        return (1..=3).contains(&at)
+            && offsets.get(at - 1).and_then(|&o| text.get(o..)).is_some_and(is_person);
+    }
+    if words.find(cues::HAS_PREFERENCE).is_some_and(|(at, _)| (1..=2).contains(&at)) && preference_of(text).is_some() {
+        return true;
+    }
+    if words.has(cues::ABOUT_PERSON) {
+        return words.iter().any(|w| FIRST_PERSON.contains(&w))
+            || word_offsets(text).first().and_then(|&o| text.get(o..)).is_some_and(is_name);
+    }
+    if let Some((at, width)) = words.find(cues::IS_OUR) {
+        let role = words.iter().skip(at + width).take(3).any(|w| cues::ROLES.contains(&w));
+        let named = word_offsets(text).iter().take(at).all(|&o| is_name(&text[o..]));
+        return role && named && (1..=3).contains(&at);
+    }
+    // `In future, don't …`: whoever says this wants it to last.
+    words.opens_with(cues::FROM_NOW_ON) && words.has(cues::RULE)
+}
+
+/// Returns the part from the name on of `Matched Ana's preference for short agendas`.
+fn preference_of(text: &str) -> Option<&str> {
+    let (at, _) = Words::of(text).find(cues::HAS_PREFERENCE)?;
+    let offsets = word_offsets(text);
+    let owner = (at.saturating_sub(2)..at).rev().find(|&i| {
+        let word = text[offsets[i]..].split_whitespace().next().unwrap_or_default();
+        word.ends_with("'s") || word.ends_with("’s")
+    })?;
+    is_name(&text[offsets[owner]..]).then(|| &text[offsets[owner]..])
+}
+
+fn is_person(text: &str) -> bool {
+    let word = Words::of(text);
+    word.opens_with(cues::PERSONS) || is_name(text)
+}
+
+fn is_name(text: &str) -> bool {
+    text.chars().next().is_some_and(char::is_uppercase) && !Words::of(text).opens_with(cues::SMALL_WORDS)
+}
+
+/// Returns whether a sentence reports what was done: a verb in the past opens it.
+pub(super) fn reports(text: &str) -> bool {
+    let words = Words::of(text);
+    let first = words.iter().next().unwrap_or_default();
+    words.opens_with(cues::REPORT_OPENERS)
+        || (first.len() > 4 && first.ends_with("ed") && !matches!(first, "need" | "indeed" | "embed"))
+        || (first.len() > 5 && first.ends_with("ing") && !matches!(first, "during" | "nothing" | "morning" | "evening"))
+}
+
+/// Returns the speaker of `14:03 Ana: …` and the byte offset of the words.
+fn speaker(text: &str) -> Option<(&str, usize)> {
+    let (label, rest) = split_label(text)?;
+    let name = label.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ':' | '.' | ' ' | '[' | ']'));
+    let named = name.split_whitespace().count() <= 2
+        && name.split_whitespace().all(|w| w.chars().next().is_some_and(char::is_uppercase))
+        && !name.is_empty();
+    named.then_some((name, rest))
+}
+
+/// The start by which the first sentence of a block is known.
+fn first_words(text: &str) -> &str {
+    split_label(text).map_or(text, |(label, _)| label)
+}
+
+/// Returns whether a date stands among the words: a full one, or a day beside a month.
+pub(super) fn has_date(words: &Words) -> bool {
+    let list: Vec<&str> = words.iter().collect();
+    let is_day = |w: &str| {
+        let digits = w.trim_end_matches(|c: char| c.is_alphabetic());
+        digits.parse::<u32>().is_ok_and(|n| (1..=31).contains(&n))
+    };
+    let is_year = |w: &str| w.len() == 4 && w.parse::<u32>().is_ok_and(|n| (1990..2200).contains(&n));
+    list.iter().enumerate().any(|(i, word)| {
+        let near = |from: usize, to: usize| list.get(from..to.min(list.len())).unwrap_or_default();
+        if cues::MONTHS.contains(word) {
+            near(i.saturating_sub(2), i + 2).iter().any(|w| is_day(w) || is_year(w))
+        } else {
+            is_year(word) && near(i + 1, i + 3).iter().filter(|w| is_day(w)).count() == 2
+        }
+    })
+}
+
+fn unquoted(text: &str) -> &str {
+    text.strip_prefix(['"', '“']).map_or(text, |rest| rest.trim_end_matches(['"', '”']))
+}
+
+fn sound(text: &str) -> bool {
+    stands_alone(text)
+}
+
+/// Ends a sentence that was cut.
+fn closed(text: &str) -> String {
+    let text = text.trim_end();
+    if text.ends_with(['.', '!', ')', '”', '"']) { text.to_owned() } else { format!("{text}.") }
+}
+
+pub(super) fn without_keep(text: &str) -> String {
+    if !text.contains(KEEP) {
+        return text.trim().to_owned();
+    }
+    text.split_whitespace().filter(|word| *word != KEEP).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns two to six content words for the file's name.
+fn topic_of(title: &str, statement: &str) -> String {
+    const WORDS_MIN: usize = 2;
+    const WORDS_MAX: usize = 6;
+    let content = |text: &str| -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        Words::of(text)
+            .iter()
+            .filter(|w| !cues::SMALL_WORDS.contains(w) && !w.starts_with("http") && w.chars().count() <= 24)
+            .filter(|w| seen.insert((*w).to_owned()))
+            .map(str::to_owned)
+            .take(WORDS_MAX)
+            .collect()
+    };
+    let mut words = content(title);
+    if words.len() < WORDS_MIN {
+        words = content(statement);
+    }
+    words.join(" ")
+}
+
+fn gist_of_memory(memory: &TypedMemory) -> Gist {
+    Gist::of(&format!("{} {} {}", memory.name, memory.description, memory.body))
+}
+
+/// Returns whether a memory already rests on a line of this one, unchanged since.
+fn rests_on_existing(found: &Found, input: &ExtractInput<'_>) -> bool {
+    input.existing.iter().flat_map(|memory| &memory.sources).any(|(address, hash)| {
+        address.stem == *input.log.stem()
+            && found.lines.contains(&address.line)
+            && input.log.line(address.line).is_some_and(|line| line.hash().hex4() == *hash)
+    })
+}

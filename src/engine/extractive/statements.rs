@@ -1,0 +1,521 @@
+//! Blocks and statements of a log, and how alike two statements are.
+//!
+//! A log is cut into blocks (a heading, a bullet with its continuation lines, a paragraph), and a
+//! block into sentences; each keeps the numbers of its lines, so that whatever is said of it can be
+//! cited. Text from outside is not read at all: quotes, code, and logs of external origin give no
+//! block. Pure; called by `memories` and `wisdom`.
+//!
+//! # Invariants
+//!
+//! - The text of a block is the text of its lines, in order, without list markers, heading marks,
+//!   and the asterisks of bold; no word is added or changed.
+//! - Lengths are counted in characters.
+
+use std::collections::BTreeSet;
+
+use rust_stemmers::{Algorithm, Stemmer};
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use super::cues;
+use crate::{
+    memory::{log::Origin, markdown::LineKind},
+    privacy::{ServedLine, ServedLog},
+};
+
+/// A heading, a bullet, or a paragraph.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    /// The words, on one line.
+    pub(super) text: String,
+    /// What it is.
+    pub(super) shape: Shape,
+    /// The block that introduces it: a bullet above, or the paragraph that ends in a colon.
+    pub(super) parent: Option<usize>,
+    /// The heading that it stands under.
+    pub(super) heading: Option<usize>,
+    /// Whether a person or agent marked a line of it with `#keep`.
+    pub(super) keep: bool,
+    /// Where in `text` each line begins, with the line's number; ascending, never empty.
+    starts: Vec<(usize, u32)>,
+}
+
+/// What a [`Block`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// A heading of that level.
+    Heading(u8),
+    /// A list item; a task box makes it a task.
+    Bullet {
+        /// Whether it has a box to tick.
+        task: bool,
+    },
+    /// Running text.
+    Paragraph,
+}
+
+/// A sentence and the lines it stands on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sentence {
+    /// The words.
+    pub(super) text: String,
+    /// Line numbers, ascending.
+    pub(super) lines: Vec<u32>,
+}
+
+/// The words of a text in lower case, ready for cues.
+#[derive(Clone, Debug)]
+pub(super) struct Words(Vec<String>);
+
+/// What a statement is about: content stems, and apart from them its values (numbers, dates,
+/// weekdays), which a newer statement may change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Gist {
+    /// Stems of content words.
+    pub(super) stems: BTreeSet<String>,
+    /// Words that hold a digit, months, and weekdays.
+    pub(super) values: BTreeSet<String>,
+}
+
+/// Cuts a log into blocks, in order. Lines of external origin are left out.
+pub(super) fn blocks(log: &ServedLog) -> Vec<Block> {
+    let mut cutter = Cutter::default();
+    for line in log.lines() {
+        cutter.take(line);
+    }
+    cutter.blocks
+}
+
+#[derive(Default)]
+struct Cutter {
+    blocks: Vec<Block>,
+    /// Headings above, by level.
+    headings: Vec<(u8, usize)>,
+    /// Bullets above, by indent.
+    bullets: Vec<(usize, usize)>,
+    /// The paragraph that ends in a colon and introduces the list that follows.
+    intro: Option<usize>,
+    /// Whether the next text line continues the last block.
+    open: bool,
+}
+
+impl Cutter {
+    fn take(&mut self, line: &ServedLine) {
+        if line.origin() == Origin::External {
+            self.open = false;
+            return;
+        }
+        match line.kind() {
+            LineKind::Heading { level, .. } => {
+                self.headings.retain(|&(above, _)| above < level);
+                self.bullets.clear();
+                self.intro = None;
+                let heading = self.headings.last().map(|&(_, at)| at);
+                self.push(line, Shape::Heading(level), None, heading);
+                self.headings.push((level, self.blocks.len() - 1));
+                self.open = false;
+            }
+            LineKind::ListItem { indent, task, .. } => {
+                self.bullets.retain(|&(above, _)| above < indent);
+                let parent = self.bullets.last().map(|&(_, at)| at).or(self.intro);
+                let heading = self.headings.last().map(|&(_, at)| at);
+                self.push(line, Shape::Bullet { task: task.is_some() }, parent, heading);
+                self.bullets.push((indent, self.blocks.len() - 1));
+                self.open = true;
+            }
+            // A bold label opens a statement of its own: `**Why:** …` under a rule.
+            LineKind::Text if self.open && !opens_with_label(line.words()) => self.extend(line),
+            LineKind::Text => {
+                let indented = line.text().starts_with([' ', '\t']);
+                let parent = self.bullets.last().map(|&(_, at)| at).filter(|_| indented);
+                if parent.is_none() {
+                    self.bullets.clear();
+                }
+                let heading = self.headings.last().map(|&(_, at)| at);
+                self.push(line, Shape::Paragraph, parent, heading);
+                self.open = true;
+            }
+            LineKind::Blank => self.open = false,
+            _ => {
+                self.open = false;
+                self.intro = None;
+                self.bullets.clear();
+            }
+        }
+        let last = self.blocks.len().checked_sub(1);
+        if let Some((at, LineKind::Text)) = last.map(|at| (at, line.kind())) {
+            let introduces = self.blocks[at].shape == Shape::Paragraph
+                && self.blocks[at].text.trim_end().ends_with(':');
+            self.intro = introduces.then_some(at);
+        }
+    }
+
+    fn push(
+        &mut self,
+        line: &ServedLine,
+        shape: Shape,
+        parent: Option<usize>,
+        heading: Option<usize>,
+    ) {
+        self.blocks.push(Block {
+            text: plain(line.words()),
+            shape,
+            parent,
+            heading,
+            keep: marked_keep(line),
+            starts: vec![(0, line.number())],
+        });
+    }
+
+    fn extend(&mut self, line: &ServedLine) {
+        if let Some(block) = self.blocks.last_mut() {
+            block.text.push(' ');
+            block.starts.push((block.text.len(), line.number()));
+            block.text.push_str(&plain(line.words()));
+            block.keep |= marked_keep(line);
+        }
+    }
+}
+
+impl Block {
+    /// Returns the numbers of its lines.
+    pub(super) fn lines(&self) -> Vec<u32> {
+        self.starts.iter().map(|&(_, line)| line).collect()
+    }
+
+    /// Returns the number of its first line.
+    pub(super) fn first_line(&self) -> u32 {
+        self.starts.first().map_or(0, |&(_, line)| line)
+    }
+
+    /// Cuts the text from byte `from` on into sentences.
+    pub(super) fn sentences_from(&self, from: usize) -> Vec<Sentence> {
+        let text = self.text.get(from..).unwrap_or_default();
+        sentence_ranges(text)
+            .into_iter()
+            .map(|(start, end)| Sentence {
+                text: text[start..end].trim().to_owned(),
+                lines: self.lines_of(from + start, from + end),
+            })
+            .filter(|sentence| !sentence.text.is_empty())
+            .collect()
+    }
+
+    fn lines_of(&self, start: usize, end: usize) -> Vec<u32> {
+        let ends = self.starts.iter().skip(1).map(|&(at, _)| at).chain([usize::MAX]);
+        self.starts
+            .iter()
+            .zip(ends)
+            .filter(|&(&(at, _), next)| at < end && next > start)
+            .map(|(&(_, line), _)| line)
+            .collect()
+    }
+}
+
+/// Returns the blocks that a block stands in, nearest first: those that introduce it, then headings.
+pub(super) fn context(blocks: &[Block], at: usize) -> Vec<usize> {
+    let mut above = Vec::new();
+    let mut next = blocks[at].parent;
+    while let Some(parent) = next {
+        above.push(parent);
+        next = blocks[parent].parent;
+    }
+    let mut next = blocks[at].heading;
+    while let Some(heading) = next {
+        above.push(heading);
+        next = blocks[heading].heading;
+    }
+    above
+}
+
+/// Splits `Label: rest` or `Label — rest`; returns the label and the byte offset of the rest.
+///
+/// A label is short, is no sentence, and its colon is followed by a space.
+pub(super) fn split_label(text: &str) -> Option<(&str, usize)> {
+    /// Longer than this and it is a clause.
+    const LABEL_WORDS_MAX: usize = 7;
+    const LABEL_CHARS_MAX: usize = 60;
+    let (at, width) = text
+        .char_indices()
+        .scan(false, |code, (i, c)| {
+            *code ^= c == '`';
+            Some((*code, i, c))
+        })
+        .filter(|&(code, _, _)| !code)
+        .find_map(|(_, i, c)| {
+            let rest = &text[i + c.len_utf8()..];
+            let spaced = rest.is_empty() || rest.starts_with(' ');
+            match c {
+                ':' if spaced => Some((i, c.len_utf8())),
+                '—' | '–' if spaced && text[..i].ends_with(' ') => Some((i, c.len_utf8())),
+                _ => None,
+            }
+        })?;
+    let label = text[..at].trim();
+    let rest_at = at + width;
+    let rest_at = rest_at + (text[rest_at..].len() - text[rest_at..].trim_start().len());
+    let words = label.split_whitespace().count();
+    let fits = (1..=LABEL_WORDS_MAX).contains(&words)
+        && label.chars().count() <= LABEL_CHARS_MAX
+        && !label.contains(". ");
+    fits.then_some((label, rest_at))
+}
+
+/// Returns whether a title or label is one of `titles`, whatever its number, date, or case.
+pub(super) fn is_titled(label: &str, titles: &[&str]) -> bool {
+    let words = Words::of(label);
+    let plain: Vec<&str> =
+        words.0.iter().map(String::as_str).filter(|w| !w.chars().any(|c| c.is_ascii_digit())).collect();
+    let joined = plain.join(" ");
+    titles.iter().any(|title| joined == *title)
+}
+
+/// Cuts text into sentences, as byte ranges.
+pub(super) fn sentence_ranges(text: &str) -> Vec<(usize, usize)> {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for (start, piece) in text.split_sentence_bound_indices() {
+        let end = start + piece.len();
+        match ranges.last_mut() {
+            // No sentence begins in lower case, save one of lower case throughout.
+            Some(last)
+                if !ends_sentence(&text[last.0..last.1])
+                    || piece.starts_with(char::is_lowercase) =>
+            {
+                last.1 = end;
+            }
+            _ => ranges.push((start, end)),
+        }
+    }
+    ranges
+}
+
+/// Abbreviations, open quotes, and open code spans do not end a sentence.
+fn ends_sentence(text: &str) -> bool {
+    const ABBREVIATIONS: &[&str] = &[
+        "e.g.", "i.e.", "vs.", "mr.", "mrs.", "ms.", "dr.", "no.", "approx.", "incl.", "etc.", "inc.", "z.b.", "d.h.", "bzw.",
+        "ca.", "nr.", "p.ex.", "sr.", "sra.", "sig.", "dott.", "bijv.", "st.", "prof.", "v.",
+    ];
+    let trimmed = text.trim_end();
+    let last = trimmed.rsplit(char::is_whitespace).next().unwrap_or_default().to_lowercase();
+    let last = last.trim_start_matches(['(', '[', '"', '“']);
+    let balanced = trimmed.matches('`').count() % 2 == 0
+        && trimmed.matches('"').count() % 2 == 0
+        && trimmed.matches('“').count() <= trimmed.matches('”').count();
+    balanced && !ABBREVIATIONS.contains(&last)
+}
+
+impl Words {
+    /// Reads the words of a text.
+    pub(super) fn of(text: &str) -> Self {
+        Self(text.unicode_words().map(|word| word.replace('’', "'").to_lowercase()).collect())
+    }
+
+    /// Returns how many there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns the place of the first of `cues`, as word index and number of words.
+    pub(super) fn find(&self, cues: &[&str]) -> Option<(usize, usize)> {
+        self.find_from(0, cues)
+    }
+
+    /// Like [`Self::find`], from word `from` on.
+    pub(super) fn find_from(&self, from: usize, cues: &[&str]) -> Option<(usize, usize)> {
+        (from..self.0.len()).find_map(|at| self.longest_at(at, cues).map(|width| (at, width)))
+    }
+
+    /// Returns whether any of `cues` stands in the text.
+    pub(super) fn has(&self, cues: &[&str]) -> bool {
+        self.find(cues).is_some()
+    }
+
+    /// Returns whether the text begins with one of `cues`.
+    pub(super) fn opens_with(&self, cues: &[&str]) -> bool {
+        self.longest_at(0, cues).is_some()
+    }
+
+    /// Returns the words in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// Returns the width of the longest cue that stands at word `at`.
+    fn longest_at(&self, at: usize, cues: &[&str]) -> Option<usize> {
+        cues.iter().filter_map(|cue| self.matches_at(at, cue)).max()
+    }
+
+    fn matches_at(&self, at: usize, cue: &str) -> Option<usize> {
+        // Most cues fail here, and this is asked for every word of every log.
+        if self.0.get(at)?.as_bytes().first() != cue.as_bytes().first() {
+            return None;
+        }
+        let mut width = 0;
+        for part in cue.split([' ', '-']) {
+            let word = self.0.get(at + width)?;
+            let same = match part.strip_suffix('*') {
+                Some(start) => word.starts_with(start),
+                None => word == part,
+            };
+            if !same {
+                return None;
+            }
+            width += 1;
+        }
+        (width > 0).then_some(width)
+    }
+}
+
+/// Returns the byte offset of each word, as [`Words`] counts them.
+pub(super) fn word_offsets(text: &str) -> Vec<usize> {
+    text.unicode_word_indices().map(|(at, _)| at).collect()
+}
+
+impl Gist {
+    /// Reads what a text is about.
+    pub(super) fn of(text: &str) -> Self {
+        let stemmer = Stemmer::create(Algorithm::English);
+        let mut gist = Self::default();
+        for word in Words::of(text).iter() {
+            let word = word.strip_suffix("'s").unwrap_or(word);
+            if word.chars().any(|c| c.is_ascii_digit())
+                || cues::MONTHS.contains(&word) && word != "may"
+                || cues::WEEKDAYS.contains(&word)
+            {
+                gist.values.insert(word.to_owned());
+            } else if !cues::SMALL_WORDS.contains(&word) {
+                gist.stems.insert(stemmer.stem(word).into_owned());
+            }
+        }
+        gist
+    }
+
+    /// Returns the share of stems that both have, of those that either has.
+    pub(super) fn likeness(&self, other: &Self) -> f64 {
+        let shared = self.stems.intersection(&other.stems).count();
+        ratio(shared, self.stems.len() + other.stems.len() - shared)
+    }
+
+    /// Returns the share of the stems of the smaller one that both have.
+    pub(super) fn overlap(&self, other: &Self) -> f64 {
+        let shared = self.stems.intersection(&other.stems).count();
+        ratio(shared, self.stems.len().min(other.stems.len()))
+    }
+
+    /// Returns the share of this one's stems and values that stand in `other`.
+    pub(super) fn within(&self, other: &Self) -> f64 {
+        let shared = self.stems.intersection(&other.stems).count()
+            + self.values.intersection(&other.values).count();
+        ratio(shared, self.stems.len() + self.values.len())
+    }
+}
+
+fn ratio(part: usize, whole: usize) -> f64 {
+    let as_f64 = |n: usize| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
+    if whole == 0 { 0.0 } else { as_f64(part) / as_f64(whole) }
+}
+
+/// Cuts at a word so that at most `chars_max` characters remain, the dots that show the cut counted.
+pub(super) fn shorten(text: &str, chars_max: usize) -> String {
+    if text.chars().count() <= chars_max {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut length = 0;
+    for word in text.split_whitespace() {
+        let width = word.chars().count() + usize::from(!kept.is_empty());
+        if length + width + 1 > chars_max {
+            break;
+        }
+        if !kept.is_empty() {
+            kept.push(' ');
+        }
+        kept.push_str(word);
+        length += width;
+    }
+    let cut = kept.trim_end_matches([',', ';', ':', '—', '-', ' ']).to_owned();
+    if cut.is_empty() { text.chars().take(chars_max).collect() } else { cut + "…" }
+}
+
+/// Returns the lead clause of a statement, at most `chars_max` characters: a title.
+pub(super) fn title_of(statement: &str, chars_max: usize) -> String {
+    let statement = statement.trim().trim_end_matches(['.', '!', ';', ':']);
+    let cuts = [" — ", " – ", "; ", " (", ": ", ". "];
+    let clause = cuts.iter().filter_map(|cut| statement.find(cut)).min().map_or(statement, |at| {
+        if statement[..at].split_whitespace().count() >= 2 { &statement[..at] } else { statement }
+    });
+    let clause = if clause.chars().count() > chars_max {
+        let long_enough = |at: &usize| clause[..*at].split_whitespace().count() >= 3;
+        clause.find(", ").filter(long_enough).map_or(clause, |at| &clause[..at])
+    } else {
+        clause
+    };
+    shorten(clause.trim().trim_matches(['*', '"', '“', '”']), chars_max)
+}
+
+/// Returns whether nothing in the words points outside of them or ties them to a moment.
+pub(super) fn stands_alone(text: &str) -> bool {
+    const WORDS_MIN: usize = 4;
+    const WORDS_MAX: usize = 60;
+    let words = Words::of(text);
+    let trimmed = text.trim_end();
+    (WORDS_MIN..=WORDS_MAX).contains(&words.len())
+        && !words.opens_with(cues::POINTERS)
+        && !words.has(cues::PASSING)
+        && !words.has(cues::ROUTINE)
+        && !text.contains('?')
+        && !text.contains("...")
+        && !trimmed.ends_with([':', '…', ',', '→'])
+        && !text.contains('→')
+        && text.matches('`').count() % 2 == 0
+        && text.matches('(').count() == text.matches(')').count()
+        && !text.starts_with(['(', '[', '{', '<', '/', '@'])
+}
+
+/// Returns the share of a text that is code: names in backticks, paths, calls.
+pub(super) fn code_share(text: &str) -> f64 {
+    let all = text.split_whitespace().count();
+    let mut inside = false;
+    let mut code = 0;
+    for word in text.split_whitespace() {
+        let ticks = word.matches('`').count();
+        let coded = inside
+            || ticks > 0
+            || word.contains("()")
+            || word.contains("::")
+            || word.contains('_')
+            || word.trim_matches(|c: char| !c.is_alphanumeric()).chars().zip(word.chars().skip(1)).any(|(a, b)| {
+                a.is_lowercase() && b.is_uppercase()
+            });
+        inside ^= ticks % 2 == 1;
+        code += usize::from(coded);
+    }
+    ratio(code, all)
+}
+
+/// Takes the asterisks and underscores of bold away, outside code.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (i, piece) in text.split('`').enumerate() {
+        if i > 0 {
+            out.push('`');
+        }
+        if i % 2 == 0 {
+            out.push_str(&piece.replace("**", "").replace("__", ""));
+        } else {
+            out.push_str(piece);
+        }
+    }
+    out.trim().to_owned()
+}
+
+fn opens_with_label(words: &str) -> bool {
+    words.starts_with("**") && (words.contains(":**") || words.contains("**:"))
+}
+
+fn marked_keep(line: &ServedLine) -> bool {
+    line.origin() != Origin::External
+        && line.text().split('`').step_by(2).any(|part| part.split_whitespace().any(|w| w == KEEP))
+}
+
+/// The mark that a line is to be kept.
+pub(super) const KEEP: &str = "#keep";
