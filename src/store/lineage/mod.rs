@@ -24,6 +24,8 @@ pub mod jobs;
 pub mod query;
 pub mod record;
 mod schema;
+#[cfg(test)]
+mod tests;
 
 use std::{
     fs::{self, DirBuilder, OpenOptions, Permissions},
@@ -206,7 +208,7 @@ impl Lineage {
     pub fn quick_check(&self) -> Result<(), LineageError> {
         let damaged = |detail| LineageError::Damaged { path: self.path.clone(), detail };
         let said: String = self.read(|conn| {
-            conn.query_row("SELECT quick_check FROM pragma_quick_check(1)", [], |row| row.get(0))
+            conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
         })?;
         if said != "ok" {
             return Err(damaged(said));
