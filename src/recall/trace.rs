@@ -204,10 +204,9 @@ pub fn trace(
     let kind = file.kind;
     let items = lineage.items_of(path)?;
     let single = if kind == DocumentKind::Memory { items.first() } else { None };
-    if let (Some(item), _) | (None, Some(item)) = (
-        line.map(|line| file.item_on(path, line, &items)).transpose()?,
-        single,
-    ) {
+    if let (Some(item), _) | (None, Some(item)) =
+        (line.map(|line| file.item_on(path, line, &items)).transpose()?, single)
+    {
         return tracer.item(path, kind, item, 0);
     }
     let mut traces = Vec::new();
@@ -424,9 +423,8 @@ impl File {
         let next = items.get(at).map_or(u32::MAX, |it| it.line);
         let found = match (self.kind, at.checked_sub(1).and_then(|at| items.get(at))) {
             (DocumentKind::Memory, _) => items.first(),
-            (_, Some(item)) => Some(item).filter(|it| {
-                line < next && (line - it.line) as usize <= self.tail(it.line).len()
-            }),
+            (_, Some(item)) => Some(item)
+                .filter(|it| line < next && (line - it.line) as usize <= self.tail(it.line).len()),
             (_, None) => None,
         };
         let exists = usize::try_from(line).is_ok_and(|it| it <= self.lines.len());
@@ -486,7 +484,11 @@ impl File {
                 let text = self.tail(line).iter().map(|it| it.trim());
                 let text = text.take_while(|it| !it.starts_with("<!--"));
                 let text: Vec<_> = text.filter(|it| !it.is_empty()).collect();
-                if text.is_empty() { title.to_owned() } else { format!("{title}: {}", text.join(" ")) }
+                if text.is_empty() {
+                    title.to_owned()
+                } else {
+                    format!("{title}: {}", text.join(" "))
+                }
             }
         }
     }

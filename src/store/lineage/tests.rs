@@ -14,7 +14,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::{
     jobs::{IntentEnd, NewIntent, NewJob, NewRun, Outcome, Receipt, RunId},
     query::ItemAt,
-    record::{Commit, CoverageRecord, DocumentKind, DocumentRecord, FileStamp, ItemRecord, LogRecord},
+    record::{
+        Commit, CoverageRecord, DocumentKind, DocumentRecord, FileStamp, ItemRecord, LogRecord,
+    },
     *,
 };
 use crate::memory::{
@@ -427,7 +429,8 @@ fn a_log_that_is_removed_leaves_nothing() {
 fn a_database_made_anew_answers_as_the_old_one_did() {
     let older = week(&[(3, "2026-04-09:9")]);
     let week = week(&[(9, "2026-04-02:4,9-11"), (10, "2026-04-03:2")]);
-    let month = document(DocumentKind::Monthly, "memory/monthly/2026-04.md", &[(7, "2026-04-02:9")]);
+    let month =
+        document(DocumentKind::Monthly, "memory/monthly/2026-04.md", &[(7, "2026-04-02:9")]);
     let typed = document(DocumentKind::Memory, "memory/user_role.md", &[(1, "2026-04-03:2")]);
     let logs = [log("2026-04-02", &[1]), log("2026-04-03", &[2])];
 
@@ -457,13 +460,8 @@ fn a_database_made_anew_answers_as_the_old_one_did() {
 #[test]
 fn the_scan_forgets_what_is_gone() {
     let Fixture { mut lineage, .. } = fixture();
-    let stamp = |size| FileStamp {
-        inode: 1,
-        size,
-        mtime_ns: 2,
-        hash: ContentHash::of("x"),
-        seen_ns: 3,
-    };
+    let stamp =
+        |size| FileStamp { inode: 1, size, mtime_ns: 2, hash: ContentHash::of("x"), seen_ns: 3 };
     let (a, b) = (PathBuf::from("a.md"), PathBuf::from("b.md"));
     lineage.remember_files(&[(a.clone(), stamp(1)), (b.clone(), stamp(1))], &[]).unwrap();
     lineage.remember_files(&[(b.clone(), stamp(2))], &[a]).unwrap();
@@ -475,9 +473,8 @@ fn the_scan_forgets_what_is_gone() {
 #[expect(clippy::print_stderr, reason = "it is there to be read")]
 fn ten_years_are_recorded_in_seconds() {
     let Fixture { dir, mut lineage } = fixture();
-    let days: Vec<String> = (0..2_400)
-        .map(|it| (now().date_naive() - TimeDelta::days(it)).to_string())
-        .collect();
+    let days: Vec<String> =
+        (0..2_400).map(|it| (now().date_naive() - TimeDelta::days(it)).to_string()).collect();
     // 600 files with 100 items each, 3 or 4 ranges an item.
     let documents: Vec<_> = (0..600)
         .map(|file| DocumentRecord {
