@@ -50,7 +50,9 @@ pub struct Uncovered {
 #[derive(Debug, thiserror::Error)]
 pub enum CoverageError {
     /// The period has no file.
-    #[error("{period} has not been summarised: `{path}` is not in the lineage; `memoird status` shows what is due")]
+    #[error(
+        "{period} has not been summarised: `{path}` is not in the lineage; `memoird status` shows what is due"
+    )]
     NotFolded {
         /// The period.
         period: Period,

@@ -10,3 +10,6 @@
 pub mod coverage;
 pub mod graph;
 pub mod trace;
+
+#[cfg(test)]
+mod tests;

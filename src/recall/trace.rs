@@ -4,7 +4,7 @@
 //! on the files and on what was recorded of them, never on row numbers or times, so it is byte for
 //! byte the same after the database was made anew. Called by `trace`, the MCP server, and search.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 
@@ -85,7 +85,7 @@ pub struct Source {
     /// Whether one of the lines reads otherwise than when it was cited.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub changed: bool,
-    /// The items of lower tiers between target and log: those that rest on one of these lines.
+    /// The items of lower tiers between target and log: those that rest on each of these lines.
     pub via: Vec<Place>,
     /// Where the line is itself an item of ours (a weekly file that was cited as a source): what
     /// that one rests on.
@@ -204,10 +204,9 @@ pub fn trace(
     let kind = file.kind;
     let items = lineage.items_of(path)?;
     let single = if kind == DocumentKind::Memory { items.first() } else { None };
-    if let (Some(item), _) | (None, Some(item)) = (
-        line.map(|line| file.item_on(path, line, &items)).transpose()?,
-        single,
-    ) {
+    if let (Some(item), _) | (None, Some(item)) =
+        (line.map(|line| file.item_on(path, line, &items)).transpose()?, single)
+    {
         return tracer.item(path, kind, item, 0);
     }
     let mut traces = Vec::new();
@@ -311,17 +310,17 @@ impl<'a> Tracer<'a> {
     ) -> Result<Vec<Source>, TraceError> {
         let mut found = Vec::new();
         for (stem, lines) in citation.into_iter().flat_map(Citation::files) {
-            for &(start, end) in lines.ranges() {
-                let mut via = Vec::new();
-                for item in self.lineage.items_citing_any(stem, (start, end))? {
-                    if lies_between(kind, item.kind) && item.path != path {
-                        via.push(self.place(&item)?);
+            for &range in lines.ranges() {
+                let mut between = self.lineage.items_citing_any(stem, range)?;
+                between.retain(|(item, _)| lies_between(kind, item.kind) && item.path != path);
+                for ((start, end), via) in split(range, &between) {
+                    let mut source = self.lines(stem, start, end)?;
+                    for item in via {
+                        source.via.push(self.place(item)?);
                     }
+                    source.sources = self.beneath(&source, depth + 1)?;
+                    found.push(source);
                 }
-                let mut source = self.lines(stem, start, end)?;
-                source.via = via;
-                source.sources = self.beneath(&source, depth + 1)?;
-                found.push(source);
             }
         }
         Ok(found)
@@ -424,9 +423,8 @@ impl File {
         let next = items.get(at).map_or(u32::MAX, |it| it.line);
         let found = match (self.kind, at.checked_sub(1).and_then(|at| items.get(at))) {
             (DocumentKind::Memory, _) => items.first(),
-            (_, Some(item)) => Some(item).filter(|it| {
-                line < next && (line - it.line) as usize <= self.tail(it.line).len()
-            }),
+            (_, Some(item)) => Some(item)
+                .filter(|it| line < next && (line - it.line) as usize <= self.tail(it.line).len()),
             (_, None) => None,
         };
         let exists = usize::try_from(line).is_ok_and(|it| it <= self.lines.len());
@@ -486,10 +484,32 @@ impl File {
                 let text = self.tail(line).iter().map(|it| it.trim());
                 let text = text.take_while(|it| !it.starts_with("<!--"));
                 let text: Vec<_> = text.filter(|it| !it.is_empty()).collect();
-                if text.is_empty() { title.to_owned() } else { format!("{title}: {}", text.join(" ")) }
+                if text.is_empty() {
+                    title.to_owned()
+                } else {
+                    format!("{title}: {}", text.join(" "))
+                }
             }
         }
     }
+}
+
+/// Cuts a range where the items that rest on it change, so that each part has its own.
+fn split(
+    (start, end): (u32, u32),
+    items: &[(ItemAt, (u32, u32))],
+) -> Vec<((u32, u32), Vec<&ItemAt>)> {
+    let edges = items.iter().flat_map(|&(_, (from, to))| [from, to.saturating_add(1)]);
+    let inner = edges.filter(|&it| start < it && it <= end);
+    let starts: BTreeSet<u32> = inner.chain([start]).collect();
+    let ends = starts.iter().skip(1).map(|it| it - 1).chain([end]);
+    let mut parts = Vec::new();
+    for (&from, to) in starts.iter().zip(ends) {
+        let on = items.iter().filter(|(_, range)| range.0 <= from && to <= range.1);
+        let via: Vec<_> = on.map(|(item, _)| item).collect();
+        parts.push(((from, to), via));
+    }
+    parts
 }
 
 /// Returns whether items of kind `lower` stand between items of kind `upper` and the logs.

@@ -424,7 +424,8 @@ impl Lineage {
                 tx.execute("UPDATE run SET ended = ?2 WHERE id = ?1", params![id, now])?;
             }
             // A run that ended in order can leave a live job too: one whose task panicked.
-            let left = "WHERE state <> 'ended' AND run IN (SELECT id FROM run WHERE ended IS NOT NULL)";
+            let left =
+                "WHERE state <> 'ended' AND run IN (SELECT id FROM run WHERE ended IS NOT NULL)";
             let ids: Vec<JobId> = jobs_where(tx, left, [])?.into_iter().map(|it| it.id).collect();
             let mut ended = Vec::new();
             for id in ids {

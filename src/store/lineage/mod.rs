@@ -24,6 +24,8 @@ pub mod jobs;
 pub mod query;
 pub mod record;
 mod schema;
+#[cfg(test)]
+mod tests;
 
 use std::{
     fs::{self, DirBuilder, OpenOptions, Permissions},
@@ -82,7 +84,9 @@ pub enum LineageError {
         path: PathBuf,
     },
     /// The file system cannot hold a database with a write-ahead log.
-    #[error("`{path}` cannot keep a write-ahead log (journal mode stayed `{mode}`); a root must lie on a local disk")]
+    #[error(
+        "`{path}` cannot keep a write-ahead log (journal mode stayed `{mode}`); a root must lie on a local disk"
+    )]
     NoWal {
         /// The database.
         path: PathBuf,
@@ -90,7 +94,9 @@ pub enum LineageError {
         mode: String,
     },
     /// We are linked with an SQLite that can damage a database.
-    #[error("SQLite {found} is linked, which can damage a database that two processes write; 3.51.3 or newer is needed")]
+    #[error(
+        "SQLite {found} is linked, which can damage a database that two processes write; 3.51.3 or newer is needed"
+    )]
     OldSqlite {
         /// Its version.
         found: &'static str,
@@ -205,9 +211,8 @@ impl Lineage {
     /// Returns [`LineageError::Damaged`] with the first finding.
     pub fn quick_check(&self) -> Result<(), LineageError> {
         let damaged = |detail| LineageError::Damaged { path: self.path.clone(), detail };
-        let said: String = self.read(|conn| {
-            conn.query_row("SELECT quick_check FROM pragma_quick_check(1)", [], |row| row.get(0))
-        })?;
+        let said: String =
+            self.read(|conn| conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))?;
         if said != "ok" {
             return Err(damaged(said));
         }

@@ -139,10 +139,13 @@ impl Lineage {
     ///
     /// Returns why the database could not be read.
     pub fn items_citing(&self, stem: &Stem, line: u32) -> Result<Vec<ItemAt>, LineageError> {
-        self.items_citing_any(stem, (line, line))
+        // Ranges of one item are disjoint, so each item is there once.
+        let items = self.items_citing_any(stem, (line, line))?;
+        Ok(items.into_iter().map(|(item, _)| item).collect())
     }
 
-    /// Returns the items that rest on any line of an inclusive range, in the order of [`ItemAt`].
+    /// Returns the items that rest on any line of an inclusive range, each with the range of its own
+    /// that touches it, in the order of [`ItemAt`].
     ///
     /// # Errors
     ///
@@ -151,17 +154,19 @@ impl Lineage {
         &self,
         stem: &Stem,
         (start, end): (u32, u32),
-    ) -> Result<Vec<ItemAt>, LineageError> {
-        let mut items: Vec<ItemAt> = self.read(|conn| {
+    ) -> Result<Vec<(ItemAt, (u32, u32))>, LineageError> {
+        let mut items: Vec<_> = self.read(|conn| {
             conn.prepare_cached(
-                "SELECT DISTINCT document.kind, entity.path, entity.line FROM was_derived_from \
+                "SELECT document.kind, entity.path, entity.line, line_start, line_end \
+                 FROM was_derived_from \
                  JOIN entity ON entity.id = item JOIN document ON document.path = entity.path \
                  WHERE stem = ?1 AND line_end >= ?2 AND line_start <= ?3",
             )?
             .query_map((stem.as_str(), start, end), |row| {
-                Ok(ItemAt { kind: kind(row, 0)?, path: row.get(1)?, line: row.get(2)? })
+                let item = ItemAt { kind: kind(row, 0)?, path: row.get(1)?, line: row.get(2)? };
+                Ok((item, (row.get(3)?, row.get(4)?)))
             })?
-            .collect()
+            .collect::<rusqlite::Result<_>>()
         })?;
         items.sort();
         Ok(items)

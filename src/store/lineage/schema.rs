@@ -70,8 +70,8 @@ fn snapshot(conn: &Connection, path: &Path, version: usize) -> Result<(), Lineag
     // attempt that a crash ended is made anew.
     let made = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&name);
     let text = made.and_then(|_| name.to_str().ok_or_else(|| ErrorKind::InvalidFilename.into()));
-    let text = text
-        .map_err(|source| LineageError::File { path: Path::new(&name).to_owned(), source })?;
+    let text =
+        text.map_err(|source| LineageError::File { path: Path::new(&name).to_owned(), source })?;
     conn.execute("VACUUM INTO ?1", [text])
         .map_err(|source| LineageError::from_sql(path, source))?;
     Ok(())
