@@ -25,7 +25,7 @@ pub(super) type Layer = Map<String, Value>;
 
 /// The keys of `config.yaml`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[schemars(title = "memoird configuration")]
+#[schemars(title = "memoird configuration", extend("additionalProperties" = false))]
 pub(super) struct ConfigKeys {
     /// The memory folders that are served.
     #[serde(default)]
@@ -37,7 +37,7 @@ pub(super) struct ConfigKeys {
 
 /// The keys of one entry under `roots`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Root")]
+#[schemars(rename = "Root", extend("additionalProperties" = false))]
 pub(super) struct EntryKeys {
     /// The folder; `~/` is the home, anything else that is relative starts at the configuration's
     /// folder.

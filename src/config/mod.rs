@@ -319,3 +319,101 @@ fn overlap(outer: &Path, inner: &Path) -> String {
         format!("memory folder {} lies within {}", inner.display(), outer.display())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn around(home: &Path) -> Surroundings {
+        Surroundings {
+            home: home.to_path_buf(),
+            config_home: home.join(".config"),
+            cwd: home.to_path_buf(),
+            ..Surroundings::default()
+        }
+    }
+
+    fn write(path: &Path, text: &[u8]) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+        fs::write(path, text).unwrap();
+    }
+
+    #[track_caller]
+    fn check(home: &Path, file: Option<&str>, env: Option<&str>, expected: Result<usize, &str>) {
+        let mut around = around(home);
+        if let Some(env) = env {
+            around.env.insert("MEMOIRD_CONFIG".to_owned(), env.to_owned());
+        }
+        match (Config::load(file.map(Path::new), &[], &around), expected) {
+            (Ok(seen), Ok(roots)) => assert_eq!(seen.roots.len(), roots),
+            (Err(seen), Err(expected)) => {
+                assert!(seen.to_string().contains(expected), "{seen}");
+                assert!(!seen.is_usage());
+            }
+            (seen, _) => panic!("{seen:?}, expected {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn the_file_that_is_read() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        check(home, None, None, Ok(0)); // none is needed
+        check(home, Some("none.yaml"), None, Err("no configuration at "));
+        check(home, None, Some("~/none.yaml"), Err("no configuration at "));
+        write(&home.join(".config/memoird/config.yaml"), b"roots: [{path: ~/a}]");
+        write(&home.join("two.yaml"), b"roots: [{path: a}, {path: b}]");
+        write(&home.join("latin.yaml"), b"roots: [{path: \xe9}]");
+        write(&home.join("long.yaml"), "#".repeat(yaml::BYTES_MAX + 1).as_bytes());
+        write(&home.join("bad.yaml"), b"engin: model\nwisdom: {max_entries: 0}\n");
+        check(home, None, None, Ok(1));
+        check(home, None, Some(""), Ok(1));
+        check(home, None, Some("two.yaml"), Ok(2));
+        check(home, Some("two.yaml"), Some("none.yaml"), Ok(2));
+        check(home, Some("latin.yaml"), None, Err("latin.yaml: not UTF-8"));
+        check(home, Some("long.yaml"), None, Err("long.yaml: longer than"));
+        check(
+            home,
+            Some("bad.yaml"),
+            None,
+            Err(
+                "2 mistakes\n  engin: unknown key, did you mean engine?\n  wisdom.max_entries: 0 is out",
+            ),
+        );
+        check(home, Some("."), None, Err("cannot read "));
+    }
+
+    #[test]
+    fn a_call_finds_and_opens_its_root() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        write(&home.join("a/memoird.yaml"), b"agent_name: Ada\n");
+        write(&home.join("a/memory/2026-04-02.md"), b"");
+        write(&home.join("stray/memoird.yaml"), b"agent_name: Stray\n");
+        let mut around = around(&home);
+        let config = Config::from_text(
+            Some((&home.join("config.yaml"), "roots: [{path: a}, {path: gone}]")),
+            &[],
+            &around,
+        )
+        .unwrap();
+        let mut opened = |explicit: Option<&str>, env: &str, cwd: &str| {
+            around.cwd = home.join(cwd);
+            around.env.insert("MEMOIRD_ROOT".to_owned(), env.to_owned());
+            let path = config.choose(explicit.map(Path::new), &around)?;
+            config.open(&path, &around).map(|it| it.agent_name)
+        };
+        assert_eq!(opened(None, "", "a/memory").unwrap(), "Ada");
+        assert_eq!(opened(None, "", "stray").unwrap(), "Stray");
+        assert_eq!(opened(None, "~/a", "stray").unwrap(), "Ada");
+        assert_eq!(opened(Some("../stray"), "~/a", "a").unwrap(), "Stray");
+        let error = opened(None, "", "").unwrap_err();
+        assert!(error.is_usage());
+        assert!(error.hint().unwrap().starts_with("name one: `--root /"));
+        let error = opened(Some("gone"), "", "").unwrap_err();
+        assert!(matches!(error, Error::RootMissing { .. }), "{error}");
+        let error = opened(Some("a/memory/2026-04-02.md"), "", "").unwrap_err();
+        assert!(error.to_string().contains("lies within"), "{error}");
+    }
+}
