@@ -3,12 +3,13 @@
 //! | file | what it holds |
 //! |---|---|
 //! | [`settings`] | the sections, their types and defaults: the one description of the keys |
-//! | [`layers`] | which keys may stand where, and how layers are laid over each other |
+//! | `layers` | which keys may stand where, and how layers are laid over each other |
 //! | [`root`] | `memoird.yaml`, and what one root is run with |
 //! | [`which`] | which root is meant; roots that overlap |
+//! | [`edit`] | changes of files that people wrote: one line, all else stays |
 //! | [`schedule`], [`span`], [`zone`] | crontab lines, lengths of time, time zones |
 //! | [`surroundings`] | what is read from the process: variables, folders, host, zone |
-//! | `check`, `yaml`, `nearest` | text into checked values, with a path and a hint for each mistake |
+//! | [`check`], [`yaml`], `nearest` | text into checked values, with a path and a hint for each mistake |
 //!
 //! `commands` calls [`Config::load`] once, then [`Config::choose`] and [`Config::open`]; the daemon
 //! opens [`Config::roots`] one by one, so that a folder that is gone stops no other.
@@ -19,8 +20,9 @@
 //! - What travels with a root can neither name a program to run nor say where text goes.
 //! - Two roots never share a folder, also not through links.
 
-mod check;
-pub mod layers;
+pub mod check;
+pub mod edit;
+mod layers;
 mod nearest;
 pub mod root;
 pub mod schedule;
@@ -28,7 +30,7 @@ pub mod settings;
 pub mod span;
 pub mod surroundings;
 pub mod which;
-mod yaml;
+pub mod yaml;
 pub mod zone;
 
 use std::{
@@ -36,13 +38,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use check::Problem;
-pub use yaml::YamlError;
-
+use check::Problem;
 use layers::{CONFIG_SHAPE, CallKeys, ConfigKeys, Layer};
 use settings::Settings;
 use surroundings::Surroundings;
 use which::KnownRoot;
+use yaml::YamlError;
 
 /// The commented configuration that `init` writes; it equals the built-in defaults.
 pub const DEFAULT_CONFIG: &str = include_str!("../../config/memoird.yaml");
@@ -115,6 +116,8 @@ pub enum Error {
     RootMissing {
         /// The path.
         path: PathBuf,
+        /// Whether `--root` or `MEMOIRD_ROOT` named it, and not the configuration.
+        asked: bool,
         /// What the system says.
         source: io::Error,
     },
@@ -242,6 +245,7 @@ impl Error {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::BadSet { .. } | Self::WhichRoot { .. } => true,
+            Self::RootMissing { asked, .. } => *asked,
             Self::Yaml { origin, .. } | Self::Invalid { origin, .. } => *origin == Origin::Set,
             _ => false,
         }
@@ -291,11 +295,8 @@ fn listed(problems: &[Problem]) -> String {
     match problems {
         [one] => one.to_string(),
         all => {
-            let mut text = format!("{} mistakes", all.len());
-            for one in all {
-                text.push_str(&format!("\n  {one}"));
-            }
-            text
+            let lines: Vec<String> = all.iter().map(Problem::to_string).collect();
+            format!("{} mistakes\n  {}", all.len(), lines.join("\n  "))
         }
     }
 }
@@ -305,11 +306,8 @@ fn which_root(cwd: &Path, roots: &[PathBuf]) -> String {
     if roots.is_empty() {
         return format!("no memory folder is configured, and {cwd} is not in one");
     }
-    let mut text = format!("which memory folder? {cwd} is in none of them:");
-    for root in roots {
-        text.push_str(&format!("\n  {}", root.display()));
-    }
-    text
+    let lines: Vec<String> = roots.iter().map(|it| it.display().to_string()).collect();
+    format!("which memory folder? {cwd} is in none of them:\n  {}", lines.join("\n  "))
 }
 
 fn overlap(outer: &Path, inner: &Path) -> String {
@@ -412,7 +410,11 @@ mod tests {
         assert!(error.is_usage());
         assert!(error.hint().unwrap().starts_with("name one: `--root /"));
         let error = opened(Some("gone"), "", "").unwrap_err();
-        assert!(matches!(error, Error::RootMissing { .. }), "{error}");
+        assert!(matches!(error, Error::RootMissing { asked: true, .. }), "{error}");
+        assert_eq!(
+            error.hint().unwrap(),
+            format!("make it: `memoird init {}/gone`", home.display())
+        );
         let error = opened(Some("a/memory/2026-04-02.md"), "", "").unwrap_err();
         assert!(error.to_string().contains("lies within"), "{error}");
     }

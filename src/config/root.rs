@@ -6,12 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
     Config, Error, Origin,
     check::Problem,
-    layers::{self, Layer, ROOT_FILE_SHAPE, RootFileKeys, RootKind},
+    layers::{self, Layer, ROOT_FILE_SHAPE, RootFileKeys},
     settings::Settings,
     surroundings::Surroundings,
     which, yaml,
@@ -69,6 +71,17 @@ pub struct RootSettings {
     pub configured: bool,
     /// The sections. `budget` is the root's share; [`Config::settings`] holds the whole.
     pub settings: Settings,
+}
+
+/// Whose memory a root is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RootKind {
+    /// One agent's.
+    #[default]
+    Agent,
+    /// The person's: only user and feedback memories, added to the context of all other roots.
+    User,
 }
 
 /// A zone and who named it.
@@ -145,29 +158,12 @@ impl RootFile {
         }
         for (key, value) in &self.sections {
             // JSON is YAML, whatever the reader.
-            text.push_str(&format!("{key}: {value}\n"));
+            text.push_str(key);
+            text.push_str(": ");
+            text.push_str(&value.to_string());
+            text.push('\n');
         }
         text
-    }
-
-    /// Returns `text`, a `memoird.yaml` as it stands, with `writer` set to `host`; comments and all
-    /// other lines stay.
-    pub fn with_writer(text: &str, host: &str) -> String {
-        let new = line("writer", host);
-        let mut seen = false;
-        let mut out: Vec<&str> = Vec::new();
-        for old in text.lines() {
-            if old.starts_with("writer:") {
-                seen = true;
-                out.push(&new);
-            } else {
-                out.push(old);
-            }
-        }
-        if !seen {
-            out.push(&new);
-        }
-        out.join("\n") + "\n"
     }
 }
 
@@ -186,7 +182,8 @@ impl Config {
     /// Returns [`Error::RootMissing`] when there is no such folder, and whatever is wrong with its
     /// `memoird.yaml` or with all layers together.
     pub fn open(&self, path: &Path, around: &Surroundings) -> Result<RootSettings, Error> {
-        let missing = |source| Error::RootMissing { path: path.to_path_buf(), source };
+        let missing =
+            |source| Error::RootMissing { path: path.to_path_buf(), asked: false, source };
         let canonical = path.canonicalize().map_err(missing)?;
         if !canonical.is_dir() {
             return Err(missing(std::io::ErrorKind::NotADirectory.into()));
@@ -271,7 +268,11 @@ impl Config {
             Some(path) => {
                 let path = around.absolute(path, &around.cwd);
                 let canonical = path.canonicalize();
-                Some(canonical.map_err(|source| Error::RootMissing { path, source })?)
+                Some(canonical.map_err(|source| Error::RootMissing {
+                    path,
+                    asked: true,
+                    source,
+                })?)
             }
             None => None,
         };
@@ -300,7 +301,7 @@ fn holds(layer: &Layer, path: &[&str]) -> bool {
 }
 
 /// Writes a key and a text in double quotes, which every reader of YAML takes as text.
-fn line(key: &str, value: &str) -> String {
+pub(super) fn line(key: &str, value: &str) -> String {
     format!("{key}: {}", Value::from(value))
 }
 
@@ -502,15 +503,6 @@ roots:
         "#);
     }
 
-    #[test]
-    fn taking_over_changes_one_line() {
-        let text = "# mine\nzone: UTC\nwriter: attic # old\nwisdom:\n  max_entries: 3\n";
-        let new = RootFile::with_writer(text, "tower");
-        assert_eq!(new, "# mine\nzone: UTC\nwriter: \"tower\"\nwisdom:\n  max_entries: 3\n");
-        assert_eq!(RootFile::with_writer("zone: UTC", "tower"), "zone: UTC\nwriter: \"tower\"\n");
-        assert_eq!(RootFile::with_writer("", "tower"), "writer: \"tower\"\n");
-    }
-
     proptest! {
         #[test]
         fn what_is_printed_reads_back(name in "\\PC{1,40}", writer in "[a-z0-9.-]{1,20}", entries in 1..99_u32) {
@@ -522,7 +514,6 @@ roots:
             let text = file.print();
             let read = RootFile::parse(&text, Path::new("x")).unwrap();
             prop_assert_eq!(&read, &file);
-            prop_assert_eq!(RootFile::parse(&RootFile::with_writer(&text, "tower"), Path::new("x")).unwrap().writer.unwrap(), "tower");
         }
     }
 }

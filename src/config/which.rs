@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use super::{Error, layers::EntryKeys};
@@ -84,7 +84,15 @@ pub(super) fn canonical(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {
         if let Ok(existing) = ancestor.canonicalize() {
             let rest = path.strip_prefix(ancestor).unwrap_or(Path::new(""));
-            return existing.join(rest);
+            let mut whole = existing;
+            for step in rest.components() {
+                match step {
+                    // Nothing is there yet that could be a link.
+                    Component::ParentDir => drop(whole.pop()),
+                    step => whole.push(step),
+                }
+            }
+            return whole;
         }
     }
     path.to_path_buf()
@@ -189,6 +197,7 @@ mod tests {
             ("[{path: ~/link/inner}, {path: ~/a}]", Some("lies within")),
             ("[{path: ~/a}, {path: ~/ab}, {path: ~/link/new}]", Some("lies within")),
             ("[{path: ~/a/../a}, {path: ~/a}]", Some("named twice")),
+            ("[{path: ~/new/../a}, {path: ~/a}]", Some("named twice")),
         ] {
             let seen = known(home, &format!("roots: {paths}")).err().map(|it| it.to_string());
             match (&seen, expected) {
