@@ -15,6 +15,7 @@ use super::{
     Error, Origin,
     check::{Problem, Shape},
     nearest::nearest,
+    root::RootKind,
     settings::Settings,
     yaml,
     zone::ZoneName,
@@ -25,7 +26,7 @@ pub(super) type Layer = Map<String, Value>;
 
 /// The keys of `config.yaml`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[schemars(title = "memoird configuration")]
+#[schemars(title = "memoird configuration", extend("additionalProperties" = false))]
 pub(super) struct ConfigKeys {
     /// The memory folders that are served.
     #[serde(default)]
@@ -36,8 +37,8 @@ pub(super) struct ConfigKeys {
 }
 
 /// The keys of one entry under `roots`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Root")]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[schemars(rename = "Root", extend("additionalProperties" = false))]
 pub(super) struct EntryKeys {
     /// The folder; `~/` is the home, anything else that is relative starts at the configuration's
     /// folder.
@@ -92,17 +93,6 @@ pub(super) struct CallKeys {
     #[serde(flatten)]
     #[schemars(with = "Settings")]
     pub(super) sections: Layer,
-}
-
-/// Whose memory a root is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum RootKind {
-    /// One agent's.
-    #[default]
-    Agent,
-    /// The person's: only user and feedback memories, added to the context of all other roots.
-    User,
 }
 
 pub(super) static CONFIG_SHAPE: LazyLock<Shape> = LazyLock::new(Shape::of::<ConfigKeys>);

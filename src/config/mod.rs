@@ -3,12 +3,13 @@
 //! | file | what it holds |
 //! |---|---|
 //! | [`settings`] | the sections, their types and defaults: the one description of the keys |
-//! | [`layers`] | which keys may stand where, and how layers are laid over each other |
+//! | `layers` | which keys may stand where, and how layers are laid over each other |
 //! | [`root`] | `memoird.yaml`, and what one root is run with |
 //! | [`which`] | which root is meant; roots that overlap |
+//! | [`edit`] | changes of files that people wrote: one line, all else stays |
 //! | [`schedule`], [`span`], [`zone`] | crontab lines, lengths of time, time zones |
 //! | [`surroundings`] | what is read from the process: variables, folders, host, zone |
-//! | `check`, `yaml`, `nearest` | text into checked values, with a path and a hint for each mistake |
+//! | [`check`], [`yaml`], `nearest` | text into checked values, with a path and a hint for each mistake |
 //!
 //! `commands` calls [`Config::load`] once, then [`Config::choose`] and [`Config::open`]; the daemon
 //! opens [`Config::roots`] one by one, so that a folder that is gone stops no other.
@@ -19,8 +20,9 @@
 //! - What travels with a root can neither name a program to run nor say where text goes.
 //! - Two roots never share a folder, also not through links.
 
-mod check;
-pub mod layers;
+pub mod check;
+pub mod edit;
+mod layers;
 mod nearest;
 pub mod root;
 pub mod schedule;
@@ -28,7 +30,7 @@ pub mod settings;
 pub mod span;
 pub mod surroundings;
 pub mod which;
-mod yaml;
+pub mod yaml;
 pub mod zone;
 
 use std::{
@@ -36,13 +38,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use check::Problem;
-pub use yaml::YamlError;
-
+use check::Problem;
 use layers::{CONFIG_SHAPE, CallKeys, ConfigKeys, Layer};
 use settings::Settings;
 use surroundings::Surroundings;
 use which::KnownRoot;
+use yaml::YamlError;
 
 /// The commented configuration that `init` writes; it equals the built-in defaults.
 pub const DEFAULT_CONFIG: &str = include_str!("../../config/memoird.yaml");
@@ -115,6 +116,8 @@ pub enum Error {
     RootMissing {
         /// The path.
         path: PathBuf,
+        /// Whether `--root` or `MEMOIRD_ROOT` named it, and not the configuration.
+        asked: bool,
         /// What the system says.
         source: io::Error,
     },
@@ -242,6 +245,7 @@ impl Error {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::BadSet { .. } | Self::WhichRoot { .. } => true,
+            Self::RootMissing { asked, .. } => *asked,
             Self::Yaml { origin, .. } | Self::Invalid { origin, .. } => *origin == Origin::Set,
             _ => false,
         }
@@ -291,11 +295,8 @@ fn listed(problems: &[Problem]) -> String {
     match problems {
         [one] => one.to_string(),
         all => {
-            let mut text = format!("{} mistakes", all.len());
-            for one in all {
-                text.push_str(&format!("\n  {one}"));
-            }
-            text
+            let lines: Vec<String> = all.iter().map(Problem::to_string).collect();
+            format!("{} mistakes\n  {}", all.len(), lines.join("\n  "))
         }
     }
 }
@@ -305,11 +306,8 @@ fn which_root(cwd: &Path, roots: &[PathBuf]) -> String {
     if roots.is_empty() {
         return format!("no memory folder is configured, and {cwd} is not in one");
     }
-    let mut text = format!("which memory folder? {cwd} is in none of them:");
-    for root in roots {
-        text.push_str(&format!("\n  {}", root.display()));
-    }
-    text
+    let lines: Vec<String> = roots.iter().map(|it| it.display().to_string()).collect();
+    format!("which memory folder? {cwd} is in none of them:\n  {}", lines.join("\n  "))
 }
 
 fn overlap(outer: &Path, inner: &Path) -> String {
@@ -317,5 +315,107 @@ fn overlap(outer: &Path, inner: &Path) -> String {
         format!("the memory folder {} is named twice", outer.display())
     } else {
         format!("memory folder {} lies within {}", inner.display(), outer.display())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn around(home: &Path) -> Surroundings {
+        Surroundings {
+            home: home.to_path_buf(),
+            config_home: home.join(".config"),
+            cwd: home.to_path_buf(),
+            ..Surroundings::default()
+        }
+    }
+
+    fn write(path: &Path, text: &[u8]) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+        fs::write(path, text).unwrap();
+    }
+
+    #[track_caller]
+    fn check(home: &Path, file: Option<&str>, env: Option<&str>, expected: Result<usize, &str>) {
+        let mut around = around(home);
+        if let Some(env) = env {
+            around.env.insert("MEMOIRD_CONFIG".to_owned(), env.to_owned());
+        }
+        match (Config::load(file.map(Path::new), &[], &around), expected) {
+            (Ok(seen), Ok(roots)) => assert_eq!(seen.roots.len(), roots),
+            (Err(seen), Err(expected)) => {
+                assert!(seen.to_string().contains(expected), "{seen}");
+                assert!(!seen.is_usage());
+            }
+            (seen, _) => panic!("{seen:?}, expected {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn the_file_that_is_read() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        check(home, None, None, Ok(0)); // none is needed
+        check(home, Some("none.yaml"), None, Err("no configuration at "));
+        check(home, None, Some("~/none.yaml"), Err("no configuration at "));
+        write(&home.join(".config/memoird/config.yaml"), b"roots: [{path: ~/a}]");
+        write(&home.join("two.yaml"), b"roots: [{path: a}, {path: b}]");
+        write(&home.join("latin.yaml"), b"roots: [{path: \xe9}]");
+        write(&home.join("long.yaml"), "#".repeat(yaml::BYTES_MAX + 1).as_bytes());
+        write(&home.join("bad.yaml"), b"engin: model\nwisdom: {max_entries: 0}\n");
+        check(home, None, None, Ok(1));
+        check(home, None, Some(""), Ok(1));
+        check(home, None, Some("two.yaml"), Ok(2));
+        check(home, Some("two.yaml"), Some("none.yaml"), Ok(2));
+        check(home, Some("latin.yaml"), None, Err("latin.yaml: not UTF-8"));
+        check(home, Some("long.yaml"), None, Err("long.yaml: longer than"));
+        check(
+            home,
+            Some("bad.yaml"),
+            None,
+            Err(
+                "2 mistakes\n  engin: unknown key, did you mean engine?\n  wisdom.max_entries: 0 is out",
+            ),
+        );
+        check(home, Some("."), None, Err("cannot read "));
+    }
+
+    #[test]
+    fn a_call_finds_and_opens_its_root() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        write(&home.join("a/memoird.yaml"), b"agent_name: Ada\n");
+        write(&home.join("a/memory/2026-04-02.md"), b"");
+        write(&home.join("stray/memoird.yaml"), b"agent_name: Stray\n");
+        let mut around = around(&home);
+        let config = Config::from_text(
+            Some((&home.join("config.yaml"), "roots: [{path: a}, {path: gone}]")),
+            &[],
+            &around,
+        )
+        .unwrap();
+        let mut opened = |explicit: Option<&str>, env: &str, cwd: &str| {
+            around.cwd = home.join(cwd);
+            around.env.insert("MEMOIRD_ROOT".to_owned(), env.to_owned());
+            let path = config.choose(explicit.map(Path::new), &around)?;
+            config.open(&path, &around).map(|it| it.agent_name)
+        };
+        assert_eq!(opened(None, "", "a/memory").unwrap(), "Ada");
+        assert_eq!(opened(None, "", "stray").unwrap(), "Stray");
+        assert_eq!(opened(None, "~/a", "stray").unwrap(), "Ada");
+        assert_eq!(opened(Some("../stray"), "~/a", "a").unwrap(), "Stray");
+        let error = opened(None, "", "").unwrap_err();
+        assert!(error.is_usage());
+        assert!(error.hint().unwrap().starts_with("name one: `--root /"));
+        let error = opened(Some("gone"), "", "").unwrap_err();
+        assert!(matches!(error, Error::RootMissing { asked: true, .. }), "{error}");
+        assert_eq!(
+            error.hint().unwrap(),
+            format!("make it: `memoird init {}/gone`", home.display())
+        );
+        let error = opened(Some("a/memory/2026-04-02.md"), "", "").unwrap_err();
+        assert!(error.to_string().contains("lies within"), "{error}");
     }
 }

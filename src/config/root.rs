@@ -6,12 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
     Config, Error, Origin,
     check::Problem,
-    layers::{self, Layer, ROOT_FILE_SHAPE, RootFileKeys, RootKind},
+    layers::{self, Layer, ROOT_FILE_SHAPE, RootFileKeys},
     settings::Settings,
     surroundings::Surroundings,
     which, yaml,
@@ -69,6 +71,17 @@ pub struct RootSettings {
     pub configured: bool,
     /// The sections. `budget` is the root's share; [`Config::settings`] holds the whole.
     pub settings: Settings,
+}
+
+/// Whose memory a root is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RootKind {
+    /// One agent's.
+    #[default]
+    Agent,
+    /// The person's: only user and feedback memories, added to the context of all other roots.
+    User,
 }
 
 /// A zone and who named it.
@@ -145,29 +158,12 @@ impl RootFile {
         }
         for (key, value) in &self.sections {
             // JSON is YAML, whatever the reader.
-            text.push_str(&format!("{key}: {value}\n"));
+            text.push_str(key);
+            text.push_str(": ");
+            text.push_str(&value.to_string());
+            text.push('\n');
         }
         text
-    }
-
-    /// Returns `text`, a `memoird.yaml` as it stands, with `writer` set to `host`; comments and all
-    /// other lines stay.
-    pub fn with_writer(text: &str, host: &str) -> String {
-        let new = line("writer", host);
-        let mut seen = false;
-        let mut out: Vec<&str> = Vec::new();
-        for old in text.lines() {
-            if old.starts_with("writer:") {
-                seen = true;
-                out.push(&new);
-            } else {
-                out.push(old);
-            }
-        }
-        if !seen {
-            out.push(&new);
-        }
-        out.join("\n") + "\n"
     }
 }
 
@@ -186,7 +182,8 @@ impl Config {
     /// Returns [`Error::RootMissing`] when there is no such folder, and whatever is wrong with its
     /// `memoird.yaml` or with all layers together.
     pub fn open(&self, path: &Path, around: &Surroundings) -> Result<RootSettings, Error> {
-        let missing = |source| Error::RootMissing { path: path.to_path_buf(), source };
+        let missing =
+            |source| Error::RootMissing { path: path.to_path_buf(), asked: false, source };
         let canonical = path.canonicalize().map_err(missing)?;
         if !canonical.is_dir() {
             return Err(missing(std::io::ErrorKind::NotADirectory.into()));
@@ -271,7 +268,11 @@ impl Config {
             Some(path) => {
                 let path = around.absolute(path, &around.cwd);
                 let canonical = path.canonicalize();
-                Some(canonical.map_err(|source| Error::RootMissing { path, source })?)
+                Some(canonical.map_err(|source| Error::RootMissing {
+                    path,
+                    asked: true,
+                    source,
+                })?)
             }
             None => None,
         };
@@ -300,7 +301,7 @@ fn holds(layer: &Layer, path: &[&str]) -> bool {
 }
 
 /// Writes a key and a text in double quotes, which every reader of YAML takes as text.
-fn line(key: &str, value: &str) -> String {
+pub(super) fn line(key: &str, value: &str) -> String {
     format!("{key}: {}", Value::from(value))
 }
 
@@ -338,4 +339,181 @@ pub(super) fn read_text(opened: fs::File, file: &Path) -> Result<String, Error> 
     }
     String::from_utf8(bytes)
         .map_err(|_| Error::Yaml { origin: origin(), source: yaml::YamlError::NotUtf8 })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::config::settings::{Choice, EngineKind};
+
+    fn around() -> Surroundings {
+        Surroundings {
+            home: "/home/ada".into(),
+            config_home: "/home/ada/.config".into(),
+            cwd: "/home/ada".into(),
+            host: "tower".into(),
+            system_zone: Some("Asia/Tokyo".parse().unwrap()),
+            ..Surroundings::default()
+        }
+    }
+
+    fn config(text: &str, set: &[&str], around: &Surroundings) -> Config {
+        let set: Vec<String> = set.iter().map(|it| (*it).to_owned()).collect();
+        let file = Path::new("/home/ada/.config/memoird/config.yaml");
+        Config::from_text(Some((file, text)), &set, around).unwrap()
+    }
+
+    fn resolve(
+        config: &Config,
+        path: &str,
+        root_file: &str,
+        around: &Surroundings,
+    ) -> RootSettings {
+        let root_file = RootFile::parse(root_file, Path::new("memoird.yaml")).unwrap();
+        config.resolve(path.into(), &root_file, around).unwrap()
+    }
+
+    #[test]
+    fn each_layer_wins_over_those_below() {
+        let mut around = around();
+        around.env.insert("MEMOIRD_WISDOM_MAX_ENTRIES".to_owned(), "14".to_owned());
+        let text = "
+compaction: {grace: 1h, quiet: 11s, weekly: {ratio: 0.11}}
+wisdom: {max_entries: 11, categories: [a, b]}
+budget: {day: {usd: 5}}
+roots:
+  - path: ~/lexicon
+    compaction: {quiet: 13s}
+    wisdom: {max_entries: 13}
+    budget: {day: {usd: 0.5}}
+";
+        let root_file = "compaction: {grace: 12m, quiet: 12s}\nwisdom: {categories: [c]}\n";
+        let config = config(text, &["schedule.on_change=false", "budget.month.usd=3"], &around);
+        let root = resolve(&config, "/home/ada/lexicon", root_file, &around);
+        let Settings { compaction, wisdom, schedule, budget, .. } = &root.settings;
+        assert_eq!(compaction.weekly.max_chars, 24_000); // built in
+        assert!((compaction.weekly.ratio - 0.11).abs() < 1e-9); // general
+        assert_eq!(compaction.grace.to_string(), "12m"); // memoird.yaml
+        assert_eq!(wisdom.categories, ["c"]); // a list is replaced, not added to
+        assert_eq!(compaction.quiet.to_string(), "13s"); // the root's entry
+        assert_eq!(wisdom.max_entries, 14); // a variable
+        assert_eq!(schedule.on_change, Choice::Off); // --set
+        assert_eq!((budget.day.usd, budget.day.calls), (Some(0.5), Some(200)));
+        // Over all roots, what a root says of itself does not count.
+        assert_eq!(config.settings.budget.day.usd, Some(5.0));
+        assert_eq!(config.settings.budget.month.usd, Some(3.0));
+        assert_eq!(config.settings.wisdom.max_entries, 14);
+    }
+
+    #[track_caller]
+    fn check_identity(
+        entry: &str,
+        root_file: &str,
+        set: &[&str],
+        expected: (&str, &str, ZoneSource, &str),
+    ) {
+        let around = around();
+        let config = config(&format!("roots:\n  - path: ~/lexicon\n{entry}"), set, &around);
+        let root = resolve(&config, "/home/ada/lexicon", root_file, &around);
+        let zone = root.zone.name.to_string();
+        let seen = (
+            root.agent_name.as_str(),
+            zone.as_str(),
+            root.zone.source,
+            root.memory_dir.to_str().unwrap(),
+        );
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn name_zone_and_folder_come_from_the_strongest_that_says_them() {
+        let file = "agent_name: Lex\nzone: Europe/Vienna\nmemory_dir: ./notes/\n";
+        let entry = "    agent_name: Lexicon\n    zone: Europe/Berlin\n    memory_dir: \".\"\n";
+        let set = ["zone=UTC", "agent_name=2026"];
+        check_identity("", "", &[], ("lexicon", "Asia/Tokyo", ZoneSource::System, "memory"));
+        check_identity("", file, &[], ("Lex", "Europe/Vienna", ZoneSource::RootFile, "notes"));
+        check_identity(entry, file, &[], ("Lexicon", "Europe/Berlin", ZoneSource::Config, ""));
+        check_identity(entry, file, &set, ("2026", "UTC", ZoneSource::Call, ""));
+    }
+
+    #[test]
+    fn a_root_that_is_not_configured_is_run_with_the_general_sections() {
+        let around = Surroundings { system_zone: None, ..around() };
+        let config =
+            config("engine: model\nroots: [{path: ~/lexicon, engine: extractive}]", &[], &around);
+        let root = resolve(&config, "/tmp/other", "writer: attic\n", &around);
+        assert_eq!(root.settings.engine, EngineKind::Model);
+        assert_eq!(root.zone.source, ZoneSource::Nobody);
+        assert!(!root.configured && !root.is_written_by("tower") && root.is_written_by("attic"));
+        assert!(resolve(&config, "/home/ada/lexicon", "", &around).is_written_by("tower"));
+    }
+
+    #[track_caller]
+    fn check_refused(root_file: &str, expected: &str) {
+        let error =
+            RootFile::parse(root_file, Path::new("/x/memoird.yaml")).unwrap_err().to_string();
+        assert!(error.starts_with("/x/memoird.yaml: ") && error.contains(expected), "{error}");
+    }
+
+    #[test]
+    fn what_travels_with_a_root_names_no_program_and_no_address() {
+        check_refused("on_problem: [rm, -rf, /]", "on_problem: is read in config.yaml only");
+        check_refused("model: {command: [sh]}", "model.command: is read in config.yaml only");
+        check_refused("model: {base_url: 'http://evil.example'}", "model.base_url: is read in");
+        check_refused("model: {provider: command}", "model.provider: is read in");
+        check_refused("model: {key_file: /etc/shadow}", "model.key_file: is read in");
+        check_refused("roots: []", "roots: unknown key");
+        check_refused("zone: Berlin", "did you mean Europe/Berlin?");
+        check_refused("agent_name: \"a\\nb\"", "more than one line");
+        check_refused("memory_dir: .memoird/x", "private");
+        RootFile::parse("model: {name: small}\nengine: extractive", Path::new("x")).unwrap();
+    }
+
+    #[test]
+    fn keys_that_contradict_each_other_are_told_with_the_root() {
+        let around = around();
+        let config = config("compaction: {weekly: {max_ratio: 0.2, ratio: 0.1}}", &[], &around);
+        let root_file =
+            RootFile::parse("compaction: {weekly: {ratio: 0.3}}", Path::new("x")).unwrap();
+        let error = config.resolve("/a".into(), &root_file, &around).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "all settings of /a together: compaction.weekly: ratio (0.3) is above max_ratio (0.2)"
+        );
+    }
+
+    #[test]
+    fn prints_as_init_writes_it() {
+        let file = RootFile {
+            agent_name: Some("Lexicon \"the\" first".to_owned()),
+            zone: Some("Europe/Berlin".parse().unwrap()),
+            memory_dir: Some(".".to_owned()),
+            writer: Some("tower".to_owned()),
+            ..RootFile::default()
+        };
+        insta::assert_snapshot!(file.print(), @r#"
+        # What memoird must know about this folder wherever it is copied to.
+        # Sections of config.yaml may follow here; they hold for this folder.
+        agent_name: "Lexicon \"the\" first"
+        zone: "Europe/Berlin"  # the days that the logs are named by
+        memory_dir: "."  # where the logs are; "." for this folder
+        writer: "tower"  # the host that folds; others only read
+        "#);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_back(name in "\\PC{1,40}", writer in "[a-z0-9.-]{1,20}", entries in 1..99_u32) {
+            prop_assume!(!name.trim().is_empty());
+            let sections = format!("wisdom: {{max_entries: {entries}}}");
+            let mut file = RootFile::parse(&sections, Path::new("x")).unwrap();
+            file.agent_name = Some(name);
+            file.writer = Some(writer);
+            let text = file.print();
+            let read = RootFile::parse(&text, Path::new("x")).unwrap();
+            prop_assert_eq!(&read, &file);
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //! These types are the one description of the keys: the check for unknown keys, the names of the
 //! environment variables, and `schema/config.schema.json` are made from their schema, so a new key
 //! needs a field, a comment, and a default here and a line in `config/memoird.yaml`, nothing else.
-//! Values only; [`super::layers`] fills them.
+//! Values only; `layers` fills them.
 
 use std::borrow::Cow;
 
@@ -90,7 +90,7 @@ pub struct Model {
 pub enum Provider {
     /// The Messages interface of Anthropic.
     Anthropic,
-    /// Chat completions, as OpenAI and many servers speak them.
+    /// Chat completions, as `OpenAI` and many servers speak them.
     #[default]
     Openai,
     /// A program that reads the prompt and prints the reply.

@@ -60,7 +60,8 @@ impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = self.0.as_millis();
         // Weeks are read but not printed: `14d` says more than `2w`.
-        let unit = UNITS.iter().skip(1).find(|(_, len)| ms != 0 && ms % u128::from(*len) == 0);
+        let unit =
+            UNITS.iter().skip(1).find(|(_, len)| ms != 0 && ms.is_multiple_of(u128::from(*len)));
         match unit {
             Some((name, len)) => write!(f, "{}{name}", ms / u128::from(*len)),
             None => f.write_str("0s"),

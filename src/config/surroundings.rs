@@ -69,7 +69,7 @@ impl Surroundings {
     }
 
     /// Returns `path` with `~/` put in, from `base` when it is relative.
-    pub(super) fn absolute(&self, path: &Path, base: &Path) -> PathBuf {
+    pub fn absolute(&self, path: &Path, base: &Path) -> PathBuf {
         match path.strip_prefix("~") {
             Ok(rest) => self.home.join(rest),
             Err(_) => base.join(path),

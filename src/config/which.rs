@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use super::{Error, layers::EntryKeys};
@@ -84,7 +84,15 @@ pub(super) fn canonical(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {
         if let Ok(existing) = ancestor.canonicalize() {
             let rest = path.strip_prefix(ancestor).unwrap_or(Path::new(""));
-            return existing.join(rest);
+            let mut whole = existing;
+            for step in rest.components() {
+                match step {
+                    // Nothing is there yet that could be a link.
+                    Component::ParentDir => drop(whole.pop()),
+                    step => whole.push(step),
+                }
+            }
+            return whole;
         }
     }
     path.to_path_buf()
@@ -112,4 +120,127 @@ fn main_folder(tree: &Path, mark: &Path) -> Option<PathBuf> {
     // A bare repository has no folder around it.
     let inside = common.file_name().is_some_and(|it| it == ".git");
     if inside { common.parent().map(Path::to_path_buf) } else { Some(common) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::config::{Config, surroundings::Surroundings};
+
+    /// Roots of a configuration whose home is `home`.
+    fn known(home: &Path, text: &str) -> Result<Config, Error> {
+        let around = Surroundings { home: home.to_path_buf(), ..Surroundings::default() };
+        Config::from_text(Some((&home.join("config.yaml"), text)), &[], &around)
+    }
+
+    #[track_caller]
+    fn check(
+        text: &str,
+        (named, cwd, git_root, marked): (Option<&str>, &str, Option<&str>, Option<&str>),
+        expected: Result<&str, &str>,
+    ) {
+        let roots = known(Path::new("/home/ada"), text).unwrap().roots;
+        let asked = Asked {
+            named: named.map(Path::new),
+            cwd: Path::new(cwd),
+            git_root: git_root.map(Path::new),
+            marked: marked.map(Path::new),
+        };
+        match (choose_root(&asked, &roots), expected) {
+            (Ok(seen), Ok(expected)) => assert_eq!(seen, Path::new(expected)),
+            (Err(seen), Err(expected)) => {
+                assert!(seen.to_string().contains(expected), "{seen}");
+            }
+            (seen, _) => panic!("{seen:?}, expected {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn the_root_that_is_meant() {
+        let one = "roots: [{path: /no/a, project: /no/src/a}]";
+        let two = "roots: [{path: /no/a, project: /no/src/a}, {path: /no/b, project: /no/src/a/b}]";
+        let same = "roots: [{path: /no/a, project: /no/src}, {path: /no/b, project: /no/src}]";
+        check(one, (None, "/tmp", None, None), Ok("/no/a")); // the only one
+        check(one, (Some("/no/z"), "/no/a", None, None), Ok("/no/z")); // need not be configured
+        check(two, (Some("/no/b"), "/no/a", None, None), Ok("/no/b"));
+        check(two, (None, "/no/b/memory/weekly", None, None), Ok("/no/b"));
+        check(two, (None, "/no/bb", None, None), Err("which memory folder? /no/bb is in none"));
+        check(two, (None, "/tmp/tree", Some("/no/src/a"), None), Ok("/no/a")); // by its repository
+        check(two, (None, "/no/src/a/lib", None, None), Ok("/no/a"));
+        check(two, (None, "/no/src/a/b/lib", None, None), Ok("/no/b")); // the innermost
+        check(two, (None, "/tmp/x/y", None, Some("/tmp/x")), Ok("/tmp/x")); // has a memoird.yaml
+        check(two, (None, "/tmp", None, None), Err("/no/a\n  /no/b"));
+        check(same, (None, "/no/src", None, None), Err("which memory folder?"));
+        check("roots: []", (None, "/tmp", None, None), Err("no memory folder is configured"));
+        check(
+            one,
+            (Some("/no/a/memory"), "/tmp", None, None),
+            Err("/no/a/memory lies within /no/a"),
+        );
+        check(one, (Some("/no"), "/tmp", None, None), Err("/no/a lies within /no"));
+    }
+
+    #[test]
+    fn folders_that_overlap_are_refused_also_through_links() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        fs::create_dir_all(home.join("a/inner")).unwrap();
+        fs::create_dir_all(home.join("ab")).unwrap();
+        symlink(home.join("a"), home.join("link")).unwrap();
+        for (paths, expected) in [
+            ("[{path: ~/a}, {path: ~/ab}]", None),
+            ("[{path: ~/a}, {path: ~/a/}]", Some("named twice")),
+            ("[{path: ~/a}, {path: a}]", Some("named twice")),
+            ("[{path: ~/link}, {path: ~/a}]", Some("named twice")),
+            ("[{path: ~/link/inner}, {path: ~/a}]", Some("lies within")),
+            ("[{path: ~/a}, {path: ~/ab}, {path: ~/link/new}]", Some("lies within")),
+            ("[{path: ~/a/../a}, {path: ~/a}]", Some("named twice")),
+            ("[{path: ~/new/../a}, {path: ~/a}]", Some("named twice")),
+        ] {
+            let seen = known(home, &format!("roots: {paths}")).err().map(|it| it.to_string());
+            match (&seen, expected) {
+                (None, None) => {}
+                (Some(seen), Some(expected)) if seen.contains(expected) => {}
+                _ => panic!("{paths}: {seen:?}, expected {expected:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_linked_working_tree_leads_to_its_repository() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path().canonicalize().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = place.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+            fs::write(path, text).unwrap();
+        };
+        write("main/.git/HEAD", "");
+        write("main/src/x", "");
+        write("main/.git/worktrees/tree/commondir", "../..\n");
+        write("tree/.git", &format!("gitdir: {}/main/.git/worktrees/tree\n", place.display()));
+        write("tree/lib/x", "");
+        write("main/sub/.git", "gitdir: ../.git/modules/sub\n");
+        write("main/.git/modules/sub/HEAD", "");
+        write("bare.git/worktrees/t/commondir", "../..");
+        write("t/.git", "gitdir: ../bare.git/worktrees/t");
+        write("plain/x", "");
+        for (folder, expected) in [
+            ("main/src", Some("main")),
+            ("main", Some("main")),
+            ("tree/lib", Some("main")),
+            ("main/sub", Some("main/sub")),
+            ("t", Some("bare.git")),
+            ("plain", None),
+        ] {
+            let seen = git_root(&place.join(folder)).filter(|it| it.starts_with(&place));
+            assert_eq!(seen, expected.map(|it| place.join(it)), "{folder}");
+        }
+        let text = format!("roots: [{{path: ~/r, project: {}/tree}}]", place.display());
+        let project = known(&place, &text).unwrap().roots[0].project.clone();
+        assert_eq!(project, Some(place.join("main")));
+    }
 }

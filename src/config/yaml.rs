@@ -137,6 +137,10 @@ impl<'de> Visitor<'de> for Node<'_> {
         Ok(Value::Null)
     }
 
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element_seed(self)? {
@@ -199,8 +203,8 @@ mod tests {
 
     #[test]
     fn what_is_refused() {
-        check_refused("a: 1\na: 2\n", "the key `a` stands here twice at line 2");
-        check_refused("x:\n  a: 1\n  a: 2\n", "twice");
+        check_refused("a: 1\na: 2\n", "the key `a` stands here twice");
+        check_refused("x:\n  a: 1\n  a: 2\n", "x: the key `a` stands here twice at line 2");
         check_refused("1: a\n", "not text");
         check_refused("[a]: a\n", "not text");
         check_refused("a: !run x\n", "tags like");

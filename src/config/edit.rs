@@ -1,0 +1,129 @@
+//! Changes of files that people wrote: a line comes or changes, comments and all else stay.
+//!
+//! `init` registers a root in `config.yaml` and takes a root over in its `memoird.yaml`. Pure: the
+//! caller reads and writes.
+
+use std::path::Path;
+
+use super::{
+    Error, Origin,
+    layers::{self, CONFIG_SHAPE, ConfigKeys},
+    root::{RootFile, line},
+};
+
+/// Returns the text of a `config.yaml` with one more root, first in the list.
+///
+/// Returns `None` when the list stands there in a form that is not edited (in brackets, say), or
+/// the path is not UTF-8: then a person must add it.
+///
+/// # Errors
+///
+/// Returns what is wrong with the text as it stands.
+pub fn add_root(text: &str, file: &Path, root: &Path) -> Result<Option<String>, Error> {
+    let origin = Origin::File(file.to_path_buf());
+    let before: ConfigKeys = layers::read(text, &CONFIG_SHAPE, &origin)?;
+    let Some(path) = root.to_str() else { return Ok(None) };
+    let new = insert(text, &line("path", path));
+    let after: Result<ConfigKeys, Error> = layers::read(&new, &CONFIG_SHAPE, &origin);
+    // What is not edited well does not read as one root more and all else the same.
+    let good = after.is_ok_and(|after| {
+        after.roots.len() == before.roots.len() + 1
+            && after.roots[0].path == path
+            && after.roots[1..] == before.roots
+            && after.general == before.general
+    });
+    Ok(good.then_some(new))
+}
+
+/// Returns the text of a `memoird.yaml` with `writer` set to `host`.
+///
+/// # Errors
+///
+/// Returns what is wrong with the text as it stands.
+pub fn set_writer(text: &str, file: &Path, host: &str) -> Result<String, Error> {
+    RootFile::parse(text, file)?;
+    let new = line("writer", host);
+    let mut lines: Vec<&str> = text.lines().collect();
+    match lines.iter().position(|it| it.starts_with("writer:")) {
+        Some(at) => lines[at] = &new,
+        None => lines.push(&new),
+    }
+    let new = lines.join("\n") + "\n";
+    RootFile::parse(&new, file)?;
+    Ok(new)
+}
+
+fn insert(text: &str, entry: &str) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let Some(at) = lines.iter().position(|it| it.starts_with("roots:")) else {
+        lines.extend(["roots:".to_owned(), format!("  - {entry}")]);
+        return lines.join("\n") + "\n";
+    };
+    let value = lines[at]["roots:".len()..].trim_start();
+    if let Some(rest) = value.strip_prefix("[]") {
+        lines[at] = format!("roots:{rest}");
+    }
+    // Entries of one list stand below each other.
+    let first = lines[at + 1..].iter().find(|it| {
+        let it = it.trim_start();
+        !it.is_empty() && !it.starts_with('#')
+    });
+    let indent = match first {
+        Some(it) if it.trim_start().starts_with('-') => &it[..it.len() - it.trim_start().len()],
+        _ => "  ",
+    };
+    let entry = format!("{indent}- {entry}");
+    lines.insert(at + 1, entry);
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::DEFAULT_CONFIG;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<&str>) {
+        let seen = add_root(text, Path::new("config.yaml"), Path::new("/home/ada/x y")).unwrap();
+        assert_eq!(seen.as_deref(), expected);
+    }
+
+    #[test]
+    fn a_root_is_added_and_all_else_stays() {
+        check("", Some("roots:\n  - path: \"/home/ada/x y\"\n"));
+        check(
+            "engine: extractive # free\n",
+            Some("engine: extractive # free\nroots:\n  - path: \"/home/ada/x y\"\n"),
+        );
+        check("roots: []\n", Some("roots:\n  - path: \"/home/ada/x y\"\n"));
+        check(
+            "# mine\nroots: [] # none\n# - path: old\nwisdom: {}\n",
+            Some("# mine\nroots: # none\n  - path: \"/home/ada/x y\"\n# - path: old\nwisdom: {}\n"),
+        );
+        check(
+            "roots:\n\n    - path: a\n      zone: UTC\n",
+            Some("roots:\n    - path: \"/home/ada/x y\"\n\n    - path: a\n      zone: UTC\n"),
+        );
+        check(
+            "roots:\n- path: a\nengine: model\n",
+            Some("roots:\n- path: \"/home/ada/x y\"\n- path: a\nengine: model\n"),
+        );
+        check("roots: [{path: a}]\n", None);
+        check("{roots: []}\n", None);
+        let text = add_root(DEFAULT_CONFIG, Path::new("c"), Path::new("/a")).unwrap().unwrap();
+        assert_eq!(text.lines().count(), DEFAULT_CONFIG.lines().count() + 1);
+        add_root("root: []", Path::new("c"), Path::new("/a")).unwrap_err();
+    }
+
+    #[test]
+    fn taking_over_changes_one_line() {
+        let set = |text| set_writer(text, Path::new("memoird.yaml"), "tower").unwrap();
+        assert_eq!(
+            set("# mine\nzone: UTC\nwriter: attic # old\nwisdom:\n  max_entries: 3\n"),
+            "# mine\nzone: UTC\nwriter: \"tower\"\nwisdom:\n  max_entries: 3\n"
+        );
+        assert_eq!(set("zone: UTC"), "zone: UTC\nwriter: \"tower\"\n");
+        assert_eq!(set(""), "writer: \"tower\"\n");
+        set_writer("{zone: UTC}", Path::new("memoird.yaml"), "tower").unwrap_err();
+    }
+}
