@@ -1,0 +1,420 @@
+//! What lasts: typed memories from days, their index, and `WISDOM.md` from months.
+
+use std::collections::BTreeSet;
+
+use super::{
+    Compactor, JobError, Made, PassError, View,
+    commit::{NewFile, Recorded},
+    fold::{count, unreadable},
+    ground,
+    plan::{Job, Reason},
+    records,
+    report::{JobReport, PassReport},
+};
+use crate::{
+    compaction::Watcher,
+    engine::{DistilInput, ExtractInput, MemoryDraft, WisdomOp},
+    memory::{
+        address::{Address, Citation},
+        document::Summary,
+        hash::ContentHash,
+        index,
+        item::Item,
+        period::Period,
+        typed::{self, TypedMemory},
+        typed_schema,
+        wisdom::{WisdomCaps, WisdomEntry, WisdomFile},
+    },
+    privacy::{self, ServedLog},
+    store::lineage::{
+        LineageError,
+        jobs::{JobId, NewJob, Outcome, Receipt, RunId},
+        record::{Commit, LogRecord},
+    },
+};
+
+/// How many days without a memory are recorded at once. Most days have none, and a transaction
+/// costs more than reading the day.
+const QUIET_DAYS_MAX: usize = 64;
+
+/// A day that was read.
+struct Day {
+    memories: Vec<TypedMemory>,
+    rejected: usize,
+    recorded: Recorded,
+    source_chars: usize,
+}
+
+impl Compactor<'_> {
+    /// Extracts typed memories from days, then brings the index up to date.
+    pub(super) fn make_extracts(
+        &mut self,
+        run: RunId,
+        jobs: &[Job],
+        view: &View,
+        watcher: &mut dyn Watcher,
+        report: &mut PassReport,
+    ) -> Result<(), PassError> {
+        let mut existing = view.inventory.memories.clone();
+        let mut quiet: Vec<(NewJob, Receipt, Recorded)> = Vec::new();
+        for (i, job) in jobs.iter().enumerate() {
+            if watcher.is_stopped() {
+                report.left += jobs.len() - i;
+                break;
+            }
+            watcher.begins(job, jobs.len() - i - 1);
+            let new = self.new_job(job);
+            let made = match self.read_day(job, &existing, view) {
+                Ok(day) if day.memories.is_empty() => {
+                    let receipt = self.day_receipt(job, &day, Outcome::Unchanged);
+                    quiet.push((new, receipt.clone(), day.recorded));
+                    Ok(Made { receipt, paths: Vec::new() })
+                }
+                day => match self.lineage.begin_job(run, &new) {
+                    Err(LineageError::AlreadyLive { .. }) => continue,
+                    Err(error) => return Err(error.into()),
+                    Ok(id) => match day.and_then(|day| self.write_day(job, id, day, &mut existing)) {
+                        Ok(made) => Ok(made),
+                        Err(JobError::Critical(error)) => Err(error),
+                        Err(error) => Ok(self.fail(job, id, &error)?),
+                    },
+                },
+            }?;
+            if quiet.len() >= QUIET_DAYS_MAX {
+                self.record_quiet(run, &mut quiet)?;
+            }
+            let due = match made.receipt.outcome {
+                Outcome::Unchanged => "nothing to remember".to_owned(),
+                _ => job.reason.to_string(),
+            };
+            let done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &due);
+            watcher.ended(&done);
+            report.push(done);
+        }
+        self.record_quiet(run, &mut quiet)
+    }
+
+    /// Records days that left no memory, many in one transaction.
+    fn record_quiet(
+        &mut self,
+        run: RunId,
+        quiet: &mut Vec<(NewJob, Receipt, Recorded)>,
+    ) -> Result<(), PassError> {
+        if quiet.is_empty() {
+            return Ok(());
+        }
+        let commits: Vec<_> = quiet
+            .iter()
+            .map(|(job, receipt, recorded)| {
+                let commit = Commit {
+                    logs: &recorded.logs,
+                    extracted: &recorded.extracted,
+                    used: &recorded.used,
+                    ..Commit::default()
+                };
+                (job, receipt, commit)
+            })
+            .collect();
+        self.lineage.commit_done(run, &commits)?;
+        quiet.clear();
+        Ok(())
+    }
+
+    fn read_day(&self, job: &Job, existing: &[TypedMemory], view: &View) -> Result<Day, JobError> {
+        let logs = self.read_logs(job)?;
+        let layout = self.vault.layout();
+        let mut day =
+            Day { memories: Vec::new(), rejected: 0, recorded: Recorded::default(), source_chars: 0 };
+        for log in &logs {
+            day.source_chars += log.chars();
+            let known: Vec<TypedMemory> = existing.iter().chain(&day.memories).cloned().collect();
+            let drafts = self.ask(|engine| engine.extract(&ExtractInput { log, existing: &known }))?;
+            for draft in drafts {
+                let is_taken = |name: &str| known.iter().chain(&day.memories).any(|it| it.file_name.as_os_str().eq_ignore_ascii_case(name));
+                match accept(&draft, &logs, &is_taken) {
+                    Some(memory) => {
+                        let name = typed::file_name(draft.kind, &draft.topic);
+                        let lines = texts(&draft.citation, &logs);
+                        let barred = view.inventory.decisions.is_deleted(&layout.typed(&name), lines.iter().copied());
+                        if !barred && !is_known(&memory, existing) {
+                            day.memories.push(memory);
+                        }
+                    }
+                    None => day.rejected += 1,
+                }
+            }
+            day.recorded.extracted.push((log.stem().clone(), log.hash()));
+            day.recorded.used.push(layout.source(log.stem()));
+            day.recorded.logs.push(LogRecord::of(log, layout.source(log.stem())));
+        }
+        Ok(day)
+    }
+
+    fn write_day(
+        &mut self,
+        job: &Job,
+        id: JobId,
+        mut day: Day,
+        existing: &mut Vec<TypedMemory>,
+    ) -> Result<Made, JobError> {
+        let mut receipt = self.day_receipt(job, &day, Outcome::Written);
+        let mut files = Vec::new();
+        for memory in &day.memories {
+            let path = self.vault.layout().typed(&memory.file_name.to_string_lossy());
+            let text = memory.print();
+            day.recorded.documents.push(records::of_memory(&path, memory, &text));
+            files.push(NewFile { path, text, expected: None });
+        }
+        let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
+        receipt.path = paths.first().cloned();
+        self.write(Some((id, &receipt)), files, &day.recorded)?;
+        existing.append(&mut day.memories);
+        Ok(Made { receipt, paths })
+    }
+
+    fn day_receipt(&self, job: &Job, day: &Day, outcome: Outcome) -> Receipt {
+        let mut receipt = Receipt::new(outcome, Some(job.reason.to_string()), (self.clock)());
+        receipt.sources = count(job.inputs.len());
+        receipt.source_chars = day.source_chars as u64;
+        receipt.output_chars = day.memories.iter().map(|it| it.body.chars().count() as u64).sum();
+        receipt.items = count(day.memories.len());
+        receipt.rejected = count(day.rejected);
+        receipt
+    }
+
+    /// Brings `MEMORY.md` up to date with the typed memories that stand there, and returns its path
+    /// if it had to be written.
+    pub(super) fn refresh_index(&mut self, view: &View) -> Result<Option<String>, PassError> {
+        let inventory = &view.inventory;
+        if inventory.memories.is_empty() && inventory.index.is_none() {
+            return Ok(None);
+        }
+        let text = index::render(inventory.index.as_deref(), &inventory.memories);
+        if inventory.index.as_deref() == Some(&text) {
+            return Ok(None);
+        }
+        let path = self.vault.layout().index();
+        let expected = inventory.index.as_deref().map(ContentHash::of);
+        let file = NewFile { path: path.clone(), text, expected };
+        match self.write(None, vec![file], &Recorded::default()) {
+            Ok(()) => Ok(Some(path)),
+            Err(JobError::Critical(error)) => Err(error),
+            // A person is at it; the next pass finds what they wrote.
+            Err(JobError::Vault(crate::store::vault::VaultError::Changed { .. })) => Ok(None),
+            Err(JobError::Vault(error)) => Err(error.into()),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Edits `WISDOM.md` by what one month says.
+    pub(super) fn distil(&mut self, job: &Job, id: JobId, view: &View) -> Result<Made, JobError> {
+        let layout = self.vault.layout();
+        let (path, month_path) = (layout.wisdom(), layout.summary(job.period));
+        let month_text = self.vault.read_text(&month_path)?.ok_or_else(|| JobError::Stale(month_path.clone()))?;
+        let month = Summary::parse(job.period, &month_text).map_err(|e| unreadable(&month_path, &e))?;
+        if job.inputs.values().ne([&month.body_hash().hex16()]) {
+            return Err(JobError::Stale(month_path));
+        }
+        let logs = self.logs_beneath(job.period, view)?;
+        let standing = self.vault.read_text(&path)?;
+        let mut file = match &standing {
+            Some(text) => WisdomFile::parse(text),
+            None => WisdomFile::new(&self.settings.agent_name),
+        };
+        let entries: Vec<WisdomEntry> = file.entries().cloned().collect();
+        let memories = memories_of(job.period, &view.inventory.memories);
+        let items: Vec<_> = month.bullets().map(|(_, item, section)| (section, item.clone())).collect();
+        let wisdom = &self.settings.settings.wisdom;
+        let ops = self.ask(|engine| {
+            engine.distil(&DistilInput {
+                month: job.period,
+                items: &items,
+                logs: &logs,
+                entries: &entries,
+                memories: &memories,
+                categories: &wisdom.categories,
+            })
+        })?;
+        let caps = WisdomCaps { entries: wisdom.max_entries, chars: wisdom.max_chars };
+        let decisions = &view.inventory.decisions;
+        let edit = Edit {
+            late: matches!(job.reason, Reason::Changed(_)),
+            logs: &logs,
+            is_deleted: &|citation| decisions.is_deleted(&path, texts(citation, &logs)),
+        };
+        let done = edit.apply(&mut file, &ops, caps);
+        file.add_distilled(job.period);
+        if let Some(date) = done.newest {
+            file.set_compacted(date);
+        }
+        let text = file.print();
+        let outcome = if done.changed > 0 || standing.is_none() { Outcome::Written } else { Outcome::Unchanged };
+        let mut receipt = Receipt::new(outcome, Some(job.reason.to_string()), (self.clock)());
+        receipt.path = Some(path.clone());
+        receipt.sources = 1;
+        receipt.source_chars = month.text_chars() as u64;
+        receipt.output_chars = file.chars() as u64;
+        receipt.items = count(done.changed);
+        receipt.rejected = count(done.rejected);
+        let recorded = Recorded {
+            documents: vec![records::of_wisdom(&path, &text)],
+            logs: logs.iter().map(|it| LogRecord::of(it, self.vault.layout().source(it.stem()))).collect(),
+            used: vec![month_path],
+            ..Recorded::default()
+        };
+        let expected = standing.as_deref().map(ContentHash::of);
+        let files = if standing.as_deref() == Some(&text) {
+            Vec::new()
+        } else {
+            vec![NewFile { path: path.clone(), text, expected }]
+        };
+        self.write(Some((id, &receipt)), files, &recorded)?;
+        let paths = if outcome == Outcome::Written { vec![path] } else { Vec::new() };
+        Ok(Made { receipt, paths })
+    }
+
+    /// Reads the logs of all weeks of a month.
+    fn logs_beneath(&self, month: Period, view: &View) -> Result<Vec<ServedLog>, JobError> {
+        let mut logs = Vec::new();
+        for week in month.weeks() {
+            for stem in view.inventory.logs_of(week).map(|(stem, _)| stem) {
+                if let Some(log) = self.vault.read_log(stem)? {
+                    logs.push(privacy::serve(&log));
+                }
+            }
+        }
+        logs.sort_by(|a, b| a.stem().cmp(b.stem()));
+        Ok(logs)
+    }
+}
+
+/// Turns a proposal into a file, or refuses it: words must stand in the cited lines, and the file
+/// must pass the schema.
+fn accept(draft: &MemoryDraft, logs: &Vec<ServedLog>, is_taken: &dyn Fn(&str) -> bool) -> Option<TypedMemory> {
+    let parts = [Some(&draft.statement), draft.why.as_ref(), draft.how_to_apply.as_ref()];
+    let words: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
+    let item = Item { text: words.join(" "), citation: Some(draft.citation.clone()) };
+    ground::check(&item, logs).ok()?;
+    let line_of = |address: &Address| {
+        let log = logs.iter().find(|it| *it.stem() == address.stem)?;
+        Some((address.clone(), log.line(address.line)?.hash().hex4()))
+    };
+    let mut memory = TypedMemory {
+        file_name: typed::free_file_name(draft.kind, &draft.topic, is_taken).into(),
+        kind: draft.kind,
+        name: draft.name.clone(),
+        description: draft.description.clone(),
+        created: Some(draft.citation.oldest_date()),
+        updated: Some(draft.citation.newest_date()),
+        sources: draft.citation.addresses().filter_map(|it| line_of(&it)).collect(),
+        supersedes: None,
+        recorded_body: None,
+        other_keys: serde_yaml::Mapping::new(),
+        body: typed::body(&draft.statement, draft.why.as_deref(), draft.how_to_apply.as_deref()),
+    };
+    memory.seal();
+    typed_schema::check(&memory).ok()?;
+    Some(memory)
+}
+
+/// Returns whether a memory that stands there rests on one of the same lines, or says the same.
+fn is_known(memory: &TypedMemory, existing: &[TypedMemory]) -> bool {
+    existing.iter().any(|it| {
+        it.body.trim() == memory.body.trim()
+            || (it.kind == memory.kind && it.sources.iter().any(|source| memory.sources.contains(source)))
+    })
+}
+
+/// Returns the typed memories whose newest source lies in the weeks of the month.
+fn memories_of(month: Period, memories: &[TypedMemory]) -> Vec<TypedMemory> {
+    let weeks = month.weeks();
+    let (Some(first), last) = (weeks.first().map(|it| it.first()), month.last_source_day()) else {
+        return Vec::new();
+    };
+    let inside = |it: &&TypedMemory| it.updated.is_some_and(|day| (first..=last).contains(&day));
+    memories.iter().filter(inside).cloned().collect()
+}
+
+fn texts<'a>(citation: &Citation, logs: &'a [ServedLog]) -> Vec<&'a str> {
+    let line = |it: Address| {
+        let log = logs.iter().find(|log| *log.stem() == it.stem)?;
+        Some(log.line(it.line)?.text())
+    };
+    citation.addresses().filter_map(line).collect()
+}
+
+/// What an engine's operations may do to the file.
+struct Edit<'a> {
+    /// The month was distilled before: only entries that rest on it are touched.
+    late: bool,
+    logs: &'a Vec<ServedLog>,
+    is_deleted: &'a dyn Fn(&Citation) -> bool,
+}
+
+/// What they did.
+#[derive(Default)]
+struct Edited {
+    changed: usize,
+    rejected: usize,
+    newest: Option<chrono::NaiveDate>,
+}
+
+impl Edit<'_> {
+    fn apply(&self, file: &mut WisdomFile, ops: &[WisdomOp], caps: WisdomCaps) -> Edited {
+        let mut done = Edited::default();
+        let mut touched = BTreeSet::new();
+        let categories: Vec<String> = file.entries().filter_map(|it| it.category.clone()).collect();
+        for op in ops {
+            let citation = match op {
+                WisdomOp::Add { title, text, category, citation, .. } => {
+                    if self.late || (self.is_deleted)(citation) {
+                        continue;
+                    }
+                    if !self.stands(title, text, citation) {
+                        done.rejected += 1;
+                        continue;
+                    }
+                    touched.insert(file.add(title, text, category.as_deref(), citation.clone()));
+                    citation
+                }
+                WisdomOp::Merge { id, words, citation, .. } => {
+                    let words = words.as_ref().map(|(title, text)| (&title[..], &text[..]));
+                    if words.is_some_and(|(title, text)| !self.stands(title, text, citation)) {
+                        done.rejected += 1;
+                        continue;
+                    }
+                    if (self.late && !self.rests_here(file, id)) || !file.merge(id, words, citation) {
+                        continue;
+                    }
+                    touched.insert(id.clone());
+                    citation
+                }
+                // An entry that nothing has reinforced is dropped where room is needed, not before.
+                WisdomOp::Drop { .. } => continue,
+            };
+            done.changed += 1;
+            done.newest = done.newest.max(Some(citation.newest_date()));
+        }
+        if done.changed > 0 {
+            for id in file.over_cap(caps, &touched) {
+                file.drop_entry(&id);
+                done.changed -= usize::from(touched.contains(&id));
+            }
+            file.tidy(&categories);
+        }
+        done
+    }
+
+    fn stands(&self, title: &str, text: &str, citation: &Citation) -> bool {
+        let item = Item { text: format!("{title}. {text}"), citation: Some(citation.clone()) };
+        ground::check(&item, self.logs).is_ok()
+    }
+
+    /// Returns whether the entry rests on a log of this month.
+    fn rests_here(&self, file: &WisdomFile, id: &str) -> bool {
+        let entry = file.entries().find(|it| it.id() == Some(id));
+        entry.and_then(|it| it.mark.as_ref()).is_some_and(|mark| {
+            mark.sources.files().any(|(stem, _)| self.logs.iter().any(|it| it.stem() == stem))
+        })
+    }
+}

@@ -1,0 +1,405 @@
+//! What happened to the files since the last pass: lines that moved, and edits of people.
+//!
+//! Lines that only moved are followed by program: citations are rewritten, no engine is asked, and
+//! nothing becomes due. What a person deleted is written down in `.decisions.jsonl`, so that it
+//! stays deleted after the database is lost; what they wrote back is lifted from there.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    Compactor, JobError, PassError, View,
+    commit::{NewFile, Recorded},
+    fold::count,
+    moved::{LineHashes, Moves},
+    plan, records,
+    report::{JobReport, PassReport},
+};
+use crate::{
+    memory::{
+        address::{Address, Citation, Stem},
+        decision::{Decision, Decisions, What},
+        document::{Block, Summary},
+        hash::ContentHash,
+        item::{Item, Tier},
+        period::{Grain, Period},
+        wisdom::WisdomFile,
+    },
+    privacy,
+    store::{
+        inventory::SummaryFile,
+        lineage::{
+            jobs::{NewJob, Outcome, Receipt, RunId},
+            record::{DocumentKind, DocumentRecord, ItemRecord, LogRecord},
+        },
+        vault::VaultError,
+    },
+};
+
+/// Per log that changed, where its lines went.
+type Changed = BTreeMap<Stem, Moves>;
+
+impl Compactor<'_> {
+    /// Takes notice of what happened, and returns whether any file was written.
+    pub(super) fn observe(
+        &mut self,
+        run: &mut Option<RunId>,
+        trigger: &str,
+        view: &View,
+        now: DateTime<Utc>,
+        report: &mut PassReport,
+    ) -> Result<bool, PassError> {
+        let edited = self.note_edits(view, now)?;
+        let moved = match self.follow_moves(run, trigger, view, now, report) {
+            Ok(moved) => moved,
+            Err(JobError::Critical(error)) => return Err(error),
+            // A file that is being changed right now is looked at again by the next pass.
+            Err(JobError::Vault(VaultError::Changed { .. }) | JobError::Unreadable { .. }) => false,
+            Err(JobError::Vault(error)) => return Err(error.into()),
+            Err(_) => false,
+        };
+        Ok(edited | moved)
+    }
+
+    /// Records files that people changed, and what they deleted or wrote back in them.
+    fn note_edits(&mut self, view: &View, now: DateTime<Utc>) -> Result<bool, PassError> {
+        let inventory = &view.inventory;
+        let recorded = self.lineage.documents()?;
+        let layout = self.vault.layout().clone();
+        let mut there: BTreeMap<String, Option<ContentHash>> = BTreeMap::new();
+        let summaries = inventory.weekly.values().chain(inventory.monthly.values());
+        there.extend(summaries.map(|it| (it.path.clone(), Some(it.hash))));
+        let memories = inventory.memories.iter();
+        there.extend(memories.map(|it| (layout.typed(&it.file_name.to_string_lossy()), None)));
+        if let Some(text) = &inventory.wisdom {
+            there.insert(layout.wisdom(), Some(ContentHash::of(text)));
+        }
+        let mut changes = Recorded::default();
+        let mut decisions = Vec::new();
+        for (path, hash) in &there {
+            let known = recorded.get(path).map(|(_, hash)| *hash);
+            if known.is_some() && known == *hash {
+                continue;
+            }
+            let Ok(Some(text)) = self.vault.read_text(path) else { continue };
+            let Some(document) = records::of_path(&layout, path, &text) else { continue };
+            if known == Some(document.hash) {
+                continue;
+            }
+            if known.is_some() {
+                let before = self.lineage.items_of(path)?;
+                decisions.extend(self.decide(view, path, &before, &document.items, now)?);
+            }
+            changes.documents.push(document);
+        }
+        for (path, (kind, _)) in &recorded {
+            if there.contains_key(path) || self.vault.read(path).is_ok_and(|it| it.is_some()) {
+                continue;
+            }
+            // A summary that was deleted is folded anew; a memory or an entry stays deleted.
+            if matches!(kind, DocumentKind::Memory | DocumentKind::Wisdom) {
+                let before = self.lineage.items_of(path)?;
+                decisions.extend(self.decide(view, path, &before, &[], now)?);
+            }
+            changes.removed.push(path.clone());
+        }
+        if changes.documents.is_empty() && changes.removed.is_empty() {
+            return Ok(false);
+        }
+        self.append_decisions(&view.inventory.decisions, &decisions)?;
+        match self.write(None, Vec::new(), &changes) {
+            Ok(()) => Ok(!decisions.is_empty()),
+            Err(JobError::Critical(error)) => Err(error),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Compares the items of a file before and after, and says what was decided about their lines.
+    fn decide(
+        &self,
+        view: &View,
+        path: &str,
+        before: &[ItemRecord],
+        after: &[ItemRecord],
+        now: DateTime<Utc>,
+    ) -> Result<Vec<Decision>, PassError> {
+        let key = view.inventory.decisions.clone();
+        let key = if key.has_key() { key } else { self.new_decisions()? };
+        let mut left: HashMap<&str, usize> = HashMap::new();
+        for item in after {
+            *left.entry(&item.hash).or_default() += 1;
+        }
+        let mut made = Vec::new();
+        let mut decide = |what, citation: &Citation| -> Result<(), PassError> {
+            let hashes = self.line_texts(citation)?.iter().filter_map(|it| key.line_hash(it)).collect::<Vec<_>>();
+            if !hashes.is_empty() {
+                made.push(Decision { at: now, what, path: path.to_owned(), hashes });
+            }
+            Ok(())
+        };
+        for item in before {
+            let kept = left.get_mut(&item.hash[..]).filter(|it| **it > 0).map(|it| *it -= 1).is_some();
+            let Some(citation) = item.citation.as_ref().filter(|_| !kept) else { continue };
+            // An item with other words and the same sources was changed, not deleted.
+            let reworded = after.iter().any(|it| it.citation.as_ref() == Some(citation));
+            if !reworded {
+                decide(What::Deleted, citation)?;
+            }
+        }
+        let known: BTreeSet<&str> = before.iter().map(|it| &it.hash[..]).collect();
+        for item in after.iter().filter(|it| !known.contains(&it.hash[..])) {
+            let Some(citation) = &item.citation else { continue };
+            let texts = self.line_texts(citation)?;
+            if view.inventory.decisions.is_deleted(path, texts.iter().map(String::as_str)) {
+                decide(What::Restored, citation)?;
+            }
+        }
+        Ok(made)
+    }
+
+    /// Returns the texts of cited lines, as far as they are there.
+    fn line_texts(&self, citation: &Citation) -> Result<Vec<String>, PassError> {
+        let mut texts = Vec::new();
+        for (stem, lines) in citation.files() {
+            let Ok(Some(log)) = self.vault.read_log(stem) else { continue };
+            let served = privacy::serve(&log);
+            texts.extend(lines.iter().filter_map(|it| Some(served.line(it)?.text().to_owned())));
+        }
+        Ok(texts)
+    }
+
+    /// Makes the key of a root whose first decision this is.
+    fn new_decisions(&self) -> Result<Decisions, PassError> {
+        let path = self.vault.layout().decisions();
+        if let Some(text) = self.vault.read_text(&path)? {
+            return Ok(Decisions::parse(&text));
+        }
+        let mut random = [0; 32];
+        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
+            .map_err(|errno| PassError::Random(errno.into()))?;
+        let decisions = Decisions::with_key(random);
+        self.vault.append(&self.write_lock()?, &path, &decisions.head(), "", true)?;
+        Ok(decisions)
+    }
+
+    fn append_decisions(&self, _known: &Decisions, made: &[Decision]) -> Result<(), PassError> {
+        if made.is_empty() {
+            return Ok(());
+        }
+        let text: String = made.iter().map(Decision::print).collect();
+        let path = self.vault.layout().decisions();
+        // `decide` made the file with its key, so an empty head never stands in it.
+        self.vault.append(&self.write_lock()?, &path, "", &text, true)?;
+        Ok(())
+    }
+
+    /// Rewrites the citations of lines that moved.
+    fn follow_moves(
+        &mut self,
+        run: &mut Option<RunId>,
+        trigger: &str,
+        view: &View,
+        now: DateTime<Utc>,
+        report: &mut PassReport,
+    ) -> Result<bool, JobError> {
+        let known = self.lineage.logs()?;
+        let mut changed = Changed::new();
+        let mut recorded = Recorded::default();
+        let extracted = self.lineage.extracted()?;
+        for (stem, file) in &view.inventory.logs {
+            let Some(old) = known.get(stem).filter(|it| it.hash != file.hash) else { continue };
+            let Some(log) = self.vault.read_log(stem)? else { continue };
+            let new = LogRecord::of(&privacy::serve(&log), file.path.clone());
+            let hashes = |it: &LogRecord| LineHashes { first: it.first_line, hashes: it.line_hashes.clone() };
+            let moves = Moves::between(&hashes(old), &hashes(&new));
+            if moves.only_moved() && extracted.get(stem) == Some(&old.hash) {
+                recorded.extracted.push((stem.clone(), new.hash));
+            }
+            recorded.logs.push(new);
+            changed.insert(stem.clone(), moves);
+        }
+        if changed.is_empty() {
+            return Ok(false);
+        }
+        let mut files = Vec::new();
+        self.readdress_lasting(view, &changed, &mut files, &mut recorded)?;
+        let weeks = self.readdress_summaries(view, &known, &changed, &mut files, &mut recorded)?;
+        let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
+        if paths.is_empty() {
+            self.write(None, Vec::new(), &recorded)?;
+            return Ok(false);
+        }
+        let run = self.run(run, trigger, now).map_err(JobError::Critical)?;
+        let period = weeks.first().copied().or_else(|| {
+            changed.keys().next().map(|it| Period::containing(Grain::Week, it.date()))
+        });
+        let Some(period) = period else { return Ok(false) };
+        let inputs = changed.keys().map(|it| (it.to_string(), view.inventory.logs[it].hash.hex16())).collect();
+        let id = self.lineage.begin_job(
+            run,
+            &NewJob {
+                // Not the fingerprint of a fold: the fold of these inputs may still be due.
+                fingerprint: ContentHash::of(format!("moved {}", plan::fingerprint(Tier::Weekly, period, &inputs))),
+                tier: Tier::Weekly,
+                period,
+                engine: self.engine.id().to_owned(),
+                inputs: ContentHash::of(format!("{inputs:?}")),
+                now,
+            },
+        )?;
+        let mut receipt = Receipt::new(Outcome::Written, Some("lines moved".to_owned()), (self.clock)());
+        receipt.path = paths.first().cloned();
+        receipt.sources = count(changed.len());
+        self.write(Some((id, &receipt)), files, &recorded)?;
+        report.push(JobReport::new(Tier::Weekly, period, &receipt, paths, "lines moved"));
+        Ok(true)
+    }
+
+    /// Typed memories and wisdom entries of ours follow whatever became of the rest of the log.
+    fn readdress_lasting(
+        &self,
+        view: &View,
+        changed: &Changed,
+        files: &mut Vec<NewFile>,
+        recorded: &mut Recorded,
+    ) -> Result<(), JobError> {
+        let layout = self.vault.layout();
+        for memory in view.inventory.memories.iter().filter(|it| it.is_ours()) {
+            let sources: Vec<(Address, String)> = memory
+                .sources
+                .iter()
+                .map(|(at, hash)| {
+                    let line = changed.get(&at.stem).and_then(|it| it.line(at.line)).unwrap_or(at.line);
+                    (Address { stem: at.stem.clone(), line }, hash.clone())
+                })
+                .collect();
+            if sources == memory.sources {
+                continue;
+            }
+            let path = layout.typed(&memory.file_name.to_string_lossy());
+            let Some(old) = self.vault.read_text(&path)? else { continue };
+            let moved = crate::memory::typed::TypedMemory { sources, ..memory.clone() };
+            let text = moved.print();
+            recorded.documents.push(records::of_memory(&path, &moved, &text));
+            files.push(NewFile { path, text, expected: Some(ContentHash::of(old)) });
+        }
+        if let Some(old) = &view.inventory.wisdom {
+            let mut file = WisdomFile::parse(old);
+            let marks: Vec<(String, Citation)> = file
+                .entries()
+                .filter_map(|it| it.mark.as_ref().map(|mark| (mark.id.clone(), mark.sources.clone())))
+                .collect();
+            let mut any = false;
+            for (id, sources) in marks {
+                any |= file.readdress(&id, follow(changed, &sources));
+            }
+            if any {
+                let (path, text) = (layout.wisdom(), file.print());
+                recorded.documents.push(records::of_wisdom(&path, &text));
+                files.push(NewFile { path, text, expected: Some(ContentHash::of(old)) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Weeks follow where all their changed logs only moved, and months above them with them. Any
+    /// other week is due and cites what stands there now.
+    fn readdress_summaries(
+        &self,
+        view: &View,
+        known: &BTreeMap<Stem, LogRecord>,
+        changed: &Changed,
+        files: &mut Vec<NewFile>,
+        recorded: &mut Recorded,
+    ) -> Result<Vec<Period>, JobError> {
+        let inventory = &view.inventory;
+        let mut months: BTreeMap<Period, BTreeMap<String, (String, String)>> = BTreeMap::new();
+        let weeks: BTreeSet<Period> =
+            changed.keys().map(|it| Period::containing(Grain::Week, it.date())).collect();
+        let mut done = Vec::new();
+        for week in weeks {
+            let Some(file) = inventory.weekly.get(&week) else { continue };
+            let of_week = changed.iter().filter(|(stem, _)| Period::containing(Grain::Week, stem.date()) == week);
+            let of_week: Vec<(&Stem, &Moves)> = of_week.collect();
+            let sources = file.header.as_ref().map(|it| &it.sources);
+            let named = |stem: &Stem| {
+                sources.and_then(|it| it.get(stem.as_str())) == known.get(stem).map(|it| it.hash.hex16()).as_ref()
+            };
+            if !of_week.iter().all(|(stem, moves)| moves.only_moved() && named(stem)) {
+                continue;
+            }
+            let renames: BTreeMap<String, String> = of_week
+                .iter()
+                .map(|(stem, _)| (stem.to_string(), inventory.logs[*stem].hash.hex16()))
+                .collect();
+            let Some(body_hash) = self.readdress(week, file, &renames, changed, files, recorded)? else { continue };
+            done.push(week);
+            if let Some(month) = week.parent() {
+                months.entry(month).or_default().insert(week.to_string(), (file.body_hash.clone(), body_hash));
+            }
+        }
+        for (month, weeks) in months {
+            let Some(file) = inventory.monthly.get(&month) else { continue };
+            let Some(header) = &file.header else { continue };
+            // A month that was due before stays due: only hashes that it knew are replaced.
+            let renames: BTreeMap<String, String> = weeks
+                .into_iter()
+                .filter(|(week, (old, _))| header.sources.get(week) == Some(old))
+                .map(|(week, (_, new))| (week, new))
+                .collect();
+            self.readdress(month, file, &renames, changed, files, recorded)?;
+        }
+        Ok(done)
+    }
+
+    /// Rewrites the citations of one file and the hashes of its sources; returns the hash of the
+    /// new body, or `None` when the file cannot be followed now.
+    fn readdress(
+        &self,
+        period: Period,
+        file: &SummaryFile,
+        renames: &BTreeMap<String, String>,
+        changed: &Changed,
+        files: &mut Vec<NewFile>,
+        recorded: &mut Recorded,
+    ) -> Result<Option<String>, JobError> {
+        let Some(old) = self.vault.read_text(&file.path)?.filter(|it| ContentHash::of(it) == file.hash) else {
+            return Ok(None);
+        };
+        let Ok(mut summary) = Summary::parse(period, &old) else { return Ok(None) };
+        let Some(header) = &mut summary.header else { return Ok(None) };
+        for (name, hash) in renames {
+            header.sources.insert(name.clone(), hash.clone());
+        }
+        for block in &mut summary.blocks {
+            let Block::Bullet(item, raw) = block else { continue };
+            let Some(citation) = &item.citation else { continue };
+            let moved = follow(changed, citation);
+            if moved != *citation {
+                *raw = recite(raw, &moved);
+                *item = Item { text: item.text.clone(), citation: Some(moved) };
+            }
+        }
+        let text = summary.print();
+        if text != old {
+            let document: DocumentRecord = records::of_summary(&file.path, &summary, &text);
+            recorded.documents.push(document);
+            files.push(NewFile { path: file.path.clone(), text, expected: Some(file.hash) });
+        }
+        Ok(Some(summary.body_hash().hex16()))
+    }
+}
+
+fn follow(changed: &Changed, citation: &Citation) -> Citation {
+    changed.iter().fold(citation.clone(), |citation, (stem, moves)| moves.apply(stem, &citation))
+}
+
+/// Puts another citation in the place of the one that ends a bullet; its words stay byte for byte.
+fn recite(raw: &str, citation: &Citation) -> String {
+    let cut = raw.rfind(']').and_then(|close| Some((raw[..close].rfind('[')?, close)));
+    match cut {
+        Some((open, close)) => format!("{}{citation}{}", &raw[..=open], &raw[close..]),
+        None => raw.to_owned(),
+    }
+}
