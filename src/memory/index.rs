@@ -1,1 +1,351 @@
 //! `MEMORY.md`: the index of typed memories.
+//!
+//! Agents read this file at session start, and some read no more than 200 lines or 25,000 bytes of
+//! it; so the whole file stays below both. Ours is a block between two comments; all else is a
+//! person's.
+//!
+//! # Invariants
+//!
+//! - What a person wrote outside the block stays byte for byte; a line that a person wrote inside
+//!   moves below the block.
+//! - Rendering what was rendered changes nothing.
+//! - What does not fit is counted in the last line of the block, never dropped in silence.
+//!
+//! Called by `compaction` after typed memories changed.
+
+use std::cmp::Reverse;
+
+use chrono::NaiveDate;
+
+use super::typed::{MemoryType, TypedMemory, one_line};
+
+/// The comment before our block.
+pub const BEGIN: &str = "<!-- memoird:begin -->";
+/// The comment after our block.
+pub const END: &str = "<!-- memoird:end -->";
+
+/// The most lines of the whole file.
+pub const LINES_MAX: usize = 200;
+/// The most bytes of the whole file.
+pub const BYTES_MAX: usize = 25_000;
+/// The most characters of one line.
+const LINE_CHARS_MAX: usize = 149;
+/// The most characters of a name, so that room is left for the description.
+const NAME_CHARS_MAX: usize = 60;
+
+/// How the line begins that counts what did not fit.
+const MORE: &str = "- … and ";
+/// The most bytes that it takes: four kinds, each with a number.
+const MORE_BYTES_MAX: usize = 200;
+
+/// Returns the index of `memories` in the file that stands, or in a new one.
+///
+/// The lines are sorted by kind and name. Where not all fit, those that were updated longest ago
+/// go first; a person's, which carry no date, stay.
+pub fn render(existing: Option<&str>, memories: &[TypedMemory]) -> String {
+    let (before, after) = match existing {
+        Some(text) => around_block(text),
+        None => ("# Memory\n\n".to_owned(), String::new()),
+    };
+    let mut lines: Vec<Line> = memories.iter().map(Line::of).collect();
+    lines.sort_by(|a, b| a.order.cmp(&b.order));
+    let frame_lines = before.matches('\n').count() + after.matches('\n').count() + 2;
+    let frame_bytes = before.len() + after.len() + BEGIN.len() + END.len() + 2;
+    let left = (LINES_MAX.saturating_sub(frame_lines), BYTES_MAX.saturating_sub(frame_bytes));
+    cut(&mut lines, left);
+    let mut text = before;
+    text.push_str(BEGIN);
+    text.push('\n');
+    text.extend(lines.iter().filter(|it| it.kept).flat_map(|it| [it.text.as_str(), "\n"]));
+    text.push_str(&more(&lines));
+    text.push_str(END);
+    text.push('\n');
+    text.push_str(&after);
+    text
+}
+
+/// A memory's line, with what decides its place.
+struct Line {
+    text: String,
+    kind: MemoryType,
+    /// Kind, name without regard to case, file.
+    order: (MemoryType, String, String),
+    /// When it was updated; a person's memory may not say.
+    updated: Option<NaiveDate>,
+    kept: bool,
+}
+
+impl Line {
+    fn of(memory: &TypedMemory) -> Self {
+        let file = memory.file_name.to_string_lossy();
+        let name = shorten(&one_line(&memory.name), NAME_CHARS_MAX);
+        let name = escape(&name, &['\\', '[', ']', '<', '`']);
+        let head = format!("- [{name}]({})", encode(&file));
+        let room = LINE_CHARS_MAX.saturating_sub(head.chars().count() + 2);
+        let words = one_line(&memory.description);
+        // An escape takes a character of its own, so what is cut is measured escaped.
+        let description = (0..=room)
+            .rev()
+            .step_by(4)
+            .map(|room| escape(&shorten(&words, room), &['<']))
+            .find(|it| it.chars().count() <= room)
+            .unwrap_or_default();
+        let text = if description.is_empty() { head } else { format!("{head}: {description}") };
+        Self {
+            // A name so long that no line can hold it is counted with those that do not fit.
+            kept: text.chars().count() <= LINE_CHARS_MAX,
+            text,
+            kind: memory.kind,
+            order: (memory.kind, memory.name.to_lowercase(), file.into_owned()),
+            updated: memory.updated,
+        }
+    }
+}
+
+/// Takes lines out until lines and bytes fit, with room for the line that counts them.
+fn cut(lines: &mut [Line], (lines_left, bytes_left): (usize, usize)) {
+    let kept = lines.iter().filter(|it| it.kept);
+    let (mut n, mut bytes) = kept.fold((0, 0), |(n, b), it| (n + 1, b + it.text.len() + 1));
+    if n == lines.len() && n <= lines_left && bytes <= bytes_left {
+        return;
+    }
+    let lines_left = lines_left.saturating_sub(1);
+    let bytes_left = bytes_left.saturating_sub(MORE_BYTES_MAX);
+    let mut oldest: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].kept).collect();
+    oldest.sort_by_key(|&i| (lines[i].updated.is_none(), lines[i].updated, Reverse(i)));
+    for i in oldest {
+        if n <= lines_left && bytes <= bytes_left {
+            return;
+        }
+        lines[i].kept = false;
+        n -= 1;
+        bytes -= lines[i].text.len() + 1;
+    }
+}
+
+/// Returns the line that counts what did not fit, by kind, or nothing.
+fn more(lines: &[Line]) -> String {
+    let count = |kind| lines.iter().filter(|it| !it.kept && it.kind == kind).count();
+    let counts = MemoryType::ALL.map(|kind| (kind, count(kind)));
+    let total: usize = counts.iter().map(|it| it.1).sum();
+    if total == 0 {
+        return String::new();
+    }
+    let parts = counts.iter().filter(|it| it.1 > 0);
+    let parts: Vec<String> = parts.map(|(kind, n)| format!("{n} in {kind}_*.md")).collect();
+    format!("{MORE}{total} more that did not fit, in this folder: {}\n", parts.join(", "))
+}
+
+/// Returns what stands before and after our block, and is not ours.
+///
+/// Of a block without its end, the lines count that look like ours. A second block, as a merge of
+/// two copies leaves it, goes.
+fn around_block(text: &str) -> (String, String) {
+    let (mut before, mut strays, mut after) = (String::new(), String::new(), String::new());
+    let mut lines = text.split_inclusive('\n').peekable();
+    let mut found = false;
+    while let Some(line) = lines.next() {
+        if line.trim() != BEGIN {
+            if found {
+                after.push_str(line)
+            } else {
+                before.push_str(line)
+            }
+            continue;
+        }
+        found = true;
+        let ends = lines.clone().map(str::trim).find(|it| [BEGIN, END].contains(it)) == Some(END);
+        while let Some(line) = lines.next_if(|it| ends || is_ours(it)) {
+            if line.trim() == END {
+                break;
+            }
+            if !is_ours(line) && !line.trim().is_empty() {
+                strays.push_str(line);
+                if !line.ends_with('\n') {
+                    strays.push('\n');
+                }
+            }
+        }
+    }
+    if !found && !before.is_empty() {
+        // A blank line parts our block from the person's text.
+        let gap = if before.ends_with("\n\n") || before.ends_with("\r\n\r\n") {
+            ""
+        } else if before.ends_with('\n') {
+            "\n"
+        } else {
+            "\n\n"
+        };
+        before.push_str(gap);
+    }
+    (before, strays + &after)
+}
+
+/// Returns whether a line inside the block is one that we wrote.
+fn is_ours(line: &str) -> bool {
+    let line = line.trim();
+    let targets = line.match_indices("](").filter_map(|(at, _)| {
+        let (target, _) = line[at + 2..].split_once(')')?;
+        target.strip_suffix(".md")?.split_once('_')
+    });
+    let mut kinds = targets.map(|(kind, _)| MemoryType::from_name(kind));
+    line.starts_with(MORE) || (line.starts_with("- [") && kinds.any(|it| it.is_some()))
+}
+
+/// Cuts a text to `chars_max` characters, between words where it can, and says so with `…`.
+fn shorten(text: &str, chars_max: usize) -> String {
+    if text.chars().count() <= chars_max {
+        return text.to_owned();
+    }
+    let Some(keep) = chars_max.checked_sub(1) else { return String::new() };
+    let end = text.char_indices().nth(keep).map_or(text.len(), |it| it.0);
+    let head = &text[..end];
+    let cut = if text[end..].starts_with(' ') { Some(end) } else { head.rfind(' ') };
+    let head = cut.filter(|&it| it >= end / 2).map_or(head, |it| &head[..it]);
+    format!("{}…", head.trim_end())
+}
+
+fn escape(text: &str, marks: &[char]) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if marks.contains(&c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// Spells a file name as the target of a link.
+fn encode(file: &str) -> String {
+    let mut out = String::with_capacity(file.len());
+    for c in file.chars() {
+        if c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '~') {
+            out.push(c);
+        } else {
+            let mut bytes = [0; 4];
+            for byte in c.encode_utf8(&mut bytes).bytes() {
+                out.push_str(&format!("%{byte:02X}"));
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn memory(file: &str, name: &str, description: &str) -> TypedMemory {
+        let kind = MemoryType::of_file_name(file.as_ref()).unwrap();
+        let text = format!("---\ntype: {kind}\nname: x\ndescription: x\n---\nbody\n");
+        let memory = TypedMemory::parse(file.as_ref(), &text).unwrap();
+        TypedMemory { name: name.to_owned(), description: description.to_owned(), ..memory }
+    }
+
+    fn some() -> Vec<TypedMemory> {
+        vec![
+            memory("reference_z.md", "Zed", "where"),
+            memory("feedback_b.md", "beta", "second"),
+            memory("feedback_a.md", "Alpha", "first"),
+        ]
+    }
+
+    const BLOCK: &str = "<!-- memoird:begin -->\n- [Alpha](feedback_a.md): first\n- [beta](feedback_b.md): second\n- [Zed](reference_z.md): where\n<!-- memoird:end -->\n";
+
+    #[track_caller]
+    fn check(existing: Option<&str>, expected: &str) {
+        let rendered = render(existing, &some());
+        assert_eq!(rendered, expected.replace("BLOCK", BLOCK));
+        assert_eq!(render(Some(&rendered), &some()), rendered);
+    }
+
+    #[test]
+    fn the_block_stands_where_it_stood() {
+        check(None, "# Memory\n\nBLOCK");
+        check(Some(""), "BLOCK");
+        check(Some("mine"), "mine\n\nBLOCK");
+        check(Some("mine\n\n"), "mine\n\nBLOCK");
+        check(Some(&format!("a\r\n{BLOCK}b")), "a\r\nBLOCKb");
+        // A line of the person's inside moves below; a line of ours whose memory is gone goes.
+        let inside = "a\n<!-- memoird:begin -->\n- [Old](user_old.md): x\n- [Mine](notes.md): y\n- … and 3 more\n<!-- memoird:end -->\nb\n";
+        check(Some(inside), "a\nBLOCK- [Mine](notes.md): y\nb\n");
+        check(Some("<!-- memoird:begin -->\n- [Old](user_old.md): x\nmine\n"), "BLOCKmine\n");
+        check(Some(&format!("{BLOCK}b\n{BLOCK}c\n")), "BLOCKb\nc\n");
+    }
+
+    #[track_caller]
+    fn check_line(file: &str, name: &str, description: &str, expected: &str) {
+        let text = Line::of(&memory(file, name, description)).text;
+        assert_eq!(text, expected);
+        assert!(text.chars().count() < 150 && is_ours(&text));
+    }
+
+    #[test]
+    fn a_line_is_short_and_cannot_break_the_list() {
+        check_line("user_a.md", "A", "b\n- c\u{1b}", r"- [A](user_a.md): b - c");
+        check_line(
+            "user_a.md",
+            "a](x) <!-- `",
+            "<!-- x -->",
+            r"- [a\](x) \<!-- \`](user_a.md): \<!-- x -->",
+        );
+        check_line("user_a (1).md", "A", "", "- [A](user_a%20%281%29.md)");
+        let long = "wörter ".repeat(30);
+        let expected = format!("- [A](user_a.md): {}…", "wörter ".repeat(18).trim_end());
+        check_line("user_a.md", "A", &long, &expected);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted_and_the_newest_stay() {
+        let mut memories: Vec<TypedMemory> = (0..300)
+            .map(|i| memory(&format!("project_{i:03}.md"), &format!("{i:03}"), &"é".repeat(200)))
+            .collect();
+        for (i, memory) in memories.iter_mut().enumerate() {
+            let day = NaiveDate::from_num_days_from_ce_opt(i32::try_from(i).unwrap());
+            memory.updated = day.filter(|_| i > 0);
+        }
+        let person = "x\n".repeat(50);
+        let text = render(Some(&person), &memories);
+        assert!(text.starts_with(&person) && text.len() <= BYTES_MAX);
+        assert!(
+            text.lines().count() <= LINES_MAX && text.lines().all(|it| it.chars().count() < 150)
+        );
+        assert!(text.contains("[299]") && text.contains("[000]") && !text.contains("[001]"));
+        let shown = text.matches("](project_").count();
+        let more = format!(
+            "- … and {0} more that did not fit, in this folder: {0} in project_*.md\n{END}\n",
+            300 - shown
+        );
+        assert!(shown > 50 && text.ends_with(&more), "{text}");
+        assert_eq!(render(Some(&text), &memories), text);
+
+        let short: Vec<TypedMemory> =
+            (0..300).map(|i| memory(&format!("user_{i}.md"), "n", "d")).collect();
+        assert_eq!(render(Some(&person), &short).lines().count(), LINES_MAX);
+        // A person's text that leaves no room is not touched, and our part says where to look.
+        let full = render(Some(&"x\n".repeat(400)), &short);
+        assert_eq!(full.lines().count(), 404);
+    }
+
+    proptest! {
+        #[test]
+        fn rendering_is_idempotent_and_keeps_a_persons_lines(
+            lines in proptest::collection::vec(prop_oneof![
+                Just(BEGIN.to_owned()), Just(END.to_owned()), Just("- [a](user_a.md): x".to_owned()), "\\PC{0,12}".prop_map(|it| it),
+            ], 0..12),
+            name in any::<String>(),
+            description in any::<String>(),
+        ) {
+            let text = lines.join("\n");
+            let memories = [memory("user_a.md", &name, &description)];
+            let rendered = render(Some(&text), &memories);
+            prop_assert_eq!(&render(Some(&rendered), &memories), &rendered);
+            for line in lines.iter().filter(|it| !it.trim().is_empty() && !it.contains("memoird:") && !is_ours(it)) {
+                prop_assert!(rendered.contains(line.as_str()), "{:?} in {}", line, rendered);
+            }
+        }
+    }
+}
