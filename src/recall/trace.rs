@@ -16,10 +16,10 @@ use crate::{
         item::Item,
         markdown::{self, LineKind},
     },
-    privacy::ServedLog,
+    privacy::{ServedLine, ServedLog},
     store::lineage::{
         Lineage, LineageError,
-        query::ItemAt,
+        query::{Citing, ItemAt},
         record::{DocumentKind, ItemRecord, LogRecord},
     },
 };
@@ -209,9 +209,9 @@ pub fn trace(
     {
         return tracer.item(path, kind, item, 0);
     }
-    let mut traces = Vec::new();
+    let mut each = Vec::new();
     for item in &items {
-        traces.push(tracer.item(path, kind, item, 0)?);
+        each.push(tracer.item(path, kind, item, 0)?);
     }
     let mut all: Option<Citation> = None;
     for citation in items.into_iter().filter_map(|it| it.citation) {
@@ -223,7 +223,7 @@ pub fn trace(
     Ok(Trace {
         target: Place { path: path.to_owned(), line: None, text: String::new() },
         sources: tracer.ranges(path, kind, all.as_ref(), 0)?,
-        items: traces,
+        items: each,
     })
 }
 
@@ -312,7 +312,7 @@ impl<'a> Tracer<'a> {
         for (stem, lines) in citation.into_iter().flat_map(Citation::files) {
             for &range in lines.ranges() {
                 let mut between = self.lineage.items_citing_any(stem, range)?;
-                between.retain(|(item, _)| lies_between(kind, item.kind) && item.path != path);
+                between.retain(|it| lies_between(kind, it.item.kind) && it.item.path != path);
                 for ((start, end), via) in split(range, &between) {
                     let mut source = self.lines(stem, start, end)?;
                     for item in via {
@@ -332,7 +332,8 @@ impl<'a> Tracer<'a> {
         let log = self.log(stem)?;
         let mut text = Vec::new();
         let (mut gone, mut changed) = (false, false);
-        let known = log.served.as_ref().map_or(0, |it| it.lines().last().map_or(0, |l| l.number()));
+        let known =
+            log.served.as_ref().map_or(0, |it| it.lines().last().map_or(0, ServedLine::number));
         for number in start..=end.min(known.max(start)) {
             match log.served.as_ref().and_then(|it| it.line(number)) {
                 Some(line) => {
@@ -495,21 +496,14 @@ impl File {
 }
 
 /// Cuts a range where the items that rest on it change, so that each part has its own.
-fn split(
-    (start, end): (u32, u32),
-    items: &[(ItemAt, (u32, u32))],
-) -> Vec<((u32, u32), Vec<&ItemAt>)> {
-    let edges = items.iter().flat_map(|&(_, (from, to))| [from, to.saturating_add(1)]);
-    let inner = edges.filter(|&it| start < it && it <= end);
-    let starts: BTreeSet<u32> = inner.chain([start]).collect();
+fn split((start, end): (u32, u32), citing: &[Citing]) -> Vec<((u32, u32), Vec<&ItemAt>)> {
+    let edges = citing.iter().flat_map(|it| [it.lines.0, it.lines.1.saturating_add(1)]);
+    let starts: BTreeSet<u32> =
+        edges.filter(|&it| start < it && it <= end).chain([start]).collect();
     let ends = starts.iter().skip(1).map(|it| it - 1).chain([end]);
-    let mut parts = Vec::new();
-    for (&from, to) in starts.iter().zip(ends) {
-        let on = items.iter().filter(|(_, range)| range.0 <= from && to <= range.1);
-        let via: Vec<_> = on.map(|(item, _)| item).collect();
-        parts.push(((from, to), via));
-    }
-    parts
+    let on = |from, to| citing.iter().filter(move |it| it.lines.0 <= from && to <= it.lines.1);
+    let parts = starts.iter().zip(ends);
+    parts.map(|(&from, to)| ((from, to), on(from, to).map(|it| &it.item).collect())).collect()
 }
 
 /// Returns whether items of kind `lower` stand between items of kind `upper` and the logs.
@@ -523,4 +517,37 @@ fn lies_between(upper: DocumentKind, lower: DocumentKind) -> bool {
 /// Returns the stem that the file's name spells.
 fn stem_of(path: &str) -> Option<Stem> {
     path.rsplit('/').next()?.strip_suffix(".md")?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn parts_tile_the_range_and_each_line_keeps_its_items(
+            start in 1u32..20,
+            width in 0u32..20,
+            ranges in proptest::collection::vec((1u32..40, 0u32..10), 0..6),
+        ) {
+            let end = start + width;
+            let citing: Vec<_> = (0..).zip(ranges).map(|(number, (from, more))| {
+                let item = ItemAt { kind: DocumentKind::Weekly, path: String::new(), line: number };
+                Citing { item, lines: (from, from + more) }
+            }).collect();
+            let parts = split((start, end), &citing);
+            let mut next = start;
+            for ((from, to), items) in parts {
+                prop_assert!(from == next && from <= to);
+                for line in from..=to {
+                    let on = citing.iter().filter(|it| (it.lines.0..=it.lines.1).contains(&line));
+                    prop_assert_eq!(on.map(|it| &it.item).collect::<Vec<_>>(), items.clone());
+                }
+                next = to + 1;
+            }
+            prop_assert_eq!(next, end + 1);
+        }
+    }
 }

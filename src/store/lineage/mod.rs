@@ -35,6 +35,7 @@ use std::{
     time::Duration,
 };
 
+use chrono::{DateTime, Utc};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use self::jobs::JobId;
@@ -57,7 +58,7 @@ pub enum LineageError {
     },
     /// The bytes are not those of a sound database.
     #[error(
-        "`{path}` is damaged ({detail}); move it aside and run `memoird rebuild`, which makes it anew from the files"
+        "`{path}` is damaged ({detail}); `memoird rebuild` puts it aside and makes it anew from the files"
     )]
     Damaged {
         /// The database.
@@ -197,6 +198,34 @@ impl Lineage {
         }
         schema::migrate(&mut conn, path, migrations)?;
         Ok(Self { conn, path: path.to_owned() })
+    }
+
+    /// Puts a database that is damaged aside, and returns its new name: `<path>.aside-<time>`.
+    ///
+    /// Nothing is deleted. No process may have it open: the caller holds the lock of the daemon and
+    /// that of the root.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LineageError::File`] for what could not be renamed; to try again does no harm.
+    pub fn set_aside(path: &Path, now: DateTime<Utc>) -> Result<PathBuf, LineageError> {
+        let with = |path: &Path, suffix: &str| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(suffix);
+            PathBuf::from(name)
+        };
+        let aside = with(path, &now.format(".aside-%Y%m%dT%H%M%S%3fZ").to_string());
+        // The write-ahead log goes first: one that stayed would be played into the next database.
+        for suffix in ["-shm", "-wal", ""] {
+            let from = with(path, suffix);
+            match fs::rename(&from, with(&aside, suffix)) {
+                Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                    return Err(LineageError::File { path: from, source });
+                }
+                _ => {}
+            }
+        }
+        Ok(aside)
     }
 
     /// Returns where the database is.

@@ -33,6 +33,15 @@ pub struct ItemAt {
     pub line: u32,
 }
 
+/// An item that rests on lines of a log. Ordered as [`ItemAt`], then by lines.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Citing {
+    /// The item.
+    pub item: ItemAt,
+    /// The first and the last line of one of its ranges.
+    pub lines: (u32, u32),
+}
+
 /// How much the lineage holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -141,11 +150,11 @@ impl Lineage {
     pub fn items_citing(&self, stem: &Stem, line: u32) -> Result<Vec<ItemAt>, LineageError> {
         // Ranges of one item are disjoint, so each item is there once.
         let items = self.items_citing_any(stem, (line, line))?;
-        Ok(items.into_iter().map(|(item, _)| item).collect())
+        Ok(items.into_iter().map(|it| it.item).collect())
     }
 
-    /// Returns the items that rest on any line of an inclusive range, each with the range of its own
-    /// that touches it, in the order of [`ItemAt`].
+    /// Returns the items that rest on any line of an inclusive range, once for each range of their
+    /// own that touches it, in the order of [`Citing`].
     ///
     /// # Errors
     ///
@@ -154,8 +163,8 @@ impl Lineage {
         &self,
         stem: &Stem,
         (start, end): (u32, u32),
-    ) -> Result<Vec<(ItemAt, (u32, u32))>, LineageError> {
-        let mut items: Vec<_> = self.read(|conn| {
+    ) -> Result<Vec<Citing>, LineageError> {
+        let mut items: Vec<Citing> = self.read(|conn| {
             conn.prepare_cached(
                 "SELECT document.kind, entity.path, entity.line, line_start, line_end \
                  FROM was_derived_from \
@@ -164,9 +173,9 @@ impl Lineage {
             )?
             .query_map((stem.as_str(), start, end), |row| {
                 let item = ItemAt { kind: kind(row, 0)?, path: row.get(1)?, line: row.get(2)? };
-                Ok((item, (row.get(3)?, row.get(4)?)))
+                Ok(Citing { item, lines: (row.get(3)?, row.get(4)?) })
             })?
-            .collect::<rusqlite::Result<_>>()
+            .collect()
         })?;
         items.sort();
         Ok(items)
@@ -316,15 +325,15 @@ impl Lineage {
     ///
     /// Returns why the database could not be read.
     pub fn canonical_dump(&self) -> Result<String, LineageError> {
-        let mut dump = String::new();
+        let mut lines = Vec::new();
         for (path, (kind, hash)) in self.documents()? {
-            dump.push_str(&format!("{} {path} {hash}\n", kind.name()));
+            lines.push(format!("{} {path} {hash}\n", kind.name()));
             for item in self.items_of(&path)? {
                 let citation = item.citation.map(|it| it.to_string()).unwrap_or_default();
-                dump.push_str(&format!("  {} {} [{citation}]\n", item.line, item.hash));
+                lines.push(format!("  {} {} [{citation}]\n", item.line, item.hash));
             }
         }
-        Ok(dump)
+        Ok(lines.concat())
     }
 }
 

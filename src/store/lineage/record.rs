@@ -19,7 +19,7 @@ use crate::{
         address::{Address, Citation, Stem},
         hash::ContentHash,
     },
-    privacy::ServedLog,
+    privacy::{ServedLine, ServedLog},
 };
 
 /// What is committed at once.
@@ -31,7 +31,8 @@ pub struct Commit<'a> {
     pub used: &'a [String],
     /// The files that were written or read again.
     pub documents: &'a [DocumentRecord],
-    /// Paths of files and logs that are no longer there, and shall leave no trace.
+    /// Paths of files and logs that are no longer there. Nothing is kept of them but the hashes that
+    /// receipts name.
     pub removed: &'a [String],
     /// The logs as they were read.
     pub logs: &'a [LogRecord],
@@ -74,7 +75,8 @@ pub struct DocumentRecord {
 /// One item as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemRecord {
-    /// The line of the file on which it begins, from 1; no two items share one.
+    /// The line of the file on which it begins, from 1; no two items share one. A bullet begins at
+    /// its marker, an entry of wisdom at its title, a typed memory on line 1.
     pub line: u32,
     /// The first 8 hex digits of the hash of its words.
     pub hash: String,
@@ -148,7 +150,7 @@ impl LogRecord {
             stem: log.stem().clone(),
             path,
             hash: log.hash(),
-            first_line: log.lines().first().map_or(1, |it| it.number()),
+            first_line: log.lines().first().map_or(1, ServedLine::number),
             line_hashes: log.lines().iter().map(|it| it.hash().prefix64()).collect(),
         }
     }

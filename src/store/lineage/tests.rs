@@ -184,6 +184,22 @@ fn a_damaged_page_is_found() {
 }
 
 #[test]
+fn a_damaged_database_is_put_aside_with_its_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("lineage.db");
+    for (name, text) in [("lineage.db", "no database"), ("lineage.db-wal", "frames")] {
+        fs::File::create(dir.path().join(name)).unwrap().write_all(text.as_bytes()).unwrap();
+    }
+    let aside = Lineage::set_aside(&path, now()).unwrap();
+    assert_eq!(aside, dir.path().join("lineage.db.aside-20260504T070000000Z"));
+    assert_eq!(fs::read_to_string(&aside).unwrap(), "no database");
+    Lineage::open(&path).unwrap().quick_check().unwrap();
+    let mut wal = aside.into_os_string();
+    wal.push("-wal");
+    assert_eq!(fs::read_to_string(wal).unwrap(), "frames");
+}
+
+#[test]
 fn one_fingerprint_is_live_once() {
     let Fixture { mut lineage, .. } = fixture();
     let run = run(&mut lineage, "1");
