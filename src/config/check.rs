@@ -330,7 +330,12 @@ fn check_name(text: &str) -> Result<(), String> {
     if text.trim().is_empty() {
         return Err("empty".to_owned());
     }
-    if text.chars().any(char::is_control) {
+    // Line breaks of YAML that are no control characters, and marks that turn text around.
+    let unseen = [
+        '\u{2028}', '\u{2029}', '\u{feff}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}',
+        '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
+    ];
+    if text.chars().any(|it| it.is_control() || unseen.contains(&it)) {
         return Err("more than one line, or characters that cannot be seen".to_owned());
     }
     if text.chars().count() > 120 {

@@ -55,7 +55,7 @@ pub(super) struct EntryKeys {
     /// Whose memory it is.
     #[serde(default)]
     pub(super) kind: RootKind,
-    /// A working tree whose sessions belong here.
+    /// A working tree whose sessions belong here; a relative path as for `path`.
     #[schemars(extend("format" = "name"))]
     pub(super) project: Option<String>,
     #[serde(flatten)]
@@ -504,6 +504,12 @@ mod tests {
     fn config_schema_is_in_step() {
         let schema = schemars::schema_for!(ConfigKeys);
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        let validator = jsonschema::validator_for(schema.as_value()).unwrap();
+        let valid =
+            |text: &str| validator.is_valid(&Value::Object(yaml::read_mapping(text).unwrap()));
+        assert!(valid(DEFAULT_CONFIG));
+        assert!(valid("roots: [{path: ~/a, zone: UTC, wisdom: {max_entries: 3}}]"));
+        assert!(!valid("engin: model") && !valid("roots: [{path: a, pth: b}]"));
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(SCHEMA_PATH);
         if env::var_os("MEMOIRD_BLESS").is_some() {
             #[expect(clippy::disallowed_methods, reason = "no vault, and rewritten on demand")]

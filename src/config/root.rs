@@ -1,4 +1,12 @@
 //! One root: what its `memoird.yaml` says, and what it is run with.
+//!
+//! `commands` and the daemon call [`Config::choose`] and [`Config::open`]; `init` writes
+//! [`RootFile::print`].
+//!
+//! # Invariants
+//!
+//! - [`RootSettings::path`] is absolute and without links, so that two names of a folder are one.
+//! - A `memoird.yaml` is read under the limits of [`super::yaml`], and only a regular file.
 
 use std::{
     fs,
@@ -467,6 +475,7 @@ roots:
         check_refused("roots: []", "roots: unknown key");
         check_refused("zone: Berlin", "did you mean Europe/Berlin?");
         check_refused("agent_name: \"a\\nb\"", "more than one line");
+        check_refused("agent_name: \"a\\u2028b\"", "more than one line");
         check_refused("memory_dir: .memoird/x", "private");
         RootFile::parse("model: {name: small}\nengine: extractive", Path::new("x")).unwrap();
     }
@@ -506,7 +515,7 @@ roots:
     proptest! {
         #[test]
         fn what_is_printed_reads_back(name in "\\PC{1,40}", writer in "[a-z0-9.-]{1,20}", entries in 1..99_u32) {
-            prop_assume!(!name.trim().is_empty());
+            prop_assume!(!name.trim().is_empty() && !name.contains(['\u{2028}', '\u{2029}']));
             let sections = format!("wisdom: {{max_entries: {entries}}}");
             let mut file = RootFile::parse(&sections, Path::new("x")).unwrap();
             file.agent_name = Some(name);

@@ -502,17 +502,39 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_daily_line_fires_once_for_every_date_in_every_zone() {
+    /// Walks two years of every zone: firing by firing, date by date.
+    #[track_caller]
+    fn check_daily(hour: u32, minute: u32) {
+        let schedule = Schedule::parse(&format!("{minute} {hour} * * *")).unwrap();
         let from = NaiveDate::from_ymd_opt(2026, 1, 1).unwrap();
-        let line = Schedule::parse("30 2 * * *").unwrap();
         for zone in TZ_VARIANTS {
-            let mut now = first_instant(from.and_hms_opt(0, 0, 0).unwrap(), zone).unwrap();
-            for day in 0..730 {
-                now = line.next_after(now).unwrap();
-                assert_eq!(now.date_naive(), from + Days::new(day), "{zone}");
+            let before = (from - Days::new(1)).and_hms_opt(hour, minute, 0).unwrap();
+            let mut now = first_instant(before, zone).unwrap();
+            for date in from.iter_days().take(730) {
+                now = schedule.next_after(now).unwrap();
+                let named = date.and_hms_opt(hour, minute, 0).unwrap();
+                let late = now.naive_local() - named;
+                // Later only where the clock jumped over the time, and by no more than it jumped.
+                let skipped = zone.from_local_datetime(&named) == MappedLocalTime::None;
+                let most = if skipped { 60 } else { 0 };
+                assert!((0..=most).contains(&late.num_minutes()), "{zone}: {now} for {named}");
             }
         }
+    }
+
+    #[test]
+    fn a_daily_line_fires_once_for_every_date_in_every_zone() {
+        check_daily(2, 30);
+    }
+
+    #[test]
+    fn midnight_comes_once_for_every_date_in_every_zone() {
+        check_daily(0, 0); // where some zones jump
+    }
+
+    #[test]
+    fn late_evening_comes_once_for_every_date_in_every_zone() {
+        check_daily(23, 30); // in Nuuk the jump begins at 23:00
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub struct Model {
     /// The model's name as the provider knows it.
     #[schemars(extend("format" = "name"))]
     pub name: String,
-    /// Where the provider listens; null: where this provider usually does ([`Model::address`]).
+    /// Where the provider listens; null: where this provider usually does.
     #[schemars(extend("format" = "http-url"))]
     pub base_url: Option<String>,
     /// Version of the protocol, for `anthropic` only; null: the one that was tested.

@@ -83,3 +83,31 @@ fn system_zone(tz: Option<&str>) -> Option<ZoneName> {
     let named = tz.and_then(|it| it.trim_start_matches(':').parse().ok());
     named.or_else(|| iana_time_zone::get_timezone().ok()?.parse().ok())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zone_in_the_variable_wins() {
+        for tz in ["Europe/Vienna", ":Europe/Vienna"] {
+            assert_eq!(system_zone(Some(tz)), Some("Europe/Vienna".parse().unwrap()));
+        }
+        // A rule, not a name.
+        assert_eq!(system_zone(Some("CET-1CEST,M3.5.0,M10.5.0/3")), system_zone(None));
+    }
+
+    #[test]
+    fn paths_start_at_home_or_at_the_base() {
+        let around = Surroundings { home: "/home/ada".into(), ..Surroundings::default() };
+        for (path, expected) in [
+            ("~", "/home/ada"),
+            ("~/a", "/home/ada/a"),
+            ("a/b", "/base/a/b"),
+            ("/a", "/a"),
+            ("~a", "/base/~a"),
+        ] {
+            assert_eq!(around.absolute(Path::new(path), Path::new("/base")), Path::new(expected));
+        }
+    }
+}

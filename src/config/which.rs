@@ -1,4 +1,7 @@
 //! Which root is meant, and which folders cannot be roots side by side.
+//!
+//! The choice is pure; [`super::root`] asks the disk what it needs to know. Nothing of git is run:
+//! the two files that lead from a linked working tree to its repository are read.
 
 use std::{
     fs,
@@ -108,7 +111,9 @@ pub(super) fn git_root(folder: &Path) -> Option<PathBuf> {
     if mark.is_dir() {
         return Some(canonical(tree));
     }
-    Some(main_folder(tree, &mark).unwrap_or_else(|| canonical(tree)))
+    // A pipe of that name would keep us waiting for ever.
+    let linked = if mark.is_file() { main_folder(tree, &mark) } else { None };
+    Some(linked.unwrap_or_else(|| canonical(tree)))
 }
 
 /// Follows the `.git` file of a linked working tree; `None` for a submodule, which is its own.

@@ -69,8 +69,9 @@ pub(super) fn read_value(text: &str) -> Result<Value, YamlError> {
 fn nests_too_deep(text: &str) -> bool {
     let mut open = 0_usize;
     for line in text.lines() {
-        let marks = line.bytes().take_while(|it| b" \t-?:".contains(it));
-        if marks.filter(|it| b"-?:".contains(it)).count() > DEPTH_MAX && !line.starts_with("---") {
+        let words = line.split([' ', '\t']);
+        let marks = words.take_while(|it| ["", "-", "?", ":", "---"].contains(it));
+        if marks.filter(|it| !it.is_empty()).count() > DEPTH_MAX {
             return true;
         }
         for byte in line.bytes() {
@@ -198,6 +199,7 @@ mod tests {
         check("# nothing\n", &json!({}));
         check("\u{feff}a: yes\n", &json!({"a":"yes"}));
         check("---\na: -5\n", &json!({"a":-5}));
+        check(&format!("# {}\na: b\n", "- ".repeat(80)), &json!({"a":"b"}));
         check("a: &x {b: 1}\nc: *x\n", &json!({"a":{"b":1},"c":{"b":1}}));
     }
 
@@ -219,6 +221,9 @@ mod tests {
         check_refused(&"[".repeat(100_000), "nested deeper");
         check_refused(&"- ".repeat(100_000), "nested deeper");
         check_refused(&"? ".repeat(100_000), "nested deeper");
+        check_refused(&format!("--- {}", "- ".repeat(100_000)), "nested deeper");
+        check_refused(&"- &a ".repeat(100_000), "line 1");
+        check_refused(&"- !a ".repeat(100_000), "line 1");
         check_refused(&format!("a:{}", "\n- [".repeat(100_000)), "nested deeper");
     }
 
