@@ -99,7 +99,7 @@ impl Ui {
     /// Prints a table of data with a heading line; columns are as wide as they need.
     pub fn table(&self, head: &[&str], rows: &[Vec<String>]) {
         let mut table = comfy_table::Table::new();
-        table.load_preset(comfy_table::presets::NOTHING);
+        table.load_style(comfy_table::presets::NOTHING);
         table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
         table.set_header(head.iter().map(|it| it.to_uppercase()));
         for row in rows {

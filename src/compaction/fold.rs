@@ -7,7 +7,7 @@ use chrono::{Days, NaiveDate};
 use super::{
     Compactor, JobError, Made, View,
     commit::{NewFile, Recorded},
-    ground::{self, Checked},
+    ground::{self, Grounded},
     merge,
     plan::Job,
     records,
@@ -168,7 +168,7 @@ impl Compactor<'_> {
         })?;
         let drafted: usize = draft.sections.iter().map(|(_, items)| items.len()).sum();
         let lines = Lines::of(sources.logs.iter().chain(&sources.week_files));
-        let Checked { sections, rejected } = ground::check_draft(draft.sections, &|it| lines.get(it));
+        let Grounded { sections, rejected } = ground::split(&draft, &lines);
         if drafted > 0 && sections.iter().all(|(_, items)| items.is_empty()) {
             return Err(JobError::AllRejected(drafted));
         }
@@ -177,7 +177,8 @@ impl Compactor<'_> {
         let decisions = &view.inventory.decisions;
         let is_deleted = |item: &Item| {
             let cited = item.citation.iter().flat_map(Citation::addresses);
-            let texts: Option<Vec<&str>> = cited.map(|it| lines.get(&it).map(|line| line.text())).collect();
+            let line = |it: Address| ground::Sources::line(&lines, &it.stem, it.line).map(privacy::ServedLine::text);
+            let texts: Option<Vec<&str>> = cited.map(line).collect();
             texts.is_some_and(|it| self.is_deleted_from(decisions, &path, job, it))
         };
         let merged = merge::merge(job.period, current.as_ref(), header, sections, &is_deleted);
@@ -185,7 +186,7 @@ impl Compactor<'_> {
         let record = records::of_summary(&path, &merged.summary, &text);
         let items: Vec<&Citation> = record.items.iter().filter_map(|it| it.citation.as_ref()).collect();
         let mut left_out = draft.left_out;
-        left_out.extend(cited_by(rejected.iter().map(|(item, _)| item), LeftOut::Rejected));
+        left_out.extend(cited_by(rejected.iter().map(|(_, item, _)| item), LeftOut::Rejected));
         left_out.extend(cited_by(merged.kept_out.iter(), LeftOut::Deleted));
         let uncovered = uncovered(&sources.logs, &items, left_out);
         let same_body = current.as_ref().is_some_and(|it| it.body() == merged.summary.body());
@@ -222,9 +223,9 @@ impl Compactor<'_> {
     /// Returns how long the text may get.
     fn budget(&self, tier: Tier, chars: usize) -> Budget {
         let compaction = &self.settings.settings.compaction;
-        let Length { ratio, max_ratio, max_chars } = match tier {
-            Tier::Monthly => compaction.monthly,
-            _ => compaction.weekly,
+        let Length { ratio, max_ratio, max_chars } = *match tier {
+            Tier::Monthly => &compaction.monthly,
+            _ => &compaction.weekly,
         };
         let whole = chars < compaction.whole_below_chars;
         let cap = |it: usize| if max_chars == 0 { it } else { it.min(max_chars) };
@@ -328,8 +329,11 @@ impl<'a> Lines<'a> {
         Self(logs.map(|it| (it.stem(), it)).collect())
     }
 
-    pub(super) fn get(&self, address: &Address) -> Option<&'a privacy::ServedLine> {
-        self.0.get(&address.stem)?.line(address.line)
+}
+
+impl ground::Sources for Lines<'_> {
+    fn line(&self, stem: &Stem, number: u32) -> Option<&privacy::ServedLine> {
+        self.0.get(stem)?.line(number)
     }
 }
 

@@ -40,7 +40,7 @@ use self::{
     report::{JobReport, PassReport},
 };
 use crate::{
-    config::root::RootSettings,
+    config::{root::RootSettings, span::Span},
     engine::{Engine, EngineError},
     memory::{hash::ContentHash, item::Tier, wisdom::WisdomFile},
     store::{
@@ -186,6 +186,11 @@ impl Compactor<'_> {
             self.make(run, tier, &jobs, &view, &mut corpus, watcher, &mut report)?;
             view = self.look(now)?;
         }
+        if let Some(path) = self.refresh_index(&view)?
+            && let Some(job) = report.jobs.iter_mut().rev().find(|it| it.tier == Tier::Extract.name())
+        {
+            job.paths.push(path);
+        }
         if let Some(run) = run {
             self.lineage.end_run(run, (self.clock)())?;
         }
@@ -277,11 +282,11 @@ impl Compactor<'_> {
     /// Says what is due.
     pub fn plan(&self, view: &View, selection: &Selection, now: DateTime<Utc>) -> Plan {
         let compaction = &self.settings.settings.compaction;
-        let span = |it: std::time::Duration| Duration::from_std(it).unwrap_or(Duration::MAX);
+        let span = |it: Span| Duration::from_std(it.as_duration()).unwrap_or(Duration::MAX);
         let settings = PlanSettings {
             zone: self.settings.zone.name.0,
-            grace: span(compaction.grace.0),
-            quiet: span(compaction.quiet.0),
+            grace: span(compaction.grace),
+            quiet: span(compaction.quiet),
             extract: compaction.extract,
             engine: self.engine.id().to_owned(),
         };

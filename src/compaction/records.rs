@@ -3,6 +3,8 @@
 //! A commit, a recovery, and a rebuild all take it from the text of the file by these functions,
 //! so that a database made anew from the files answers as the old one did.
 
+use std::path::Path;
+
 use crate::{
     memory::{
         address::Citation,
@@ -33,7 +35,7 @@ pub fn of_path(layout: &Layout, path: &str, text: &str) -> Option<DocumentRecord
         return Some(of_summary(path, &summary, text));
     }
     let typed = matches!(layout::classify(name), Name::Typed(_)) && layout.typed(name) == path;
-    let memory = TypedMemory::parse(name, text).ok().filter(|_| typed)?;
+    let memory = TypedMemory::parse(Path::new(name), text).ok().filter(|_| typed)?;
     Some(of_memory(path, &memory, text))
 }
 

@@ -64,7 +64,7 @@ impl Surroundings {
     }
 
     /// Returns a variable that is set and not empty.
-    pub(super) fn variable(&self, name: &str) -> Option<&str> {
+    pub fn variable(&self, name: &str) -> Option<&str> {
         self.env.get(name).map(String::as_str).filter(|it| !it.is_empty())
     }
 

@@ -36,7 +36,7 @@ use crate::memory::{
     hash::ContentHash,
     log::DailyLog,
     period::{Grain, Period},
-    typed::TypedMemory,
+    typed::{TypedError, TypedMemory},
 };
 
 /// A log larger than this is reported and left alone: nobody writes that much in a day by hand,
@@ -234,8 +234,9 @@ impl Vault {
                 },
                 Name::Typed(_) => {
                     let Some(text) = self.text_or_problem(&path, &mut inventory.problems) else { continue };
-                    match TypedMemory::parse(&name, &text) {
+                    match TypedMemory::parse(Path::new(&name), &text) {
                         Ok(memory) => inventory.memories.push(memory),
+                        Err(TypedError::NotTyped) => {}
                         Err(error) => inventory.problems.push(problem(path, &error)),
                     }
                 }
@@ -454,6 +455,29 @@ impl Vault {
         fs::create_dir_all(&dir)
             .and_then(|()| fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)))
             .map_err(|e| io_error("write", &dir, e))
+    }
+
+    /// Keeps a copy of what a person's command is about to replace, under its hash in the private
+    /// folder, and returns the copy's path.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Io`] when the copy is not known to be on disk.
+    pub fn keep_copy(&self, target: &str, bytes: &[u8]) -> Result<PathBuf, VaultError> {
+        self.create_private_dir()?;
+        let dir = self.layout.private_dir().join("replaced");
+        let name = target.rsplit_once('/').map_or(target, |(_, name)| name);
+        let path = dir.join(format!("{}-{name}", ContentHash::of(bytes).hex16()));
+        let keep = || -> io::Result<()> {
+            fs::create_dir_all(&dir)?;
+            let mut file = File::create(&path)?;
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
+            file.write_all(bytes)?;
+            file.sync_all()
+        };
+        keep().map_err(|e| io_error("write", &path, e))?;
+        sync_dir(&dir)?;
+        Ok(path)
     }
 
     /// Makes a folder and those above it, with the mode of the first one that exists.

@@ -291,31 +291,7 @@ impl Lineage {
     ///
     /// Returns [`LineageError::AlreadyLive`] when a job with the same fingerprint is.
     pub fn begin_job(&mut self, run: RunId, job: &NewJob) -> Result<JobId, LineageError> {
-        let fingerprint = job.fingerprint.to_string();
-        self.write(|tx| {
-            let live = "SELECT 1 FROM activity WHERE fingerprint = ?1 AND state <> 'ended'";
-            if tx.query_row(live, [&fingerprint], |_| Ok(())).optional()?.is_some() {
-                let fingerprint = job.fingerprint.hex16();
-                return Err(LineageError::AlreadyLive { fingerprint }.into());
-            }
-            let attempts: u32 = tx.query_row(COUNTED, [&fingerprint], |row| row.get(0))?;
-            tx.execute(
-                "INSERT INTO activity \
-                 (run, fingerprint, tier, period, state, engine, inputs, attempt, started) \
-                 VALUES (?1, ?2, ?3, ?4, 'planned', ?5, ?6, ?7, ?8)",
-                params![
-                    run.0,
-                    fingerprint,
-                    job.tier.name(),
-                    job.period.to_string(),
-                    job.engine,
-                    job.inputs.to_string(),
-                    attempts + 1,
-                    column::from_time(job.now),
-                ],
-            )?;
-            Ok(JobId(tx.last_insert_rowid()))
-        })
+        self.write(|tx| insert_job(tx, run, job))
     }
 
     /// Records that a model is about to be called, so that the attempt counts whatever happens.
@@ -537,6 +513,32 @@ pub(super) fn end_job(tx: &Transaction<'_>, job: JobId, receipt: &Receipt) -> Re
         ],
     )?;
     if ended == 0 { Err(LineageError::NotLive { job }.into()) } else { Ok(()) }
+}
+
+/// Enters a job as planned.
+pub(super) fn insert_job(tx: &Transaction<'_>, run: RunId, job: &NewJob) -> Result<JobId, Fault> {
+    let fingerprint = job.fingerprint.to_string();
+    let live = "SELECT 1 FROM activity WHERE fingerprint = ?1 AND state <> 'ended'";
+    if tx.prepare_cached(live)?.query_row([&fingerprint], |_| Ok(())).optional()?.is_some() {
+        return Err(LineageError::AlreadyLive { fingerprint: job.fingerprint.hex16() }.into());
+    }
+    let attempts: u32 = tx.prepare_cached(COUNTED)?.query_row([&fingerprint], |row| row.get(0))?;
+    tx.prepare_cached(
+        "INSERT INTO activity \
+         (run, fingerprint, tier, period, state, engine, inputs, attempt, started) \
+         VALUES (?1, ?2, ?3, ?4, 'planned', ?5, ?6, ?7, ?8)",
+    )?
+    .execute(params![
+        run.0,
+        fingerprint,
+        job.tier.name(),
+        job.period.to_string(),
+        job.engine,
+        job.inputs.to_string(),
+        attempts + 1,
+        column::from_time(job.now),
+    ])?;
+    Ok(JobId(tx.last_insert_rowid()))
 }
 
 /// Closes an open intent.

@@ -12,7 +12,7 @@ use rusqlite::{Transaction, params};
 
 use super::{
     Fault, Lineage, LineageError,
-    jobs::{self, IntentEnd, IntentId, JobId, Receipt},
+    jobs::{self, IntentEnd, IntentId, JobId, NewJob, Receipt, RunId},
 };
 use crate::{
     memory::{
@@ -170,21 +170,27 @@ impl Lineage {
     /// Returns [`LineageError::NotLive`] for a job that has ended and [`LineageError::NotOpen`] for
     /// an intent that was closed; then nothing was changed.
     pub fn commit(&mut self, commit: &Commit<'_>) -> Result<(), LineageError> {
+        self.write(|tx| put_all(tx, commit))
+    }
+
+    /// Commits jobs that were done without a live row, because they changed no file: each is
+    /// entered and ended in one transaction. One whose fingerprint is live elsewhere is passed over.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be written; then nothing was changed.
+    pub fn commit_done(
+        &mut self,
+        run: RunId,
+        done: &[(&NewJob, &Receipt, Commit<'_>)],
+    ) -> Result<(), LineageError> {
         self.write(|tx| {
-            for path in commit.removed {
-                remove(tx, path)?;
-            }
-            put_logs(tx, commit.logs)?;
-            put_documents(tx, commit.documents)?;
-            put_coverage(tx, commit.coverage)?;
-            put_extracted(tx, commit.extracted)?;
-            put_files(tx, commit.files)?;
-            for &intent in commit.intents {
-                jobs::end_intent(tx, intent, IntentEnd::Done)?;
-            }
-            if let Some((job, receipt)) = commit.job {
-                jobs::end_job(tx, job, receipt)?;
-                put_activity(tx, job, commit)?;
+            for (job, receipt, commit) in done {
+                let id = match jobs::insert_job(tx, run, job) {
+                    Err(Fault::Other(LineageError::AlreadyLive { .. })) => continue,
+                    id => id?,
+                };
+                put_all(tx, &Commit { job: Some((id, receipt)), ..*commit })?;
             }
             Ok(())
         })
@@ -234,6 +240,25 @@ impl Lineage {
             Ok(())
         })
     }
+}
+
+fn put_all(tx: &Transaction<'_>, commit: &Commit<'_>) -> Result<(), Fault> {
+    for path in commit.removed {
+        remove(tx, path)?;
+    }
+    put_logs(tx, commit.logs)?;
+    put_documents(tx, commit.documents)?;
+    put_coverage(tx, commit.coverage)?;
+    put_extracted(tx, commit.extracted)?;
+    put_files(tx, commit.files)?;
+    for &intent in commit.intents {
+        jobs::end_intent(tx, intent, IntentEnd::Done)?;
+    }
+    if let Some((job, receipt)) = commit.job {
+        jobs::end_job(tx, job, receipt)?;
+        put_activity(tx, job, commit)?;
+    }
+    Ok(())
 }
 
 /// Records that the job read and wrote what it did.

@@ -1,0 +1,281 @@
+//! `memoird compact`: does all that is due now.
+
+use std::process::ExitCode;
+
+use chrono::NaiveDate;
+use serde::Serialize;
+
+use super::{
+    GlobalArgs,
+    context::{Call, Root},
+    error::{CommandError, Kind},
+    ui::{Progress, Ui},
+};
+use crate::{
+    clock,
+    compaction::{
+        Compactor, PassError, View, Watcher,
+        plan::{Job, Plan, Selection, WaitCause},
+        report::{JobReport, PassReport},
+    },
+    memory::{item::Tier, period::Period},
+};
+
+/// Do all that is due now
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Only this tier
+    #[arg(value_enum)]
+    tier: Option<TierName>,
+    /// Only this day, week, or month (2026-04-02, 2026-W14, 2026-04)
+    #[arg(long, value_name = "PERIOD")]
+    period: Option<Period>,
+    /// Show what would be done, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do it though it is not due, is stuck, or the file is somebody else's (a copy is kept)
+    #[arg(long, requires = "period")]
+    force: bool,
+    /// Make again what another engine made
+    #[arg(long)]
+    redo: bool,
+    /// With --redo: only periods that end on this day or later
+    #[arg(long, value_name = "DATE", requires = "redo")]
+    since: Option<NaiveDate>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum TierName {
+    Extract,
+    Weekly,
+    Monthly,
+    Wisdom,
+}
+
+/// What `--dry-run` prints.
+#[derive(Serialize)]
+struct DryRun {
+    dry_run: bool,
+    jobs: Vec<PlannedJob>,
+    following: Vec<Following>,
+    waiting: Vec<Held>,
+}
+
+#[derive(Serialize)]
+struct PlannedJob {
+    tier: &'static str,
+    period: String,
+    reason: String,
+    sources: usize,
+    source_bytes: u64,
+    model_calls: u32,
+    cost_usd: f64,
+}
+
+#[derive(Serialize)]
+struct Following {
+    tier: &'static str,
+    period: String,
+}
+
+#[derive(Serialize)]
+struct Held {
+    tier: &'static str,
+    period: String,
+    reason: String,
+}
+
+pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let root = call.root(global)?;
+    let selection = args.selection();
+    let engine = root.engine()?;
+    let mut lineage = root.lineage()?;
+    let now = call.now;
+    let clock = || clock::now().unwrap_or(now);
+    let mut compactor = Compactor {
+        vault: &root.vault,
+        lineage: &mut lineage,
+        engine: engine.as_ref(),
+        settings: &root.settings,
+        clock: &clock,
+    };
+    if args.dry_run {
+        let view = compactor.look(now)?;
+        let plan = compactor.plan(&view, &selection, now);
+        show_plan(&plan, &view, ui);
+        return Ok(ExitCode::SUCCESS);
+    }
+    refuse_reader(&call, &root)?;
+    let mut progress = Shown { progress: ui.progress(0), done: 0 };
+    let report = compactor.pass("compact", &selection, &mut progress)?;
+    drop(progress);
+    let view = compactor.look(now)?;
+    let plan = compactor.plan(&view, &selection, now);
+    show_report(&report, &plan, &view, ui);
+    Ok(if report.failed > 0 { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
+}
+
+impl Args {
+    fn selection(&self) -> Selection {
+        let tier = self.tier.map(|it| match it {
+            TierName::Extract => Tier::Extract,
+            TierName::Weekly => Tier::Weekly,
+            TierName::Monthly => Tier::Monthly,
+            TierName::Wisdom => Tier::Wisdom,
+        });
+        Selection {
+            tiers: tier.into_iter().collect(),
+            period: self.period,
+            force: self.force,
+            redo: self.redo.then_some(self.since),
+        }
+    }
+}
+
+/// Refuses to write a root that another host folds.
+pub(super) fn refuse_reader(call: &Call, root: &Root) -> Result<(), CommandError> {
+    if root.settings.is_written_by(&call.around.host) {
+        return Ok(());
+    }
+    let writer = root.settings.writer.as_deref().unwrap_or_default();
+    let what = format!("`{}` is summarised by the host `{writer}`; this one only reads it", root.settings.path.display());
+    Err(CommandError::new(Kind::Busy, what).hint("change `writer` in memoird.yaml of that folder"))
+}
+
+/// Shows a pass on a terminal.
+struct Shown {
+    progress: Progress,
+    done: u64,
+}
+
+impl Watcher for Shown {
+    fn begins(&mut self, job: &Job, left: usize) {
+        self.progress.total(self.done + left as u64 + 1);
+        self.progress.step(self.done, &format!("{} {}", job.tier, job.period));
+        self.done += 1;
+    }
+}
+
+fn show_plan(plan: &Plan, view: &View, ui: &Ui) {
+    let bytes = |job: &Job| -> u64 {
+        let logs = view.inventory.logs_of(job.period).map(|(_, log)| log.stamp.size);
+        let weeks = job.period.weeks().into_iter().filter_map(|it| view.inventory.weekly.get(&it));
+        match job.tier {
+            Tier::Extract | Tier::Weekly => logs.sum(),
+            Tier::Monthly => weeks.map(|it| it.chars as u64).sum(),
+            Tier::Wisdom => view.inventory.monthly.get(&job.period).map_or(0, |it| it.chars as u64),
+        }
+    };
+    let jobs: Vec<PlannedJob> = plan
+        .jobs
+        .iter()
+        .map(|job| PlannedJob {
+            tier: job.tier.name(),
+            period: job.period.to_string(),
+            reason: job.reason.to_string(),
+            sources: job.inputs.len(),
+            source_bytes: bytes(job),
+            model_calls: 0,
+            cost_usd: 0.0,
+        })
+        .collect();
+    if ui.is_json() {
+        let following =
+            plan.following.iter().map(|(tier, period)| Following { tier: tier.name(), period: period.to_string() });
+        let waiting = plan.waiting.iter().map(|it| Held {
+            tier: it.tier.name(),
+            period: it.period.to_string(),
+            reason: it.cause.to_string(),
+        });
+        ui.json(&DryRun { dry_run: true, jobs, following: following.collect(), waiting: waiting.collect() });
+        return;
+    }
+    if jobs.is_empty() && plan.following.is_empty() {
+        ui.note(nothing_due(plan, view));
+        return;
+    }
+    let mut rows: Vec<Vec<String>> = jobs
+        .iter()
+        .map(|it| {
+            vec![it.tier.to_owned(), it.period.clone(), it.sources.to_string(), it.source_bytes.to_string(), it.reason.clone()]
+        })
+        .collect();
+    rows.extend(plan.following.iter().map(|(tier, period)| {
+        vec![tier.to_string(), period.to_string(), "-".to_owned(), "-".to_owned(), "after the above".to_owned()]
+    }));
+    ui.table(&["tier", "period", "sources", "bytes", "why"], &rows);
+    ui.note("nothing was changed; costs nothing (extractive engine)");
+}
+
+fn show_report(report: &PassReport, plan: &Plan, view: &View, ui: &Ui) {
+    if ui.is_json() {
+        ui.json(report);
+        return;
+    }
+    let told = report.jobs.iter().filter(|it| ui.is_verbose() || it.tier != "extract" || it.outcome != "unchanged");
+    let rows: Vec<Vec<String>> = told.map(row).collect();
+    if !rows.is_empty() {
+        ui.table(&["tier", "period", "outcome", "items", "chars", "of", "file or reason"], &rows);
+    }
+    if report.jobs.is_empty() {
+        ui.note(nothing_due(plan, view));
+        return;
+    }
+    let quiet = report.jobs.iter().filter(|it| it.tier == "extract" && it.outcome == "unchanged").count();
+    let days = if quiet > 0 { format!("; {quiet} days without anything to remember") } else { String::new() };
+    let summary = format!(
+        "{} written, {} unchanged, {} failed{days}",
+        report.written,
+        report.unchanged - quiet,
+        report.failed
+    );
+    if report.failed > 0 {
+        ui.warn(format!("{summary}; `memoird status` says more"));
+    } else {
+        ui.good(summary);
+    }
+}
+
+fn row(job: &JobReport) -> Vec<String> {
+    let done = matches!(job.outcome, "written" | "unchanged");
+    let files = if job.paths.is_empty() { job.path.clone().unwrap_or_default() } else { job.paths.join(" ") };
+    vec![
+        job.tier.to_owned(),
+        job.period.clone(),
+        job.outcome.to_owned(),
+        job.items.to_string(),
+        job.output_chars.to_string(),
+        job.source_chars.to_string(),
+        if done { files } else { job.reason.clone() },
+    ]
+}
+
+/// Says why nothing is done, and what will be next.
+fn nothing_due(plan: &Plan, view: &View) -> String {
+    if view.inventory.logs.is_empty() {
+        return "nothing to do: there are no logs yet (`memoird log TEXT` writes one)".to_owned();
+    }
+    if let Some((tier, period)) = plan.following.first() {
+        return format!("nothing to do: {tier} {period} waits for what lies beneath it (`memoird compact`)");
+    }
+    let stuck = plan.waiting.iter().filter(|it| matches!(it.cause, WaitCause::Parked(_))).count();
+    if stuck > 0 {
+        return format!("nothing to do, but {stuck} stuck: see `memoird status`");
+    }
+    match plan.waiting.first() {
+        Some(next) => format!("nothing to do: all closed periods are up to date; {} {} is {}", next.tier, next.period, next.cause),
+        None => "nothing to do: all closed periods are up to date".to_owned(),
+    }
+}
+
+impl From<PassError> for CommandError {
+    fn from(error: PassError) -> Self {
+        match error {
+            PassError::Vault(error) => error.into(),
+            PassError::Lineage(error) => error.into(),
+            PassError::Lock(error) => error.into(),
+            PassError::Random(_) => Self::new(Kind::CannotWrite, error),
+        }
+    }
+}
