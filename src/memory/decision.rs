@@ -117,12 +117,12 @@ impl DecisionKey {
         KeyedHash(hex(&blake3::keyed_hash(&self.0, text.trim().as_bytes()).as_bytes()[..8]))
     }
 
-    fn read(line: &str) -> Option<Self> {
+    fn read(line: &[u8]) -> Option<Self> {
         #[derive(Deserialize)]
         struct KeyLine {
             key: String,
         }
-        let digits = serde_json::from_str::<KeyLine>(line).ok()?.key;
+        let digits = serde_json::from_slice::<KeyLine>(line).ok()?.key;
         let hash = blake3::Hash::from_hex(digits).ok()?;
         Some(Self(*hash.as_bytes()))
     }
@@ -190,8 +190,8 @@ impl Decision {
         format!("{line}\n")
     }
 
-    fn read(line: &str) -> Option<Self> {
-        let line: DecisionLine = serde_json::from_str(line).ok()?;
+    fn read(line: &[u8]) -> Option<Self> {
+        let line: DecisionLine = serde_json::from_slice(line).ok()?;
         let DecisionLine { at, what, path, hashes } = line;
         let digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
         let plain = hashes.iter().all(|it| it.0.len() == 16 && it.0.bytes().all(digit));
@@ -200,16 +200,16 @@ impl Decision {
 }
 
 impl DecisionLog {
-    /// Reads the file.
+    /// Reads the file, as bytes: a crash may have cut a line inside a character.
     ///
     /// # Errors
     ///
     /// Returns [`NoKey`] where the first line holds none.
-    pub fn parse(text: &str) -> Result<Self, NoKey> {
-        let mut lines = text.lines();
+    pub fn parse(bytes: &[u8]) -> Result<Self, NoKey> {
+        let mut lines = bytes.split(|&b| b == b'\n');
         let key = lines.next().and_then(DecisionKey::read).ok_or(NoKey)?;
         let (mut decisions, mut unread) = (Vec::new(), Vec::new());
-        for (i, line) in lines.enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        for (i, line) in lines.enumerate().filter(|(_, line)| !line.trim_ascii().is_empty()) {
             // Two copies that a sync tool joined hold the key twice.
             if DecisionKey::read(line).as_ref() == Some(&key) {
                 continue;
@@ -219,7 +219,7 @@ impl DecisionLog {
                 None => unread.push(i + 2),
             }
         }
-        Ok(Self { key, decisions, unread, torn: !text.ends_with('\n') })
+        Ok(Self { key, decisions, unread, torn: !bytes.ends_with(b"\n") })
     }
 }
 
@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(hash.len(), 16);
         assert_ne!(DecisionKey::new([8; 32]).hash("a").to_string(), hash);
         assert_eq!(format!("{:?}", key()), "DecisionKey(…)");
-        let log = DecisionLog::parse(&(key().line() + &line)).unwrap();
+        let log = DecisionLog::parse((key().line() + &line).as_bytes()).unwrap();
         assert_eq!(log.key, key());
         assert_eq!(log.decisions, [decision(What::Deleted, WEEK, &["a"])]);
         assert!(log.unread.is_empty() && !log.torn);
@@ -330,7 +330,7 @@ mod tests {
 
     #[track_caller]
     fn check_lines(lines: &str, decisions: usize, unread: &[usize], torn: bool) {
-        let log = DecisionLog::parse(&(key().line() + lines)).unwrap();
+        let log = DecisionLog::parse((key().line() + lines).as_bytes()).unwrap();
         assert_eq!((log.decisions.len(), &log.unread[..], log.torn), (decisions, unread, torn));
     }
 
@@ -351,13 +351,13 @@ mod tests {
         );
         check_lines(&line.replace("\"hashes\":[\"", "\"hashes\":[\"x"), 0, &[2], false);
         let later = line.replace("refused", "pondered");
-        let log = DecisionLog::parse(&(key().line() + &later)).unwrap();
+        let log = DecisionLog::parse((key().line() + &later).as_bytes()).unwrap();
         assert_eq!(
             (log.decisions[0].what.clone(), log.decisions[0].line()),
             (What::Unknown("pondered".into()), later)
         );
         for bad in ["", "{}\n", "{\"key\":\"12\"}\n", &line] {
-            assert_eq!(DecisionLog::parse(bad), Err(NoKey));
+            assert_eq!(DecisionLog::parse(bad.as_bytes()), Err(NoKey));
         }
     }
 
@@ -405,7 +405,7 @@ mod tests {
                 path,
                 hashes: texts.iter().map(|it| key().hash(it)).collect(),
             };
-            let log = DecisionLog::parse(&(key().line() + &decision.line())).unwrap();
+            let log = DecisionLog::parse((key().line() + &decision.line()).as_bytes()).unwrap();
             prop_assert_eq!(log.decisions, [decision]);
         }
     }

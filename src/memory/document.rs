@@ -140,7 +140,7 @@ impl Summary {
         for (section, items) in sections {
             let items: Vec<Item> = items.iter().filter_map(written_item).collect();
             if !items.is_empty() {
-                body.push_str(&format!("\n### {}\n", section.title()));
+                body.extend(["\n### ", section.title(), "\n"]);
                 body.extend(items.iter().map(|item| format!("- {item}\n")));
             }
         }
@@ -374,7 +374,7 @@ fn blocks(body: &str) -> Vec<Block> {
 /// Joins a further line to a bullet; a citation at the end of either line counts for both.
 fn continue_item(item: &mut Item, words: &str) {
     let Item { text, citation } = Item::parse(words);
-    item.text = [item.text.trim(), text.trim()].join(" ").trim().to_owned();
+    [item.text.trim(), text.trim()].join(" ").trim().clone_into(&mut item.text);
     item.citation = match (item.citation.take(), citation) {
         (Some(mut all), Some(more)) => {
             all.merge(&more);
@@ -527,7 +527,10 @@ fn own_scalar(text: &str) -> Option<String> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
+    use super::{
+        Section::{Context, Decisions, KeyOutcomes},
+        *,
+    };
 
     fn week() -> Period {
         "2026-W14".parse().unwrap()
@@ -603,7 +606,6 @@ memoird:
         assert_eq!(body_hash(&expected), draft.body_hash());
         assert_eq!(SummaryHeader::read(&expected).unwrap(), draft.header);
         let lines: Vec<_> = read.bullets().map(|(line, _, section)| (line, section)).collect();
-        use Section::{Decisions, KeyOutcomes};
         assert_eq!(lines, [(16, Some(KeyOutcomes)), (19, Some(Decisions)), (20, Some(Decisions))]);
         for (line, item, _) in read.bullets() {
             let text = expected.lines().nth(line as usize - 1).unwrap();
@@ -664,7 +666,6 @@ memoird:
         let body = "### Decisions\n- a\n#### Detail\n- b\n### Mine\n- c\n## context\n- d\n";
         let summary = Summary::parse(week(), body).unwrap();
         let sections: Vec<_> = summary.bullets().map(|(_, _, section)| section).collect();
-        use Section::{Context, Decisions};
         assert_eq!(sections, [Some(Decisions), Some(Decisions), None, Some(Context)]);
     }
 

@@ -645,8 +645,10 @@ mod tests {
     }
 
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "one-line cases")]
     fn check(yaml: &str, expected: Result<usize, FrontmatterError>) {
-        assert_eq!(parse(yaml, YAML_BYTES_MAX).map(|it| it.len()), expected, "{yaml:?}");
+        let keys = parse(yaml, YAML_BYTES_MAX).map(|it| it.len());
+        assert_eq!(keys, expected, "{yaml:?}");
     }
 
     #[test]
@@ -673,7 +675,7 @@ mod tests {
         check(&format!("a: {}{}\n", "[".repeat(31), "]".repeat(31)), Ok(1));
         check(&format!("a: {}{}\n", "[".repeat(32), "]".repeat(32)), Err(TooDeep { line: 2 }));
         check(&"- ".repeat(40), Err(TooDeep { line: 2 }));
-        let steps: String = (0..40).map(|i| format!("{}k:\n", " ".repeat(i))).collect();
+        let steps: String = (0..40).flat_map(|i| [" ".repeat(i), "k:\n".to_owned()]).collect();
         check(&steps, Err(TooDeep { line: 34 }));
         // A quote that only a loose scan would see as open must not hide what follows.
         check(&format!("k: |1\n    a\n \"b\nx: {}", "[".repeat(100)), Err(TooDeep { line: 5 }));

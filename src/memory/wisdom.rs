@@ -170,10 +170,13 @@ impl WisdomFile {
         let words = Words::new(title, text)?;
         let taken: HashSet<&str> =
             self.entries().filter_map(|it| Some(it.mark.as_ref()?.id.as_str())).collect();
-        let id = (0_u32..)
-            .map(|n| format!("w-{}", &ContentHash::of(format!("{n} {words}")).hex8()[..6]))
-            .find(|id| !taken.contains(id.as_str()))
-            .expect("there are more names than entries");
+        let mut id = String::new();
+        for n in 0..=taken.len() {
+            id = format!("w-{}", &ContentHash::of(format!("{n} {words}")).hex8()[..6]);
+            if !taken.contains(id.as_str()) {
+                break;
+            }
+        }
         let sources = fewer_files(sources);
         let mark = WisdomMark {
             id: id.clone(),
@@ -182,7 +185,7 @@ impl WisdomFile {
             last_reinforced: sources.newest_date(),
             sources,
         };
-        self.insert(format!("{words}{mark}\n\n"), category);
+        self.insert(&format!("{words}{mark}\n\n"), category);
         self.touched.insert(id.clone());
         Ok(id)
     }
@@ -252,7 +255,7 @@ impl WisdomFile {
 
     /// Puts an entry that was dropped back, as it stood, under its category.
     pub fn restore(&mut self, entry: &WisdomEntry) {
-        self.insert(entry.raw.clone(), entry.category.as_deref());
+        self.insert(&entry.raw, entry.category.as_deref());
     }
 
     /// Names the entries that must go for the file to keep its limits (0 for none): of ours the
@@ -296,20 +299,18 @@ impl WisdomFile {
             return;
         }
         let line = distilled_line(&months);
-        let last = self.segments.iter().rposition(|it| matches!(it, Segment::Distilled(..)));
-        if let Some(at) = last {
-            self.segments[at] = Segment::Distilled(months, line);
-        } else {
+        let is_list = |it: &Segment| matches!(it, Segment::Distilled(..));
+        let Some(at) = self.segments.iter().rposition(is_list) else {
             self.part_from_text(self.segments.len());
             self.segments.push(Segment::Distilled(months, line));
-        }
+            return;
+        };
+        self.segments[at] = Segment::Distilled(months, line);
         // A second list, as a merge of two copies leaves it, says nothing new.
-        let mut lists =
-            self.segments.iter().filter(|it| matches!(it, Segment::Distilled(..))).count();
+        let mut i = 0;
         self.segments.retain(|it| {
-            let list = matches!(it, Segment::Distilled(..));
-            lists -= usize::from(list);
-            !list || lists == 0
+            i += 1;
+            !is_list(it) || i == at + 1
         });
     }
 
@@ -340,7 +341,7 @@ impl WisdomFile {
     }
 
     /// Puts an entry after the last one of its category, or of those without a category.
-    fn insert(&mut self, raw: String, category: Option<&str>) {
+    fn insert(&mut self, raw: &str, category: Option<&str>) {
         self.adopt();
         let category = category.map(heading).filter(|it| !it.is_empty());
         let from = self.start();
@@ -362,7 +363,7 @@ impl WisdomFile {
         let last = self.segments[from..to].iter().rposition(|it| matches!(it, Segment::Entry(_)));
         let at = last.map_or(to, |it| from + it + 1);
         let at = self.part_from_text(at);
-        let mut entries = segments(&raw);
+        let mut entries = segments(raw);
         for entry in &mut entries {
             if let Segment::Entry(entry) = entry {
                 entry.category.clone_from(&category);
@@ -435,8 +436,10 @@ impl Segment {
     fn raw(&self) -> &str {
         match self {
             Self::Entry(entry) => &entry.raw,
-            Self::Category(_, raw) | Self::Begin(raw) | Self::Distilled(_, raw) => raw,
-            Self::Other(raw) => raw,
+            Self::Category(_, raw)
+            | Self::Begin(raw)
+            | Self::Distilled(_, raw)
+            | Self::Other(raw) => raw,
         }
     }
 
@@ -692,7 +695,7 @@ fn read_entry(entry: &mut WisdomEntry) {
             Err(ParseMarkError) => text.push(line.trim_end()),
         }
     }
-    entry.text = text.join("\n").trim().to_owned();
+    text.join("\n").trim().clone_into(&mut entry.text);
     (entry.title, entry.mark) = (title, mark);
 }
 
@@ -841,8 +844,8 @@ mod tests {
         let all = file.print().chars().count();
         let mut file = WisdomFile::parse(&file.print());
         assert_eq!(file.over_limit(3, all), Vec::<String>::new());
-        assert_eq!(file.over_limit(2, 0), [old.clone()]);
-        assert_eq!(file.over_limit(20, all - 1), [old.clone()]);
+        assert_eq!(file.over_limit(2, 0), [old.as_str()]);
+        assert_eq!(file.over_limit(20, all - 1), [old.as_str()]);
         assert_eq!(file.over_limit(0, 1), [old.clone(), thin.clone(), thick.clone()]);
         file.merge(&old, None, &cited("2026-01-03:1")).unwrap();
         assert_eq!(file.over_limit(1, 0), [thin, thick]);
@@ -883,6 +886,7 @@ mod tests {
     }
 
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "one-line cases")]
     fn check_words(title: &str, text: &str, expected: Result<(&str, &str), WisdomError>) {
         let mut file = WisdomFile::new("A");
         let id = file.add(title, text, Some("# C <!-- x"), &cited("2026-04-02:4"));
