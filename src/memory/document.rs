@@ -517,9 +517,10 @@ fn own_scalar(text: &str) -> Option<String> {
     let words = quoted.unwrap_or(text);
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/');
     let day = || words.len() == 10 && words.parse::<chrono::NaiveDate>().is_ok();
-    let own = !words.is_empty()
-        && words.bytes().all(plain)
-        && (quoted.is_some() || day() || frontmatter::is_safe_bare(words));
+    let own = match quoted {
+        Some(_) => !words.is_empty() && words.bytes().all(plain),
+        None => frontmatter::is_safe_bare(words) || day(),
+    };
     own.then(|| words.to_owned())
 }
 

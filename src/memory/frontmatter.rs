@@ -538,20 +538,26 @@ pub(super) fn is_safe_bare(text: &str) -> bool {
         "infinity",
     ];
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/');
+    if is_hash_no_number(text) {
+        return true;
+    }
     match text.as_bytes() {
         [first, rest @ ..] if first.is_ascii_alphabetic() => {
             rest.iter().all(|&b| plain(b))
                 && !RESERVED.iter().any(|word| word.eq_ignore_ascii_case(text))
         }
-        [first, ..] if first.is_ascii_digit() => is_hash_no_number(text) || is_address(text),
+        [first, ..] if first.is_ascii_digit() => is_address(text),
         _ => false,
     }
 }
 
 /// Digits, `e`, and a leading `0b` may be a number; a hash with any other letter is none.
 fn is_hash_no_number(text: &str) -> bool {
-    text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-        && text.bytes().any(|b| matches!(b, b'a' | b'c' | b'd' | b'f'))
+    let mut letters = false;
+    text.bytes().all(|b| {
+        letters |= matches!(b, b'a' | b'c' | b'd' | b'f');
+        matches!(b, b'0'..=b'9' | b'a'..=b'f')
+    }) && letters
 }
 
 /// Returns whether the text is a day and a slug, or a line of such a log with the check beside it.

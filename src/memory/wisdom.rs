@@ -547,6 +547,14 @@ fn entry_title(line: &str) -> Option<&str> {
     (!title.trim().is_empty() && !title.contains("**")).then_some(title)
 }
 
+/// Returns title and words when the line is a whole entry, as people also write them:
+/// `**Title** — words`.
+fn inline_entry(line: &str) -> Option<(&str, &str)> {
+    let (title, rest) = line.strip_prefix("**")?.split_once("**")?;
+    let words = rest.trim_start().strip_prefix(['—', '–', '-'])?;
+    (!title.trim().is_empty() && words.starts_with([' ', '\t'])).then_some((title, words.trim()))
+}
+
 /// Keeps the oldest file that is cited and the newest ones.
 fn fewer_files(sources: &Citation) -> Citation {
     let mut stems: Vec<&Stem> = sources.files().map(|it| it.0).collect();
@@ -632,10 +640,13 @@ fn part(text: &str) -> Vec<Segment> {
     let kinds = markdown::kinds(lines.iter().map(|it| it.trim_end_matches(['\n', '\r'])));
     let mut segments = Vec::<Segment>::new();
     let mut category = None::<String>;
+    let mut last_kind = LineKind::Blank;
     for (line, kind) in lines.into_iter().zip(kinds) {
         let words = line.trim();
+        let begins = last_kind != LineKind::Text && inline_entry(line).is_some();
+        last_kind = kind;
         match kind {
-            LineKind::Text if entry_title(line).is_some() => {
+            LineKind::Text if begins || entry_title(line).is_some() => {
                 segments.push(Segment::Entry(WisdomEntry {
                     title: String::new(),
                     text: String::new(),
@@ -686,8 +697,10 @@ fn part(text: &str) -> Vec<Segment> {
 /// Fills title, text, and mark in from the bytes of an entry.
 fn read_entry(entry: &mut WisdomEntry) {
     let mut lines = entry.raw.lines();
-    let title = lines.next().and_then(entry_title).unwrap_or_default().to_owned();
-    let mut text = Vec::new();
+    let first = lines.next().unwrap_or_default();
+    let one = entry_title(first).map(|title| (title, ""));
+    let (title, words) = one.or_else(|| inline_entry(first)).unwrap_or_default();
+    let mut text = vec![words];
     let mut mark = None;
     for line in lines {
         match line.parse::<WisdomMark>() {
@@ -696,7 +709,7 @@ fn read_entry(entry: &mut WisdomEntry) {
         }
     }
     text.join("\n").trim().clone_into(&mut entry.text);
-    (entry.title, entry.mark) = (title, mark);
+    (entry.title, entry.mark) = (title.to_owned(), mark);
 }
 
 #[cfg(test)]
@@ -905,6 +918,14 @@ mod tests {
         check_words("a", "<!-- memoird: id=w-1 -->", Ok(("a", "<\\!-- memoird: id=w-1 --\\>")));
         check_words("*", "z", Err(WisdomError::NoWords));
         check_words("a", "---", Err(WisdomError::NoWords));
+    }
+
+    #[test]
+    fn entries_on_one_line_are_read() {
+        let text = "**A** — see **this**\n**B** - no\n\n**C** – x\n\n**D**: y\n";
+        let file = WisdomFile::parse(text);
+        let seen: Vec<_> = file.entries().map(|it| (it.title.as_str(), it.text.as_str())).collect();
+        assert_eq!(seen, [("A", "see **this**\n**B** - no"), ("C", "x\n\n**D**: y")]);
     }
 
     #[test]
