@@ -150,6 +150,43 @@ impl Summary {
         Self { period, header, other_keys: Mapping::new(), blocks, front: String::new() }
     }
 
+    /// Adds a bullet of a person's, its lines as they stand, at the end of its section or, without
+    /// one, before the first section. It is not listed as ours.
+    ///
+    /// A section that is not there is made, in the order of [`Section`].
+    pub fn keep(&mut self, section: Option<Section>, raw: &str) {
+        let is_section = |it: &Block| matches!(it, Block::Section(..));
+        let end = if raw.ends_with('\n') { "" } else { "\n" };
+        let bullet = Block::Other(format!("{raw}{end}"));
+        let blank = || Block::Other("\n".to_owned());
+        let place = |it: &Block| matches!(it, Block::Section(found, _) if Some(*found) == section);
+        let (at, new) = if let Some(heading) = self.blocks.iter().position(place) {
+            let rest = &self.blocks[heading + 1..];
+            let length = rest
+                .iter()
+                .position(|it| is_section(it) || heading_level(it.raw()) > 0)
+                .unwrap_or(rest.len());
+            let last = rest[..length].iter().rposition(|it| it.item().is_some());
+            (heading + 1 + last.map_or(0, |it| it + 1), vec![bullet])
+        } else {
+            let later =
+                |it: &Block| matches!(it, Block::Section(found, _) if Some(*found) > section);
+            let heading =
+                section.map(|it| Block::Section(it, format!("### {}\n", it.title()))).into_iter();
+            match self.blocks.iter().position(later) {
+                Some(at) => (at, heading.chain([bullet, blank()]).collect()),
+                None => (
+                    self.blocks.len(),
+                    [blank()].into_iter().chain(heading).chain([bullet]).collect(),
+                ),
+            }
+        };
+        // What stands before must end its line, or the bullet would melt into it.
+        let open = self.blocks[..at].last().is_some_and(|it| !it.raw().ends_with('\n'));
+        self.blocks.splice(at..at, open.then(blank).into_iter().chain(new));
+        self.blocks = blocks(&self.body());
+    }
+
     /// Returns the whole file.
     pub fn print(&self) -> String {
         let mut text = self.front();
@@ -529,6 +566,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{
+        Owner::{Ours, Person},
         Section::{Context, Decisions, KeyOutcomes},
         *,
     };
@@ -717,6 +755,28 @@ memoird:
         assert!(error(&text.replace("W14", "W15")).contains("named 2026-W14"));
         assert!(error(&text.replace("items: [", "items: 3 # [")).contains("`memoird.items`"));
         assert!(error(&text.replace("items: [", "items: [*x, ")).contains("aliases"));
+    }
+
+    #[test]
+    fn a_persons_bullet_is_kept_in_its_section() {
+        let mut file = draft();
+        file.keep(Some(Decisions), "* mine\n  more");
+        file.keep(Some(Section::BlockersAndOpenItems), "- open\n");
+        file.keep(None, "- loose");
+        file.keep(Some(KeyOutcomes), "- done");
+        let body = "\n# Week 2026-W14\n\n- loose\n\n### Key Outcomes\n\
+                    - Importer v2 shipped (#412), 3.2 s per GB [2026-03-30:12]\n- done\n\n\
+                    ### Decisions\n\
+                    - SQLite over Postgres [2026-04-02:4,9-11; 2026-04-03:2]\n\
+                    - SQLite over Postgres [2026-04-02:20]\n* mine\n  more\n\n\
+                    ### Blockers & Open Items\n- open\n";
+        assert_eq!(file.body(), body);
+        let owners = file.ownership();
+        assert_eq!(owners.owners, [Person, Ours, Person, Ours, Ours, Person, Person]);
+        assert!(owners.missing.is_empty());
+        let mut bare = Summary::parse(week(), "text").unwrap();
+        bare.keep(Some(Context), "- a");
+        assert_eq!(bare.body(), "text\n\n### Context\n- a\n");
     }
 
     #[test]
