@@ -140,7 +140,7 @@ impl Summary {
         for (section, items) in sections {
             let items: Vec<Item> = items.iter().filter_map(written_item).collect();
             if !items.is_empty() {
-                body.push_str(&format!("\n### {}\n", section.title()));
+                body.extend(["\n### ", section.title(), "\n"]);
                 body.extend(items.iter().map(|item| format!("- {item}\n")));
             }
         }
@@ -148,6 +148,43 @@ impl Summary {
         let hashes = blocks.iter().filter_map(Block::item).map(Item::hash).collect();
         let header = Some(SummaryHeader { items: hashes, ..header });
         Self { period, header, other_keys: Mapping::new(), blocks, front: String::new() }
+    }
+
+    /// Adds a bullet of a person's, its lines as they stand, at the end of its section or, without
+    /// one, before the first section. It is not listed as ours.
+    ///
+    /// A section that is not there is made, in the order of [`Section`].
+    pub fn keep(&mut self, section: Option<Section>, raw: &str) {
+        let is_section = |it: &Block| matches!(it, Block::Section(..));
+        let end = if raw.ends_with('\n') { "" } else { "\n" };
+        let bullet = Block::Other(format!("{raw}{end}"));
+        let blank = || Block::Other("\n".to_owned());
+        let place = |it: &Block| matches!(it, Block::Section(found, _) if Some(*found) == section);
+        let (at, new) = if let Some(heading) = self.blocks.iter().position(place) {
+            let rest = &self.blocks[heading + 1..];
+            let length = rest
+                .iter()
+                .position(|it| is_section(it) || heading_level(it.raw()) > 0)
+                .unwrap_or(rest.len());
+            let last = rest[..length].iter().rposition(|it| it.item().is_some());
+            (heading + 1 + last.map_or(0, |it| it + 1), vec![bullet])
+        } else {
+            let later =
+                |it: &Block| matches!(it, Block::Section(found, _) if Some(*found) > section);
+            let heading =
+                section.map(|it| Block::Section(it, format!("### {}\n", it.title()))).into_iter();
+            match self.blocks.iter().position(later) {
+                Some(at) => (at, heading.chain([bullet, blank()]).collect()),
+                None => (
+                    self.blocks.len(),
+                    [blank()].into_iter().chain(heading).chain([bullet]).collect(),
+                ),
+            }
+        };
+        // What stands before must end its line, or the bullet would melt into it.
+        let open = self.blocks[..at].last().is_some_and(|it| !it.raw().ends_with('\n'));
+        self.blocks.splice(at..at, open.then(blank).into_iter().chain(new));
+        self.blocks = blocks(&self.body());
     }
 
     /// Returns the whole file.
@@ -374,7 +411,7 @@ fn blocks(body: &str) -> Vec<Block> {
 /// Joins a further line to a bullet; a citation at the end of either line counts for both.
 fn continue_item(item: &mut Item, words: &str) {
     let Item { text, citation } = Item::parse(words);
-    item.text = [item.text.trim(), text.trim()].join(" ").trim().to_owned();
+    [item.text.trim(), text.trim()].join(" ").trim().clone_into(&mut item.text);
     item.citation = match (item.citation.take(), citation) {
         (Some(mut all), Some(more)) => {
             all.merge(&more);
@@ -517,9 +554,10 @@ fn own_scalar(text: &str) -> Option<String> {
     let words = quoted.unwrap_or(text);
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/');
     let day = || words.len() == 10 && words.parse::<chrono::NaiveDate>().is_ok();
-    let own = !words.is_empty()
-        && words.bytes().all(plain)
-        && (quoted.is_some() || day() || frontmatter::is_safe_bare(words));
+    let own = match quoted {
+        Some(_) => !words.is_empty() && words.bytes().all(plain),
+        None => frontmatter::is_safe_bare(words) || day(),
+    };
     own.then(|| words.to_owned())
 }
 
@@ -527,7 +565,11 @@ fn own_scalar(text: &str) -> Option<String> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
+    use super::{
+        Owner::{Ours, Person},
+        Section::{Context, Decisions, KeyOutcomes},
+        *,
+    };
 
     fn week() -> Period {
         "2026-W14".parse().unwrap()
@@ -603,7 +645,6 @@ memoird:
         assert_eq!(body_hash(&expected), draft.body_hash());
         assert_eq!(SummaryHeader::read(&expected).unwrap(), draft.header);
         let lines: Vec<_> = read.bullets().map(|(line, _, section)| (line, section)).collect();
-        use Section::{Decisions, KeyOutcomes};
         assert_eq!(lines, [(16, Some(KeyOutcomes)), (19, Some(Decisions)), (20, Some(Decisions))]);
         for (line, item, _) in read.bullets() {
             let text = expected.lines().nth(line as usize - 1).unwrap();
@@ -664,7 +705,6 @@ memoird:
         let body = "### Decisions\n- a\n#### Detail\n- b\n### Mine\n- c\n## context\n- d\n";
         let summary = Summary::parse(week(), body).unwrap();
         let sections: Vec<_> = summary.bullets().map(|(_, _, section)| section).collect();
-        use Section::{Context, Decisions};
         assert_eq!(sections, [Some(Decisions), Some(Decisions), None, Some(Context)]);
     }
 
@@ -715,6 +755,28 @@ memoird:
         assert!(error(&text.replace("W14", "W15")).contains("named 2026-W14"));
         assert!(error(&text.replace("items: [", "items: 3 # [")).contains("`memoird.items`"));
         assert!(error(&text.replace("items: [", "items: [*x, ")).contains("aliases"));
+    }
+
+    #[test]
+    fn a_persons_bullet_is_kept_in_its_section() {
+        let mut file = draft();
+        file.keep(Some(Decisions), "* mine\n  more");
+        file.keep(Some(Section::BlockersAndOpenItems), "- open\n");
+        file.keep(None, "- loose");
+        file.keep(Some(KeyOutcomes), "- done");
+        let body = "\n# Week 2026-W14\n\n- loose\n\n### Key Outcomes\n\
+                    - Importer v2 shipped (#412), 3.2 s per GB [2026-03-30:12]\n- done\n\n\
+                    ### Decisions\n\
+                    - SQLite over Postgres [2026-04-02:4,9-11; 2026-04-03:2]\n\
+                    - SQLite over Postgres [2026-04-02:20]\n* mine\n  more\n\n\
+                    ### Blockers & Open Items\n- open\n";
+        assert_eq!(file.body(), body);
+        let owners = file.ownership();
+        assert_eq!(owners.owners, [Person, Ours, Person, Ours, Ours, Person, Person]);
+        assert!(owners.missing.is_empty());
+        let mut bare = Summary::parse(week(), "text").unwrap();
+        bare.keep(Some(Context), "- a");
+        assert_eq!(bare.body(), "text\n\n### Context\n- a\n");
     }
 
     #[test]

@@ -17,7 +17,10 @@ use std::cmp::Reverse;
 
 use chrono::NaiveDate;
 
-use super::typed::{MemoryType, TypedMemory, one_line};
+use super::{
+    hash::hex,
+    typed::{MemoryType, TypedMemory, one_line},
+};
 
 /// The comment before our block.
 pub const BEGIN: &str = "<!-- memoird:begin -->";
@@ -146,11 +149,8 @@ fn around_block(text: &str) -> (String, String) {
     let mut found = false;
     while let Some(line) = lines.next() {
         if line.trim() != BEGIN {
-            if found {
-                after.push_str(line)
-            } else {
-                before.push_str(line)
-            }
+            let side = if found { &mut after } else { &mut before };
+            side.push_str(line);
             continue;
         }
         found = true;
@@ -225,7 +225,7 @@ fn encode(file: &str) -> String {
         } else {
             let mut bytes = [0; 4];
             for byte in c.encode_utf8(&mut bytes).bytes() {
-                out.push_str(&format!("%{byte:02X}"));
+                out.extend(["%", &hex(&[byte]).to_uppercase()]);
             }
         }
     }

@@ -221,7 +221,7 @@ pub fn body(statement: &str, why: Option<&str>, how_to_apply: Option<&str>) -> S
     let mut body = format!("\n{}\n", one_line(statement));
     for (label, words) in [("Why", why), ("How to apply", how_to_apply)] {
         if let Some(words) = words.map(one_line).filter(|it| !it.is_empty()) {
-            body.push_str(&format!("\n**{label}:** {words}\n"));
+            body.extend(["\n**", label, ":** ", &words, "\n"]);
         }
     }
     body
