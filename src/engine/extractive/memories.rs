@@ -18,8 +18,8 @@ use std::collections::BTreeSet;
 use super::{
     cues,
     statements::{
-        self, Block, Gist, KEEP, Sentence, Shape, Words, code_share, is_titled, shorten, split_label,
-        stands_alone, title_of, word_offsets,
+        self, Block, Gist, KEEP, Sentence, Shape, Words, capitalised, code_share, is_small,
+        is_titled, shorten, split_label, stands_alone, title_of, word_offsets,
     },
 };
 use crate::{
@@ -38,6 +38,7 @@ const NAME_CHARS_MAX: usize = 120;
 const DESCRIPTION_CHARS_MAX: usize = 119;
 /// From this share of common content words on, two memories say the same.
 const SAME: f64 = 0.6;
+const SAME_WISH: f64 = 0.4;
 /// Above this share of code words a rule is about code, and code can be read.
 const CODE_SHARE_MAX: f64 = 0.3;
 
@@ -49,12 +50,11 @@ pub fn extract(input: &ExtractInput<'_>) -> Vec<MemoryDraft> {
     // Best first; of equals the one that was said last, since it may correct the others.
     found.sort_by(|a, b| b.score.cmp(&a.score).then(b.first_line().cmp(&a.first_line())));
 
-    let mut known: Vec<Gist> = input.existing.iter().map(gist_of_memory).collect();
+    let mut known: Vec<Known> = input.existing.iter().map(Known::of_memory).collect();
     let mut drafts = Vec::new();
     for found in found {
-        let gist = Gist::of(&found.statement);
-        let said = known.iter().any(|it| gist.within(it) >= SAME || gist.likeness(it) >= SAME);
-        if said || rests_on_existing(&found, input) {
+        let own = Known::of_statement(found.kind, &found.statement, &found.statement);
+        if known.iter().any(|it| own.is_said_by(it)) || rests_on_existing(&found, input) {
             continue;
         }
         let addresses: Vec<Address> = found
@@ -63,13 +63,41 @@ pub fn extract(input: &ExtractInput<'_>) -> Vec<MemoryDraft> {
             .map(|&line| Address { stem: input.log.stem().clone(), line })
             .collect();
         let Some(citation) = Citation::from_addresses(&addresses) else { continue };
-        known.push(gist);
+        known.push(own);
         drafts.push(found.into_draft(citation));
         if drafts.len() == DRAFTS_MAX {
             break;
         }
     }
     drafts
+}
+
+/// What a memory says, for comparing.
+struct Known {
+    kind: MemoryType,
+    /// The word that opens the statement: of a person's wish, the name.
+    opener: Option<String>,
+    gist: Gist,
+}
+
+impl Known {
+    fn of_memory(memory: &TypedMemory) -> Self {
+        let all = format!("{} {} {}", memory.name, memory.description, memory.body);
+        Self::of_statement(memory.kind, &memory.body, &all)
+    }
+
+    fn of_statement(kind: MemoryType, statement: &str, all: &str) -> Self {
+        let opener = Words::of(statement).iter().next().map(str::to_owned);
+        Self { kind, opener, gist: Gist::of(all) }
+    }
+
+    /// Two wishes of one person need less in common to be the same.
+    fn is_said_by(&self, other: &Self) -> bool {
+        let one_person =
+            self.kind == MemoryType::User && other.kind == self.kind && self.opener == other.opener;
+        let same = if one_person { SAME_WISH } else { SAME };
+        self.gist.within(&other.gist) >= same || self.gist.likeness(&other.gist) >= same
+    }
 }
 
 /// What a block holds, before it is compared with what is known.
@@ -226,11 +254,16 @@ impl Day<'_> {
         let (told, width) = words.find(cues::INSTRUCTED)?;
         let standing = words.find(cues::STANDING)?.0;
         // A relayed request that names no lasting rule is a task.
-        if told > INSTRUCTED_WORD_MAX || standing + 1 < told || standing > told + width + 6 || !sound(&sentence.text) {
+        if told > INSTRUCTED_WORD_MAX
+            || standing + 1 < told
+            || standing > told + width + 6
+            || !sound(&sentence.text)
+        {
             return None;
         }
         let after = word_offsets(&sentence.text).get(told + width).copied()?;
-        let who = sentence.text[..after].trim_end_matches([':', ',', ' ', '—', '"', '“']).to_owned();
+        let who =
+            sentence.text[..after].trim_end_matches([':', ',', ' ', '—', '"', '“']).to_owned();
         let colon = sentence.text[..after].trim_end().ends_with(':');
         let (mut statement, mut why, mut lines) =
             (sentence.text.clone(), None, sentence.lines.clone());
@@ -285,13 +318,19 @@ impl Day<'_> {
         let speaker = speaker(&self.blocks[at].text);
         sentences.iter().find_map(|sentence| {
             let (said, spoken_at) = match speaker {
-                Some((_, rest)) if sentence.text.starts_with(first_words(&self.blocks[at].text)) => {
+                Some((_, rest))
+                    if sentence.text.starts_with(first_words(&self.blocks[at].text)) =>
+                {
                     (sentence.text.get(rest..).unwrap_or_default(), true)
                 }
                 _ => (sentence.text.as_str(), false),
             };
-            let said = preference_of(said).unwrap_or(said);
-            if !sound(said) || code_share(said) > CODE_SHARE_MAX || !about_person(said) {
+            let wish = preference_of(said);
+            let said = wish.unwrap_or(said);
+            // A wish may hold for what might come: `… when a date might slip`.
+            let certain = said.replace(" might ", " ").replace(" could ", " ");
+            let about = wish.is_some() || about_person(said);
+            if !sound(&certain) || code_share(said) > CODE_SHARE_MAX || !about {
                 return None;
             }
             let first_person = Words::of(said).iter().any(|w| FIRST_PERSON.contains(&w));
@@ -316,10 +355,9 @@ impl Day<'_> {
         sentences.iter().enumerate().find_map(|(i, sentence)| {
             let words = Words::of(&sentence.text);
             let decided = words.opens_with(cues::DECIDED)
-                || split_label(&sentence.text)
-                    .is_some_and(|(_, rest)| {
-                        Words::of(&sentence.text[rest..]).opens_with(cues::DECIDED)
-                    });
+                || split_label(&sentence.text).is_some_and(|(_, rest)| {
+                    Words::of(&sentence.text[rest..]).opens_with(cues::DECIDED)
+                });
             let first_of_labelled = labelled && i == 0;
             if !(decided || first_of_labelled)
                 || !sound(&sentence.text)
@@ -330,8 +368,9 @@ impl Day<'_> {
             }
             let (mut statement, mut lines) = (sentence.text.clone(), sentence.lines.clone());
             // A plain `so` tells how a thing works as often as why it was chosen.
-            let reason = split_reason(&statement)
-                .filter(|(_, why)| decided || !why.starts_with("so ") || why.starts_with("so that "));
+            let reason = split_reason(&statement).filter(|(_, why)| {
+                decided || !why.starts_with("so ") || why.starts_with("so that ")
+            });
             let why = if let Some((said, why)) = reason {
                 statement = said;
                 Some(why)
@@ -348,7 +387,12 @@ impl Day<'_> {
                 dashed.map(|(_, why)| why)
             };
             let score = if decided { 9 } else { 7 };
-            (Words::of(&statement).len() >= 4)
+            let last =
+                statement.trim_end_matches('.').split_whitespace().next_back().unwrap_or_default();
+            // `Check removed` is a change, and `chose this` names nothing.
+            let empty = matches!(last, "this" | "that" | "it" | "them")
+                || (!decided && last.ends_with("ed"));
+            (Words::of(&statement).len() >= 4 && !empty)
                 .then(|| self.found(MemoryType::Project, score, at, statement, why, lines))
         })
     }
@@ -390,14 +434,48 @@ impl Day<'_> {
         });
         let statement = without_keep(&statement);
         let score = score + u32::from(how_to_apply.is_some()) + 4 * u32::from(self.blocks[at].keep);
-        let title = title_of(&statement, NAME_CHARS_MAX);
-        Found { kind, score, title, statement, why: why.map(|it| without_keep(&it)), how_to_apply, lines }
+        let title = capitalised(&title_of(&statement, NAME_CHARS_MAX));
+        Found {
+            kind,
+            score,
+            title,
+            statement,
+            why: why.map(|it| without_keep(&it)),
+            how_to_apply,
+            lines,
+        }
     }
 }
 
 const FIRST_PERSON: &[&str] = &[
-    "i", "my", "i'm", "i've", "ich", "mein", "meine", "je", "mon", "ma", "mes", "yo", "mi", "io", "mio", "mia", "eu", "meu",
-    "minha", "ik", "mijn", "prefiero", "preferisco", "prefiro", "bevorzuge", "trabajo", "lavoro", "trabalho",
+    "i",
+    "my",
+    "i'm",
+    "i've",
+    "ich",
+    "mein",
+    "meine",
+    "je",
+    "mon",
+    "ma",
+    "mes",
+    "yo",
+    "mi",
+    "io",
+    "mio",
+    "mia",
+    "eu",
+    "meu",
+    "minha",
+    "ik",
+    "mijn",
+    "prefiero",
+    "preferisco",
+    "prefiro",
+    "bevorzuge",
+    "trabajo",
+    "lavoro",
+    "trabalho",
 ];
 
 /// A goal or deadline with an explicit date.
@@ -415,7 +493,7 @@ fn deadline(sentences: &[Sentence]) -> Option<Found> {
     Some(Found {
         kind: MemoryType::Project,
         score: 8,
-        title: title_of(&statement, NAME_CHARS_MAX),
+        title: capitalised(&title_of(&statement, NAME_CHARS_MAX)),
         statement,
         why: None,
         how_to_apply: None,
@@ -426,6 +504,11 @@ fn deadline(sentences: &[Sentence]) -> Option<Found> {
 /// A link with a purpose: what is found there is named, and nothing is done with it.
 fn reference(block: &Block) -> Option<Found> {
     const WORDS_MAX: usize = 14;
+    /// `Okta dashboard https://…`: no more than a name stands before the link.
+    const BARE_WORDS_MAX: usize = 5;
+    /// Pages of one piece of work.
+    const WORK_ITEMS: &[&str] =
+        &["/pull/", "/issues/", "/commit/", "/merge_requests/", "/runs/", "/jobs/"];
     let text = block.text.as_str();
     let at = text.find("https://").or_else(|| text.find("http://"))?;
     if text[at + 4..].contains("http") {
@@ -435,7 +518,11 @@ fn reference(block: &Block) -> Option<Found> {
     let (before, after) = (&text[..at], &text[url_end..]);
     let words = Words::of(before);
     let tail = before.trim_end_matches(['<', '(', '[', ']', '`', ' ']);
-    let named = tail.ends_with([':', '—', '–']) || before.ends_with("](");
+    let bare = tail.split(" (").next().unwrap_or(tail);
+    let names_place =
+        bare.split_whitespace().next_back().is_some_and(|w| Words::of(w).opens_with(cues::PLACES))
+            && words.len() <= BARE_WORDS_MAX;
+    let named = tail.ends_with([':', '—', '–']) || before.ends_with("](") || names_place;
     let found_at = words.has(cues::LIVES_AT);
     let fits = (1..=WORDS_MAX).contains(&words.len())
         && words.has(cues::PLACES)
@@ -445,13 +532,14 @@ fn reference(block: &Block) -> Option<Found> {
         && !words.opens_with(cues::TASK_OPENERS)
         && !words.opens_with(cues::POINTERS)
         && !words.has(cues::PASSING)
-        && !text.contains('?');
+        && !text.contains('?')
+        && !WORK_ITEMS.iter().any(|part| text[at..url_end].contains(part));
     let statement = without_keep(text);
     fits.then(|| Found {
         kind: MemoryType::Reference,
         score: 6,
         title: shorten(
-            before.trim_matches(|c: char| !c.is_alphanumeric() && c != '"'),
+            before.trim_matches(|c: char| !c.is_alphanumeric() && c != '"' && c != ')'),
             NAME_CHARS_MAX,
         ),
         statement,
@@ -471,12 +559,19 @@ pub(super) fn class_of(label: &str) -> Option<Class> {
         (Class::Task, cues::TASK_TITLES),
     ];
     // `Correction from Ines` is titled `Correction`.
-    let from = [" from ", " by ", " von ", " de ", " da ", " di ", " van ", " para ", " für ", " for "];
-    let short = from.iter().filter_map(|word| label.find(word)).min().map_or(label, |at| &label[..at]);
+    let from =
+        [" from ", " by ", " von ", " de ", " da ", " di ", " van ", " para ", " für ", " for "];
+    let short =
+        from.iter().filter_map(|word| label.find(word)).min().map_or(label, |at| &label[..at]);
     tables
         .into_iter()
         .find(|(_, titles)| is_titled(label, titles) || is_titled(short, titles))
         .map(|(class, _)| class)
+        .or_else(|| {
+            let words = short.split_whitespace().count();
+            let last = short.split_whitespace().next_back()?;
+            (words <= 3 && is_titled(last, cues::FEEDBACK_NOUNS)).then_some(Class::Feedback)
+        })
 }
 
 /// Splits a sentence at the marker of a reason: what is said, and why.
@@ -511,7 +606,10 @@ pub(super) fn split_reason(text: &str) -> Option<(String, String)> {
         // In `do X, never do Y because of Z` the reason given is the one that does not count.
         let refused = list[1..at].iter().any(|w| matches!(*w, "never" | "don't" | "not"))
             && !before.trim_end().ends_with([',', '—', ';']);
-        let negated = refused || at > 0 && ["not", "nicht", "pas", "no", "non", "não", "niet", "only", "just"].contains(&list[at - 1]);
+        let negated = refused
+            || at > 0
+                && ["not", "nicht", "pas", "no", "non", "não", "niet", "only", "just"]
+                    .contains(&list[at - 1]);
         if !marks || negated || list.len() - at - width < WHY_WORDS_MIN {
             continue;
         }
@@ -529,7 +627,8 @@ pub(super) fn split_reason(text: &str) -> Option<(String, String)> {
 
 /// In a labelled correction what follows the dash says why.
 fn split_dash(text: &str) -> Option<(String, String)> {
-    let (at, width) = [" — ", " – "].iter().filter_map(|d| text.find(d).map(|at| (at, d.len()))).min()?;
+    let (at, width) =
+        [" — ", " – "].iter().filter_map(|d| text.find(d).map(|at| (at, d.len()))).min()?;
     let (said, why) = (&text[..at], &text[at + width..]);
     (Words::of(said).len() >= 4 && Words::of(why).len() >= 4)
         .then(|| (closed(said), why.trim_end_matches('.').to_owned()))
@@ -540,7 +639,15 @@ fn why_next(rest: &[Sentence]) -> Option<Why> {
     let next = rest.first()?;
     let words = Words::of(&next.text);
     let says_why = words.opens_with(cues::BECAUSE)
-        || words.opens_with(&["otherwise", "sonst", "sinon", "altrimenti", "senão", "reason", "the reason"])
+        || words.opens_with(&[
+            "otherwise",
+            "sonst",
+            "sinon",
+            "altrimenti",
+            "senão",
+            "reason",
+            "the reason",
+        ])
         || split_label(&next.text).is_some_and(|(label, _)| is_titled(label, cues::REASON_TITLES));
     says_why.then(|| Why { text: next.text.clone(), lines: next.lines.clone() })
 }
@@ -548,7 +655,16 @@ fn why_next(rest: &[Sentence]) -> Option<Why> {
 /// Returns whether the words name a person and say what that person wants or is.
 pub(super) fn about_person(text: &str) -> bool {
     let words = Words::of(text);
-    if reports(text) || words.opens_with(&["if", "whether", "when", "confirm", "ob", "si", "se"]) {
+    let wish = words.opens_with(&[
+        "i prefer",
+        "i always want",
+        "i would rather have",
+        "i work as",
+        "i specialize in",
+    ]);
+    if (reports(text) && !wish)
+        || words.opens_with(&["if", "whether", "when", "confirm", "ob", "si", "se"])
+    {
         return false;
     }
     if let Some((at, _)) = words.find(cues::PREFERS) {
@@ -557,8 +673,14 @@ pub(super) fn about_person(text: &str) -> bool {
         return (1..=3).contains(&at)
             && offsets.get(at - 1).and_then(|&o| text.get(o..)).is_some_and(is_person);
     }
-    if words.find(cues::HAS_PREFERENCE).is_some_and(|(at, _)| (1..=2).contains(&at)) && preference_of(text).is_some() {
+    if preference_of(text).is_some_and(|from_name| from_name.len() == text.len()) {
         return true;
+    }
+    if let Some((at, width)) = words.find(cues::FAVORITE) {
+        let near = |from: usize, to: usize| {
+            words.iter().skip(from).take(to).any(|w| cues::IS.contains(&w))
+        };
+        return at <= 3 && near(at + width, 5) || at > 0 && near(at - 1, 1);
     }
     if words.has(cues::ABOUT_PERSON) {
         return words.iter().any(|w| FIRST_PERSON.contains(&w))
@@ -575,13 +697,29 @@ pub(super) fn about_person(text: &str) -> bool {
 
 /// Returns the part from the name on of `Matched Ana's preference for short agendas`.
 fn preference_of(text: &str) -> Option<&str> {
-    let (at, _) = Words::of(text).find(cues::HAS_PREFERENCE)?;
+    // `as` says only where it holds; what it is comes after a colon.
+    let words = Words::of(text);
+    let (at, width) = words
+        .find(cues::HAS_PREFERENCE)
+        .or_else(|| words.find(&["preference as", "preference"]).filter(|_| text.contains(": ")))?;
+    // `Ana's preference for the later slot` is about one slot.
+    if words.iter().nth(at + width).is_some_and(|w| matches!(w, "the" | "this" | "that" | "either"))
+    {
+        return None;
+    }
     let offsets = word_offsets(text);
-    let owner = (at.saturating_sub(2)..at).rev().find(|&i| {
+    let mut owner = (at.saturating_sub(2)..at).rev().find(|&i| {
         let word = text[offsets[i]..].split_whitespace().next().unwrap_or_default();
         word.ends_with("'s") || word.ends_with("’s")
     })?;
-    is_name(&text[offsets[owner]..]).then(|| &text[offsets[owner]..])
+    if !is_name(&text[offsets[owner]..]) {
+        return None;
+    }
+    // `Henry Whitfield's` is one name; the word that opens the sentence may be a verb.
+    if owner > 1 && is_name(&text[offsets[owner - 1]..]) {
+        owner -= 1;
+    }
+    Some(&text[offsets[owner]..])
 }
 
 fn is_person(text: &str) -> bool {
@@ -590,22 +728,26 @@ fn is_person(text: &str) -> bool {
 }
 
 fn is_name(text: &str) -> bool {
-    text.chars().next().is_some_and(char::is_uppercase) && !Words::of(text).opens_with(cues::SMALL_WORDS)
+    text.chars().next().is_some_and(char::is_uppercase)
+        && !Words::of(text).iter().next().is_some_and(is_small)
 }
 
 /// Returns whether a sentence reports what was done: a verb in the past opens it.
 pub(super) fn reports(text: &str) -> bool {
     let words = Words::of(text);
     let first = words.iter().next().unwrap_or_default();
+    let past = first.chars().count() > 4 && first.ends_with("ed");
+    let ongoing = first.chars().count() > 5 && first.ends_with("ing");
     words.opens_with(cues::REPORT_OPENERS)
-        || (first.len() > 4 && first.ends_with("ed") && !matches!(first, "need" | "indeed" | "embed"))
-        || (first.len() > 5 && first.ends_with("ing") && !matches!(first, "during" | "nothing" | "morning" | "evening"))
+        || ((past || ongoing) && !cues::NO_REPORTS.contains(&first))
 }
 
 /// Returns the speaker of `14:03 Ana: …` and the byte offset of the words.
 fn speaker(text: &str) -> Option<(&str, usize)> {
     let (label, rest) = split_label(text)?;
-    let name = label.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ':' | '.' | ' ' | '[' | ']'));
+    let name = label.trim_start_matches(|c: char| {
+        c.is_ascii_digit() || matches!(c, ':' | '.' | ' ' | '[' | ']')
+    });
     let named = name.split_whitespace().count() <= 2
         && name.split_whitespace().all(|w| w.chars().next().is_some_and(char::is_uppercase))
         && !name.is_empty();
@@ -624,7 +766,8 @@ pub(super) fn has_date(words: &Words) -> bool {
         let digits = w.trim_end_matches(|c: char| c.is_alphabetic());
         digits.parse::<u32>().is_ok_and(|n| (1..=31).contains(&n))
     };
-    let is_year = |w: &str| w.len() == 4 && w.parse::<u32>().is_ok_and(|n| (1990..2200).contains(&n));
+    let is_year =
+        |w: &str| w.len() == 4 && w.parse::<u32>().is_ok_and(|n| (1990..2200).contains(&n));
     list.iter().enumerate().any(|(i, word)| {
         let near = |from: usize, to: usize| list.get(from..to.min(list.len())).unwrap_or_default();
         if cues::MONTHS.contains(word) {
@@ -649,11 +792,25 @@ fn closed(text: &str) -> String {
     if text.ends_with(['.', '!', ')', '”', '"']) { text.to_owned() } else { format!("{text}.") }
 }
 
+/// Takes the mark, and a note in brackets at the end, away.
 pub(super) fn without_keep(text: &str) -> String {
+    let text = without_note(text);
     if !text.contains(KEEP) {
         return text.trim().to_owned();
     }
     text.split_whitespace().filter(|word| *word != KEEP).collect::<Vec<_>>().join(" ")
+}
+
+/// A bracket at the end would be read as a citation; what stands in it is a note on the line.
+fn without_note(text: &str) -> &str {
+    let text = text.trim_end();
+    match text
+        .strip_suffix(']')
+        .and_then(|rest| rest.rfind('[').map(|at| (at, text[..at].trim_end())))
+    {
+        Some((at, said)) if at > 0 && said.len() < at => said,
+        _ => text,
+    }
 }
 
 /// Returns two to six content words for the file's name.
@@ -664,7 +821,7 @@ fn topic_of(title: &str, statement: &str) -> String {
         let mut seen = BTreeSet::new();
         Words::of(text)
             .iter()
-            .filter(|w| !cues::SMALL_WORDS.contains(w) && !w.starts_with("http") && w.chars().count() <= 24)
+            .filter(|w| !is_small(w) && !w.starts_with("http") && w.chars().count() <= 24)
             .filter(|w| seen.insert((*w).to_owned()))
             .map(str::to_owned)
             .take(WORDS_MAX)
@@ -677,10 +834,6 @@ fn topic_of(title: &str, statement: &str) -> String {
     words.join(" ")
 }
 
-fn gist_of_memory(memory: &TypedMemory) -> Gist {
-    Gist::of(&format!("{} {} {}", memory.name, memory.description, memory.body))
-}
-
 /// Returns whether a memory already rests on a line of this one, unchanged since.
 fn rests_on_existing(found: &Found, input: &ExtractInput<'_>) -> bool {
     input.existing.iter().flat_map(|memory| &memory.sources).any(|(address, hash)| {
@@ -688,4 +841,384 @@ fn rests_on_existing(found: &Found, input: &ExtractInput<'_>) -> bool {
             && found.lines.contains(&address.line)
             && input.log.line(address.line).is_some_and(|line| line.hash().hex4() == *hash)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::{
+        memory::{hash::ContentHash, log::DailyLog},
+        privacy::{self, ServedLog},
+    };
+
+    fn served(text: &str) -> ServedLog {
+        let stem = "2026-04-02".parse().unwrap();
+        privacy::serve(&DailyLog::parse(stem, text.as_bytes()).unwrap())
+    }
+
+    fn drafts(text: &str) -> Vec<MemoryDraft> {
+        extract(&ExtractInput { log: &served(text), existing: &[] })
+    }
+
+    /// Checks the one memory that a log holds: kind, statement, reason.
+    #[track_caller]
+    fn check(text: &str, kind: MemoryType, statement: &str, why: Option<&str>) {
+        let drafts = drafts(text);
+        let [draft] = drafts.as_slice() else { panic!("{text:?} gave {drafts:#?}") };
+        assert_eq!((draft.kind, draft.statement.as_str()), (kind, statement), "{text}");
+        assert_eq!(draft.why.as_deref(), why, "{text}");
+        assert!(draft.kind != MemoryType::Feedback || draft.why.is_some());
+        assert!(draft.name.chars().count() <= 120 && draft.description.chars().count() < 120);
+        assert!((2..=6).contains(&draft.topic.split(' ').count()), "{}", draft.topic);
+    }
+
+    #[track_caller]
+    fn check_none(text: &str) {
+        assert_eq!(drafts(text), [], "{text}");
+    }
+
+    use MemoryType::{Feedback, Project, Reference, User};
+
+    #[test]
+    fn people_and_their_wishes() {
+        check(
+            "- Jamie prefers short agendas, decision first",
+            User,
+            "Jamie prefers short agendas, decision first",
+            None,
+        );
+        check(
+            "The client always wants the invoice as a PDF.",
+            User,
+            "The client always wants the invoice as a PDF.",
+            None,
+        );
+        check(
+            "I prefer tabs over spaces in Makefiles, because make insists on them.",
+            User,
+            "I prefer tabs over spaces in Makefiles.",
+            Some("make insists on them"),
+        );
+        check(
+            "- Added preference: when Ola asks for a chart, draw bars",
+            User,
+            "when Ola asks for a chart, draw bars",
+            None,
+        );
+        check(
+            "In future, don't book calls before nine.",
+            User,
+            "In future, don't book calls before nine.",
+            None,
+        );
+        check(
+            "Noor is our release manager for the mobile apps.",
+            User,
+            "Noor is our release manager for the mobile apps.",
+            None,
+        );
+        check(
+            "- 14:03 Ana: I'm allergic to peanuts and shellfish",
+            User,
+            "Ana: I'm allergic to peanuts and shellfish",
+            None,
+        );
+        check(
+            "- Honoured Mia Chen’s preference for one page with no charts.",
+            User,
+            "Mia Chen’s preference for one page with no charts.",
+            None,
+        );
+    }
+
+    #[test]
+    fn guidance_with_its_reason() {
+        check(
+            "- Always squash before merging, because the release notes list commits.",
+            Feedback,
+            "Always squash before merging.",
+            Some("the release notes list commits"),
+        );
+        check(
+            "- **Correction from Ines:** the price does not belong in the title — feeds cut it off. Moved it.",
+            Feedback,
+            "the price does not belong in the title.",
+            Some("feeds cut it off"),
+        );
+        check(
+            "## Lessons\n\n- Never deploy on a Friday, since nobody is on call at the weekend.",
+            Feedback,
+            "Never deploy on a Friday.",
+            Some("nobody is on call at the weekend"),
+        );
+        check(
+            "User instructed: always quote the ticket number in commits. Saved.",
+            Feedback,
+            "always quote the ticket number in commits.",
+            Some("User instructed"),
+        );
+        check(
+            "Never edit the generated files by hand.\n**Why:** The next build overwrites them.\n**How to apply:** Change the template.",
+            Feedback,
+            "Never edit the generated files by hand.",
+            Some("The next build overwrites them."),
+        );
+        check(
+            "- **Backup failure:** the nightly copy went to a full disk.\n- **Lesson:** Always check free space first.",
+            Feedback,
+            "Always check free space first.",
+            Some("the nightly copy went to a full disk."),
+        );
+    }
+
+    #[test]
+    fn decisions_deadlines_and_places() {
+        check(
+            "We decided to keep SQLite because one file is easier to back up.",
+            Project,
+            "We decided to keep SQLite.",
+            Some("one file is easier to back up"),
+        );
+        check(
+            "### Key decisions\n- Importer stays in its own process so that a crash cannot take the server down\n- Renamed the flag",
+            Project,
+            "Importer stays in its own process.",
+            Some("so that a crash cannot take the server down"),
+        );
+        check(
+            "Chose plain text instead of JSON — people read these logs by eye.",
+            Project,
+            "Chose plain text instead of JSON.",
+            Some("people read these logs by eye"),
+        );
+        check(
+            "- The launch date for the beta is 14 May 2026",
+            Project,
+            "The launch date for the beta is 14 May 2026",
+            None,
+        );
+        check(
+            "- Tax filing deadline: 2026-07-31 for all branches",
+            Project,
+            "Tax filing deadline: 2026-07-31 for all branches",
+            None,
+        );
+        check(
+            "- Grafana dashboard for checkout: https://grafana.example/d/42",
+            Reference,
+            "Grafana dashboard for checkout: https://grafana.example/d/42",
+            None,
+        );
+        check(
+            "- Billing runbook https://wiki.example/billing",
+            Reference,
+            "Billing runbook https://wiki.example/billing",
+            None,
+        );
+    }
+
+    #[test]
+    fn other_languages() {
+        check(
+            "- Immer zuerst das Handbuch lesen, weil die Vorgaben wechseln.",
+            Feedback,
+            "Immer zuerst das Handbuch lesen.",
+            Some("die Vorgaben wechseln"),
+        );
+        check(
+            "- Petra bevorzugt kurze Berichte ohne Tabellen.",
+            User,
+            "Petra bevorzugt kurze Berichte ohne Tabellen.",
+            None,
+        );
+        check(
+            "Wir haben entschieden, bei Postgres zu bleiben, weil das Team es kennt.",
+            Project,
+            "Wir haben entschieden, bei Postgres zu bleiben.",
+            Some("das Team es kennt"),
+        );
+        check(
+            "- Toujours relire le contrat avant envoi, parce que les prix changent souvent.",
+            Feedback,
+            "Toujours relire le contrat avant envoi.",
+            Some("les prix changent souvent"),
+        );
+        check(
+            "- Claire préfère les réunions courtes.",
+            User,
+            "Claire préfère les réunions courtes.",
+            None,
+        );
+        check(
+            "- Nunca borrar los registros viejos, porque auditoría los revisa.",
+            Feedback,
+            "Nunca borrar los registros viejos.",
+            Some("auditoría los revisa"),
+        );
+        check(
+            "- Lucía prefiere informes breves sin tablas.",
+            User,
+            "Lucía prefiere informes breves sin tablas.",
+            None,
+        );
+        check(
+            "- Sempre salvare prima una copia, perché il disco è vecchio.",
+            Feedback,
+            "Sempre salvare prima una copia.",
+            Some("il disco è vecchio"),
+        );
+        check(
+            "- Marco preferisce riunioni brevi la mattina.",
+            User,
+            "Marco preferisce riunioni brevi la mattina.",
+            None,
+        );
+        check(
+            "- Nunca apagar os ficheiros antigos, já que o cliente os consulta.",
+            Feedback,
+            "Nunca apagar os ficheiros antigos.",
+            Some("o cliente os consulta"),
+        );
+        check(
+            "- Altijd eerst een kopie maken, omdat de schijf oud is.",
+            Feedback,
+            "Altijd eerst een kopie maken.",
+            Some("de schijf oud is"),
+        );
+        check(
+            "- Sanne verkiest korte verslagen zonder tabellen.",
+            User,
+            "Sanne verkiest korte verslagen zonder tabellen.",
+            None,
+        );
+    }
+
+    #[test]
+    fn what_passes_is_left() {
+        for text in [
+            // Status, steps, counts, and lists.
+            "- Fixed the flaky login test because it timed out",
+            "- All tests pass after the rename, 214 of them",
+            "- Waiting for Omar's answer because he owns the list",
+            "### Next steps\n- Always rerun the import because the data changed",
+            "### Files changed\n- `src/lib.rs` — always exported because the CLI needs it",
+            "- [ ] Never forget to call the bank, because the offer ends",
+            "### Decisions\n- No new crate added because serde does it",
+            "### Decisions\n- Kept the slot because the room was free",
+            "Today we chose the small room because the large one was taken.",
+            // Rules and choices without a reason.
+            "- Always squash before merging.",
+            "Never deploy on a Friday.",
+            "We decided to keep SQLite.",
+            "### Decisions\n- SQLite for the ledger",
+            // Code facts.
+            "### Decisions\n- `drain()` is called last because `flush()` locks",
+            "- Errors always go to the feed because `silent` hides them",
+            // Nobody is named, or something else prefers.
+            "It prefers the second form because it is shorter.",
+            "- the parser prefers the longest match",
+            "- She always wants the report on Mondays",
+            // Guesses, questions, chat.
+            "Maybe Jamie prefers tea over coffee in the morning.",
+            "Should we always squash, because the notes list commits?",
+            "- 10:37 Eva: Don't forget to rest, since the week was long",
+            "- 20:02 Eva: I chose to write about this because it's personal",
+            "My favorite moment was the sunrise over the bay.",
+            // Dates and links of one task.
+            "- Deadline moved, new one to be told",
+            "- reviewed the docs https://docs.example/start",
+            "- See https://example.org/a for more",
+            "- opened docs issue: https://git.example/docs/issues/7",
+            "- dashboard work continues at https://git.example/dash/pull/9",
+            // Reasons that are none.
+            "- Never met Omar since 2019 in person",
+            "- Do not pick it only because it is cheap",
+            // The same in other languages.
+            "- Fehler behoben, weil der Pfad falsch war",
+            "- Heute prüfen wir alles noch einmal, weil Petra fehlt",
+            "- Corrigé le lien parce que la page manquait",
+            "- Hoy decidimos esperar porque faltan datos",
+            "- Immer wieder derselbe Fehler im Protokoll",
+            "",
+        ] {
+            check_none(text);
+        }
+    }
+
+    #[test]
+    fn text_from_outside_is_not_read() {
+        check_none("> Jamie prefers short agendas, decision first");
+        check_none("```\nAlways squash before merging, because the notes list commits.\n```");
+        check_none("Pasted:\n> We decided to pay them because they asked.");
+    }
+
+    #[test]
+    fn citations_name_each_line_that_is_used() {
+        let text = "# Log\n\n- Always squash before merging\n  to main, because the release\n  notes list commits.\n- other";
+        assert_eq!(drafts(text)[0].citation.to_string(), "2026-04-02:3-5");
+        let text =
+            "Never edit generated files.\n\n**Why:** The next build\noverwrites them.\n\nElse.";
+        assert_eq!(drafts(text)[0].citation.to_string(), "2026-04-02:1,3-4");
+        let text = "Some words first. Jamie prefers short agendas with few items.\nMore words.";
+        assert_eq!(drafts(text)[0].citation.to_string(), "2026-04-02:1");
+    }
+
+    fn memory(body: &str, sources: Vec<(Address, String)>) -> TypedMemory {
+        TypedMemory {
+            file_name: PathBuf::from("user_agendas.md"),
+            kind: User,
+            name: "Agendas".to_owned(),
+            description: String::new(),
+            created: None,
+            updated: None,
+            sources,
+            supersedes: None,
+            recorded_body: None,
+            other_keys: serde_yaml::Mapping::new(),
+            body: body.to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_a_memory_already_says_is_skipped() {
+        let line = "- Jamie prefers short agendas, decision first";
+        let log = served(line);
+        let count = |existing: &[TypedMemory]| extract(&ExtractInput { log: &log, existing }).len();
+        assert_eq!(count(&[memory("Noor prefers tea.", Vec::new())]), 1);
+        assert_eq!(
+            count(&[memory("Jamie prefers short agendas with the decision first.", Vec::new())]),
+            0
+        );
+        let source = |hash: String| vec![("2026-04-02:1".parse().unwrap(), hash)];
+        assert_eq!(count(&[memory("Reworded by hand.", source(ContentHash::of(line).hex4()))]), 0);
+        assert_eq!(count(&[memory("Reworded by hand.", source("0000".to_owned()))]), 1);
+    }
+
+    #[test]
+    fn a_day_gives_few_and_the_same_each_time() {
+        let names = ["Ana", "Bo", "Cleo", "Dirk", "Eva", "Finn", "Gus"];
+        let wishes = [
+            "tea",
+            "short mails",
+            "long walks",
+            "quiet rooms",
+            "paper maps",
+            "late trains",
+            "red ink",
+        ];
+        let lines: Vec<String> = names
+            .iter()
+            .zip(wishes)
+            .map(|(name, wish)| format!("- {name} prefers {wish} over anything else"))
+            .collect();
+        let rule = "- Always squash before merging, because the release notes list commits.";
+        let text = format!("{}\n{rule}\n{}", lines[0], lines[0]);
+        assert_eq!(drafts(&text).len(), 2, "the repeat gives nothing");
+        assert_eq!(drafts(&text)[0].kind, Feedback, "the best comes first");
+        let text = lines.join("\n");
+        assert_eq!(drafts(&text).len(), DRAFTS_MAX);
+        assert_eq!(drafts(&text), drafts(&text));
+    }
 }

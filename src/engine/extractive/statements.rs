@@ -11,7 +11,10 @@
 //!   and the asterisks of bold; no word is added or changed.
 //! - Lengths are counted in characters.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::LazyLock,
+};
 
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_segmentation::UnicodeSegmentation as _;
@@ -263,8 +266,12 @@ pub(super) fn split_label(text: &str) -> Option<(&str, usize)> {
 /// Returns whether a title or label is one of `titles`, whatever its number, date, or case.
 pub(super) fn is_titled(label: &str, titles: &[&str]) -> bool {
     let words = Words::of(label);
-    let plain: Vec<&str> =
-        words.0.iter().map(String::as_str).filter(|w| !w.chars().any(|c| c.is_ascii_digit())).collect();
+    let plain: Vec<&str> = words
+        .0
+        .iter()
+        .map(String::as_str)
+        .filter(|w| !w.chars().any(|c| c.is_ascii_digit()))
+        .collect();
     let joined = plain.join(" ");
     titles.iter().any(|title| joined == *title)
 }
@@ -291,8 +298,9 @@ pub(super) fn sentence_ranges(text: &str) -> Vec<(usize, usize)> {
 /// Abbreviations, open quotes, and open code spans do not end a sentence.
 fn ends_sentence(text: &str) -> bool {
     const ABBREVIATIONS: &[&str] = &[
-        "e.g.", "i.e.", "vs.", "mr.", "mrs.", "ms.", "dr.", "no.", "approx.", "incl.", "etc.", "inc.", "z.b.", "d.h.", "bzw.",
-        "ca.", "nr.", "p.ex.", "sr.", "sra.", "sig.", "dott.", "bijv.", "st.", "prof.", "v.",
+        "e.g.", "i.e.", "vs.", "mr.", "mrs.", "ms.", "dr.", "no.", "approx.", "incl.", "etc.",
+        "inc.", "z.b.", "d.h.", "bzw.", "ca.", "nr.", "p.ex.", "sr.", "sra.", "sig.", "dott.",
+        "bijv.", "st.", "prof.", "v.",
     ];
     let trimmed = text.trim_end();
     let last = trimmed.rsplit(char::is_whitespace).next().unwrap_or_default().to_lowercase();
@@ -352,6 +360,7 @@ impl Words {
         let mut width = 0;
         for part in cue.split([' ', '-']) {
             let word = self.0.get(at + width)?;
+            // `mon * préféré`: any one word stands for a lone asterisk.
             let same = match part.strip_suffix('*') {
                 Some(start) => word.starts_with(start),
                 None => word == part,
@@ -382,7 +391,7 @@ impl Gist {
                 || cues::WEEKDAYS.contains(&word)
             {
                 gist.values.insert(word.to_owned());
-            } else if !cues::SMALL_WORDS.contains(&word) {
+            } else if !is_small(word) {
                 gist.stems.insert(stemmer.stem(word).into_owned());
             }
         }
@@ -407,6 +416,13 @@ impl Gist {
             + self.values.intersection(&other.values).count();
         ratio(shared, self.stems.len() + self.values.len())
     }
+}
+
+/// Returns whether a word says little by itself.
+pub(super) fn is_small(word: &str) -> bool {
+    static SMALL: LazyLock<HashSet<&str>> =
+        LazyLock::new(|| cues::SMALL_WORDS.iter().copied().collect());
+    SMALL.contains(word)
 }
 
 fn ratio(part: usize, whole: usize) -> f64 {
@@ -444,12 +460,31 @@ pub(super) fn title_of(statement: &str, chars_max: usize) -> String {
         if statement[..at].split_whitespace().count() >= 2 { &statement[..at] } else { statement }
     });
     let clause = if clause.chars().count() > chars_max {
-        let long_enough = |at: &usize| clause[..*at].split_whitespace().count() >= 3;
-        clause.find(", ").filter(long_enough).map_or(clause, |at| &clause[..at])
+        // A clause that short is an aside: `By the way, …`.
+        let long_enough = |at: &usize| clause[..*at].split_whitespace().count() >= 5;
+        clause
+            .match_indices(", ")
+            .map(|(at, _)| at)
+            .find(long_enough)
+            .map_or(clause, |at| &clause[..at])
     } else {
         clause
     };
     shorten(clause.trim().trim_matches(['*', '"', '“', '”']), chars_max)
+}
+
+/// Writes the first word of a title large, unless it is a name that must stay as it is.
+pub(super) fn capitalised(title: &str) -> String {
+    let first = title.split_whitespace().next().unwrap_or_default();
+    let plain = first
+        .trim_end_matches([',', ':', ';'])
+        .chars()
+        .all(|c| c.is_lowercase() || matches!(c, '\'' | '’'));
+    let mut chars = title.chars();
+    match chars.next().filter(|_| plain) {
+        Some(letter) => letter.to_uppercase().chain(chars).collect(),
+        None => title.to_owned(),
+    }
 }
 
 /// Returns whether nothing in the words points outside of them or ties them to a moment.
@@ -483,9 +518,11 @@ pub(super) fn code_share(text: &str) -> f64 {
             || word.contains("()")
             || word.contains("::")
             || word.contains('_')
-            || word.trim_matches(|c: char| !c.is_alphanumeric()).chars().zip(word.chars().skip(1)).any(|(a, b)| {
-                a.is_lowercase() && b.is_uppercase()
-            });
+            || word
+                .trim_matches(|c: char| !c.is_alphanumeric())
+                .chars()
+                .zip(word.chars().skip(1))
+                .any(|(a, b)| a.is_lowercase() && b.is_uppercase());
         inside ^= ticks % 2 == 1;
         code += usize::from(coded);
     }

@@ -24,8 +24,8 @@ use super::{
     cues,
     memories::{Class, about_person, class_of, has_date, reports, split_reason, without_keep},
     statements::{
-        self, Block, Gist, Shape, Words, code_share, sentence_ranges, split_label, stands_alone,
-        title_of,
+        self, Block, Gist, Shape, Words, capitalised, code_share, sentence_ranges, split_label,
+        stands_alone, title_of,
     },
 };
 use crate::{
@@ -52,7 +52,9 @@ const TEXT_CHARS_MAX: usize = 420;
 /// From this likeness on, two statements differ in their values only.
 const SAME_BUT_VALUES: f64 = 0.75;
 /// A new entry that shares this much with another one says nothing new.
-const SAME_TOPIC: f64 = 0.5;
+const SAME_TOPIC: f64 = 0.4;
+/// A value that was replaced so often is the date of a routine, not a fact that changed.
+const REPLACED_MAX: usize = 3;
 /// A citation holds the oldest lines, for `first seen`, and the newest.
 const OLDEST_CITED: usize = 2;
 const NEWEST_CITED: usize = 6;
@@ -71,13 +73,16 @@ pub fn distil(input: &DistilInput<'_>) -> Vec<WisdomOp> {
     // Best first; then by words, so that equal scores do not depend on the order of reading.
     pieces.sort_by(|a, b| b.score.cmp(&a.score).then_with(|| a.text.cmp(&b.text)));
 
-    let entries: Vec<(Gist, &WisdomEntry)> =
-        input.entries.iter().map(|it| (Gist::of(&format!("{} {}", it.title, it.text)), it)).collect();
+    let entries: Vec<(Gist, &WisdomEntry)> = input
+        .entries
+        .iter()
+        .map(|it| (Gist::of(&format!("{} {}", it.title, it.text)), it))
+        .collect();
     let mut merged: BTreeMap<&str, WisdomOp> = BTreeMap::new();
     let mut adds: Vec<WisdomOp> = Vec::new();
     let mut added: Vec<Gist> = Vec::new();
     for piece in pieces {
-        if let Some((_, entry)) = entries.iter().find(|(gist, _)| covers(gist, &piece.gist)) {
+        if let Some(entry) = said.entry_of(&piece, &entries) {
             if let Some(mark) = &entry.mark
                 && let Some(op) = piece.merge_into(entry, mark)
                 && !merged.contains_key(mark.id.as_str())
@@ -150,21 +155,17 @@ struct Said {
     kept: Vec<(String, Vec<Address>)>,
 }
 
-/// Where a sentence stands.
-#[derive(Default)]
+/// Where a sentence stands, and what it is about.
 struct Place {
+    gist: Gist,
     addresses: Vec<Address>,
     days: BTreeSet<NaiveDate>,
     /// Not below a heading or label under which tasks stand, at least once.
     lasting: bool,
 }
 
-/// A sentence that could stand as an entry, with the values that it gives.
-struct Variant<'a> {
-    text: &'a str,
-    gist: Gist,
-    place: &'a Place,
-}
+/// Sentences that differ in their values only.
+type Cluster<'a> = Vec<(&'a str, &'a Place)>;
 
 impl Said {
     fn of(logs: &[ServedLog]) -> Self {
@@ -191,7 +192,13 @@ impl Said {
         }
         let lasting = block.shape != (Shape::Bullet { task: true }) && !under_task(blocks, at);
         for sentence in sentences {
-            let place = self.sentences.entry(without_keep(&sentence.text)).or_default();
+            let text = without_keep(&sentence.text);
+            let place = self.sentences.entry(text).or_insert_with_key(|text| Place {
+                gist: Gist::of(text),
+                addresses: Vec::new(),
+                days: BTreeSet::new(),
+                lasting: false,
+            });
             place.addresses.extend(sentence.lines.iter().map(|&line| address(line)));
             place.days.insert(log.date());
             place.lasting |= lasting;
@@ -200,57 +207,55 @@ impl Said {
 
     /// Returns the statements that recur, the newest values of each.
     fn recurring(&self) -> Vec<Piece> {
-        let mut clusters: Vec<Vec<Variant<'_>>> = Vec::new();
+        let mut clusters: Vec<Cluster<'_>> = Vec::new();
         for (text, place) in &self.sentences {
             if !place.lasting || !stands(text) {
                 continue;
             }
-            let variant = Variant { text, gist: Gist::of(text), place };
-            if variant.gist.stems.len() < 2 {
+            if place.gist.stems.len() < 2 {
                 continue;
             }
-            let like = |it: &Vec<Variant<'_>>| it[0].gist.likeness(&variant.gist) >= SAME_BUT_VALUES;
+            let like = |it: &Cluster<'_>| it[0].1.gist.likeness(&place.gist) >= SAME_BUT_VALUES;
             match clusters.iter_mut().find(|it| like(it)) {
-                Some(cluster) => cluster.push(variant),
-                None => clusters.push(vec![variant]),
+                Some(cluster) => cluster.push((text, place)),
+                None => clusters.push(vec![(text, place)]),
             }
         }
         clusters.iter().flat_map(|cluster| Self::pieces_of(cluster)).collect()
     }
 
-    /// Splits a cluster by values. Values that were said until others took their place are out of
-    /// date; values that were said side by side are different things.
-    fn pieces_of(cluster: &[Variant<'_>]) -> Vec<Piece> {
-        let mut by_values: BTreeMap<&BTreeSet<String>, Vec<&Variant<'_>>> = BTreeMap::new();
-        for variant in cluster {
-            by_values.entry(&variant.gist.values).or_default().push(variant);
+    /// Splits a cluster by values. Of values that never stood on one day the newest is true; values
+    /// that were said side by side are different things.
+    fn pieces_of(cluster: &[(&str, &Place)]) -> Vec<Piece> {
+        let mut by_values: BTreeMap<&BTreeSet<String>, Cluster<'_>> = BTreeMap::new();
+        for &(text, place) in cluster {
+            by_values.entry(&place.gist.values).or_default().push((text, place));
         }
-        let spans: Vec<(BTreeSet<NaiveDate>, &Vec<&Variant<'_>>)> = by_values
+        let spans: Vec<(BTreeSet<NaiveDate>, &Cluster<'_>)> = by_values
             .values()
-            .map(|variants| (variants.iter().flat_map(|it| it.place.days.iter().copied()).collect(), variants))
+            .map(|said| (said.iter().flat_map(|(_, it)| it.days.iter().copied()).collect(), said))
             .collect();
-        let replaced = |older: &BTreeSet<NaiveDate>, newer: &BTreeSet<NaiveDate>| older.last() < newer.first();
+        let replaced = |older: &BTreeSet<NaiveDate>, newer: &BTreeSet<NaiveDate>| {
+            older.last() < newer.last() && older.is_disjoint(newer)
+        };
         spans
             .iter()
             .filter(|(days, _)| !spans.iter().any(|(other, _)| replaced(days, other)))
-            .filter_map(|(days, variants)| {
-                let mut all = days.clone();
-                for (other, _) in &spans {
-                    if replaced(other, days) {
-                        all.extend(other);
-                    }
-                }
-                if all.len() < DAYS_MIN {
+            .filter_map(|(days, said)| {
+                let older = || spans.iter().filter(|(other, _)| replaced(other, days));
+                let all: BTreeSet<NaiveDate> =
+                    older().flat_map(|(other, _)| other).chain(days).copied().collect();
+                let stamp = older().count() >= REPLACED_MAX && days.len() < DAYS_MIN;
+                if all.len() < DAYS_MIN || stamp {
                     return None;
                 }
                 // The wording that was used most; of equals the longest, since it says most.
-                let best = variants
-                    .iter()
-                    .max_by_key(|it| (it.place.days.len(), it.text.chars().count()))?;
+                let (best, _) =
+                    said.iter().max_by_key(|(text, it)| (it.days.len(), text.chars().count()))?;
                 let mut addresses: Vec<Address> =
-                    variants.iter().flat_map(|it| it.place.addresses.iter().cloned()).collect();
+                    said.iter().flat_map(|(_, it)| it.addresses.iter().cloned()).collect();
                 addresses.sort();
-                Some(piece_of_text(best.text, addresses, all.len()))
+                Some(piece_of_text(best, addresses, all.len()))
             })
             .collect()
     }
@@ -269,6 +274,27 @@ impl Said {
         pieces
     }
 
+    /// Returns the entry that a piece is about: one with the same values before one with others.
+    ///
+    /// An entry whose own value is said beside the new one is about something else.
+    fn entry_of<'e>(
+        &self,
+        piece: &Piece,
+        entries: &[(Gist, &'e WisdomEntry)],
+    ) -> Option<&'e WisdomEntry> {
+        let covering = || entries.iter().filter(|(gist, _)| covers(gist, &piece.gist));
+        if let Some((_, entry)) = covering().find(|(gist, _)| !conflict(gist, &piece.gist)) {
+            return Some(entry);
+        }
+        let first = piece.addresses.first().map(|it| it.stem.date());
+        let beside = |gist: &Gist, mark: &WisdomMark| {
+            self.again(gist, mark).is_some_and(|it| Some(it.newest_date()) >= first)
+        };
+        covering()
+            .find(|(gist, entry)| !entry.mark.as_ref().is_some_and(|mark| beside(gist, mark)))
+            .map(|(_, entry)| *entry)
+    }
+
     /// Returns the lines, newer than the last that count, that say again what an entry says.
     fn again(&self, entry: &Gist, mark: &WisdomMark) -> Option<Citation> {
         let mut addresses: Vec<Address> = Vec::new();
@@ -277,7 +303,7 @@ impl Said {
             if !newer || text.contains('?') {
                 continue;
             }
-            if says_again(entry, &Gist::of(text)) {
+            if says_again(entry, &place.gist) {
                 let new = |it: &&Address| {
                     it.stem.date() > mark.last_reinforced
                         && !mark.sources.lines_of(&it.stem).is_some_and(|set| set.contains(it.line))
@@ -326,6 +352,8 @@ fn stands(text: &str) -> bool {
         || reports(text)
         || words.opens_with(cues::TASK_OPENERS)
         || words.opens_with(cues::NO_RULES)
+        || words.has(cues::NARRATIVE)
+        || (has_date(&words) && !words.has(cues::DEADLINE) && !words.has(cues::RULE))
         || code_share(text) > 0.3
         || text.contains("http")
     {
@@ -359,7 +387,10 @@ fn piece_of_text(text: &str, addresses: Vec<Address>, days: usize) -> Piece {
         _ if words.opens_with(cues::DECIDED) => Kind::Decision,
         _ => Kind::Fact,
     };
-    let score = days + 4 * usize::from(rule) + 4 * usize::from(person) + 3 * usize::from(split_reason(text).is_some());
+    let score = days
+        + 4 * usize::from(rule)
+        + 4 * usize::from(person)
+        + 3 * usize::from(split_reason(text).is_some());
     Piece {
         kind,
         title: title(text),
@@ -373,7 +404,8 @@ fn piece_of_text(text: &str, addresses: Vec<Address>, days: usize) -> Piece {
 
 /// Makes a piece of a typed memory that guides; deadlines and one-off choices do not.
 fn piece_of_memory(memory: &TypedMemory, logs: &[ServedLog]) -> Option<Piece> {
-    let addresses: Vec<Address> = memory.sources.iter().map(|(address, _)| address.clone()).collect();
+    let addresses: Vec<Address> =
+        memory.sources.iter().map(|(address, _)| address.clone()).collect();
     let external = addresses.iter().any(|it| {
         let log = logs.iter().find(|log| *log.stem() == it.stem);
         log.and_then(|log| log.line(it.line)).is_some_and(|line| line.origin() == Origin::External)
@@ -390,8 +422,11 @@ fn piece_of_memory(memory: &TypedMemory, logs: &[ServedLog]) -> Option<Piece> {
         MemoryType::Reference => return None,
     };
     let guides = words.has(cues::RULE) || words.has(cues::STANDS) || words.has(cues::INSTEAD);
-    let one_off = memory.kind == MemoryType::Project && (!guides || why.is_none() || has_date(&words));
-    if words.len() < 3 || one_off {
+    let one_off =
+        memory.kind == MemoryType::Project && (!guides || why.is_none() || has_date(&words));
+    // What somebody likes best matters once it comes up again.
+    let taste = memory.kind == MemoryType::User && words.has(cues::FAVORITE);
+    if words.len() < 3 || one_off || taste {
         return None;
     }
     let why = why.filter(|it| Words::of(it).len() >= 4);
@@ -421,7 +456,9 @@ fn parts_of_body(body: &str) -> (String, Option<String>) {
     let mut statement = Vec::new();
     let mut why = Vec::new();
     let mut in_why = false;
-    for line in body.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+    for line in
+        body.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
+    {
         let bare = line.replace("**", "");
         let label = split_label(&bare).map(|(label, rest)| (class_of(label), rest));
         match label {
@@ -465,7 +502,16 @@ fn heed_items(piece: &mut Piece, input: &DistilInput<'_>) {
 fn covers(entry: &Gist, piece: &Gist) -> bool {
     const COVERED: f64 = 0.6;
     let shared = piece.stems.intersection(&entry.stems).count();
-    shared >= 2 && (piece.overlap(entry) >= 0.8 || piece.likeness(entry) >= 0.5 || piece.within(entry) >= COVERED)
+    shared >= 2
+        && (piece.overlap(entry) >= 0.8
+            || piece.likeness(entry) >= 0.5
+            || piece.within(entry) >= COVERED)
+}
+
+/// Returns whether two say the same but for other values.
+fn conflict(a: &Gist, b: &Gist) -> bool {
+    let other_values = !a.values.is_subset(&b.values) && !b.values.is_subset(&a.values);
+    other_values && a.overlap(b) >= SAME_BUT_VALUES
 }
 
 /// Returns whether a line says again what an entry says, without another value.
@@ -473,13 +519,20 @@ fn says_again(entry: &Gist, line: &Gist) -> bool {
     const SHARED_MIN: usize = 3;
     let shared = line.stems.intersection(&entry.stems).count();
     let values_agree = line.values.is_subset(&entry.values) || entry.values.is_subset(&line.values);
-    shared >= SHARED_MIN && values_agree && (line.likeness(entry) >= 0.6 || entry.within(line) >= 0.7)
+    shared >= SHARED_MIN
+        && values_agree
+        && (line.likeness(entry) >= 0.6 || entry.within(line) >= 0.7)
 }
 
 fn same_topic(a: &Gist, b: &Gist) -> bool {
     const SHARED_MIN: usize = 3;
-    let shared = a.stems.intersection(&b.stems).count();
-    a.overlap(b) >= 0.8 || (shared >= SHARED_MIN && a.overlap(b) >= SAME_TOPIC)
+    // What differs in its values only was found to be two things.
+    if conflict(a, b) {
+        return false;
+    }
+    let values = a.values.intersection(&b.values).count();
+    let shared = a.stems.intersection(&b.stems).count() + values;
+    a.overlap(b) >= 0.8 || (shared >= SHARED_MIN && a.within(b).max(b.within(a)) >= SAME_TOPIC)
 }
 
 /// Entries of ours that nobody said again for long; oldest first.
@@ -517,16 +570,29 @@ fn chosen(addresses: &[Address]) -> Vec<Address> {
     oldest.iter().chain(&rest[rest.len() - NEWEST_CITED..]).cloned().collect()
 }
 
-/// The label where a statement has one, else its lead clause.
+/// The label where a statement has one that says more than when, else its lead clause.
 fn title(text: &str) -> String {
-    match split_label(text) {
-        Some((label, _)) if label.split_whitespace().count() >= 2 => label.to_owned(),
+    let title = match split_label(text) {
+        Some((label, _)) if label.split_whitespace().count() >= 2 && !tells_when(label) => {
+            label.to_owned()
+        }
+        Some((label, _)) if label.split_whitespace().count() >= 4 => label.to_owned(),
+        Some((label, rest)) if tells_when(label) && Words::of(&text[rest..]).len() >= 4 => {
+            title_of(&text[rest..], TITLE_CHARS_MAX)
+        }
         _ => title_of(text, TITLE_CHARS_MAX),
-    }
+    };
+    capitalised(&title)
+}
+
+fn tells_when(label: &str) -> bool {
+    Words::of(label).has(cues::MONTHS)
+        || Words::of(label).iter().any(|w| cues::WEEKDAYS.contains(&w))
 }
 
 fn sentences_of(text: &str) -> String {
-    let end = sentence_ranges(text).into_iter().take(SENTENCES_MAX).next_back().map_or(0, |(_, end)| end);
+    let end =
+        sentence_ranges(text).into_iter().take(SENTENCES_MAX).next_back().map_or(0, |(_, end)| end);
     text[..end].trim().to_owned()
 }
 
@@ -534,12 +600,340 @@ fn sentences_of(text: &str) -> String {
 fn category(kind: Kind, given: &[String]) -> Option<String> {
     let (own, words): (&str, &[&str]) = match kind {
         Kind::Person => ("People", &["people", "person", "preferences", "user", "team", "who"]),
-        Kind::Rule => ("How to work", &["how", "work", "process", "rules", "practice", "practices", "workflow"]),
+        Kind::Rule => (
+            "How to work",
+            &["how", "work", "process", "rules", "practice", "practices", "workflow"],
+        ),
         Kind::Decision => ("Decisions", &["decisions", "architecture", "design", "choices"]),
-        Kind::Fact => ("Standing facts", &["facts", "standing", "context", "limits", "constraints", "domain"]),
+        Kind::Fact => {
+            ("Standing facts", &["facts", "standing", "context", "limits", "constraints", "domain"])
+        }
     };
     if given.is_empty() {
         return Some(own.to_owned());
     }
     given.iter().find(|it| Words::of(it).has(words)).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::{
+        memory::{
+            hash::ContentHash,
+            item::{Item, Section},
+            log::DailyLog,
+            period::Period,
+        },
+        privacy,
+    };
+
+    /// One log a day from 1 April 2026 on, of the text that each gives.
+    fn logs(days: &[&str]) -> Vec<ServedLog> {
+        days.iter()
+            .enumerate()
+            .map(|(i, text)| {
+                let stem = format!("2026-04-{:02}", i + 1).parse().unwrap();
+                privacy::serve(&DailyLog::parse(stem, text.as_bytes()).unwrap())
+            })
+            .collect()
+    }
+
+    fn edits(days: &[&str], entries: &[WisdomEntry], memories: &[TypedMemory]) -> Vec<WisdomOp> {
+        let input = DistilInput {
+            month: "2026-04".parse::<Period>().unwrap(),
+            items: &[],
+            logs: &logs(days),
+            entries,
+            memories,
+            categories: &[],
+        };
+        let ops = distil(&input);
+        assert_eq!(ops, distil(&input), "the same input gives the same edits");
+        ops
+    }
+
+    /// Prints edits one to a line, as the tables below give them.
+    fn print(ops: &[WisdomOp]) -> Vec<String> {
+        ops.iter()
+            .map(|op| match op {
+                WisdomOp::Add { text, citation, .. } => format!("+ {text} [{citation}]"),
+                WisdomOp::Merge { id, words: Some((_, text)), citation, .. } => {
+                    format!("~ {id} {text} [{citation}]")
+                }
+                WisdomOp::Merge { id, words: None, citation, .. } => format!("~ {id} [{citation}]"),
+                WisdomOp::Drop { id, reason } => format!("- {id} {reason}"),
+            })
+            .collect()
+    }
+
+    #[track_caller]
+    fn check(days: &[&str], expected: &[&str]) {
+        assert_eq!(print(&edits(days, &[], &[])), expected, "{days:?}");
+    }
+
+    fn entry(id: &str, title: &str, text: &str, last: &str) -> WisdomEntry {
+        let day: NaiveDate = last.parse().unwrap();
+        WisdomEntry {
+            title: title.to_owned(),
+            text: text.to_owned(),
+            category: None,
+            mark: (!id.is_empty()).then(|| WisdomMark {
+                id: id.to_owned(),
+                hash: ContentHash::of(text).hex8(),
+                sources: format!("{last}:1").parse().unwrap(),
+                first_seen: day,
+                last_reinforced: day,
+            }),
+            raw: String::new(),
+        }
+    }
+
+    fn memory(kind: MemoryType, name: &str, body: &str, source: &str) -> TypedMemory {
+        TypedMemory {
+            file_name: PathBuf::from("feedback_x.md"),
+            kind,
+            name: name.to_owned(),
+            description: String::new(),
+            created: None,
+            updated: None,
+            sources: vec![(source.parse().unwrap(), String::new())],
+            supersedes: None,
+            recorded_body: None,
+            other_keys: serde_yaml::Mapping::new(),
+            body: body.to_owned(),
+        }
+    }
+
+    const BLOCK: &str = "- Tuesday evenings are reserved for basketball practice";
+
+    #[test]
+    fn what_stands_on_three_days_lasts() {
+        check(&[BLOCK, BLOCK], &[]);
+        check(
+            &[BLOCK, "- else", BLOCK, BLOCK],
+            &[
+                "+ Tuesday evenings are reserved for basketball practice [2026-04-01:1; 2026-04-03:1; 2026-04-04:1]",
+            ],
+        );
+        // Twice on one day is one day; wording may vary.
+        check(&[&format!("{BLOCK}\n\n{BLOCK}"), BLOCK], &[]);
+        let other = "Basketball practice: Tuesday evenings are reserved.";
+        check(
+            &[BLOCK, other, BLOCK],
+            &[
+                "+ Tuesday evenings are reserved for basketball practice [2026-04-01:1; 2026-04-02:1; 2026-04-03:1]",
+            ],
+        );
+    }
+
+    #[test]
+    fn states_steps_and_stories_do_not_last() {
+        for line in [
+            "- No calendar changes made, all blocks protected",
+            "- Kept the protected blocks as they stand",
+            "- Await the approval that the policy requires",
+            "- I always check the protected blocks first",
+            "- Ana was asked to keep the limit at 40",
+            "- The limit is still under review by the board",
+            "- 214 tests pass, at most one skipped",
+            "- [ ] Keep the limit under 40 at all times",
+            "### Next steps\n- Every report must reach Ana by nine",
+            "- Travel: 2026-04-10 to 2026-04-12, at most a day longer",
+            "- See https://example.org for the upload limit",
+            "> Every report must reach Ana by nine",
+            "```\nEvery report must reach Ana by nine\n```",
+            "- the weather stayed dry and rather mild",
+        ] {
+            check(&[line; 5], &[]);
+        }
+    }
+
+    #[test]
+    fn the_newest_value_wins() {
+        let at = |time: &str| format!("- The morning briefing stays at {time} on workdays");
+        let (old, new) = (at("6:30"), at("7:15"));
+        check(
+            &[&old, &old, &old, &new],
+            &["+ The morning briefing stays at 7:15 on workdays [2026-04-04:1]"],
+        );
+        check(
+            &[&old, &new, &old, &new],
+            &["+ The morning briefing stays at 7:15 on workdays [2026-04-02:1; 2026-04-04:1]"],
+        );
+        // Said side by side they are two things.
+        let both = format!("{old}\n{new}");
+        check(
+            &[&both, &both, &both],
+            &[
+                "+ The morning briefing stays at 6:30 on workdays [2026-04-01:1; 2026-04-02:1; 2026-04-03:1]",
+                "+ The morning briefing stays at 7:15 on workdays [2026-04-01:2; 2026-04-02:2; 2026-04-03:2]",
+            ],
+        );
+        // A value that is new each day is a date, not a fact.
+        let days: Vec<String> = (1..8).map(|n| at(&format!("{n}:05"))).collect();
+        check(&days.iter().map(String::as_str).collect::<Vec<_>>(), &[]);
+    }
+
+    #[test]
+    fn a_marked_line_needs_no_second_day() {
+        check(
+            &["- The vault code changes every quarter #keep"],
+            &["+ The vault code changes every quarter [2026-04-01:1]"],
+        );
+        check(&["> The vault code changes every quarter #keep"], &[]);
+        check(&["- Write `#keep` at the end of the line"], &[]);
+    }
+
+    #[test]
+    fn what_is_said_again_reinforces() {
+        let standing = [entry(
+            "w1",
+            "Basketball",
+            "Tuesday evenings are reserved for basketball practice.",
+            "2026-03-09",
+        )];
+        let ops = edits(&["- else", BLOCK], &standing, &[]);
+        assert_eq!(print(&ops), ["~ w1 [2026-04-02:1]"]);
+        // Lines that count already do not count twice.
+        let counted = [entry(
+            "w1",
+            "Basketball",
+            "Tuesday evenings are reserved for basketball practice.",
+            "2026-04-02",
+        )];
+        assert_eq!(edits(&["- else", BLOCK], &counted, &[]), []);
+        // A person's entry is never touched, and nothing is added beside it.
+        let own = [entry(
+            "",
+            "Basketball",
+            "Tuesday evenings are reserved for basketball practice.",
+            "2026-03-09",
+        )];
+        assert_eq!(edits(&[BLOCK, BLOCK, BLOCK], &own, &[]), []);
+    }
+
+    #[test]
+    fn a_newer_value_updates_an_entry() {
+        let standing = [entry(
+            "w1",
+            "Morning briefing",
+            "The morning briefing stays at 6:30 on workdays.",
+            "2026-03-20",
+        )];
+        let new = "- The morning briefing stays at 7:15 on workdays";
+        let ops = edits(&[new, new, new], &standing, &[]);
+        assert_eq!(
+            print(&ops),
+            [
+                "~ w1 The morning briefing stays at 7:15 on workdays [2026-04-01:1; 2026-04-02:1; 2026-04-03:1]"
+            ]
+        );
+        // While the old value is said too, the new one is about something else.
+        let both = format!("{new}\n- The morning briefing stays at 6:30 on workdays");
+        assert_eq!(
+            print(&edits(&[&both, &both, &both], &standing, &[])),
+            [
+                "~ w1 [2026-04-01:2; 2026-04-02:2; 2026-04-03:2]",
+                "+ The morning briefing stays at 7:15 on workdays [2026-04-01:1; 2026-04-02:1; 2026-04-03:1]",
+            ]
+        );
+    }
+
+    #[test]
+    fn typed_memories_that_guide_become_entries() {
+        let body = "Always squash before merging.\n\n**Why:** the release notes list every commit";
+        let rule = memory(MemoryType::Feedback, "Squash before merging", body, "2026-04-01:1");
+        let ops = edits(&["- else"], &[], &[rule.clone()]);
+        assert_eq!(
+            print(&ops),
+            ["+ Always squash before merging — the release notes list every commit [2026-04-01:1]"]
+        );
+        assert!(matches!(&ops[0], WisdomOp::Add { title, .. } if title == "Squash before merging"));
+        // Not what rests on a quote, on nothing, or on one choice.
+        assert_eq!(edits(&["> Always squash"], &[], &[rule.clone()]), []);
+        let deadline = memory(
+            MemoryType::Project,
+            "Launch",
+            "The launch date is 14 May 2026.",
+            "2026-04-01:1",
+        );
+        let link =
+            memory(MemoryType::Reference, "Docs", "Docs: https://docs.example", "2026-04-01:1");
+        let unsourced = TypedMemory { sources: Vec::new(), ..rule };
+        assert_eq!(edits(&["- else"], &[], &[deadline, link, unsourced]), []);
+    }
+
+    #[test]
+    fn the_forgotten_are_offered_last() {
+        let entries = [
+            entry("w1", "Old", "Backups run from the east wing server room.", "2025-12-20"),
+            entry("w2", "Recent", "Invoices need two signatures from finance.", "2026-02-15"),
+            entry("w3", "Older", "Visitors sign the red book at the door.", "2025-11-20"),
+            entry("", "Mine", "A person wrote this long ago.", "2025-01-01"),
+        ];
+        let ops = edits(&[BLOCK, BLOCK, BLOCK], &entries, &[]);
+        assert_eq!(
+            print(&ops)[1..],
+            ["- w3 not reinforced since 2025-11-20", "- w1 not reinforced since 2025-12-20",]
+        );
+    }
+
+    #[test]
+    fn few_a_month_and_none_twice() {
+        let text = "- Ladders must hang on the wall
+- Printers should sleep overnight
+- Invoices always need a stamp
+- Visitors must sign the book
+- Parcels should wait downstairs
+- Contracts never leave the safe
+- Fire drills must happen quarterly
+- Taxis should be ordered early
+- Plants always get rainwater
+- Keys never hang outside";
+        let ops = edits(&[text, text, text], &[], &[]);
+        assert_eq!(ops.len(), ADDS_MAX);
+        let near = "- Badges must be worn in the main hall\n- In the main hall badges must be worn visibly by all";
+        assert_eq!(edits(&[near, near, near], &[], &[]).len(), 1);
+    }
+
+    #[test]
+    fn a_bullet_that_a_person_corrected_wins() {
+        let days = logs(&["- The upload limit is 40 MB per file"; 3]);
+        let corrected = Item {
+            text: "The upload limit is 50 MB per file".to_owned(),
+            citation: Some("2026-04-01:1; 2026-04-02:1".parse().unwrap()),
+        };
+        let ops = distil(&DistilInput {
+            month: "2026-04".parse().unwrap(),
+            items: &[(Some(Section::Themes), corrected)],
+            logs: &days,
+            entries: &[],
+            memories: &[],
+            categories: &["Team".to_owned(), "Facts & limits".to_owned()],
+        });
+        let [WisdomOp::Add { text, category, .. }] = ops.as_slice() else { panic!("{ops:?}") };
+        assert_eq!(text, "The upload limit is 50 MB per file");
+        assert_eq!(category.as_deref(), Some("Facts & limits"));
+    }
+
+    #[test]
+    fn other_languages() {
+        check(
+            &["- Dienstagabend bleibt für das Training reserviert"; 3],
+            &[
+                "+ Dienstagabend bleibt für das Training reserviert [2026-04-01:1; 2026-04-02:1; 2026-04-03:1]",
+            ],
+        );
+        check(
+            &["- Le stock ne doit jamais passer sous vingt caisses"; 3],
+            &[
+                "+ Le stock ne doit jamais passer sous vingt caisses [2026-04-01:1; 2026-04-02:1; 2026-04-03:1]",
+            ],
+        );
+        check(&["- Keine Änderungen am Kalender, alles bleibt geschützt"; 3], &[]);
+        check(&["- Se envió el informe semanal al director"; 3], &[]);
+    }
 }
