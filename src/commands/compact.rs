@@ -107,6 +107,7 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
         return Ok(ExitCode::SUCCESS);
     }
     refuse_reader(&call, &root)?;
+    wait_for_writers(&mut compactor, &selection, ui)?;
     let mut progress = Shown { progress: ui.progress(0), done: 0 };
     let report = compactor.pass("compact", &selection, &mut progress)?;
     drop(progress);
@@ -133,13 +134,40 @@ impl Args {
     }
 }
 
+/// Waits until no log that is needed was changed moments ago, as after a copy; not for ever, since
+/// a log may be written to all day.
+fn wait_for_writers(
+    compactor: &mut Compactor<'_>,
+    selection: &Selection,
+    ui: &Ui,
+) -> Result<(), CommandError> {
+    const ROUNDS_MAX: u32 = 3;
+    let quiet = compactor.settings.settings.compaction.quiet.as_duration();
+    for _ in 0..ROUNDS_MAX {
+        let now = (compactor.clock)();
+        let view = compactor.look(now)?;
+        let plan = compactor.plan(&view, selection, now);
+        let written = plan.waiting.iter().find(|it| matches!(it.cause, WaitCause::StillWritten(_)));
+        let Some(written) = written else { break };
+        ui.detail(format!("{}; waiting", written.cause));
+        std::thread::sleep(quiet.min(LONGEST_WAIT));
+    }
+    Ok(())
+}
+
+/// A person waits no longer for one round, whatever `compaction.quiet` says.
+const LONGEST_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// Refuses to write a root that another host folds.
 pub(super) fn refuse_reader(call: &Call, root: &Root) -> Result<(), CommandError> {
     if root.settings.is_written_by(&call.around.host) {
         return Ok(());
     }
     let writer = root.settings.writer.as_deref().unwrap_or_default();
-    let what = format!("`{}` is summarised by the host `{writer}`; this one only reads it", root.settings.path.display());
+    let what = format!(
+        "`{}` is summarised by the host `{writer}`; this one only reads it",
+        root.settings.path.display()
+    );
     Err(CommandError::new(Kind::Busy, what).hint("change `writer` in memoird.yaml of that folder"))
 }
 
@@ -181,14 +209,21 @@ fn show_plan(plan: &Plan, view: &View, ui: &Ui) {
         })
         .collect();
     if ui.is_json() {
-        let following =
-            plan.following.iter().map(|(tier, period)| Following { tier: tier.name(), period: period.to_string() });
+        let following = plan
+            .following
+            .iter()
+            .map(|(tier, period)| Following { tier: tier.name(), period: period.to_string() });
         let waiting = plan.waiting.iter().map(|it| Held {
             tier: it.tier.name(),
             period: it.period.to_string(),
             reason: it.cause.to_string(),
         });
-        ui.json(&DryRun { dry_run: true, jobs, following: following.collect(), waiting: waiting.collect() });
+        ui.json(&DryRun {
+            dry_run: true,
+            jobs,
+            following: following.collect(),
+            waiting: waiting.collect(),
+        });
         return;
     }
     if jobs.is_empty() && plan.following.is_empty() {
@@ -198,11 +233,23 @@ fn show_plan(plan: &Plan, view: &View, ui: &Ui) {
     let mut rows: Vec<Vec<String>> = jobs
         .iter()
         .map(|it| {
-            vec![it.tier.to_owned(), it.period.clone(), it.sources.to_string(), it.source_bytes.to_string(), it.reason.clone()]
+            vec![
+                it.tier.to_owned(),
+                it.period.clone(),
+                it.sources.to_string(),
+                it.source_bytes.to_string(),
+                it.reason.clone(),
+            ]
         })
         .collect();
     rows.extend(plan.following.iter().map(|(tier, period)| {
-        vec![tier.to_string(), period.to_string(), "-".to_owned(), "-".to_owned(), "after the above".to_owned()]
+        vec![
+            tier.to_string(),
+            period.to_string(),
+            "-".to_owned(),
+            "-".to_owned(),
+            "after the above".to_owned(),
+        ]
     }));
     ui.table(&["tier", "period", "sources", "bytes", "why"], &rows);
     ui.note("nothing was changed; costs nothing (extractive engine)");
@@ -213,7 +260,10 @@ fn show_report(report: &PassReport, plan: &Plan, view: &View, ui: &Ui) {
         ui.json(report);
         return;
     }
-    let told = report.jobs.iter().filter(|it| ui.is_verbose() || it.tier != "extract" || it.outcome != "unchanged");
+    let told = report
+        .jobs
+        .iter()
+        .filter(|it| ui.is_verbose() || it.tier != "extract" || it.outcome != "unchanged");
     let rows: Vec<Vec<String>> = told.map(row).collect();
     if !rows.is_empty() {
         ui.table(&["tier", "period", "outcome", "items", "chars", "of", "file or reason"], &rows);
@@ -222,8 +272,13 @@ fn show_report(report: &PassReport, plan: &Plan, view: &View, ui: &Ui) {
         ui.note(nothing_due(plan, view));
         return;
     }
-    let quiet = report.jobs.iter().filter(|it| it.tier == "extract" && it.outcome == "unchanged").count();
-    let days = if quiet > 0 { format!("; {quiet} days without anything to remember") } else { String::new() };
+    let quiet =
+        report.jobs.iter().filter(|it| it.tier == "extract" && it.outcome == "unchanged").count();
+    let days = if quiet > 0 {
+        format!("; {quiet} days without anything to remember")
+    } else {
+        String::new()
+    };
     let summary = format!(
         "{} written, {} unchanged, {} failed{days}",
         report.written,
@@ -239,7 +294,11 @@ fn show_report(report: &PassReport, plan: &Plan, view: &View, ui: &Ui) {
 
 fn row(job: &JobReport) -> Vec<String> {
     let done = matches!(job.outcome, "written" | "unchanged");
-    let files = if job.paths.is_empty() { job.path.clone().unwrap_or_default() } else { job.paths.join(" ") };
+    let files = if job.paths.is_empty() {
+        job.path.clone().unwrap_or_default()
+    } else {
+        job.paths.join(" ")
+    };
     vec![
         job.tier.to_owned(),
         job.period.clone(),
@@ -257,14 +316,19 @@ fn nothing_due(plan: &Plan, view: &View) -> String {
         return "nothing to do: there are no logs yet (`memoird log TEXT` writes one)".to_owned();
     }
     if let Some((tier, period)) = plan.following.first() {
-        return format!("nothing to do: {tier} {period} waits for what lies beneath it (`memoird compact`)");
+        return format!(
+            "nothing to do: {tier} {period} waits for what lies beneath it (`memoird compact`)"
+        );
     }
     let stuck = plan.waiting.iter().filter(|it| matches!(it.cause, WaitCause::Parked(_))).count();
     if stuck > 0 {
         return format!("nothing to do, but {stuck} stuck: see `memoird status`");
     }
     match plan.waiting.first() {
-        Some(next) => format!("nothing to do: all closed periods are up to date; {} {} is {}", next.tier, next.period, next.cause),
+        Some(next) => format!(
+            "nothing to do: all closed periods are up to date; {} {} is {}",
+            next.tier, next.period, next.cause
+        ),
         None => "nothing to do: all closed periods are up to date".to_owned(),
     }
 }

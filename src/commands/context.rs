@@ -61,7 +61,10 @@ impl Call {
 
     /// Returns all roots of the configuration, or the one that `--root` names.
     pub(super) fn roots(&self, global: &GlobalArgs) -> Result<Vec<PathBuf>, CommandError> {
-        if global.root.is_some() || self.around.variable("MEMOIRD_ROOT").is_some() || self.config.roots.is_empty() {
+        if global.root.is_some()
+            || self.around.variable("MEMOIRD_ROOT").is_some()
+            || self.config.roots.is_empty()
+        {
             return Ok(vec![self.config.choose(global.root.as_deref(), &self.around)?]);
         }
         Ok(self.config.roots.iter().map(|it| it.path.clone()).collect())

@@ -120,10 +120,14 @@ impl From<LockError> for CommandError {
     fn from(error: LockError) -> Self {
         let (kind, hint) = match &error {
             LockError::Served { pid, .. } => {
-                let stop = pid.map_or("systemctl --user stop memoird".to_owned(), |pid| format!("kill {pid}"));
+                let stop = pid.map_or("systemctl --user stop memoird".to_owned(), |pid| {
+                    format!("kill {pid}")
+                });
                 (Kind::Busy, Some(format!("see `memoird status`, or stop the other one: {stop}")))
             }
-            LockError::Busy { .. } => (Kind::Busy, Some("try again; `memoird status` names the daemon".to_owned())),
+            LockError::Busy { .. } => {
+                (Kind::Busy, Some("try again; `memoird status` names the daemon".to_owned()))
+            }
             LockError::Io { .. } => (Kind::CannotWrite, None),
         };
         let wrapped = Self::new(kind, error);

@@ -64,9 +64,11 @@ Options:
 /// Turns an agent's daily logs into long-term memory, every line traced to its source
 #[derive(Debug, Parser)]
 #[command(name = "memoird", version, help_template = HELP, max_term_width = 100)]
-#[command(after_help = "`memoird VERB --help` says more about one verb. Exit codes: 0 done or nothing to do, \
+#[command(
+    after_help = "`memoird VERB --help` says more about one verb. Exit codes: 0 done or nothing to do, \
 1 a job failed or is stuck, 2 usage, 65 bad data, 69 only the model was missing, 73 cannot write, \
-75 another instance holds the folder, 78 bad configuration.")]
+75 another instance holds the folder, 78 bad configuration."
+)]
 struct Cli {
     #[command(flatten)]
     global: GlobalArgs,

@@ -88,7 +88,9 @@ impl Ui {
     pub fn json(&self, value: &impl Serialize) {
         let mut stdout = io::stdout().lock();
         let done = serde_json::to_writer_pretty(&mut stdout, value).map_err(io::Error::from);
-        ignore_closed_pipe(done.and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush()));
+        ignore_closed_pipe(
+            done.and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush()),
+        );
     }
 
     /// Prints a heading of data.
@@ -195,7 +197,10 @@ pub fn escape(text: &str) -> String {
     text.chars()
         .flat_map(|c| {
             let plain = harmless(c) && !turns(c);
-            plain.then_some(c).into_iter().chain((!plain).then(|| c.escape_unicode()).into_iter().flatten())
+            plain
+                .then_some(c)
+                .into_iter()
+                .chain((!plain).then(|| c.escape_unicode()).into_iter().flatten())
         })
         .collect()
 }

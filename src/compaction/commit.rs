@@ -126,7 +126,8 @@ impl Compactor<'_> {
         }
         let there = |it: &&DocumentRecord| files[..placed].iter().any(|file| file.path == it.path);
         let documents: Vec<_> = recorded.documents.iter().filter(there).cloned().collect();
-        let commit = Commit { documents: &documents, intents: &intents[..placed], ..Commit::default() };
+        let commit =
+            Commit { documents: &documents, intents: &intents[..placed], ..Commit::default() };
         self.lineage.commit(&commit)?;
         Err(error.into())
     }
@@ -152,10 +153,13 @@ impl Compactor<'_> {
             };
             let hash = found.as_ref().map(|it| ContentHash::of(&it.bytes));
             if hash == Some(intent.new_hash) {
-                let text = found.map(|it| String::from_utf8_lossy(&it.bytes).into_owned()).unwrap_or_default();
+                let text = found
+                    .map(|it| String::from_utf8_lossy(&it.bytes).into_owned())
+                    .unwrap_or_default();
                 let document = records::of_path(self.vault.layout(), &intent.target, &text);
                 let documents: Vec<_> = document.into_iter().collect();
-                let commit = Commit { documents: &documents, intents: &[intent.id], ..Commit::default() };
+                let commit =
+                    Commit { documents: &documents, intents: &[intent.id], ..Commit::default() };
                 self.lineage.commit(&commit)?;
             } else {
                 self.lineage.close_intent(intent.id, IntentEnd::Dropped)?;

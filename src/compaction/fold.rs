@@ -48,7 +48,12 @@ impl CorpusReader {
     /// Returns the counts for a fold of `period`.
     ///
     /// A log that cannot be read has been reported by the scan; its words are not counted.
-    fn counts(&mut self, period: Period, vault: &Vault, inventory: &Inventory) -> Result<&Counts, VaultError> {
+    fn counts(
+        &mut self,
+        period: Period,
+        vault: &Vault,
+        inventory: &Inventory,
+    ) -> Result<&Counts, VaultError> {
         let to = period.last_source_day();
         let from = to.checked_sub_days(Days::new(WINDOW_DAYS)).unwrap_or(NaiveDate::MIN);
         for stem in inventory.logs.keys().filter(|it| (from..=to).contains(&it.date())) {
@@ -100,8 +105,13 @@ impl Compactor<'_> {
         view: &View,
         corpus: &mut CorpusReader,
     ) -> Result<Made, JobError> {
-        let mut sources =
-            Sources { logs: Vec::new(), weeks: Vec::new(), week_files: Vec::new(), pointers: Vec::new(), chars: 0 };
+        let mut sources = Sources {
+            logs: Vec::new(),
+            weeks: Vec::new(),
+            week_files: Vec::new(),
+            pointers: Vec::new(),
+            chars: 0,
+        };
         for (name, hash) in &job.inputs {
             let Ok(week) = name.parse::<Period>() else { continue };
             let path = self.vault.layout().summary(week);
@@ -114,7 +124,8 @@ impl Compactor<'_> {
             let (source, cites_itself) = week_source(&summary, &text);
             if cites_itself {
                 let stem = name.parse::<Stem>().map_err(|e| unreadable(&path, &e))?;
-                let log = DailyLog::parse(stem, text.as_bytes()).map_err(|e| unreadable(&path, &e))?;
+                let log =
+                    DailyLog::parse(stem, text.as_bytes()).map_err(|e| unreadable(&path, &e))?;
                 sources.week_files.push(privacy::serve(&log));
             }
             sources.weeks.push(source);
@@ -177,14 +188,17 @@ impl Compactor<'_> {
         let decisions = &view.inventory.decisions;
         let is_deleted = |item: &Item| {
             let cited = item.citation.iter().flat_map(Citation::addresses);
-            let line = |it: Address| ground::Sources::line(&lines, &it.stem, it.line).map(privacy::ServedLine::text);
+            let line = |it: Address| {
+                ground::Sources::line(&lines, &it.stem, it.line).map(privacy::ServedLine::text)
+            };
             let texts: Option<Vec<&str>> = cited.map(line).collect();
             texts.is_some_and(|it| self.is_deleted_from(decisions, &path, job, it))
         };
         let merged = merge::merge(job.period, current.as_ref(), header, sections, &is_deleted);
         let text = merged.summary.print();
         let record = records::of_summary(&path, &merged.summary, &text);
-        let items: Vec<&Citation> = record.items.iter().filter_map(|it| it.citation.as_ref()).collect();
+        let items: Vec<&Citation> =
+            record.items.iter().filter_map(|it| it.citation.as_ref()).collect();
         let mut left_out = draft.left_out;
         left_out.extend(cited_by(rejected.iter().map(|(_, item, _)| item), LeftOut::Rejected));
         left_out.extend(cited_by(merged.kept_out.iter(), LeftOut::Deleted));
@@ -201,13 +215,16 @@ impl Compactor<'_> {
         receipt.uncovered = count(uncovered.len());
         let mut files = Vec::new();
         if standing.as_deref() != Some(&text) {
-            if let (Some(old), Some(None)) = (&standing, current.as_ref().map(|it| it.header.as_ref())) {
+            if let (Some(old), Some(None)) =
+                (&standing, current.as_ref().map(|it| it.header.as_ref()))
+            {
                 self.vault.keep_copy(&path, old.as_bytes())?;
             }
             let expected = standing.as_deref().map(ContentHash::of);
             files.push(NewFile { path: path.clone(), text, expected });
         }
-        let logs = sources.logs.iter().map(|it| LogRecord::of(it, self.vault.layout().source(it.stem())));
+        let logs =
+            sources.logs.iter().map(|it| LogRecord::of(it, self.vault.layout().source(it.stem())));
         let recorded = Recorded {
             logs: logs.collect(),
             coverage: vec![CoverageRecord { path: path.clone(), lines: uncovered }],
@@ -242,7 +259,13 @@ impl Compactor<'_> {
         Budget { target_chars: share(ratio), limit_chars: share(max_ratio.max(ratio)), whole }
     }
 
-    fn header(&self, job: &Job, view: &View, sources: &Sources, current: Option<&Summary>) -> SummaryHeader {
+    fn header(
+        &self,
+        job: &Job,
+        view: &View,
+        sources: &Sources,
+        current: Option<&Summary>,
+    ) -> SummaryHeader {
         let old = current.and_then(|it| it.header.as_ref());
         let mut named = job.inputs.clone();
         let mut pointers = sources.pointers.clone();
@@ -261,7 +284,11 @@ impl Compactor<'_> {
             engine: self.engine.id().to_owned(),
             sources: named,
             items: Vec::new(),
-            extracted: if job.tier == Tier::Weekly { extracted_days(job, view, old) } else { Vec::new() },
+            extracted: if job.tier == Tier::Weekly {
+                extracted_days(job, view, old)
+            } else {
+                Vec::new()
+            },
             partial: job.partial,
         }
     }
@@ -278,9 +305,13 @@ impl Compactor<'_> {
         let owners = current.ownership().owners;
         for ((_, item, section), owner) in current.bullets().zip(owners) {
             let gone = |citation: &Citation| {
-                citation.files().all(|(stem, _)| !stem.is_week() && !view.inventory.logs.contains_key(stem))
+                citation
+                    .files()
+                    .all(|(stem, _)| !stem.is_week() && !view.inventory.logs.contains_key(stem))
             };
-            let (Some(section), true) = (section, item.citation.as_ref().is_some_and(gone)) else { continue };
+            let (Some(section), true) = (section, item.citation.as_ref().is_some_and(gone)) else {
+                continue;
+            };
             let at = sections.iter().position(|(it, _)| *it == section);
             let under = match at {
                 Some(at) => &mut sections[at].1,
@@ -308,7 +339,9 @@ impl Compactor<'_> {
         let layout = self.vault.layout();
         let below = job.inputs.keys().filter_map(|it| it.parse::<Period>().ok());
         let below = below.filter(|it| it.grain() == Grain::Week).map(|it| layout.summary(it));
-        std::iter::once(path.to_owned()).chain(below).any(|it| decisions.is_deleted(&it, lines.iter().copied()))
+        std::iter::once(path.to_owned())
+            .chain(below)
+            .any(|it| decisions.is_deleted(&it, lines.iter().copied()))
     }
 }
 
@@ -328,7 +361,6 @@ impl<'a> Lines<'a> {
     pub(super) fn of(logs: impl Iterator<Item = &'a ServedLog>) -> Self {
         Self(logs.map(|it| (it.stem(), it)).collect())
     }
-
 }
 
 impl ground::Sources for Lines<'_> {
@@ -392,7 +424,9 @@ fn foreign_lines(week: Period, text: &str) -> Vec<(Option<Section>, Item)> {
     let mut items = Vec::new();
     for line in served.lines() {
         match line.kind() {
-            crate::memory::markdown::LineKind::Heading { .. } => section = Section::from_title(line.words()),
+            crate::memory::markdown::LineKind::Heading { .. } => {
+                section = Section::from_title(line.words())
+            }
             kind if kind.is_content() => {
                 let citation = Some(Citation::one(stem.clone(), line.number()));
                 items.push((section, Item { text: line.words().to_owned(), citation }));
@@ -404,7 +438,10 @@ fn foreign_lines(week: Period, text: &str) -> Vec<(Option<Section>, Item)> {
 }
 
 fn cited_by<'a>(items: impl Iterator<Item = &'a Item>, why: LeftOut) -> Vec<(Address, LeftOut)> {
-    items.flat_map(|it| it.citation.iter().flat_map(Citation::addresses)).map(|it| (it, why)).collect()
+    items
+        .flat_map(|it| it.citation.iter().flat_map(Citation::addresses))
+        .map(|it| (it, why))
+        .collect()
 }
 
 /// Returns the lines that say something and that no item cites, with the reason for each.

@@ -73,7 +73,8 @@ impl Compactor<'_> {
                 day => match self.lineage.begin_job(run, &new) {
                     Err(LineageError::AlreadyLive { .. }) => continue,
                     Err(error) => return Err(error.into()),
-                    Ok(id) => match day.and_then(|day| self.write_day(job, id, day, &mut existing)) {
+                    Ok(id) => match day.and_then(|day| self.write_day(job, id, day, &mut existing))
+                    {
                         Ok(made) => Ok(made),
                         Err(JobError::Critical(error)) => Err(error),
                         Err(error) => Ok(self.fail(job, id, &error)?),
@@ -123,19 +124,32 @@ impl Compactor<'_> {
     fn read_day(&self, job: &Job, existing: &[TypedMemory], view: &View) -> Result<Day, JobError> {
         let logs = self.read_logs(job)?;
         let layout = self.vault.layout();
-        let mut day =
-            Day { memories: Vec::new(), rejected: 0, recorded: Recorded::default(), source_chars: 0 };
+        let mut day = Day {
+            memories: Vec::new(),
+            rejected: 0,
+            recorded: Recorded::default(),
+            source_chars: 0,
+        };
         for log in &logs {
             day.source_chars += log.chars();
             let known: Vec<TypedMemory> = existing.iter().chain(&day.memories).cloned().collect();
-            let drafts = self.ask(|engine| engine.extract(&ExtractInput { log, existing: &known }))?;
+            let drafts =
+                self.ask(|engine| engine.extract(&ExtractInput { log, existing: &known }))?;
             for draft in drafts {
-                let is_taken = |name: &str| known.iter().chain(&day.memories).any(|it| it.file_name.as_os_str().eq_ignore_ascii_case(name));
+                let is_taken = |name: &str| {
+                    known
+                        .iter()
+                        .chain(&day.memories)
+                        .any(|it| it.file_name.as_os_str().eq_ignore_ascii_case(name))
+                };
                 match accept(&draft, &logs, &is_taken) {
                     Some(memory) => {
                         let name = typed::file_name(draft.kind, &draft.topic);
                         let lines = texts(&draft.citation, &logs);
-                        let barred = view.inventory.decisions.is_deleted(&layout.typed(&name), lines.iter().copied());
+                        let barred = view
+                            .inventory
+                            .decisions
+                            .is_deleted(&layout.typed(&name), lines.iter().copied());
                         if !barred && !is_known(&memory, existing) {
                             day.memories.push(memory);
                         }
@@ -210,8 +224,12 @@ impl Compactor<'_> {
     pub(super) fn distil(&mut self, job: &Job, id: JobId, view: &View) -> Result<Made, JobError> {
         let layout = self.vault.layout();
         let (path, month_path) = (layout.wisdom(), layout.summary(job.period));
-        let month_text = self.vault.read_text(&month_path)?.ok_or_else(|| JobError::Stale(month_path.clone()))?;
-        let month = Summary::parse(job.period, &month_text).map_err(|e| unreadable(&month_path, &e))?;
+        let month_text = self
+            .vault
+            .read_text(&month_path)?
+            .ok_or_else(|| JobError::Stale(month_path.clone()))?;
+        let month =
+            Summary::parse(job.period, &month_text).map_err(|e| unreadable(&month_path, &e))?;
         if job.inputs.values().ne([&month.body_hash().hex16()]) {
             return Err(JobError::Stale(month_path));
         }
@@ -223,7 +241,8 @@ impl Compactor<'_> {
         };
         let entries: Vec<WisdomEntry> = file.entries().cloned().collect();
         let memories = memories_of(job.period, &view.inventory.memories);
-        let items: Vec<_> = month.bullets().map(|(_, item, section)| (section, item.clone())).collect();
+        let items: Vec<_> =
+            month.bullets().map(|(_, item, section)| (section, item.clone())).collect();
         let wisdom = &self.settings.settings.wisdom;
         let ops = self.ask(|engine| {
             engine.distil(&DistilInput {
@@ -248,7 +267,11 @@ impl Compactor<'_> {
             file.set_compacted(date);
         }
         let text = file.print();
-        let outcome = if done.changed > 0 || standing.is_none() { Outcome::Written } else { Outcome::Unchanged };
+        let outcome = if done.changed > 0 || standing.is_none() {
+            Outcome::Written
+        } else {
+            Outcome::Unchanged
+        };
         let mut receipt = Receipt::new(outcome, Some(job.reason.to_string()), (self.clock)());
         receipt.path = Some(path.clone());
         receipt.sources = 1;
@@ -258,7 +281,10 @@ impl Compactor<'_> {
         receipt.rejected = count(done.rejected);
         let recorded = Recorded {
             documents: vec![records::of_wisdom(&path, &text)],
-            logs: logs.iter().map(|it| LogRecord::of(it, self.vault.layout().source(it.stem()))).collect(),
+            logs: logs
+                .iter()
+                .map(|it| LogRecord::of(it, self.vault.layout().source(it.stem())))
+                .collect(),
             used: vec![month_path],
             ..Recorded::default()
         };
@@ -290,7 +316,11 @@ impl Compactor<'_> {
 
 /// Turns a proposal into a file, or refuses it: words must stand in the cited lines, and the file
 /// must pass the schema.
-fn accept(draft: &MemoryDraft, logs: &Vec<ServedLog>, is_taken: &dyn Fn(&str) -> bool) -> Option<TypedMemory> {
+fn accept(
+    draft: &MemoryDraft,
+    logs: &Vec<ServedLog>,
+    is_taken: &dyn Fn(&str) -> bool,
+) -> Option<TypedMemory> {
     let parts = [Some(&draft.statement), draft.why.as_ref(), draft.how_to_apply.as_ref()];
     let words: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
     let item = Item { text: words.join(" "), citation: Some(draft.citation.clone()) };
@@ -321,7 +351,8 @@ fn accept(draft: &MemoryDraft, logs: &Vec<ServedLog>, is_taken: &dyn Fn(&str) ->
 fn is_known(memory: &TypedMemory, existing: &[TypedMemory]) -> bool {
     existing.iter().any(|it| {
         it.body.trim() == memory.body.trim()
-            || (it.kind == memory.kind && it.sources.iter().any(|source| memory.sources.contains(source)))
+            || (it.kind == memory.kind
+                && it.sources.iter().any(|source| memory.sources.contains(source)))
     })
 }
 
@@ -383,7 +414,8 @@ impl Edit<'_> {
                         done.rejected += 1;
                         continue;
                     }
-                    if (self.late && !self.rests_here(file, id)) || !file.merge(id, words, citation) {
+                    if (self.late && !self.rests_here(file, id)) || !file.merge(id, words, citation)
+                    {
                         continue;
                     }
                     touched.insert(id.clone());

@@ -71,7 +71,8 @@ pub fn merge(
 /// Returns whether all lines that the item rests on are cited by a bullet of the person's.
 fn rests_within(item: &Item, theirs: &Item) -> bool {
     let (Some(mine), Some(theirs)) = (&item.citation, &theirs.citation) else { return false };
-    mine.addresses().all(|it| theirs.lines_of(&it.stem).is_some_and(|lines| lines.contains(it.line)))
+    mine.addresses()
+        .all(|it| theirs.lines_of(&it.stem).is_some_and(|lines| lines.contains(it.line)))
 }
 
 /// Collects the blocks that a person wrote or changed.
@@ -171,7 +172,8 @@ mod tests {
         edit: impl Fn(&str) -> String,
         second: Vec<(Section, Vec<Item>)>,
     ) -> (String, Merged) {
-        let header = || SummaryHeader { engine: "extractive/1".to_owned(), ..SummaryHeader::default() };
+        let header =
+            || SummaryHeader { engine: "extractive/1".to_owned(), ..SummaryHeader::default() };
         let none = |_: &Item| false;
         let text = merge(week(), None, header(), first, &none).summary.print();
         let edited = Summary::parse(week(), &edit(&text)).unwrap();
@@ -185,7 +187,8 @@ mod tests {
     #[test]
     fn an_untouched_file_takes_the_new_fold() {
         let first = draft(&["Old [2026-04-02:1]"], &[]);
-        let (body, merged) = fold_edit_fold(first, str::to_owned, draft(&["New [2026-04-02:1]"], &[]));
+        let (body, merged) =
+            fold_edit_fold(first, str::to_owned, draft(&["New [2026-04-02:1]"], &[]));
         assert_eq!(body, "\n# Week 2026-W14\n\n### Key Outcomes\n- New [2026-04-02:1]\n");
         assert!(merged.kept_out.is_empty());
     }
@@ -193,8 +196,12 @@ mod tests {
     #[test]
     fn a_changed_bullet_keeps_its_words_and_holds_off_what_rests_on_the_same_lines() {
         let first = draft(&["Shipped v2 [2026-04-02:1]", "Other [2026-04-02:5]"], &[]);
-        let second = draft(&["Shipped v2 today [2026-04-02:1]", "Other [2026-04-02:5]"], &["Why [2026-04-02:1-2]"]);
-        let (body, merged) = fold_edit_fold(first, |it| it.replace("Shipped v2", "Shipped v3"), second);
+        let second = draft(
+            &["Shipped v2 today [2026-04-02:1]", "Other [2026-04-02:5]"],
+            &["Why [2026-04-02:1-2]"],
+        );
+        let (body, merged) =
+            fold_edit_fold(first, |it| it.replace("Shipped v2", "Shipped v3"), second);
         assert_eq!(
             body,
             "\n# Week 2026-W14\n\n### Key Outcomes\n- Other [2026-04-02:5]\n- Shipped v3 [2026-04-02:1]\n\n\
@@ -209,13 +216,20 @@ mod tests {
         let delete = |it: &str| it.replace("- Gone [2026-04-02:2]\n", "");
         let (body, merged) = fold_edit_fold(both(), delete, both());
         assert!(!body.contains("Gone"), "{body}");
-        let again = merge(week(), Some(&merged.summary), SummaryHeader::default(), both(), &|_| false);
+        let again =
+            merge(week(), Some(&merged.summary), SummaryHeader::default(), both(), &|_| false);
         assert!(!again.summary.body().contains("Gone"));
     }
 
     #[test]
     fn a_recorded_deletion_keeps_out_other_words_too() {
-        let merged = merge(week(), None, SummaryHeader::default(), draft(&["In other words [2026-04-02:2]"], &[]), &|_| true);
+        let merged = merge(
+            week(),
+            None,
+            SummaryHeader::default(),
+            draft(&["In other words [2026-04-02:2]"], &[]),
+            &|_| true,
+        );
         assert_eq!(merged.summary.body(), "\n# Week 2026-W14\n");
         assert_eq!(merged.kept_out.len(), 1);
     }
@@ -228,7 +242,11 @@ mod tests {
                 .replace("### Decisions\n", "#### Aside\n- mine\n\n### Blockers & Open Items\n* wait\n  for Jo\n\n### Decisions\n")
                 + "no final newline"
         };
-        let (body, _) = fold_edit_fold(first, edit, draft(&["One more [2026-04-02:3]"], &["Two [2026-04-02:2]"]));
+        let (body, _) = fold_edit_fold(
+            first,
+            edit,
+            draft(&["One more [2026-04-02:3]"], &["Two [2026-04-02:2]"]),
+        );
         assert_eq!(
             body,
             "\n# Week 2026-W14\n\nMy summary.\n\n### Key Outcomes\n- One more [2026-04-02:3]\n#### Aside\n- mine\n\n\

@@ -187,7 +187,8 @@ impl Compactor<'_> {
             view = self.look(now)?;
         }
         if let Some(path) = self.refresh_index(&view)?
-            && let Some(job) = report.jobs.iter_mut().rev().find(|it| it.tier == Tier::Extract.name())
+            && let Some(job) =
+                report.jobs.iter_mut().rev().find(|it| it.tier == Tier::Extract.name())
         {
             job.paths.push(path);
         }
@@ -227,7 +228,8 @@ impl Compactor<'_> {
         now: DateTime<Utc>,
     ) -> Result<(), LineageError> {
         let seen_ns = now.timestamp_nanos_opt().unwrap_or(0);
-        let settled_ns = seen_ns.saturating_sub(Duration::seconds(2).num_nanoseconds().unwrap_or(0));
+        let settled_ns =
+            seen_ns.saturating_sub(Duration::seconds(2).num_nanoseconds().unwrap_or(0));
         let fresh: Vec<(PathBuf, FileStamp)> = read
             .iter()
             .filter(|(_, it)| it.stamp.mtime_ns <= settled_ns)
@@ -268,14 +270,16 @@ impl Compactor<'_> {
                         (distilled.get_mut(&job.period), inventory.monthly.get(&job.period))
                     {
                         let inputs = [(job.period.to_string(), month.body_hash.clone())].into();
-                        let same = plan::fingerprint(Tier::Wisdom, job.period, &inputs) == job.fingerprint;
+                        let same =
+                            plan::fingerprint(Tier::Wisdom, job.period, &inputs) == job.fingerprint;
                         *slot = Some(if same { month.body_hash.clone() } else { String::new() });
                     }
                 }
                 _ => {}
             }
         }
-        let extracted = extracted.into_iter().map(|(stem, hash)| (stem.to_string(), hash.hex16())).collect();
+        let extracted =
+            extracted.into_iter().map(|(stem, hash)| (stem.to_string(), hash.hex16())).collect();
         Ok(Record { extracted, distilled, settled, parked })
     }
 
@@ -334,9 +338,9 @@ impl Compactor<'_> {
                     }
                 })
             }
-            Tier::Wisdom => {
-                self.make_each(run, jobs, watcher, report, &mut |this, job, id| this.distil(job, id, view))
-            }
+            Tier::Wisdom => self.make_each(run, jobs, watcher, report, &mut |this, job, id| {
+                this.distil(job, id, view)
+            }),
         }
     }
 
@@ -366,7 +370,13 @@ impl Compactor<'_> {
                 Err(JobError::Critical(error)) => return Err(error),
                 Err(error) => self.fail(job, id, &error)?,
             };
-            let done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &job.reason.to_string());
+            let done = JobReport::new(
+                job.tier,
+                job.period,
+                &made.receipt,
+                made.paths,
+                &job.reason.to_string(),
+            );
             watcher.ended(&done);
             report.push(done);
         }
@@ -386,7 +396,8 @@ impl Compactor<'_> {
 
     /// Ends a job that failed: it is tried again by the next pass, at most three times in all.
     fn fail(&mut self, job: &Job, id: JobId, error: &JobError) -> Result<Made, LineageError> {
-        let stale = matches!(error, JobError::Stale(_) | JobError::Vault(VaultError::Changed { .. }));
+        let stale =
+            matches!(error, JobError::Stale(_) | JobError::Vault(VaultError::Changed { .. }));
         let nothing = matches!(error, JobError::Engine(EngineError::NothingToSay { .. }));
         let mut reason = error.to_string();
         if let Some(source) = std::error::Error::source(error)
@@ -407,7 +418,10 @@ impl Compactor<'_> {
     }
 
     /// Asks the engine, and survives its falling over.
-    fn ask<T>(&self, question: impl FnOnce(&dyn Engine) -> Result<T, EngineError>) -> Result<T, JobError> {
+    fn ask<T>(
+        &self,
+        question: impl FnOnce(&dyn Engine) -> Result<T, EngineError>,
+    ) -> Result<T, JobError> {
         catch_unwind(AssertUnwindSafe(|| question(self.engine)))
             .map_err(|_| JobError::Panic)?
             .map_err(JobError::Engine)

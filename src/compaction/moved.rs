@@ -37,14 +37,17 @@ impl Moves {
     pub fn between(old: &LineHashes, new: &LineHashes) -> Self {
         let (a, b) = (&old.hashes, &new.hashes);
         let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
-        let tail = a[head..].iter().rev().zip(b[head..].iter().rev()).take_while(|(x, y)| x == y).count();
-        let number = |first: u32, index: usize| u32::try_from(index).ok().and_then(|i| first.checked_add(i));
+        let tail =
+            a[head..].iter().rev().zip(b[head..].iter().rev()).take_while(|(x, y)| x == y).count();
+        let number =
+            |first: u32, index: usize| u32::try_from(index).ok().and_then(|i| first.checked_add(i));
         let pairs = (0..head)
             .map(|i| (i, i))
             .chain((1..=tail).map(|back| (a.len() - back, b.len() - back)))
             .chain(match_middle(a, b, head, tail));
-        let to: HashMap<u32, u32> =
-            pairs.filter_map(|(i, j)| Some((number(old.first, i)?, number(new.first, j)?))).collect();
+        let to: HashMap<u32, u32> = pairs
+            .filter_map(|(i, j)| Some((number(old.first, i)?, number(new.first, j)?)))
+            .collect();
         Self { only_moved: same_text(a, b), to }
     }
 
@@ -102,7 +105,10 @@ mod tests {
     use super::*;
 
     fn hashes(first: u32, text: &str) -> LineHashes {
-        LineHashes { first, hashes: text.split('\n').map(|line| ContentHash::of(line).prefix64()).collect() }
+        LineHashes {
+            first,
+            hashes: text.split('\n').map(|line| ContentHash::of(line).prefix64()).collect(),
+        }
     }
 
     /// `lines` are the new numbers of the old lines 1, 2, 3, … (`-` where gone).

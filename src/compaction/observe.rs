@@ -132,14 +132,19 @@ impl Compactor<'_> {
         }
         let mut made = Vec::new();
         let mut decide = |what, citation: &Citation| -> Result<(), PassError> {
-            let hashes = self.line_texts(citation)?.iter().filter_map(|it| key.line_hash(it)).collect::<Vec<_>>();
+            let hashes = self
+                .line_texts(citation)?
+                .iter()
+                .filter_map(|it| key.line_hash(it))
+                .collect::<Vec<_>>();
             if !hashes.is_empty() {
                 made.push(Decision { at: now, what, path: path.to_owned(), hashes });
             }
             Ok(())
         };
         for item in before {
-            let kept = left.get_mut(&item.hash[..]).filter(|it| **it > 0).map(|it| *it -= 1).is_some();
+            let kept =
+                left.get_mut(&item.hash[..]).filter(|it| **it > 0).map(|it| *it -= 1).is_some();
             let Some(citation) = item.citation.as_ref().filter(|_| !kept) else { continue };
             // An item with other words and the same sources was changed, not deleted.
             let reworded = after.iter().any(|it| it.citation.as_ref() == Some(citation));
@@ -211,7 +216,10 @@ impl Compactor<'_> {
             let Some(old) = known.get(stem).filter(|it| it.hash != file.hash) else { continue };
             let Some(log) = self.vault.read_log(stem)? else { continue };
             let new = LogRecord::of(&privacy::serve(&log), file.path.clone());
-            let hashes = |it: &LogRecord| LineHashes { first: it.first_line, hashes: it.line_hashes.clone() };
+            let hashes = |it: &LogRecord| LineHashes {
+                first: it.first_line,
+                hashes: it.line_hashes.clone(),
+            };
             let moves = Moves::between(&hashes(old), &hashes(&new));
             if moves.only_moved() && extracted.get(stem) == Some(&old.hash) {
                 recorded.extracted.push((stem.clone(), new.hash));
@@ -231,16 +239,23 @@ impl Compactor<'_> {
             return Ok(false);
         }
         let run = self.run(run, trigger, now).map_err(JobError::Critical)?;
-        let period = weeks.first().copied().or_else(|| {
-            changed.keys().next().map(|it| Period::containing(Grain::Week, it.date()))
-        });
+        let period = weeks
+            .first()
+            .copied()
+            .or_else(|| changed.keys().next().map(|it| Period::containing(Grain::Week, it.date())));
         let Some(period) = period else { return Ok(false) };
-        let inputs = changed.keys().map(|it| (it.to_string(), view.inventory.logs[it].hash.hex16())).collect();
+        let inputs = changed
+            .keys()
+            .map(|it| (it.to_string(), view.inventory.logs[it].hash.hex16()))
+            .collect();
         let id = self.lineage.begin_job(
             run,
             &NewJob {
                 // Not the fingerprint of a fold: the fold of these inputs may still be due.
-                fingerprint: ContentHash::of(format!("moved {}", plan::fingerprint(Tier::Weekly, period, &inputs))),
+                fingerprint: ContentHash::of(format!(
+                    "moved {}",
+                    plan::fingerprint(Tier::Weekly, period, &inputs)
+                )),
                 tier: Tier::Weekly,
                 period,
                 engine: self.engine.id().to_owned(),
@@ -248,7 +263,8 @@ impl Compactor<'_> {
                 now,
             },
         )?;
-        let mut receipt = Receipt::new(Outcome::Written, Some("lines moved".to_owned()), (self.clock)());
+        let mut receipt =
+            Receipt::new(Outcome::Written, Some("lines moved".to_owned()), (self.clock)());
         receipt.path = paths.first().cloned();
         receipt.sources = count(changed.len());
         self.write(Some((id, &receipt)), files, &recorded)?;
@@ -270,7 +286,8 @@ impl Compactor<'_> {
                 .sources
                 .iter()
                 .map(|(at, hash)| {
-                    let line = changed.get(&at.stem).and_then(|it| it.line(at.line)).unwrap_or(at.line);
+                    let line =
+                        changed.get(&at.stem).and_then(|it| it.line(at.line)).unwrap_or(at.line);
                     (Address { stem: at.stem.clone(), line }, hash.clone())
                 })
                 .collect();
@@ -288,7 +305,9 @@ impl Compactor<'_> {
             let mut file = WisdomFile::parse(old);
             let marks: Vec<(String, Citation)> = file
                 .entries()
-                .filter_map(|it| it.mark.as_ref().map(|mark| (mark.id.clone(), mark.sources.clone())))
+                .filter_map(|it| {
+                    it.mark.as_ref().map(|mark| (mark.id.clone(), mark.sources.clone()))
+                })
                 .collect();
             let mut any = false;
             for (id, sources) in marks {
@@ -320,11 +339,14 @@ impl Compactor<'_> {
         let mut done = Vec::new();
         for week in weeks {
             let Some(file) = inventory.weekly.get(&week) else { continue };
-            let of_week = changed.iter().filter(|(stem, _)| Period::containing(Grain::Week, stem.date()) == week);
+            let of_week = changed
+                .iter()
+                .filter(|(stem, _)| Period::containing(Grain::Week, stem.date()) == week);
             let of_week: Vec<(&Stem, &Moves)> = of_week.collect();
             let sources = file.header.as_ref().map(|it| &it.sources);
             let named = |stem: &Stem| {
-                sources.and_then(|it| it.get(stem.as_str())) == known.get(stem).map(|it| it.hash.hex16()).as_ref()
+                sources.and_then(|it| it.get(stem.as_str()))
+                    == known.get(stem).map(|it| it.hash.hex16()).as_ref()
             };
             if !of_week.iter().all(|(stem, moves)| moves.only_moved() && named(stem)) {
                 continue;
@@ -333,10 +355,16 @@ impl Compactor<'_> {
                 .iter()
                 .map(|(stem, _)| (stem.to_string(), inventory.logs[*stem].hash.hex16()))
                 .collect();
-            let Some(body_hash) = self.readdress(week, file, &renames, changed, files, recorded)? else { continue };
+            let Some(body_hash) = self.readdress(week, file, &renames, changed, files, recorded)?
+            else {
+                continue;
+            };
             done.push(week);
             if let Some(month) = week.parent() {
-                months.entry(month).or_default().insert(week.to_string(), (file.body_hash.clone(), body_hash));
+                months
+                    .entry(month)
+                    .or_default()
+                    .insert(week.to_string(), (file.body_hash.clone(), body_hash));
             }
         }
         for (month, weeks) in months {
@@ -364,7 +392,9 @@ impl Compactor<'_> {
         files: &mut Vec<NewFile>,
         recorded: &mut Recorded,
     ) -> Result<Option<String>, JobError> {
-        let Some(old) = self.vault.read_text(&file.path)?.filter(|it| ContentHash::of(it) == file.hash) else {
+        let Some(old) =
+            self.vault.read_text(&file.path)?.filter(|it| ContentHash::of(it) == file.hash)
+        else {
             return Ok(None);
         };
         let Ok(mut summary) = Summary::parse(period, &old) else { return Ok(None) };

@@ -166,7 +166,9 @@ pub fn start_of_day(date: NaiveDate, zone: Tz) -> DateTime<Utc> {
     let midnight = date.and_time(chrono::NaiveTime::MIN);
     // No zone has ever skipped more than a day.
     (0..=25 * 4)
-        .find_map(|quarters| zone.from_local_datetime(&(midnight + Duration::minutes(15 * quarters))).earliest())
+        .find_map(|quarters| {
+            zone.from_local_datetime(&(midnight + Duration::minutes(15 * quarters))).earliest()
+        })
         .map_or_else(|| midnight.and_utc(), |it| it.with_timezone(&Utc))
 }
 
@@ -205,7 +207,8 @@ impl Planner<'_> {
         let today = self.now.with_timezone(&self.settings.zone).date_naive();
         for (stem, log) in &self.inventory.logs {
             if stem.date() > today + Duration::days(1) {
-                let reason = format!("dated in the future (today is {today}); it waits for its day");
+                let reason =
+                    format!("dated in the future (today is {today}); it waits for its day");
                 self.plan.problems.push(Problem { path: log.path.clone(), reason });
             }
         }
@@ -220,7 +223,8 @@ impl Planner<'_> {
             }
             let inputs = self.log_inputs(period);
             let changed = changed(&inputs, &self.extracted_in(period));
-            let reason = if changed.len() == inputs.len() { Reason::New } else { Reason::Changed(changed) };
+            let reason =
+                if changed.len() == inputs.len() { Reason::New } else { Reason::Changed(changed) };
             let due = reason != Reason::Changed(Vec::new());
             self.consider(Tier::Extract, period, inputs, due.then_some(reason));
         }
@@ -244,8 +248,10 @@ impl Planner<'_> {
     }
 
     fn weeks(&mut self) {
-        let with_logs = self.inventory.logs.keys().map(|stem| Period::containing(Grain::Week, stem.date()));
-        let weeks: BTreeSet<Period> = with_logs.chain(self.inventory.weekly.keys().copied()).collect();
+        let with_logs =
+            self.inventory.logs.keys().map(|stem| Period::containing(Grain::Week, stem.date()));
+        let weeks: BTreeSet<Period> =
+            with_logs.chain(self.inventory.weekly.keys().copied()).collect();
         for week in weeks {
             let inputs = self.log_inputs(week);
             let file = self.inventory.weekly.get(&week);
@@ -256,7 +262,8 @@ impl Planner<'_> {
     fn months(&mut self) {
         let weekly = self.inventory.weekly.keys().copied();
         let pending: BTreeSet<Period> = self.unfinished(Tier::Weekly).collect();
-        let months: BTreeSet<Period> = weekly.chain(pending.iter().copied()).filter_map(Period::parent).collect();
+        let months: BTreeSet<Period> =
+            weekly.chain(pending.iter().copied()).filter_map(Period::parent).collect();
         for month in months {
             let inputs = self.week_inputs(month);
             let file = self.inventory.monthly.get(&month);
@@ -293,7 +300,8 @@ impl Planner<'_> {
             return; // The sources are gone; what was made of them stays.
         }
         if !self.is_closed(period) && !self.is_forced(tier, period) {
-            let closes = start_of_day(period.last_source_day() + Duration::days(1), self.settings.zone);
+            let closes =
+                start_of_day(period.last_source_day() + Duration::days(1), self.settings.zone);
             let cause = WaitCause::Closes(closes + self.settings.grace);
             self.plan.waiting.push(Waiting { tier, period, cause });
             return;
@@ -345,7 +353,9 @@ impl Planner<'_> {
             let before = self.plan.waiting.len();
             self.consider(Tier::Wisdom, month, inputs, reason);
             // A month that was just changed on disk must not be overtaken by a younger one.
-            held_up |= self.plan.waiting[before..].iter().any(|it| !matches!(it.cause, WaitCause::Parked(_)));
+            held_up |= self.plan.waiting[before..]
+                .iter()
+                .any(|it| !matches!(it.cause, WaitCause::Parked(_)));
         }
     }
 
@@ -407,7 +417,10 @@ impl Planner<'_> {
     }
 
     fn log_inputs(&self, period: Period) -> BTreeMap<String, String> {
-        self.inventory.logs_of(period).map(|(stem, log)| (stem.to_string(), log.hash.hex16())).collect()
+        self.inventory
+            .logs_of(period)
+            .map(|(stem, log)| (stem.to_string(), log.hash.hex16()))
+            .collect()
     }
 
     /// The weekly files of a month; a provisional one feeds no month.
@@ -435,14 +448,20 @@ impl Planner<'_> {
     }
 
     fn is_forced(&self, tier: Tier, period: Period) -> bool {
-        self.selection.force && self.selection.period == Some(period) && self.is_selected(tier, period)
+        self.selection.force
+            && self.selection.period == Some(period)
+            && self.is_selected(tier, period)
     }
 }
 
 /// Returns the inputs that `known` lacks or names with another hash. A source that is only in
 /// `known` has vanished, which changes nothing.
 fn changed(inputs: &BTreeMap<String, String>, known: &BTreeMap<String, String>) -> Vec<String> {
-    inputs.iter().filter(|(name, hash)| known.get(*name) != Some(hash)).map(|(name, _)| name.clone()).collect()
+    inputs
+        .iter()
+        .filter(|(name, hash)| known.get(*name) != Some(hash))
+        .map(|(name, _)| name.clone())
+        .collect()
 }
 
 /// Names a piece of work by what goes into it.
@@ -543,12 +562,20 @@ mod tests {
         fn fold(&mut self, period: Period, engine: &str) {
             let sources = match period.grain() {
                 Grain::Month => {
-                    let files = period.weeks().into_iter().filter_map(|w| Some((w, self.inventory.weekly.get(&w)?)));
+                    let files = period
+                        .weeks()
+                        .into_iter()
+                        .filter_map(|w| Some((w, self.inventory.weekly.get(&w)?)));
                     files.map(|(w, file)| (w.to_string(), file.body_hash.clone())).collect()
                 }
-                _ => self.inventory.logs_of(period).map(|(s, l)| (s.to_string(), l.hash.hex16())).collect(),
+                _ => self
+                    .inventory
+                    .logs_of(period)
+                    .map(|(s, l)| (s.to_string(), l.hash.hex16()))
+                    .collect(),
             };
-            let header = SummaryHeader { engine: engine.to_owned(), sources, ..SummaryHeader::default() };
+            let header =
+                SummaryHeader { engine: engine.to_owned(), sources, ..SummaryHeader::default() };
             let hash = ContentHash::of(format!("{period} {header:?}"));
             let file = SummaryFile {
                 path: format!("{period}.md"),
@@ -579,8 +606,10 @@ mod tests {
         #[track_caller]
         fn check(&self, now: &str, expected: &str) {
             let plan = self.plan(now);
-            let jobs: Vec<_> = plan.jobs.iter().map(|it| format!("{}:{}", it.tier, it.period)).collect();
-            let following: Vec<_> = plan.following.iter().map(|(t, p)| format!("{t}:{p}")).collect();
+            let jobs: Vec<_> =
+                plan.jobs.iter().map(|it| format!("{}:{}", it.tier, it.period)).collect();
+            let following: Vec<_> =
+                plan.following.iter().map(|(t, p)| format!("{t}:{p}")).collect();
             let mut found = jobs.join(" ");
             if !following.is_empty() {
                 found = format!("{found} | {}", following.join(" "));
@@ -600,18 +629,26 @@ mod tests {
 
     #[test]
     fn a_second_pass_plans_nothing() {
-        let root = Root::new("2026-04-02 2026-04-09-standup 2026-W14 2026-W15 2026-04").distilled("2026-04");
+        let root = Root::new("2026-04-02 2026-04-09-standup 2026-W14 2026-W15 2026-04")
+            .distilled("2026-04");
         root.check("2026-05-10T09:00:00Z", "");
     }
 
     #[test]
     fn another_engine_makes_nothing_due_unless_asked() {
-        let mut root = Root::new("2026-03-05 2026-04-02 2026-W10 2026-W14 2026-03 2026-04").distilled("2026-03 2026-04");
+        let mut root = Root::new("2026-03-05 2026-04-02 2026-W10 2026-W14 2026-03 2026-04")
+            .distilled("2026-03 2026-04");
         root.settings.engine = "extractive/2".to_owned();
         root.check("2026-05-10T09:00:00Z", "");
-        assert_eq!(root.plan("2026-05-10T09:00:00Z").other_engine, [(Tier::Weekly, 2), (Tier::Monthly, 2)].into());
+        assert_eq!(
+            root.plan("2026-05-10T09:00:00Z").other_engine,
+            [(Tier::Weekly, 2), (Tier::Monthly, 2)].into()
+        );
         root.selection.redo = Some(None);
-        root.check("2026-05-10T09:00:00Z", "weekly:2026-W10 weekly:2026-W14 | monthly:2026-03 monthly:2026-04");
+        root.check(
+            "2026-05-10T09:00:00Z",
+            "weekly:2026-W10 weekly:2026-W14 | monthly:2026-03 monthly:2026-04",
+        );
         root.selection.redo = Some("2026-04-01".parse().ok());
         root.check("2026-05-10T09:00:00Z", "weekly:2026-W14 | monthly:2026-04");
     }
@@ -638,7 +675,10 @@ mod tests {
 
     #[test]
     fn late_and_edited_logs_refold_their_chain_only() {
-        let mut root = Root::new("2026-03-04 2026-04-02 2026-04-15 2026-W10 2026-W14 2026-W16 2026-03 2026-04").distilled("2026-03 2026-04");
+        let mut root = Root::new(
+            "2026-03-04 2026-04-02 2026-04-15 2026-W10 2026-W14 2026-W16 2026-03 2026-04",
+        )
+        .distilled("2026-03 2026-04");
         root.log("2026-04-03", 1);
         root.check("2026-05-10T09:00:00Z", "weekly:2026-W14 | monthly:2026-04");
         root.log("2026-04-15", 2);
@@ -653,7 +693,9 @@ mod tests {
     #[test]
     fn a_refolded_month_is_distilled_again_when_its_hash_is_known() {
         let mut root = Root::new("2026-04-02 2026-W14 2026-04");
-        root.record.distilled.insert("2026-04".parse().unwrap(), Some("0000000000000000".to_owned()));
+        root.record
+            .distilled
+            .insert("2026-04".parse().unwrap(), Some("0000000000000000".to_owned()));
         root.check("2026-05-10T09:00:00Z", "wisdom:2026-04");
     }
 
@@ -664,7 +706,8 @@ mod tests {
         root.check("2026-05-10T09:00:00Z", "");
         root.inventory.logs.clear();
         root.check("2026-05-10T09:00:00Z", "");
-        root.selection = Selection { period: "2026-W14".parse().ok(), force: true, ..Selection::default() };
+        root.selection =
+            Selection { period: "2026-W14".parse().ok(), force: true, ..Selection::default() };
         root.check("2026-05-10T09:00:00Z", "");
     }
 
@@ -690,7 +733,7 @@ mod tests {
     #[test]
     fn days_end_in_the_zone_of_the_root() {
         for (zone, closes) in [
-            ("Etc/GMT+12", "2026-04-06T12:00:00Z"),       // UTC-12
+            ("Etc/GMT+12", "2026-04-06T12:00:00Z"), // UTC-12
             ("America/New_York", "2026-04-06T04:00:00Z"),
             ("UTC", "2026-04-06T00:00:00Z"),
             ("Europe/Berlin", "2026-04-05T22:00:00Z"),
@@ -716,7 +759,9 @@ mod tests {
         let day: NaiveDate = "2026-11-01".parse().unwrap();
         assert_eq!(start_of_day(day, havana).to_rfc3339(), "2026-11-01T04:00:00+00:00");
         // Berlin's spring week is an hour short, its autumn week an hour long.
-        for (log, closes) in [("2026-03-29", "2026-03-29T22:00:00Z"), ("2026-10-25", "2026-10-25T23:00:00Z")] {
+        for (log, closes) in
+            [("2026-03-29", "2026-03-29T22:00:00Z"), ("2026-10-25", "2026-10-25T23:00:00Z")]
+        {
             let mut root = Root::new(log);
             root.settings.zone = "Europe/Berlin".parse().unwrap();
             root.settings.grace = Duration::zero();
@@ -752,8 +797,12 @@ mod tests {
         let mut root = Root::new("2026-04-02 2026-W14");
         root.inventory.weekly.values_mut().next().unwrap().header = None;
         root.check("2026-05-10T09:00:00Z", "monthly:2026-04 | wisdom:2026-04");
-        assert_eq!(root.plan("2026-05-10T09:00:00Z").foreign, [(Tier::Weekly, "2026-W14".parse().unwrap())]);
-        root.selection = Selection { period: "2026-W14".parse().ok(), force: true, ..Selection::default() };
+        assert_eq!(
+            root.plan("2026-05-10T09:00:00Z").foreign,
+            [(Tier::Weekly, "2026-W14".parse().unwrap())]
+        );
+        root.selection =
+            Selection { period: "2026-W14".parse().ok(), force: true, ..Selection::default() };
         root.check("2026-05-10T09:00:00Z", "weekly:2026-W14");
     }
 
@@ -779,7 +828,8 @@ mod tests {
     #[test]
     fn forcing_an_open_week_makes_it_provisional() {
         let mut root = Root::new("2026-04-02");
-        root.selection = Selection { period: "2026-W14".parse().ok(), force: true, ..Selection::default() };
+        root.selection =
+            Selection { period: "2026-W14".parse().ok(), force: true, ..Selection::default() };
         let plan = root.plan("2026-04-03T09:00:00Z");
         assert_eq!((plan.jobs.len(), plan.jobs[0].partial), (1, true));
     }
@@ -800,7 +850,10 @@ mod tests {
         root.check("2026-04-03T02:00:00Z", "extract:2026-04-02");
         let day: Stem = "2026-04-02".parse().unwrap();
         root.record.extracted.insert("2026-04-02".to_owned(), log_hash(&day, 1).hex16());
-        assert_eq!(root.plan("2026-04-03T02:00:00Z").jobs[0].reason.to_string(), "changed: 2026-04-02-standup");
+        assert_eq!(
+            root.plan("2026-04-03T02:00:00Z").jobs[0].reason.to_string(),
+            "changed: 2026-04-02-standup"
+        );
         // Without the database the week's file says what was extracted.
         root.record.extracted.clear();
         root.fold("2026-W14".parse().unwrap(), "extractive/1");

@@ -89,5 +89,10 @@ pub fn of_wisdom(path: &str, text: &str) -> DocumentRecord {
             citation: entry.mark.as_ref().map(|it| it.sources.clone()),
         })
         .collect();
-    DocumentRecord { path: path.to_owned(), kind: DocumentKind::Wisdom, hash: ContentHash::of(text), items }
+    DocumentRecord {
+        path: path.to_owned(),
+        kind: DocumentKind::Wisdom,
+        hash: ContentHash::of(text),
+        items,
+    }
 }

@@ -57,7 +57,13 @@ pub struct JobReport {
 
 impl JobReport {
     /// Reports a job by its receipt.
-    pub fn new(tier: Tier, period: Period, receipt: &Receipt, paths: Vec<String>, due: &str) -> Self {
+    pub fn new(
+        tier: Tier,
+        period: Period,
+        receipt: &Receipt,
+        paths: Vec<String>,
+        due: &str,
+    ) -> Self {
         let told = match receipt.outcome {
             Outcome::Written | Outcome::Unchanged => None,
             _ => receipt.reason.clone(),

@@ -3,11 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::memory::{
-    address::Stem,
-    decision::Decisions,
-    document::SummaryHeader,
-    hash::ContentHash,
-    period::Period,
+    address::Stem, decision::Decisions, document::SummaryHeader, hash::ContentHash, period::Period,
     typed::TypedMemory,
 };
 

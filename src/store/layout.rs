@@ -73,7 +73,11 @@ impl Layout {
     }
 
     fn in_memory(&self, name: &str) -> String {
-        if self.memory_dir.is_empty() { name.to_owned() } else { format!("{}/{name}", self.memory_dir) }
+        if self.memory_dir.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}/{name}", self.memory_dir)
+        }
     }
 
     /// Returns the path of a log, a session record, or a foreign weekly file.
@@ -151,7 +155,8 @@ pub fn classify(name: &str) -> Name {
             };
         }
         let typed = MemoryType::ALL.into_iter().find(|kind| {
-            stem.strip_prefix(kind.name()).is_some_and(|rest| rest.len() > 1 && rest.starts_with('_'))
+            stem.strip_prefix(kind.name())
+                .is_some_and(|rest| rest.len() > 1 && rest.starts_with('_'))
         });
         if let Some(kind) = typed {
             return Name::Typed(kind);
@@ -164,20 +169,25 @@ pub fn classify(name: &str) -> Name {
 fn is_temporary(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let ends = [".swp", ".swx", ".tmp", ".part", ".partial", ".bak", ".crdownload"];
-    name.starts_with(['.', '#']) || name.ends_with('~') || name == "4913"
+    name.starts_with(['.', '#'])
+        || name.ends_with('~')
+        || name == "4913"
         || ends.iter().any(|end| lower.ends_with(end))
 }
 
 /// Says why a name that holds a date is no log.
 fn near_miss(name: &str) -> Option<&'static str> {
-    let digits: Vec<(usize, char)> = name.char_indices().filter(|(_, c)| c.is_ascii_digit()).collect();
+    let digits: Vec<(usize, char)> =
+        name.char_indices().filter(|(_, c)| c.is_ascii_digit()).collect();
     let starts_with_year = name.get(..4).is_some_and(|y| y.bytes().all(|b| b.is_ascii_digit()));
     if !starts_with_year || digits.len() < 6 {
         return None;
     }
     let lower = name.to_lowercase();
     if lower.contains("conflict") {
-        return Some("a copy that a sync tool made of two versions; merge it by hand and remove it");
+        return Some(
+            "a copy that a sync tool made of two versions; merge it by hand and remove it",
+        );
     }
     let stem = name.get(..name.len().saturating_sub(3)).filter(|_| lower.ends_with(".md"));
     let Some(stem) = stem else {
@@ -200,7 +210,9 @@ fn near_miss(name: &str) -> Option<&'static str> {
 }
 
 fn looks_like_date(text: &str) -> bool {
-    text.bytes().enumerate().all(|(i, b)| if i == 4 || i == 7 { b == b'-' } else { b.is_ascii_digit() })
+    text.bytes()
+        .enumerate()
+        .all(|(i, b)| if i == 4 || i == 7 { b == b'-' } else { b.is_ascii_digit() })
 }
 
 #[cfg(test)]

@@ -153,7 +153,10 @@ mod tests {
         let held = DaemonLock::acquire(dir.path(), &path).unwrap();
         let second = DaemonLock::acquire(dir.path(), &path).unwrap_err();
         let own = std::process::id();
-        assert!(matches!(second, LockError::Served { pid: Some(pid), .. } if pid == own), "{second}");
+        assert!(
+            matches!(second, LockError::Served { pid: Some(pid), .. } if pid == own),
+            "{second}"
+        );
         assert_eq!(DaemonLock::holder(&path).unwrap(), Some(own));
         drop(held);
         assert_eq!(DaemonLock::holder(&path).unwrap(), None);

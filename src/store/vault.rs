@@ -96,7 +96,8 @@ pub enum VaultError {
 impl VaultError {
     /// Returns whether a write was refused, as opposed to a file that cannot be read.
     pub fn is_write(&self) -> bool {
-        matches!(self, Self::NotWritten { .. }) || matches!(self, Self::Io { action, .. } if *action != "read")
+        matches!(self, Self::NotWritten { .. })
+            || matches!(self, Self::Io { action, .. } if *action != "read")
     }
 }
 
@@ -233,7 +234,9 @@ impl Vault {
                     Err(error) => inventory.problems.push(problem(path, &error)),
                 },
                 Name::Typed(_) => {
-                    let Some(text) = self.text_or_problem(&path, &mut inventory.problems) else { continue };
+                    let Some(text) = self.text_or_problem(&path, &mut inventory.problems) else {
+                        continue;
+                    };
                     match TypedMemory::parse(Path::new(&name), &text) {
                         Ok(memory) => inventory.memories.push(memory),
                         Err(TypedError::NotTyped) => {}
@@ -250,10 +253,15 @@ impl Vault {
     }
 
     /// Returns the hash of a log, and whether it had to be read for that.
-    fn look_at_log(&self, path: &str, seen: &HashMap<String, Seen>) -> Result<(Seen, bool), VaultError> {
+    fn look_at_log(
+        &self,
+        path: &str,
+        seen: &HashMap<String, Seen>,
+    ) -> Result<(Seen, bool), VaultError> {
         let full = self.layout.full(path);
         let meta = fs::symlink_metadata(&full).map_err(|e| io_error("read", &full, e))?;
-        if let Some(known) = seen.get(path).filter(|it| meta.is_file() && it.stamp == stamp(&meta)) {
+        if let Some(known) = seen.get(path).filter(|it| meta.is_file() && it.stamp == stamp(&meta))
+        {
             return Ok((*known, false));
         }
         let found = read_regular(&full)?
@@ -302,7 +310,11 @@ impl Vault {
     }
 
     /// Lists a folder, sorted; a missing one is empty. Names that are not UTF-8 become problems.
-    fn names_in(&self, relative: &str, problems: &mut Vec<Problem>) -> Result<Vec<String>, VaultError> {
+    fn names_in(
+        &self,
+        relative: &str,
+        problems: &mut Vec<Problem>,
+    ) -> Result<Vec<String>, VaultError> {
         let dir = self.layout.full(relative);
         let entries = match fs::read_dir(&dir) {
             Ok(entries) => entries,
@@ -409,8 +421,14 @@ impl Vault {
     /// # Errors
     ///
     /// Returns [`VaultError`] when the bytes are not known to be on disk.
-    pub fn append(&self, _lock: &WriteLock, target: &str, head: &str, text: &str, private: bool)
-    -> Result<(), VaultError> {
+    pub fn append(
+        &self,
+        _lock: &WriteLock,
+        target: &str,
+        head: &str,
+        text: &str,
+        private: bool,
+    ) -> Result<(), VaultError> {
         let full = self.layout.full(target);
         let dir = full.parent().unwrap_or(self.layout.root());
         self.create_dir(dir)?;
@@ -433,7 +451,9 @@ impl Vault {
                 bytes.extend_from_slice(head.as_bytes());
             }
             // A text without a final newline must not swallow the first new line.
-            Some(found) if !found.bytes.is_empty() && !found.bytes.ends_with(b"\n") => bytes.push(b'\n'),
+            Some(found) if !found.bytes.is_empty() && !found.bytes.ends_with(b"\n") => {
+                bytes.push(b'\n')
+            }
             Some(_) => {}
         }
         bytes.extend_from_slice(text.as_bytes());
@@ -495,7 +515,8 @@ impl Vault {
         }
         let parent = dir.parent().unwrap_or(self.layout.root());
         let meta = fs::metadata(parent).map_err(failed)?;
-        fs::set_permissions(dir, fs::Permissions::from_mode(meta.mode() & 0o777)).map_err(failed)?;
+        fs::set_permissions(dir, fs::Permissions::from_mode(meta.mode() & 0o777))
+            .map_err(failed)?;
         sync_dir(parent)
     }
 
@@ -647,7 +668,12 @@ mod tests {
         (dir, Vault::new(Layout::new(root, "memory")))
     }
 
-    fn write(vault: &Vault, target: &str, bytes: &[u8], expected: Option<&[u8]>) -> Result<(), VaultError> {
+    fn write(
+        vault: &Vault,
+        target: &str,
+        bytes: &[u8],
+        expected: Option<&[u8]>,
+    ) -> Result<(), VaultError> {
         let lock = WriteLock::acquire(vault.layout().root()).unwrap();
         let staged = vault.stage(target, bytes)?;
         vault.place(&lock, staged, expected.map(ContentHash::of))
@@ -698,7 +724,8 @@ mod tests {
         let at = |name: &str| vault.layout().full(&format!("memory/{name}"));
         std::os::unix::fs::symlink(vault.layout().full("secret"), at("2026-04-03.md")).unwrap();
         fs::create_dir(at("2026-04-04.md")).unwrap();
-        rustix::fs::mknodat(CWD, at("2026-04-05.md"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        rustix::fs::mknodat(CWD, at("2026-04-05.md"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .unwrap();
         put(&vault, "memory/2026-02-30.md", b"no such day");
         let scan = vault.scan(&HashMap::new()).unwrap();
         let logs: Vec<_> = scan.inventory.logs.keys().map(Stem::as_str).collect();
@@ -706,8 +733,13 @@ mod tests {
         let problems: Vec<_> = scan.inventory.problems.iter().map(|it| &it.path[..]).collect();
         assert_eq!(
             problems,
-            ["memory/2026-02-30.md", "memory/2026-04-02.md", "memory/2026-04-03.md",
-             "memory/2026-04-04.md", "memory/2026-04-05.md"]
+            [
+                "memory/2026-02-30.md",
+                "memory/2026-04-02.md",
+                "memory/2026-04-03.md",
+                "memory/2026-04-04.md",
+                "memory/2026-04-05.md"
+            ]
         );
     }
 
@@ -730,8 +762,14 @@ mod tests {
         vault.append(&lock, "memory/2026-04-01.md", "# 2026-04-01\n\n", "- one\n", false).unwrap();
         put(&vault, "memory/2026-04-02.md", b"no newline");
         vault.append(&lock, "memory/2026-04-02.md", "# head\n", "- two\n", false).unwrap();
-        assert_eq!(vault.read_text("memory/2026-04-01.md").unwrap().unwrap(), "# 2026-04-01\n\n- one\n");
-        assert_eq!(vault.read_text("memory/2026-04-02.md").unwrap().unwrap(), "no newline\n- two\n");
+        assert_eq!(
+            vault.read_text("memory/2026-04-01.md").unwrap().unwrap(),
+            "# 2026-04-01\n\n- one\n"
+        );
+        assert_eq!(
+            vault.read_text("memory/2026-04-02.md").unwrap().unwrap(),
+            "no newline\n- two\n"
+        );
     }
 
     #[test]

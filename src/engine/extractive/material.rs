@@ -144,7 +144,8 @@ pub(super) fn gather(
             for piece in 0..statement.pieces.len() {
                 let at = PieceAt { page: p, statement: s, piece };
                 let mark = builder.features.len();
-                let text = &statement.text[statement.pieces[piece].start..statement.pieces[piece].end];
+                let text =
+                    &statement.text[statement.pieces[piece].start..statement.pieces[piece].end];
                 let found = builder.read(page, text);
                 if found.stems == 0 {
                     builder.features.truncate(mark);
@@ -263,7 +264,11 @@ impl Builder<'_> {
             );
             technical |= matches!(
                 atom.kind,
-                AtomKind::Code | AtomKind::Identifier | AtomKind::Path | AtomKind::Version | AtomKind::Url
+                AtomKind::Code
+                    | AtomKind::Identifier
+                    | AtomKind::Path
+                    | AtomKind::Version
+                    | AtomKind::Url
             );
             let term = atom_term(&atom.norm(text));
             if atom.kind != AtomKind::Name {
@@ -351,7 +356,8 @@ fn is_meaningful(page: &Page, head: usize, templates: &HashedMap<u32>) -> bool {
         && head.text.len() < 40
         && atom::atoms(&head.text).iter().any(|a| {
             let norm = a.norm(&head.text);
-            a.kind == AtomKind::Date && page.stem.date().to_string().ends_with(norm.trim_start_matches('-'))
+            a.kind == AtomKind::Date
+                && page.stem.date().to_string().ends_with(norm.trim_start_matches('-'))
         });
     letters >= 3
         && !dated
@@ -361,7 +367,11 @@ fn is_meaningful(page: &Page, head: usize, templates: &HashedMap<u32>) -> bool {
 }
 
 /// Returns the nearest heading that says what is told below it.
-fn meaningful_heading(page: &Page, statement: &Statement, templates: &HashedMap<u32>) -> Option<usize> {
+fn meaningful_heading(
+    page: &Page,
+    statement: &Statement,
+    templates: &HashedMap<u32>,
+) -> Option<usize> {
     let mut next = statement.heading;
     while let Some(head) = next {
         if is_meaningful(page, head, templates) {

@@ -174,12 +174,14 @@ impl<'m> Choice<'m> {
                 })
                 .sum()
         };
-        let heads: f64 = self.closed_heads(unit).map(|head| of(&self.material.heads[head].features)).sum();
+        let heads: f64 =
+            self.closed_heads(unit).map(|head| of(&self.material.heads[head].features)).sum();
         of(&self.material.units[unit].features) + heads
     }
 
     fn cost(&self, unit: usize) -> usize {
-        let heads: usize = self.closed_heads(unit).map(|head| self.material.heads[head].chars).sum();
+        let heads: usize =
+            self.closed_heads(unit).map(|head| self.material.heads[head].chars).sum();
         let found = &self.material.units[unit];
         let at = found.at;
         let label = if self.statement_open.contains_key(&statement_key(at)) {
@@ -256,7 +258,8 @@ impl<'m> Choice<'m> {
             let theirs = &self.material.units[other];
             let start = theirs.features.start;
             statement_key(theirs.at) != statement_key(found.at)
-                && jaccard(stems, &self.material.features[start..start + theirs.stems]) >= REPEAT_JACCARD
+                && jaccard(stems, &self.material.features[start..start + theirs.stems])
+                    >= REPEAT_JACCARD
         })
     }
 }

@@ -188,7 +188,28 @@ fn sentence_end(text: &str, at: usize, c: char) -> Option<usize> {
 
 fn skip_closers(text: &str, from: usize) -> usize {
     let rest = &text[from..];
-    let closers = |c: char| matches!(c, '.' | '!' | '?' | '…' | '"' | '\'' | '”' | '’' | '»' | ')' | ']' | '」' | '）' | '*' | '_' | '。' | '！' | '？');
+    let closers = |c: char| {
+        matches!(
+            c,
+            '.' | '!'
+                | '?'
+                | '…'
+                | '"'
+                | '\''
+                | '”'
+                | '’'
+                | '»'
+                | ')'
+                | ']'
+                | '」'
+                | '）'
+                | '*'
+                | '_'
+                | '。'
+                | '！'
+                | '？'
+        )
+    };
     from + (rest.len() - rest.trim_start_matches(closers).len())
 }
 
@@ -237,8 +258,15 @@ fn is_conjunction(word: &str) -> bool {
 /// Returns the offset after a conjunction that opens a clause: alone, it would point at nothing.
 pub(super) fn after_conjunction(clause: &str) -> usize {
     let word = clause.split(|c: char| !c.is_alphanumeric()).next().unwrap_or("");
-    let dangling = ["and", "but", "so", "und", "aber", "et", "mais", "y", "pero", "e", "ma", "mas", "en", "maar", "и", "но"];
-    if dangling.contains(&word) && clause[word.len()..].starts_with(' ') { word.len() + 1 } else { 0 }
+    let dangling = [
+        "and", "but", "so", "und", "aber", "et", "mais", "y", "pero", "e", "ma", "mas", "en",
+        "maar", "и", "но",
+    ];
+    if dangling.contains(&word) && clause[word.len()..].starts_with(' ') {
+        word.len() + 1
+    } else {
+        0
+    }
 }
 
 /// Whether the text is written without spaces, for the most part.
