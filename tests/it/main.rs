@@ -6,6 +6,7 @@
 #![cfg(test)]
 
 mod compact;
+mod init;
 mod log;
 mod show;
 mod support;

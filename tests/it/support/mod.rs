@@ -116,6 +116,8 @@ impl Root {
         command
             .args(args)
             .env_clear()
+            // Nothing that a test starts may reach the machine's own services.
+            .env("PATH", "/nonexistent")
             .env("HOME", self.home(""))
             .env("TZ", "Europe/Berlin")
             .env("MEMOIRD_NOW", &self.now)
