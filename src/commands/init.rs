@@ -4,6 +4,7 @@
 //! nothing. No log, no memory, and no summary is ever touched here.
 
 use std::{
+    collections::{BTreeMap, HashMap},
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -25,9 +26,9 @@ use crate::{
         root::{ROOT_FILE_NAME, RootFile, RootSettings, ZoneSource},
         zone::ZoneName,
     },
-    memory::wisdom::WisdomFile,
+    memory::{period::Period, wisdom::WisdomFile},
     store::{
-        inventory::Inventory,
+        inventory::{Inventory, SummaryFile},
         layout::{self, Layout, Name, PRIVATE_DIR},
         lock::DaemonLock,
         vault::{self, Vault},
@@ -129,7 +130,7 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
     let mut to_do = Vec::new();
     let (settings, root_file) = settings(&call, &args, &path, &mut to_do)?;
     let vault = Vault::new(Layout::new(path.clone(), &settings.memory_dir.to_string_lossy()));
-    let inventory = vault.scan(&std::collections::HashMap::new())?.inventory;
+    let inventory = vault.scan(&HashMap::new())?.inventory;
 
     if !vault.layout().memory_dir().is_empty() && has_log(vault.layout().root()) {
         to_do.push(format!(
@@ -404,10 +405,9 @@ fn daemon(call: &Call) -> Option<u32> {
 
 impl Found {
     fn new(inventory: &Inventory) -> Self {
-        let foreign = |files: &std::collections::BTreeMap<
-            _,
-            crate::store::inventory::SummaryFile,
-        >| { files.values().filter(|it| it.header.is_none()).count() };
+        let foreign = |files: &BTreeMap<Period, SummaryFile>| {
+            files.values().filter(|it| it.header.is_none()).count()
+        };
         let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
         let entries = || wisdom.iter().flat_map(WisdomFile::entries);
         Self {
