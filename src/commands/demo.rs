@@ -397,13 +397,8 @@ impl Shown {
         }
 
         section(ui, "Go on");
-        let width = self.next.iter().map(|it| it.command.chars().count()).max().unwrap_or(0);
         for Next { command, does } in &self.next {
-            if width + does.chars().count() + 4 <= WIDTH {
-                ui.data(format_args!("  {command:width$}  {does}"));
-            } else {
-                ui.data(format_args!("  # {does}\n  {command}"));
-            }
+            ui.data(format_args!("  # {does}\n  {command}"));
         }
     }
 

@@ -6,6 +6,7 @@
 #![cfg(test)]
 
 mod compact;
+mod demo;
 mod init;
 mod log;
 mod show;
@@ -18,6 +19,9 @@ fn no_file_is_forgotten() {
     let main = include_str!("main.rs");
     for entry in std::fs::read_dir(dir).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.starts_with('.') {
+            continue;
+        }
         let module = name.trim_end_matches(".rs");
         assert!(
             module == "main" || main.contains(&format!("\nmod {module};")),
