@@ -171,7 +171,13 @@ fn within(root: &Path, path: &Path) -> Option<String> {
             step => plain.push(step),
         }
     }
-    plain.strip_prefix(root).ok()?.to_str().map(str::to_owned)
+    let whole = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    // The way to a file may lead through a link that the root's own path does not have.
+    let relative = match plain.strip_prefix(root) {
+        Ok(relative) => relative.to_owned(),
+        Err(_) => whole()?.strip_prefix(root).ok()?.to_owned(),
+    };
+    relative.to_str().map(str::to_owned)
 }
 
 /// The vault as `recall` reads it.

@@ -123,11 +123,11 @@ struct Next {
     does: &'static str,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
     let call = Call::read(global)?;
     let dir = args.dir.clone().unwrap_or_else(|| DIR_DEFAULT.into());
     let path = place(&call, &dir)?;
-    let root = unpack(global, &call, &args, &path)?;
+    let root = unpack(global, &call, args, &path)?;
     let inventory = root.vault.scan(&HashMap::new())?.inventory;
     let now = now(&call, &root, &inventory);
 
@@ -479,7 +479,7 @@ fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

@@ -26,7 +26,7 @@ use crate::{
         root::{ROOT_FILE_NAME, RootFile, RootSettings, ZoneSource},
         zone::ZoneName,
     },
-    memory::{period::Period, wisdom::WisdomFile},
+    memory::{address::Stem, period::Period, wisdom::WisdomFile},
     store::{
         inventory::{Inventory, SummaryFile},
         layout::{self, Layout, Name, PRIVATE_DIR},
@@ -124,11 +124,11 @@ enum Write {
     Unit(Unit),
 }
 
-pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
     let call = Call::read(global)?;
-    let path = place(&call, &args)?;
+    let path = place(&call, args)?;
     let mut to_do = Vec::new();
-    let (settings, root_file) = settings(&call, &args, &path, &mut to_do)?;
+    let (settings, root_file) = settings(&call, args, &path, &mut to_do)?;
     let vault = Vault::new(Layout::new(path.clone(), &settings.memory_dir.to_string_lossy()));
     let inventory = vault.scan(&HashMap::new())?.inventory;
 
@@ -138,7 +138,7 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
             vault.layout().memory_dir()
         ));
     }
-    let steps = steps(&call, global, &args, &vault, root_file, ui, &mut to_do)?;
+    let steps = steps(&call, global, args, &vault, root_file, ui, &mut to_do)?;
     let wrote = steps.iter().map(|it| it.name.clone()).collect();
     if !args.dry_run {
         carry_out(&steps, &vault)?;
@@ -321,19 +321,15 @@ fn config_step(
         }
         None => (call.around.config_folder().join(CONFIG_FILE_NAME), DEFAULT_CONFIG.to_owned()),
     };
-    Ok(match edit::add_root(&text, &file, root)? {
-        Some(text) => {
-            Some(Step { name: file.display().to_string(), what: Write::Text(file, text) })
-        }
-        None => {
-            to_do.push(format!(
-                "add the folder to `roots` in {} by hand: - path: {}",
-                file.display(),
-                root.display()
-            ));
-            None
-        }
-    })
+    if let Some(text) = edit::add_root(&text, &file, root)? {
+        return Ok(Some(Step { name: file.display().to_string(), what: Write::Text(file, text) }));
+    }
+    to_do.push(format!(
+        "add the folder to `roots` in {} by hand: - path: {}",
+        file.display(),
+        root.display()
+    ));
+    Ok(None)
 }
 
 /// Keeps the private folder out of a git repository, if a person wants that.
@@ -413,8 +409,8 @@ impl Found {
         Self {
             logs: inventory.logs.len(),
             log_bytes: inventory.logs.values().map(|it| it.stamp.size).sum(),
-            first_log: inventory.logs.keys().next().map(|it| it.date()),
-            last_log: inventory.logs.keys().next_back().map(|it| it.date()),
+            first_log: inventory.logs.keys().next().map(Stem::date),
+            last_log: inventory.logs.keys().next_back().map(Stem::date),
             weekly: inventory.weekly.len(),
             weekly_foreign: foreign(&inventory.weekly),
             monthly: inventory.monthly.len(),
