@@ -332,7 +332,7 @@ fn a_commit_takes_effect_as_a_whole() {
     lineage
         .commit(&Commit {
             job: Some((job, &receipt(Outcome::Written))),
-            used: &["memory/2026-04-02.md".to_owned()],
+            used: &["memory/2026-04-02.md".to_owned(), "memory/2026-04-02.md".to_owned()],
             documents: &[week(&[(9, "2026-04-02:4,9-11; 2026-04-03:2"), (12, "")])],
             logs: &[log("2026-04-02", &[1, u64::MAX])],
             coverage: &[CoverageRecord {
