@@ -163,9 +163,9 @@ pub enum TraceError {
     Lineage(#[from] LineageError),
 }
 
-/// How deep a source that is itself an item is followed. A week that cites a week is the deepest
-/// that we write; a file that somebody made cite itself must end too.
-const DEPTH_MAX: usize = 3;
+/// How deep a source that is itself an item is followed: from a month over a weekly file, cited by
+/// its lines, to the logs. A file that somebody made cite itself must end, and soon.
+const DEPTH_MAX: usize = 1;
 
 /// Cuts `PATH:LINE` into path and line; without a number at the end, all is path.
 pub fn split_target(target: &str) -> (&str, Option<u32>) {
