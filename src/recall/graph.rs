@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Map, Value, json};
 
-use super::trace::{Place, Source, Trace};
+use super::trace::{Place, Source, Trace, TraceUp};
 
 /// A node of a trace to be read from the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,17 @@ pub fn tree(trace: &Trace) -> Branch {
         note: None,
         children,
     }
+}
+
+/// Returns the tree of what came of a log line: the line, and the items that rest on it.
+pub fn tree_up(up: &TraceUp) -> Branch {
+    let branch = |place: &Place, children| Branch {
+        place: place_name(place),
+        text: one_line(&place.text),
+        note: None,
+        children,
+    };
+    branch(&up.target, up.derived.iter().map(|it| branch(&it.place, Vec::new())).collect())
 }
 
 /// Groups sources under the items that lead to them, in the order of their first line.
