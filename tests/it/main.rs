@@ -1,0 +1,26 @@
+//! Tests of the built program, one file per verb: what a person types and what comes back.
+//!
+//! A test reads like a transcript. Each runs in a home of its own, with a cleared environment and
+//! a frozen clock; `support` sets that up.
+
+#![cfg(test)]
+
+mod compact;
+mod log;
+mod show;
+mod support;
+
+/// A file that no `mod` line names would never run.
+#[test]
+fn no_file_is_forgotten() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
+    let main = include_str!("main.rs");
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let module = name.trim_end_matches(".rs");
+        assert!(
+            module == "main" || main.contains(&format!("\nmod {module};")),
+            "{name} is in no `mod` line"
+        );
+    }
+}

@@ -1,0 +1,210 @@
+//! A home, a memory folder in it, and the program run there.
+//!
+//! The environment is cleared, the home is temporary, and the clock stands on [`NOW`]: the Monday
+//! after both sample journals, so that all their weeks are closed. What a run printed is a [`Ran`];
+//! as text it is a transcript, in which `~` is the temporary home.
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// When all tests take place, unless one says otherwise.
+pub(crate) const NOW: &str = "2026-04-13T09:00:00+02:00";
+
+/// A temporary home with one memory folder.
+#[derive(Debug)]
+pub(crate) struct Root {
+    home: TempDir,
+    path: PathBuf,
+    now: String,
+}
+
+/// A run that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ran {
+    /// What was typed.
+    pub(crate) line: String,
+    /// The exit code; -1 when a signal ended it.
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Root {
+    /// Makes a home with the sample journal `name` in `~/NAME`, named in no configuration.
+    pub(crate) fn new(name: &str) -> Self {
+        let root = Self::empty(name);
+        root.write(
+            "memoird.yaml",
+            &format!("agent_name: {name}\nzone: Europe/Berlin\nmemory_dir: memory\n"),
+        );
+        let journal = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/data/journal")
+            .join(name)
+            .join("memory");
+        for entry in fs::read_dir(journal).unwrap() {
+            let entry = entry.unwrap();
+            let text = fs::read_to_string(entry.path()).unwrap();
+            root.write(&format!("memory/{}", entry.file_name().to_str().unwrap()), &text);
+        }
+        root
+    }
+
+    /// Makes a home with the empty folder `~/NAME`.
+    pub(crate) fn empty(name: &str) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().canonicalize().unwrap().join(name);
+        fs::create_dir(&path).unwrap();
+        Self { home, path, now: NOW.to_owned() }
+    }
+
+    /// Moves the clock.
+    pub(crate) fn set_now(&mut self, now: &str) {
+        now.clone_into(&mut self.now);
+    }
+
+    /// Returns the full path of a file of the folder.
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.path.join(relative)
+    }
+
+    /// Returns the full path of a file of the home.
+    pub(crate) fn home(&self, relative: &str) -> PathBuf {
+        self.home.path().canonicalize().unwrap().join(relative)
+    }
+
+    /// Writes a file of the folder, and the folders above it.
+    pub(crate) fn write(&self, relative: &str, text: &str) {
+        let path = self.path(relative);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+        fs::write(path, text).unwrap();
+    }
+
+    /// Adds text to a file of the folder.
+    pub(crate) fn append(&self, relative: &str, text: &str) {
+        self.write(relative, &(self.read(relative) + text));
+    }
+
+    /// Reads a file of the folder.
+    pub(crate) fn read(&self, relative: &str) -> String {
+        fs::read_to_string(self.path(relative)).unwrap_or_else(|e| panic!("{relative}: {e}"))
+    }
+
+    /// Returns all files below the folder but those in `.memoird/`, with their text.
+    pub(crate) fn files(&self) -> BTreeMap<String, String> {
+        let mut files = BTreeMap::new();
+        collect(&self.path, &self.path, &mut files);
+        files
+    }
+
+    /// Returns the permission bits of a file of the folder.
+    pub(crate) fn mode(&self, relative: &str) -> u32 {
+        fs::metadata(self.path(relative)).unwrap().permissions().mode() & 0o777
+    }
+
+    /// Returns the program, ready to run in the folder.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("memoird"));
+        command
+            .args(args)
+            .env_clear()
+            .env("HOME", self.home(""))
+            .env("TZ", "Europe/Berlin")
+            .env("MEMOIRD_NOW", &self.now)
+            .current_dir(&self.path);
+        command
+    }
+
+    /// Runs the program in the folder.
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        self.finish(self.command(args), args)
+    }
+
+    /// Runs the program with text on its stdin.
+    pub(crate) fn run_with_stdin(&self, args: &[&str], stdin: impl Into<Vec<u8>>) -> Ran {
+        let mut command = self.command(args);
+        command.write_stdin(stdin);
+        self.finish(command, args)
+    }
+
+    /// Runs a command that was set up by hand.
+    pub(crate) fn finish(&self, mut command: Command, args: &[&str]) -> Ran {
+        let output = command.output().unwrap();
+        let home = self.home("");
+        let home = home.to_str().unwrap().trim_end_matches('/');
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(home, "~");
+        Ran {
+            line: format!("memoird {}", args.join(" ")).replace(home, "~"),
+            code: output.status.code().unwrap_or(-1),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+}
+
+fn collect(top: &Path, dir: &Path, files: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.strip_prefix(top).unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            if name != ".memoird" {
+                collect(top, &path, files);
+            }
+        } else {
+            files.insert(name, String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned());
+        }
+    }
+}
+
+impl Ran {
+    /// Checks that the run ended well, and returns it.
+    #[track_caller]
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.code, 0, "{self}");
+        self
+    }
+
+    /// Reads stdout as one JSON document.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}\n{self}"))
+    }
+
+    /// Reads stdout as one JSON document that `schema/NAME.schema.json` describes.
+    #[track_caller]
+    pub(crate) fn json_as(&self, schema: &str) -> Value {
+        let path = format!("{}/schema/{schema}.schema.json", env!("CARGO_MANIFEST_DIR"));
+        let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        let value = self.json();
+        let errors: Vec<String> = jsonschema::validator_for(&schema)
+            .unwrap()
+            .iter_errors(&value)
+            .map(|it| format!("{}: {it}", it.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{}\n{self}", errors.join("\n"));
+        value
+    }
+}
+
+impl fmt::Display for Ran {
+    /// Prints a transcript: what was typed, stdout, stderr behind `! `, and a bad exit code.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "$ {}", self.line)?;
+        f.write_str(&self.stdout)?;
+        for line in self.stderr.lines() {
+            writeln!(f, "! {line}")?;
+        }
+        if self.code != 0 {
+            writeln!(f, "[exit {}]", self.code)?;
+        }
+        Ok(())
+    }
+}
