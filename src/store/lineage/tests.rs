@@ -191,7 +191,7 @@ fn a_damaged_database_is_put_aside_with_its_log() {
         fs::File::create(dir.path().join(name)).unwrap().write_all(text.as_bytes()).unwrap();
     }
     let aside = Lineage::set_aside(&path, now()).unwrap();
-    assert_eq!(aside, dir.path().join("lineage.db.aside-20260504T070000000Z"));
+    assert_eq!(aside, dir.path().join("lineage.db.damaged-20260504T070000000Z"));
     assert_eq!(fs::read_to_string(&aside).unwrap(), "no database");
     Lineage::open(&path).unwrap().quick_check().unwrap();
     let mut wal = aside.into_os_string();
