@@ -111,8 +111,9 @@ pub fn check<S: Sources + ?Sized>(item: &Item, sources: &S) -> Result<(), Violat
         // Range by range: a citation that a person typed may claim a million lines.
         for number in lines.iter() {
             let address = || Address { stem: stem.clone(), line: number };
-            let line =
-                sources.line(stem, number).ok_or_else(|| Violation::LineMissing { address: address() })?;
+            let line = sources
+                .line(stem, number)
+                .ok_or_else(|| Violation::LineMissing { address: address() })?;
             if line.text().trim().is_empty() {
                 return Err(Violation::LineBlank { address: address() });
             }
@@ -147,9 +148,11 @@ enum Class {
 
 fn class(kind: AtomKind) -> Class {
     match kind {
-        AtomKind::Number | AtomKind::Money | AtomKind::Percent | AtomKind::Time | AtomKind::Version => {
-            Class::Amount
-        }
+        AtomKind::Number
+        | AtomKind::Money
+        | AtomKind::Percent
+        | AtomKind::Time
+        | AtomKind::Version => Class::Amount,
         AtomKind::Date => Class::Date,
         _ => Class::Word,
     }
@@ -188,8 +191,9 @@ impl Cited<'_> {
     }
 
     fn lower_lines_hold(&mut self, norm: &str) -> bool {
-        let lowered =
-            self.lowered.get_or_insert_with(|| self.lines.iter().map(|line| line.to_lowercase()).collect());
+        let lowered = self
+            .lowered
+            .get_or_insert_with(|| self.lines.iter().map(|line| line.to_lowercase()).collect());
         lowered.iter().any(|line| stands_in(line, norm))
     }
 
@@ -210,7 +214,8 @@ fn stands_in(line: &str, needle: &str) -> bool {
         let next = after.next();
         // `1.5` does not hold 1, and `1,500` does not hold 500.
         let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
-        let split_number = |mark: Option<char>, far: Option<char>| matches!(mark, Some('.' | ',')) && digit(far);
+        let split_number =
+            |mark: Option<char>, far: Option<char>| matches!(mark, Some('.' | ',')) && digit(far);
         let far_before = line[..at].chars().rev().nth(1);
         let far_after = after.next();
         let numeric = needle.bytes().all(|b| b.is_ascii_digit());
@@ -268,7 +273,10 @@ mod tests {
         check_item("Shipped [2026-04-03:1]", "line 2026-04-03:1 does not exist");
         check_item("It cost $200 [2026-04-02:1]", "`$200` stands in none of the cited lines");
         check_item("It took 2 ms [2026-04-02:1]", "`2` stands in none of the cited lines");
-        check_item("The boss of Zeta said so [2026-04-02:1]", "`Zeta` stands in none of the cited lines");
+        check_item(
+            "The boss of Zeta said so [2026-04-02:1]",
+            "`Zeta` stands in none of the cited lines",
+        );
         check_item("Due 4 May [2026-04-02:1]", "`4 May` stands in none of the cited lines");
         check_item("See #41 [2026-04-02:3]", "`#41` stands in none of the cited lines");
     }

@@ -66,7 +66,9 @@ impl<'a> Fold<'a> {
     fn draft(self) -> Draft {
         let target = self.input.budget.target_chars.min(self.input.budget.limit_chars);
         let classes: Vec<Option<Class>> = self.open_classes();
-        let stale = |unit: usize| if classes.get(unit) == Some(&Some(Class::Open)) { STALE_OPEN } else { 1.0 };
+        let stale = |unit: usize| {
+            if classes.get(unit) == Some(&Some(Class::Open)) { STALE_OPEN } else { 1.0 }
+        };
         // Merged bullets and headings cost less or more than the ranking thinks; the surplus is cut.
         let ranking = select::rank(&self.material, stale, target + target / 3 + 200);
         let sections_of = |order: &[usize]| -> Vec<(Section, Vec<Item>)> {
@@ -99,7 +101,13 @@ impl<'a> Fold<'a> {
     }
 
     /// Adds later units that still fit into what is left.
-    fn fill(&self, order: &mut Vec<usize>, rest: &[usize], target: usize, length: &impl Fn(&[usize]) -> usize) {
+    fn fill(
+        &self,
+        order: &mut Vec<usize>,
+        rest: &[usize],
+        target: usize,
+        length: &impl Fn(&[usize]) -> usize,
+    ) {
         /// Each try prints the whole file; a long file has no gap worth so much work.
         const TRIES_MAX: usize = 24;
         const TARGET_MAX: usize = 200_000;
@@ -160,12 +168,29 @@ impl<'a> Fold<'a> {
     }
 
     /// Returns the rule that gives each unit its section.
-    fn section_rule(&self, order: &[usize], worth: &HashMap<usize, f64>) -> impl Fn(usize) -> Section {
+    fn section_rule(
+        &self,
+        order: &[usize],
+        worth: &HashMap<usize, f64>,
+    ) -> impl Fn(usize) -> Section {
         let month = self.input.period.grain() == Grain::Month;
         let mut table = HashMap::new();
         if !month {
+            let mut done: BTreeSet<usize> = BTreeSet::new();
             for &unit in order {
-                table.insert(unit, section_of_class(self.class(self.material.units[unit].at)));
+                let found = &self.material.units[unit];
+                let section = section_of_class(self.class(found.at));
+                if section == Section::KeyOutcomes {
+                    done.extend(found.heading);
+                }
+                table.insert(unit, section);
+            }
+            // What surrounds an outcome under one heading is told with it.
+            for (unit, section) in &mut table {
+                let heading = self.material.units[*unit].heading;
+                if *section == Section::Context && heading.is_some_and(|h| done.contains(&h)) {
+                    *section = Section::KeyOutcomes;
+                }
             }
             return rule(table, Section::Context);
         }
@@ -187,7 +212,9 @@ impl<'a> Fold<'a> {
                 Class::Open if page.stem.date() >= carried => Section::CarriedForward,
                 Class::Outcome if weighty => Section::Milestones,
                 Class::Decision => Section::Trajectory,
-                _ if sections::tells_change(&statement.text) && class != Class::Open => Section::Trajectory,
+                _ if sections::tells_change(&statement.text) && class != Class::Open => {
+                    Section::Trajectory
+                }
                 _ => Section::Themes,
             };
             table.insert(unit, section);
@@ -196,9 +223,15 @@ impl<'a> Fold<'a> {
     }
 
     /// Tells why lines were passed over, where it is not the budget.
-    fn left_out(&self, sections: &[(Section, Vec<Item>)], repeats: &[usize]) -> Vec<(Address, LeftOut)> {
+    fn left_out(
+        &self,
+        sections: &[(Section, Vec<Item>)],
+        repeats: &[usize],
+    ) -> Vec<(Address, LeftOut)> {
         let mut reached: BTreeSet<(&Stem, u32)> = BTreeSet::new();
-        for citation in sections.iter().flat_map(|(_, items)| items).filter_map(|i| i.citation.as_ref()) {
+        for citation in
+            sections.iter().flat_map(|(_, items)| items).filter_map(|i| i.citation.as_ref())
+        {
             for (stem, lines) in citation.files() {
                 reached.extend(lines.iter().map(|line| (stem, line)));
             }
@@ -209,8 +242,13 @@ impl<'a> Fold<'a> {
                 reasons.insert(page.address(line), reason);
             }
         };
-        let said: BTreeSet<PieceAt> =
-            self.material.units.iter().map(|u| u.at).chain(self.material.repeats.iter().copied()).collect();
+        let said: BTreeSet<PieceAt> = self
+            .material
+            .units
+            .iter()
+            .map(|u| u.at)
+            .chain(self.material.repeats.iter().copied())
+            .collect();
         for (p, page) in self.material.pages.iter().enumerate() {
             for head in page.heads.iter().filter(|h| h.statement.is_none()) {
                 tell(page, head.line, LeftOut::Structure);
@@ -246,12 +284,15 @@ fn class_of(page: &Page, statement: &Statement) -> Class {
     if let Some(done) = statement.task {
         return if done { Class::Outcome } else { Class::Open };
     }
-    if let Some(class) = sections::class_of_head(statement.text[..statement.label].trim_end_matches([':', ' '])) {
+    if let Some(class) =
+        sections::class_of_head(statement.text[..statement.label].trim_end_matches([':', ' ']))
+    {
         return class;
     }
     let own = sections::class_of_words(&statement.text[statement.label..]);
     let lead = statement.lead.and_then(|head| sections::class_of_head(&page.heads[head].text));
-    let heading = statement.heading.and_then(|head| sections::class_of_head(&page.heads[head].text));
+    let heading =
+        statement.heading.and_then(|head| sections::class_of_head(&page.heads[head].text));
     match lead.or(heading) {
         // A heading such as `Notes` tells less than the words below it.
         Some(Class::Context) | None => own,
@@ -314,10 +355,12 @@ fn kept_by_weeks(pages: &mut Vec<Page>, weeks: &[WeekSource]) -> BTreeMap<PieceA
                         found += letters(&statement.text[..statement.label]).len();
                         for (piece, cut) in statement.pieces.iter().enumerate() {
                             let words = &statement.text[cut.start..cut.end];
-                            let words = letters(&words[super::sentence::after_conjunction(words)..]);
+                            let words =
+                                letters(&words[super::sentence::after_conjunction(words)..]);
                             if !words.is_empty() && bullet.contains(&words) {
                                 found += words.len();
-                                kept.entry(PieceAt { page: p, statement: s, piece }).or_insert(section);
+                                kept.entry(PieceAt { page: p, statement: s, piece })
+                                    .or_insert(section);
                             }
                         }
                     }
@@ -355,7 +398,9 @@ fn keeps(pages: &[Page], input: &FoldInput<'_>) -> Vec<(Section, Item)> {
         let week = Period::containing(Grain::Week, address.stem.date());
         let Some(source) = input.weeks.iter().find(|w| w.period == week) else { return true };
         let citations = source.items.iter().filter_map(|(_, item)| item.citation.as_ref());
-        citations.filter_map(|c| c.lines_of(&address.stem)).any(|lines| lines.contains(address.line))
+        citations
+            .filter_map(|c| c.lines_of(&address.stem))
+            .any(|lines| lines.contains(address.line))
     };
     let mut kept = Vec::new();
     for (page, log) in pages.iter().zip(input.logs) {
@@ -367,8 +412,11 @@ fn keeps(pages: &[Page], input: &FoldInput<'_>) -> Vec<(Section, Item)> {
                     continue;
                 }
                 let class = class_of(page, statement);
-                let section =
-                    if month { month_section(section_of_class(class)) } else { section_of_class(class) };
+                let section = if month {
+                    month_section(section_of_class(class))
+                } else {
+                    section_of_class(class)
+                };
                 let text = one_line(line.words());
                 let citation = Some(Citation::one(address.stem, number));
                 kept.push((section, Item { text, citation }));

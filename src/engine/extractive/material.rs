@@ -74,10 +74,15 @@ const PAIR: f64 = 0.3;
 const ATOM: f64 = 2.0;
 
 /// How strongly rarity counts.
-const RARITY_POWER: f64 = 1.3;
+const RARITY_POWER: f64 = 1.2;
 
-/// A head that comes back so often in a period is a template's.
+/// A log of which a third of the statements name code, files, or versions is a technical one.
+const TECHNICAL_SLOPE: f64 = 3.0;
+
+/// A head of few words that comes back so often in a period is a template's; a longer one that
+/// comes back still says what it is about.
 const TEMPLATE_HEADS: u32 = 3;
+const TEMPLATE_WORDS_MAX: usize = 3;
 
 /// Heads are short; a longer lead-in would cost more than it explains.
 const HEAD_CHARS_MAX: usize = 110;
@@ -144,7 +149,8 @@ pub(super) fn gather(
             for piece in 0..statement.pieces.len() {
                 let at = PieceAt { page: p, statement: s, piece };
                 let mark = builder.features.len();
-                let text = &statement.text[statement.pieces[piece].start..statement.pieces[piece].end];
+                let text =
+                    &statement.text[statement.pieces[piece].start..statement.pieces[piece].end];
                 let found = builder.read(page, text);
                 if found.stems == 0 {
                     builder.features.truncate(mark);
@@ -202,7 +208,7 @@ pub(super) fn gather(
                     features: found.features,
                     stems: found.stems,
                     chars: text.chars().count(),
-                    factor: factor(statement, text),
+                    factor: factor(page, statement, text),
                     heading,
                     lead,
                 });
@@ -263,7 +269,11 @@ impl Builder<'_> {
             );
             technical |= matches!(
                 atom.kind,
-                AtomKind::Code | AtomKind::Identifier | AtomKind::Path | AtomKind::Version | AtomKind::Url
+                AtomKind::Code
+                    | AtomKind::Identifier
+                    | AtomKind::Path
+                    | AtomKind::Version
+                    | AtomKind::Url
             );
             let term = atom_term(&atom.norm(text));
             if atom.kind != AtomKind::Name {
@@ -282,7 +292,7 @@ impl Builder<'_> {
         let all = real(self.counts.statements().max(units));
         let base = (1.0 + all).ln();
         // In talk a word that comes back is filler; in a technical log it is what the week was about.
-        let beta = (1.5 * real(technical) / real(units)).min(1.0);
+        let beta = (TECHNICAL_SLOPE * real(technical) / real(units)).min(1.0);
         let rarity = |term: u64, here: u32| {
             let seen = f64::from(self.counts.frequency(term).max(here).max(1));
             (1.0 + all / seen).ln() / base
@@ -351,17 +361,23 @@ fn is_meaningful(page: &Page, head: usize, templates: &HashedMap<u32>) -> bool {
         && head.text.len() < 40
         && atom::atoms(&head.text).iter().any(|a| {
             let norm = a.norm(&head.text);
-            a.kind == AtomKind::Date && page.stem.date().to_string().ends_with(norm.trim_start_matches('-'))
+            a.kind == AtomKind::Date
+                && page.stem.date().to_string().ends_with(norm.trim_start_matches('-'))
         });
     letters >= 3
         && !dated
         && head.text.chars().count() <= HEAD_CHARS_MAX
-        && templates.get(&head.key).is_none_or(|&times| times < TEMPLATE_HEADS)
+        && (head.text.split_whitespace().count() > TEMPLATE_WORDS_MAX
+            || templates.get(&head.key).is_none_or(|&times| times < TEMPLATE_HEADS))
         && !sections::is_template_head(&head.text)
 }
 
 /// Returns the nearest heading that says what is told below it.
-fn meaningful_heading(page: &Page, statement: &Statement, templates: &HashedMap<u32>) -> Option<usize> {
+fn meaningful_heading(
+    page: &Page,
+    statement: &Statement,
+    templates: &HashedMap<u32>,
+) -> Option<usize> {
     let mut next = statement.heading;
     while let Some(head) = next {
         if is_meaningful(page, head, templates) {
@@ -381,7 +397,13 @@ fn meaningful_lead(
 ) -> Option<usize> {
     let lead = statement.lead.filter(|&head| is_meaningful(page, head, templates))?;
     let introduces = match page.heads[lead].statement {
-        Some(parent) => page.statements[parent].introduces,
+        Some(parent) => {
+            let parent = &page.statements[parent];
+            if !parent.introduces && parent.text.ends_with(['.', '!', '?', '。']) {
+                return None;
+            }
+            parent.introduces
+        }
         None => true,
     };
     (introduces || stems <= CHILD_STEMS_MAX).then_some(lead)
@@ -396,8 +418,10 @@ fn stands_alone(statement: &Statement, text: &str, found: &Found, headed: bool) 
         || (found.stems >= needed && headed && letters >= 6)
 }
 
-fn factor(statement: &Statement, text: &str) -> f64 {
+fn factor(page: &Page, statement: &Statement, text: &str) -> f64 {
+    let heads = statement.lead.into_iter().chain(statement.heading);
     let form = match statement.form {
+        _ if heads.into_iter().any(|head| sections::is_file_list(&page.heads[head].text)) => 0.4,
         Form::Code => 0.15,
         Form::Quote => 0.4,
         _ if statement.origin == Origin::External => 0.7,

@@ -294,7 +294,11 @@ impl Reader {
                 text.push(' ');
             }
             starts.push((text.len(), line.number()));
-            text.push_str(&if form == Form::Code { line.words().trim().to_owned() } else { clean(line.words()) });
+            text.push_str(&if form == Form::Code {
+                line.words().trim().to_owned()
+            } else {
+                clean(line.words())
+            });
         }
         let first = &lines[0];
         if form == Form::Item || form == Form::Paragraph {
@@ -357,7 +361,8 @@ pub(super) fn is_marked(line: &str) -> bool {
         here && part.match_indices(MARK).any(|(at, _)| {
             let before = part[..at].chars().next_back();
             let after = part[at + MARK.len()..].chars().next();
-            let ends = |c: char| c.is_whitespace() || matches!(c, '.' | ',' | ';' | ':' | '!' | ')' | '(');
+            let ends =
+                |c: char| c.is_whitespace() || matches!(c, '.' | ',' | ';' | ':' | '!' | ')' | '(');
             before.is_none_or(ends) && after.is_none_or(ends)
         })
     })
@@ -397,12 +402,17 @@ pub(super) fn clean(words: &str) -> String {
 
 /// Returns a key that is the same for headings that differ in numbers, case, or marks.
 fn key_of(text: &str) -> u64 {
-    let letters: String = text.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase).collect();
+    let letters: String =
+        text.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase).collect();
     hash_bytes(letters.as_bytes())
 }
 
 fn whole_piece(text: &str) -> Vec<Piece> {
-    if text.is_empty() { Vec::new() } else { vec![Piece { start: 0, end: text.len(), opens: true }] }
+    if text.is_empty() {
+        Vec::new()
+    } else {
+        vec![Piece { start: 0, end: text.len(), opens: true }]
+    }
 }
 
 fn cells(row: &str) -> impl Iterator<Item = &str> {
@@ -436,7 +446,9 @@ fn continuation(lines: &[ServedLine]) -> usize {
 fn label_len(text: &str) -> usize {
     const LABEL_CHARS_MAX: usize = 40;
     const LABEL_WORDS_MAX: usize = 5;
-    let Some(colon) = text.char_indices().take(LABEL_CHARS_MAX).find(|(_, c)| matches!(c, ':' | '：')) else {
+    let Some(colon) =
+        text.char_indices().take(LABEL_CHARS_MAX).find(|(_, c)| matches!(c, ':' | '：'))
+    else {
         return 0;
     };
     let label = &text[..colon.0];
@@ -465,12 +477,19 @@ fn time_len(text: &str) -> usize {
     }
     let tail = text[end..].trim_start();
     let tail = tail.strip_prefix(['-', '–', '—', ':']).map_or(tail, str::trim_start);
-    if text[end..].starts_with([' ', ':']) && !tail.is_empty() { text.len() - tail.len() } else { 0 }
+    if text[end..].starts_with([' ', ':']) && !tail.is_empty() {
+        text.len() - tail.len()
+    } else {
+        0
+    }
 }
 
 /// Whether most items of the log begin with a time, which then only orders them.
 fn has_time_column(log: &ServedLog) -> bool {
-    let items = log.lines().iter().filter(|l| matches!(l.kind(), LineKind::ListItem { .. } | LineKind::Text));
+    let items = log
+        .lines()
+        .iter()
+        .filter(|l| matches!(l.kind(), LineKind::ListItem { .. } | LineKind::Text));
     let (mut timed, mut all) = (0_usize, 0_usize);
     for line in items {
         all += 1;

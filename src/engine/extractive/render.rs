@@ -127,7 +127,9 @@ fn phrase(material: &Material, units: &[usize]) -> String {
                 text.push_str(" … ");
                 text.push_str(words);
             }
-            None => text.push_str(&words[if piece.opens { 0 } else { sentence::after_conjunction(words) }..]),
+            None => text.push_str(
+                &words[if piece.opens { 0 } else { sentence::after_conjunction(words) }..],
+            ),
         }
         last = Some(index);
     }

@@ -33,97 +33,133 @@ enum Place {
 /// Cues by class and place, one line per language: English, German, French, Spanish, Italian,
 /// Portuguese, Dutch. Phrases are parted by `|`.
 const CUES: [(Class, Place, &[&str]); 9] = [
-    (Class::Decision, Place::Head, &[
-        "decision|decisions|decided|key decisions|design decisions|choices|rationale|trade-offs|agreed",
-        "entscheidung|entscheidungen|beschluss|beschlüsse|entschieden",
-        "décision|décisions|choix",
-        "decisión|decisiones|acuerdos",
-        "decisione|decisioni|scelte",
-        "decisão|decisões|escolhas",
-        "besluit|besluiten|beslissing|beslissingen|keuzes",
-    ]),
-    (Class::Open, Place::Head, &[
-        "outstanding|open|open items|open questions|open loops|todo|todos|to do|to-do|next|next steps|next up|blockers|blocked|pending|\
+    (
+        Class::Decision,
+        Place::Head,
+        &[
+            "decision|decisions|decided|key decisions|design decisions|choices|rationale|trade-offs|agreed",
+            "entscheidung|entscheidungen|beschluss|beschlüsse|entschieden",
+            "décision|décisions|choix",
+            "decisión|decisiones|acuerdos",
+            "decisione|decisioni|scelte",
+            "decisão|decisões|escolhas",
+            "besluit|besluiten|beslissing|beslissingen|keuzes",
+        ],
+    ),
+    (
+        Class::Open,
+        Place::Head,
+        &[
+            "outstanding|open|open items|open questions|open loops|todo|todos|to do|to-do|next|next steps|next up|blockers|blocked|pending|\
          follow-up|follow-ups|follow up|follow ups|remaining|risks|action items|issues|carried forward|waiting|not done|deferred|known issues",
-        "offen|offene punkte|nächste schritte|blockiert|ausstehend|fragen|risiken|aufgaben|zu tun",
-        "à faire|en attente|prochaines étapes|bloqué|points ouverts|questions|risques|tâches",
-        "pendiente|pendientes|por hacer|próximos pasos|bloqueos|preguntas|riesgos|tareas",
-        "da fare|in sospeso|prossimi passi|bloccato|domande|rischi|aperti",
-        "pendente|pendentes|a fazer|próximos passos|bloqueios|perguntas|riscos|tarefas",
-        "te doen|openstaand|volgende stappen|geblokkeerd|vragen|risico's",
-    ]),
-    (Class::Outcome, Place::Head, &[
-        "outcome|outcomes|results|result|done|completed|shipped|released|changes|what was done|what changed|what i did|accomplished|\
+            "offen|offene punkte|nächste schritte|blockiert|ausstehend|fragen|risiken|aufgaben|zu tun",
+            "à faire|en attente|prochaines étapes|bloqué|points ouverts|questions|risques|tâches",
+            "pendiente|pendientes|por hacer|próximos pasos|bloqueos|preguntas|riesgos|tareas",
+            "da fare|in sospeso|prossimi passi|bloccato|domande|rischi|aperti",
+            "pendente|pendentes|a fazer|próximos passos|bloqueios|perguntas|riscos|tarefas",
+            "te doen|openstaand|volgende stappen|geblokkeerd|vragen|risico's",
+        ],
+    ),
+    (
+        Class::Outcome,
+        Place::Head,
+        &[
+            "outcome|outcomes|results|result|done|completed|shipped|released|changes|what was done|what changed|what i did|accomplished|\
          deliverables|files changed|delivered|fixes|implementation|changes made|summary of changes|build & test|verification|merged|\
          achievements|wins|highlights|finished|changelog",
-        "ergebnis|ergebnisse|erledigt|fertig|umgesetzt|geliefert|abgeschlossen|geschafft",
-        "résultat|résultats|fait|terminé|livré|réalisé",
-        "resultado|resultados|hecho|terminado|entregado|logros",
-        "risultato|risultati|fatto|completato|consegnato",
-        "feito|concluído|entregue|resultados",
-        "resultaat|resultaten|gedaan|klaar|afgerond|opgeleverd",
-    ]),
-    (Class::Context, Place::Head, &[
-        "context|background|root cause|root causes|problem|notes|observations|learned|learnings|problem statement|motivation|symptom|symptoms",
-        "hintergrund|kontext|ursache|notizen|beobachtungen",
-        "contexte|notes|cause",
-        "contexto|notas|causa|antecedentes",
-        "contesto|note|causa",
-        "contexto|notas|causa",
-        "achtergrond|notities|oorzaak",
-    ]),
-    (Class::Decision, Place::Any, &[
-        "decided|decision|we chose|i chose|chose to|chosen|opted|agreed to|agreed on|agreed that|going with|went with|settled on|\
+            "ergebnis|ergebnisse|erledigt|fertig|umgesetzt|geliefert|abgeschlossen|geschafft",
+            "résultat|résultats|fait|terminé|livré|réalisé",
+            "resultado|resultados|hecho|terminado|entregado|logros",
+            "risultato|risultati|fatto|completato|consegnato",
+            "feito|concluído|entregue|resultados",
+            "resultaat|resultaten|gedaan|klaar|afgerond|opgeleverd",
+        ],
+    ),
+    (
+        Class::Context,
+        Place::Head,
+        &[
+            "context|background|root cause|root causes|problem|notes|observations|learned|learnings|problem statement|motivation|symptom|symptoms",
+            "hintergrund|kontext|ursache|notizen|beobachtungen",
+            "contexte|notes|cause",
+            "contexto|notas|causa|antecedentes",
+            "contesto|note|causa",
+            "contexto|notas|causa",
+            "achtergrond|notities|oorzaak",
+        ],
+    ),
+    (
+        Class::Decision,
+        Place::Any,
+        &[
+            "decided|decision|we chose|i chose|chose to|chosen|opted|agreed to|agreed on|agreed that|going with|went with|settled on|\
          in favor of|in favour of|rather than|instead of|will use|we'll use|ruled out|rejected|prefer|by design|trade-off|treated as",
-        "entschieden|beschlossen|entscheidung|statt|anstatt|anstelle|einigten uns|festgelegt",
-        "décidé|décision|choisi|au lieu de|plutôt que|opté",
-        "decidido|decidió|decidimos|decisión|en lugar de|en vez de|elegimos|optamos|acordamos",
-        "deciso|decisione|scelto|invece di|anziché|abbiamo optato",
-        "decidido|decidiu|decidimos|decisão|em vez de|escolhemos|optamos",
-        "besloten|besluit|gekozen|in plaats van|afgesproken",
-    ]),
-    (Class::Open, Place::Any, &[
-        "blocked|blocked on|blocked by|waiting for|waiting on|awaiting|todo|not yet|still need|still needs|still pending|pending|unresolved|\
+            "entschieden|beschlossen|entscheidung|statt|anstatt|anstelle|einigten uns|festgelegt",
+            "décidé|décision|choisi|au lieu de|plutôt que|opté",
+            "decidido|decidió|decidimos|decisión|en lugar de|en vez de|elegimos|optamos|acordamos",
+            "deciso|decisione|scelto|invece di|anziché|abbiamo optato",
+            "decidido|decidiu|decidimos|decisão|em vez de|escolhemos|optamos",
+            "besloten|besluit|gekozen|in plaats van|afgesproken",
+        ],
+    ),
+    (
+        Class::Open,
+        Place::Any,
+        &[
+            "blocked|blocked on|blocked by|waiting for|waiting on|awaiting|todo|not yet|still need|still needs|still pending|pending|unresolved|\
          open question|open loop|open loops|next step|next steps|follow up|follow-up|needs to be|need to|needs review|to be confirmed|tbd|outstanding|\
          remains open|remains to|unclear|carry forward|carried forward|unable to|stuck|deferred|not confirmed|no good|fails|still failing",
-        "blockiert|wartet auf|warten auf|offen|noch nicht|ausstehend|nächster schritt|muss noch|müssen noch|zu klären|unklar",
-        "bloqué|bloquée|en attente|pas encore|à faire|reste à|prochaine étape|à confirmer",
-        "bloqueado|bloqueada|pendiente|pendientes|a la espera|todavía no|aún no|falta|por confirmar|próximo paso",
-        "bloccato|in attesa|non ancora|da fare|prossimo passo|da confermare|resta da",
-        "bloqueado|pendente|à espera|ainda não|falta|próximo passo|a confirmar",
-        "geblokkeerd|wacht op|wachten op|nog niet|openstaand|volgende stap|moet nog|onduidelijk",
-    ]),
-    (Class::Outcome, Place::Front, &[
-        "added|fixed|shipped|released|merged|implemented|completed|finished|moved|updated|updating|refactored|built|deployed|measured|removed|created|\
+            "blockiert|wartet auf|warten auf|offen|noch nicht|ausstehend|nächster schritt|muss noch|müssen noch|zu klären|unklar",
+            "bloqué|bloquée|en attente|pas encore|à faire|reste à|prochaine étape|à confirmer",
+            "bloqueado|bloqueada|pendiente|pendientes|a la espera|todavía no|aún no|falta|por confirmar|próximo paso",
+            "bloccato|in attesa|non ancora|da fare|prossimo passo|da confermare|resta da",
+            "bloqueado|pendente|à espera|ainda não|falta|próximo passo|a confirmar",
+            "geblokkeerd|wacht op|wachten op|nog niet|openstaand|volgende stap|moet nog|onduidelijk",
+        ],
+    ),
+    (
+        Class::Outcome,
+        Place::Front,
+        &[
+            "added|fixed|shipped|released|merged|implemented|completed|finished|moved|updated|updating|refactored|built|deployed|measured|removed|created|\
          extracted|published|renamed|resolved|replaced|wrote|changed|migrated|upgraded|closed|opened|passed|passes|pass|ran|delivered|sent|launched|\
          signed|reduced|improved|increased|cut|set up|got|enabled|disabled|switched|converted|verified|tested|documented|rebuilt|simplified|\
          split|stripped|captured|locked|confirmed|won|approved|clean|compiles|bumped|introduced|integrated|rewrote|reworked|cleaned|made|started|\
          submitted|announced|hired|finalized|finally|recorded|prepared|staged|coordinated|drafted|posted|reviewed",
-        "behoben|hinzugefügt|erledigt|fertig|veröffentlicht|umgesetzt|gebaut|entfernt|umgestellt|abgeschlossen|ausgeliefert|migriert|gemessen|erstellt",
-        "ajouté|corrigé|livré|publié|terminé|déployé|supprimé|migré|créé|mesuré|fusionné",
-        "añadido|corregido|arreglado|publicado|terminado|desplegado|eliminado|migrado|creado|medido|lanzamos|terminamos",
-        "aggiunto|corretto|pubblicato|completato|rilasciato|rimosso|migrato|creato|misurato",
-        "adicionado|corrigido|publicado|concluído|lançado|removido|migrado|criado|medido",
-        "toegevoegd|opgelost|uitgebracht|afgerond|gebouwd|verwijderd|gemigreerd|gemaakt|gemeten",
-    ]),
-    (Class::Outcome, Place::Any, &[
-        "shipped|was released|went live|is live|is done|now works|tests pass|all pass|is fixed|was fixed|was merged|signed off|was approved|were approved",
-        "ist fertig|läuft jetzt|ist behoben|ist live|wurde ausgeliefert|wurde behoben",
-        "est en ligne|est terminé|est corrigé|a été livré|a été corrigé",
-        "está listo|ya funciona|quedó listo|fue publicado",
-        "è pronto|ora funziona|è stato risolto|è stato rilasciato",
-        "está pronto|já funciona|foi corrigido|foi publicado",
-        "is klaar|werkt nu|is opgelost|is live",
-    ]),
-    (Class::Open, Place::Front, &[
-        "waiting|confirm|watch|monitor|investigate|continue to|check whether|ask|remaining|build the|draft the|refine|finish|keep an eye",
-        "warten|klären|prüfen|nachfragen",
-        "attendre|vérifier|confirmer|demander",
-        "confirmar|esperar|revisar|preguntar",
-        "attendere|verificare|confermare|chiedere",
-        "confirmar|esperar|verificar|perguntar",
-        "wachten|nagaan|bevestigen|vragen",
-    ]),
+            "behoben|hinzugefügt|erledigt|fertig|veröffentlicht|umgesetzt|gebaut|entfernt|umgestellt|abgeschlossen|ausgeliefert|migriert|gemessen|erstellt",
+            "ajouté|corrigé|livré|publié|terminé|déployé|supprimé|migré|créé|mesuré|fusionné",
+            "añadido|corregido|arreglado|publicado|terminado|desplegado|eliminado|migrado|creado|medido|lanzamos|terminamos",
+            "aggiunto|corretto|pubblicato|completato|rilasciato|rimosso|migrato|creato|misurato",
+            "adicionado|corrigido|publicado|concluído|lançado|removido|migrado|criado|medido",
+            "toegevoegd|opgelost|uitgebracht|afgerond|gebouwd|verwijderd|gemigreerd|gemaakt|gemeten",
+        ],
+    ),
+    (
+        Class::Outcome,
+        Place::Any,
+        &[
+            "shipped|was released|went live|is live|is done|now works|tests pass|all pass|is fixed|was fixed|was merged|signed off|was approved|were approved",
+            "ist fertig|läuft jetzt|ist behoben|ist live|wurde ausgeliefert|wurde behoben",
+            "est en ligne|est terminé|est corrigé|a été livré|a été corrigé",
+            "está listo|ya funciona|quedó listo|fue publicado",
+            "è pronto|ora funziona|è stato risolto|è stato rilasciato",
+            "está pronto|já funciona|foi corrigido|foi publicado",
+            "is klaar|werkt nu|is opgelost|is live",
+        ],
+    ),
+    (
+        Class::Open,
+        Place::Front,
+        &[
+            "waiting|confirm|watch|monitor|investigate|continue to|check whether|ask|remaining|build the|draft the|refine|finish|keep an eye",
+            "warten|klären|prüfen|nachfragen",
+            "attendre|vérifier|confirmer|demander",
+            "confirmar|esperar|revisar|preguntar",
+            "attendere|verificare|confermare|chiedere",
+            "confirmar|esperar|verificar|perguntar",
+            "wachten|nagaan|bevestigen|vragen",
+        ],
+    ),
 ];
 
 /// A cue at the front stands among so many first words.
@@ -177,7 +213,11 @@ pub(super) fn class_of_words(text: &str) -> Class {
             }
             // Of several, a decision tells most, then what is open.
             Place::Any => {
-                let rank = |class| matches!(class, Class::Decision).then_some(2).unwrap_or(u8::from(class == Class::Open));
+                let rank = |class| {
+                    matches!(class, Class::Decision)
+                        .then_some(2)
+                        .unwrap_or(u8::from(class == Class::Open))
+                };
                 if any.is_none_or(|class| rank(class) < rank(cue.class)) {
                     any = Some(cue.class);
                 }
@@ -201,7 +241,10 @@ pub(super) fn tells_change(text: &str) -> bool {
     let has = |cue: &str| words.contains(&cue);
     (has("from") && has("to"))
         || (has("was") && has("now"))
-        || CUES.split('|').skip(3).any(|cue| if cue.contains(' ') { lower.contains(cue) } else { has(cue) })
+        || CUES
+            .split('|')
+            .skip(3)
+            .any(|cue| if cue.contains(' ') { lower.contains(cue) } else { has(cue) })
 }
 
 /// Whether a heading only names a kind of content, as templates do.
@@ -209,9 +252,36 @@ pub(super) fn is_template_head(head: &str) -> bool {
     class_of_head(head).is_some() && split(&head.to_lowercase()).len() <= 3
 }
 
+/// Whether a head opens a list of files, which the work itself tells better.
+pub(super) fn is_file_list(head: &str) -> bool {
+    const CUES: [&str; 12] = [
+        "files",
+        "file",
+        "artifacts",
+        "artefacts",
+        "dateien",
+        "fichiers",
+        "archivos",
+        "ficheros",
+        "arquivos",
+        "ficheiros",
+        "bestanden",
+        "modified",
+    ];
+    let lower = head.to_lowercase();
+    let words = split(&lower);
+    words.len() <= 4 && words.iter().any(|word| CUES.contains(word))
+}
+
 fn split(lower: &str) -> Vec<&str> {
     lower
-        .split(|c: char| c.is_whitespace() || matches!(c, ',' | '.' | ':' | ';' | '(' | ')' | '/' | '—' | '–' | '"' | '*' | '!' | '?'))
+        .split(|c: char| {
+            c.is_whitespace()
+                || matches!(
+                    c,
+                    ',' | '.' | ':' | ';' | '(' | ')' | '/' | '—' | '–' | '"' | '*' | '!' | '?'
+                )
+        })
         .filter(|w| !w.is_empty())
         .collect()
 }

@@ -25,8 +25,8 @@ pub(super) struct Ranking {
     pub(super) repeats: Vec<usize>,
 }
 
-/// Half of what a typical unit adds goes to the first unit of a day.
-const DAY_SHARE: f64 = 0.5;
+/// The first unit of a day gets so much of what a typical unit adds.
+const DAY_SHARE: f64 = 0.3;
 
 /// A second clause of a statement saves its label and reads better than a fragment.
 const SAME_STATEMENT: f64 = 1.1;
@@ -174,12 +174,14 @@ impl<'m> Choice<'m> {
                 })
                 .sum()
         };
-        let heads: f64 = self.closed_heads(unit).map(|head| of(&self.material.heads[head].features)).sum();
+        let heads: f64 =
+            self.closed_heads(unit).map(|head| of(&self.material.heads[head].features)).sum();
         of(&self.material.units[unit].features) + heads
     }
 
     fn cost(&self, unit: usize) -> usize {
-        let heads: usize = self.closed_heads(unit).map(|head| self.material.heads[head].chars).sum();
+        let heads: usize =
+            self.closed_heads(unit).map(|head| self.material.heads[head].chars).sum();
         let found = &self.material.units[unit];
         let at = found.at;
         let label = if self.statement_open.contains_key(&statement_key(at)) {
@@ -256,7 +258,8 @@ impl<'m> Choice<'m> {
             let theirs = &self.material.units[other];
             let start = theirs.features.start;
             statement_key(theirs.at) != statement_key(found.at)
-                && jaccard(stems, &self.material.features[start..start + theirs.stems]) >= REPEAT_JACCARD
+                && jaccard(stems, &self.material.features[start..start + theirs.stems])
+                    >= REPEAT_JACCARD
         })
     }
 }

@@ -124,7 +124,9 @@ impl Vocabulary {
             buffer.push_str(word);
             buffer.make_ascii_lowercase();
         } else {
-            buffer.extend(word.chars().map(|c| if c == '’' { '\'' } else { c }).flat_map(char::to_lowercase));
+            buffer.extend(
+                word.chars().map(|c| if c == '’' { '\'' } else { c }).flat_map(char::to_lowercase),
+            );
         }
         let says_nothing = buffer.chars().nth(1).is_none()
             || !buffer.chars().any(char::is_alphabetic)
@@ -255,7 +257,9 @@ impl Language {
                 }
                 buffer.clear();
                 buffer.extend(letters.chars().flat_map(char::to_lowercase));
-                for &language in table.get(&hash_bytes(buffer.as_bytes())).map_or(&[][..], Vec::as_slice) {
+                for &language in
+                    table.get(&hash_bytes(buffer.as_bytes())).map_or(&[][..], Vec::as_slice)
+                {
                     hits[language] += 1;
                 }
             });
@@ -270,7 +274,8 @@ impl Language {
         if latin * 2 < words {
             return Self::UNKNOWN;
         }
-        let best = (1..LANGUAGES.len()).max_by_key(|&i| (hits[i], LANGUAGES.len() - i)).unwrap_or(1);
+        let best =
+            (1..LANGUAGES.len()).max_by_key(|&i| (hits[i], LANGUAGES.len() - i)).unwrap_or(1);
         if hits[best] == 0 { Self::ENGLISH } else { Self(best) }
     }
 }
@@ -404,7 +409,10 @@ mod tests {
     fn forms_of_a_word_meet() {
         check_same("The tests are failing", "the test was failed");
         check_same("Jamie’s plan", "jamie's plans");
-        check_same("die Häuser wurden gebaut und nicht verkauft", "Häuser gebaut verkauft und nicht");
+        check_same(
+            "die Häuser wurden gebaut und nicht verkauft",
+            "Häuser gebaut verkauft und nicht",
+        );
         check_same("ÉTÉ à Zürich", "été à zürich");
     }
 
