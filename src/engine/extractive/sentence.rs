@@ -30,10 +30,9 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
     let mut found = Vec::new();
     let mut sentence = Sentence { start: 0, cuts: Vec::new() };
     let mut guarded_to = 0;
-    let mut chars = text.char_indices().peekable();
     let mut previous = ' ';
     let mut listed = false;
-    while let Some((at, c)) = chars.next() {
+    for (at, c) in text.char_indices() {
         if at < guarded_to {
             previous = c;
             continue;
@@ -250,10 +249,8 @@ fn clause_cut(
     let after = at + c.len_utf8();
     let rest = &text[after..];
     match c {
-        ';' | '；' => Some((at, after)),
-        '—' => Some((at, after)),
+        ';' | '；' | '，' | '、' | '—' => Some((at, after)),
         '–' | '-' if previous == ' ' && rest.starts_with(' ') => Some((at, after)),
-        '，' | '、' => Some((at, after)),
         ',' if rest.starts_with(' ') => {
             let next = rest[1..].split(|c: char| !c.is_alphanumeric() && c != '\'').next()?;
             is_conjunction(next).then_some((at, after)).filter(|_| !(ends_list(next) && listed))
