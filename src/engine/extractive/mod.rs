@@ -1,7 +1,9 @@
 //! The extractive engine: deterministic, offline, made of the words of the logs.
 
 pub mod counts;
-pub mod cues;
+// Tables of words, packed: a word per line would make it thousands of lines.
+#[rustfmt::skip]
+mod cues;
 pub mod memories;
-pub mod statements;
+mod statements;
 pub mod wisdom;
