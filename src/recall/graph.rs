@@ -50,17 +50,6 @@ impl Branch {
     }
 }
 
-/// Returns the tree of what came of a log line: the line, and the items that rest on it.
-pub fn tree_up(up: &TraceUp) -> Branch {
-    let branch = |place: &Place, children| Branch {
-        place: place_name(place),
-        text: one_line(&place.text),
-        note: None,
-        children,
-    };
-    branch(&up.target, up.derived.iter().map(|it| branch(&it.place, Vec::new())).collect())
-}
-
 /// Groups sources under the items that lead to them, in the order of their first line.
 fn under(sources: &[Source]) -> Vec<Branch> {
     let mut branches = Vec::<Branch>::new();
