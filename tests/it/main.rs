@@ -6,6 +6,8 @@
 #![cfg(test)]
 
 mod compact;
+mod edits;
+mod layers;
 mod log;
 mod show;
 mod support;
