@@ -186,7 +186,9 @@ impl Compactor<'_> {
         mut day: Day,
         existing: &mut Vec<TypedMemory>,
     ) -> Result<Made, JobError> {
-        let mut receipt = self.day_receipt(job, &day, Outcome::Written);
+        let none = day.memories.is_empty();
+        let outcome = if none { Outcome::Unchanged } else { Outcome::Written };
+        let mut receipt = self.day_receipt(job, &day, outcome);
         let mut files = Vec::new();
         for memory in &day.memories {
             let path = self.vault.layout().typed(&memory.file_name.to_string_lossy());

@@ -153,15 +153,10 @@ mod tests {
         check("日本 é", Some("- 09:05 日本 é\n"));
         check(" \n\t", None);
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     /// `lines` are the numbers and texts of the body.
     #[track_caller]
-    fn check(text: &str, lines: &[(u32, &str)], origin: Option<Origin>) {
+    fn check_lines(text: &str, lines: &[(u32, &str)], origin: Option<Origin>) {
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
         let found: Vec<(u32, &str)> = log.lines().iter().map(|&(n, line, _)| (n, line)).collect();
         assert_eq!((&found[..], log.origin), (lines, origin), "{text:?}");
@@ -169,12 +164,12 @@ mod tests {
 
     #[test]
     fn lines_are_numbered_as_editors_show_them() {
-        check("a\nb", &[(1, "a"), (2, "b")], None);
-        check("\u{feff}a\r\n\r\nb\r\n", &[(1, "a"), (2, ""), (3, "b"), (4, "")], None);
-        check("---\norigin: human\n---\na", &[(4, "a")], Some(Origin::Human));
-        check("\n\n---\norigin: agent\n---\na", &[(6, "a")], Some(Origin::Agent));
-        check("---\nnot closed\na", &[(1, "---"), (2, "not closed"), (3, "a")], None);
-        check("", &[(1, "")], None);
+        check_lines("a\nb", &[(1, "a"), (2, "b")], None);
+        check_lines("\u{feff}a\r\n\r\nb\r\n", &[(1, "a"), (2, ""), (3, "b"), (4, "")], None);
+        check_lines("---\norigin: human\n---\na", &[(4, "a")], Some(Origin::Human));
+        check_lines("\n\n---\norigin: agent\n---\na", &[(6, "a")], Some(Origin::Agent));
+        check_lines("---\nnot closed\na", &[(1, "---"), (2, "not closed"), (3, "a")], None);
+        check_lines("", &[(1, "")], None);
     }
 
     #[test]
