@@ -8,6 +8,8 @@
 mod compact;
 mod edits;
 mod layers;
+mod demo;
+mod init;
 mod log;
 mod show;
 mod support;
@@ -19,6 +21,9 @@ fn no_file_is_forgotten() {
     let main = include_str!("main.rs");
     for entry in std::fs::read_dir(dir).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.starts_with('.') {
+            continue;
+        }
         let module = name.trim_end_matches(".rs");
         assert!(
             module == "main" || main.contains(&format!("\nmod {module};")),
