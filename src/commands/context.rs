@@ -148,9 +148,8 @@ impl Root {
         }
         if readings.iter().all(Option::is_none) {
             let what = format!("`{named}` lies outside of the memory folder `{}`", root.display());
-            return Err(
-                CommandError::new(Kind::Usage, what).hint("name the folder that it is in: `--root DIR`")
-            );
+            return Err(CommandError::new(Kind::Usage, what)
+                .hint("name the folder that it is in: `--root DIR`"));
         }
         Err(missing(named))
     }
