@@ -354,7 +354,10 @@ fn citations(root: &Root, documents: &BTreeMap<String, DocumentRecord>) -> Check
                     Some(last) => *last,
                     None => {
                         let log = root.vault.read_log(stem)?;
-                        let last = log.map(|log| log.lines().last().map_or(0, |it| it.0));
+                        let last = log.map(|log| {
+                            let lines = log.lines();
+                            lines.iter().rfind(|it| !it.1.trim().is_empty()).map_or(0, |it| it.0)
+                        });
                         last_lines.insert(stem.clone(), last);
                         last
                     }
@@ -373,6 +376,9 @@ fn citations(root: &Root, documents: &BTreeMap<String, DocumentRecord>) -> Check
                 }
             }
         }
+    }
+    if !findings.is_empty() {
+        findings.push("`memoird status` shows what is due for changed logs".to_owned());
     }
     Ok(Found::unless(findings, || {
         let gone: Vec<String> = gone.iter().map(ToString::to_string).collect();

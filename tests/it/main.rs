@@ -6,9 +6,14 @@
 #![cfg(test)]
 
 mod compact;
+mod coverage;
+mod doctor;
 mod log;
+mod rebuild;
 mod show;
+mod status;
 mod support;
+mod trace;
 
 /// A file that no `mod` line names would never run.
 #[test]
