@@ -225,7 +225,7 @@ fn all_roots(call: &Call, ui: &Ui) -> ExitCode {
         .iter()
         .map(|it| match it {
             OneOf::There(it) => vec![
-                it.root.clone(),
+                short(&it.root, call),
                 it.tiers.iter().find(|it| it.tier == DAILY).map_or(0, |it| it.files).to_string(),
                 it.due().count().to_string(),
                 (it.parked.len() + it.failed.len()).to_string(),
@@ -234,13 +234,22 @@ fn all_roots(call: &Call, ui: &Ui) -> ExitCode {
             ],
             OneOf::Not { root, error } => {
                 let unknown = || "-".to_owned();
-                vec![root.clone(), unknown(), unknown(), unknown(), unknown(), error.clone()]
+                let root = short(root, call);
+                vec![root, unknown(), unknown(), unknown(), unknown(), error.clone()]
             }
         })
         .collect();
     ui.table(&["memory folder", "logs", "due", "stuck", "problems", "daemon"], &rows);
     ui.note("`memoird --root DIR status` says more about one");
     exit_code(is_well)
+}
+
+/// Returns a path with `~` for the person's home.
+fn short(path: &str, call: &Call) -> String {
+    match Path::new(path).strip_prefix(&call.around.home) {
+        Ok(below) => format!("~/{}", below.display()),
+        Err(_) => path.to_owned(),
+    }
 }
 
 /// The name of the tier of logs, which nothing makes.

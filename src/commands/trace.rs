@@ -63,6 +63,10 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
     if args.up {
         let address = address(&path, line, &root)?;
         let up = recorded.ask(&path, |lineage| trace_up(&address, lineage, &root))?;
+        // A line of a file of ours, which only another week or month cites: a trace leads on.
+        if up.derived.is_empty() && recorded.lineage().document(&path)?.is_some() {
+            return Err(not_a_log(&path));
+        }
         return Ok(show_up(&up, format, ui));
     }
     let found = recorded.ask(&path, |lineage| trace(&path, line, lineage, &root))?;
@@ -173,13 +177,15 @@ fn address(path: &str, line: Option<u32>, root: &Root) -> Result<Address, Comman
     let stem = stem.filter(|it| root.vault.layout().source(it) == path);
     match (stem, line) {
         (Some(stem), Some(line)) => Ok(Address { stem, line }),
-        (None, _) => {
-            Err(CommandError::new(Kind::Usage, format!("`{path}` is no log, where --up begins"))
-                .hint(format!("memoird trace {path}")))
-        }
+        (None, _) => Err(not_a_log(path)),
         (Some(stem), None) => Err(CommandError::new(Kind::Usage, "--up needs a line of the log")
             .hint(format!("memoird trace --up {stem}:1"))),
     }
+}
+
+fn not_a_log(path: &str) -> CommandError {
+    CommandError::new(Kind::Usage, format!("`{path}` is no log, where --up begins"))
+        .hint(format!("memoird trace {path}"))
 }
 
 fn show(trace: &Trace, format: Format, ui: &Ui) {

@@ -17,7 +17,7 @@
 //! - [`rebuild`]: the database anew from the files.
 //! - [`report`]: what a pass did.
 
-mod commit;
+pub mod commit;
 mod fold;
 pub mod ground;
 mod lasting;
