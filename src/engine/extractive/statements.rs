@@ -125,8 +125,7 @@ impl Cutter {
                 self.bullets.push((indent, self.blocks.len() - 1));
                 self.open = true;
             }
-            // A bold label opens a statement of its own: `**Why:** …` under a rule.
-            LineKind::Text if self.open && !opens_with_label(line.words()) => self.extend(line),
+            LineKind::Text if self.open && !self.begins_anew(line.words()) => self.extend(line),
             LineKind::Text => {
                 let indented = line.text().starts_with([' ', '\t']);
                 let parent = self.bullets.last().map(|&(_, at)| at).filter(|_| indented);
@@ -150,6 +149,15 @@ impl Cutter {
                 && self.blocks[at].text.trim_end().ends_with(':');
             self.intro = introduces.then_some(at);
         }
+    }
+
+    /// A label opens a statement of its own: `**Why:** …` under a rule, `Note: …` after a full stop.
+    fn begins_anew(&self, words: &str) -> bool {
+        let closed = self.blocks.last().is_some_and(|it| it.text.ends_with(['.', '!', '?']));
+        let labelled = split_label(words).is_some_and(|(label, _)| {
+            label.starts_with(char::is_uppercase) && label.split_whitespace().count() <= 3
+        });
+        opens_with_label(words) || (closed && labelled)
     }
 
     fn push(
@@ -285,7 +293,8 @@ pub(super) fn sentence_ranges(text: &str) -> Vec<(usize, usize)> {
             // No sentence begins in lower case, save one of lower case throughout.
             Some(last)
                 if !ends_sentence(&text[last.0..last.1])
-                    || piece.starts_with(char::is_lowercase) =>
+                    || piece.starts_with(char::is_lowercase)
+                    || (ends_in_day(&text[last.0..last.1]) && opens_with_month(piece)) =>
             {
                 last.1 = end;
             }
@@ -293,6 +302,19 @@ pub(super) fn sentence_ranges(text: &str) -> Vec<(usize, usize)> {
         }
     }
     ranges
+}
+
+/// `31. Juli` is one date.
+fn ends_in_day(text: &str) -> bool {
+    let last = text.split_whitespace().next_back().unwrap_or_default();
+    let digits = last.trim_end_matches('.');
+    digits.len() < last.len()
+        && (1..=2).contains(&digits.len())
+        && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn opens_with_month(text: &str) -> bool {
+    Words::of(text).opens_with(cues::MONTHS)
 }
 
 /// Abbreviations, open quotes, and open code spans do not end a sentence.
@@ -489,7 +511,7 @@ pub(super) fn capitalised(title: &str) -> String {
 
 /// Returns whether nothing in the words points outside of them or ties them to a moment.
 pub(super) fn stands_alone(text: &str) -> bool {
-    const WORDS_MIN: usize = 4;
+    const WORDS_MIN: usize = 3;
     const WORDS_MAX: usize = 60;
     let words = Words::of(text);
     let trimmed = text.trim_end();
@@ -518,15 +540,18 @@ pub(super) fn code_share(text: &str) -> f64 {
             || word.contains("()")
             || word.contains("::")
             || word.contains('_')
-            || word
-                .trim_matches(|c: char| !c.is_alphanumeric())
-                .chars()
-                .zip(word.chars().skip(1))
-                .any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+            || is_camel(word);
         inside ^= ticks % 2 == 1;
         code += usize::from(coded);
     }
     ratio(code, all)
+}
+
+/// `drainQueue` is code; `MySQL` and `GitHub` are names.
+fn is_camel(word: &str) -> bool {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+    word.starts_with(char::is_lowercase)
+        && word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase())
 }
 
 /// Takes the asterisks and underscores of bold away, outside code.

@@ -435,7 +435,8 @@ fn piece_of_memory(memory: &TypedMemory, logs: &[ServedLog]) -> Option<Piece> {
     if words.len() < 3 || one_off || taste {
         return None;
     }
-    let why = why.filter(|it| Words::of(it).len() >= 4);
+    // Who said it is no reason, once the statement names them.
+    let why = why.filter(|it| Words::of(it).len() >= 4 && !statement.starts_with(it.as_str()));
     let text = match why {
         Some(why) if Words::of(&why).opens_with(cues::SO_THAT) => {
             format!("{} {why}", statement.trim_end_matches('.'))
