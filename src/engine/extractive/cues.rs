@@ -193,6 +193,16 @@ pub(super) const AFTER_SO: &[&str] = &[
     "one", "each", "that",
 ];
 
+/// `so` goes on with what the writer did.
+pub(super) const SO_I: &[&str] = &["so i", "so we", "also habe ich", "donc j'*", "así que", "quindi ho", "então eu", "dus ik"];
+
+/// Before a name in a label: `Correction from Ines`. With their spaces, as they stand in text.
+pub(super) const BY: &[&str] =
+    &[" from ", " by ", " for ", " von ", " für ", " de ", " par ", " da ", " di ", " van ", " para "];
+
+/// Articles before what a person is called by: `the user`.
+pub(super) const ARTICLES: &[&str] = &["the", "der", "die", "le", "la", "el", "il", "lo", "o", "a", "de", "het"];
+
 /// What a rule or decision can be weighed against: enough of a reason beside a decision's verb.
 pub(super) const INSTEAD: &[&str] = &[
     "instead of", "rather than", "statt", "anstatt", "anstelle", "au lieu de", "plutôt que", "en lugar de",

@@ -297,7 +297,7 @@ impl Day<'_> {
         }
         let why = why.unwrap_or(who);
         // `…, so I changed it`: that was the task, and it is done.
-        let done = Words::of(&why).opens_with(&["so i", "so we"]);
+        let done = Words::of(&why).opens_with(cues::SO_I);
         let passing = Words::of(&statement).opens_with(cues::NO_RULES);
         (stands_alone(&statement) && !done && !passing)
             .then(|| self.found(MemoryType::Feedback, 13, at, &statement, Some(why), lines))
@@ -328,7 +328,7 @@ impl Day<'_> {
     /// A person's preference, role, or standing wish.
     fn person(&self, at: usize, labelled: bool, sentences: &[Sentence]) -> Option<Found> {
         if labelled {
-            let lead = sentences.first().filter(|it| sound(&it.text))?;
+            let lead = sentences.first().filter(|it| stands_alone(&it.text))?;
             let opens = Words::of(&lead.text);
             let passing = opens.opens_with(cues::TASK_OPENERS) || reports(&lead.text);
             return (!passing && code_share(&lead.text) <= CODE_SHARE_MAX).then(|| {
@@ -351,7 +351,7 @@ impl Day<'_> {
             // A wish may hold for what might come: `… when a date might slip`.
             let certain = said.replace(" might ", " ").replace(" could ", " ");
             let about = wish.is_some() || about_person(said);
-            if !sound(&certain) || code_share(said) > CODE_SHARE_MAX || !about {
+            if !stands_alone(&certain) || code_share(said) > CODE_SHARE_MAX || !about {
                 return None;
             }
             let first_person = Words::of(said).iter().any(|w| cues::FIRST_PERSON.contains(&w));
@@ -381,8 +381,7 @@ impl Day<'_> {
                     Words::of(&sentence.text[rest..]).opens_with(cues::DECIDED)
                 });
             let first_of_labelled = labelled && i == 0;
-            if !(decided || first_of_labelled)
-                || (!decided && reports(&sentence.text))
+            if (!decided && (!first_of_labelled || reports(&sentence.text)))
                 || code_share(&sentence.text) > if decided { CODE_SHARE_MAX } else { 0.0 }
             {
                 return None;
@@ -479,7 +478,7 @@ fn deadline(sentences: &[Sentence]) -> Option<Found> {
         let words = Words::of(&it.text);
         words.has(cues::DEADLINE)
             && has_date(&words)
-            && sound(&it.text)
+            && stands_alone(&it.text)
             && !reports(&it.text)
             && (!words.opens_with(cues::TASK_OPENERS) || words.opens_with(cues::DEADLINE))
             && code_share(&it.text) <= CODE_SHARE_MAX
@@ -522,8 +521,9 @@ fn reference(block: &Block) -> Option<Found> {
     let named = tail.ends_with([':', '—', '–']) || before.ends_with("](") || names_place;
     // `docs for the API`, `API docs`; but not `docs cleanup`.
     let place = words.find(cues::PLACES);
+    let named_as = Words::of(bare);
     let place_alone =
-        place.is_some_and(|(at, width)| words.iter().nth(at + width).is_none_or(is_small));
+        place.is_some_and(|(at, width)| named_as.iter().nth(at + width).is_none_or(is_small));
     let at_last = tail.split_whitespace().next_back().is_some_and(|w| cues::AT.contains(&w));
     let before_last = tail.split_whitespace().rev().nth(1).unwrap_or_default();
     let found_at = words.has(cues::LIVES_AT)
@@ -594,10 +594,8 @@ pub(super) fn class_of(label: &str) -> Option<Class> {
         (Class::Task, cues::TASK_TITLES),
     ];
     // `Correction from Ines` is titled `Correction`.
-    let from =
-        [" from ", " by ", " von ", " de ", " da ", " di ", " van ", " para ", " für ", " for "];
     let short =
-        from.iter().filter_map(|word| label.find(word)).min().map_or(label, |at| &label[..at]);
+        cues::BY.iter().filter_map(|word| label.find(word)).min().map_or(label, |at| &label[..at]);
     tables
         .into_iter()
         .find(|(_, titles)| is_titled(label, titles) || is_titled(short, titles))
@@ -740,9 +738,7 @@ pub(super) fn about_person(text: &str) -> bool {
     }
     if let Some((at, width)) = words.find(cues::IS_A) {
         let role = words.iter().skip(at + width).take(ROLE_REACH).any(|w| cues::ROLES.contains(&w));
-        let article = usize::from(
-            words.opens_with(&["the", "der", "die", "le", "la", "el", "il", "o", "a", "de"]),
-        );
+        let article = usize::from(words.opens_with(cues::ARTICLES));
         let named = (article..at).all(person_at) && (article + 1..=article + 3).contains(&at);
         return role && named && !words.has(cues::NARRATIVE)
             || role && words.opens_with(cues::I_WISH);
@@ -838,10 +834,6 @@ pub(super) fn has_date(words: &Words) -> bool {
 
 fn unquoted(text: &str) -> &str {
     text.strip_prefix(['"', '“']).map_or(text, |rest| rest.trim_end_matches(['"', '”']))
-}
-
-fn sound(text: &str) -> bool {
-    stands_alone(text)
 }
 
 /// Ends a sentence that was cut.
