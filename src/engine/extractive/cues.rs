@@ -308,6 +308,10 @@ pub(super) const IS: &[&str] = &[
     "is", "are", "ist", "sind", "est", "sont", "es", "son", "è", "sono", "é", "são", "zijn",
 ];
 
+/// All of which one must stand where something is told of a person.
+pub(super) const PERSON_CUES: &[&[&str]] =
+    &[PREFERS, WANTS, HAS_PREFERENCE, FAVORITE, ABOUT_PERSON, IS_A, FROM_NOW_ON, &["preference as"]];
+
 /// People who are named by what they are.
 pub(super) const PERSONS: &[&str] = &[
     "i", "user", "client", "customer", "boss", "manager", "wife", "husband", "owner", "lead", "principal",

@@ -208,7 +208,7 @@ impl Day<'_> {
     /// Under a title or label the words need less to be a rule: a lesson needs no word such as
     /// `always`, if its reason is told.
     fn labelled_feedback(&self, at: usize, lesson: bool, sentences: &[Sentence]) -> Option<Found> {
-        let rule = sentences.iter().position(|it| Words::of(&it.text).has(cues::RULE));
+        let rule = sentences.iter().position(|it| it.words.has(cues::RULE));
         if rule.is_none() && !lesson {
             return None;
         }
@@ -236,7 +236,7 @@ impl Day<'_> {
             // What else is said beside a rule is said for it.
             why = why.or_else(|| {
                 let mut rest = sentences.iter().enumerate().skip(1).filter(|&(i, _)| i != rule);
-                let (_, next) = rest.next().filter(|(_, it)| Words::of(&it.text).len() >= 4)?;
+                let (_, next) = rest.next().filter(|(_, it)| it.words.len() >= 4)?;
                 Some(Why { text: next.text.clone(), lines: next.lines.clone() })
             });
         }
@@ -268,7 +268,7 @@ impl Day<'_> {
         const INSTRUCTED_WORD_MAX: usize = 3;
         /// And says early that it is meant to last.
         const STANDING_REACH: usize = 6;
-        let words = Words::of(&sentence.text);
+        let words = &sentence.words;
         let (told, width) = words.find(cues::INSTRUCTED)?;
         let standing = words.find(cues::STANDING)?.0;
         // A relayed request that names no lasting rule is a task.
@@ -305,7 +305,10 @@ impl Day<'_> {
 
     /// `Always … because …`: an imperative with its reason near it.
     fn rule(&self, at: usize, sentence: &Sentence, rest: &[Sentence]) -> Option<Found> {
-        if !commands(&sentence.text) || code_share(&sentence.text) > CODE_SHARE_MAX {
+        if !sentence.words.opens_with(cues::RULE_OPENERS)
+            || !commands(&sentence.text)
+            || code_share(&sentence.text) > CODE_SHARE_MAX
+        {
             return None;
         }
         let (mut statement, mut lines) = (sentence.text.clone(), sentence.lines.clone());
@@ -329,7 +332,7 @@ impl Day<'_> {
     fn person(&self, at: usize, labelled: bool, sentences: &[Sentence]) -> Option<Found> {
         if labelled {
             let lead = sentences.first().filter(|it| stands_alone(&it.text))?;
-            let opens = Words::of(&lead.text);
+            let opens = &lead.words;
             let passing = opens.opens_with(cues::TASK_OPENERS) || reports(&lead.text);
             return (!passing && code_share(&lead.text) <= CODE_SHARE_MAX).then(|| {
                 let statement = lead.text.clone();
@@ -337,7 +340,8 @@ impl Day<'_> {
             });
         }
         let speaker = speaker(&self.blocks[at].text);
-        sentences.iter().find_map(|sentence| {
+        let may_tell = |it: &&Sentence| cues::PERSON_CUES.iter().any(|cues| it.words.has(cues));
+        sentences.iter().filter(may_tell).find_map(|sentence| {
             let (said, spoken_at) = match speaker {
                 Some((_, rest))
                     if sentence.text.starts_with(first_words(&self.blocks[at].text)) =>
@@ -374,7 +378,7 @@ impl Day<'_> {
     /// A decision with its reason.
     fn decision(&self, at: usize, labelled: bool, sentences: &[Sentence]) -> Option<Found> {
         sentences.iter().enumerate().find_map(|(i, sentence)| {
-            let words = Words::of(&sentence.text);
+            let words = &sentence.words;
             let decided = (words.opens_with(cues::DECIDED)
                 && !words.opens_with(cues::NO_DECISIONS))
                 || split_label(&sentence.text).is_some_and(|(_, rest)| {
@@ -475,9 +479,9 @@ impl Day<'_> {
 /// A goal or deadline with an explicit date.
 fn deadline(sentences: &[Sentence]) -> Option<Found> {
     let sentence = sentences.iter().find(|it| {
-        let words = Words::of(&it.text);
+        let words = &it.words;
         words.has(cues::DEADLINE)
-            && has_date(&words)
+            && has_date(words)
             && stands_alone(&it.text)
             && !reports(&it.text)
             && (!words.opens_with(cues::TASK_OPENERS) || words.opens_with(cues::DEADLINE))
@@ -697,7 +701,7 @@ fn split_otherwise(text: &str) -> Option<(String, String)> {
 /// The next sentence gives the reason where it says so itself.
 fn why_next(rest: &[Sentence]) -> Option<Why> {
     let next = rest.first()?;
-    let words = Words::of(&next.text);
+    let words = &next.words;
     let says_why = words.opens_with(cues::BECAUSE)
         || words.opens_with(cues::OTHERWISE)
         || split_label(&next.text).is_some_and(|(label, _)| is_titled(label, cues::REASON_TITLES));

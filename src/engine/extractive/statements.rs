@@ -59,14 +59,16 @@ pub(super) enum Shape {
 /// A sentence and the lines it stands on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sentence {
-    /// The words.
+    /// As it stands.
     pub(super) text: String,
+    /// Its words: cut once, since every rule asks for them.
+    pub(super) words: Words,
     /// Line numbers, ascending.
     pub(super) lines: Vec<u32>,
 }
 
 /// The words of a text in lower case, ready for cues.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Words(Vec<String>);
 
 /// What a statement is about: content stems, and apart from them its values (numbers, dates,
@@ -204,6 +206,7 @@ impl Block {
         sentence_ranges(text)
             .into_iter()
             .map(|(start, end)| Sentence {
+                words: Words::of(&text[start..end]),
                 text: text[start..end].trim().to_owned(),
                 lines: self.lines_of(from + start, from + end),
             })
@@ -336,7 +339,14 @@ fn ends_sentence(text: &str) -> bool {
 impl Words {
     /// Reads the words of a text.
     pub(super) fn of(text: &str) -> Self {
-        Self(text.unicode_words().map(|word| word.replace('’', "'").to_lowercase()).collect())
+        let lower = |word: &str| {
+            if word.is_ascii() {
+                word.to_ascii_lowercase()
+            } else {
+                word.replace('’', "'").to_lowercase()
+            }
+        };
+        Self(text.unicode_words().map(lower).collect())
     }
 
     /// Returns how many there are.
