@@ -193,6 +193,14 @@ pub(super) const AFTER_SO: &[&str] = &[
     "one", "each", "that",
 ];
 
+/// Where a part of a clause begins: a title may end before it. With their spaces, as they stand in text.
+pub(super) const PARTS: &[&str] = &[
+    ", ", " and ", " unless ", " until ", " when ", " if ", " while ", " instead of ", " rather than ", " because ",
+    " so that ", " which ", " for ", " in ", " at ", " on ", " with ", " und ", " wenn ", " weil ", " für ", " mit ", " bei ",
+    " et ", " si ", " pour ", " avec ", " dans ", " y ", " para ", " con ", " en ", " e ", " per ", " em ", " com ", " en ",
+    " als ", " voor ", " met ",
+];
+
 /// `so` goes on with what the writer did.
 pub(super) const SO_I: &[&str] = &["so i", "so we", "also habe ich", "donc j'*", "así que", "quindi ho", "então eu", "dus ik"];
 

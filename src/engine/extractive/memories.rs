@@ -13,13 +13,16 @@
 //!
 //! Called by the extractive engine.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::LazyLock,
+};
 
 use super::{
     cues,
     statements::{
-        self, Block, Gist, KEEP, Sentence, Shape, Words, capitalised, code_share, is_small,
-        is_titled, shorten, split_label, stands_alone, title_of, word_offsets,
+        self, Block, Gist, KEEP, Sentence, Shape, Words, bare_title, capitalised, code_share,
+        is_small, is_titled, shorten, split_label, stands_alone, title_of, word_offsets,
     },
 };
 use crate::{
@@ -462,7 +465,9 @@ impl Day<'_> {
             how.text
         });
         let statement = without_keep(statement);
-        let score = score + u32::from(how_to_apply.is_some()) + 4 * u32::from(self.blocks[at].keep);
+        let score = score
+            + u32::from(how_to_apply.is_some())
+            + 4 * u32::from(!self.blocks[at].keep.is_empty());
         let title = capitalised(&title_of(&statement, NAME_CHARS_MAX));
         Found {
             kind,
@@ -588,30 +593,35 @@ fn kept_in(block: &Block) -> Option<Found> {
 }
 
 pub(super) fn class_of(label: &str) -> Option<Class> {
-    let tables = [
-        (Class::Feedback, cues::FEEDBACK_TITLES),
-        (Class::Lesson, cues::LESSON_TITLES),
-        (Class::Decision, cues::DECISION_TITLES),
-        (Class::Preference, cues::PREFERENCE_TITLES),
-        (Class::Reason, cues::REASON_TITLES),
-        (Class::Reason, cues::APPLY_TITLES),
-        (Class::Task, cues::TASK_TITLES),
-    ];
+    static CLASSES: LazyLock<HashMap<&str, Class>> = LazyLock::new(|| {
+        let tables = [
+            (Class::Task, cues::TASK_TITLES),
+            (Class::Reason, cues::APPLY_TITLES),
+            (Class::Reason, cues::REASON_TITLES),
+            (Class::Preference, cues::PREFERENCE_TITLES),
+            (Class::Decision, cues::DECISION_TITLES),
+            (Class::Lesson, cues::LESSON_TITLES),
+            (Class::Feedback, cues::FEEDBACK_TITLES),
+        ];
+        // Of a title in two tables the later one wins.
+        tables.iter().flat_map(|(class, titles)| titles.iter().map(|it| (*it, *class))).collect()
+    });
+    let title = bare_title(label);
+    if let Some(class) = CLASSES.get(title.as_str()) {
+        return Some(*class);
+    }
     // `Correction from Ines` is titled `Correction`.
-    let short =
-        cues::BY.iter().filter_map(|word| label.find(word)).min().map_or(label, |at| &label[..at]);
-    tables
-        .into_iter()
-        .find(|(_, titles)| is_titled(label, titles) || is_titled(short, titles))
-        .map(|(class, _)| class)
-        .or_else(|| {
-            let last = short.split_whitespace().next_back()?;
-            if short.split_whitespace().count() > 3 {
-                return None;
-            }
-            let nouns = [(Class::Feedback, &["feedback"][..]), (Class::Lesson, cues::LESSON_NOUNS)];
-            nouns.into_iter().find(|(_, nouns)| is_titled(last, nouns)).map(|(class, _)| class)
-        })
+    let short = cues::BY.iter().filter_map(|word| title.find(word)).min().map(|at| &title[..at]);
+    let short = short.unwrap_or(&title);
+    if let Some(class) = CLASSES.get(short) {
+        return Some(*class);
+    }
+    let (words, last) = (short.split(' ').count(), short.rsplit(' ').next()?);
+    match last {
+        "feedback" if words <= 3 => Some(Class::Feedback),
+        _ if words <= 3 && cues::LESSON_NOUNS.contains(&last) => Some(Class::Lesson),
+        _ => None,
+    }
 }
 
 /// Returns whether a sentence opens as a rule, with a verb that commands after `always` or `never`.

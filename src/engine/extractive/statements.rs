@@ -36,8 +36,8 @@ pub(super) struct Block {
     pub(super) parent: Option<usize>,
     /// The heading that it stands under.
     pub(super) heading: Option<usize>,
-    /// Whether a person or agent marked a line of it with `#keep`.
-    pub(super) keep: bool,
+    /// The lines that a person or agent marked with `#keep`.
+    pub(super) keep: Vec<u32>,
     /// Where in `text` each line begins, with the line's number; ascending, never empty.
     starts: Vec<(usize, u32)>,
 }
@@ -174,7 +174,7 @@ impl Cutter {
             shape,
             parent,
             heading,
-            keep: marked_keep(line),
+            keep: marked_keep(line).then_some(line.number()).into_iter().collect(),
             starts: vec![(0, line.number())],
         });
     }
@@ -184,7 +184,7 @@ impl Cutter {
             block.text.push(' ');
             block.starts.push((block.text.len(), line.number()));
             block.text.push_str(&plain(line.words()));
-            block.keep |= marked_keep(line);
+            block.keep.extend(marked_keep(line).then_some(line.number()));
         }
     }
 }
@@ -276,15 +276,21 @@ pub(super) fn split_label(text: &str) -> Option<(&str, usize)> {
 
 /// Returns whether a title or label is one of `titles`, whatever its number, date, or case.
 pub(super) fn is_titled(label: &str, titles: &[&str]) -> bool {
+    let title = bare_title(label);
+    titles.iter().any(|it| title == *it)
+}
+
+/// Returns the words of a title or label in lower case, without numbers and dates; empty for a text
+/// that is too long to be one.
+pub(super) fn bare_title(label: &str) -> String {
+    const TITLE_BYTES_MAX: usize = 120;
+    if label.len() > TITLE_BYTES_MAX {
+        return String::new();
+    }
     let words = Words::of(label);
-    let plain: Vec<&str> = words
-        .0
-        .iter()
-        .map(String::as_str)
-        .filter(|w| !w.chars().any(|c| c.is_ascii_digit()))
-        .collect();
-    let joined = plain.join(" ");
-    titles.iter().any(|title| joined == *title)
+    let plain: Vec<&str> =
+        words.iter().filter(|w| !w.chars().any(|c| c.is_ascii_digit())).collect();
+    plain.join(" ")
 }
 
 /// Cuts text into sentences, as byte ranges.
@@ -487,22 +493,35 @@ pub(super) fn shorten(text: &str, chars_max: usize) -> String {
 /// Returns the lead clause of a statement, at most `chars_max` characters: a title.
 pub(super) fn title_of(statement: &str, chars_max: usize) -> String {
     let statement = statement.trim().trim_end_matches(['.', '!', ';', ':']);
+    // `Decided with Ana: …` names the act; what was decided comes after.
+    let statement = match split_label(statement) {
+        Some((label, rest)) if Words::of(label).opens_with(cues::DECIDED) => &statement[rest..],
+        _ => statement,
+    };
     let cuts = [" — ", " – ", "; ", " (", ": ", ". "];
     let clause = cuts.iter().filter_map(|cut| statement.find(cut)).min().map_or(statement, |at| {
         if statement[..at].split_whitespace().count() >= 2 { &statement[..at] } else { statement }
     });
-    let clause = if clause.chars().count() > chars_max {
-        // A clause that short is an aside: `By the way, …`.
-        let long_enough = |at: &usize| clause[..*at].split_whitespace().count() >= 5;
-        clause
-            .match_indices(", ")
-            .map(|(at, _)| at)
-            .find(long_enough)
-            .map_or(clause, |at| &clause[..at])
-    } else {
-        clause
-    };
+    let clause =
+        if clause.chars().count() > chars_max { short_clause(clause, chars_max) } else { clause };
     shorten(clause.trim().trim_matches(['*', '"', '“', '”']), chars_max)
+}
+
+/// Returns the longest start of a clause that fits and ends where a part of it begins.
+fn short_clause(clause: &str, chars_max: usize) -> &str {
+    /// Shorter than this and it is an aside: `By the way, …`.
+    const WORDS_MIN: usize = 5;
+    let whole = |start: &str| {
+        let even = |mark: char| start.matches(mark).count().is_multiple_of(2);
+        even('`') && even('"') && start.matches('(').count() == start.matches(')').count()
+    };
+    cues::PARTS
+        .iter()
+        .flat_map(|mark| clause.match_indices(mark).map(|(at, _)| &clause[..at]))
+        .filter(|start| start.chars().count() <= chars_max && whole(start))
+        .filter(|start| start.split_whitespace().count() >= WORDS_MIN)
+        .max_by_key(|start| start.len())
+        .unwrap_or(clause)
 }
 
 /// Writes the first word of a title large, unless it is a name that must stay as it is.
