@@ -38,24 +38,17 @@ pub(super) const LESSON_NOUNS: &[&str] = &[
 pub(super) const DECISION_TITLES: &[&str] = &[
     "decision", "decisions", "key decision", "key decisions", "design decision", "design decisions",
     "decisions made", "decision made", "decided", "entscheidung", "entscheidungen", "beschluss", "beschlüsse",
-    "entschieden",
-    "décision", "décisions", "décisions clés",
-    "decisión", "decisiones", "decisiones clave",
-    "decisione", "decisioni", "decisioni chiave",
-    "decisão", "decisões", "decisões principais",
-    "beslissing", "beslissingen", "besluit", "besluiten",
+    "entschieden", "décision", "décisions", "décisions clés", "decisión", "decisiones", "decisiones clave",
+    "decisione", "decisioni", "decisioni chiave", "decisão", "decisões", "decisões principais", "beslissing",
+    "beslissingen", "besluit", "besluiten",
 ];
 
 /// Titles and labels of preferences.
 pub(super) const PREFERENCE_TITLES: &[&str] = &[
     "preference", "preferences", "added preference", "new preference", "user preference", "user preferences",
     "standing preference", "prefers", "working style", "vorliebe", "vorlieben", "präferenz", "präferenzen",
-    "arbeitsweise",
-    "préférence", "préférences",
-    "preferencia", "preferencias",
-    "preferenza", "preferenze",
-    "preferência", "preferências",
-    "voorkeur", "voorkeuren",
+    "arbeitsweise", "préférence", "préférences", "preferencia", "preferencias", "preferenza", "preferenze",
+    "preferência", "preferências", "voorkeur", "voorkeuren",
 ];
 
 /// Titles and labels of a reason.
@@ -84,9 +77,8 @@ pub(super) const TASK_TITLES: &[&str] = &[
     "symptom", "implementation", "deliverables", "produced", "artifacts", "standup", "plan", "priorities",
     "goals for today", "example", "examples", "diagnosis", "offen", "aufgaben", "nächste schritte", "erledigt",
     "fortschritt", "änderungen", "dateien", "stand", "à faire", "prochaines étapes", "fait", "fichiers",
-    "avancement", "statut",
-    "pendiente", "pendientes", "próximos pasos", "hecho", "archivos", "tareas", "estado",
-    "da fare", "prossimi passi", "fatto", "file modificati", "attività", "stato",
+    "avancement", "statut", "pendiente", "pendientes", "próximos pasos", "hecho", "archivos", "tareas",
+    "estado", "da fare", "prossimi passi", "fatto", "file modificati", "attività", "stato",
     "pendente", "pendentes", "próximos passos", "feito", "arquivos", "tarefas",
     "te doen", "volgende stappen", "gedaan", "bestanden", "taken", "voortgang",
 ];
@@ -95,26 +87,24 @@ pub(super) const TASK_TITLES: &[&str] = &[
 pub(super) const RULE: &[&str] = &[
     "always", "never", "must", "must not", "should", "should not", "shouldn't", "do not", "don't", "avoid",
     "make sure", "from now on", "going forward", "in the future", "every time", "no longer", "only ever",
-    "stop", "prefer", "does not belong", "doesn't belong", "be sure", "immer", "nie", "niemals", "muss",
-    "müssen", "darf nicht", "dürfen nicht", "soll", "sollen", "sollte", "ab jetzt", "künftig", "vermeiden",
-    "ab sofort", "in zukunft",
+    "stop", "prefer", "does not belong", "doesn't belong", "be sure", "please", "bitte", "por favor",
+    "per favore", "s'il vous plaît", "alstublieft", "immer", "nie", "niemals", "muss", "müssen", "darf nicht",
+    "dürfen nicht", "soll", "sollen", "sollte", "ab jetzt", "künftig", "vermeiden", "ab sofort", "in zukunft",
     "toujours", "jamais", "il faut", "ne pas", "doit", "doivent", "désormais", "éviter", "à l'avenir",
     "dorénavant", "siempre", "nunca", "hay que", "debe", "deben", "no debe", "evitar", "de ahora en adelante",
     "a partir de ahora", "sempre", "bisogna", "deve", "devono", "evitare", "d'ora in poi", "non deve",
-    "d'ora in avanti", "é preciso", "devem", "não deve", "de agora em diante", "a partir de agora",
-    "altijd", "nooit", "moet", "moeten", "mag niet", "vermijd", "voortaan", "vanaf nu",
+    "d'ora in avanti", "é preciso", "devem", "não deve", "de agora em diante", "a partir de agora", "altijd",
+    "nooit", "moet", "moeten", "mag niet", "vermijd", "voortaan", "vanaf nu",
 ];
 
 /// How a rule begins when nobody is named: the imperative.
 pub(super) const RULE_OPENERS: &[&str] = &[
-    "always", "never", "do not", "don't", "avoid", "make sure", "from now on", "going forward", "in the future",
-    "in future", "be sure to", "stop", "immer", "nie", "niemals", "ab jetzt", "ab sofort", "künftig",
+    "always", "never", "do not", "don't", "avoid", "from now on", "going forward", "in the future", "in future",
+    "immer", "nie", "niemals", "ab jetzt", "ab sofort", "künftig",
     "in zukunft", "vermeide", "nicht mehr", "toujours", "ne jamais", "jamais", "ne pas", "désormais",
     "à l'avenir", "dorénavant", "évite", "éviter", "évitez", "siempre", "nunca", "de ahora en adelante",
-    "a partir de ahora", "evita", "evitar",
-    "sempre", "mai", "d'ora in poi", "d'ora in avanti", "evitare",
-    "de agora em diante", "a partir de agora", "evite",
-    "altijd", "nooit", "voortaan", "vanaf nu", "vermijd",
+    "a partir de ahora", "evita", "evitar", "sempre", "mai", "d'ora in poi", "d'ora in avanti", "evitare",
+    "de agora em diante", "a partir de agora", "evite", "altijd", "nooit", "voortaan", "vanaf nu", "vermijd",
 ];
 
 /// How a rule seems to begin, in talk that is none.
@@ -141,16 +131,16 @@ pub(super) const FROM_NOW_ON: &[&str] = &[
 
 /// Somebody told the writer how to work. What follows counts only with a [`STANDING`] word.
 pub(super) const INSTRUCTED: &[&str] = &[
-    "user instructed", "user asked to", "user asked me to", "user asked us to", "user told", "user wants",
-    "user wants me to", "user corrected", "user insisted", "user reminded", "instructed all", "instructed me",
-    "instructed us", "asked me to", "asked us to", "told me to", "told us to", "told me never", "told us never",
-    "reminded me to", "reminded us to", "asked me never", "asked to stop", "wants us to", "wants me to",
-    "nutzer bat", "nutzerin bat", "nutzer möchte", "nutzer will", "bat mich", "bat uns", "bat darum",
-    "sagte mir", "l'utilisateur demande", "l'utilisateur a demandé", "m'a demandé", "nous a demandé",
-    "a demandé de", "el usuario pidió", "la usuaria pidió", "me pidió", "nos pidió", "pidió que",
-    "l'utente ha chiesto", "mi ha chiesto", "ci ha chiesto", "ha chiesto di",
+    "user instructed", "user asked to", "user asked me to", "user asked us to", "user told", "user said",
+    "user says", "user wants me to", "user corrected", "user insisted", "user reminded",
+    "instructed all", "instructed me", "instructed us", "asked me to", "asked us to", "told me to",
+    "told us to", "told me never", "told us never", "reminded me to", "reminded us to", "asked me never",
+    "asked to stop", "wants us to", "wants me to", "nutzer bat", "nutzerin bat",
+    "bat mich", "bat uns", "bat darum", "sagte mir", "l'utilisateur demande", "l'utilisateur a demandé",
+    "m'a demandé", "nous a demandé", "a demandé de", "el usuario pidió", "la usuaria pidió", "me pidió",
+    "nos pidió", "pidió que", "l'utente ha chiesto", "mi ha chiesto", "ci ha chiesto", "ha chiesto di",
     "o usuário pediu", "a usuária pediu", "pediu me", "pediu que", "pediu para",
-    "gebruiker vroeg", "gebruiker wil", "vroeg me", "vroeg ons", "vroeg om",
+    "gebruiker vroeg", "vroeg me", "vroeg ons", "vroeg om",
 ];
 
 /// Words that make an instruction outlast its task.
@@ -186,11 +176,40 @@ pub(super) const SO_THAT: &[&str] = &[
     "zodat", "om te voorkomen",
 ];
 
+/// Markers that name what happens else; they may also end the reason.
+pub(super) const OTHERWISE: &[&str] = &[
+    "otherwise", "sonst", "andernfalls", "sinon", "altrimenti", "senão", "anders", "reason", "the reason",
+];
+
+/// Before a reason these say that it is none.
+pub(super) const NEGATIONS: &[&str] = &[
+    "never", "don't", "not", "no", "only", "just", "nicht", "nie", "nur", "pas", "jamais", "non", "solo", "não",
+    "só", "niet", "nooit", "alleen",
+];
+
 /// Words after `so` that make it a reason rather than a sequel.
 pub(super) const AFTER_SO: &[&str] = &[
     "it", "it's", "they", "we", "you", "i", "he", "she", "the", "a", "an", "users", "everyone", "nobody", "no",
     "one", "each", "that",
 ];
+
+/// Where a part of a clause begins: a title may end before it. With their spaces, as they stand in text.
+pub(super) const PARTS: &[&str] = &[
+    ", ", " and ", " unless ", " until ", " when ", " if ", " while ", " instead of ", " rather than ", " because ",
+    " so that ", " which ", " for ", " in ", " at ", " on ", " with ", " und ", " wenn ", " weil ", " für ", " mit ", " bei ",
+    " et ", " si ", " pour ", " avec ", " dans ", " y ", " para ", " con ", " en ", " e ", " per ", " em ", " com ", " en ",
+    " als ", " voor ", " met ",
+];
+
+/// `so` goes on with what the writer did.
+pub(super) const SO_I: &[&str] = &["so i", "so we", "also habe ich", "donc j'*", "así que", "quindi ho", "então eu", "dus ik"];
+
+/// Before a name in a label: `Correction from Ines`. With their spaces, as they stand in text.
+pub(super) const BY: &[&str] =
+    &[" from ", " by ", " for ", " von ", " für ", " de ", " par ", " da ", " di ", " van ", " para "];
+
+/// Articles before what a person is called by: `the user`.
+pub(super) const ARTICLES: &[&str] = &["the", "der", "die", "le", "la", "el", "il", "lo", "o", "a", "de", "het"];
 
 /// What a rule or decision can be weighed against: enough of a reason beside a decision's verb.
 pub(super) const INSTEAD: &[&str] = &[
@@ -205,10 +224,19 @@ pub(super) const DECIDED: &[&str] = &[
     "opted for", "picked", "we picked", "entschieden", "wir haben entschieden", "wir haben uns entschieden",
     "wir nehmen", "beschlossen", "wir bleiben bei", "décidé", "nous avons décidé", "on a décidé",
     "nous avons choisi", "on a choisi", "choisi", "decidimos", "hemos decidido", "se decidió", "elegimos",
-    "optamos por",
-    "abbiamo deciso", "deciso", "abbiamo scelto", "scelto", "si è deciso",
+    "optamos por", "abbiamo deciso", "deciso", "abbiamo scelto", "scelto", "si è deciso",
     "decidiu se", "foi decidido", "escolhemos",
     "besloten", "we hebben besloten", "we kiezen", "gekozen", "we hebben gekozen",
+];
+
+/// How a decision seems to begin, in a report that is none.
+pub(super) const NO_DECISIONS: &[&str] = &["picked up", "decided to wait", "agreed to meet"];
+
+/// Words of a reason that holds for one person on one day.
+pub(super) const NO_REASON: &[&str] = &[
+    "i", "me", "my", "he", "she", "him", "today", "tomorrow", "ich", "mir", "mich", "heute", "morgen", "je",
+    "aujourd'hui", "demain", "yo", "hoy", "mañana", "io", "oggi", "domani", "eu", "hoje", "amanhã", "ik",
+    "vandaag",
 ];
 
 /// A person's verbs and nouns of preference; the words before must name the person.
@@ -223,6 +251,37 @@ pub(super) const PREFERS: &[&str] = &[
     "geeft de voorkeur aan", "verkiest", "wil altijd", "houdt niet van", "wil liever", "heeft liever",
 ];
 
+/// Wanting is a wish that lasts where a [`HABIT`] follows.
+pub(super) const WANTS: &[&str] = &[
+    "wants", "needs", "expects", "asks for", "möchte", "will", "erwartet", "veut", "attend", "quiere", "espera",
+    "vuole", "aspetta", "quer", "wil", "verwacht",
+];
+
+/// What makes a wish or a fact one of every day.
+pub(super) const HABIT: &[&str] = &[
+    "every", "each", "always", "never", "weekly", "daily", "monthly", "mondays", "tuesdays", "wednesdays",
+    "thursdays", "fridays", "saturdays", "sundays", "jede", "jeden", "jedes", "immer", "nie", "wöchentlich",
+    "täglich", "montags", "freitags", "chaque", "toujours", "jamais", "tous les", "toutes les", "cada",
+    "siempre", "nunca", "todos los", "todas las", "ogni", "sempre", "mai", "tutti i", "toda", "todo",
+    "todos os", "todas as", "elke", "elk", "altijd", "nooit",
+];
+
+/// How a person speaks of themselves.
+pub(super) const FIRST_PERSON: &[&str] = &[
+    "i", "my", "i'm", "i've", "ich", "mein", "meine", "bevorzuge", "je", "mon", "ma", "mes", "yo", "mi",
+    "prefiero", "trabajo", "io", "mio", "mia", "preferisco", "lavoro", "eu", "meu", "minha", "prefiro",
+    "trabalho", "ik", "mijn",
+];
+
+/// First words of a wish or fact that its owner tells.
+pub(super) const I_WISH: &[&str] = &[
+    "i prefer", "i always want", "i would rather have", "i work as", "i specialize in", "i never want",
+    "i am a", "i am an", "i am the", "i'm a", "i'm an", "i'm the",
+];
+
+/// First words of what is open or supposed.
+pub(super) const CONDITIONS: &[&str] = &["if", "whether", "when", "confirm", "ob", "wenn", "si", "se", "als", "of"];
+
 /// What a person has, of which the rest of the sentence says what it is: `Ana's preference for …`.
 pub(super) const HAS_PREFERENCE: &[&str] = &[
     "preference for", "standing preference for", "preferred format of", "preferred format is", "preference is",
@@ -235,13 +294,14 @@ pub(super) const ABOUT_PERSON: &[&str] = &[
     "my role is", "her role is", "his role is", "their role is", "i work as", "works as",
     "i'm allergic to", "is allergic to", "i am allergic to", "preference is", "i specialize in",
     "specializes in", "is vegetarian", "is vegan", "i'm a vegetarian", "i'm vegan", "i'm vegetarian",
-    "norm is to", "likes things", "best reached", "years of experience", "ich arbeite als", "arbeitet als",
+    "norm is to", "likes things", "best reached", "years of experience", "my name is", "ich heiße",
+    "je m'appelle", "me llamo", "mi chiamo", "meu nome é", "mijn naam is", "ich arbeite als", "arbeitet als",
     "meine rolle ist", "seine rolle ist", "ihre rolle ist", "allergisch gegen", "je travaille comme",
     "travaille comme", "mon rôle est", "son rôle est", "allergique à", "trabajo como", "trabaja como",
     "mi función es", "su función es", "alérgico a", "alérgica a", "lavoro come", "lavora come",
     "il mio ruolo è", "il suo ruolo è", "allergico a", "allergica a", "trabalho como", "trabalha como",
-    "meu papel é", "minha função é",
-    "ik werk als", "werkt als", "mijn rol is", "zijn rol is", "haar rol is", "allergisch voor",
+    "meu papel é", "minha função é", "ik werk als", "werkt als", "mijn rol is", "zijn rol is", "haar rol is",
+    "allergisch voor",
 ];
 
 /// What a person likes best.
@@ -256,6 +316,10 @@ pub(super) const IS: &[&str] = &[
     "is", "are", "ist", "sind", "est", "sont", "es", "son", "è", "sono", "é", "são", "zijn",
 ];
 
+/// All of which one must stand where something is told of a person.
+pub(super) const PERSON_CUES: &[&[&str]] =
+    &[PREFERS, WANTS, HAS_PREFERENCE, FAVORITE, ABOUT_PERSON, IS_A, FROM_NOW_ON, &["preference as"]];
+
 /// People who are named by what they are.
 pub(super) const PERSONS: &[&str] = &[
     "i", "user", "client", "customer", "boss", "manager", "wife", "husband", "owner", "lead", "principal",
@@ -266,33 +330,37 @@ pub(super) const PERSONS: &[&str] = &[
 
 /// Roles of which a team has one: `Dana is our release manager`.
 pub(super) const ROLES: &[&str] = &[
-    "manager", "lead", "engineer", "owner", "director", "designer", "cfo", "ceo", "cto", "coo", "analyst",
-    "counsel", "lawyer", "accountant", "architect", "administrator", "maintainer", "assistant", "contact",
-    "chair", "devops", "teacher", "doctor", "leiterin", "leiter", "entwicklerin", "entwickler",
-    "ansprechpartnerin", "ansprechpartner", "responsable", "directrice", "directeur", "développeuse",
-    "développeur", "directora", "desarrolladora", "desarrollador", "gerente", "responsabile", "sviluppatrice",
-    "sviluppatore", "direttrice", "direttore", "diretora", "diretor", "desenvolvedora", "desenvolvedor",
-    "beheerder", "ontwikkelaar", "contactpersoon",
+    "head", "scientist", "developer", "programmer", "consultant", "researcher", "nurse", "student", "writer",
+    "editor", "accountants", "intern", "founder", "president", "secretary", "specialist", "expert", "manager",
+    "lead", "engineer", "owner", "director", "designer", "cfo", "ceo", "cto", "coo", "analyst", "counsel",
+    "lawyer", "accountant", "architect", "administrator", "maintainer", "assistant", "contact", "chair",
+    "devops", "teacher", "doctor", "leiterin", "leiter", "entwicklerin", "entwickler", "ansprechpartnerin",
+    "ansprechpartner", "responsable", "directrice", "directeur", "développeuse", "développeur", "directora",
+    "desarrolladora", "desarrollador", "gerente", "responsabile", "sviluppatrice", "sviluppatore", "direttrice",
+    "direttore", "diretora", "diretor", "desenvolvedora", "desenvolvedor", "beheerder", "ontwikkelaar",
+    "contactpersoon",
 ];
 
-/// `is our`, `is the`: between a name and a role.
-pub(super) const IS_OUR: &[&str] = &[
-    "is our", "is the", "is my", "ist unsere", "ist unser", "ist die", "ist der", "ist meine", "ist mein",
-    "est notre", "est la", "est le", "est mon", "est ma", "es nuestra", "es nuestro", "es la", "es el", "es mi",
-    "è la nostra", "è il nostro", "è la", "è il", "è la mia", "è il mio", "é a nossa", "é o nosso", "é nossa",
-    "é nosso", "é a", "é o", "is onze", "is de", "is mijn",
+/// `is our`, `is a`: between a name and a role.
+pub(super) const IS_A: &[&str] = &[
+    "is our", "is the", "is my", "is a", "is an", "am a", "am an", "am the", "i'm a", "i'm an", "i'm the",
+    "ist ein", "ist eine", "est un", "est une", "es un", "es una", "è un", "è una", "é um", "é uma", "is een",
+    "ist unsere", "ist unser", "ist die", "ist der", "ist meine", "ist mein", "est notre", "est la", "est le",
+    "est mon", "est ma", "es nuestra", "es nuestro", "es la", "es el", "es mi", "è la nostra", "è il nostro",
+    "è la", "è il", "è la mia", "è il mio", "é a nossa", "é o nosso", "é nossa", "é nosso", "é a", "é o",
+    "is onze", "is de", "is mijn",
 ];
 
 /// What has a date by which it must be there.
 pub(super) const DEADLINE: &[&str] = &[
     "deadline", "hard deadline", "due date", "is due", "are due", "due by", "due on", "launch date",
     "launches on", "release date", "ships on", "goes live", "go live", "go-live", "code freeze",
-    "freeze starts", "goal is", "target date", "must be done by", "must be ready by", "has to be ready by",
+    "freeze starts", "freeze begins", "merge freeze", "cutoff", "goal", "ziel", "objectif", "objetivo",
+    "obiettivo", "doel", "goal is", "target date", "must be done by", "must be ready by", "has to be ready by",
     "expires on", "ends on", "contract ends", "renewal date", "abgabe", "abgabetermin", "frist", "stichtag",
     "fällig am", "ziel ist", "spätestens", "läuft ab am", "date limite", "échéance", "au plus tard",
-    "l'objectif est", "date de lancement",
-    "fecha límite", "plazo", "a más tardar", "el objetivo es", "vence el", "fecha de lanzamiento", "scadenza",
-    "entro il", "l'obiettivo è", "data di lancio", "scade il",
+    "l'objectif est", "date de lancement", "fecha límite", "plazo", "a más tardar", "el objetivo es",
+    "vence el", "fecha de lanzamiento", "scadenza", "entro il", "l'obiettivo è", "data di lancio", "scade il",
     "prazo", "data limite", "até o dia", "o objetivo é", "data de lançamento", "vence em", "uiterlijk",
     "inleverdatum", "doel is", "loopt af op", "lanceerdatum",
 ];
@@ -331,14 +399,13 @@ pub(super) const FAILURES: &[&str] = &[
 
 /// What a link can be of, for it to be worth keeping.
 pub(super) const PLACES: &[&str] = &[
-    "dashboard", "dashboards", "docs", "documentation", "wiki", "runbook", "runbooks", "playbook", "handbook",
-    "tracker", "issue tracker", "board", "style guide", "spreadsheet", "shared drive", "drive folder",
-    "knowledge base", "guideline", "guidelines", "status page", "portal", "registry", "roadmap", "backlog",
-    "design file", "mockups", "api reference", "channel", "calendar", "contact list", "price list", "template",
-    "templates",
-    "dokumentation", "handbuch", "übersicht", "statusseite", "tabelle", "laufwerk", "richtlinien",
-    "tableau de bord", "manuel", "feuille de calcul", "page d'état", "calendrier",
-    "panel", "documentación", "manual", "hoja de cálculo", "tablero", "calendario",
+    "dashboard", "dashboards", "docs", "doc", "spec", "specification", "folder", "documentation", "wiki",
+    "runbook", "runbooks", "playbook", "handbook", "tracker", "issue tracker", "board", "style guide",
+    "spreadsheet", "shared drive", "drive folder", "knowledge base", "guideline", "guidelines", "status page",
+    "portal", "registry", "roadmap", "backlog", "design file", "mockups", "api reference", "channel",
+    "calendar", "contact list", "price list", "template", "templates", "dokumentation", "handbuch", "übersicht",
+    "statusseite", "tabelle", "laufwerk", "richtlinien", "tableau de bord", "manuel", "feuille de calcul",
+    "page d'état", "calendrier", "panel", "documentación", "manual", "hoja de cálculo", "tablero", "calendario",
     "cruscotto", "documentazione", "manuale", "foglio di calcolo", "bacheca",
     "painel", "documentação", "planilha", "quadro",
     "documentatie", "handboek", "overzicht", "werkblad", "statuspagina",
@@ -356,6 +423,19 @@ pub(super) const LIVES_AT: &[&str] = &[
     "staat op", "staan op", "is te vinden", "zijn te vinden",
 ];
 
+/// Before a link, after the name of a place.
+pub(super) const AT: &[&str] = &["at", "under", "on", "unter", "auf", "à", "sur", "en", "su", "em", "op"];
+
+/// Between a thing and the place, named and outside, where it is kept.
+pub(super) const KEPT_IN: &[&str] = &[
+    "is tracked in", "are tracked in", "is kept in", "are kept in", "is documented in", "are documented in",
+    "is filed in", "are filed in", "can be found in", "are archived in", "is archived in", "wird geführt in",
+    "werden geführt in", "findet sich in", "finden sich in", "liegt in", "liegen in", "se trouve dans",
+    "se trouvent dans", "est suivi dans", "sont suivis dans", "se encuentra en", "se encuentran en",
+    "se guarda en", "se guardan en", "si trova in", "si trovano in", "ficam em", "fica guardado em",
+    "encontra se em", "is te vinden in", "zijn te vinden in", "staat in", "staan in",
+];
+
 /// Openers that point at something said before: the statement cannot stand alone.
 pub(super) const POINTERS: &[&str] = &[
     "it", "it's", "its", "this", "that", "that's", "these", "those", "they", "they're", "their", "he", "she",
@@ -365,8 +445,8 @@ pub(super) const POINTERS: &[&str] = &[
     "und", "dann", "auch", "damit", "dabei", "deshalb", "elle", "ils", "elles", "cela", "ça", "ce", "ceci",
     "c'est", "mais", "et", "donc", "alors", "él", "ella", "ellos", "ellas", "eso", "esto", "esta", "este",
     "pero", "y", "entonces", "también", "esso", "essa", "egli", "lei", "lui", "questo", "questa", "ciò", "ma",
-    "quindi", "anche", "ele", "ela", "eles", "elas", "isso", "isto", "mas", "então", "também",
-    "hij", "zij", "ze", "dit", "dat", "maar", "dan", "ook", "daarom", "dus",
+    "quindi", "anche", "ele", "ela", "eles", "elas", "isso", "isto", "mas", "então", "também", "hij", "zij",
+    "ze", "dit", "dat", "maar", "dan", "ook", "daarom", "dus",
 ];
 
 /// Words that make a statement a guess, or tie it to the day.
@@ -380,7 +460,9 @@ pub(super) const PASSING: &[&str] = &[
     "cette semaine", "quizás", "tal vez", "podría", "hoy", "ayer", "mañana", "por ahora", "esta semana",
     "actualmente", "forse", "potrebbe", "oggi", "ieri", "domani", "per ora", "questa settimana", "attualmente",
     "talvez", "poderia", "hoje", "ontem", "amanhã", "por enquanto", "atualmente",
-    "misschien", "zou kunnen", "vandaag", "gisteren", "voorlopig", "deze week", "momenteel",
+    "misschien", "zou kunnen", "vandaag", "gisteren", "voorlopig", "deze week", "momenteel", "next week",
+    "next month", "next time", "nächste woche", "la semaine prochaine", "la semana que viene",
+    "la próxima semana", "la prossima settimana", "semana que vem", "volgende week",
 ];
 
 /// Verbs and pronouns of a story: what happened once, to people who are named elsewhere.
@@ -448,9 +530,8 @@ pub(super) const STANDS: &[&str] = &[
     "seulement si", "sauf", "au moins", "au maximum", "plafond", "plancher", "chaque semaine", "se queda en",
     "reservado", "protegido", "solo si", "salvo", "al menos", "como máximo", "límite", "cada semana",
     "resta alle", "resta a", "riservato", "protetto", "solo se", "tranne", "almeno", "al massimo", "limite",
-    "ogni settimana", "fica em", "somente se", "exceto", "pelo menos", "no máximo", "toda semana",
-    "blijft op", "gereserveerd", "beschermd", "alleen als", "tenzij", "minstens", "hoogstens", "grens",
-    "elke week",
+    "ogni settimana", "fica em", "somente se", "exceto", "pelo menos", "no máximo", "toda semana", "blijft op",
+    "gereserveerd", "beschermd", "alleen als", "tenzij", "minstens", "hoogstens", "grens", "elke week",
 ];
 
 /// Words that say little: not counted when two statements are compared, nor in a topic.
