@@ -56,8 +56,8 @@ fn boot_id() -> String {
     id.map(|it| it.trim().to_owned()).unwrap_or_default()
 }
 
-/// Returns whether the process that `owner` names is still there.
-fn is_alive(owner: &str) -> bool {
+/// Returns whether the process that the `owner` of a run names is still there.
+pub fn is_alive(owner: &str) -> bool {
     let Some((pid, boot)) = owner.split_once('@') else { return false };
     let pid = pid.parse().ok().and_then(rustix::process::Pid::from_raw);
     let Some(pid) = pid.filter(|_| boot == boot_id()) else { return false };

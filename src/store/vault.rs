@@ -14,7 +14,7 @@
 //! link, a pipe, a device, or a folder under the name of a log is reported and left alone.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fs::{self, File, OpenOptions},
     io::{self, Read as _, Write as _},
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
@@ -526,22 +526,36 @@ impl Vault {
     ///
     /// Returns [`VaultError::Io`] when one cannot be removed.
     pub fn sweep(&self, _lock: &WriteLock) -> Result<usize, VaultError> {
+        let left = self.temporary()?;
+        for path in &left {
+            let path = self.layout.full(path);
+            fs::remove_file(&path).map_err(|e| io_error("remove", &path, e))?;
+        }
+        Ok(left.len())
+    }
+
+    /// Lists the temporary files, relative to the root: what is being written, or what a crash left.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Io`] when a folder cannot be listed.
+    pub fn temporary(&self) -> Result<BTreeSet<String>, VaultError> {
         let dirs = [
             String::new(),
             self.layout.memory_dir().to_owned(),
             self.layout.summary_dir(Grain::Week),
             self.layout.summary_dir(Grain::Month),
         ];
-        let mut swept = std::collections::BTreeSet::new();
+        let mut found = BTreeSet::new();
         for dir in dirs {
-            for name in self.names_in(&dir, &mut Vec::new())? {
-                let path = self.layout.full(&dir).join(&name);
-                if name.starts_with(layout::TEMP_PREFIX) && swept.insert(path.clone()) {
-                    fs::remove_file(&path).map_err(|e| io_error("remove", &path, e))?;
-                }
-            }
+            let names = self.names_in(&dir, &mut Vec::new())?;
+            let names = names.into_iter().filter(|it| it.starts_with(layout::TEMP_PREFIX));
+            found.extend(names.map(|name| match dir.as_str() {
+                "" => name,
+                dir => format!("{dir}/{name}"),
+            }));
         }
-        Ok(swept.len())
+        Ok(found)
     }
 }
 

@@ -6,11 +6,18 @@
 #![cfg(test)]
 
 mod compact;
+mod edits;
+mod layers;
 mod demo;
 mod init;
+mod coverage;
+mod doctor;
 mod log;
+mod rebuild;
 mod show;
+mod status;
 mod support;
+mod trace;
 
 /// A file that no `mod` line names would never run.
 #[test]

@@ -272,16 +272,28 @@ impl Lineage {
                 "SELECT id, cause, version, started, ended FROM run ORDER BY id DESC LIMIT ?1",
             )?
             .query_map([at_most], |row| {
-                let ended = row.get_ref(4)?.data_type() != rusqlite::types::Type::Null;
                 Ok(RunRow {
                     id: RunId(row.get(0)?),
                     trigger: row.get(1)?,
                     version: row.get(2)?,
                     started: column::time(row, 3)?,
-                    ended: if ended { Some(column::time(row, 4)?) } else { None },
+                    ended: column::time_or_null(row, 4)?,
                 })
             })?
             .collect()
+        })
+    }
+
+    /// Returns the runs that have not ended, each with its owner, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn open_runs(&self) -> Result<Vec<(RunId, String)>, LineageError> {
+        self.read(|conn| {
+            conn.prepare_cached("SELECT id, owner FROM run WHERE ended IS NULL ORDER BY id")?
+                .query_map([], |row| Ok((RunId(row.get(0)?), row.get(1)?)))?
+                .collect()
         })
     }
 
