@@ -67,7 +67,7 @@ fn the_first_run_does_all_and_a_second_nothing() {
 fn a_dry_run_writes_nothing() {
     let root = Root::new("mara");
     let before = root.files();
-    let plan = root.run(&["compact", "--dry-run", "--json"]).ok().json();
+    let plan = root.run(&["compact", "--dry-run", "--json"]).ok().json_as("compact");
     assert_eq!(plan["jobs"].as_array().unwrap().len(), 60 + 13);
     assert_eq!(plan["following"].as_array().unwrap().len(), 3 + 3);
     assert_eq!(plan["jobs"][0]["reason"], "new");
