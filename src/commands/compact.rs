@@ -55,7 +55,7 @@ enum TierName {
 
 /// What `--dry-run` prints: a report of nothing done yet, so that one schema describes both.
 #[derive(Serialize)]
-struct DryRun {
+struct Foreseen {
     dry_run: bool,
     jobs: Vec<PlannedJob>,
     following: Vec<Following>,
@@ -96,7 +96,7 @@ struct Held {
     reason: String,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
     let call = Call::read(global)?;
     let root = call.root(global)?;
     let selection = args.selection();
@@ -229,7 +229,7 @@ fn show_plan(
             period: it.period.to_string(),
             reason: it.cause.to_string(),
         });
-        ui.json(&DryRun {
+        ui.json(&Foreseen {
             dry_run: true,
             jobs,
             following: following.collect(),

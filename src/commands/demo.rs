@@ -296,8 +296,7 @@ fn wisdom(inventory: &Inventory) -> Vec<EntryShown> {
 /// Picks the bullet of a month that shows best how it came about: one week on the way, few log
 /// lines, none of them a mere heading, and figures that can be compared.
 fn why(month: &str, root: &Root, lineage: &Lineage) -> Result<Option<Trace>, CommandError> {
-    let traced =
-        trace::trace(month, None, lineage, root).map_err(|e| CommandError::new(Kind::Data, e))?;
+    let traced = trace::trace(month, None, lineage, root)?;
     let fit = |it: &Trace| it.sources.iter().all(|it| !it.via.is_empty() && !it.gone);
     Ok(traced.items.into_iter().filter(fit).min_by_key(|it| {
         let weeks: BTreeSet<_> =

@@ -126,7 +126,7 @@ enum Write {
 
 pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
     let call = Call::read(global)?;
-    let path = place(&call, args)?;
+    let path = place(&call, global, args)?;
     let mut to_do = Vec::new();
     let (settings, root_file) = settings(&call, args, &path, &mut to_do)?;
     let vault = Vault::new(Layout::new(path.clone(), &settings.memory_dir.to_string_lossy()));
@@ -179,26 +179,24 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
 }
 
 /// Returns the folder that is meant, as an absolute path without links.
-fn place(call: &Call, args: &Args) -> Result<PathBuf, CommandError> {
+fn place(call: &Call, global: &GlobalArgs, args: &Args) -> Result<PathBuf, CommandError> {
     let here = &call.around.cwd;
-    if args.dir.is_none() && (*here == call.around.home || here.parent().is_none()) {
+    let named = args.dir.as_deref().or(global.root.as_deref());
+    if named.is_none() && (*here == call.around.home || here.parent().is_none()) {
         let what = format!("`{}` holds more than one agent's memory", here.display());
         return Err(CommandError::new(Kind::Usage, what)
             .hint("name a folder: `memoird init ~/agents/NAME`"));
     }
-    let path =
-        call.config.place(args.dir.as_deref().unwrap_or(here), &call.around).map_err(|error| {
-            // The folder that is there stays what it is; the general hint would name the new one too.
-            let hint = match &error {
-                config::Error::Overlap { outer, inner }
-                    if !outer.join(ROOT_FILE_NAME).is_file() =>
-                {
-                    format!("name another folder; {} stays as it is", inner.display())
-                }
-                _ => return CommandError::from(error),
-            };
-            CommandError::new(Kind::Config, error).hint(hint)
-        })?;
+    let path = call.config.place(named.unwrap_or(here), &call.around).map_err(|error| {
+        // The folder that is there stays what it is; the general hint would name the new one too.
+        let hint = match &error {
+            config::Error::Overlap { outer, inner } if !outer.join(ROOT_FILE_NAME).is_file() => {
+                format!("name another folder; {} stays as it is", inner.display())
+            }
+            _ => return CommandError::from(error),
+        };
+        CommandError::new(Kind::Config, error).hint(hint)
+    })?;
     if path.exists() && !path.is_dir() {
         return Err(CommandError::new(Kind::Usage, format!("`{}` is no folder", path.display())));
     }

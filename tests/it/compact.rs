@@ -73,8 +73,8 @@ fn a_dry_run_writes_nothing() {
     assert_eq!(plan["jobs"][0]["reason"], "new");
     insta::assert_snapshot!(root.run(&["compact", "weekly", "--period", "2026-W14", "--dry-run"]), @r"
     $ memoird compact weekly --period 2026-W14 --dry-run
-     TIER    PERIOD    SOURCES  BYTES  WHY
-     weekly  2026-W14  4        3330   new
+     TIER    PERIOD    SOURCES  CHARS  WHY
+     weekly  2026-W14  4        3326   new
     ! nothing was changed; costs nothing (extractive engine)
     ");
     assert_eq!(root.files(), before);

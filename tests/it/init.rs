@@ -91,6 +91,8 @@ fn a_flat_folder_stays_flat() {
     root.write("2026-04-02.md", "- shipped\n");
     let json = root.run(&["init", "--no-config", "--zone", "Asia/Tokyo", "--json"]).ok().json();
     assert_eq!(json["memory_dir"], ".");
+    let named = root.run(&["--root", ".", "init", "--no-config", "--json"]).ok().json();
+    assert_eq!((&named["root"], &named["wrote"]), (&json["root"], &serde_json::json!([])));
     assert_eq!(json["zone"], "Asia/Tokyo");
     assert_eq!(json["wrote"], serde_json::json!(["memoird.yaml", ".memoird/"]));
     assert!(!root.home(".config").exists());
@@ -126,7 +128,7 @@ fn folders_that_cannot_be_roots_are_refused() {
     ! For more information, try '--help'.
     [exit 2]
     ");
-    let mut command = root.command(&["init"]);
+    let mut command = root.command(&["init", "--no-config"]);
     command.current_dir(root.home(""));
     insta::assert_snapshot!(root.finish(command, &["init"]), @r"
     $ memoird init
