@@ -19,6 +19,7 @@ use crate::{
         report::{JobReport, PassReport},
     },
     memory::{item::Tier, period::Period},
+    store::lineage::Lineage,
 };
 
 /// Do all that is due now
@@ -90,7 +91,20 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
     let root = call.root(global)?;
     let selection = args.selection();
     let engine = root.engine()?;
-    let mut lineage = root.lineage()?;
+    if !args.dry_run {
+        refuse_reader(&call, &root)?;
+    }
+    // A dry run leaves nothing behind: where there is no database it works on a passing one.
+    let passing = (args.dry_run && !root.vault.layout().database().exists())
+        .then(tempfile::tempdir)
+        .transpose()
+        .map_err(|e| {
+            CommandError::new(Kind::CannotWrite, format!("cannot make a temporary folder: {e}"))
+        })?;
+    let mut lineage = match &passing {
+        Some(dir) => Lineage::open(&dir.path().join("lineage.db"))?,
+        None => root.lineage()?,
+    };
     let now = call.now;
     let clock = || clock::now().unwrap_or(now);
     let mut compactor = Compactor {
@@ -103,17 +117,16 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
     if args.dry_run {
         let view = compactor.look(now)?;
         let plan = compactor.plan(&view, &selection, now);
-        show_plan(&plan, &view, ui);
+        show_plan(&plan, &view, args.period, ui);
         return Ok(ExitCode::SUCCESS);
     }
-    refuse_reader(&call, &root)?;
     wait_for_writers(&mut compactor, &selection, ui)?;
     let mut progress = Shown { progress: ui.progress(0), done: 0 };
     let report = compactor.pass("compact", &selection, &mut progress)?;
     drop(progress);
     let view = compactor.look(now)?;
     let plan = compactor.plan(&view, &selection, now);
-    show_report(&report, &plan, &view, ui);
+    show_report(&report, &plan, &view, args.period, ui);
     Ok(if report.failed > 0 { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
 }
 
@@ -185,7 +198,7 @@ impl Watcher for Shown {
     }
 }
 
-fn show_plan(plan: &Plan, view: &View, ui: &Ui) {
+fn show_plan(plan: &Plan, view: &View, period: Option<Period>, ui: &Ui) {
     let bytes = |job: &Job| -> u64 {
         let logs = view.inventory.logs_of(job.period).map(|(_, log)| log.stamp.size);
         let weeks = job.period.weeks().into_iter().filter_map(|it| view.inventory.weekly.get(&it));
@@ -227,7 +240,7 @@ fn show_plan(plan: &Plan, view: &View, ui: &Ui) {
         return;
     }
     if jobs.is_empty() && plan.following.is_empty() {
-        ui.note(nothing_due(plan, view));
+        ui.note(nothing_due(plan, view, period));
         return;
     }
     let mut rows: Vec<Vec<String>> = jobs
@@ -255,7 +268,7 @@ fn show_plan(plan: &Plan, view: &View, ui: &Ui) {
     ui.note("nothing was changed; costs nothing (extractive engine)");
 }
 
-fn show_report(report: &PassReport, plan: &Plan, view: &View, ui: &Ui) {
+fn show_report(report: &PassReport, plan: &Plan, view: &View, period: Option<Period>, ui: &Ui) {
     if ui.is_json() {
         ui.json(report);
         return;
@@ -269,7 +282,7 @@ fn show_report(report: &PassReport, plan: &Plan, view: &View, ui: &Ui) {
         ui.table(&["tier", "period", "outcome", "items", "chars", "of", "file or reason"], &rows);
     }
     if report.jobs.is_empty() {
-        ui.note(nothing_due(plan, view));
+        ui.note(nothing_due(plan, view, period));
         return;
     }
     let quiet =
@@ -311,9 +324,12 @@ fn row(job: &JobReport) -> Vec<String> {
 }
 
 /// Says why nothing is done, and what will be next.
-fn nothing_due(plan: &Plan, view: &View) -> String {
+fn nothing_due(plan: &Plan, view: &View, period: Option<Period>) -> String {
     if view.inventory.logs.is_empty() {
         return "nothing to do: there are no logs yet (`memoird log TEXT` writes one)".to_owned();
+    }
+    if let Some(period) = period.filter(|it| view.inventory.logs_of(*it).next().is_none()) {
+        return format!("nothing to do: there are no logs of {period}");
     }
     if let Some((tier, period)) = plan.following.first() {
         return format!(

@@ -22,6 +22,7 @@ mod run;
 mod show;
 mod status;
 mod trace;
+mod unit;
 
 use std::{path::PathBuf, process::ExitCode};
 

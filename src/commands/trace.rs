@@ -20,7 +20,7 @@ use crate::{
         period::Period,
     },
     recall::{
-        graph,
+        graph::{Branch, Graph},
         trace::{Trace, TraceError, TraceUp, split_target, trace, trace_up},
     },
     store::lineage::Lineage,
@@ -68,7 +68,7 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
         if up.derived.is_empty() && recorded.lineage().document(&path)?.is_some() {
             return Err(not_a_log(&path));
         }
-        return show_up(&up, format, ui);
+        return Ok(show_up(&up, format, ui));
     }
     let found = recorded.ask(&path, |lineage| trace(&path, line, lineage, &root))?;
     show(&found, format, ui);
@@ -190,10 +190,10 @@ fn not_a_log(path: &str) -> CommandError {
 fn show(trace: &Trace, format: Format, ui: &Ui) {
     match format {
         Format::Json => ui.json(trace),
-        Format::Prov => ui.json(&graph::prov(trace)),
-        Format::Dot => ui.data(graph::dot(trace).trim_end()),
+        Format::Prov => ui.json(&Graph::down(trace).prov()),
+        Format::Dot => ui.data(Graph::down(trace).dot().trim_end()),
         Format::Tree => {
-            ui.data(graph::tree(trace).to_string().trim_end());
+            ui.data(Branch::down(trace).to_string().trim_end());
             if trace.sources.is_empty() && trace.items.is_empty() {
                 ui.note("it rests on no log line: a person wrote it");
             }
@@ -201,23 +201,21 @@ fn show(trace: &Trace, format: Format, ui: &Ui) {
     }
 }
 
-fn show_up(up: &TraceUp, format: Format, ui: &Ui) -> Result<ExitCode, CommandError> {
+fn show_up(up: &TraceUp, format: Format, ui: &Ui) -> ExitCode {
     match format {
         Format::Json => ui.json(up),
         Format::Tree => {
-            ui.data(graph::tree_up(up).to_string().trim_end());
+            ui.data(Branch::up(up).to_string().trim_end());
             if up.derived.is_empty() {
                 ui.note(
                     "nothing rests on this line; `memoird coverage` says why lines are left out",
                 );
             }
         }
-        Format::Dot | Format::Prov => {
-            return Err(CommandError::new(Kind::Usage, "--up is printed as a tree or as JSON")
-                .hint("leave out --format"));
-        }
+        Format::Dot => ui.data(Graph::up(up).dot().trim_end()),
+        Format::Prov => ui.json(&Graph::up(up).prov()),
     }
-    Ok(ExitCode::SUCCESS)
+    ExitCode::SUCCESS
 }
 
 impl From<TraceError> for CommandError {

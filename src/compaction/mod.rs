@@ -383,19 +383,19 @@ impl Compactor<'_> {
         Ok(Made { receipt, paths: Vec::new() })
     }
 
-    /// Asks the engine, and survives its falling over.
-    fn ask<T>(
-        &self,
-        question: impl FnOnce(&dyn Engine) -> Result<T, EngineError>,
-    ) -> Result<T, JobError> {
-        catch_unwind(AssertUnwindSafe(|| question(self.engine)))
-            .map_err(|_| JobError::Panic)?
-            .map_err(JobError::Engine)
-    }
-
     fn write_lock(&self) -> Result<WriteLock, LockError> {
         WriteLock::acquire(self.vault.layout().root())
     }
+}
+
+/// Asks an engine, and survives its falling over.
+fn ask<T>(
+    engine: &dyn Engine,
+    question: impl FnOnce(&dyn Engine) -> Result<T, EngineError>,
+) -> Result<T, JobError> {
+    catch_unwind(AssertUnwindSafe(|| question(engine)))
+        .map_err(|_| JobError::Panic)?
+        .map_err(JobError::Engine)
 }
 
 /// Looks at the files and at the record, and remembers nothing: for who only shows.

@@ -151,8 +151,7 @@ impl Scan<'_> {
             b'`' => self.code(at),
             b'0'..=b'9' => self.number(at, None),
             b'#' | b'@' if self.opens_tag(at) => self.tag(at),
-            b'/' | b'~' if self.opens_path(at) => self.word(at),
-            b'.' if self.opens_path(at) => self.word(at),
+            b'/' | b'~' | b'.' if self.opens_path(at) => self.word(at),
             b'.' | b'!' | b'?' | b':' | b';' => {
                 self.fresh = true;
                 at + 1
@@ -236,12 +235,10 @@ impl Scan<'_> {
 
     /// Reads `#412` or `@handle`.
     fn tag(&mut self, at: usize) -> usize {
-        let rest = &self.bytes[at + 1..];
-        let len = rest
-            .iter()
-            .take_while(|&&b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'/' | b'.'))
-            .count();
-        let end = at + 1 + trim_tail(&rest[..len]);
+        let rest = &self.text[at + 1..];
+        let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '.');
+        let tag = &rest[..rest.find(|c| !goes_on(c)).unwrap_or(rest.len())];
+        let end = at + 1 + tag.trim_end_matches(['.', '-', '/']).len();
         self.push(AtomKind::Identifier, at, end);
         end.max(at + 1)
     }
@@ -326,9 +323,7 @@ impl Scan<'_> {
         // A range `420-475` or a ratio `4/5` is two numbers, a date or a phone number is one.
         let run = &self.bytes[at..end];
         let cut = |sep: u8| {
-            run.iter()
-                .position(|&b| b == sep)
-                .filter(|_| run.iter().filter(|&&b| b == sep).count() == 1)
+            run.iter().position(|&b| b == sep).filter(|&first| !run[first + 1..].contains(&sep))
         };
         match cut(b'-').or_else(|| cut(b'/')) {
             Some(len) => at + len,
@@ -497,11 +492,12 @@ impl Scan<'_> {
 
     /// Reads `April 2, 2026`, `Apr 2`, `April 2026`.
     fn month_then_day(&mut self, at: usize, word_end: usize, word: &str) -> Option<usize> {
-        let month = month_number(word)?;
         let next = word_end + usize::from(self.bytes.get(word_end) == Some(&b'.'));
         let next = self.skip_space(next)?;
         let digits = self.bytes[next..].iter().take_while(|b| b.is_ascii_digit()).count();
         let number: u32 = self.text[next..next + digits].parse().ok()?;
+        // Looked up last: few words have a number behind them.
+        let month = month_number(word)?;
         let mut end = next + digits;
         if digits == 4 && (1900..2200).contains(&number) {
             self.push_date(AtomKind::Date, at, end, Some(format!("{number:04}-{month:02}")));
@@ -526,6 +522,7 @@ impl Scan<'_> {
 
 /// What kinds of characters a token holds.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "five facts that do not depend on each other")]
 struct Shape {
     digit: bool,
     letter: bool,
@@ -571,10 +568,6 @@ impl Shape {
 
 fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
-}
-
-fn trim_tail(bytes: &[u8]) -> usize {
-    bytes.len() - bytes.iter().rev().take_while(|b| matches!(b, b'.' | b'-' | b'/')).count()
 }
 
 /// Returns the length of a web address; closing marks that end a sentence are not in it.

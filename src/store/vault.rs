@@ -585,6 +585,30 @@ impl Drop for Staged {
     }
 }
 
+/// Writes a file that is no memory (settings, a unit for systemd) whole: after a crash the old or
+/// the new text stands there. The folders above it are made, a link is followed, and a file that is
+/// replaced keeps its mode and owner.
+///
+/// # Errors
+///
+/// Returns [`VaultError::Io`] when the text is not known to be on disk.
+pub fn write_settings(path: &Path, text: &str) -> Result<(), VaultError> {
+    // A configuration is often a link into a repository that its owner keeps.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    let write = || -> io::Result<()> {
+        fs::create_dir_all(dir)?;
+        let mut temp = tempfile::Builder::new().prefix(layout::TEMP_PREFIX).tempfile_in(dir)?;
+        temp.write_all(text.as_bytes())?;
+        follow_mode(temp.as_file(), &path, dir)?;
+        temp.as_file().sync_all()?;
+        temp.persist(&path).map_err(|e| e.error)?;
+        Ok(())
+    };
+    write().map_err(|e| io_error("write", &path, e))?;
+    sync_dir(dir)
+}
+
 fn problem(path: String, error: &dyn std::error::Error) -> Problem {
     let mut reason = error.to_string();
     if let Some(source) = error.source() {

@@ -6,6 +6,10 @@
 #![cfg(test)]
 
 mod compact;
+mod edits;
+mod layers;
+mod demo;
+mod init;
 mod coverage;
 mod doctor;
 mod log;
@@ -22,6 +26,9 @@ fn no_file_is_forgotten() {
     let main = include_str!("main.rs");
     for entry in std::fs::read_dir(dir).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.starts_with('.') {
+            continue;
+        }
         let module = name.trim_end_matches(".rs");
         assert!(
             module == "main" || main.contains(&format!("\nmod {module};")),

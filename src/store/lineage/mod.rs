@@ -4,7 +4,7 @@
 //! everything but receipts and history can be made anew from them ([`Lineage::replace_all`]). This
 //! is the only module that speaks SQL.
 //!
-//! - [`schema`]: the steps that bring a database up to date.
+//! - `schema`: the steps that bring a database up to date.
 //! - [`jobs`]: runs, jobs with their receipts, and the journal of intents.
 //! - [`record`]: what a job commits, in one transaction.
 //! - [`query`]: what trace, coverage, plan, and status ask.

@@ -130,6 +130,8 @@ impl Root {
         command
             .args(args)
             .env_clear()
+            // Nothing that a test starts may reach the machine's own services.
+            .env("PATH", "/nonexistent")
             .env("HOME", self.home(""))
             .env("TZ", "Europe/Berlin")
             .env("MEMOIRD_NOW", &self.now)
@@ -154,7 +156,10 @@ impl Root {
         let output = command.output().unwrap();
         let home = self.home("");
         let home = home.to_str().unwrap().trim_end_matches('/');
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(home, "~");
+        let program = assert_cmd::cargo::cargo_bin!("memoird").to_str().unwrap();
+        let text = |bytes: Vec<u8>| {
+            String::from_utf8(bytes).unwrap().replace(home, "~").replace(program, "memoird")
+        };
         Ran {
             line: format!("memoird {}", args.join(" ")).replace(home, "~"),
             code: output.status.code().unwrap_or(-1),
