@@ -35,7 +35,7 @@ use crate::{
         wisdom::WisdomFile,
     },
     recall::{
-        graph::{self, Branch},
+        graph::Branch,
         trace::{self, Place, Trace},
     },
     store::{
@@ -393,7 +393,7 @@ impl Shown {
 
         if let Some(trace) = &self.trace {
             section(ui, "Why does it say that? One bullet of a month, down to the log lines");
-            tell_branch(ui, &graph::tree(trace), "  ", "  ");
+            tell_branch(ui, &Branch::down(trace), "  ", "  ");
         }
 
         section(ui, "Go on");
