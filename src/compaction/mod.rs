@@ -404,8 +404,8 @@ fn ask<T>(
 ///
 /// Returns an error when the folder cannot be listed or the database cannot be read.
 pub fn peek(vault: &Vault, lineage: Option<&Lineage>) -> Result<View, PassError> {
-    let seen = lineage.map_or_else(|| Ok(HashMap::new()), seen)?;
-    let inventory = vault.scan(&seen)?.inventory;
+    let known = lineage.map_or_else(|| Ok(HashMap::new()), seen)?;
+    let inventory = vault.scan(&known)?.inventory;
     let record = record(lineage, &inventory)?;
     Ok(View { inventory, record })
 }

@@ -180,7 +180,10 @@ mod tests {
 
     #[test]
     fn length_counts_characters_of_the_body() {
-        let log = DailyLog::parse("2026-04-02".parse().unwrap(), "---\na: 1\n---\n\nnaïve ü\n".as_bytes());
+        let log = DailyLog::parse(
+            "2026-04-02".parse().unwrap(),
+            "---\na: 1\n---\n\nnaïve ü\n".as_bytes(),
+        );
         assert_eq!(log.unwrap().body_chars(), 7);
     }
 }

@@ -18,8 +18,15 @@ fn folded(journal: &str) -> Root {
 }
 
 /// Returns the files that are not as they were, new ones too.
-fn changed(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> BTreeSet<String> {
-    after.iter().filter(|(path, text)| before.get(*path) != Some(text)).map(|(path, _)| path.clone()).collect()
+fn changed(
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> BTreeSet<String> {
+    after
+        .iter()
+        .filter(|(path, text)| before.get(*path) != Some(text))
+        .map(|(path, _)| path.clone())
+        .collect()
 }
 
 /// Folds, and returns the files that changed meanwhile.
@@ -39,7 +46,11 @@ fn cited(bullet: &str) -> &str {
 
 fn words(text: &str) -> Vec<String> {
     let lower = text.to_lowercase();
-    lower.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty()).map(str::to_owned).collect()
+    lower
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|it| !it.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Asserts that the words of every bullet stand in the lines that `trace` leads to.
@@ -50,16 +61,25 @@ fn assert_sources_hold_the_words(root: &Root, path: &str) {
     let items = traced["items"].as_array().unwrap();
     assert_eq!(items.len(), bullets(&text).len());
     for item in items {
-        let sources: String = item["sources"].as_array().unwrap().iter().map(|it| it["text"].as_str().unwrap().to_owned() + "\n").collect();
+        let sources: String = item["sources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["text"].as_str().unwrap().to_owned() + "\n")
+            .collect();
         let there: BTreeSet<String> = words(&sources).into_iter().collect();
         let bullet = item["target"]["text"].as_str().unwrap();
-        let missing: Vec<String> = words(bullet).into_iter().filter(|it| !there.contains(it)).collect();
+        let missing: Vec<String> =
+            words(bullet).into_iter().filter(|it| !there.contains(it)).collect();
         assert!(missing.is_empty(), "{missing:?} of `{bullet}` stand in none of:\n{sources}");
     }
 }
 
 fn jobs(report: &Value) -> Vec<String> {
-    let job = |it: &Value| format!("{} {} {}: {}", it["tier"], it["period"], it["outcome"], it["reason"]).replace('"', "");
+    let job = |it: &Value| {
+        format!("{} {} {}: {}", it["tier"], it["period"], it["outcome"], it["reason"])
+            .replace('"', "")
+    };
     report["jobs"].as_array().unwrap().iter().map(job).collect()
 }
 
@@ -71,7 +91,10 @@ fn a_late_decision_rewrites_its_chain_and_nothing_else() {
     assert!(changed.contains(WEEK) && changed.contains(MONTH), "{changed:?}");
     assert!(root.read(WEEK).contains("Zanzibar"));
     // A decision with a reason may become a memory of its own; what stood there is not touched.
-    let others: Vec<_> = changed.iter().filter(|it| !matches!(it.as_str(), WEEK | MONTH) && !it.contains("/project_")).collect();
+    let others: Vec<_> = changed
+        .iter()
+        .filter(|it| !matches!(it.as_str(), WEEK | MONTH) && !it.contains("/project_"))
+        .collect();
     assert!(others.is_empty() || others == ["memory/MEMORY.md"], "{changed:?}");
     assert!(changed_by_compact(&root).is_empty());
 }
@@ -98,13 +121,20 @@ fn a_blank_line_at_the_top_moves_citations_and_folds_nothing() {
 fn a_line_at_the_top_keeps_every_source_right() {
     let root = folded("mara");
     let memories = |root: &Root| -> Vec<String> {
-        root.files().keys().filter(|it| it.contains("/project_") || it.contains("/feedback_")).cloned().collect()
+        root.files()
+            .keys()
+            .filter(|it| it.contains("/project_") || it.contains("/feedback_"))
+            .cloned()
+            .collect()
     };
     let before = memories(&root);
     assert!(!before.is_empty());
     for day in ["03-09", "03-10", "03-11", "03-12", "03-13"] {
         let log = format!("memory/2026-{day}.md");
-        root.write(&log, &format!("A note that came late, at the top of the page.\n{}", root.read(&log)));
+        root.write(
+            &log,
+            &format!("A note that came late, at the top of the page.\n{}", root.read(&log)),
+        );
     }
     root.run(&["compact"]).ok();
     for path in [WEEK, MONTH] {
@@ -128,7 +158,10 @@ fn a_changed_bullet_survives_the_next_fold_and_climbs() {
     root.append(LOG, "\n- The late line that makes the week due again: 4711 packets were lost.\n");
     root.run(&["compact"]).ok();
     assert!(root.read(WEEK).contains(&mine), "{}", root.read(WEEK));
-    assert_eq!(bullets(&root.read(WEEK)).iter().filter(|it| cited(it) == cited(&bullet)).count(), 1);
+    assert_eq!(
+        bullets(&root.read(WEEK)).iter().filter(|it| cited(it) == cited(&bullet)).count(),
+        1
+    );
     assert!(root.read(MONTH).contains("Ottilie"), "{}", root.read(MONTH));
     assert!(changed_by_compact(&root).is_empty());
 }
@@ -155,7 +188,10 @@ fn a_deleted_bullet_stays_deleted_also_without_the_database() {
 fn a_deleted_memory_stays_deleted() {
     let root = folded("mara");
     let memory = root.files().keys().find(|it| it.contains("/feedback_")).cloned().unwrap();
-    let source = root.run(&["trace", &memory, "--json"]).ok().json()["sources"][0]["path"].as_str().unwrap().to_owned();
+    let source = root.run(&["trace", &memory, "--json"]).ok().json()["sources"][0]["path"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     std::fs::remove_file(root.path(&memory)).unwrap();
     root.run(&["compact"]).ok();
     root.append(&source, "\nA late line.\n");
@@ -167,7 +203,10 @@ fn a_deleted_memory_stays_deleted() {
 #[test]
 fn a_vanished_log_makes_nothing_due_and_its_items_stay() {
     let root = folded("mara");
-    let gone: Vec<String> = bullets(&root.read(WEEK)).into_iter().filter(|it| cited(it).starts_with("2026-03-12:") && !cited(it).contains(';')).collect();
+    let gone: Vec<String> = bullets(&root.read(WEEK))
+        .into_iter()
+        .filter(|it| cited(it).starts_with("2026-03-12:") && !cited(it).contains(';'))
+        .collect();
     assert!(!gone.is_empty());
     std::fs::remove_file(root.path("memory/2026-03-12.md")).unwrap();
     assert!(changed_by_compact(&root).is_empty());
@@ -190,9 +229,11 @@ fn a_deleted_summary_is_made_again() {
 #[test]
 fn files_of_somebody_else_are_read_and_never_written() {
     let root = Root::new("mara");
-    let week = "# Week 11\n\n## Notes\n\n- Quill and Basalt met in Reykjavik about the 9000 euro budget\n";
+    let week =
+        "# Week 11\n\n## Notes\n\n- Quill and Basalt met in Reykjavik about the 9000 euro budget\n";
     let wisdom = "# Mara's own notes\n\n**Trust the gauge**\nNot the forecast.\n";
-    let memory = "---\nname: Mine\ndescription: A person's own memory\ntype: user\n---\n\nI take tea.\n";
+    let memory =
+        "---\nname: Mine\ndescription: A person's own memory\ntype: user\n---\n\nI take tea.\n";
     root.write(WEEK, week);
     root.write("WISDOM.md", wisdom);
     root.write("memory/user_tea.md", memory);
@@ -201,7 +242,11 @@ fn files_of_somebody_else_are_read_and_never_written() {
     assert!(root.read("WISDOM.md").starts_with(wisdom));
     assert_eq!(root.read("memory/user_tea.md"), memory);
     assert!(root.read("memory/MEMORY.md").contains("user_tea.md"));
-    assert!(root.read(MONTH).contains("Reykjavik"), "it is a source of its month:\n{}", root.read(MONTH));
+    assert!(
+        root.read(MONTH).contains("Reykjavik"),
+        "it is a source of its month:\n{}",
+        root.read(MONTH)
+    );
     // A person may hand it over; what stood there is kept.
     root.run(&["compact", "--period", "2026-W11", "--force"]).ok();
     assert_ne!(root.read(WEEK), week);

@@ -6,12 +6,12 @@
 #![cfg(test)]
 
 mod compact;
-mod edits;
-mod layers;
-mod demo;
-mod init;
 mod coverage;
+mod demo;
 mod doctor;
+mod edits;
+mod init;
+mod layers;
 mod log;
 mod rebuild;
 mod show;
