@@ -151,7 +151,8 @@ impl<'a> Fold<'a> {
             return class_of_section(*section);
         }
         let (page, statement) = self.statement(at);
-        class_of(page, statement)
+        let piece = statement.pieces[at.piece];
+        class_of(page, statement, &statement.text[piece.start..piece.end])
     }
 
     /// Returns what each unit is worth for being of its class.
@@ -290,8 +291,8 @@ fn rule(table: HashMap<usize, Section>, other: Section) -> impl Fn(usize) -> Sec
     move |unit| table.get(&unit).copied().unwrap_or(other)
 }
 
-/// Tells what a statement is about, by its task box, its heads, and its own words.
-fn class_of(page: &Page, statement: &Statement) -> Class {
+/// Tells what `words` of a statement are about, by its task box, its heads, and themselves.
+fn class_of(page: &Page, statement: &Statement, words: &str) -> Class {
     if let Some(done) = statement.task {
         return if done { Class::Outcome } else { Class::Open };
     }
@@ -300,7 +301,7 @@ fn class_of(page: &Page, statement: &Statement) -> Class {
     {
         return class;
     }
-    let own = sections::class_of_words(&statement.text[statement.label..]);
+    let own = sections::class_of_words(words);
     let lead = statement.lead.and_then(|head| sections::class_of_head(&page.heads[head].text));
     let heading =
         statement.heading.and_then(|head| sections::class_of_head(&page.heads[head].text));
@@ -422,7 +423,7 @@ fn keeps(pages: &[Page], input: &FoldInput<'_>) -> Vec<(Section, Item)> {
                 if month && !in_weeks(&address) {
                     continue;
                 }
-                let class = class_of(page, statement);
+                let class = class_of(page, statement, &statement.text);
                 let section = if month {
                     month_section(section_of_class(class))
                 } else {
@@ -484,7 +485,7 @@ fn whole(input: &FoldInput<'_>) -> Draft {
         let page = page::read(log);
         let mut section_of_line = HashMap::new();
         for statement in &page.statements {
-            let section = section_of_class(class_of(&page, statement));
+            let section = section_of_class(class_of(&page, statement, &statement.text));
             section_of_line.extend(statement.lines.iter().map(|&(_, line)| (line, section)));
         }
         // Headings wait for the first line below them, which says them and cites them.
