@@ -14,7 +14,7 @@
 //! Called by the extractive engine.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::LazyLock,
 };
 
@@ -175,6 +175,9 @@ impl Day<'_> {
             return None;
         }
         let class = own.or(section);
+        if class.is_none() && !may_matter(&block.text) {
+            return None;
+        }
         let from = match (own, label) {
             (Some(_), Some((_, rest))) => rest,
             _ => 0,
@@ -479,6 +482,20 @@ impl Day<'_> {
             lines,
         }
     }
+}
+
+/// Returns whether a block holds a word without which no rule here finds anything: most hold none,
+/// and are not read further.
+fn may_matter(text: &str) -> bool {
+    static OPENERS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+        let tables =
+            [cues::INSTRUCTED, cues::RULE_OPENERS, cues::DECIDED, cues::DEADLINE, cues::KEPT_IN];
+        // `is a` says nothing without a role behind it.
+        let person = cues::PERSON_CUES.iter().filter(|it| **it != cues::IS_A);
+        let phrases = tables.iter().chain(person).copied().flatten().chain(cues::ROLES);
+        phrases.filter_map(|phrase| phrase.split([' ', '-']).next()).collect()
+    });
+    text.contains("http") || Words::of(text).iter().any(|word| OPENERS.contains(word))
 }
 
 /// A goal or deadline with an explicit date.
@@ -1400,6 +1417,8 @@ mod tests {
             "- Do not pick it only because it is cheap",
             // The same in other languages.
             "- Fehler behoben, weil der Pfad falsch war",
+            "- Stattdessen gibt es nun Kaffee, weil der Tee alle ist",
+            "- Hafermilch gekauft statt vorher Kuhmilch",
             "- Heute prüfen wir alles noch einmal, weil Petra fehlt",
             "- Corrigé le lien parce que la page manquait",
             "- Hoy decidimos esperar porque faltan datos",
@@ -1408,6 +1427,19 @@ mod tests {
         ] {
             check_none(text);
         }
+    }
+
+    #[test]
+    fn titles_name_the_thing() {
+        let title = |text: &str| drafts(text)[0].name.clone();
+        assert_eq!(
+            title("- Decided with Tobias: the logo stays blue because customers know it"),
+            "The logo stays blue"
+        );
+        assert_eq!(
+            title("- Jamie prefers short agendas — decision first"),
+            "Jamie prefers short agendas"
+        );
     }
 
     #[test]
