@@ -47,6 +47,7 @@ struct Row {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let Args { period, all } = args;
     let call = Call::read(global)?;
     let root = call.root(global)?;
     let inventory = root.vault.scan(&std::collections::HashMap::new())?.inventory;
@@ -56,7 +57,7 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
             .hint("memoird compact"));
     };
     let mut recorded = Recorded::open(&call, &root)?;
-    if args.all {
+    if all {
         let periods = inventory.weekly.keys().chain(inventory.monthly.keys());
         let rows = periods.map(|&period| {
             let Coverage { period, lines, covered, uncovered } =
@@ -66,7 +67,7 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
         show_all(rows.collect::<Result<_, CommandError>>()?, ui);
         return Ok(ExitCode::SUCCESS);
     }
-    let period = args.period.unwrap_or(newest);
+    let period = period.unwrap_or(newest);
     show(&covered(period, &inventory, &root, &mut recorded)?, ui);
     Ok(ExitCode::SUCCESS)
 }

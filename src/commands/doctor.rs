@@ -3,7 +3,7 @@
 //! Reads and never writes. Each check stands alone, so that one that cannot be made hides no other.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fs,
     os::unix::fs::PermissionsExt as _,
     path::Path,
@@ -34,6 +34,7 @@ use crate::{
             Lineage,
             record::{DocumentKind, DocumentRecord},
         },
+        vault::VaultError,
     },
 };
 
@@ -344,24 +345,15 @@ fn recorded(
 /// Looks up every line that an item cites.
 fn citations(root: &Root, documents: &BTreeMap<String, DocumentRecord>) -> Checked {
     let mut findings = Vec::new();
-    let mut gone = std::collections::BTreeSet::new();
+    let mut gone = BTreeSet::new();
     let mut last_lines: HashMap<Stem, Option<u32>> = HashMap::new();
     let mut lines = 0_usize;
     for document in documents.values() {
         for item in &document.items {
             for (stem, cited) in item.citation.iter().flat_map(Citation::files) {
-                let last = match last_lines.get(stem) {
-                    Some(last) => *last,
-                    None => {
-                        let log = root.vault.read_log(stem)?;
-                        let last = log.map(|log| {
-                            let lines = log.lines();
-                            lines.iter().rfind(|it| !it.1.trim().is_empty()).map_or(0, |it| it.0)
-                        });
-                        last_lines.insert(stem.clone(), last);
-                        last
-                    }
-                };
+                let known = last_lines.get(stem).copied();
+                let last = if let Some(last) = known { last } else { last_line(root, stem)? };
+                last_lines.insert(stem.clone(), last);
                 lines += cited.iter().count();
                 let Some(last) = last else {
                     gone.insert(stem.clone());
@@ -386,6 +378,15 @@ fn citations(root: &Root, documents: &BTreeMap<String, DocumentRecord>) -> Check
             0 => format!("{lines} cited lines are there"),
             _ => format!("{lines} cited lines; source gone: {}", gone.join(", ")),
         }
+    }))
+}
+
+/// Returns the number of the last line of a log that says anything; `None` when the log is gone.
+fn last_line(root: &Root, stem: &Stem) -> Result<Option<u32>, VaultError> {
+    let log = root.vault.read_log(stem)?;
+    Ok(log.map(|log| {
+        let lines = log.lines();
+        lines.iter().rfind(|it| !it.1.trim().is_empty()).map_or(0, |it| it.0)
     }))
 }
 

@@ -54,7 +54,7 @@ struct Status {
     schedule: Vec<Tick>,
     daemon: Daemon,
     watcher: Watcher,
-    model: Model,
+    model: EngineStatus,
     budget: BTreeMap<String, String>,
     parked: Vec<Stuck>,
     /// Jobs that are due and did not work when they were last tried.
@@ -120,7 +120,7 @@ struct DaemonFile {
 }
 
 #[derive(Serialize)]
-struct Model {
+struct EngineStatus {
     engine: &'static str,
     provider: Option<String>,
     model: Option<String>,
@@ -411,7 +411,7 @@ fn schedule(settings: &Settings, zone: Tz, now: DateTime<Utc>) -> Vec<Tick> {
     let lines = &settings.schedule;
     let tick = |job, line: &Schedule| {
         let next = line.next_after(now.with_timezone(&zone));
-        let shown = next.map_or_else(|| "never".to_owned(), |it| shown(it));
+        let shown = next.map_or_else(|| "never".to_owned(), shown);
         Tick { job, next: next.map(|it| it.to_rfc3339()), shown }
     };
     vec![
@@ -451,12 +451,12 @@ fn time(at: DateTime<Utc>, zone: Tz) -> String {
     at.with_timezone(&zone).to_rfc3339_opts(SecondsFormat::Secs, false)
 }
 
-fn model(settings: &Settings) -> Model {
+fn model(settings: &Settings) -> EngineStatus {
     match settings.engine {
         EngineKind::Extractive => {
-            Model { engine: "extractive", provider: None, model: None, state: Some("ready") }
+            EngineStatus { engine: "extractive", provider: None, model: None, state: Some("ready") }
         }
-        EngineKind::Model => Model {
+        EngineKind::Model => EngineStatus {
             engine: "model",
             provider: serde_json::to_value(settings.model.provider)
                 .ok()

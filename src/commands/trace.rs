@@ -54,13 +54,14 @@ enum Format {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let Args { target, up, format } = args;
     let call = Call::read(global)?;
     let root = call.root(global)?;
-    let (name, line) = split_target(&args.target);
+    let (name, line) = split_target(&target);
     let path = resolve(name, &root, &call);
     let mut recorded = Recorded::open(&call, &root)?;
-    let format = if ui.is_json() { Format::Json } else { args.format };
-    if args.up {
+    let format = if ui.is_json() { Format::Json } else { format };
+    if up {
         let address = address(&path, line, &root)?;
         let up = recorded.ask(&path, |lineage| trace_up(&address, lineage, &root))?;
         // A line of a file of ours, which only another week or month cites: a trace leads on.
@@ -85,15 +86,13 @@ impl<'a> Recorded<'a> {
     /// Opens the database that is there.
     pub(super) fn open(call: &'a Call, root: &'a Root) -> Result<Self, CommandError> {
         let path = root.vault.layout().database();
-        match Lineage::open_existing(&path)? {
-            Some(lineage) => Ok(Self { call, root, lineage }),
-            None => {
-                let what = format!("nothing is recorded yet: there is no `{}`", path.display());
-                Err(CommandError::new(Kind::Data, what)
-                    .hint("memoird rebuild, if there are files that memoird made")
-                    .hint("memoird compact, to make them"))
-            }
+        if let Some(lineage) = Lineage::open_existing(&path)? {
+            return Ok(Self { call, root, lineage });
         }
+        let what = format!("nothing is recorded yet: there is no `{}`", path.display());
+        Err(CommandError::new(Kind::Data, what)
+            .hint("memoird rebuild, if there are files that memoird made")
+            .hint("memoird compact, to make them"))
     }
 
     /// Asks, and asks once more after taking notice of edits where the answer needs it.

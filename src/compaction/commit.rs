@@ -78,13 +78,13 @@ impl Compactor<'_> {
     pub(super) fn write(
         &mut self,
         job: Option<(JobId, &Receipt)>,
-        files: Vec<NewFile>,
+        files: &[NewFile],
         recorded: &Recorded,
     ) -> Result<(), JobError> {
         // Under the lock, so that nobody takes the temporary files for what a crash left.
         let lock = self.write_lock()?;
         let mut staged = Vec::new();
-        for file in &files {
+        for file in files {
             staged.push((self.vault.stage(&file.path, file.text.as_bytes())?, file.expected));
         }
         let mut intents = Vec::new();

@@ -169,7 +169,7 @@ impl Compactor<'_> {
             return Err(JobError::AllRejected(drafted));
         }
         let header = self.header(job, view, &sources, current.as_ref());
-        let sections = self.keep_orphans(sections, current.as_ref(), view);
+        let sections = keep_orphans(sections, current.as_ref(), view);
         let decisions = &view.inventory.decisions;
         let is_deleted = |item: &Item| {
             let cited = item.citation.iter().flat_map(Citation::addresses);
@@ -177,7 +177,7 @@ impl Compactor<'_> {
                 ground::Sources::line(&lines, &it.stem, it.line).map(privacy::ServedLine::text)
             };
             let texts: Option<Vec<&str>> = cited.map(line).collect();
-            texts.is_some_and(|it| self.is_deleted_from(decisions, &path, job, it))
+            texts.is_some_and(|it| self.is_deleted_from(decisions, &path, job, &it))
         };
         let merged = merge::merge(job.period, current.as_ref(), header, sections, &is_deleted);
         let text = merged.summary.print();
@@ -217,7 +217,7 @@ impl Compactor<'_> {
             used: sources.pointers,
             ..Recorded::default()
         };
-        self.write(Some((id, &receipt)), files, &recorded)?;
+        self.write(Some((id, &receipt)), &files, &recorded)?;
         let paths = if same_body { Vec::new() } else { vec![path] };
         Ok(Made { receipt, paths })
     }
@@ -278,48 +278,13 @@ impl Compactor<'_> {
         }
     }
 
-    /// Adds the items of ours that rest on a vanished log: what made them is gone, so nothing can
-    /// make them again.
-    fn keep_orphans(
-        &self,
-        mut sections: Vec<(Section, Vec<Item>)>,
-        current: Option<&Summary>,
-        view: &View,
-    ) -> Vec<(Section, Vec<Item>)> {
-        let Some(current) = current.filter(|it| it.header.is_some()) else { return sections };
-        let owners = current.ownership().owners;
-        for ((_, item, section), owner) in current.bullets().zip(owners) {
-            let gone = |citation: &Citation| {
-                citation
-                    .files()
-                    .all(|(stem, _)| !stem.is_week() && !view.inventory.logs.contains_key(stem))
-            };
-            let (Some(section), true) = (section, item.citation.as_ref().is_some_and(gone)) else {
-                continue;
-            };
-            let at = sections.iter().position(|(it, _)| *it == section);
-            let under = match at {
-                Some(at) => &mut sections[at].1,
-                None => {
-                    let at = sections.partition_point(|(it, _)| *it < section);
-                    sections.insert(at, (section, Vec::new()));
-                    &mut sections[at].1
-                }
-            };
-            if owner == Owner::Ours && !under.contains(item) {
-                under.insert(0, item.clone());
-            }
-        }
-        sections
-    }
-
     /// Returns whether a person deleted what rests on these lines, here or in a week below.
     fn is_deleted_from(
         &self,
         decisions: &crate::memory::decision::Decisions,
         path: &str,
         job: &Job,
-        lines: Vec<&str>,
+        lines: &[&str],
     ) -> bool {
         let layout = self.vault.layout();
         let below = job.inputs.keys().filter_map(|it| it.parse::<Period>().ok());
@@ -328,6 +293,36 @@ impl Compactor<'_> {
             .chain(below)
             .any(|it| decisions.is_deleted(&it, lines.iter().copied()))
     }
+}
+
+/// Adds the items of ours that rest on a vanished log: what made them is gone, so nothing can
+/// make them again.
+fn keep_orphans(
+    mut sections: Vec<(Section, Vec<Item>)>,
+    current: Option<&Summary>,
+    view: &View,
+) -> Vec<(Section, Vec<Item>)> {
+    let Some(current) = current.filter(|it| it.header.is_some()) else { return sections };
+    let owners = current.ownership().owners;
+    for ((_, item, section), owner) in current.bullets().zip(owners) {
+        let gone = |citation: &Citation| {
+            citation
+                .files()
+                .all(|(stem, _)| !stem.is_week() && !view.inventory.logs.contains_key(stem))
+        };
+        let (Some(section), true) = (section, item.citation.as_ref().is_some_and(gone)) else {
+            continue;
+        };
+        let at = sections.partition_point(|(it, _)| *it < section);
+        if sections.get(at).is_none_or(|(it, _)| *it != section) {
+            sections.insert(at, (section, Vec::new()));
+        }
+        let under = &mut sections[at].1;
+        if owner == Owner::Ours && !under.contains(item) {
+            under.insert(0, item.clone());
+        }
+    }
+    sections
 }
 
 /// Reads the logs that a job names, as they were when it was planned.
@@ -425,7 +420,7 @@ fn foreign_lines(week: Period, text: &str) -> Vec<(Option<Section>, Item)> {
     for line in served.lines() {
         match line.kind() {
             crate::memory::markdown::LineKind::Heading { .. } => {
-                section = Section::from_title(line.words())
+                section = Section::from_title(line.words());
             }
             kind if kind.is_content() => {
                 let citation = Some(Citation::one(stem.clone(), line.number()));

@@ -198,7 +198,7 @@ impl Compactor<'_> {
         }
         let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
         receipt.path = paths.first().cloned();
-        self.write(Some((id, &receipt)), files, &day.recorded)?;
+        self.write(Some((id, &receipt)), &files, &day.recorded)?;
         existing.append(&mut day.memories);
         Ok(Made { receipt, paths })
     }
@@ -227,7 +227,7 @@ impl Compactor<'_> {
         let path = self.vault.layout().index();
         let expected = inventory.index.as_deref().map(ContentHash::of);
         let file = NewFile { path: path.clone(), text, expected };
-        match self.write(None, vec![file], &Recorded::default()) {
+        match self.write(None, &[file], &Recorded::default()) {
             Ok(()) => Ok(Some(path)),
             Err(JobError::Critical(error)) => Err(error),
             // A person is at it; the next pass finds what they wrote.
@@ -311,7 +311,7 @@ impl Compactor<'_> {
         } else {
             vec![NewFile { path: path.clone(), text, expected }]
         };
-        self.write(Some((id, &receipt)), files, &recorded)?;
+        self.write(Some((id, &receipt)), &files, &recorded)?;
         let paths = if outcome == Outcome::Written { vec![path] } else { Vec::new() };
         Ok(Made { receipt, paths })
     }

@@ -185,7 +185,7 @@ impl Compactor<'_> {
                 continue;
             }
             let run = self.run(&mut run, trigger, now)?;
-            self.make(run, tier, &jobs, &view, &mut corpus, watcher, &mut report)?;
+            self.make(run, &jobs, &view, &mut corpus, watcher, &mut report)?;
             view = self.look(now)?;
         }
         if let Some(path) = self.refresh_index(&view)?
@@ -282,20 +282,20 @@ impl Compactor<'_> {
         Ok(begun)
     }
 
-    /// Makes the jobs of one tier.
+    /// Makes jobs of one tier.
     fn make(
         &mut self,
         run: RunId,
-        tier: Tier,
         jobs: &[Job],
         view: &View,
         corpus: &mut fold::CorpusReader,
         watcher: &mut dyn Watcher,
         report: &mut PassReport,
     ) -> Result<(), PassError> {
-        match tier {
-            Tier::Extract => self.make_extracts(run, jobs, view, watcher, report),
-            Tier::Weekly | Tier::Monthly => {
+        match jobs.first().map(|it| it.tier) {
+            None => Ok(()),
+            Some(Tier::Extract) => self.make_extracts(run, jobs, view, watcher, report),
+            Some(Tier::Weekly | Tier::Monthly) => {
                 self.make_each(run, jobs, watcher, report, &mut |this, job, id| {
                     if job.tier == Tier::Weekly {
                         this.fold_week(job, id, view, corpus)
@@ -304,7 +304,7 @@ impl Compactor<'_> {
                     }
                 })
             }
-            Tier::Wisdom => self.make_each(run, jobs, watcher, report, &mut |this, job, id| {
+            Some(Tier::Wisdom) => self.make_each(run, jobs, watcher, report, &mut |this, job, id| {
                 this.distil(job, id, view)
             }),
         }
@@ -317,7 +317,7 @@ impl Compactor<'_> {
         jobs: &[Job],
         watcher: &mut dyn Watcher,
         report: &mut PassReport,
-        make: &mut dyn FnMut(&mut Self, &Job, JobId) -> Result<Made, JobError>,
+        work: &mut dyn FnMut(&mut Self, &Job, JobId) -> Result<Made, JobError>,
     ) -> Result<(), PassError> {
         for (i, job) in jobs.iter().enumerate() {
             if watcher.is_stopped() {
@@ -331,7 +331,7 @@ impl Compactor<'_> {
                 Err(LineageError::AlreadyLive { .. }) => continue,
                 Err(error) => return Err(error.into()),
             };
-            let made = match make(self, job, id) {
+            let made = match work(self, job, id) {
                 Ok(made) => made,
                 Err(JobError::Critical(error)) => return Err(error),
                 Err(error) => self.fail(job, id, &error)?,
@@ -404,8 +404,8 @@ fn ask<T>(
 ///
 /// Returns an error when the folder cannot be listed or the database cannot be read.
 pub fn peek(vault: &Vault, lineage: Option<&Lineage>) -> Result<View, PassError> {
-    let seen = lineage.map_or_else(|| Ok(HashMap::new()), seen)?;
-    let inventory = vault.scan(&seen)?.inventory;
+    let known = lineage.map_or_else(|| Ok(HashMap::new()), seen)?;
+    let inventory = vault.scan(&known)?.inventory;
     let record = record(lineage, &inventory)?;
     Ok(View { inventory, record })
 }
@@ -446,7 +446,7 @@ fn record(lineage: Option<&Lineage>, inventory: &Inventory) -> Result<Record, Li
     let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
     let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
     let mut distilled: BTreeMap<_, _> =
-        wisdom.iter().flat_map(|it| it.distilled()).map(|&month| (month, None)).collect();
+        wisdom.iter().flat_map(WisdomFile::distilled).map(|&month| (month, None)).collect();
     let mut settled = BTreeSet::new();
     let mut parked = BTreeMap::new();
     for job in receipts {

@@ -383,12 +383,11 @@ impl Planner<'_> {
         } else {
             None
         };
-        match held_up {
-            Some(cause) => self.plan.waiting.push(Waiting { tier, period, cause }),
-            None => {
-                let partial = !self.is_closed(period);
-                self.plan.jobs.push(Job { tier, period, reason, inputs, fingerprint, partial });
-            }
+        if let Some(cause) = held_up {
+            self.plan.waiting.push(Waiting { tier, period, cause });
+        } else {
+            let partial = !self.is_closed(period);
+            self.plan.jobs.push(Job { tier, period, reason, inputs, fingerprint, partial });
         }
     }
 

@@ -277,7 +277,7 @@ impl Vault {
         for name in self.names_in(&dir, &mut inventory.problems)? {
             let period = name.strip_suffix(".md").and_then(|stem| stem.parse::<Period>().ok());
             let Some(period) = period.filter(|it| it.grain() == grain) else {
-                if name.ends_with(".md") && !name.starts_with('.') {
+                if Path::new(&name).extension().is_some_and(|it| it == "md") {
                     let reason = format!(
                         "not the name of a {} (expected one like {})",
                         if grain == Grain::Week { "week" } else { "month" },
@@ -452,7 +452,7 @@ impl Vault {
             }
             // A text without a final newline must not swallow the first new line.
             Some(found) if !found.bytes.is_empty() && !found.bytes.ends_with(b"\n") => {
-                bytes.push(b'\n')
+                bytes.push(b'\n');
             }
             Some(_) => {}
         }

@@ -104,7 +104,7 @@ fn files_that_are_not_in_form_are_named() {
         "citations",
         "2026-W10.md:16 cites 2026-03-03:3, but that log ends on line 1",
     );
-    let memory = "---\nname: x\ndescription: y\ntype: user\nmemoird: { body: \"0\" }\n---\n\nZ.\n";
+    let memory = "---\nname: x\ndescription: y\ntype: user\n---\n\nZ.\n";
     check(|it| it.write("memory/user_x.md", memory), "MEMORY.md", "not in step");
     check(|it| it.write("memory/.memoird-tmp-9-9", ""), "unfinished work", ".memoird-tmp-9-9");
 }

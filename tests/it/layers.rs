@@ -47,6 +47,7 @@ fn sources() -> Vec<(String, String, String)> {
     rust_files(&crate_dir.join("src"), &mut files);
     files
         .into_iter()
+        .filter(|path| path.file_name().is_some_and(|it| it != "tests.rs"))
         .map(|path| {
             let name = path.strip_prefix(crate_dir).unwrap().to_string_lossy().into_owned();
             let module =

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use memoird::store::{lineage::Lineage, lock::DaemonLock};
+
 use crate::support::Root;
 
 fn made() -> Root {
@@ -24,6 +26,8 @@ fn answers(root: &Root) -> Vec<String> {
     let mut answers: Vec<String> =
         files.iter().map(|it| root.run(&["trace", "--json", it]).ok().stdout).collect();
     answers.push(root.run(&["coverage", "--all"]).ok().stdout);
+    let lineage = Lineage::open_existing(&root.path(".memoird/lineage.db")).unwrap().unwrap();
+    answers.push(lineage.canonical_dump().unwrap());
     answers
 }
 
@@ -64,6 +68,10 @@ fn a_damaged_database_is_kept_aside() {
     #[expect(clippy::disallowed_methods, reason = "a file of a test")]
     fs::write(&path, &bytes).unwrap();
     assert_eq!(root.run(&["doctor"]).code, 1);
+    // A daemon that has it open would go on writing into the file that was moved.
+    let held = DaemonLock::acquire(&root.path(""), &root.path(".memoird/daemon.lock")).unwrap();
+    assert_eq!(root.run(&["rebuild"]).code, 75);
+    drop(held);
     insta::with_settings!({filters => vec![(r"\d+ (files|items|sources|logs)", "[N] $1")]}, {
         insta::assert_snapshot!(root.run(&["rebuild"]), @r"
         $ memoird rebuild

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fs};
 
+use memoird::store::lock::DaemonLock;
+
 use crate::support::Root;
 
 /// All files of the private folder.
@@ -175,4 +177,33 @@ fn several_folders_are_shown_in_one_table() {
     let json = outside(&["status", "--json"]).json_as("status");
     assert_eq!(json["roots"].as_array().unwrap().len(), 2);
     assert_eq!(json["roots"][0]["agent_name"], "small");
+}
+
+#[test]
+fn a_daemon_at_work_is_shown() {
+    let root = Root::small();
+    root.run(&["compact"]).ok();
+    let held = DaemonLock::acquire(&root.path(""), &root.path(".memoird/daemon.lock")).unwrap();
+    let pid = std::process::id();
+    let daemon = |root: &Root| {
+        let json = root.run(&["status", "--json"]).ok().json_as("status");
+        (json["daemon"].clone(), json["watcher"].clone())
+    };
+    let (running, watcher) = daemon(&root);
+    assert_eq!((&running["running"], &running["pid"]), (&true.into(), &pid.into()));
+    assert!(running["since"].is_string() && watcher["mode"].is_null());
+    let about = |pid: u32| {
+        format!(
+            r#"{{"pid":{pid},"since":"2026-04-13T08:00:00+02:00","mode":"inotify","missed":2}}"#
+        )
+    };
+    root.write(".memoird/daemon.json", &about(pid));
+    let (running, watcher) = daemon(&root);
+    assert_eq!(running["since"], "2026-04-13T08:00:00+02:00");
+    assert_eq!((&watcher["mode"], &watcher["missed"]), (&"inotify".into(), &2.into()));
+    // What a daemon before this one wrote says nothing of it.
+    root.write(".memoird/daemon.json", &about(1));
+    assert!(daemon(&root).1["mode"].is_null());
+    drop(held);
+    assert_eq!(daemon(&root).0["running"], false);
 }

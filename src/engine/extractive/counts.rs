@@ -203,7 +203,9 @@ mod tests {
             log("2026-04-09", "the ledger of the harbour"),
         ];
         let mut corpus = Corpus::new();
-        logs.iter().for_each(|log| corpus.add(log));
+        for log in &logs {
+            corpus.add(log);
+        }
         assert_eq!(frequencies(&mut corpus, "2026-W14"), (1, vec![1, 1, 0]));
         assert_eq!(frequencies(&mut corpus, "2026-W15"), (2, vec![2, 1, 1]));
         assert_eq!(frequencies(&mut corpus, "2024-W02"), (1, vec![1, 0, 0]));

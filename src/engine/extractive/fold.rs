@@ -25,6 +25,9 @@ use super::{
     select,
 };
 
+/// A decision is worth more than its words tell.
+const DECISION: f64 = 1.1;
+
 /// A unit of a month that was open is worth so much where the month went on after it.
 const STALE_OPEN: f64 = 0.6;
 
@@ -66,12 +69,9 @@ impl<'a> Fold<'a> {
     fn draft(self) -> Draft {
         let budget = self.input.budget;
         let target = budget.target_chars.min(budget.limit_chars);
-        let classes: Vec<Option<Class>> = self.open_classes();
-        let stale = |unit: usize| {
-            if classes.get(unit) == Some(&Some(Class::Open)) { STALE_OPEN } else { 1.0 }
-        };
+        let factors = self.factors();
         // Merged bullets and headings cost less or more than the ranking thinks; the surplus is cut.
-        let ranking = select::rank(&self.material, stale, target + target / 3 + 200);
+        let ranking = select::rank(&self.material, |unit| factors[unit], target + target / 3 + 200);
         // Told once, so that the length changes little and evenly while the ranking is cut.
         let section_of = self.section_rule(&ranking.order, &ranking.worth);
         let print = |order: &[usize]| render::sections(&self.material, order, &section_of);
@@ -151,19 +151,25 @@ impl<'a> Fold<'a> {
             return class_of_section(*section);
         }
         let (page, statement) = self.statement(at);
-        class_of(page, statement)
+        let piece = statement.pieces[at.piece];
+        class_of(page, statement, &statement.text[piece.start..piece.end])
     }
 
-    /// For a month: which units were open, so that those of its first weeks weigh less.
-    fn open_classes(&self) -> Vec<Option<Class>> {
-        if self.input.period.grain() != Grain::Month {
-            return Vec::new();
-        }
+    /// Returns what each unit is worth for being of its class.
+    ///
+    /// A decision is what a reader looks for months later; what was open in the first weeks of a
+    /// month has mostly been settled since.
+    fn factors(&self) -> Vec<f64> {
+        let month = self.input.period.grain() == Grain::Month;
         let carried = self.carried_from();
-        let open = |at: PieceAt| {
-            self.class(at) == Class::Open && self.material.pages[at.page].stem.date() < carried
+        let factor = |at: PieceAt| match self.class(at) {
+            Class::Decision => DECISION,
+            Class::Open if month && self.material.pages[at.page].stem.date() < carried => {
+                STALE_OPEN
+            }
+            Class::Open | Class::Outcome | Class::Context => 1.0,
         };
-        self.material.units.iter().map(|unit| open(unit.at).then_some(Class::Open)).collect()
+        self.material.units.iter().map(|unit| factor(unit.at)).collect()
     }
 
     /// The first day whose open items are still carried forward.
@@ -285,8 +291,8 @@ fn rule(table: HashMap<usize, Section>, other: Section) -> impl Fn(usize) -> Sec
     move |unit| table.get(&unit).copied().unwrap_or(other)
 }
 
-/// Tells what a statement is about, by its task box, its heads, and its own words.
-fn class_of(page: &Page, statement: &Statement) -> Class {
+/// Tells what `words` of a statement are about, by its task box, its heads, and themselves.
+fn class_of(page: &Page, statement: &Statement, words: &str) -> Class {
     if let Some(done) = statement.task {
         return if done { Class::Outcome } else { Class::Open };
     }
@@ -295,7 +301,7 @@ fn class_of(page: &Page, statement: &Statement) -> Class {
     {
         return class;
     }
-    let own = sections::class_of_words(&statement.text[statement.label..]);
+    let own = sections::class_of_words(words);
     let lead = statement.lead.and_then(|head| sections::class_of_head(&page.heads[head].text));
     let heading =
         statement.heading.and_then(|head| sections::class_of_head(&page.heads[head].text));
@@ -417,7 +423,7 @@ fn keeps(pages: &[Page], input: &FoldInput<'_>) -> Vec<(Section, Item)> {
                 if month && !in_weeks(&address) {
                     continue;
                 }
-                let class = class_of(page, statement);
+                let class = class_of(page, statement, &statement.text);
                 let section = if month {
                     month_section(section_of_class(class))
                 } else {
@@ -479,7 +485,7 @@ fn whole(input: &FoldInput<'_>) -> Draft {
         let page = page::read(log);
         let mut section_of_line = HashMap::new();
         for statement in &page.statements {
-            let section = section_of_class(class_of(&page, statement));
+            let section = section_of_class(class_of(&page, statement, &statement.text));
             section_of_line.extend(statement.lines.iter().map(|&(_, line)| (line, section)));
         }
         // Headings wait for the first line below them, which says them and cites them.
@@ -567,9 +573,9 @@ mod tests {
     fn print(draft: &Draft) -> String {
         let mut text = String::new();
         for (section, items) in &draft.sections {
-            text += &format!("# {}\n", section.title());
+            text.push_str(&["# ", section.title(), "\n"].concat());
             for item in items {
-                text += &format!("- {item}\n");
+                text.push_str(&["- ", &item.to_string(), "\n"].concat());
             }
         }
         text
@@ -773,7 +779,9 @@ mod tests {
             ];
             let period: Period = "2026-W14".parse().unwrap();
             let mut corpus = Corpus::new();
-            logs.iter().for_each(|log| corpus.add(log));
+            for log in &logs {
+                corpus.add(log);
+            }
             let counts = corpus.counts(period);
             let input = FoldInput { period, logs: &logs, weeks: &[], budget: budget(target), counts };
             if let Ok(draft) = fold(&input) {

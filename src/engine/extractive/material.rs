@@ -457,7 +457,12 @@ fn stands_alone(statement: &Statement, text: &str, found: &Found, headed: bool) 
     // A name is a stem already: alone it is only a call.
     let fact = found.facts > 0 || (found.names > 0 && found.stems > 1);
     let said = found.stems + usize::from(fact);
-    letters >= 6 && (headed || said >= if labelled { 2 } else { 3 })
+    let needed = match (headed, labelled) {
+        (true, _) if statement.pieces.len() == 1 => 1,
+        (false, false) => 3,
+        _ => 2,
+    };
+    letters >= 6 && said >= needed
 }
 
 fn factor(page: &Page, statement: &Statement, text: &str) -> f64 {

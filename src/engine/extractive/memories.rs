@@ -14,7 +14,7 @@
 //! Called by the extractive engine.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::LazyLock,
 };
 
@@ -175,6 +175,9 @@ impl Day<'_> {
             return None;
         }
         let class = own.or(section);
+        if class.is_none() && !may_matter(&block.text) {
+            return None;
+        }
         let from = match (own, label) {
             (Some(_), Some((_, rest))) => rest,
             _ => 0,
@@ -481,6 +484,20 @@ impl Day<'_> {
     }
 }
 
+/// Returns whether a block holds a word without which no rule here finds anything: most hold none,
+/// and are not read further.
+fn may_matter(text: &str) -> bool {
+    static OPENERS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+        let tables =
+            [cues::INSTRUCTED, cues::RULE_OPENERS, cues::DECIDED, cues::DEADLINE, cues::KEPT_IN];
+        // `is a` says nothing without a role behind it.
+        let person = cues::PERSON_CUES.iter().filter(|it| **it != cues::IS_A);
+        let phrases = tables.iter().chain(person).copied().flatten().chain(cues::ROLES);
+        phrases.filter_map(|phrase| phrase.split([' ', '-']).next()).collect()
+    });
+    text.contains("http") || Words::of(text).iter().any(|word| OPENERS.contains(word))
+}
+
 /// A goal or deadline with an explicit date.
 fn deadline(sentences: &[Sentence]) -> Option<Found> {
     let sentence = sentences.iter().find(|it| {
@@ -509,6 +526,9 @@ fn reference(block: &Block) -> Option<Found> {
     const WORDS_MAX: usize = 14;
     /// `Okta dashboard https://…`: no more than a name stands before the link.
     const BARE_WORDS_MAX: usize = 5;
+    /// A label is a name, and a note after the link is short.
+    const LABEL_WORDS_MAX: usize = 6;
+    const NOTE_WORDS_MAX: usize = 4;
     /// Pages of one piece of work.
     const WORK_ITEMS: &[&str] =
         &["/pull/", "/issues/", "/commit/", "/merge_requests/", "/runs/", "/jobs/"];
@@ -533,6 +553,15 @@ fn reference(block: &Block) -> Option<Found> {
     let named_as = Words::of(bare);
     let place_alone =
         place.is_some_and(|(at, width)| named_as.iter().nth(at + width).is_none_or(is_small));
+    // `Supplier price sheet: https://…`: a label that names a thing, and nothing but the link.
+    let labelled = tail.ends_with(':')
+        && split_label(text).is_some_and(|(label, rest)| {
+            rest + 1 >= at
+                && (2..=LABEL_WORDS_MAX).contains(&label.split_whitespace().count())
+                && label.starts_with(char::is_uppercase)
+        })
+        && Words::of(after).len() <= NOTE_WORDS_MAX
+        && !words.has(cues::NARRATIVE);
     let at_last = tail.split_whitespace().next_back().is_some_and(|w| cues::AT.contains(&w));
     let before_last = tail.split_whitespace().rev().nth(1).unwrap_or_default();
     let found_at = words.has(cues::LIVES_AT)
@@ -540,8 +569,8 @@ fn reference(block: &Block) -> Option<Found> {
             && Words::of(before_last).opens_with(cues::PLACES)
             && !Words::of(after).has(cues::PASSING));
     let fits = (1..=WORDS_MAX).contains(&words.len())
-        && place.is_some()
-        && ((named && place_alone) || found_at)
+        && ((labelled && (place.is_none() || place_alone))
+            || place.is_some() && ((named && place_alone) || found_at))
         && Words::of(after).len() <= WORDS_MAX
         && !reports(before)
         && !words.opens_with(cues::TASK_OPENERS)
@@ -1235,6 +1264,12 @@ mod tests {
             None,
         );
         check(
+            "- Supplier contracts: https://files.example/contracts",
+            Reference,
+            "Supplier contracts: https://files.example/contracts",
+            None,
+        );
+        check(
             "- Billing runbook https://wiki.example/billing",
             Reference,
             "Billing runbook https://wiki.example/billing",
@@ -1350,6 +1385,9 @@ mod tests {
             "- Going forward with plan B",
             "- Bob is a manager at the store, he helped us",
             "- Folder cleanup: https://drive.example/old",
+            "- Merged change: https://git.example/x/pull/12",
+            "- Read: https://blog.example/post",
+            "- Talk that Eva gave last year: https://video.example/9 and my notes on the good parts",
             // Rules and choices without a reason.
             "- Always squash before merging.",
             "Never deploy on a Friday.",
@@ -1379,6 +1417,8 @@ mod tests {
             "- Do not pick it only because it is cheap",
             // The same in other languages.
             "- Fehler behoben, weil der Pfad falsch war",
+            "- Stattdessen gibt es nun Kaffee, weil der Tee alle ist",
+            "- Hafermilch gekauft statt vorher Kuhmilch",
             "- Heute prüfen wir alles noch einmal, weil Petra fehlt",
             "- Corrigé le lien parce que la page manquait",
             "- Hoy decidimos esperar porque faltan datos",
@@ -1387,6 +1427,19 @@ mod tests {
         ] {
             check_none(text);
         }
+    }
+
+    #[test]
+    fn titles_name_the_thing() {
+        let title = |text: &str| drafts(text)[0].name.clone();
+        assert_eq!(
+            title("- Decided with Tobias: the logo stays blue because customers know it"),
+            "The logo stays blue"
+        );
+        assert_eq!(
+            title("- Jamie prefers short agendas — decision first"),
+            "Jamie prefers short agendas"
+        );
     }
 
     #[test]

@@ -406,7 +406,8 @@ pub(super) fn clean(words: &str) -> String {
             continue;
         }
         if c.is_whitespace() || c.is_control() {
-            if !text.is_empty() && !text.ends_with(' ') {
+            // Code stands as it is, so that it is found again in its line.
+            if !text.is_empty() && (in_code || !text.ends_with(' ')) {
                 text.push(' ');
             }
         } else {

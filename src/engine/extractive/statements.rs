@@ -203,12 +203,20 @@ impl Block {
     /// Cuts the text from byte `from` on into sentences.
     pub(super) fn sentences_from(&self, from: usize) -> Vec<Sentence> {
         let text = self.text.get(from..).unwrap_or_default();
-        sentence_ranges(text)
+        // A mark is no word, and would hide where a sentence ends; spaces keep the offsets.
+        let marked = !self.keep.is_empty();
+        let bare = if marked { text.replace(KEEP, BLANK_KEEP) } else { text.to_owned() };
+        sentence_ranges(&bare)
             .into_iter()
-            .map(|(start, end)| Sentence {
-                words: Words::of(&text[start..end]),
-                text: text[start..end].trim().to_owned(),
-                lines: self.lines_of(from + start, from + end),
+            .map(|(start, end)| {
+                let text = bare[start..end].trim();
+                let text = if marked {
+                    text.split_whitespace().collect::<Vec<_>>().join(" ")
+                } else {
+                    text.to_owned()
+                };
+                let words = Words::of(&text);
+                Sentence { text, words, lines: self.lines_of(from + start, from + end) }
             })
             .filter(|sentence| !sentence.text.is_empty())
             .collect()
@@ -521,7 +529,7 @@ fn short_clause(clause: &str, chars_max: usize) -> &str {
         .filter(|start| start.chars().count() <= chars_max && whole(start))
         .filter(|start| start.split_whitespace().count() >= WORDS_MIN)
         .max_by_key(|start| start.len())
-        .unwrap_or(clause)
+        .map_or(clause, |start| start.trim_end_matches([',', ';', ' ']))
 }
 
 /// Writes the first word of a title large, unless it is a name that must stay as it is.
@@ -610,3 +618,5 @@ fn marked_keep(line: &ServedLine) -> bool {
 
 /// The mark that a line is to be kept.
 pub(super) const KEEP: &str = "#keep";
+/// As many spaces as [`KEEP`] has bytes.
+const BLANK_KEEP: &str = "     ";

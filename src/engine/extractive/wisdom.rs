@@ -24,7 +24,7 @@ use super::{
     cues,
     memories::{Class, about_person, class_of, has_date, reports, split_reason, without_keep},
     statements::{
-        self, Block, Gist, KEEP, Sentence, Shape, Words, capitalised, code_share, sentence_ranges,
+        self, Block, Gist, Sentence, Shape, Words, capitalised, code_share, sentence_ranges,
         split_label, stands_alone, title_of,
     },
 };
@@ -190,12 +190,8 @@ impl Said {
         let sentences = block.sentences_from(0);
         for &line in &block.keep {
             // The marked line speaks for itself, not for the whole paragraph.
-            // A mark after a full stop belongs to what stands before it.
-            let on_line: Vec<&Sentence> =
+            let marked: Vec<&Sentence> =
                 sentences.iter().filter(|it| it.lines.contains(&line)).collect();
-            let before = on_line.iter().filter(|it| !it.text.starts_with(KEEP)).copied();
-            let marked: Vec<&Sentence> = before.collect();
-            let marked = if marked.is_empty() { on_line } else { marked };
             let text: Vec<&str> = marked.iter().map(|it| it.text.as_str()).collect();
             let lines: BTreeSet<u32> =
                 marked.iter().flat_map(|it| it.lines.iter().copied()).collect();
