@@ -446,7 +446,7 @@ fn record(lineage: Option<&Lineage>, inventory: &Inventory) -> Result<Record, Li
     let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
     let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
     let mut distilled: BTreeMap<_, _> =
-        wisdom.iter().flat_map(|it| it.distilled()).map(|&month| (month, None)).collect();
+        wisdom.iter().flat_map(WisdomFile::distilled).map(|&month| (month, None)).collect();
     let mut settled = BTreeSet::new();
     let mut parked = BTreeMap::new();
     for job in receipts {
