@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     compaction::{
-        self, View,
+        self, PassError, View,
         plan::{Plan, Selection, WaitCause},
     },
     config::{
@@ -262,18 +262,18 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
     let zone = settings.zone.name.0;
     let now = call.now;
     let mut problems = Vec::new();
-    let lineage = match Lineage::open_existing(&root.vault.layout().database()) {
-        Ok(lineage) => lineage,
+    let seen = match look(&root, now) {
         // What the files say can be shown without it.
-        Err(error @ (LineageError::Damaged { .. } | LineageError::NotOurs { .. })) => {
+        Err(PassError::Lineage(
+            error @ (LineageError::Damaged { .. } | LineageError::NotOurs { .. }),
+        )) => {
             let path = ".memoird/lineage.db".to_owned();
             problems.push(Problem { path, reason: error.to_string() });
-            None
+            Seen::by(&root, None, now)
         }
-        Err(error) => return Err(error.into()),
+        seen => seen,
     };
-    let view = compaction::peek(&root.vault, lineage.as_ref())?;
-    let plan = compaction::plan_of(&view, settings, Extractive.id(), &Selection::default(), now);
+    let Seen { view, plan, failed, last_run } = seen?;
     problems.extend(found_problems(&root, &view, &plan));
     let (daemon, watcher) = daemon(&root, zone)?;
     Ok(Status {
@@ -289,7 +289,7 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         model: model(&settings.settings),
         budget: BTreeMap::new(),
         parked: parked(&plan),
-        failed: failed(lineage.as_ref(), &plan)?,
+        failed,
         quarantined: 0,
         foreign: plan
             .foreign
@@ -301,9 +301,34 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
             })
             .collect(),
         problems,
-        last_run: last_run(lineage.as_ref(), zone)?,
+        last_run,
         next_due: next_due(&plan, zone),
     })
+}
+
+/// What files and database say together.
+struct Seen {
+    view: View,
+    plan: Plan,
+    failed: Vec<Stuck>,
+    last_run: Option<LastRun>,
+}
+
+fn look(root: &Root, now: DateTime<Utc>) -> Result<Seen, PassError> {
+    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+    Seen::by(root, lineage.as_ref(), now)
+}
+
+impl Seen {
+    fn by(root: &Root, lineage: Option<&Lineage>, now: DateTime<Utc>) -> Result<Self, PassError> {
+        let settings = &root.settings;
+        let view = compaction::peek(&root.vault, lineage)?;
+        let selection = Selection::default();
+        let plan = compaction::plan_of(&view, settings, Extractive.id(), &selection, now);
+        let failed = failed(lineage, &plan)?;
+        let last_run = last_run(lineage, settings.zone.name.0)?;
+        Ok(Self { view, plan, failed, last_run })
+    }
 }
 
 impl Status {
@@ -480,7 +505,7 @@ fn parked(plan: &Plan) -> Vec<Stuck> {
 }
 
 /// Returns the jobs that failed when last tried and are due still.
-fn failed(lineage: Option<&Lineage>, plan: &Plan) -> Result<Vec<Stuck>, CommandError> {
+fn failed(lineage: Option<&Lineage>, plan: &Plan) -> Result<Vec<Stuck>, LineageError> {
     let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
     let failed = receipts.into_iter().filter_map(|job| {
         let receipt = job.receipt.filter(|it| it.outcome == Outcome::Failed)?;
@@ -494,7 +519,7 @@ fn failed(lineage: Option<&Lineage>, plan: &Plan) -> Result<Vec<Stuck>, CommandE
     Ok(failed.collect())
 }
 
-fn last_run(lineage: Option<&Lineage>, zone: Tz) -> Result<Option<LastRun>, CommandError> {
+fn last_run(lineage: Option<&Lineage>, zone: Tz) -> Result<Option<LastRun>, LineageError> {
     let Some(lineage) = lineage else { return Ok(None) };
     let Some(run) = lineage.last_runs(1)?.into_iter().next() else { return Ok(None) };
     let mut outcomes = BTreeMap::new();

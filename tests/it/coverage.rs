@@ -66,4 +66,5 @@ fn a_bullet_that_was_deleted_uncovers_its_lines() {
     let told = root.run(&["coverage", "--json", "2026-03-03"]).ok().json_as("coverage");
     assert_eq!((&told["lines"], &told["covered"]), (&3.into(), &2.into()));
     assert_eq!(told["uncovered"][0]["line"], 4);
+    assert_eq!(told["uncovered"][0]["reason"], "deleted");
 }

@@ -147,11 +147,17 @@ fn a_damaged_database_hides_no_file() {
     let root = Root::small();
     root.run(&["compact"]).ok();
     let path = root.path(".memoird/lineage.db");
-    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
-    fs::write(path, "no database".repeat(1_000)).unwrap();
-    let json = root.run(&["status", "--json"]).json_as("status");
-    assert_eq!(json["problems"][0]["path"], ".memoird/lineage.db");
-    assert_eq!(json["tiers"][2]["files"], 2);
+    let sound = fs::read(&path).unwrap();
+    // All of it, and all but what is read when it is opened.
+    for from in [0, 8_192] {
+        let mut bytes = sound.clone();
+        bytes[from..].fill(0xA5);
+        #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+        fs::write(&path, bytes).unwrap();
+        let json = root.run(&["status", "--json"]).ok().json_as("status");
+        assert_eq!(json["problems"][0]["path"], ".memoird/lineage.db");
+        assert_eq!(json["tiers"][2]["files"], 2);
+    }
 }
 
 #[test]
