@@ -546,7 +546,7 @@ fn next_due(plan: &Plan, zone: Tz) -> Option<NextDue> {
     Some(NextDue {
         tier: next.tier.name(),
         period: next.period.to_string(),
-        at: time(at, zone),
+        at: time(at.with_timezone(&Utc), zone),
         shown: shown(at.with_timezone(&zone)),
     })
 }

@@ -137,7 +137,9 @@ impl Compactor<'_> {
     /// An intent is open only while its process holds the write lock, so whoever has the lock finds
     /// none but those of the dead.
     pub(super) fn recover(&mut self, now: DateTime<Utc>) -> Result<(), PassError> {
-        self.lineage.abandoned(now, &is_alive)?;
+        // A root has one pass at a time in a process, so an unfinished run of our own is dead too.
+        let own = owner();
+        self.lineage.abandoned(now, &|it| it != own && is_alive(it))?;
         let open = self.lineage.open_intents()?;
         if open.is_empty() {
             return Ok(());

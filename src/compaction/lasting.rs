@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use super::{
     Compactor, JobError, Made, PassError, View, ask,
     commit::{NewFile, Recorded},
-    fold::{count, read_logs, unreadable},
-    ground,
+    draft::{read_logs, unreadable},
+    fold::count,
+    ground, parallel,
     plan::{Job, Reason},
     records,
     report::{JobReport, PassReport},
@@ -29,7 +30,6 @@ use crate::{
     privacy::{self, ServedLog},
     store::{
         lineage::{
-            LineageError,
             jobs::{JobId, NewJob, Outcome, Receipt, RunId},
             record::{Commit, LogRecord},
         },
@@ -40,8 +40,6 @@ use crate::{
 /// How many days are read side by side and, where they have no memory, recorded at once: most days
 /// have none, and a transaction costs more than reading the day.
 const DAYS_AT_ONCE: usize = 64;
-/// More would only wait for each other: reading a day takes a millisecond.
-const THREADS_MAX: usize = 8;
 
 /// A day that was read.
 struct Day {
@@ -106,26 +104,7 @@ impl Compactor<'_> {
             engine: self.engine,
             decisions: &view.inventory.decisions,
         };
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
-        let share = jobs.len().div_ceil(threads).max(1);
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = jobs
-                .chunks(share)
-                .map(|share| {
-                    let reader = &reader;
-                    scope.spawn(move || {
-                        share.iter().map(|job| reader.read(job, existing)).collect::<Vec<_>>()
-                    })
-                })
-                .collect();
-            let days = workers.into_iter().zip(jobs.chunks(share)).flat_map(|(worker, share)| {
-                // The engine's panics are caught within; anything else fails these days alone.
-                worker
-                    .join()
-                    .unwrap_or_else(|_| share.iter().map(|_| Err(JobError::Panic)).collect())
-            });
-            days.collect()
-        })
+        parallel::map(jobs, |job| reader.read(job, existing))
     }
 
     /// Makes a day that has something to remember, or could not be read. `None` when another
@@ -138,10 +117,7 @@ impl Compactor<'_> {
         existing: &mut Vec<TypedMemory>,
         view: &View,
     ) -> Result<Option<Made>, PassError> {
-        let id = match self.lineage.begin_job(run, &self.new_job(job)) {
-            Err(LineageError::AlreadyLive { .. }) => return Ok(None),
-            id => id?,
-        };
+        let Some(id) = self.begin(run, job)? else { return Ok(None) };
         // The days before it may have said the same; what it adds is decided one day at a time.
         let day = first.and_then(|_| {
             let decisions = &view.inventory.decisions;

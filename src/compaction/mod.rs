@@ -9,7 +9,7 @@
 //!
 //! - [`plan`]: what is due; pure.
 //! - [`observe`]: what people did to files since the last pass, and lines that moved.
-//! - [`fold`]: a week or a month.
+//! - [`draft`], [`fold`]: a week or a month; drafts are made side by side ([`parallel`]).
 //! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
 //! - [`ground`], [`merge`], [`moved`]: the checks and merges that those use; pure.
 //! - [`commit`]: intents, files, and one transaction.
@@ -18,12 +18,14 @@
 //! - [`report`]: what a pass did.
 
 pub mod commit;
+mod draft;
 mod fold;
 pub mod ground;
 mod lasting;
 pub mod merge;
 pub mod moved;
 mod observe;
+mod parallel;
 pub mod plan;
 pub mod rebuild;
 pub mod records;
@@ -177,7 +179,7 @@ impl Compactor<'_> {
         if self.observe(&mut run, trigger, &view, now, &mut report)? {
             view = self.look(now)?;
         }
-        let mut corpus = fold::CorpusReader::default();
+        let mut corpus = draft::CorpusReader::default();
         for tier in Tier::ALL {
             let mut jobs = self.plan(&view, selection, now).jobs;
             jobs.retain(|job| job.tier == tier);
@@ -288,7 +290,7 @@ impl Compactor<'_> {
         run: RunId,
         jobs: &[Job],
         view: &View,
-        corpus: &mut fold::CorpusReader,
+        corpus: &mut draft::CorpusReader,
         watcher: &mut dyn Watcher,
         report: &mut PassReport,
     ) -> Result<(), PassError> {
@@ -296,28 +298,20 @@ impl Compactor<'_> {
             None => Ok(()),
             Some(Tier::Extract) => self.make_extracts(run, jobs, view, watcher, report),
             Some(Tier::Weekly | Tier::Monthly) => {
-                self.make_each(run, jobs, watcher, report, &mut |this, job, id| {
-                    if job.tier == Tier::Weekly {
-                        this.fold_week(job, id, view, corpus)
-                    } else {
-                        this.fold_month(job, id, view, corpus)
-                    }
-                })
+                self.make_folds(run, jobs, view, corpus, watcher, report)
             }
-            Some(Tier::Wisdom) => self.make_each(run, jobs, watcher, report, &mut |this, job, id| {
-                this.distil(job, id, view)
-            }),
+            Some(Tier::Wisdom) => self.make_wisdom(run, jobs, view, watcher, report),
         }
     }
 
-    /// Makes one job after the other; one that fails stops no other.
-    fn make_each(
+    /// Makes one edit of `WISDOM.md` after the other, each on what the one before left.
+    fn make_wisdom(
         &mut self,
         run: RunId,
         jobs: &[Job],
+        view: &View,
         watcher: &mut dyn Watcher,
         report: &mut PassReport,
-        work: &mut dyn FnMut(&mut Self, &Job, JobId) -> Result<Made, JobError>,
     ) -> Result<(), PassError> {
         for (i, job) in jobs.iter().enumerate() {
             if watcher.is_stopped() {
@@ -325,27 +319,40 @@ impl Compactor<'_> {
                 break;
             }
             watcher.begins(job, jobs.len() - i - 1);
-            let id = match self.lineage.begin_job(run, &self.new_job(job)) {
-                Ok(id) => id,
-                // Another process does the same work right now.
-                Err(LineageError::AlreadyLive { .. }) => continue,
-                Err(error) => return Err(error.into()),
-            };
-            let made = match work(self, job, id) {
-                Ok(made) => made,
-                Err(JobError::Critical(error)) => return Err(error),
-                Err(error) => self.fail(job, id, &error)?,
-            };
-            let done = JobReport::new(
-                job.tier,
-                job.period,
-                &made.receipt,
-                made.paths,
-                &job.reason.to_string(),
-            );
-            watcher.ended(&done);
-            report.push(done);
+            if let Some(id) = self.begin(run, job)? {
+                let made = self.distil(job, id, view);
+                self.finish(job, id, made, watcher, report)?;
+            }
         }
+        Ok(())
+    }
+
+    /// Records that a job begins; `None` when another process does the same right now.
+    fn begin(&mut self, run: RunId, job: &Job) -> Result<Option<JobId>, LineageError> {
+        match self.lineage.begin_job(run, &self.new_job(job)) {
+            Err(LineageError::AlreadyLive { .. }) => Ok(None),
+            id => id.map(Some),
+        }
+    }
+
+    /// Tells how a job ended. One that failed stops no other.
+    fn finish(
+        &mut self,
+        job: &Job,
+        id: JobId,
+        made: Result<Made, JobError>,
+        watcher: &mut dyn Watcher,
+        report: &mut PassReport,
+    ) -> Result<(), PassError> {
+        let made = match made {
+            Ok(made) => made,
+            Err(JobError::Critical(error)) => return Err(error),
+            Err(error) => self.fail(job, id, &error)?,
+        };
+        let due = job.reason.to_string();
+        let done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &due);
+        watcher.ended(&done);
+        report.push(done);
         Ok(())
     }
 

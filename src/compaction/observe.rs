@@ -20,7 +20,7 @@ use crate::{
     memory::{
         address::{Address, Citation, Stem},
         decision::{Decision, Decisions, What},
-        document::{Block, Summary},
+        document::{Block, Summary, SummaryHeader},
         hash::ContentHash,
         item::{Item, Tier},
         period::{Grain, Period},
@@ -88,7 +88,12 @@ impl Compactor<'_> {
                 continue;
             }
             if known.is_some() {
-                let before = self.lineage.items_of(path)?;
+                let mut before = self.lineage.items_of(path)?;
+                // The file itself lists what we wrote in it. What the database knows beyond that
+                // is older than the file (it was restored, say), and nobody deleted it.
+                if let Some(listed) = listed(&text) {
+                    before.retain(|it| listed.contains(&it.hash));
+                }
                 decisions.extend(self.decide(view, path, &before, &document.items, now)?);
             }
             changes.documents.push(document);
@@ -420,6 +425,12 @@ impl Compactor<'_> {
         }
         Ok(Some(summary.body_hash().hex16()))
     }
+}
+
+/// Returns the hashes of the bullets that a weekly or monthly file says we wrote in it.
+fn listed(text: &str) -> Option<BTreeSet<String>> {
+    let header = SummaryHeader::read(text).ok().flatten()?;
+    Some(header.items.into_iter().collect())
 }
 
 fn follow(changed: &Changed, citation: &Citation) -> Citation {

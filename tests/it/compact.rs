@@ -50,7 +50,7 @@ fn the_first_run_does_all_and_a_second_nothing() {
     }
     insta::assert_snapshot!(root.run(&["compact"]), @r"
     $ memoird compact
-    ! nothing to do: all closed periods are up to date; monthly 2026-04 is open until 2026-05-04 00:00 UTC
+    ! nothing to do: all closed periods are up to date; monthly 2026-04 is open until 2026-05-04 02:00 CEST
     ");
     let second = root.run(&["compact", "--json"]).ok().json_as("compact");
     assert_eq!(second["jobs"], json!([]));
