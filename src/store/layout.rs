@@ -165,8 +165,8 @@ pub fn classify(name: &str) -> Name {
     near_miss(name).map_or(Name::Other, Name::NearMiss)
 }
 
-/// Names that editors and sync tools use while they write.
-fn is_temporary(name: &str) -> bool {
+/// Tells whether a name is one that editors and sync tools, and we, use while they write.
+pub fn is_temporary(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let ends = [".swp", ".swx", ".tmp", ".part", ".partial", ".bak", ".crdownload"];
     name.starts_with(['.', '#'])
