@@ -1,4 +1,39 @@
 //! memoird turns an agent's daily logs into long-term memory.
+//!
+//! People and agents write daily logs (`memory/2026-04-02.md`) into a folder. memoird folds closed
+//! days into weekly files, weeks into monthly files, and what lasts into `WISDOM.md`; it extracts
+//! typed memories; and it can lead every generated line back to the log lines that it came from.
+//!
+//! # The map
+//!
+//! One direction, one screen of code that knows the order ([`compaction`]):
+//!
+//! ```text
+//! vault (scan) → plan → engine (draft) → ground → vault (write) → lineage (record)
+//! ```
+//!
+//! | layer | module | what it is |
+//! |---|---|---|
+//! | 0 | [`memory`] | what a memory is: values and their written forms |
+//! | 1 | [`clock`] | the one reading of the time |
+//! | 1 | [`config`] | files and variables, resolved per root; schedules; which root is meant |
+//! | 1 | [`privacy`] | the served view: what anything but the vault may see of a log |
+//! | 1 | [`store`] | the files, the database, the locks |
+//! | 2 | [`engine`] | what drafts: the extractive engine |
+//! | 2 | [`compaction`] | the flow: plan, fold, check, merge, write, record |
+//! | 2 | [`recall`] | reading back: trace, coverage |
+//! | 3 | [`daemon`] | one loop over one `enum Event` |
+//! | 4 | [`commands`] | one file per verb; the only place that prints |
+//!
+//! Imports point down only, within a layer from a later row to an earlier one; a test holds that.
+//!
+//! # What is absent, on purpose
+//!
+//! - No engine, check, or plan reads a file or a clock: they are functions of data and `now`.
+//! - No module but [`store::vault`] writes Markdown; none but [`store::lineage`] speaks SQL; none
+//!   but [`commands::ui`] prints.
+//! - Nothing in a generated file depends on when it was written: same input, same bytes.
+//! - No log is ever changed, but by `memoird log`, which appends.
 
 pub mod clock;
 pub mod commands;

@@ -1,6 +1,9 @@
 //! Finds what a verb works on: configuration, root, vault, database.
 
-use std::path::PathBuf;
+use std::{
+    collections::HashMap,
+    path::{Component, Path, PathBuf},
+};
 
 use chrono::{DateTime, Utc};
 
@@ -12,11 +15,11 @@ use crate::{
     clock,
     config::{self, Config, root::RootSettings, settings::EngineKind, surroundings::Surroundings},
     engine::{Engine, extractive::Extractive},
-    memory::{address::Stem, hash::ContentHash},
+    memory::{address::Stem, hash::ContentHash, period::Period},
     privacy::{self, ServedLog},
     recall::trace::{Document, Sources},
     store::{
-        layout::Layout,
+        layout::{FileKind, INDEX_FILE, Layout},
         lineage::{Lineage, LineageError},
         vault::Vault,
     },
@@ -52,7 +55,7 @@ impl Call {
     }
 
     /// Opens the root at `path`.
-    pub(super) fn open(&self, path: &std::path::Path) -> Result<Root, CommandError> {
+    pub(super) fn open(&self, path: &Path) -> Result<Root, CommandError> {
         let settings = self.config.open(path, &self.around)?;
         let memory_dir = settings.memory_dir.to_string_lossy().into_owned();
         let vault = Vault::new(Layout::new(settings.path.clone(), &memory_dir));
@@ -89,6 +92,87 @@ impl Root {
         self.vault.create_private_dir()?;
         Ok(Lineage::open(&self.vault.layout().database())?)
     }
+}
+
+impl Root {
+    /// Returns the file of ours that an argument names: a path relative to the root or to the
+    /// working folder, a period, or the name of a log, a session record, or a typed memory.
+    ///
+    /// Whether a file stands there is not asked for, but of two readings of a path the one where
+    /// something stands is taken.
+    pub(super) fn find(
+        &self,
+        around: &Surroundings,
+        named: &str,
+    ) -> Result<(String, FileKind), CommandError> {
+        let layout = self.vault.layout();
+        let root = layout.root();
+        let here = around.cwd.canonicalize().unwrap_or_else(|_| around.cwd.clone());
+        let readings =
+            [root, &here].map(|base| within(root, &around.absolute(Path::new(named), base)));
+        let there = readings
+            .iter()
+            .flatten()
+            .find(|it| !it.is_empty() && layout.full(it).symlink_metadata().is_ok());
+        if let Some(path) = there {
+            let unknown = || {
+                CommandError::new(Kind::Usage, format!("`{path}` is none of the files that memoird knows")).hint(
+                    "name a log, a weekly or monthly file, a typed memory, a session record, MEMORY.md, or WISDOM.md",
+                )
+            };
+            return layout.kind_of(path).map(|kind| (path.clone(), kind)).ok_or_else(unknown);
+        }
+        let known = |path: String| layout.kind_of(&path).map(|kind| (path, kind));
+        let by_name = if let Ok(period) = named.parse::<Period>() {
+            known(layout.summary(period))
+        } else if let Ok(stem) = named.parse::<Stem>() {
+            known(layout.source(&stem))
+        } else {
+            let file = match named {
+                INDEX_FILE | "MEMORY" => layout.index(),
+                "WISDOM" => layout.wisdom(),
+                name => layout.typed(&format!("{name}.md")),
+            };
+            known(file).filter(|(path, _)| {
+                !named.contains('/') && layout.full(path).symlink_metadata().is_ok()
+            })
+        };
+        if let Some(found) = by_name {
+            return Ok(found);
+        }
+        // People know a memory by the name in it rather than by that of its file.
+        let memories = self.vault.scan(&HashMap::new())?.inventory.memories;
+        if let Some(memory) = memories.iter().find(|it| it.name == named) {
+            let path = layout.typed(&memory.file_name.to_string_lossy());
+            return Ok((path, FileKind::Memory));
+        }
+        if readings.iter().all(Option::is_none) {
+            let what = format!("`{named}` lies outside of the memory folder `{}`", root.display());
+            return Err(
+                CommandError::new(Kind::Usage, what).hint("name the folder that it is in: `--root DIR`")
+            );
+        }
+        Err(missing(named))
+    }
+}
+
+/// There is no file under a name that could be one.
+pub(super) fn missing(named: &str) -> CommandError {
+    CommandError::new(Kind::Usage, format!("there is no `{named}`"))
+        .hint("`memoird status` says what there is; a path, a period (2026-W14), or the name of a memory can be given")
+}
+
+/// Returns an absolute path relative to `root`, `..` resolved by name; `None` when it lies outside.
+fn within(root: &Path, path: &Path) -> Option<String> {
+    let mut plain = PathBuf::new();
+    for step in path.components() {
+        match step {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            step => plain.push(step),
+        }
+    }
+    plain.strip_prefix(root).ok()?.to_str().map(str::to_owned)
 }
 
 /// The vault as `recall` reads it.

@@ -1,9 +1,169 @@
-//! stub
-use super::{GlobalArgs, error::CommandError, ui::Ui};
+//! `memoird coverage`: lists log lines that reached no summary.
+
 use std::process::ExitCode;
-/// stub
+
+use serde::Serialize;
+
+use super::{
+    GlobalArgs,
+    context::{Call, Root},
+    error::{CommandError, Kind},
+    trace::Recorded,
+    ui::Ui,
+};
+use crate::{
+    memory::{
+        hash::ContentHash,
+        period::{Grain, Period},
+    },
+    privacy,
+    recall::coverage::{Coverage, CoverageError, coverage},
+    store::{inventory::Inventory, vault::Vault},
+};
+
+/// List log lines that reached no summary
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
-pub(super) fn run(_global: &GlobalArgs, _args: Args, _ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) struct Args {
+    /// A week, a month, or a day of a week (2026-W14, 2026-04, 2026-04-02); by default the newest
+    /// week that was summarised
+    period: Option<Period>,
+    /// One line for each week and month instead
+    #[arg(long, conflicts_with = "period")]
+    all: bool,
+}
+
+/// What `--all --json` prints.
+#[derive(Serialize)]
+struct Table {
+    periods: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    period: String,
+    lines: usize,
+    covered: usize,
+    uncovered: usize,
+}
+
+pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let root = call.root(global)?;
+    let inventory = root.vault.scan(&std::collections::HashMap::new())?.inventory;
+    let newest = inventory.weekly.keys().next_back().copied();
+    let Some(newest) = newest.or_else(|| inventory.monthly.keys().next_back().copied()) else {
+        return Err(CommandError::new(Kind::Usage, "nothing has been summarised here yet")
+            .hint("memoird compact"));
+    };
+    let mut recorded = Recorded::open(&call, &root)?;
+    if args.all {
+        let periods = inventory.weekly.keys().chain(inventory.monthly.keys());
+        let rows = periods.map(|&period| {
+            let Coverage { period, lines, covered, uncovered } =
+                covered(period, &inventory, &root, &mut recorded)?;
+            Ok(Row { period, lines, covered, uncovered: uncovered.len() })
+        });
+        show_all(rows.collect::<Result<_, CommandError>>()?, ui);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let period = args.period.unwrap_or(newest);
+    show(&covered(period, &inventory, &root, &mut recorded)?, ui);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tells what of a period's logs reached its file; of a day's, the file of its week.
+fn covered(
+    period: Period,
+    inventory: &Inventory,
+    root: &Root,
+    recorded: &mut Recorded<'_>,
+) -> Result<Coverage, CommandError> {
+    let folded = match period.grain() {
+        Grain::Day => period.parent().unwrap_or(period),
+        Grain::Week | Grain::Month => period,
+    };
+    let path = root.vault.layout().summary(folded);
+    let present = present_hash(&root.vault, &path)?;
+    if present.is_some() && recorded.lineage().document_hash(&path)? != present {
+        recorded.notice()?;
+    }
+    let beneath = match period.grain() {
+        // Only weeks that have a file fed the month.
+        Grain::Month => {
+            period.weeks().into_iter().filter(|it| inventory.weekly.contains_key(it)).collect()
+        }
+        Grain::Day | Grain::Week => vec![period],
+    };
+    let mut logs = Vec::new();
+    for (stem, _) in beneath.into_iter().flat_map(|it| inventory.logs_of(it)) {
+        logs.extend(root.vault.read_log(stem)?.map(|it| privacy::serve(&it)));
+    }
+    let mut found = coverage(folded, &path, &logs, recorded.lineage(), root)?;
+    found.period = period.to_string();
+    Ok(found)
+}
+
+fn present_hash(vault: &Vault, path: &str) -> Result<Option<ContentHash>, CommandError> {
+    Ok(vault.read(path)?.map(|it| ContentHash::of(it.bytes)))
+}
+
+fn show(coverage: &Coverage, ui: &Ui) {
+    if ui.is_json() {
+        ui.json(coverage);
+        return;
+    }
+    let Coverage { period, lines, covered, uncovered } = coverage;
+    ui.note(format!(
+        "{period}: {covered} of {lines} lines reached its file ({}), {} did not{}",
+        percent(*covered, *lines),
+        uncovered.len(),
+        if uncovered.is_empty() { "" } else { ":" },
+    ));
+    let place = |path: &str, line: u32| format!("{path}:{line}");
+    let widest = |of: &dyn Fn(&crate::recall::coverage::Uncovered) -> usize| {
+        uncovered.iter().map(of).max().unwrap_or(0)
+    };
+    let places = widest(&|it| place(&it.path, it.line).chars().count());
+    let reasons = widest(&|it| it.reason.chars().count());
+    for it in uncovered {
+        let (place, text) = (place(&it.path, it.line), it.text.trim());
+        ui.data(format!("{place:places$}  {:reasons$}  {text}", it.reason));
+    }
+}
+
+fn show_all(periods: Vec<Row>, ui: &Ui) {
+    if ui.is_json() {
+        ui.json(&Table { periods });
+        return;
+    }
+    let rows: Vec<Vec<String>> = periods
+        .into_iter()
+        .map(|it| {
+            let share = percent(it.covered, it.lines);
+            vec![
+                it.period,
+                it.lines.to_string(),
+                it.covered.to_string(),
+                it.uncovered.to_string(),
+                share,
+            ]
+        })
+        .collect();
+    ui.table(&["period", "lines", "reached", "did not", "share"], &rows);
+}
+
+fn percent(part: usize, whole: usize) -> String {
+    match (part * 100).checked_div(whole) {
+        Some(percent) => format!("{percent}%"),
+        None => "-".to_owned(),
+    }
+}
+
+impl From<CoverageError> for CommandError {
+    fn from(error: CoverageError) -> Self {
+        match error {
+            CoverageError::Lineage(error) => error.into(),
+            CoverageError::NotFolded { .. } => Self::new(Kind::Usage, error).hint("memoird status"),
+        }
+    }
 }

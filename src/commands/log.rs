@@ -1,9 +1,99 @@
-//! stub
-use super::{GlobalArgs, error::CommandError, ui::Ui};
-use std::process::ExitCode;
-/// stub
+//! `memoird log`: appends an entry to today's log.
+//!
+//! The one verb that writes to a log. It takes the write lock for the length of one append, so it
+//! works beside the daemon and beside other agents.
+
+use std::{io::Read as _, process::ExitCode};
+
+use serde::Serialize;
+
+use super::{
+    GlobalArgs,
+    context::Call,
+    error::{CommandError, Kind},
+    ui::Ui,
+};
+use crate::{
+    memory::{
+        address::Stem,
+        log::{entry, head},
+    },
+    store::{
+        lock::WriteLock,
+        vault::{FILE_BYTES_MAX, VaultError},
+    },
+};
+
+/// The longest entry. What is longer is a file of its own, and would drown the day around it.
+const ENTRY_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Append an entry to today's log
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
-pub(super) fn run(_global: &GlobalArgs, _args: Args, _ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) struct Args {
+    /// What to write down; `-` reads it from stdin
+    #[arg(value_name = "TEXT")]
+    text: Vec<String>,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Logged {
+    path: String,
+    line: usize,
+}
+
+pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let root = call.root(global)?;
+    let text = match &args.text[..] {
+        [dash] if dash == "-" => read_stdin()?,
+        words => words.join(" "),
+    };
+    let now = call.now.with_timezone(&root.settings.zone.name.0);
+    let date = now.date_naive();
+    let Some(entry) = entry(now.time(), &text) else {
+        return Err(CommandError::new(Kind::Usage, "there is nothing to write down")
+            .hint("memoird log \"Chose SQLite, because one file is easier to back up\", or `memoird log -` for stdin"));
+    };
+    let path = root.vault.layout().source(&Stem::day(date));
+    let lock = WriteLock::acquire(root.vault.layout().root())?;
+    // A link, or bytes that are no text, are refused before anything is added to them.
+    let before = root.vault.read_text(&path)?;
+    if (before.map_or(0, |it| it.len()) + entry.len()) as u64 > FILE_BYTES_MAX {
+        return Err(VaultError::TooLarge { path: path.into() }.into());
+    }
+    root.vault.append(&lock, &path, &head(date), &entry, false)?;
+    drop(lock);
+    let line = root.vault.read_text(&path)?.as_deref().and_then(|text| line_of(text, &entry));
+    let line = line.ok_or_else(|| VaultError::NotWritten { path: (&path[..]).into() })?;
+    if ui.is_json() {
+        ui.json(&Logged { path, line });
+    } else {
+        ui.data(format_args!("{path}:{line}"));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn read_stdin() -> Result<String, CommandError> {
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .lock()
+        .take(ENTRY_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| CommandError::new(Kind::Data, format!("cannot read stdin: {e}")))?;
+    if bytes.len() as u64 > ENTRY_BYTES_MAX {
+        let what = format!("stdin holds more than {} KiB", ENTRY_BYTES_MAX / 1024);
+        return Err(CommandError::new(Kind::Data, what)
+            .hint("keep it as a file beside the logs, and log in a line what it is"));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        CommandError::new(Kind::Data, format!("stdin is not UTF-8 at byte {at}"))
+    })
+}
+
+/// Returns the line, from 1, on which the last `entry` of a log begins.
+fn line_of(text: &str, entry: &str) -> Option<usize> {
+    let at = text.rfind(entry)?;
+    Some(text[..at].matches('\n').count() + 1)
 }

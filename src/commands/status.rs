@@ -1,9 +1,652 @@
-//! stub
-use super::{GlobalArgs, error::CommandError, ui::Ui};
-use std::process::ExitCode;
-/// stub
+//! `memoird status`: what there is, what is due and why, and who works on it.
+//!
+//! Reads and never writes: without a database there is none afterwards either.
+
+use std::{collections::BTreeMap, path::Path, process::ExitCode};
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use chrono_tz::Tz;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    GlobalArgs,
+    context::{Call, Root},
+    error::{CommandError, Kind},
+    ui::Ui,
+};
+use crate::{
+    compaction::{
+        self, View,
+        plan::{Plan, Selection, WaitCause},
+    },
+    config::{
+        self,
+        root::ZoneSource,
+        schedule::Schedule,
+        settings::{EngineKind, Settings},
+    },
+    engine::{Engine as _, extractive::Extractive},
+    memory::{item::Tier, wisdom::WisdomFile},
+    store::{
+        inventory::{Inventory, SummaryFile},
+        lineage::{Lineage, LineageError, jobs::Outcome},
+        lock::DaemonLock,
+    },
+};
+
+/// Show what there is, what is due and why
+///
+/// Exit code 1 says that something is stuck or failed when it was last tried.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
-pub(super) fn run(_global: &GlobalArgs, _args: Args, _ui: &Ui) -> Result<ExitCode, CommandError> {
-    Ok(ExitCode::SUCCESS)
+
+/// What is said of one root; a document of `schema/status.schema.json`.
+#[derive(Serialize)]
+struct Status {
+    root: String,
+    agent_name: String,
+    zone: String,
+    /// Who named the zone.
+    zone_source: &'static str,
+    /// The host that alone writes here, where it is another one.
+    writer: Option<String>,
+    tiers: Vec<TierStatus>,
+    schedule: Vec<Tick>,
+    daemon: Daemon,
+    watcher: Watcher,
+    model: Model,
+    budget: BTreeMap<String, String>,
+    parked: Vec<Stuck>,
+    /// Jobs that are due and did not work when they were last tried.
+    failed: Vec<Stuck>,
+    quarantined: usize,
+    /// Files of somebody else under names of ours.
+    foreign: Vec<Foreign>,
+    problems: Vec<Problem>,
+    last_run: Option<LastRun>,
+    /// The period that is due next by itself, and when.
+    next_due: Option<NextDue>,
+}
+
+#[derive(Serialize)]
+struct TierStatus {
+    tier: &'static str,
+    files: usize,
+    chars: usize,
+    newest: Option<String>,
+    due: Vec<Due>,
+    older_engine: usize,
+}
+
+#[derive(Serialize)]
+struct Due {
+    period: String,
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct Tick {
+    job: &'static str,
+    next: Option<String>,
+    #[serde(skip)]
+    shown: String,
+}
+
+#[derive(Serialize)]
+struct Daemon {
+    running: bool,
+    pid: Option<u32>,
+    since: Option<String>,
+}
+
+#[derive(Default, Serialize)]
+struct Watcher {
+    mode: Option<String>,
+    last_event: Option<String>,
+    last_scan: Option<String>,
+    missed: Option<u64>,
+}
+
+/// What the daemon writes about itself.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct DaemonFile {
+    pid: Option<u32>,
+    since: Option<String>,
+    mode: Option<String>,
+    last_event: Option<String>,
+    last_scan: Option<String>,
+    missed: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Model {
+    engine: &'static str,
+    provider: Option<String>,
+    model: Option<String>,
+    state: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Stuck {
+    tier: &'static str,
+    period: String,
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct Foreign {
+    tier: &'static str,
+    period: String,
+    path: String,
+}
+
+#[derive(Serialize)]
+struct Problem {
+    path: String,
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct LastRun {
+    run: i64,
+    trigger: String,
+    started: String,
+    ended: Option<String>,
+    /// How many jobs ended in which way.
+    outcomes: BTreeMap<&'static str, usize>,
+}
+
+#[derive(Serialize)]
+struct NextDue {
+    tier: &'static str,
+    period: String,
+    at: String,
+    #[serde(skip)]
+    shown: String,
+}
+
+/// What is said of all roots.
+#[derive(Serialize)]
+struct Roots {
+    roots: Vec<OneOf>,
+}
+
+/// A root, or why nothing can be said of it.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum OneOf {
+    There(Box<Status>),
+    Not { root: String, error: String },
+}
+
+pub(super) fn run(global: &GlobalArgs, _args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    match call.config.choose(global.root.as_deref(), &call.around) {
+        Ok(path) => {
+            let status = status(&call, &path)?;
+            if ui.is_json() {
+                ui.json(&status);
+            } else {
+                show(&status, ui);
+            }
+            Ok(exit_code(status.is_well()))
+        }
+        Err(config::Error::WhichRoot { .. }) if !call.config.roots.is_empty() => {
+            Ok(all_roots(&call, ui))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn exit_code(is_well: bool) -> ExitCode {
+    if is_well { ExitCode::SUCCESS } else { Kind::Job.exit_code().into() }
+}
+
+/// Shows each configured root in a line; one that is missing stops no other.
+fn all_roots(call: &Call, ui: &Ui) -> ExitCode {
+    let roots: Vec<OneOf> = call
+        .config
+        .roots
+        .iter()
+        .map(|known| match status(call, &known.path) {
+            Ok(status) => OneOf::There(Box::new(status)),
+            Err(error) => {
+                OneOf::Not { root: known.path.display().to_string(), error: error.to_string() }
+            }
+        })
+        .collect();
+    let is_well = roots.iter().all(|it| matches!(it, OneOf::There(status) if status.is_well()));
+    if ui.is_json() {
+        ui.json(&Roots { roots });
+        return exit_code(is_well);
+    }
+    let rows: Vec<Vec<String>> = roots
+        .iter()
+        .map(|it| match it {
+            OneOf::There(it) => vec![
+                it.root.clone(),
+                it.tiers.iter().find(|it| it.tier == DAILY).map_or(0, |it| it.files).to_string(),
+                it.due().count().to_string(),
+                (it.parked.len() + it.failed.len()).to_string(),
+                it.problems.len().to_string(),
+                if it.daemon.running { "running" } else { "not running" }.to_owned(),
+            ],
+            OneOf::Not { root, error } => {
+                let unknown = || "-".to_owned();
+                vec![root.clone(), unknown(), unknown(), unknown(), unknown(), error.clone()]
+            }
+        })
+        .collect();
+    ui.table(&["memory folder", "logs", "due", "stuck", "problems", "daemon"], &rows);
+    ui.note("`memoird --root DIR status` says more about one");
+    exit_code(is_well)
+}
+
+/// The name of the tier of logs, which nothing makes.
+const DAILY: &str = "daily";
+
+/// Looks at one root.
+fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
+    let root = call.open(path)?;
+    let settings = &root.settings;
+    let zone = settings.zone.name.0;
+    let now = call.now;
+    let mut problems = Vec::new();
+    let lineage = match Lineage::open_existing(&root.vault.layout().database()) {
+        Ok(lineage) => lineage,
+        // What the files say can be shown without it.
+        Err(error @ (LineageError::Damaged { .. } | LineageError::NotOurs { .. })) => {
+            let path = ".memoird/lineage.db".to_owned();
+            problems.push(Problem { path, reason: error.to_string() });
+            None
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let view = compaction::peek(&root.vault, lineage.as_ref())?;
+    let plan = compaction::plan_of(&view, settings, Extractive.id(), &Selection::default(), now);
+    problems.extend(found_problems(&root, &view, &plan));
+    let (daemon, watcher) = daemon(&root, zone)?;
+    Ok(Status {
+        root: settings.path.display().to_string(),
+        agent_name: settings.agent_name.clone(),
+        zone: settings.zone.name.to_string(),
+        zone_source: zone_source(settings.zone.source),
+        writer: settings.writer.clone().filter(|it| *it != call.around.host),
+        tiers: tiers(&root, &view.inventory, &plan)?,
+        schedule: schedule(&settings.settings, zone, now),
+        daemon,
+        watcher,
+        model: model(&settings.settings),
+        budget: BTreeMap::new(),
+        parked: parked(&plan),
+        failed: failed(lineage.as_ref(), &plan)?,
+        quarantined: 0,
+        foreign: plan
+            .foreign
+            .iter()
+            .map(|&(tier, period)| Foreign {
+                tier: tier.name(),
+                period: period.to_string(),
+                path: root.vault.layout().summary(period),
+            })
+            .collect(),
+        problems,
+        last_run: last_run(lineage.as_ref(), zone)?,
+        next_due: next_due(&plan, zone),
+    })
+}
+
+impl Status {
+    fn is_well(&self) -> bool {
+        self.parked.is_empty() && self.failed.is_empty()
+    }
+
+    /// Returns all that is due.
+    fn due(&self) -> impl Iterator<Item = &Due> {
+        self.tiers.iter().flat_map(|it| &it.due)
+    }
+}
+
+fn found_problems(root: &Root, view: &View, plan: &Plan) -> Vec<Problem> {
+    let found = view.inventory.problems.iter().chain(&plan.problems);
+    let mut problems: Vec<Problem> =
+        found.map(|it| Problem { path: it.path.clone(), reason: it.reason.clone() }).collect();
+    let unreadable = view.inventory.decisions.unreadable();
+    if !unreadable.is_empty() {
+        let lines: Vec<String> = unreadable.iter().map(usize::to_string).collect();
+        problems.push(Problem {
+            path: root.vault.layout().decisions(),
+            reason: format!("cannot read line {} and passes over it", lines.join(", ")),
+        });
+    }
+    if root.settings.settings.engine == EngineKind::Model {
+        problems.push(Problem {
+            path: "config.yaml".to_owned(),
+            reason: "`engine: model` is not in this version; nothing is summarised until \
+                     `engine: extractive` is set"
+                .to_owned(),
+        });
+    }
+    problems
+}
+
+fn zone_source(source: ZoneSource) -> &'static str {
+    match source {
+        ZoneSource::Call => "this call",
+        ZoneSource::Config => "config.yaml",
+        ZoneSource::RootFile => "memoird.yaml",
+        ZoneSource::System => "the system",
+        ZoneSource::Nobody => "nobody",
+    }
+}
+
+fn tiers(root: &Root, inventory: &Inventory, plan: &Plan) -> Result<Vec<TierStatus>, CommandError> {
+    let mut log_chars = 0;
+    for log in inventory.logs.values() {
+        // One that went away meanwhile has no characters.
+        let found = root.vault.read(&log.path)?;
+        log_chars += found.map_or(0, |it| String::from_utf8_lossy(&it.bytes).chars().count());
+    }
+    let daily = TierStatus {
+        tier: DAILY,
+        files: inventory.logs.len(),
+        chars: log_chars,
+        newest: inventory.logs.keys().map(|it| it.date().to_string()).next_back(),
+        due: Vec::new(),
+        older_engine: 0,
+    };
+    let mut tiers = vec![daily];
+    let summaries = |files: &BTreeMap<_, SummaryFile>| {
+        let chars = files.values().map(|it| it.chars).sum();
+        (files.len(), chars, files.keys().next_back().map(ToString::to_string))
+    };
+    for tier in Tier::ALL {
+        let (files, chars, newest) = match tier {
+            Tier::Extract => {
+                let memories = &inventory.memories;
+                let chars = memories.iter().map(|it| it.body.chars().count()).sum();
+                let newest = memories.iter().filter_map(|it| it.updated.or(it.created)).max();
+                (memories.len(), chars, newest.map(|it| it.to_string()))
+            }
+            Tier::Weekly => summaries(&inventory.weekly),
+            Tier::Monthly => summaries(&inventory.monthly),
+            Tier::Wisdom => {
+                let text = inventory.wisdom.as_deref();
+                let newest = text.map(WisdomFile::parse);
+                let newest = newest.and_then(|it| it.distilled().last().map(ToString::to_string));
+                (usize::from(text.is_some()), text.map_or(0, |it| it.chars().count()), newest)
+            }
+        };
+        let now = plan.jobs.iter().filter(|it| it.tier == tier);
+        let now =
+            now.map(|it| Due { period: it.period.to_string(), reason: it.reason.to_string() });
+        let then = plan.following.iter().filter(|it| it.0 == tier);
+        let then = then.map(|(_, period)| Due {
+            period: period.to_string(),
+            reason: "waits for what lies beneath it".to_owned(),
+        });
+        tiers.push(TierStatus {
+            tier: tier.name(),
+            files,
+            chars,
+            newest,
+            due: now.chain(then).collect(),
+            older_engine: plan.other_engine.get(&tier).copied().unwrap_or(0),
+        });
+    }
+    Ok(tiers)
+}
+
+fn schedule(settings: &Settings, zone: Tz, now: DateTime<Utc>) -> Vec<Tick> {
+    let lines = &settings.schedule;
+    let tick = |job, line: &Schedule| {
+        let next = line.next_after(now.with_timezone(&zone));
+        let shown = next.map_or_else(|| "never".to_owned(), |it| shown(it));
+        Tick { job, next: next.map(|it| it.to_rfc3339()), shown }
+    };
+    vec![
+        tick("extract", &lines.extract),
+        tick("weekly", &lines.weekly),
+        tick("monthly", &lines.monthly),
+        tick("wisdom", &lines.wisdom),
+    ]
+}
+
+/// Prints a time as people read it.
+fn shown(time: DateTime<Tz>) -> String {
+    time.format("%a %Y-%m-%d %H:%M").to_string()
+}
+
+fn daemon(root: &Root, zone: Tz) -> Result<(Daemon, Watcher), CommandError> {
+    let layout = root.vault.layout();
+    let lock = layout.daemon_lock();
+    let Some(pid) = DaemonLock::holder(&lock)? else {
+        return Ok((Daemon { running: false, pid: None, since: None }, Watcher::default()));
+    };
+    let about = std::fs::read(layout.private_dir().join("daemon.json")).ok();
+    let about = about.and_then(|it| serde_json::from_slice::<DaemonFile>(&it).ok());
+    // One that another process left says nothing of this one.
+    let about = about.filter(|it| it.pid == Some(pid)).unwrap_or_default();
+    // The lock file is written when the daemon starts, and never again.
+    let locked = std::fs::metadata(&lock).and_then(|it| it.modified()).ok();
+    let locked = locked.map(|it| time(DateTime::<Utc>::from(it), zone));
+    let DaemonFile { since, mode, last_event, last_scan, missed, .. } = about;
+    Ok((
+        Daemon { running: true, pid: Some(pid).filter(|&it| it > 0), since: since.or(locked) },
+        Watcher { mode, last_event, last_scan, missed },
+    ))
+}
+
+fn time(at: DateTime<Utc>, zone: Tz) -> String {
+    at.with_timezone(&zone).to_rfc3339_opts(SecondsFormat::Secs, false)
+}
+
+fn model(settings: &Settings) -> Model {
+    match settings.engine {
+        EngineKind::Extractive => {
+            Model { engine: "extractive", provider: None, model: None, state: Some("ready") }
+        }
+        EngineKind::Model => Model {
+            engine: "model",
+            provider: serde_json::to_value(settings.model.provider)
+                .ok()
+                .and_then(|it| it.as_str().map(str::to_owned)),
+            model: Some(settings.model.name.clone()),
+            state: Some("not in this version"),
+        },
+    }
+}
+
+fn parked(plan: &Plan) -> Vec<Stuck> {
+    let stuck = plan.waiting.iter().filter_map(|it| match &it.cause {
+        WaitCause::Parked(reason) => Some(Stuck {
+            tier: it.tier.name(),
+            period: it.period.to_string(),
+            reason: reason.clone(),
+        }),
+        _ => None,
+    });
+    stuck.collect()
+}
+
+/// Returns the jobs that failed when last tried and are due still.
+fn failed(lineage: Option<&Lineage>, plan: &Plan) -> Result<Vec<Stuck>, CommandError> {
+    let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
+    let failed = receipts.into_iter().filter_map(|job| {
+        let receipt = job.receipt.filter(|it| it.outcome == Outcome::Failed)?;
+        let is_due = plan.jobs.iter().any(|it| it.fingerprint == job.fingerprint);
+        is_due.then(|| Stuck {
+            tier: job.tier.name(),
+            period: job.period.to_string(),
+            reason: receipt.reason.unwrap_or_default(),
+        })
+    });
+    Ok(failed.collect())
+}
+
+fn last_run(lineage: Option<&Lineage>, zone: Tz) -> Result<Option<LastRun>, CommandError> {
+    let Some(lineage) = lineage else { return Ok(None) };
+    let Some(run) = lineage.last_runs(1)?.into_iter().next() else { return Ok(None) };
+    let mut outcomes = BTreeMap::new();
+    for job in lineage.jobs_of_run(run.id)? {
+        let outcome = job.receipt.map_or("running", |it| it.outcome.name());
+        *outcomes.entry(outcome).or_default() += 1;
+    }
+    Ok(Some(LastRun {
+        run: run.id.0,
+        trigger: run.trigger,
+        started: time(run.started, zone),
+        ended: run.ended.map(|it| time(it, zone)),
+        outcomes,
+    }))
+}
+
+/// Returns the period that becomes due first of those that only wait for their end.
+fn next_due(plan: &Plan, zone: Tz) -> Option<NextDue> {
+    let closing = plan.waiting.iter().filter_map(|it| match it.cause {
+        WaitCause::Closes(at) => Some((at, it)),
+        _ => None,
+    });
+    let (at, next) = closing.min_by_key(|(at, it)| (*at, it.tier, it.period))?;
+    Some(NextDue {
+        tier: next.tier.name(),
+        period: next.period.to_string(),
+        at: time(at, zone),
+        shown: shown(at.with_timezone(&zone)),
+    })
+}
+
+/// More than this is said with `--verbose` only.
+const SHOWN_MAX: usize = 5;
+/// Of what is due, so many of each tier.
+const SHOWN_OF_TIER_MAX: usize = 3;
+
+fn show(status: &Status, ui: &Ui) {
+    let zone = &status.zone;
+    ui.heading(&status.root);
+    ui.data(format!("{} · days in {zone}, named by {}", status.agent_name, status.zone_source));
+    if let Some(writer) = &status.writer {
+        ui.data(format!("summarised by the host {writer}; this one only reads it"));
+    }
+    ui.data("");
+    show_tiers(status, ui);
+    ui.data("");
+    show_due(status, ui);
+    show_list(ui, "stuck", &status.parked, |it| {
+        let Stuck { tier, period, reason } = it;
+        format!(
+            "{tier} {period}: {reason}; try `memoird compact{} --period {period} --force`",
+            of(tier)
+        )
+    });
+    show_list(ui, "failed, tried again by the next run", &status.failed, |it| {
+        format!("{} {}: {}", it.tier, it.period, it.reason)
+    });
+    show_list(ui, "files of somebody else, read and never written", &status.foreign, |it| {
+        format!("{}; `memoird compact --period {} --force` adopts it", it.path, it.period)
+    });
+    show_list(ui, "to look at", &status.problems, |it| format!("{}: {}", it.path, it.reason));
+    let older: usize = status.tiers.iter().map(|it| it.older_engine).sum();
+    if older > 0 {
+        ui.data(format!(
+            "{older} files were made by another engine; `memoird compact --redo` makes them again"
+        ));
+    }
+    show_engine(status, ui);
+}
+
+/// Returns the argument that names a tier where the period does not.
+fn of(tier: &str) -> &'static str {
+    if tier == Tier::Wisdom.name() { " wisdom" } else { "" }
+}
+
+fn show_tiers(status: &Status, ui: &Ui) {
+    let rows: Vec<Vec<String>> = status
+        .tiers
+        .iter()
+        .map(|it| {
+            let name = match it.tier {
+                DAILY => "logs",
+                "extract" => "typed memories",
+                "weekly" => "weeks",
+                "monthly" => "months",
+                other => other,
+            };
+            let due = match it.due.len() {
+                _ if it.tier == DAILY => String::new(),
+                0 => "-".to_owned(),
+                due => due.to_string(),
+            };
+            let newest = it.newest.clone().unwrap_or_else(|| "-".to_owned());
+            vec![name.to_owned(), it.files.to_string(), it.chars.to_string(), newest, due]
+        })
+        .collect();
+    ui.table(&["", "files", "chars", "newest", "due"], &rows);
+}
+
+fn show_due(status: &Status, ui: &Ui) {
+    let count = status.due().count();
+    if count == 0 {
+        let next = status.next_due.as_ref();
+        let next = next.map(|it| format!("; {} {} closes {}", it.tier, it.period, it.shown));
+        ui.data(format!("nothing is due{}", next.unwrap_or_default()));
+        return;
+    }
+    ui.heading(format!("due ({count})"));
+    for tier in &status.tiers {
+        show_first(ui, SHOWN_OF_TIER_MAX, &tier.due, |it| {
+            format!("{} {}: {}", tier.tier, it.period, it.reason)
+        });
+    }
+    ui.data("`memoird compact` does it now");
+}
+
+/// Shows a heading with the first few of a list, or nothing of an empty one.
+fn show_list<T>(ui: &Ui, heading: &str, list: &[T], line: impl Fn(&T) -> String) {
+    if list.is_empty() {
+        return;
+    }
+    ui.heading(format!("{heading} ({})", list.len()));
+    show_first(ui, SHOWN_MAX, list, line);
+}
+
+/// Shows the first few of a list, with `--verbose` all.
+fn show_first<T>(ui: &Ui, at_most: usize, list: &[T], line: impl Fn(&T) -> String) {
+    let shown = if ui.is_verbose() { list.len() } else { at_most };
+    for it in list.iter().take(shown) {
+        ui.data(format!("  {}", line(it)));
+    }
+    if list.len() > shown {
+        ui.data(format!("  and {} more (-v)", list.len() - shown));
+    }
+}
+
+fn show_engine(status: &Status, ui: &Ui) {
+    let Status { daemon, watcher, model, .. } = status;
+    ui.data("");
+    let engine = match (&model.provider, &model.model) {
+        (Some(provider), Some(name)) => format!("model {name} ({provider})"),
+        _ => "extractive (offline, free)".to_owned(),
+    };
+    ui.data(format!("engine    {engine}, {}", model.state.unwrap_or("unknown")));
+    let since = daemon.since.as_ref().map(|it| format!(" since {it}")).unwrap_or_default();
+    let process = daemon.pid.map(|it| format!(" (process {it})")).unwrap_or_default();
+    ui.data(if daemon.running {
+        let watch = watcher.mode.as_deref().unwrap_or("unknown");
+        let scan = watcher.last_scan.as_ref().map(|it| format!(", last look {it}"));
+        format!("daemon    running{process}{since}\nwatching  {watch}{}", scan.unwrap_or_default())
+    } else {
+        "daemon    not running; `memoird run` starts it".to_owned()
+    });
+    if let Some(run) = &status.last_run {
+        let outcomes: Vec<String> =
+            run.outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+        let ended = if run.ended.is_some() { "" } else { ", not ended" };
+        let what = if outcomes.is_empty() { "nothing".to_owned() } else { outcomes.join(", ") };
+        ui.data(format!("last run  {} by {}: {what}{ended}", run.started, run.trigger));
+    }
+    let ticks: Vec<String> =
+        status.schedule.iter().map(|it| format!("{} {}", it.job, it.shown)).collect();
+    ui.data(format!("next      {}", ticks.join(", ")));
 }

@@ -1,9 +1,241 @@
-//! stub
-use super::{GlobalArgs, error::CommandError, ui::Ui};
-use std::process::ExitCode;
-/// stub
+//! `memoird trace`: leads a line back to the log lines it rests on, and a log line up to what came
+//! of it.
+//!
+//! A file that was edited by hand since it was recorded is taken notice of first, so that the answer
+//! is about the lines as they stand.
+
+use std::{path::Path, process::ExitCode};
+
+use super::{
+    GlobalArgs,
+    context::{Call, Root},
+    error::{CommandError, Kind},
+    ui::Ui,
+};
+use crate::{
+    clock,
+    compaction::Compactor,
+    memory::{
+        address::{Address, Stem},
+        period::Period,
+    },
+    recall::{
+        graph::{Branch, Graph},
+        trace::{Trace, TraceError, TraceUp, split_target, trace, trace_up},
+    },
+    store::lineage::Lineage,
+};
+
+/// Lead a line back to the log lines it rests on
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
-pub(super) fn run(_global: &GlobalArgs, _args: Args, _ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) struct Args {
+    /// A file, a line of it, or a period (memory/weekly/2026-W14.md:19, WISDOM.md, 2026-W14:19)
+    #[arg(value_name = "PATH[:LINE]")]
+    target: String,
+    /// From a log line up to all that came of it (2026-04-02:12)
+    #[arg(long)]
+    up: bool,
+    /// How to print it; --json is the same as --format json
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// Lines to read
+    #[default]
+    Tree,
+    /// One JSON document
+    Json,
+    /// A drawing for Graphviz
+    Dot,
+    /// W3C PROV-JSON
+    Prov,
+}
+
+pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let root = call.root(global)?;
+    let (name, line) = split_target(&args.target);
+    let path = resolve(name, &root, &call);
+    let mut recorded = Recorded::open(&call, &root)?;
+    let format = if ui.is_json() { Format::Json } else { args.format };
+    if args.up {
+        let address = address(&path, line, &root)?;
+        let up = recorded.ask(&path, |lineage| trace_up(&address, lineage, &root))?;
+        return Ok(show_up(&up, format, ui));
+    }
+    let found = recorded.ask(&path, |lineage| trace(&path, line, lineage, &root))?;
+    show(&found, format, ui);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The database of a root, which takes notice of edits when an answer needs it.
+pub(super) struct Recorded<'a> {
+    call: &'a Call,
+    root: &'a Root,
+    lineage: Lineage,
+}
+
+impl<'a> Recorded<'a> {
+    /// Opens the database that is there.
+    pub(super) fn open(call: &'a Call, root: &'a Root) -> Result<Self, CommandError> {
+        let path = root.vault.layout().database();
+        match Lineage::open_existing(&path)? {
+            Some(lineage) => Ok(Self { call, root, lineage }),
+            None => {
+                let what = format!("nothing is recorded yet: there is no `{}`", path.display());
+                Err(CommandError::new(Kind::Data, what)
+                    .hint("memoird rebuild, if there are files that memoird made")
+                    .hint("memoird compact, to make them"))
+            }
+        }
+    }
+
+    /// Asks, and asks once more after taking notice of edits where the answer needs it.
+    fn ask<T>(
+        &mut self,
+        path: &str,
+        question: impl Fn(&Lineage) -> Result<T, TraceError>,
+    ) -> Result<T, CommandError> {
+        match question(&self.lineage) {
+            Err(TraceError::Gone { path: gone }) if gone == path => {
+                Err(TraceError::Gone { path: gone }.into())
+            }
+            Err(
+                TraceError::Stale { .. } | TraceError::Unknown { .. } | TraceError::Gone { .. },
+            ) => {
+                self.notice()?;
+                Ok(question(&self.lineage)?)
+            }
+            answer => Ok(answer?),
+        }
+    }
+
+    /// Takes notice of edits, unless another host does that.
+    pub(super) fn notice(&mut self) -> Result<(), CommandError> {
+        let Self { call, root, .. } = self;
+        if !root.settings.is_written_by(&call.around.host) {
+            return Ok(());
+        }
+        let now = call.now;
+        let clock = || clock::now().unwrap_or(now);
+        let engine = root.engine()?;
+        // The one that is open may only be read.
+        self.lineage = root.lineage()?;
+        let mut compactor = Compactor {
+            vault: &root.vault,
+            lineage: &mut self.lineage,
+            engine: engine.as_ref(),
+            settings: &root.settings,
+            clock: &clock,
+        };
+        Ok(compactor.notice("trace", now)?)
+    }
+
+    /// Returns the database.
+    pub(super) fn lineage(&self) -> &Lineage {
+        &self.lineage
+    }
+}
+
+/// Returns the path relative to the root that an argument names: a period, a log, a path in the
+/// root, or one in the working folder.
+fn resolve(name: &str, root: &Root, call: &Call) -> String {
+    let layout = root.vault.layout();
+    if let Ok(period) = name.parse::<Period>() {
+        return layout.summary(period);
+    }
+    if let Ok(stem) = name.parse::<Stem>() {
+        return layout.source(&stem);
+    }
+    let is_file = |relative: &str| layout.full(relative).is_file();
+    let plain = name.strip_prefix("./").unwrap_or(name);
+    if !Path::new(plain).is_absolute() && is_file(plain) && !plain.split('/').any(|it| it == "..") {
+        return plain.to_owned();
+    }
+    let full = call.around.absolute(Path::new(name), &call.around.cwd);
+    if let Some(relative) = full
+        .canonicalize()
+        .ok()
+        .and_then(|it| Some(it.strip_prefix(layout.root()).ok()?.to_str()?.to_owned()))
+    {
+        return relative;
+    }
+    let typed = layout.typed(plain);
+    if is_file(&typed) { typed } else { plain.to_owned() }
+}
+
+/// Returns the address of a log line.
+fn address(path: &str, line: Option<u32>, root: &Root) -> Result<Address, CommandError> {
+    let stem = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md"));
+    let stem = stem.and_then(|it| it.parse::<Stem>().ok());
+    let stem = stem.filter(|it| root.vault.layout().source(it) == path);
+    match (stem, line) {
+        (Some(stem), Some(line)) => Ok(Address { stem, line }),
+        (None, _) => {
+            Err(CommandError::new(Kind::Usage, format!("`{path}` is no log, where --up begins"))
+                .hint(format!("memoird trace {path}")))
+        }
+        (Some(stem), None) => Err(CommandError::new(Kind::Usage, "--up needs a line of the log")
+            .hint(format!("memoird trace --up {stem}:1"))),
+    }
+}
+
+fn show(trace: &Trace, format: Format, ui: &Ui) {
+    match format {
+        Format::Json => ui.json(trace),
+        Format::Prov => ui.json(&Graph::down(trace).prov()),
+        Format::Dot => ui.data(Graph::down(trace).dot().trim_end()),
+        Format::Tree => {
+            ui.data(Branch::down(trace).to_string().trim_end());
+            if trace.sources.is_empty() && trace.items.is_empty() {
+                ui.note("it rests on no log line: a person wrote it");
+            }
+        }
+    }
+}
+
+fn show_up(up: &TraceUp, format: Format, ui: &Ui) -> ExitCode {
+    match format {
+        Format::Json => ui.json(up),
+        Format::Tree => {
+            ui.data(Branch::up(up).to_string().trim_end());
+            if up.derived.is_empty() {
+                ui.note(
+                    "nothing rests on this line; `memoird coverage` says why lines are left out",
+                );
+            }
+        }
+        Format::Dot => ui.data(Graph::up(up).dot().trim_end()),
+        Format::Prov => ui.json(&Graph::up(up).prov()),
+    }
+    ExitCode::SUCCESS
+}
+
+impl From<TraceError> for CommandError {
+    fn from(error: TraceError) -> Self {
+        let (kind, hint) = match &error {
+            TraceError::Lineage(_) => (Kind::Data, None),
+            TraceError::Stale { .. } | TraceError::Gone { .. } => {
+                (Kind::Data, Some("memoird rebuild".to_owned()))
+            }
+            TraceError::Unknown { .. } => (Kind::Usage, Some("memoird status".to_owned())),
+            TraceError::NoItem { path, nearest, .. } => {
+                (Kind::Usage, nearest.map(|line| format!("memoird trace {path}:{line}")))
+            }
+            TraceError::IsLog { path } => {
+                (Kind::Usage, Some(format!("memoird trace --up {path}:LINE")))
+            }
+            TraceError::NoLine { .. } => (Kind::Usage, None),
+        };
+        if let TraceError::Lineage(error) = error {
+            return error.into();
+        }
+        let wrapped = Self::new(kind, error);
+        match hint {
+            Some(hint) => wrapped.hint(hint),
+            None => wrapped,
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use chrono::{Days, NaiveDate};
 
 use super::{
-    Compactor, JobError, Made, View,
+    Compactor, JobError, Made, View, ask,
     commit::{NewFile, Recorded},
     ground::{self, Grounded},
     merge,
@@ -86,7 +86,7 @@ impl Compactor<'_> {
         view: &View,
         corpus: &mut CorpusReader,
     ) -> Result<Made, JobError> {
-        let logs = self.read_logs(job)?;
+        let logs = read_logs(self.vault, job)?;
         let sources = Sources {
             pointers: logs.iter().map(|it| self.vault.layout().source(it.stem())).collect(),
             chars: logs.iter().map(ServedLog::chars).sum(),
@@ -139,21 +139,6 @@ impl Compactor<'_> {
         self.fold(job, id, view, corpus, sources)
     }
 
-    /// Reads the logs that a job names, as they were when it was planned.
-    pub(super) fn read_logs(&self, job: &Job) -> Result<Vec<ServedLog>, JobError> {
-        let mut logs = Vec::new();
-        for (name, hash) in &job.inputs {
-            let stem: Stem = name.parse().map_err(|e| unreadable(name, &e))?;
-            let path = self.vault.layout().source(&stem);
-            let log = self.vault.read_log(&stem)?.ok_or_else(|| JobError::Stale(path.clone()))?;
-            if log.hash.hex16() != *hash {
-                return Err(JobError::Stale(path));
-            }
-            logs.push(privacy::serve(&log));
-        }
-        Ok(logs)
-    }
-
     fn fold(
         &mut self,
         job: &Job,
@@ -168,7 +153,7 @@ impl Compactor<'_> {
         let current = current.map_err(|e| unreadable(&path, &e))?;
         let counts = corpus.counts(job.period, self.vault, &view.inventory)?;
         let budget = self.budget(job.tier, sources.chars);
-        let draft = self.ask(|engine| {
+        let draft = ask(self.engine, |engine| {
             engine.fold(&FoldInput {
                 period: job.period,
                 logs: &sources.logs,
@@ -293,8 +278,8 @@ impl Compactor<'_> {
         }
     }
 
-    /// Adds the items of ours that rest on nothing but vanished logs: what made them is gone, so
-    /// nothing can make them again.
+    /// Adds the items of ours that rest on a vanished log: what made them is gone, so nothing can
+    /// make them again.
     fn keep_orphans(
         &self,
         mut sections: Vec<(Section, Vec<Item>)>,
@@ -343,6 +328,21 @@ impl Compactor<'_> {
             .chain(below)
             .any(|it| decisions.is_deleted(&it, lines.iter().copied()))
     }
+}
+
+/// Reads the logs that a job names, as they were when it was planned.
+pub(super) fn read_logs(vault: &Vault, job: &Job) -> Result<Vec<ServedLog>, JobError> {
+    let mut logs = Vec::new();
+    for (name, hash) in &job.inputs {
+        let stem: Stem = name.parse().map_err(|e| unreadable(name, &e))?;
+        let path = vault.layout().source(&stem);
+        let log = vault.read_log(&stem)?.ok_or_else(|| JobError::Stale(path.clone()))?;
+        if log.hash.hex16() != *hash {
+            return Err(JobError::Stale(path));
+        }
+        logs.push(privacy::serve(&log));
+    }
+    Ok(logs)
 }
 
 pub(super) fn unreadable(path: &str, error: &dyn std::error::Error) -> JobError {

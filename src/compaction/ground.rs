@@ -219,9 +219,11 @@ fn stands_in(line: &str, needle: &str) -> bool {
         let far_before = line[..at].chars().rev().nth(1);
         let far_after = after.next();
         let numeric = needle.bytes().all(|b| b.is_ascii_digit());
-        !(starts && before.is_some_and(bounded))
-            && !(ends && next.is_some_and(bounded))
-            && !(numeric && (split_number(before, far_before) || split_number(next, far_after)))
+        let longer_word =
+            (starts && before.is_some_and(bounded)) || (ends && next.is_some_and(bounded));
+        let longer_number =
+            numeric && (split_number(before, far_before) || split_number(next, far_after));
+        !longer_word && !longer_number
     })
 }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Compactor, JobError, Made, PassError, View,
+    Compactor, JobError, Made, PassError, View, ask,
     commit::{NewFile, Recorded},
-    fold::{count, unreadable},
+    fold::{count, read_logs, unreadable},
     ground,
     plan::{Job, Reason},
     records,
@@ -13,9 +13,10 @@ use super::{
 };
 use crate::{
     compaction::Watcher,
-    engine::{DistilInput, ExtractInput, MemoryDraft, WisdomOp},
+    engine::{DistilInput, Engine, ExtractInput, MemoryDraft, WisdomOp},
     memory::{
         address::{Address, Citation},
+        decision::Decisions,
         document::Summary,
         hash::ContentHash,
         index,
@@ -26,16 +27,21 @@ use crate::{
         wisdom::{WisdomCaps, WisdomEntry, WisdomFile},
     },
     privacy::{self, ServedLog},
-    store::lineage::{
-        LineageError,
-        jobs::{JobId, NewJob, Outcome, Receipt, RunId},
-        record::{Commit, LogRecord},
+    store::{
+        lineage::{
+            LineageError,
+            jobs::{JobId, NewJob, Outcome, Receipt, RunId},
+            record::{Commit, LogRecord},
+        },
+        vault::{Vault, VaultError},
     },
 };
 
-/// How many days without a memory are recorded at once. Most days have none, and a transaction
-/// costs more than reading the day.
-const QUIET_DAYS_MAX: usize = 64;
+/// How many days are read side by side and, where they have no memory, recorded at once: most days
+/// have none, and a transaction costs more than reading the day.
+const DAYS_AT_ONCE: usize = 64;
+/// More would only wait for each other: reading a day takes a millisecond.
+const THREADS_MAX: usize = 8;
 
 /// A day that was read.
 struct Day {
@@ -56,50 +62,104 @@ impl Compactor<'_> {
         report: &mut PassReport,
     ) -> Result<(), PassError> {
         let mut existing = view.inventory.memories.clone();
-        let mut quiet: Vec<(NewJob, Receipt, Recorded)> = Vec::new();
-        for (i, job) in jobs.iter().enumerate() {
+        for (i, chunk) in jobs.chunks(DAYS_AT_ONCE).enumerate() {
             if watcher.is_stopped() {
-                report.left += jobs.len() - i;
+                report.left += jobs.len() - i * DAYS_AT_ONCE;
                 break;
             }
-            watcher.begins(job, jobs.len() - i - 1);
-            let new = self.new_job(job);
-            let made = match self.read_day(job, &existing, view) {
-                Ok(day) if day.memories.is_empty() => {
-                    let receipt = self.day_receipt(job, &day, Outcome::Unchanged);
-                    quiet.push((new, receipt.clone(), day.recorded));
-                    Ok(Made { receipt, paths: Vec::new() })
-                }
-                day => match self.lineage.begin_job(run, &new) {
-                    Err(LineageError::AlreadyLive { .. }) => continue,
-                    Err(error) => return Err(error.into()),
-                    Ok(id) => match day.and_then(|day| self.write_day(job, id, day, &mut existing))
-                    {
-                        Ok(made) => Ok(made),
-                        Err(JobError::Critical(error)) => Err(error),
-                        Err(error) => Ok(self.fail(job, id, &error)?),
+            watcher.begins(&chunk[0], jobs.len() - i * DAYS_AT_ONCE - 1);
+            let mut quiet: Vec<(NewJob, Receipt, Recorded)> = Vec::new();
+            for (job, day) in chunk.iter().zip(self.read_days(chunk, &existing, view)) {
+                let made = match day {
+                    Ok(day) if day.memories.is_empty() => {
+                        let receipt = self.day_receipt(job, &day, Outcome::Unchanged);
+                        quiet.push((self.new_job(job), receipt.clone(), day.recorded));
+                        Made { receipt, paths: Vec::new() }
+                    }
+                    first => match self.make_day(run, job, first, &mut existing, view)? {
+                        Some(made) => made,
+                        None => continue,
                     },
-                },
-            }?;
-            if quiet.len() >= QUIET_DAYS_MAX {
-                self.record_quiet(run, &mut quiet)?;
+                };
+                let due = match made.receipt.outcome {
+                    Outcome::Unchanged => "nothing to remember".to_owned(),
+                    _ => job.reason.to_string(),
+                };
+                let done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &due);
+                watcher.ended(&done);
+                report.push(done);
             }
-            let due = match made.receipt.outcome {
-                Outcome::Unchanged => "nothing to remember".to_owned(),
-                _ => job.reason.to_string(),
-            };
-            let done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &due);
-            watcher.ended(&done);
-            report.push(done);
+            self.record_quiet(run, &quiet)?;
         }
-        self.record_quiet(run, &mut quiet)
+        Ok(())
+    }
+
+    /// Reads days side by side. Each is compared with the memories that stood before all of them.
+    fn read_days(
+        &self,
+        jobs: &[Job],
+        existing: &[TypedMemory],
+        view: &View,
+    ) -> Vec<Result<Day, JobError>> {
+        let reader = DayReader {
+            vault: self.vault,
+            engine: self.engine,
+            decisions: &view.inventory.decisions,
+        };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
+        let share = jobs.len().div_ceil(threads).max(1);
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = jobs
+                .chunks(share)
+                .map(|share| {
+                    let reader = &reader;
+                    scope.spawn(move || {
+                        share.iter().map(|job| reader.read(job, existing)).collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            let days = workers.into_iter().zip(jobs.chunks(share)).flat_map(|(worker, share)| {
+                // The engine's panics are caught within; anything else fails these days alone.
+                worker
+                    .join()
+                    .unwrap_or_else(|_| share.iter().map(|_| Err(JobError::Panic)).collect())
+            });
+            days.collect()
+        })
+    }
+
+    /// Makes a day that has something to remember, or could not be read. `None` when another
+    /// process does the same right now.
+    fn make_day(
+        &mut self,
+        run: RunId,
+        job: &Job,
+        first: Result<Day, JobError>,
+        existing: &mut Vec<TypedMemory>,
+        view: &View,
+    ) -> Result<Option<Made>, PassError> {
+        let id = match self.lineage.begin_job(run, &self.new_job(job)) {
+            Err(LineageError::AlreadyLive { .. }) => return Ok(None),
+            id => id?,
+        };
+        // The days before it may have said the same; what it adds is decided one day at a time.
+        let day = first.and_then(|_| {
+            let decisions = &view.inventory.decisions;
+            DayReader { vault: self.vault, engine: self.engine, decisions }.read(job, existing)
+        });
+        let made = match day.and_then(|day| self.write_day(job, id, day, existing)) {
+            Ok(made) => made,
+            Err(JobError::Critical(error)) => return Err(error),
+            Err(error) => self.fail(job, id, &error)?,
+        };
+        Ok(Some(made))
     }
 
     /// Records days that left no memory, many in one transaction.
     fn record_quiet(
         &mut self,
         run: RunId,
-        quiet: &mut Vec<(NewJob, Receipt, Recorded)>,
+        quiet: &[(NewJob, Receipt, Recorded)],
     ) -> Result<(), PassError> {
         if quiet.is_empty() {
             return Ok(());
@@ -116,52 +176,7 @@ impl Compactor<'_> {
                 (job, receipt, commit)
             })
             .collect();
-        self.lineage.commit_done(run, &commits)?;
-        quiet.clear();
-        Ok(())
-    }
-
-    fn read_day(&self, job: &Job, existing: &[TypedMemory], view: &View) -> Result<Day, JobError> {
-        let logs = self.read_logs(job)?;
-        let layout = self.vault.layout();
-        let mut day = Day {
-            memories: Vec::new(),
-            rejected: 0,
-            recorded: Recorded::default(),
-            source_chars: 0,
-        };
-        for log in &logs {
-            day.source_chars += log.chars();
-            let known: Vec<TypedMemory> = existing.iter().chain(&day.memories).cloned().collect();
-            let drafts =
-                self.ask(|engine| engine.extract(&ExtractInput { log, existing: &known }))?;
-            for draft in drafts {
-                let is_taken = |name: &str| {
-                    known
-                        .iter()
-                        .chain(&day.memories)
-                        .any(|it| it.file_name.as_os_str().eq_ignore_ascii_case(name))
-                };
-                match accept(&draft, &logs, &is_taken) {
-                    Some(memory) => {
-                        let name = typed::file_name(draft.kind, &draft.topic);
-                        let lines = texts(&draft.citation, &logs);
-                        let barred = view
-                            .inventory
-                            .decisions
-                            .is_deleted(&layout.typed(&name), lines.iter().copied());
-                        if !barred && !is_known(&memory, existing) {
-                            day.memories.push(memory);
-                        }
-                    }
-                    None => day.rejected += 1,
-                }
-            }
-            day.recorded.extracted.push((log.stem().clone(), log.hash()));
-            day.recorded.used.push(layout.source(log.stem()));
-            day.recorded.logs.push(LogRecord::of(log, layout.source(log.stem())));
-        }
-        Ok(day)
+        Ok(self.lineage.commit_done(run, &commits)?)
     }
 
     fn write_day(
@@ -214,7 +229,7 @@ impl Compactor<'_> {
             Ok(()) => Ok(Some(path)),
             Err(JobError::Critical(error)) => Err(error),
             // A person is at it; the next pass finds what they wrote.
-            Err(JobError::Vault(crate::store::vault::VaultError::Changed { .. })) => Ok(None),
+            Err(JobError::Vault(VaultError::Changed { .. })) => Ok(None),
             Err(JobError::Vault(error)) => Err(error.into()),
             Err(_) => Ok(None),
         }
@@ -244,7 +259,7 @@ impl Compactor<'_> {
         let items: Vec<_> =
             month.bullets().map(|(_, item, section)| (section, item.clone())).collect();
         let wisdom = &self.settings.settings.wisdom;
-        let ops = self.ask(|engine| {
+        let ops = ask(self.engine, |engine| {
             engine.distil(&DistilInput {
                 month: job.period,
                 items: &items,
@@ -311,6 +326,51 @@ impl Compactor<'_> {
         }
         logs.sort_by(|a, b| a.stem().cmp(b.stem()));
         Ok(logs)
+    }
+}
+
+/// Reads a day and asks what of it is to be remembered. Writes nothing, so that many can do it.
+struct DayReader<'a> {
+    vault: &'a Vault,
+    engine: &'a dyn Engine,
+    decisions: &'a Decisions,
+}
+
+impl DayReader<'_> {
+    fn read(&self, job: &Job, existing: &[TypedMemory]) -> Result<Day, JobError> {
+        let logs = read_logs(self.vault, job)?;
+        let layout = self.vault.layout();
+        let mut day = Day {
+            memories: Vec::new(),
+            rejected: 0,
+            recorded: Recorded::default(),
+            source_chars: 0,
+        };
+        for log in &logs {
+            day.source_chars += log.chars();
+            let mut known = existing.to_vec();
+            known.extend(day.memories.iter().cloned());
+            let input = ExtractInput { log, existing: &known };
+            for draft in ask(self.engine, |engine| engine.extract(&input))? {
+                let is_taken = |name: &str| {
+                    let mut names = existing.iter().chain(&day.memories).map(|it| &it.file_name);
+                    names.any(|it| it.as_os_str().eq_ignore_ascii_case(name))
+                };
+                let Some(memory) = accept(&draft, &logs, &is_taken) else {
+                    day.rejected += 1;
+                    continue;
+                };
+                let path = layout.typed(&typed::file_name(draft.kind, &draft.topic));
+                let barred = self.decisions.is_deleted(&path, texts(&draft.citation, &logs));
+                if !barred && !is_known(&memory, existing) {
+                    day.memories.push(memory);
+                }
+            }
+            day.recorded.extracted.push((log.stem().clone(), log.hash()));
+            day.recorded.used.push(layout.source(log.stem()));
+            day.recorded.logs.push(LogRecord::of(log, layout.source(log.stem())));
+        }
+        Ok(day)
     }
 }
 

@@ -91,7 +91,7 @@ fn theirs(current: &Summary, owners: &[Owner]) -> Sections {
             Block::Other(raw) => !raw.trim().is_empty() && raw.trim() != title.trim(),
         };
         if keep {
-            sections.entry(section).or_default().push(ended(block.clone()));
+            sections.entry(section).or_default().push(trimmed(block.clone()));
         }
     }
     sections
@@ -116,12 +116,14 @@ fn join(blocks: Vec<Block>, theirs: Sections) -> Vec<Block> {
     }
     for (section, blocks) in theirs {
         let under = sections.entry(section).or_default();
-        if section.is_none() {
-            under.push(Block::Other("\n".to_owned()));
+        for block in blocks {
+            // Without a blank line a paragraph would continue the bullet before it.
+            if matches!(block, Block::Other(_)) {
+                under.push(blank());
+            }
+            under.push(block);
         }
-        under.extend(blocks);
     }
-    let blank = || Block::Other("\n".to_owned());
     sections
         .into_iter()
         .flat_map(|(section, blocks)| {
@@ -132,18 +134,22 @@ fn join(blocks: Vec<Block>, theirs: Sections) -> Vec<Block> {
         .collect()
 }
 
-/// Makes sure that a block ends its last line, so that the next one does not join it.
-fn ended(block: Block) -> Block {
-    let end = |mut raw: String| {
-        if !raw.ends_with('\n') {
-            raw.push('\n');
-        }
-        raw
-    };
+fn blank() -> Block {
+    Block::Other("\n".to_owned())
+}
+
+/// Takes the blank lines around a block away, so that they do not grow with every fold, and makes
+/// sure that it ends its last line, so that the next one does not join it.
+fn trimmed(block: Block) -> Block {
+    let ended = |raw: &str| format!("{}\n", raw.trim_end_matches(['\n', '\r']));
     match block {
-        Block::Section(section, raw) => Block::Section(section, end(raw)),
-        Block::Bullet(item, raw) => Block::Bullet(item, end(raw)),
-        Block::Other(raw) => Block::Other(end(raw)),
+        Block::Section(section, raw) => Block::Section(section, ended(&raw)),
+        Block::Bullet(item, raw) => Block::Bullet(item, ended(&raw)),
+        Block::Other(raw) => {
+            let blank_lines = raw.split_inclusive('\n').take_while(|line| line.trim().is_empty());
+            let lead: usize = blank_lines.map(str::len).sum();
+            Block::Other(ended(&raw[lead..]))
+        }
     }
 }
 
@@ -249,8 +255,8 @@ mod tests {
         );
         assert_eq!(
             body,
-            "\n# Week 2026-W14\n\nMy summary.\n\n### Key Outcomes\n- One more [2026-04-02:3]\n#### Aside\n- mine\n\n\
-             ### Decisions\n- Two [2026-04-02:2]\nno final newline\n\n### Blockers & Open Items\n* wait\n  for Jo\n"
+            "\n# Week 2026-W14\n\nMy summary.\n\n### Key Outcomes\n- One more [2026-04-02:3]\n\n#### Aside\n- mine\n\n\
+             ### Decisions\n- Two [2026-04-02:2]\n\nno final newline\n\n### Blockers & Open Items\n* wait\n  for Jo\n"
         );
     }
 

@@ -14,6 +14,7 @@
 //! - [`ground`], [`merge`], [`moved`]: the checks and merges that those use; pure.
 //! - [`commit`]: intents, files, and one transaction.
 //! - [`records`]: what of each file the lineage keeps, so that a pass and a rebuild agree.
+//! - [`rebuild`]: the database anew from the files.
 //! - [`report`]: what a pass did.
 
 mod commit;
@@ -24,6 +25,7 @@ pub mod merge;
 pub mod moved;
 mod observe;
 pub mod plan;
+pub mod rebuild;
 pub mod records;
 pub mod report;
 
@@ -204,18 +206,27 @@ impl Compactor<'_> {
     ///
     /// Returns an error when the folder cannot be listed or the database cannot be read.
     pub fn look(&mut self, now: DateTime<Utc>) -> Result<View, PassError> {
-        let cached = self.lineage.cached_files()?;
-        let seen: HashMap<String, Seen> = cached
-            .into_iter()
-            .filter_map(|(path, it)| {
-                let stamp = Stamp { inode: it.inode, size: it.size, mtime_ns: it.mtime_ns };
-                Some((path.to_str()?.to_owned(), Seen { stamp, hash: it.hash }))
-            })
-            .collect();
+        let seen = seen(self.lineage)?;
         let scan = self.vault.scan(&seen)?;
         self.remember(&scan.read, &seen, &scan.inventory, now)?;
-        let record = self.record(&scan.inventory)?;
+        let record = record(Some(self.lineage), &scan.inventory)?;
         Ok(View { inventory: scan.inventory, record })
+    }
+
+    /// Takes notice of what happened to the files since the last pass, and folds nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error when the folder cannot be listed, or nothing can be written.
+    pub fn notice(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<(), PassError> {
+        self.recover(now)?;
+        let view = self.look(now)?;
+        let mut run = None;
+        let noticed = self.observe(&mut run, trigger, &view, now, &mut PassReport::default());
+        if let Some(run) = run {
+            self.lineage.end_run(run, (self.clock)())?;
+        }
+        noticed.map(drop)
     }
 
     /// Remembers the hashes of logs that were read, except of those changed moments ago: a second
@@ -247,54 +258,9 @@ impl Compactor<'_> {
         self.lineage.remember_files(&fresh, &gone)
     }
 
-    /// Collects what the plan needs of the database and of `WISDOM.md`.
-    fn record(&self, inventory: &Inventory) -> Result<Record, LineageError> {
-        let extracted = self.lineage.extracted()?;
-        let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
-        let mut distilled: BTreeMap<_, _> =
-            wisdom.iter().flat_map(|it| it.distilled()).map(|&month| (month, None)).collect();
-        let mut settled = BTreeSet::new();
-        let mut parked = BTreeMap::new();
-        for job in self.lineage.last_receipts()? {
-            let Some(receipt) = &job.receipt else { continue };
-            match receipt.outcome {
-                Outcome::Parked => {
-                    parked.insert(job.fingerprint, receipt.reason.clone().unwrap_or_default());
-                }
-                Outcome::Skipped => {
-                    settled.insert(job.fingerprint);
-                }
-                // The fingerprint of a wisdom job tells which body of the month was distilled.
-                Outcome::Written | Outcome::Unchanged if job.tier == Tier::Wisdom => {
-                    if let (Some(slot), Some(month)) =
-                        (distilled.get_mut(&job.period), inventory.monthly.get(&job.period))
-                    {
-                        let inputs = [(job.period.to_string(), month.body_hash.clone())].into();
-                        let same =
-                            plan::fingerprint(Tier::Wisdom, job.period, &inputs) == job.fingerprint;
-                        *slot = Some(if same { month.body_hash.clone() } else { String::new() });
-                    }
-                }
-                _ => {}
-            }
-        }
-        let extracted =
-            extracted.into_iter().map(|(stem, hash)| (stem.to_string(), hash.hex16())).collect();
-        Ok(Record { extracted, distilled, settled, parked })
-    }
-
     /// Says what is due.
     pub fn plan(&self, view: &View, selection: &Selection, now: DateTime<Utc>) -> Plan {
-        let compaction = &self.settings.settings.compaction;
-        let span = |it: Span| Duration::from_std(it.as_duration()).unwrap_or(Duration::MAX);
-        let settings = PlanSettings {
-            zone: self.settings.zone.name.0,
-            grace: span(compaction.grace),
-            quiet: span(compaction.quiet),
-            extract: compaction.extract,
-            engine: self.engine.id().to_owned(),
-        };
-        plan::plan(&view.inventory, &view.record, &settings, selection, now)
+        plan_of(view, self.settings, self.engine.id(), selection, now)
     }
 
     /// Returns the number of the run, which begins with its first job.
@@ -417,17 +383,96 @@ impl Compactor<'_> {
         Ok(Made { receipt, paths: Vec::new() })
     }
 
-    /// Asks the engine, and survives its falling over.
-    fn ask<T>(
-        &self,
-        question: impl FnOnce(&dyn Engine) -> Result<T, EngineError>,
-    ) -> Result<T, JobError> {
-        catch_unwind(AssertUnwindSafe(|| question(self.engine)))
-            .map_err(|_| JobError::Panic)?
-            .map_err(JobError::Engine)
-    }
-
     fn write_lock(&self) -> Result<WriteLock, LockError> {
         WriteLock::acquire(self.vault.layout().root())
     }
+}
+
+/// Asks an engine, and survives its falling over.
+fn ask<T>(
+    engine: &dyn Engine,
+    question: impl FnOnce(&dyn Engine) -> Result<T, EngineError>,
+) -> Result<T, JobError> {
+    catch_unwind(AssertUnwindSafe(|| question(engine)))
+        .map_err(|_| JobError::Panic)?
+        .map_err(JobError::Engine)
+}
+
+/// Looks at the files and at the record, and remembers nothing: for who only shows.
+///
+/// # Errors
+///
+/// Returns an error when the folder cannot be listed or the database cannot be read.
+pub fn peek(vault: &Vault, lineage: Option<&Lineage>) -> Result<View, PassError> {
+    let seen = lineage.map_or_else(|| Ok(HashMap::new()), seen)?;
+    let inventory = vault.scan(&seen)?.inventory;
+    let record = record(lineage, &inventory)?;
+    Ok(View { inventory, record })
+}
+
+/// Says what is due for an engine of that name.
+pub fn plan_of(
+    view: &View,
+    settings: &RootSettings,
+    engine: &str,
+    selection: &Selection,
+    now: DateTime<Utc>,
+) -> Plan {
+    let compaction = &settings.settings.compaction;
+    let span = |it: Span| Duration::from_std(it.as_duration()).unwrap_or(Duration::MAX);
+    let settings = PlanSettings {
+        zone: settings.zone.name.0,
+        grace: span(compaction.grace),
+        quiet: span(compaction.quiet),
+        extract: compaction.extract,
+        engine: engine.to_owned(),
+    };
+    plan::plan(&view.inventory, &view.record, &settings, selection, now)
+}
+
+/// Returns what the last walk saw, by path.
+fn seen(lineage: &Lineage) -> Result<HashMap<String, Seen>, LineageError> {
+    let cached = lineage.cached_files()?;
+    let seen = cached.into_iter().filter_map(|(path, it)| {
+        let stamp = Stamp { inode: it.inode, size: it.size, mtime_ns: it.mtime_ns };
+        Some((path.to_str()?.to_owned(), Seen { stamp, hash: it.hash }))
+    });
+    Ok(seen.collect())
+}
+
+/// Collects what the plan needs of the database, where there is one, and of `WISDOM.md`.
+fn record(lineage: Option<&Lineage>, inventory: &Inventory) -> Result<Record, LineageError> {
+    let extracted = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::extracted)?;
+    let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
+    let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
+    let mut distilled: BTreeMap<_, _> =
+        wisdom.iter().flat_map(|it| it.distilled()).map(|&month| (month, None)).collect();
+    let mut settled = BTreeSet::new();
+    let mut parked = BTreeMap::new();
+    for job in receipts {
+        let Some(receipt) = &job.receipt else { continue };
+        match receipt.outcome {
+            Outcome::Parked => {
+                parked.insert(job.fingerprint, receipt.reason.clone().unwrap_or_default());
+            }
+            Outcome::Skipped => {
+                settled.insert(job.fingerprint);
+            }
+            // The fingerprint of a wisdom job tells which body of the month was distilled.
+            Outcome::Written | Outcome::Unchanged if job.tier == Tier::Wisdom => {
+                if let (Some(slot), Some(month)) =
+                    (distilled.get_mut(&job.period), inventory.monthly.get(&job.period))
+                {
+                    let inputs = [(job.period.to_string(), month.body_hash.clone())].into();
+                    let same =
+                        plan::fingerprint(Tier::Wisdom, job.period, &inputs) == job.fingerprint;
+                    *slot = Some(if same { month.body_hash.clone() } else { String::new() });
+                }
+            }
+            _ => {}
+        }
+    }
+    let extracted =
+        extracted.into_iter().map(|(stem, hash)| (stem.to_string(), hash.hex16())).collect();
+    Ok(Record { extracted, distilled, settled, parked })
 }

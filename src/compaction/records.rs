@@ -59,13 +59,10 @@ pub fn of_summary(path: &str, summary: &Summary, text: &str) -> DocumentRecord {
     DocumentRecord { path: path.to_owned(), kind, hash: ContentHash::of(text), items }
 }
 
-/// Returns the record of a typed memory: one item, where its body begins.
+/// Returns the record of a typed memory: the file is its one item.
 pub fn of_memory(path: &str, memory: &TypedMemory, text: &str) -> DocumentRecord {
-    let body_at = text.len() - memory.body.len();
-    let blank = memory.body.split('\n').take_while(|line| line.trim().is_empty()).count();
-    let line = 1 + text[..body_at].matches('\n').count() + blank;
     let item = ItemRecord {
-        line: u32::try_from(line).unwrap_or(u32::MAX),
+        line: 1,
         hash: ContentHash::of(memory.body.trim()).hex8(),
         citation: Citation::from_addresses(memory.sources.iter().map(|(address, _)| address)),
     };

@@ -151,8 +151,7 @@ impl Scan<'_> {
             b'`' => self.code(at),
             b'0'..=b'9' => self.number(at, None),
             b'#' | b'@' if self.opens_tag(at) => self.tag(at),
-            b'/' | b'~' if self.opens_path(at) => self.word(at),
-            b'.' if self.opens_path(at) => self.word(at),
+            b'/' | b'~' | b'.' if self.opens_path(at) => self.word(at),
             b'.' | b'!' | b'?' | b':' | b';' => {
                 self.fresh = true;
                 at + 1
@@ -326,9 +325,7 @@ impl Scan<'_> {
         // A range `420-475` or a ratio `4/5` is two numbers, a date or a phone number is one.
         let run = &self.bytes[at..end];
         let cut = |sep: u8| {
-            run.iter()
-                .position(|&b| b == sep)
-                .filter(|_| run.iter().filter(|&&b| b == sep).count() == 1)
+            run.iter().position(|&b| b == sep).filter(|&first| !run[first + 1..].contains(&sep))
         };
         match cut(b'-').or_else(|| cut(b'/')) {
             Some(len) => at + len,
@@ -497,11 +494,12 @@ impl Scan<'_> {
 
     /// Reads `April 2, 2026`, `Apr 2`, `April 2026`.
     fn month_then_day(&mut self, at: usize, word_end: usize, word: &str) -> Option<usize> {
-        let month = month_number(word)?;
         let next = word_end + usize::from(self.bytes.get(word_end) == Some(&b'.'));
         let next = self.skip_space(next)?;
         let digits = self.bytes[next..].iter().take_while(|b| b.is_ascii_digit()).count();
         let number: u32 = self.text[next..next + digits].parse().ok()?;
+        // Looked up last: few words have a number behind them.
+        let month = month_number(word)?;
         let mut end = next + digits;
         if digits == 4 && (1900..2200).contains(&number) {
             self.push_date(AtomKind::Date, at, end, Some(format!("{number:04}-{month:02}")));
@@ -526,6 +524,7 @@ impl Scan<'_> {
 
 /// What kinds of characters a token holds.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "five facts that do not depend on each other")]
 struct Shape {
     digit: bool,
     letter: bool,

@@ -3,6 +3,8 @@
 //! Lines end at `\n`; a `\r` before it and a byte-order mark at the start belong to no line. The
 //! numbers count from 1 and count the frontmatter, as every editor shows them.
 
+use chrono::{NaiveDate, NaiveTime};
+
 use super::{
     address::Stem,
     frontmatter,
@@ -98,5 +100,54 @@ impl DailyLog {
     /// Returns the number of characters of the body: what the ratio of a fold is counted against.
     pub fn body_chars(&self) -> usize {
         frontmatter::split(&self.text).body(&self.text).trim().chars().count()
+    }
+}
+
+/// Returns the line that a new log of `date` begins with, and the blank one after it.
+pub fn head(date: NaiveDate) -> String {
+    format!("# {date}\n\n")
+}
+
+/// Returns an entry as it is appended to a log: one bullet with the time, its further lines
+/// indented beneath it. `None` when the text says nothing.
+pub fn entry(time: NaiveTime, text: &str) -> Option<String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return None;
+    }
+    let mut entry = format!("- {}", time.format("%H:%M"));
+    for (i, line) in text.lines().enumerate() {
+        let line = line.trim_end();
+        // Blank lines stay bare: spaces at the end of a line mean nothing to anybody.
+        entry.push_str(if i == 0 {
+            " "
+        } else if line.is_empty() {
+            "\n"
+        } else {
+            "\n  "
+        });
+        entry.push_str(line);
+    }
+    entry.push('\n');
+    Some(entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<&str>) {
+        let time = NaiveTime::from_hms_opt(9, 5, 59).unwrap();
+        assert_eq!(entry(time, text).as_deref(), expected);
+    }
+
+    #[test]
+    fn an_entry_is_one_bullet() {
+        check("Chose SQLite", Some("- 09:05 Chose SQLite\n"));
+        check(" two\r\nlines \n", Some("- 09:05 two\n  lines\n"));
+        check("- a\n\n  - b", Some("- 09:05 - a\n\n    - b\n"));
+        check("日本 é", Some("- 09:05 日本 é\n"));
+        check(" \n\t", None);
     }
 }

@@ -30,7 +30,7 @@ use std::collections::BTreeSet;
 use chrono::NaiveDate;
 
 use super::{
-    address::Citation,
+    address::{Address, Citation},
     hash::ContentHash,
     period::{Grain, Period},
 };
@@ -65,7 +65,7 @@ pub struct WisdomEntry {
     /// What our comment says; `None` for an entry that never was ours.
     pub mark: Option<WisdomMark>,
     /// Bytes as they stand in the file, up to the next piece.
-    raw: String,
+    pub raw: String,
 }
 
 /// The comment that ends an entry of ours.
@@ -267,6 +267,7 @@ impl WisdomFile {
         let Some(mark) = &mut entry.mark else { return false };
         let before = mark.clone();
         mark.sources.merge(more);
+        mark.sources = newest_and_oldest(&mark.sources);
         mark.first_seen = mark.first_seen.min(more.oldest_date());
         mark.last_reinforced = mark.last_reinforced.max(more.newest_date());
         let (title, text) = match words {
@@ -486,6 +487,23 @@ fn end_paragraph(text: &mut String) {
     if !text.is_empty() && !text.ends_with("\n\n") {
         text.push('\n');
     }
+}
+
+/// An entry that is said again for years must not grow a comment as long as a page: the oldest
+/// sources tell where it comes from, the newest that it still holds.
+fn newest_and_oldest(sources: &Citation) -> Citation {
+    const OLDEST: usize = 2;
+    const NEWEST: usize = 10;
+    let count = sources.files().count();
+    let kept: Vec<_> = sources
+        .files()
+        .enumerate()
+        .filter(|(i, _)| *i < OLDEST || i + NEWEST >= count)
+        .flat_map(|(_, (stem, lines))| {
+            lines.iter().map(|line| Address { stem: stem.clone(), line }).collect::<Vec<_>>()
+        })
+        .collect();
+    Citation::from_addresses(&kept).unwrap_or_else(|| sources.clone())
 }
 
 fn visible_chars(text: &str) -> usize {

@@ -5,12 +5,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt::{self, Write as _},
+    fmt,
 };
 
 use serde_json::{Map, Value, json};
 
-use super::trace::{Place, Source, Trace};
+use super::trace::{Place, Source, Trace, TraceUp};
 
 /// A node of a trace to be read from the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,20 +25,28 @@ pub struct Branch {
     pub children: Vec<Branch>,
 }
 
-/// Returns the tree of a trace: the target, the items between, the log lines.
-///
-/// Log lines stand under the item of the nearest tier that leads to them, and under each of several.
-pub fn tree(trace: &Trace) -> Branch {
-    let children = if trace.items.is_empty() {
-        under(&trace.sources)
-    } else {
-        trace.items.iter().map(tree).collect()
-    };
-    Branch {
-        place: place_name(&trace.target),
-        text: one_line(&trace.target.text),
-        note: None,
-        children,
+impl Branch {
+    /// Returns the tree of a trace: the target, the items between, the log lines.
+    ///
+    /// Log lines stand under each item that leads to them.
+    pub fn down(trace: &Trace) -> Self {
+        let children = if trace.items.is_empty() {
+            under(&trace.sources)
+        } else {
+            trace.items.iter().map(Self::down).collect()
+        };
+        Self { children, ..Self::leaf(&trace.target) }
+    }
+
+    /// Returns the tree of a log line: under it, all items that rest on it.
+    pub fn up(trace: &TraceUp) -> Self {
+        let children = trace.derived.iter().map(|it| Self::leaf(&it.place)).collect();
+        Self { children, ..Self::leaf(&trace.target) }
+    }
+
+    fn leaf(place: &Place) -> Self {
+        let (text, children) = (one_line(&place.text), Vec::new());
+        Self { place: place_name(place), text, note: None, children }
     }
 }
 
@@ -56,12 +64,9 @@ fn under(sources: &[Source]) -> Vec<Branch> {
             let place = place_name(via);
             match branches.iter_mut().find(|it| it.place == place) {
                 Some(branch) => branch.children.push(leaf.clone()),
-                None => branches.push(Branch {
-                    place,
-                    text: one_line(&via.text),
-                    note: None,
-                    children: vec![leaf.clone()],
-                }),
+                None => {
+                    branches.push(Branch { children: vec![leaf.clone()], ..Branch::leaf(via) });
+                }
             }
         }
         if source.via.is_empty() {
@@ -103,89 +108,108 @@ impl Branch {
     }
 }
 
-/// Returns the trace as a Graphviz digraph whose arrows lead from an item to its sources.
-pub fn dot(trace: &Trace) -> String {
-    let graph = Graph::of(trace);
-    let mut text = "digraph trace {\n  rankdir=LR;\n  node [shape=box];\n".to_owned();
-    for (id, node) in &graph.nodes {
-        let style = if node.is_log { ", style=rounded" } else { "" };
-        let label = if node.text.is_empty() { id } else { &format!("{id}\n{}", node.text) };
-        // Writing to a string cannot fail.
-        let _ok = writeln!(text, "  {} [label={}{style}];", quoted(id), quoted(label));
-    }
-    for (from, to) in graph.derived.iter().chain(&graph.members) {
-        let _ok = writeln!(text, "  {} -> {};", quoted(from), quoted(to));
-    }
-    text.push_str("}\n");
-    text
-}
-
-/// Returns the trace as PROV-JSON, as its W3C member submission describes it.
-///
-/// Items and ranges of log lines are entities; a file that was traced as a whole is a collection.
-pub fn prov(trace: &Trace) -> Value {
-    let graph = Graph::of(trace);
-    let mut entities = Map::new();
-    for (id, node) in &graph.nodes {
-        let kind = if node.is_log {
-            "memoird:LogLines"
-        } else if node.is_file {
-            "prov:Collection"
-        } else {
-            "memoird:Item"
-        };
-        let mut entity = Map::new();
-        entity.insert("prov:type".to_owned(), json!({"$": kind, "type": "prov:QUALIFIED_NAME"}));
-        entity.insert("prov:location".to_owned(), json!(id));
-        if !node.text.is_empty() {
-            entity.insert("prov:label".to_owned(), json!(node.text));
-        }
-        entities.insert(qualified(id), Value::Object(entity));
-    }
-    let relations = |pairs: &BTreeSet<(String, String)>, letter: char, keys: [&str; 2]| {
-        let numbered = pairs.iter().zip(1..).map(|((from, to), number)| {
-            let ends = json!({keys[0]: qualified(from), keys[1]: qualified(to)});
-            (format!("_:{letter}{number}"), ends)
-        });
-        Value::Object(numbered.collect())
-    };
-    let mut document = json!({
-        "prefix": {"root": "urn:memoird:root:", "memoird": "urn:memoird:vocabulary:"},
-        "entity": entities,
-    });
-    let derived = relations(&graph.derived, 'd', ["prov:generatedEntity", "prov:usedEntity"]);
-    let members = relations(&graph.members, 'm', ["prov:collection", "prov:entity"]);
-    for (name, relation) in [("wasDerivedFrom", derived), ("hadMember", members)] {
-        if relation.as_object().is_some_and(|it| !it.is_empty()) {
-            document[name] = relation;
-        }
-    }
-    document
-}
-
-/// The nodes of a trace and the arrows between them, each once.
-#[derive(Default)]
-struct Graph {
+/// The items and log lines of a trace, each once, and what derives from what.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Graph {
     nodes: BTreeMap<String, Node>,
+    /// From an item to what it rests on.
     derived: BTreeSet<(String, String)>,
+    /// From a file to its items.
     members: BTreeSet<(String, String)>,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Node {
     text: String,
-    is_log: bool,
-    is_file: bool,
+    kind: NodeKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NodeKind {
+    File,
+    Item,
+    LogLines,
 }
 
 impl Graph {
-    fn of(trace: &Trace) -> Self {
+    /// Returns the graph of a trace down to log lines.
+    pub fn down(trace: &Trace) -> Self {
         let mut graph = Self::default();
         graph.add(trace);
         graph
     }
 
+    /// Returns the graph of a log line and all items that rest on it.
+    pub fn up(trace: &TraceUp) -> Self {
+        let mut graph = Self::default();
+        let source = graph.add_place(&trace.target, NodeKind::LogLines);
+        for item in &trace.derived {
+            let item = graph.add_place(&item.place, NodeKind::Item);
+            graph.derived.insert((item, source.clone()));
+        }
+        graph
+    }
+
+    /// Returns the drawing in the language of Graphviz; arrows lead from an item to its sources.
+    pub fn dot(&self) -> String {
+        let mut lines = vec!["digraph trace {\n  rankdir=LR;\n  node [shape=box];".to_owned()];
+        for (id, node) in &self.nodes {
+            let style = if node.kind == NodeKind::LogLines { ", style=rounded" } else { "" };
+            let words = if node.text.is_empty() { "" } else { "\n" };
+            let label = quoted(&format!("{id}{words}{}", node.text));
+            lines.push(format!("  {} [label={label}{style}];", quoted(id)));
+        }
+        for (from, to) in self.members.iter().chain(&self.derived) {
+            lines.push(format!("  {} -> {};", quoted(from), quoted(to)));
+        }
+        lines.push("}\n".to_owned());
+        lines.join("\n")
+    }
+
+    /// Returns the graph as PROV-JSON, as its W3C member submission describes it.
+    ///
+    /// Items and ranges of log lines are entities; a file that was traced as a whole is a collection.
+    pub fn prov(&self) -> Value {
+        let entities: Map<_, _> = self
+            .nodes
+            .iter()
+            .map(|(id, node)| {
+                let kind = match node.kind {
+                    NodeKind::File => "prov:Collection",
+                    NodeKind::Item => "memoird:Item",
+                    NodeKind::LogLines => "memoird:LogLines",
+                };
+                let kind = json!({"$": kind, "type": "prov:QUALIFIED_NAME"});
+                let mut entity = json!({"prov:type": kind, "prov:location": id});
+                if !node.text.is_empty() {
+                    entity["prov:label"] = json!(node.text);
+                }
+                (qualified(id), entity)
+            })
+            .collect();
+        let mut document = json!({
+            "prefix": {"root": "urn:memoird:root:", "memoird": "urn:memoird:vocabulary:"},
+            "entity": entities,
+        });
+        for (name, letter, pairs, [from, to]) in [
+            ("wasDerivedFrom", 'd', &self.derived, ["prov:generatedEntity", "prov:usedEntity"]),
+            ("hadMember", 'm', &self.members, ["prov:collection", "prov:entity"]),
+        ] {
+            let numbered = pairs.iter().zip(1..).map(|(ends, number)| {
+                let ends = json!({from: qualified(&ends.0), to: qualified(&ends.1)});
+                (format!("_:{letter}{number}"), ends)
+            });
+            if !pairs.is_empty() {
+                document[name] = Value::Object(numbered.collect());
+            }
+        }
+        document
+    }
+
     fn add(&mut self, trace: &Trace) {
-        let target = self.add_place(&trace.target);
+        let is_file = trace.target.line.is_none();
+        let kind = if is_file { NodeKind::File } else { NodeKind::Item };
+        let target = self.add_place(&trace.target, kind);
         // What the whole file rests on is what its items rest on.
         if trace.items.is_empty() {
             self.add_sources(&target, &trace.sources);
@@ -196,20 +220,11 @@ impl Graph {
         }
     }
 
-    fn add_place(&mut self, place: &Place) -> String {
-        let id = place_name(place);
-        let (text, is_file) = (one_line(&place.text), place.line.is_none());
-        self.nodes.entry(id.clone()).or_insert(Node { text, is_log: false, is_file });
-        id
-    }
-
     fn add_sources(&mut self, target: &str, sources: &[Source]) {
         for source in sources {
-            let id = source_name(source);
-            let text = one_line(&source.text);
-            self.nodes.entry(id.clone()).or_insert(Node { text, is_log: true, is_file: false });
+            let id = self.add_node(source_name(source), &source.text, NodeKind::LogLines);
             for via in &source.via {
-                let via = self.add_place(via);
+                let via = self.add_place(via, NodeKind::Item);
                 self.derived.insert((target.to_owned(), via.clone()));
                 self.derived.insert((via, id.clone()));
             }
@@ -218,6 +233,15 @@ impl Graph {
             }
             self.add_sources(&id, &source.sources);
         }
+    }
+
+    fn add_place(&mut self, place: &Place, kind: NodeKind) -> String {
+        self.add_node(place_name(place), &place.text, kind)
+    }
+
+    fn add_node(&mut self, id: String, text: &str, kind: NodeKind) -> String {
+        self.nodes.entry(id.clone()).or_insert_with(|| Node { text: one_line(text), kind });
+        id
     }
 }
 
@@ -266,10 +290,8 @@ fn qualified(id: &str) -> String {
         if c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/') {
             name.push(c);
         } else {
-            let mut bytes = [0; 4];
-            for byte in c.encode_utf8(&mut bytes).bytes() {
-                let _ok = write!(name, "%{byte:02X}");
-            }
+            let bytes = c.to_string().into_bytes();
+            name.extend(bytes.into_iter().map(|byte| format!("%{byte:02X}")));
         }
     }
     name

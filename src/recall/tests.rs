@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{
     coverage::{CoverageError, coverage},
-    graph,
-    trace::{self, Document, Sources, Trace, TraceError, split_target, trace_up},
+    graph::{Branch, Graph},
+    trace::{self, Document, Sources, Trace, TraceError, TraceUp, split_target, trace_up},
 };
 use crate::{
     memory::{
@@ -139,9 +139,13 @@ impl Root {
         serde_json::to_value(self.trace(target).unwrap()).unwrap()
     }
 
-    fn up(&self, address: &str) -> Result<Value, TraceError> {
+    fn trace_up(&self, address: &str) -> Result<TraceUp, TraceError> {
         let address: Address = address.parse().unwrap();
-        trace_up(&address, &self.lineage, self).map(|it| serde_json::to_value(it).unwrap())
+        trace_up(&address, &self.lineage, self)
+    }
+
+    fn up(&self, address: &str) -> Result<Value, TraceError> {
+        self.trace_up(address).map(|it| serde_json::to_value(it).unwrap())
     }
 }
 
@@ -337,7 +341,7 @@ fn targets_end_in_a_line_or_not() {
 #[test]
 fn a_trace_reads_as_a_tree() {
     let mut root = root();
-    let tree = graph::tree(&root.trace(&format!("{MONTH}:5")).unwrap()).to_string();
+    let tree = Branch::down(&root.trace(&format!("{MONTH}:5")).unwrap()).to_string();
     assert_eq!(
         tree,
         "memory/monthly/2026-04.md:5  Importer \"v2\"\n\
@@ -346,10 +350,24 @@ fn a_trace_reads_as_a_tree() {
          └─ memory/2026-04-02.md:10  - importer V2  shipped (#412)\n"
     );
     root.files.remove("memory/2026-03-30.md");
-    let tree = graph::tree(&root.trace(&format!("{WEEK}:4")).unwrap()).to_string();
+    let tree = Branch::down(&root.trace(&format!("{WEEK}:4")).unwrap()).to_string();
     assert!(tree.ends_with("└─ memory/2026-03-30.md:3-4  (source gone)\n"), "{tree}");
-    let whole = graph::tree(&root.trace(WEEK).unwrap());
+    let whole = Branch::down(&root.trace(WEEK).unwrap());
     assert_eq!((whole.place.as_str(), whole.children.len()), (WEEK, 4));
+}
+
+#[test]
+fn a_log_line_reads_as_a_tree_and_a_graph() {
+    let up = root().trace_up("2026-04-02:3").unwrap();
+    assert_eq!(
+        Branch::up(&up).to_string(),
+        "memory/2026-04-02.md:3  Chose SQLite over Postgres.\n\
+         ├─ memory/weekly/2026-W14.md:7  SQLite over Postgres\n\
+         └─ memory/monthly/2026-04.md:4  SQLite: one file, easy to back up\n"
+    );
+    let graph = Graph::up(&up);
+    assert!(graph.dot().contains("\"memory/monthly/2026-04.md:4\" -> \"memory/2026-04-02.md:3\";"));
+    assert_eq!(graph.prov()["wasDerivedFrom"].as_object().unwrap().len(), 2);
 }
 
 #[test]
@@ -359,7 +377,7 @@ fn drawings_hold_whatever_a_log_says() {
     root.record();
     let traced = root.trace(&format!("{WEEK}:1")).unwrap();
     assert_eq!(
-        graph::dot(&traced),
+        Graph::down(&traced).dot(),
         "digraph trace {\n  rankdir=LR;\n  node [shape=box];\n  \
          \"memory/2026-04-02.md:3\" [label=\"memory/2026-04-02.md:3\\nChose SQLite over Postgres.\", style=rounded];\n  \
          \"memory/weekly/2026-W14.md:1\" [label=\"memory/weekly/2026-W14.md:1\\nA \\\"b\\\\\\\"  [2Jc\"];\n  \
@@ -369,7 +387,7 @@ fn drawings_hold_whatever_a_log_says() {
 
 #[test]
 fn prov_names_entities_and_derivations() {
-    let prov = graph::prov(&root().trace(&format!("{MONTH}:5")).unwrap());
+    let prov = Graph::down(&root().trace(&format!("{MONTH}:5")).unwrap()).prov();
     let entity = |name: &str| prov["entity"][name].clone();
     assert_eq!(
         entity("root:memory/monthly/2026-04.md%3A5"),
@@ -397,7 +415,7 @@ fn prov_names_entities_and_derivations() {
         ]
     );
     assert_eq!(prov.get("hadMember"), None);
-    let whole = graph::prov(&root().trace(WEEK).unwrap());
+    let whole = Graph::down(&root().trace(WEEK).unwrap()).prov();
     assert_eq!(whole["hadMember"].as_object().unwrap().len(), 4);
 }
 

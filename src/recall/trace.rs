@@ -163,9 +163,9 @@ pub enum TraceError {
     Lineage(#[from] LineageError),
 }
 
-/// How deep a source that is itself an item is followed. A week that cites a week is the deepest
-/// that we write; a file that somebody made cite itself must end too.
-const DEPTH_MAX: usize = 3;
+/// How deep a source that is itself an item is followed: from a month over a weekly file, cited by
+/// its lines, to the logs. A file that somebody made cite itself must end, and soon.
+const DEPTH_MAX: usize = 1;
 
 /// Cuts `PATH:LINE` into path and line; without a number at the end, all is path.
 pub fn split_target(target: &str) -> (&str, Option<u32>) {
@@ -203,15 +203,17 @@ pub fn trace(
     let file = tracer.file(path)?;
     let kind = file.kind;
     let items = lineage.items_of(path)?;
-    let single = if kind == DocumentKind::Memory { items.first() } else { None };
-    if let (Some(item), _) | (None, Some(item)) =
-        (line.map(|line| file.item_on(path, line, &items)).transpose()?, single)
-    {
-        return tracer.item(path, kind, item, 0);
+    let one = match line {
+        Some(line) => Some(file.item_on(path, line, &items)?),
+        None if kind == DocumentKind::Memory => items.first(),
+        None => None,
+    };
+    if let Some(item) = one {
+        return tracer.item(path, kind, item);
     }
     let mut each = Vec::new();
     for item in &items {
-        each.push(tracer.item(path, kind, item, 0)?);
+        each.push(tracer.item(path, kind, item)?);
     }
     let mut all: Option<Citation> = None;
     for citation in items.into_iter().filter_map(|it| it.citation) {
@@ -290,12 +292,11 @@ impl<'a> Tracer<'a> {
         path: &str,
         kind: DocumentKind,
         item: &ItemRecord,
-        depth: usize,
     ) -> Result<Trace, TraceError> {
         let at = ItemAt { kind, path: path.to_owned(), line: item.line };
         Ok(Trace {
             target: self.place(&at)?,
-            sources: self.ranges(path, kind, item.citation.as_ref(), depth)?,
+            sources: self.ranges(path, kind, item.citation.as_ref(), 0)?,
             items: Vec::new(),
         })
     }

@@ -48,6 +48,40 @@ pub enum Name {
     Other,
 }
 
+/// A file of a root that can be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A daily log.
+    Log,
+    /// A session record.
+    Session,
+    /// A week's file.
+    Weekly,
+    /// A month's file.
+    Monthly,
+    /// A typed memory.
+    Memory,
+    /// `MEMORY.md`.
+    Index,
+    /// `WISDOM.md`.
+    Wisdom,
+}
+
+impl FileKind {
+    /// Returns the name that JSON uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Session => "session",
+            Self::Weekly => "weekly",
+            Self::Monthly => "monthly",
+            Self::Memory => "memory",
+            Self::Index => "index",
+            Self::Wisdom => "wisdom",
+        }
+    }
+}
+
 impl Layout {
     /// Describes the root at `root` (canonical) whose memory folder is `memory_dir` (`.` for the
     /// root itself).
@@ -123,6 +157,36 @@ impl Layout {
     /// Returns the path of `WISDOM.md`.
     pub fn wisdom(&self) -> String {
         WISDOM_FILE.to_owned()
+    }
+
+    /// Tells what stands under a path relative to the root, by its name; `None` when it is nothing
+    /// of ours.
+    pub fn kind_of(&self, relative: &str) -> Option<FileKind> {
+        if relative == WISDOM_FILE {
+            return Some(FileKind::Wisdom);
+        }
+        let within = match &self.memory_dir[..] {
+            "" => relative,
+            dir => relative.strip_prefix(dir)?.strip_prefix('/')?,
+        };
+        let Some((dir, name)) = within.rsplit_once('/') else {
+            return match classify(within) {
+                _ if within == INDEX_FILE => Some(FileKind::Index),
+                Name::Log(_) => Some(FileKind::Log),
+                Name::Typed(_) => Some(FileKind::Memory),
+                Name::NearMiss(_) | Name::Other => None,
+            };
+        };
+        let stem = name.strip_suffix(".md")?;
+        let grain = || stem.parse::<Period>().ok().map(Period::grain);
+        match dir {
+            "weekly" => (grain() == Some(Grain::Week)).then_some(FileKind::Weekly),
+            "monthly" => (grain() == Some(Grain::Month)).then_some(FileKind::Monthly),
+            "sessions" => {
+                stem.parse::<Stem>().is_ok_and(|it| it.is_session()).then_some(FileKind::Session)
+            }
+            _ => None,
+        }
     }
 
     /// Returns the full path of the private folder.
@@ -253,6 +317,31 @@ mod tests {
         check("2026-04-02.md~", "other");
         check("2026 plans.md", "other");
         check("2026-04-0é.md", "near");
+    }
+
+    #[track_caller]
+    fn check_kind(memory_dir: &str, relative: &str, expected: Option<FileKind>) {
+        assert_eq!(Layout::new("/r", memory_dir).kind_of(relative), expected, "{relative}");
+    }
+
+    #[test]
+    fn a_path_tells_what_stands_there() {
+        check_kind("memory", "WISDOM.md", Some(FileKind::Wisdom));
+        check_kind("memory", "memory/MEMORY.md", Some(FileKind::Index));
+        check_kind("memory", "memory/2026-04-02-call.md", Some(FileKind::Log));
+        check_kind("memory", "memory/user_style.md", Some(FileKind::Memory));
+        check_kind("memory", "memory/weekly/2026-W14.md", Some(FileKind::Weekly));
+        check_kind("memory", "memory/monthly/2026-04.md", Some(FileKind::Monthly));
+        check_kind("memory", "memory/sessions/CMEM-20260402-101500.md", Some(FileKind::Session));
+        check_kind(".", "2026-04-02.md", Some(FileKind::Log));
+        check_kind(".", "weekly/2026-W14.md", Some(FileKind::Weekly));
+        check_kind("memory", "2026-04-02.md", None);
+        check_kind("memory", "memory/weekly/2026-04.md", None);
+        check_kind("memory", "memory/other/2026-04-02.md", None);
+        check_kind("memory", "memory/.decisions.jsonl", None);
+        check_kind("memory", ".memoird/lineage.db", None);
+        check_kind("memory", "memoryx/2026-04-02.md", None);
+        check_kind("memory", "memory/2026-02-30.md", None);
     }
 
     #[test]

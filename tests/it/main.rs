@@ -6,6 +6,8 @@
 #![cfg(test)]
 
 mod compact;
+mod log;
+mod show;
 mod support;
 
 /// A file that no `mod` line names would never run.
@@ -16,6 +18,9 @@ fn no_file_is_forgotten() {
     for entry in std::fs::read_dir(dir).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let module = name.trim_end_matches(".rs");
-        assert!(module == "main" || main.contains(&format!("\nmod {module};")), "{name} is in no `mod` line");
+        assert!(
+            module == "main" || main.contains(&format!("\nmod {module};")),
+            "{name} is in no `mod` line"
+        );
     }
 }

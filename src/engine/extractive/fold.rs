@@ -71,11 +71,10 @@ impl<'a> Fold<'a> {
         };
         // Merged bullets and headings cost less or more than the ranking thinks; the surplus is cut.
         let ranking = select::rank(&self.material, stale, target + target / 3 + 200);
-        let sections_of = |order: &[usize]| -> Vec<(Section, Vec<Item>)> {
-            let section_of = self.section_rule(order, &ranking.worth);
-            render::sections(&self.material, order, section_of)
-        };
-        let length = |order: &[usize]| render::body_chars(self.input.period, &sections_of(order));
+        // Told once, so that the length changes little and evenly while the ranking is cut.
+        let section_of = self.section_rule(&ranking.order, &ranking.worth);
+        let print = |order: &[usize]| render::sections(&self.material, order, &section_of);
+        let length = |order: &[usize]| render::body_chars(self.input.period, &print(order));
         let fits = |order: &[usize]| length(order) <= target;
         let mut low = 0;
         let mut high = ranking.order.len();
@@ -92,7 +91,7 @@ impl<'a> Fold<'a> {
         while !order.is_empty() && !fits(&order) {
             order.pop();
         }
-        let mut sections = sections_of(&order);
+        let mut sections = print(&order);
         for (section, item) in &self.keeps {
             insert(&mut sections, *section, item.clone());
         }
@@ -176,8 +175,21 @@ impl<'a> Fold<'a> {
         let month = self.input.period.grain() == Grain::Month;
         let mut table = HashMap::new();
         if !month {
+            let mut done: BTreeSet<usize> = BTreeSet::new();
             for &unit in order {
-                table.insert(unit, section_of_class(self.class(self.material.units[unit].at)));
+                let found = &self.material.units[unit];
+                let section = section_of_class(self.class(found.at));
+                if section == Section::KeyOutcomes {
+                    done.extend(found.heading);
+                }
+                table.insert(unit, section);
+            }
+            // What surrounds an outcome under one heading is told with it.
+            for (unit, section) in &mut table {
+                let heading = self.material.units[*unit].heading;
+                if *section == Section::Context && heading.is_some_and(|h| done.contains(&h)) {
+                    *section = Section::KeyOutcomes;
+                }
             }
             return rule(table, Section::Context);
         }

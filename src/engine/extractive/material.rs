@@ -60,7 +60,7 @@ pub(super) struct Unit {
 
 /// A head that says more than its template.
 pub(super) struct HeadUse {
-    pub(super) page: usize,
+    /// Its index in the page of its units.
     pub(super) head: usize,
     pub(super) features: Range<usize>,
     pub(super) chars: usize,
@@ -74,10 +74,15 @@ const PAIR: f64 = 0.3;
 const ATOM: f64 = 2.0;
 
 /// How strongly rarity counts.
-const RARITY_POWER: f64 = 1.3;
+const RARITY_POWER: f64 = 1.2;
 
-/// A head that comes back so often in a period is a template's.
+/// A log of which a third of the statements name code, files, or versions is a technical one.
+const TECHNICAL_SLOPE: f64 = 3.0;
+
+/// A head of few words that comes back so often in a period is a template's; a longer one that
+/// comes back still says what it is about.
 const TEMPLATE_HEADS: u32 = 3;
+const TEMPLATE_WORDS_MAX: usize = 3;
 
 /// Heads are short; a longer lead-in would cost more than it explains.
 const HEAD_CHARS_MAX: usize = 110;
@@ -119,8 +124,7 @@ pub(super) fn gather(
     counts: &Counts,
     wanted: impl Fn(PieceAt) -> bool,
 ) -> Material {
-    let templates = template_heads(&pages);
-    let mut builder = Builder {
+    let builder = Builder {
         counts,
         stems: Stems::default(),
         ids: HashedMap::default(),
@@ -129,12 +133,15 @@ pub(super) fn gather(
         features: Vec::new(),
         sequence: Vec::new(),
     };
-    let mut units: Vec<Unit> = Vec::new();
-    let mut heads: Vec<HeadUse> = Vec::new();
-    let mut repeats = Vec::new();
-    // The unit of each distinct piece; `None` while only pieces that are not wanted said it.
-    let mut distinct = HashedMap::<Option<usize>>::default();
-    let mut technical = 0_usize;
+    let mut gathering = Gathering {
+        builder,
+        templates: template_heads(&pages),
+        units: Vec::new(),
+        heads: Vec::new(),
+        repeats: Vec::new(),
+        distinct: HashedMap::default(),
+        technical: 0,
+    };
     for (p, page) in pages.iter().enumerate() {
         let mut head_uses: Vec<Option<usize>> = vec![None; page.heads.len()];
         for (s, statement) in page.statements.iter().enumerate() {
@@ -143,75 +150,15 @@ pub(super) fn gather(
             }
             for piece in 0..statement.pieces.len() {
                 let at = PieceAt { page: p, statement: s, piece };
-                let mark = builder.features.len();
-                let text =
-                    &statement.text[statement.pieces[piece].start..statement.pieces[piece].end];
-                let found = builder.read(page, text);
-                if found.stems == 0 {
-                    builder.features.truncate(mark);
-                    continue;
+                let mark = gathering.builder.features.len();
+                if !gathering.piece(page, at, wanted(at), &mut head_uses) {
+                    gathering.builder.features.truncate(mark);
                 }
-                let may = wanted(at);
-                match distinct.get(&found.hash) {
-                    Some(Some(_)) => {
-                        repeats.push(at);
-                        builder.features.truncate(mark);
-                        continue;
-                    }
-                    Some(None) if !may => {
-                        builder.features.truncate(mark);
-                        continue;
-                    }
-                    Some(None) => {}
-                    None => {
-                        technical += usize::from(found.technical);
-                        for i in found.features.clone() {
-                            builder.frequency[builder.features[i] as usize] += 1;
-                        }
-                    }
-                }
-                let heading = meaningful_heading(page, statement, &templates);
-                let lead = meaningful_lead(page, statement, &templates, found.stems);
-                let alone = stands_alone(statement, text, &found, heading.or(lead).is_some());
-                if !may || !alone {
-                    distinct.entry(found.hash).or_insert(None);
-                    builder.features.truncate(mark);
-                    continue;
-                }
-                distinct.insert(found.hash, Some(units.len()));
-                let unit = units.len();
-                let mut head_use = |head: usize| {
-                    let index = *head_uses[head].get_or_insert_with(|| {
-                        let text = &page.heads[head].text;
-                        let found = builder.read(page, text);
-                        heads.push(HeadUse {
-                            page: p,
-                            head,
-                            features: found.features,
-                            chars: text.chars().count() + 2,
-                            units: Vec::new(),
-                        });
-                        heads.len() - 1
-                    });
-                    heads[index].units.push(unit);
-                    index
-                };
-                let heading = heading.map(&mut head_use);
-                let lead = lead.map(&mut head_use);
-                units.push(Unit {
-                    at,
-                    features: found.features,
-                    stems: found.stems,
-                    chars: text.chars().count(),
-                    factor: factor(statement, text),
-                    heading,
-                    lead,
-                });
             }
         }
     }
-    let all = distinct.len().max(1);
-    let (weights, exact) = builder.weigh(all, technical);
+    let Gathering { builder, units, heads, repeats, distinct, technical, .. } = gathering;
+    let (weights, exact) = builder.weigh(distinct.len().max(1), technical);
     Material {
         pages,
         units,
@@ -221,6 +168,85 @@ pub(super) fn gather(
         frequency: builder.frequency,
         features: builder.features,
         repeats,
+    }
+}
+
+/// What is known while pages are read.
+struct Gathering<'c> {
+    builder: Builder<'c>,
+    templates: HashedMap<u32>,
+    units: Vec<Unit>,
+    heads: Vec<HeadUse>,
+    repeats: Vec<PieceAt>,
+    /// Each distinct piece, and whether a unit says it.
+    distinct: HashedMap<bool>,
+    /// Distinct pieces that name code, files, versions, or the like.
+    technical: usize,
+}
+
+impl Gathering<'_> {
+    /// Reads one piece; returns whether it became a unit.
+    fn piece(
+        &mut self,
+        page: &Page,
+        at: PieceAt,
+        may: bool,
+        head_uses: &mut [Option<usize>],
+    ) -> bool {
+        let statement = &page.statements[at.statement];
+        let cut = statement.pieces[at.piece];
+        let text = &statement.text[cut.start..cut.end];
+        let found = self.builder.read(page, text);
+        if found.stems == 0 {
+            return false;
+        }
+        match self.distinct.get(&found.hash) {
+            Some(true) => {
+                self.repeats.push(at);
+                return false;
+            }
+            Some(false) => {}
+            None => {
+                self.technical += usize::from(found.technical);
+                for &feature in &self.builder.features[found.features.clone()] {
+                    self.builder.frequency[feature as usize] += 1;
+                }
+            }
+        }
+        let heading = meaningful_heading(page, statement, &self.templates);
+        let lead = meaningful_lead(page, statement, &self.templates, found.stems);
+        let headed = heading.or(lead).is_some();
+        let chosen = may && stands_alone(statement, text, &found, headed);
+        self.distinct.insert(found.hash, chosen);
+        if !chosen {
+            return false;
+        }
+        let heading = heading.map(|head| self.head_use(page, head, head_uses));
+        let lead = lead.map(|head| self.head_use(page, head, head_uses));
+        self.units.push(Unit {
+            at,
+            features: found.features,
+            stems: found.stems,
+            chars: text.chars().count(),
+            factor: factor(page, statement, text),
+            heading,
+            lead,
+        });
+        true
+    }
+
+    /// Notes that the next unit stands below a head; returns the index of its use.
+    fn head_use(&mut self, page: &Page, head: usize, uses: &mut [Option<usize>]) -> usize {
+        let index = uses[head].unwrap_or_else(|| {
+            let text = &page.heads[head].text;
+            let features = self.builder.read(page, text).features;
+            let chars = text.chars().count() + ": ".len();
+            self.heads.push(HeadUse { head, features, chars, units: Vec::new() });
+            self.heads.len() - 1
+        });
+        uses[head] = Some(index);
+        self.heads[index].units.push(self.units.len());
+        index
     }
 }
 
@@ -287,7 +313,7 @@ impl Builder<'_> {
         let all = real(self.counts.statements().max(units));
         let base = (1.0 + all).ln();
         // In talk a word that comes back is filler; in a technical log it is what the week was about.
-        let beta = (1.5 * real(technical) / real(units)).min(1.0);
+        let beta = (TECHNICAL_SLOPE * real(technical) / real(units)).min(1.0);
         let rarity = |term: u64, here: u32| {
             let seen = f64::from(self.counts.frequency(term).max(here).max(1));
             (1.0 + all / seen).ln() / base
@@ -362,7 +388,8 @@ fn is_meaningful(page: &Page, head: usize, templates: &HashedMap<u32>) -> bool {
     letters >= 3
         && !dated
         && head.text.chars().count() <= HEAD_CHARS_MAX
-        && templates.get(&head.key).is_none_or(|&times| times < TEMPLATE_HEADS)
+        && (head.text.split_whitespace().count() > TEMPLATE_WORDS_MAX
+            || templates.get(&head.key).is_none_or(|&times| times < TEMPLATE_HEADS))
         && !sections::is_template_head(&head.text)
 }
 
@@ -391,7 +418,13 @@ fn meaningful_lead(
 ) -> Option<usize> {
     let lead = statement.lead.filter(|&head| is_meaningful(page, head, templates))?;
     let introduces = match page.heads[lead].statement {
-        Some(parent) => page.statements[parent].introduces,
+        Some(parent) => {
+            let parent = &page.statements[parent];
+            if !parent.introduces && parent.text.ends_with(['.', '!', '?', '。']) {
+                return None;
+            }
+            parent.introduces
+        }
         None => true,
     };
     (introduces || stems <= CHILD_STEMS_MAX).then_some(lead)
@@ -406,8 +439,10 @@ fn stands_alone(statement: &Statement, text: &str, found: &Found, headed: bool) 
         || (found.stems >= needed && headed && letters >= 6)
 }
 
-fn factor(statement: &Statement, text: &str) -> f64 {
+fn factor(page: &Page, statement: &Statement, text: &str) -> f64 {
+    let heads = statement.lead.into_iter().chain(statement.heading);
     let form = match statement.form {
+        _ if heads.into_iter().any(|head| sections::is_file_list(&page.heads[head].text)) => 0.4,
         Form::Code => 0.15,
         Form::Quote => 0.4,
         _ if statement.origin == Origin::External => 0.7,

@@ -135,7 +135,10 @@ impl Found {
 /// The sections that say what the blocks beneath them are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
+    /// What was said about somebody's work.
     Feedback,
+    /// Guidance, named as such.
+    Lesson,
     Decision,
     Preference,
     Reason,
@@ -174,7 +177,7 @@ impl Day<'_> {
             _ => 0,
         };
         let sentences = block.sentences_from(from);
-        self.feedback(at, class == Some(Class::Feedback), &sentences)
+        self.feedback(at, class, &sentences)
             .or_else(|| self.person(at, class == Some(Class::Preference), &sentences))
             .or_else(|| self.decision(at, class == Some(Class::Decision), &sentences))
             .or_else(|| deadline(&sentences))
@@ -190,9 +193,11 @@ impl Day<'_> {
     }
 
     /// Guidance on how to work, with why.
-    fn feedback(&self, at: usize, labelled: bool, sentences: &[Sentence]) -> Option<Found> {
-        if labelled {
-            return self.labelled_feedback(at, sentences);
+    fn feedback(&self, at: usize, class: Option<Class>, sentences: &[Sentence]) -> Option<Found> {
+        match class {
+            Some(Class::Feedback) => return self.labelled_feedback(at, false, sentences),
+            Some(Class::Lesson) => return self.labelled_feedback(at, true, sentences),
+            _ => {}
         }
         sentences.iter().enumerate().find_map(|(i, sentence)| {
             self.instructed(at, sentence, &sentences[i + 1..])
@@ -200,12 +205,16 @@ impl Day<'_> {
         })
     }
 
-    /// Under a title or label such as `Lesson`, the words need less to be a rule.
-    fn labelled_feedback(&self, at: usize, sentences: &[Sentence]) -> Option<Found> {
-        let rule = sentences.iter().position(|it| Words::of(&it.text).has(cues::RULE))?;
-        let lead = &sentences[0];
+    /// Under a title or label the words need less to be a rule: a lesson needs no word such as
+    /// `always`, if its reason is told.
+    fn labelled_feedback(&self, at: usize, lesson: bool, sentences: &[Sentence]) -> Option<Found> {
+        let rule = sentences.iter().position(|it| Words::of(&it.text).has(cues::RULE));
+        if rule.is_none() && !lesson {
+            return None;
+        }
+        let lead = sentences.first()?;
         let said = unquoted(&lead.text);
-        if !stands_alone(said) || code_share(said) > CODE_SHARE_MAX * 2.0 {
+        if !stands_alone(said) || code_share(said) > CODE_SHARE_MAX * 2.0 || reports(said) {
             return None;
         }
         let (mut statement, mut lines) = (said.to_owned(), lead.lines.clone());
@@ -216,18 +225,22 @@ impl Day<'_> {
                 Why { text, lines: lead.lines.clone() }
             });
         }
-        if rule > 0 {
-            statement = format!("{} {}", closed(&statement), sentences[rule].text);
-            lines.extend(&sentences[rule].lines);
+        why = why.or_else(|| self.failure_before(at)).or_else(|| why_next(&sentences[1..]));
+        if let Some(rule) = rule {
+            if rule > 0 && stands_alone(&sentences[rule].text) {
+                statement = format!("{} {}", closed(&statement), sentences[rule].text);
+                lines.extend(&sentences[rule].lines);
+            }
+            // What else is said beside a rule is said for it.
+            why = why.or_else(|| {
+                let mut rest = sentences.iter().enumerate().skip(1).filter(|&(i, _)| i != rule);
+                let (_, next) = rest.next().filter(|(_, it)| Words::of(&it.text).len() >= 4)?;
+                Some(Why { text: next.text.clone(), lines: next.lines.clone() })
+            });
         }
-        let why = why.or_else(|| self.failure_before(at)).or_else(|| {
-            let rest = sentences.iter().enumerate().skip(1).filter(|&(i, _)| i != rule);
-            let rest: Vec<&Sentence> = rest.map(|(_, it)| it).collect();
-            let first = rest.first().filter(|it| Words::of(&it.text).len() >= 4)?;
-            Some(Why { text: first.text.clone(), lines: first.lines.clone() })
-        })?;
+        let why = why?;
         lines.extend(&why.lines);
-        Some(self.found(MemoryType::Feedback, 14, at, statement, Some(why.text), lines))
+        Some(self.found(MemoryType::Feedback, 14, at, &statement, Some(why.text), lines))
     }
 
     /// A lesson right after the bullet that tells what went wrong has its reason there.
@@ -274,11 +287,11 @@ impl Day<'_> {
             why = Some(told.text);
         }
         if colon {
-            statement = statement.get(after..).unwrap_or(&statement).trim().to_owned();
+            statement.replace_range(..after.min(statement.len()), "");
         }
         let why = why.unwrap_or(who);
         (Words::of(&statement).len() >= 4)
-            .then(|| self.found(MemoryType::Feedback, 13, at, statement, Some(why), lines))
+            .then(|| self.found(MemoryType::Feedback, 13, at, &statement, Some(why), lines))
     }
 
     /// `Always … because …`: an imperative with its reason near it.
@@ -301,7 +314,7 @@ impl Day<'_> {
             why.text
         };
         (Words::of(&statement).len() >= 3)
-            .then(|| self.found(MemoryType::Feedback, 12, at, statement, Some(why), lines))
+            .then(|| self.found(MemoryType::Feedback, 12, at, &statement, Some(why), lines))
     }
 
     /// A person's preference, role, or standing wish.
@@ -312,7 +325,7 @@ impl Day<'_> {
             let passing = opens.opens_with(cues::TASK_OPENERS) || reports(&lead.text);
             return (!passing && code_share(&lead.text) <= CODE_SHARE_MAX).then(|| {
                 let statement = lead.text.clone();
-                self.found(MemoryType::User, 11, at, statement, None, lead.lines.clone())
+                self.found(MemoryType::User, 11, at, &statement, None, lead.lines.clone())
             });
         }
         let speaker = speaker(&self.blocks[at].text);
@@ -346,7 +359,7 @@ impl Day<'_> {
                 Some((said, why)) => (said, Some(why)),
                 None => (statement, None),
             };
-            Some(self.found(MemoryType::User, 10, at, statement, why, lines))
+            Some(self.found(MemoryType::User, 10, at, &statement, why, lines))
         })
     }
 
@@ -393,7 +406,7 @@ impl Day<'_> {
             let empty = matches!(last, "this" | "that" | "it" | "them")
                 || (!decided && last.ends_with("ed"));
             (Words::of(&statement).len() >= 4 && !empty)
-                .then(|| self.found(MemoryType::Project, score, at, statement, why, lines))
+                .then(|| self.found(MemoryType::Project, score, at, &statement, why, lines))
         })
     }
 
@@ -422,7 +435,7 @@ impl Day<'_> {
         kind: MemoryType,
         score: u32,
         at: usize,
-        statement: String,
+        statement: &str,
         why: Option<String>,
         lines: Vec<u32>,
     ) -> Found {
@@ -432,7 +445,7 @@ impl Day<'_> {
             lines.extend(how.lines);
             how.text
         });
-        let statement = without_keep(&statement);
+        let statement = without_keep(statement);
         let score = score + u32::from(how_to_apply.is_some()) + 4 * u32::from(self.blocks[at].keep);
         let title = capitalised(&title_of(&statement, NAME_CHARS_MAX));
         Found {
@@ -552,6 +565,7 @@ fn reference(block: &Block) -> Option<Found> {
 pub(super) fn class_of(label: &str) -> Option<Class> {
     let tables = [
         (Class::Feedback, cues::FEEDBACK_TITLES),
+        (Class::Lesson, cues::LESSON_TITLES),
         (Class::Decision, cues::DECISION_TITLES),
         (Class::Preference, cues::PREFERENCE_TITLES),
         (Class::Reason, cues::REASON_TITLES),
@@ -568,9 +582,12 @@ pub(super) fn class_of(label: &str) -> Option<Class> {
         .find(|(_, titles)| is_titled(label, titles) || is_titled(short, titles))
         .map(|(class, _)| class)
         .or_else(|| {
-            let words = short.split_whitespace().count();
             let last = short.split_whitespace().next_back()?;
-            (words <= 3 && is_titled(last, cues::FEEDBACK_NOUNS)).then_some(Class::Feedback)
+            if short.split_whitespace().count() > 3 {
+                return None;
+            }
+            let nouns = [(Class::Feedback, &["feedback"][..]), (Class::Lesson, cues::LESSON_NOUNS)];
+            nouns.into_iter().find(|(_, nouns)| is_titled(last, nouns)).map(|(class, _)| class)
         })
 }
 
@@ -699,15 +716,16 @@ pub(super) fn about_person(text: &str) -> bool {
 fn preference_of(text: &str) -> Option<&str> {
     // `as` says only where it holds; what it is comes after a colon.
     let words = Words::of(text);
-    let (at, width) = words
-        .find(cues::HAS_PREFERENCE)
-        .or_else(|| words.find(&["preference as", "preference"]).filter(|_| text.contains(": ")))?;
+    let offsets = word_offsets(text);
+    let (at, width) = words.find(cues::HAS_PREFERENCE).or_else(|| {
+        let found = words.find(&["preference as"])?;
+        text[offsets[found.0]..].contains(": ").then_some(found)
+    })?;
     // `Ana's preference for the later slot` is about one slot.
     if words.iter().nth(at + width).is_some_and(|w| matches!(w, "the" | "this" | "that" | "either"))
     {
         return None;
     }
-    let offsets = word_offsets(text);
     let mut owner = (at.saturating_sub(2)..at).rev().find(|&i| {
         let word = text[offsets[i]..].split_whitespace().next().unwrap_or_default();
         word.ends_with("'s") || word.ends_with("’s")
@@ -971,6 +989,108 @@ mod tests {
             "Always check free space first.",
             Some("the nightly copy went to a full disk."),
         );
+    }
+
+    #[test]
+    fn lessons_need_no_always() {
+        check(
+            "- Lesson: check the free space before the nightly copy, otherwise the archive is cut short.",
+            Feedback,
+            "check the free space before the nightly copy.",
+            Some("otherwise the archive is cut short"),
+        );
+        check(
+            "## Takeaways\n\n- One owner per migration — two people undid each other",
+            Feedback,
+            "One owner per migration.",
+            Some("two people undid each other"),
+        );
+        check(
+            "User feedback: summaries should come before details because readers stop early.",
+            Feedback,
+            "summaries should come before details.",
+            Some("readers stop early"),
+        );
+        check(
+            "User instructed: always quote the ticket, because the report groups by it.",
+            Feedback,
+            "always quote the ticket.",
+            Some("the report groups by it"),
+        );
+        check_none("## Lessons\n\n- The copy ran for an hour");
+        check_none("## Feedback\n\n- The demo went well because the data was real");
+        check_none("- Lesson: fixed the copy because the disk was full");
+    }
+
+    /// Pieces from which logs are put together: cues, marks, names, and letters of several bytes.
+    const PIECES: &[&str] = &[
+        "- ",
+        "  - ",
+        "## Lessons\n",
+        "**Why:** ",
+        "Jamie prefers ",
+        "Always ",
+        "because ",
+        "so that ",
+        "naïve café ",
+        "— ",
+        ": ",
+        "…",
+        "’s preference for ",
+        "Zoë",
+        "`code",
+        "` ",
+        "\n",
+        "\n\n",
+        "日本語の ",
+        "🦀 ",
+        "[x] ",
+        "User instructed: ",
+        "never ",
+        "We decided to ",
+        ", since ",
+        "(",
+        ") ",
+        "\"",
+        "“",
+        "”",
+        ". ",
+        "ßé ",
+        "https://docs.example ",
+        "dashboard ",
+        "İ ",
+        "deadline ",
+        "2026-05-01 ",
+        "#keep ",
+        "10:37 Eva: ",
+        "I prefer ",
+        "red blue green ",
+        "> ",
+        "# ",
+        "must ",
+        "is our manager ",
+    ];
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_is_said_that_the_cited_lines_do_not_say(
+            picks in proptest::collection::vec(0..PIECES.len(), 1..60)
+        ) {
+            let text: String = picks.iter().map(|&i| PIECES[i]).collect();
+            let log = served(&text);
+            for draft in drafts(&text) {
+                let lines: Vec<String> = draft
+                    .citation
+                    .addresses()
+                    .map(|it| log.line(it.line).unwrap().text().replace("**", ""))
+                    .collect();
+                let source = Words::of(&lines.join(" "));
+                let said = format!("{} {}", draft.statement, draft.why.unwrap_or_default());
+                for word in Words::of(&said).iter() {
+                    proptest::prop_assert!(source.iter().any(|it| it == word), "{word} in {text:?}");
+                }
+            }
+        }
     }
 
     #[test]

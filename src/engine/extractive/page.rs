@@ -252,7 +252,7 @@ impl Reader {
     }
 
     fn row(&mut self, line: &ServedLine, is_header: bool) {
-        let cells: Vec<String> = cells(line.words()).map(|c| clean(c)).collect();
+        let cells: Vec<String> = cells(line.words()).map(clean).collect();
         if is_header {
             self.table = cells;
             self.table_line = Some(line.number());
@@ -456,7 +456,7 @@ fn label_len(text: &str) -> usize {
     let spaced = colon.1 == '：' || text[after..].starts_with(' ');
     let plain = label.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '`' | '@' | '/'))
         && !label.contains(['.', '!', '?', ';', '。'])
-        && label.matches('`').count() % 2 == 0
+        && label.matches('`').count().is_multiple_of(2)
         && label.matches('(').count() == label.matches(')').count()
         && label.split_whitespace().count() <= LABEL_WORDS_MAX;
     let tail = text[after..].trim_start();

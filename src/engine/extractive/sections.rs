@@ -252,6 +252,27 @@ pub(super) fn is_template_head(head: &str) -> bool {
     class_of_head(head).is_some() && split(&head.to_lowercase()).len() <= 3
 }
 
+/// Whether a head opens a list of files, which the work itself tells better.
+pub(super) fn is_file_list(head: &str) -> bool {
+    const CUES: [&str; 12] = [
+        "files",
+        "file",
+        "artifacts",
+        "artefacts",
+        "dateien",
+        "fichiers",
+        "archivos",
+        "ficheros",
+        "arquivos",
+        "ficheiros",
+        "bestanden",
+        "modified",
+    ];
+    let lower = head.to_lowercase();
+    let words = split(&lower);
+    words.len() <= 4 && words.iter().any(|word| CUES.contains(word))
+}
+
 fn split(lower: &str) -> Vec<&str> {
     lower
         .split(|c: char| {

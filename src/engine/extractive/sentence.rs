@@ -30,9 +30,9 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
     let mut found = Vec::new();
     let mut sentence = Sentence { start: 0, cuts: Vec::new() };
     let mut guarded_to = 0;
-    let mut chars = text.char_indices().peekable();
     let mut previous = ' ';
-    while let Some((at, c)) = chars.next() {
+    let mut listed = false;
+    for (at, c) in text.char_indices() {
         if at < guarded_to {
             previous = c;
             continue;
@@ -46,8 +46,12 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
             sentence.close(text, next, &mut found);
             sentence = Sentence { start: next, cuts: Vec::new() };
             guarded_to = next;
-        } else if let Some((left, right)) = clause_cut(text, at, c, previous) {
+            listed = false;
+        } else if let Some((left, right)) = clause_cut(text, at, c, previous, listed) {
             sentence.cuts.push((left, right));
+            listed = false;
+        } else if c == ',' {
+            listed = true;
         }
         previous = c;
     }
@@ -233,26 +237,37 @@ fn is_abbreviation(before: &str) -> bool {
 }
 
 /// Returns where the left clause ends and the right one begins, if the mark at `at` parts them.
-fn clause_cut(text: &str, at: usize, c: char, previous: char) -> Option<(usize, usize)> {
+///
+/// After another comma (`listed`), `and` may well bring the last of a list, which says nothing alone.
+fn clause_cut(
+    text: &str,
+    at: usize,
+    c: char,
+    previous: char,
+    listed: bool,
+) -> Option<(usize, usize)> {
     let after = at + c.len_utf8();
     let rest = &text[after..];
     match c {
-        ';' | '；' => Some((at, after)),
-        '—' => Some((at, after)),
+        ';' | '；' | '，' | '、' | '—' => Some((at, after)),
         '–' | '-' if previous == ' ' && rest.starts_with(' ') => Some((at, after)),
-        '，' | '、' => Some((at, after)),
         ',' if rest.starts_with(' ') => {
             let next = rest[1..].split(|c: char| !c.is_alphanumeric() && c != '\'').next()?;
-            is_conjunction(next).then_some((at, after))
+            is_conjunction(next).then_some((at, after)).filter(|_| !(ends_list(next) && listed))
         }
         _ => None,
     }
 }
 
 fn is_conjunction(word: &str) -> bool {
-    const WORDS: &str = "and but so because or while which although though since whereas then und aber weil denn oder sodass \
-        dass et mais car donc parce ou y pero porque e ma perché mas porém porque en maar want omdat dus и но что а потому";
+    const WORDS: &str = "and but so because while which although though since whereas then und aber weil denn sodass \
+        dass et mais car donc parce y pero porque e ma perché mas porém porque en maar want omdat dus и но что а потому";
     word.len() <= 12 && WORDS.split_whitespace().any(|w| w == word)
+}
+
+/// Whether the conjunction also joins the last of a list.
+fn ends_list(word: &str) -> bool {
+    ["and", "und", "et", "y", "e", "en", "и", "а"].contains(&word)
 }
 
 /// Returns the offset after a conjunction that opens a clause: alone, it would point at nothing.

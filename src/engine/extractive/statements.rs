@@ -305,8 +305,8 @@ fn ends_sentence(text: &str) -> bool {
     let trimmed = text.trim_end();
     let last = trimmed.rsplit(char::is_whitespace).next().unwrap_or_default().to_lowercase();
     let last = last.trim_start_matches(['(', '[', '"', '“']);
-    let balanced = trimmed.matches('`').count() % 2 == 0
-        && trimmed.matches('"').count() % 2 == 0
+    let balanced = trimmed.matches('`').count().is_multiple_of(2)
+        && trimmed.matches('"').count().is_multiple_of(2)
         && trimmed.matches('“').count() <= trimmed.matches('”').count();
     balanced && !ABBREVIATIONS.contains(&last)
 }
@@ -501,7 +501,7 @@ pub(super) fn stands_alone(text: &str) -> bool {
         && !text.contains("...")
         && !trimmed.ends_with([':', '…', ',', '→'])
         && !text.contains('→')
-        && text.matches('`').count() % 2 == 0
+        && text.matches('`').count().is_multiple_of(2)
         && text.matches('(').count() == text.matches(')').count()
         && !text.starts_with(['(', '[', '{', '<', '/', '@'])
 }

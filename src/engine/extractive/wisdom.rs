@@ -99,7 +99,7 @@ pub fn distil(input: &DistilInput<'_>) -> Vec<WisdomOp> {
             adds.push(WisdomOp::Add {
                 title: piece.title,
                 text: piece.text,
-                category: category(piece.kind, &input.categories),
+                category: category(piece.kind, input.categories),
                 reason: piece.reason,
                 citation,
             });
@@ -145,20 +145,26 @@ struct Piece {
     gist: Gist,
     score: usize,
     reason: String,
-    /// Ascending.
-    addresses: Vec<Address>,
+    /// Where it was said, ascending.
+    sayings: Vec<Saying>,
+    /// The newest place where it was said in these words.
+    own: Saying,
 }
+
+/// The lines of one sentence at one place; never empty.
+type Saying = Vec<Address>;
 
 /// All that own words said in the logs, each distinct sentence once.
 struct Said {
     sentences: BTreeMap<String, Place>,
-    kept: Vec<(String, Vec<Address>)>,
+    kept: Vec<(String, Saying)>,
 }
 
 /// Where a sentence stands, and what it is about.
 struct Place {
     gist: Gist,
-    addresses: Vec<Address>,
+    /// In the order of the logs.
+    sayings: Vec<Saying>,
     days: BTreeSet<NaiveDate>,
     /// Not below a heading or label under which tasks stand, at least once.
     lasting: bool,
@@ -195,11 +201,11 @@ impl Said {
             let text = without_keep(&sentence.text);
             let place = self.sentences.entry(text).or_insert_with_key(|text| Place {
                 gist: Gist::of(text),
-                addresses: Vec::new(),
+                sayings: Vec::new(),
                 days: BTreeSet::new(),
                 lasting: false,
             });
-            place.addresses.extend(sentence.lines.iter().map(|&line| address(line)));
+            place.sayings.push(sentence.lines.iter().map(|&line| address(line)).collect());
             place.days.insert(log.date());
             place.lasting |= lasting;
         }
@@ -250,23 +256,25 @@ impl Said {
                     return None;
                 }
                 // The wording that was used most; of equals the longest, since it says most.
-                let (best, _) =
+                let (best, place) =
                     said.iter().max_by_key(|(text, it)| (it.days.len(), text.chars().count()))?;
-                let mut addresses: Vec<Address> =
-                    said.iter().flat_map(|(_, it)| it.addresses.iter().cloned()).collect();
-                addresses.sort();
-                Some(piece_of_text(best, addresses, all.len()))
+                let mut sayings: Vec<Saying> =
+                    said.iter().flat_map(|(_, it)| it.sayings.iter().cloned()).collect();
+                sayings.sort();
+                let own = place.sayings.last()?.clone();
+                Some(piece_of_text(best, sayings, own, all.len()))
             })
             .collect()
     }
 
     fn kept(&self) -> Vec<Piece> {
         let mut pieces = Vec::new();
-        for (text, addresses) in &self.kept {
+        for (text, saying) in &self.kept {
             if Words::of(text).len() < 3 {
                 continue;
             }
-            let mut piece = piece_of_text(&sentences_of(text), addresses.clone(), 1);
+            let mut piece =
+                piece_of_text(&sentences_of(text), vec![saying.clone()], saying.clone(), 1);
             piece.score += 20;
             "marked #keep".clone_into(&mut piece.reason);
             pieces.push(piece);
@@ -286,7 +294,7 @@ impl Said {
         if let Some((_, entry)) = covering().find(|(gist, _)| !conflict(gist, &piece.gist)) {
             return Some(entry);
         }
-        let first = piece.addresses.first().map(|it| it.stem.date());
+        let first = piece.sayings.first().and_then(|it| it.first()).map(|it| it.stem.date());
         let beside = |gist: &Gist, mark: &WisdomMark| {
             self.again(gist, mark).is_some_and(|it| Some(it.newest_date()) >= first)
         };
@@ -297,48 +305,45 @@ impl Said {
 
     /// Returns the lines, newer than the last that count, that say again what an entry says.
     fn again(&self, entry: &Gist, mark: &WisdomMark) -> Option<Citation> {
-        let mut addresses: Vec<Address> = Vec::new();
+        let mut sayings: Vec<Saying> = Vec::new();
         for (text, place) in &self.sentences {
             let newer = place.days.last().is_some_and(|day| *day > mark.last_reinforced);
             if !newer || text.contains('?') {
                 continue;
             }
             if says_again(entry, &place.gist) {
-                let new = |it: &&Address| {
+                let new = |it: &Address| {
                     it.stem.date() > mark.last_reinforced
                         && !mark.sources.lines_of(&it.stem).is_some_and(|set| set.contains(it.line))
                 };
-                addresses.extend(place.addresses.iter().filter(new).cloned());
+                sayings.extend(place.sayings.iter().filter(|it| it.iter().all(new)).cloned());
             }
         }
-        addresses.sort();
-        Citation::from_addresses(&chosen(&addresses))
+        sayings.sort();
+        cite(&sayings, &[])
     }
 }
 
 impl Piece {
     fn citation(&self) -> Option<Citation> {
-        Citation::from_addresses(&chosen(&self.addresses))
+        cite(&self.sayings, &self.own)
     }
 
     /// Returns the edit of an entry that says the same, or `None` when nothing is new about it.
     fn merge_into(&self, entry: &WisdomEntry, mark: &WisdomMark) -> Option<WisdomOp> {
-        let new: Vec<Address> = self
-            .addresses
-            .iter()
-            .filter(|it| it.stem.date() > mark.last_reinforced)
-            .cloned()
-            .collect();
-        let citation = Citation::from_addresses(&chosen(&new))?;
+        let newer = |it: &&Saying| it.iter().all(|it| it.stem.date() > mark.last_reinforced);
+        let new: Vec<Saying> = self.sayings.iter().filter(newer).cloned().collect();
+        let citation = cite(&new, &[])?;
         let told = Gist::of(&entry.text);
         let changed = told.likeness(&self.gist) >= SAME_BUT_VALUES
             && !told.values.is_empty()
             && told.values != self.gist.values;
         let day = citation.newest_date();
-        let (words, reason) = if changed {
-            (Some((self.title.clone(), self.text.clone())), format!("a newer value on {day}"))
+        let (words, reason, citation) = if changed {
+            let words = (self.title.clone(), self.text.clone());
+            (Some(words), format!("a newer value on {day}"), cite(&new, &self.own)?)
         } else {
-            (None, format!("said again on {day}"))
+            (None, format!("said again on {day}"), citation)
         };
         Some(WisdomOp::Merge { id: mark.id.clone(), words, reason, citation })
     }
@@ -377,7 +382,7 @@ fn under_task(blocks: &[Block], at: usize) -> bool {
     statements::context(blocks, at).into_iter().find_map(class) == Some(Class::Task)
 }
 
-fn piece_of_text(text: &str, addresses: Vec<Address>, days: usize) -> Piece {
+fn piece_of_text(text: &str, sayings: Vec<Saying>, own: Saying, days: usize) -> Piece {
     let words = Words::of(text);
     let rule = words.has(cues::RULE);
     let person = about_person(text);
@@ -398,14 +403,14 @@ fn piece_of_text(text: &str, addresses: Vec<Address>, days: usize) -> Piece {
         gist: Gist::of(text),
         score,
         reason: format!("said on {days} days"),
-        addresses,
+        sayings,
+        own,
     }
 }
 
 /// Makes a piece of a typed memory that guides; deadlines and one-off choices do not.
 fn piece_of_memory(memory: &TypedMemory, logs: &[ServedLog]) -> Option<Piece> {
-    let addresses: Vec<Address> =
-        memory.sources.iter().map(|(address, _)| address.clone()).collect();
+    let mut addresses: Saying = memory.sources.iter().map(|(address, _)| address.clone()).collect();
     let external = addresses.iter().any(|it| {
         let log = logs.iter().find(|log| *log.stem() == it.stem);
         log.and_then(|log| log.line(it.line)).is_some_and(|line| line.origin() == Origin::External)
@@ -413,6 +418,7 @@ fn piece_of_memory(memory: &TypedMemory, logs: &[ServedLog]) -> Option<Piece> {
     if addresses.is_empty() || external {
         return None;
     }
+    addresses.sort();
     let (statement, why) = parts_of_body(&memory.body);
     let words = Words::of(&statement);
     let (kind, score) = match memory.kind {
@@ -438,8 +444,6 @@ fn piece_of_memory(memory: &TypedMemory, logs: &[ServedLog]) -> Option<Piece> {
         None => statement.clone(),
     };
     let text = if text.chars().count() <= TEXT_CHARS_MAX { text } else { statement };
-    let mut addresses = addresses;
-    addresses.sort();
     Some(Piece {
         kind,
         title: title(&memory.name),
@@ -447,7 +451,8 @@ fn piece_of_memory(memory: &TypedMemory, logs: &[ServedLog]) -> Option<Piece> {
         text: sentences_of(&text),
         score,
         reason: format!("from {}", memory.file_name.display()),
-        addresses,
+        sayings: vec![addresses.clone()],
+        own: addresses,
     })
 }
 
@@ -477,7 +482,7 @@ fn parts_of_body(body: &str) -> (String, Option<String>) {
 /// What the month's file says of the same lines counts: that it was worth a bullet, and what a
 /// person corrected in it.
 fn heed_items(piece: &mut Piece, input: &DistilInput<'_>) {
-    let Some(cited) = Citation::from_addresses(&piece.addresses) else { return };
+    let Some(cited) = Citation::from_addresses(piece.sayings.iter().flatten()) else { return };
     for (_, item) in input.items {
         if !item.citation.as_ref().is_some_and(|it| it.shares_line_with(&cited)) {
             continue;
@@ -554,20 +559,16 @@ fn forgotten(input: &DistilInput<'_>, merged: &BTreeMap<&str, WisdomOp>) -> Vec<
         .collect()
 }
 
-/// The oldest and the newest lines, one a day where there are many.
-fn chosen(addresses: &[Address]) -> Vec<Address> {
-    let most = OLDEST_CITED + NEWEST_CITED;
-    if addresses.len() <= most {
-        return addresses.to_vec();
-    }
+/// Cites the oldest and the newest places, one a day where there are many, and `own` in any case.
+fn cite(sayings: &[Saying], own: &[Address]) -> Option<Citation> {
     let mut days = BTreeSet::new();
-    let one_a_day: Vec<Address> =
-        addresses.iter().filter(|it| days.insert(it.stem.date())).cloned().collect();
-    if one_a_day.len() <= most {
-        return one_a_day;
-    }
-    let (oldest, rest) = one_a_day.split_at(OLDEST_CITED);
-    oldest.iter().chain(&rest[rest.len() - NEWEST_CITED..]).cloned().collect()
+    let few = sayings.len() <= OLDEST_CITED + NEWEST_CITED;
+    let first_of_day =
+        |it: &&Saying| few || it.first().is_some_and(|it| days.insert(it.stem.date()));
+    let sayings: Vec<&Saying> = sayings.iter().filter(first_of_day).collect();
+    let newest_at = sayings.len().saturating_sub(NEWEST_CITED);
+    let chosen = sayings.iter().enumerate().filter(|&(i, _)| i < OLDEST_CITED || i >= newest_at);
+    Citation::from_addresses(chosen.flat_map(|(_, it)| it.iter()).chain(own))
 }
 
 /// The label where a statement has one that says more than when, else its lead clause.
@@ -846,14 +847,14 @@ mod tests {
     fn typed_memories_that_guide_become_entries() {
         let body = "Always squash before merging.\n\n**Why:** the release notes list every commit";
         let rule = memory(MemoryType::Feedback, "Squash before merging", body, "2026-04-01:1");
-        let ops = edits(&["- else"], &[], &[rule.clone()]);
+        let ops = edits(&["- else"], &[], std::slice::from_ref(&rule));
         assert_eq!(
             print(&ops),
             ["+ Always squash before merging — the release notes list every commit [2026-04-01:1]"]
         );
         assert!(matches!(&ops[0], WisdomOp::Add { title, .. } if title == "Squash before merging"));
         // Not what rests on a quote, on nothing, or on one choice.
-        assert_eq!(edits(&["> Always squash"], &[], &[rule.clone()]), []);
+        assert_eq!(edits(&["> Always squash"], &[], std::slice::from_ref(&rule)), []);
         let deadline = memory(
             MemoryType::Project,
             "Launch",
@@ -917,6 +918,29 @@ mod tests {
         let [WisdomOp::Add { text, category, .. }] = ops.as_slice() else { panic!("{ops:?}") };
         assert_eq!(text, "The upload limit is 50 MB per file");
         assert_eq!(category.as_deref(), Some("Facts & limits"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn entries_say_what_their_lines_say(picks in proptest::collection::vec(0usize..12, 1..40)) {
+            let pieces = [
+                "- ", "Ana must ", "always ", "reserved ", "até às ", "9:30 ", "10:30 ", "\n", "日本 ", "blue box ", "— ", "#keep ",
+            ];
+            let text: String = picks.iter().map(|&i| pieces[i]).collect();
+            let days = [text.as_str(); 4];
+            let logs = logs(&days);
+            for op in edits(&days, &[], &[]) {
+                let WisdomOp::Add { text, title, citation, .. } = op else { continue };
+                let cited = citation.addresses().map(|it| {
+                    let log = logs.iter().find(|log| *log.stem() == it.stem).unwrap();
+                    log.line(it.line).unwrap().text().to_owned()
+                });
+                let source = Words::of(&cited.collect::<Vec<_>>().join(" "));
+                for word in Words::of(&format!("{text} {title}")).iter() {
+                    proptest::prop_assert!(source.iter().any(|it| it == word), "{word}");
+                }
+            }
+        }
     }
 
     #[test]

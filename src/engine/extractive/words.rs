@@ -178,8 +178,7 @@ fn for_words<'t>(text: &'t str, mut each: impl FnMut(Word<'t>)) {
             } else if c.is_alphanumeric() || is_mark(c) {
                 end = here + c.len_utf8();
             } else if matches!(c, '\'' | '’') && here > start {
-                // Inside a word only; a closing quote is cut off below.
-                continue;
+                // Inside a word only: the end does not move before a letter follows.
             } else {
                 break;
             }

@@ -57,6 +57,14 @@ pub(super) fn time(row: &Row<'_>, at: usize) -> rusqlite::Result<DateTime<Utc>> 
     Ok(time.with_timezone(&Utc))
 }
 
+/// Reads a time that need not be there.
+pub(super) fn time_or_null(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<DateTime<Utc>>> {
+    match row.get_ref(at)?.data_type() {
+        Type::Null => Ok(None),
+        _ => time(row, at).map(Some),
+    }
+}
+
 /// Makes the error for text that cannot be read.
 fn unreadable(at: usize, error: impl Error + Send + Sync + 'static) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(at, Type::Text, Box::new(error))

@@ -272,13 +272,12 @@ impl Lineage {
                 "SELECT id, cause, version, started, ended FROM run ORDER BY id DESC LIMIT ?1",
             )?
             .query_map([at_most], |row| {
-                let ended = row.get_ref(4)?.data_type() != rusqlite::types::Type::Null;
                 Ok(RunRow {
                     id: RunId(row.get(0)?),
                     trigger: row.get(1)?,
                     version: row.get(2)?,
                     started: column::time(row, 3)?,
-                    ended: if ended { Some(column::time(row, 4)?) } else { None },
+                    ended: column::time_or_null(row, 4)?,
                 })
             })?
             .collect()

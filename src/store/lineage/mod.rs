@@ -4,7 +4,7 @@
 //! everything but receipts and history can be made anew from them ([`Lineage::replace_all`]). This
 //! is the only module that speaks SQL.
 //!
-//! - [`schema`]: the steps that bring a database up to date.
+//! - `schema`: the steps that bring a database up to date.
 //! - [`jobs`]: runs, jobs with their receipts, and the journal of intents.
 //! - [`record`]: what a job commits, in one transaction.
 //! - [`query`]: what trace, coverage, plan, and status ask.
@@ -200,7 +200,47 @@ impl Lineage {
         Ok(Self { conn, path: path.to_owned() })
     }
 
-    /// Puts a database that is damaged aside, and returns its new name: `<path>.aside-<time>`.
+    /// Opens the database at `path` to be read only; `None` when there is none.
+    ///
+    /// Nothing is made or changed, but that a database of an older schema is brought up to date.
+    ///
+    /// # Errors
+    ///
+    /// Like [`Lineage::open`].
+    pub fn open_existing(path: &Path) -> Result<Option<Self>, LineageError> {
+        match fs::metadata(path) {
+            // An empty file is a database in which nothing was recorded yet.
+            Ok(meta) if meta.len() > 0 => {}
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(LineageError::File { path: path.to_owned(), source });
+            }
+            _ => return Ok(None),
+        }
+        let sql = |source| LineageError::from_sql(path, source);
+        // With these flags a file that may not be written is opened all the same.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let conn = Connection::open_with_flags(path, flags).map_err(sql)?;
+        conn.busy_timeout(BUSY_TIMEOUT).map_err(sql)?;
+        for (name, value) in [
+            ("query_only", "ON"),
+            ("trusted_schema", "OFF"),
+            ("cell_size_check", "ON"),
+            ("mmap_size", "0"),
+        ] {
+            conn.pragma_update(None, name, value).map_err(sql)?;
+        }
+        let known = schema::MIGRATIONS.len();
+        match schema::version(&conn, path, known)? {
+            0 => Ok(None),
+            version if version < known => {
+                drop(conn);
+                Self::open(path).map(Some)
+            }
+            _ => Ok(Some(Self { conn, path: path.to_owned() })),
+        }
+    }
+
+    /// Puts a database that is damaged aside, and returns its new name: `<path>.damaged-<time>`.
     ///
     /// Nothing is deleted. No process may have it open: the caller holds the lock of the daemon and
     /// that of the root.
@@ -214,7 +254,7 @@ impl Lineage {
             name.push(suffix);
             PathBuf::from(name)
         };
-        let aside = with(path, &now.format(".aside-%Y%m%dT%H%M%S%3fZ").to_string());
+        let aside = with(path, &now.format(".damaged-%Y%m%dT%H%M%S%3fZ").to_string());
         // The write-ahead log goes first: one that stayed would be played into the next database.
         for suffix in ["-shm", "-wal", ""] {
             let from = with(path, suffix);

@@ -264,7 +264,7 @@ fn put_all(tx: &Transaction<'_>, commit: &Commit<'_>) -> Result<(), Fault> {
 /// Records that the job read and wrote what it did.
 fn put_activity(tx: &Transaction<'_>, job: JobId, commit: &Commit<'_>) -> Result<(), Fault> {
     let mut used = tx.prepare_cached(
-        "INSERT OR IGNORE INTO used (activity, entity) \
+        "INSERT OR REPLACE INTO used (activity, entity) \
          SELECT ?1, entity FROM document WHERE path = ?2 \
          UNION ALL SELECT ?1, log_lines.entity FROM log_lines \
          JOIN entity ON entity.id = log_lines.entity WHERE entity.path = ?2",

@@ -46,7 +46,7 @@ pub(super) fn migrate(
 }
 
 /// Returns how many migrations the database has had.
-fn version(conn: &Connection, path: &Path, known: usize) -> Result<usize, LineageError> {
+pub(super) fn version(conn: &Connection, path: &Path, known: usize) -> Result<usize, LineageError> {
     let sql = |source| LineageError::from_sql(path, source);
     let number = |pragma: &str| conn.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let found = number("user_version").map_err(sql)?;

@@ -191,7 +191,7 @@ fn a_damaged_database_is_put_aside_with_its_log() {
         fs::File::create(dir.path().join(name)).unwrap().write_all(text.as_bytes()).unwrap();
     }
     let aside = Lineage::set_aside(&path, now()).unwrap();
-    assert_eq!(aside, dir.path().join("lineage.db.aside-20260504T070000000Z"));
+    assert_eq!(aside, dir.path().join("lineage.db.damaged-20260504T070000000Z"));
     assert_eq!(fs::read_to_string(&aside).unwrap(), "no database");
     Lineage::open(&path).unwrap().quick_check().unwrap();
     let mut wal = aside.into_os_string();
@@ -332,7 +332,7 @@ fn a_commit_takes_effect_as_a_whole() {
     lineage
         .commit(&Commit {
             job: Some((job, &receipt(Outcome::Written))),
-            used: &["memory/2026-04-02.md".to_owned()],
+            used: &["memory/2026-04-02.md".to_owned(), "memory/2026-04-02.md".to_owned()],
             documents: &[week(&[(9, "2026-04-02:4,9-11; 2026-04-03:2"), (12, "")])],
             logs: &[log("2026-04-02", &[1, u64::MAX])],
             coverage: &[CoverageRecord {
@@ -400,6 +400,47 @@ fn a_commit_that_fails_changes_nothing() {
     assert_eq!(lineage.canonical_dump().unwrap(), before);
     lineage.commit(&commit).unwrap();
     assert_ne!(lineage.canonical_dump().unwrap(), before);
+}
+
+#[test]
+fn a_commit_that_is_cut_off_anywhere_changes_nothing() {
+    let Fixture { mut lineage, .. } = fixture();
+    let run = run(&mut lineage, "1");
+    let job = lineage.begin_job(run, &week_job("a")).unwrap();
+    lineage.replace_all(&[week(&[(9, "2026-04-02:4")])], &[], &[]).unwrap();
+    let (dump, counts) = (lineage.canonical_dump().unwrap(), lineage.counts().unwrap());
+    let receipt = receipt(Outcome::Written);
+    let documents = [week(&[(8, "2026-04-02:1"), (9, "2026-04-02:2")])];
+    let logs = [log("2026-04-02", &[1]), log("2026-04-03", &[1])];
+    let commit = Commit {
+        job: Some((job, &receipt)),
+        documents: &documents,
+        logs: &logs,
+        ..Commit::default()
+    };
+    // Cut it off once, after ever more steps of SQLite's machine, until it comes through.
+    let mut cut = 0;
+    for steps in (1..20_000).step_by(7) {
+        let mut step = 0;
+        let once = move || {
+            step += 1;
+            step == steps
+        };
+        lineage.conn.progress_handler(1, Some(once)).unwrap();
+        let done = lineage.commit(&commit);
+        lineage.conn.progress_handler(0, None::<fn() -> bool>).unwrap();
+        if done.is_ok() {
+            break;
+        }
+        cut += 1;
+        assert!(matches!(done, Err(LineageError::Sql { .. })), "{done:?}");
+        assert_eq!(lineage.canonical_dump().unwrap(), dump, "after {steps} steps");
+        assert_eq!(lineage.counts().unwrap(), counts, "after {steps} steps");
+        assert_eq!(lineage.live_jobs().unwrap().len(), 1, "after {steps} steps");
+    }
+    assert!(cut > 10, "{cut}");
+    assert_eq!(lineage.counts().unwrap().logs, 2);
+    lineage.quick_check().unwrap();
 }
 
 #[test]

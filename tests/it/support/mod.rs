@@ -41,8 +41,14 @@ impl Root {
     /// Makes a home with the sample journal `name` in `~/NAME`, named in no configuration.
     pub(crate) fn new(name: &str) -> Self {
         let root = Self::empty(name);
-        root.write("memoird.yaml", &format!("agent_name: {name}\nzone: Europe/Berlin\nmemory_dir: memory\n"));
-        let journal = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/journal").join(name).join("memory");
+        root.write(
+            "memoird.yaml",
+            &format!("agent_name: {name}\nzone: Europe/Berlin\nmemory_dir: memory\n"),
+        );
+        let journal = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/data/journal")
+            .join(name)
+            .join("memory");
         for entry in fs::read_dir(journal).unwrap() {
             let entry = entry.unwrap();
             let text = fs::read_to_string(entry.path()).unwrap();

@@ -1,0 +1,144 @@
+//! Imports point down only, one module prints, one speaks SQL, and no test file is forgotten.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// From the lowest layer to the highest. A module may use itself and what stands before it.
+const LAYERS: [&str; 10] = [
+    "memory", "clock", "config", "privacy", "store", "engine", "compaction", "recall", "daemon", "commands",
+];
+
+/// Each folder of data has one reader in `src`: a file, or a folder of one module.
+const READERS: [(&str, &str); 6] = [
+    ("schema/lineage/", "src/store/lineage/schema.rs"),
+    ("schema/typed-memory.schema.json", "src/memory/typed_schema.rs"),
+    ("schema/config.schema.json", "src/config/"),
+    ("config/memoird.yaml", "src/config/"),
+    ("systemd/", "src/commands/"),
+    ("tests/data/", "src/commands/"),
+];
+
+fn rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// All files of `src`: path relative to the crate, module of the top level, text without its tests.
+fn sources() -> Vec<(String, String, String)> {
+    let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    rust_files(&crate_dir.join("src"), &mut files);
+    files
+        .into_iter()
+        .map(|path| {
+            let name = path.strip_prefix(crate_dir).unwrap().to_string_lossy().into_owned();
+            let module = name.strip_prefix("src/").unwrap().split(['/', '.']).next().unwrap().to_owned();
+            let text = fs::read_to_string(&path).unwrap();
+            let code = text.split("\n#[cfg(test)]\nmod ").next().unwrap().to_owned();
+            (name, module, code)
+        })
+        .collect()
+}
+
+/// Returns the top-level modules that a file names after `crate::`, in single paths and in groups.
+fn used_modules(code: &str) -> Vec<String> {
+    let mut used = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        let rest = &code[at + "crate::".len()..];
+        let group = rest.strip_prefix('{').map(|group| {
+            let mut depth = 0;
+            let end = group.find(|c: char| {
+                depth += i32::from(c == '{') - i32::from(c == '}');
+                depth < 0
+            });
+            &group[..end.unwrap_or(group.len())]
+        });
+        let Some(group) = group else {
+            used.push(rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap().to_owned());
+            continue;
+        };
+        let mut depth = 0;
+        let mut name = String::new();
+        for c in group.chars() {
+            match c {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                ',' if depth == 0 => used.push(std::mem::take(&mut name)),
+                c if depth == 0 => name.push(c),
+                _ => {}
+            }
+        }
+        used.push(name);
+    }
+    used.iter()
+        .map(|it| it.trim().split("::").next().unwrap().trim().to_owned())
+        .filter(|it| !it.is_empty())
+        .collect()
+}
+
+#[test]
+fn imports_point_down_only() {
+    let rank = |module: &str| LAYERS.iter().position(|it| *it == module);
+    for (name, module, code) in sources() {
+        let Some(own) = rank(&module) else { continue }; // lib.rs and main.rs see all
+        for used in used_modules(&code) {
+            let Some(theirs) = rank(&used) else { panic!("{name}: `crate::{used}` is in no layer") };
+            assert!(theirs <= own, "{name}: `{module}` may not use `{used}`, which stands above it");
+        }
+    }
+}
+
+#[test]
+fn every_module_has_a_layer_and_a_header() {
+    for (name, module, code) in sources() {
+        assert!(module == "lib" || module == "main" || LAYERS.contains(&&module[..]), "{name} is in no layer");
+        assert!(code.starts_with("//! "), "{name} has no header that says what it is for");
+    }
+}
+
+#[test]
+fn one_place_prints_and_one_speaks_sql() {
+    for (name, _, code) in sources() {
+        let prints = ["println!", "eprintln!", "stdout()", "stderr()"].iter().any(|it| code.contains(it));
+        let allowed = ["src/commands/ui.rs", "src/commands/run.rs"];
+        assert!(!prints || allowed.contains(&&name[..]), "{name} prints");
+        assert!(!code.contains("rusqlite") || name.starts_with("src/store/lineage/"), "{name} speaks SQL");
+    }
+}
+
+#[test]
+fn each_data_file_has_one_reader() {
+    for (name, _, code) in sources() {
+        for (at, _) in code.match_indices("include_str!(\"").chain(code.match_indices("include_dir!(\"")) {
+            let rest = &code[at..];
+            let path = rest.split('"').nth(1).unwrap().trim_start_matches("../").trim_start_matches("$CARGO_MANIFEST_DIR/");
+            let known = READERS.iter().any(|(data, reader)| path.starts_with(data) && name.starts_with(reader));
+            assert!(known, "{name} reads {path}, which has another reader or none that is named here");
+        }
+    }
+}
+
+#[test]
+fn no_test_file_is_forgotten() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    let main = fs::read_to_string(dir.join("main.rs")).unwrap();
+    for entry in fs::read_dir(dir).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let module = name.strip_suffix(".rs").unwrap_or(&name);
+        assert!(module == "main" || main.contains(&format!("mod {module};")), "tests/it/{name} is never run");
+    }
+}
+
+#[test]
+fn used_modules_reads_groups() {
+    let code = "use crate::memory::x; use crate::{\n config::{self, a::b},\n store,\n}; crate::clock::now()";
+    assert_eq!(used_modules(code), ["memory", "config", "store", "clock"]);
+}

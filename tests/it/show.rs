@@ -1,0 +1,89 @@
+//! `memoird show`.
+
+use crate::support::Root;
+
+#[test]
+fn files_are_found_by_path_period_and_name() {
+    let root = Root::new("mara");
+    root.run(&["compact"]).ok();
+    let memory = root.files().into_keys().find(|it| it.starts_with("memory/feedback_")).unwrap();
+    let stem = memory.trim_start_matches("memory/").trim_end_matches(".md");
+    let text = root.read(&memory);
+    let name = text.lines().find_map(|it| it.strip_prefix("name: ")).unwrap().trim_matches('"');
+    let full = root.path("memory/2026-04-02.md");
+    for (named, path, kind) in [
+        ("memory/2026-04-02.md", "memory/2026-04-02.md", "log"),
+        (full.to_str().unwrap(), "memory/2026-04-02.md", "log"),
+        ("2026-04-02", "memory/2026-04-02.md", "log"),
+        ("2026-03-05-incident", "memory/2026-03-05-incident.md", "log"),
+        ("2026-W14", "memory/weekly/2026-W14.md", "weekly"),
+        ("2026-02", "memory/monthly/2026-02.md", "monthly"),
+        ("MEMORY.md", "memory/MEMORY.md", "index"),
+        ("WISDOM.md", "WISDOM.md", "wisdom"),
+        ("./memory/../WISDOM.md", "WISDOM.md", "wisdom"),
+        (stem, &memory, "memory"),
+        (name, &memory, "memory"),
+    ] {
+        assert_eq!(root.run(&["show", named]).ok().stdout, root.read(path), "{named}");
+        let json = root.run(&["show", "--json", named]).ok().json();
+        assert_eq!(json, serde_json::json!({"path": path, "kind": kind, "text": root.read(path)}));
+    }
+    let mut command = root.command(&["show", "2026-W14.md"]);
+    command.current_dir(root.path("memory/weekly"));
+    assert_eq!(root.finish(command, &[]).ok().stdout, root.read("memory/weekly/2026-W14.md"));
+}
+
+#[test]
+fn what_is_not_ours_is_not_shown() {
+    let root = Root::new("mara");
+    root.write("memory/notes.txt", "mine");
+    root.run(&["compact"]).ok();
+    insta::assert_snapshot!(root.run(&["show", "memory/notes.txt"]), @r"
+    $ memoird show memory/notes.txt
+    ! error: `memory/notes.txt` is none of the files that memoird knows
+    !   try: name a log, a weekly or monthly file, a typed memory, a session record, MEMORY.md, or WISDOM.md
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["show", ".memoird/lineage.db"]), @r"
+    $ memoird show .memoird/lineage.db
+    ! error: `.memoird/lineage.db` is none of the files that memoird knows
+    !   try: name a log, a weekly or monthly file, a typed memory, a session record, MEMORY.md, or WISDOM.md
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["show", "memory/.decisions.jsonl"]), @r"
+    $ memoird show memory/.decisions.jsonl
+    ! error: there is no `memory/.decisions.jsonl`
+    !   try: `memoird status` says what there is; a path, a period (2026-W14), or the name of a memory can be given
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["show", "/etc/passwd"]), @r"
+    $ memoird show /etc/passwd
+    ! error: `/etc/passwd` lies outside of the memory folder `~/mara`
+    !   try: name the folder that it is in: `--root DIR`
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["show", "../../etc/passwd"]), @r"
+    $ memoird show ../../etc/passwd
+    ! error: `../../etc/passwd` lies outside of the memory folder `~/mara`
+    !   try: name the folder that it is in: `--root DIR`
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["show", "2026-W30"]), @r"
+    $ memoird show 2026-W30
+    ! error: there is no `memory/weekly/2026-W30.md`
+    !   try: `memoird status` says what there is; a path, a period (2026-W14), or the name of a memory can be given
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["show", "nothing"]), @r"
+    $ memoird show nothing
+    ! error: there is no `nothing`
+    !   try: `memoird status` says what there is; a path, a period (2026-W14), or the name of a memory can be given
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["show", "memory"]), @r"
+    $ memoird show memory
+    ! error: `memory` is none of the files that memoird knows
+    !   try: name a log, a weekly or monthly file, a typed memory, a session record, MEMORY.md, or WISDOM.md
+    [exit 2]
+    ");
+}
