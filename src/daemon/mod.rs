@@ -6,10 +6,10 @@
 //!
 //! - `watch`: the system's word that something changed.
 //! - `schedule`: crontab lines, and what falls due between two of them; pure.
-//! - `root`: one root: lock, agenda, what is wanted of it.
+//! - [`root`]: one root: lock, agenda, what is wanted of it.
 //! - `pass`: a pass, on a thread of its own.
 //! - `notify`: what the service manager is told.
-//! - [`state`]: what other processes are told.
+//! - `state`: what other processes are told.
 //!
 //! `commands::run` calls [`run`].
 //!
@@ -29,7 +29,7 @@ mod notify;
 mod pass;
 pub mod root;
 mod schedule;
-pub mod state;
+mod state;
 mod watch;
 
 use std::{

@@ -173,3 +173,86 @@ impl Done {
         ContentHash::of(format!("{files:?} {memories:?} {index:?} {wisdom:?}"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use super::*;
+    use crate::{
+        config::{Config, surroundings::Surroundings},
+        daemon::watch::Watch,
+        store::layout::Layout,
+    };
+
+    /// The order to make all that is due in a root.
+    fn order(root: &Path) -> Order {
+        let around = Surroundings::default();
+        let config = Config::from_text(None, &[], &around).unwrap();
+        Order {
+            vault: Vault::new(Layout::new(root, "memory")),
+            settings: config.open(root, &around).unwrap(),
+            trigger: "change",
+            tiers: Tier::ALL.into(),
+            now: DateTime::UNIX_EPOCH,
+            pulse: Pulse::default(),
+        }
+    }
+
+    /// Makes a root with one log of a week that has closed.
+    fn root() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("memory")).unwrap();
+        touch(
+            &root.path().join("memory/2020-03-10.md"),
+            "- Decided to use the blue pump for the test rig.\n",
+        );
+        root
+    }
+
+    fn touch(path: &Path, text: &str) {
+        #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+        fs::write(path, text).unwrap();
+        let long_ago = fs::FileTimes::new().set_modified(std::time::UNIX_EPOCH);
+        fs::File::open(path).unwrap().set_times(long_ago).unwrap();
+    }
+
+    #[test]
+    fn a_pass_without_work_wakes_nobody() {
+        let root = root();
+        let root = root.path();
+        let done = order(root).run().unwrap();
+        assert!(done.line().is_some_and(|it| it.contains("memory/weekly/2020-W11.md")));
+        let folders = ["", "memory", "memory/weekly", "memory/monthly"].map(|it| root.join(it));
+        let mut watch = Watch::new();
+        watch.place(root, &folders).unwrap();
+        let again = order(root).run().unwrap();
+        assert_eq!(again.line(), None);
+        assert_eq!(again.fingerprint(), done.fingerprint());
+        // Events come in their order, so whatever the pass caused comes before this one.
+        touch(&folders[3].join("mark"), "");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let changed = runtime.block_on(watch.next()).folders;
+        assert_eq!(changed, [folders[3].clone()].into());
+    }
+
+    #[test]
+    fn a_pass_that_is_stopped_leaves_the_rest() {
+        let root = root();
+        let order = order(root.path());
+        order.pulse.stop();
+        let done = order.run().unwrap();
+        assert_eq!(
+            done.line().as_deref(),
+            Some("wrote nothing (0 written, 0 unchanged, 0 failed, 2 left)")
+        );
+    }
+
+    #[test]
+    fn a_look_makes_nothing() {
+        let root = root();
+        let done = Order { tiers: BTreeSet::new(), ..order(root.path()) }.run().unwrap();
+        assert_eq!((done.plan.jobs.len(), done.line()), (2, None));
+        assert!(!root.path().join("memory/weekly").exists());
+    }
+}

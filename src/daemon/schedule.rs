@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn a_tick_opens_a_window() {
         use Tier::{Extract, Monthly, Weekly};
-        let config = "schedule: {on_change: false, weekly: '0 3 * * 1', monthly: '0 4 1 * *'}\n\
+        let config = "schedule: {on_change: false, weekly: '0 3 * * 1', monthly: '0 4 1 * *', wisdom: '@yearly'}\n\
                       compaction: {grace: 12h}";
         let agenda = &mut agenda(config, "2026-04-06T02:00");
         let closes =

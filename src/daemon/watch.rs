@@ -41,7 +41,7 @@ struct Notices {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Dirty {
     /// These folders hold a change.
-    folders: BTreeSet<PathBuf>,
+    pub(super) folders: BTreeSet<PathBuf>,
     /// Events were lost, so any folder may.
     overflow: bool,
 }

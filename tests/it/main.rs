@@ -7,6 +7,7 @@
 
 mod compact;
 mod log;
+mod run;
 mod show;
 mod support;
 
