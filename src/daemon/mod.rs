@@ -467,8 +467,9 @@ impl<'a> Daemon<'a> {
         Manager::stopping();
         if let Some(running) = &mut self.running {
             running.pulse.stop();
-            if timeout(STOP_WAIT, &mut running.task).await.is_err() {
-                tracing::warn!("{}: the job at hand did not end", running.root.display());
+            match timeout(STOP_WAIT, &mut running.task).await {
+                Ok(ended) => self.pass_done(ended),
+                Err(_) => tracing::warn!("{}: the job at hand did not end", running.root.display()),
             }
         }
         tracing::info!("stopped");

@@ -203,6 +203,11 @@ impl Layout {
     pub fn daemon_lock(&self) -> PathBuf {
         self.private_dir().join("daemon.lock")
     }
+
+    /// Returns the full path of the file that a pass locks.
+    pub fn pass_lock(&self) -> PathBuf {
+        self.private_dir().join("pass.lock")
+    }
 }
 
 /// Tells what a file name in the memory folder stands for.
