@@ -6,6 +6,9 @@
 
 use chrono::{DateTime, Utc};
 
+/// What begins a `MEMOIRD_NOW` that names a file.
+const IN_FILE: char = '@';
+
 /// A time in `MEMOIRD_NOW` that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error(
@@ -25,7 +28,7 @@ pub fn now() -> Result<DateTime<Utc>, ClockError> {
         #[expect(clippy::disallowed_methods, reason = "this is the one reading of the time")]
         return Ok(Utc::now());
     };
-    let text = match value.strip_prefix('@') {
+    let text = match value.strip_prefix(IN_FILE) {
         Some(path) => {
             std::fs::read_to_string(path).map_err(|_| ClockError { value: value.clone() })?
         }
@@ -34,4 +37,9 @@ pub fn now() -> Result<DateTime<Utc>, ClockError> {
     DateTime::parse_from_rfc3339(text.trim())
         .map(|it| it.with_timezone(&Utc))
         .map_err(|_| ClockError { value })
+}
+
+/// Returns whether the time stands in a file, so that it may move at any moment.
+pub fn is_in_file() -> bool {
+    std::env::var("MEMOIRD_NOW").is_ok_and(|it| it.starts_with(IN_FILE))
 }

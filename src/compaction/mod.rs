@@ -54,7 +54,7 @@ use crate::{
             jobs::{JobId, NewJob, NewRun, Outcome, Receipt, RunId},
             record::FileStamp,
         },
-        lock::{LockError, WriteLock},
+        lock::{LockError, PassLock, WriteLock},
         vault::{Seen, Vault, VaultError},
     },
 };
@@ -171,6 +171,9 @@ impl Compactor<'_> {
         selection: &Selection,
         watcher: &mut dyn Watcher,
     ) -> Result<PassReport, PassError> {
+        let layout = self.vault.layout();
+        let lock = layout.pass_lock();
+        let _alone = PassLock::acquire(layout.root(), &lock, &|| watcher.is_stopped())?;
         let now = (self.clock)();
         self.recover(now)?;
         let mut view = self.look(now)?;

@@ -203,6 +203,11 @@ impl Layout {
     pub fn daemon_lock(&self) -> PathBuf {
         self.private_dir().join("daemon.lock")
     }
+
+    /// Returns the full path of the file that a pass locks.
+    pub fn pass_lock(&self) -> PathBuf {
+        self.private_dir().join("pass.lock")
+    }
 }
 
 /// Tells what a file name in the memory folder stands for.
@@ -229,8 +234,8 @@ pub fn classify(name: &str) -> Name {
     near_miss(name).map_or(Name::Other, Name::NearMiss)
 }
 
-/// Names that editors and sync tools use while they write.
-fn is_temporary(name: &str) -> bool {
+/// Tells whether a name is one that editors and sync tools, and we, use while they write.
+pub fn is_temporary(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let ends = [".swp", ".swx", ".tmp", ".part", ".partial", ".bak", ".crdownload"];
     name.starts_with(['.', '#'])

@@ -1,8 +1,8 @@
-//! Locks: which daemon serves a root, and who writes to it right now.
+//! Locks: which daemon serves a root, who makes a pass over it, and who writes to it right now.
 //!
-//! Both are `flock` locks, which the kernel frees when their holder ends however it ends; a file
+//! All are `flock` locks, which the kernel frees when their holder ends however it ends; a file
 //! that stays behind locks nothing. The daemon's lock is a file in the private folder and holds
-//! the name of its process, for messages only. The write lock is on the root folder itself, so
+//! the name of its process, for messages only. The lock on passes stands beside it. The write lock is on the root folder itself, so
 //! that it also holds between processes that see the root under different paths.
 
 use std::{
@@ -17,8 +17,10 @@ use rustix::fs::{FlockOperation, flock};
 
 /// How long a commit waits for another writer.
 const WRITE_WAIT: Duration = Duration::from_secs(30);
-/// How often it asks again: a commit takes milliseconds.
-const WRITE_POLL: Duration = Duration::from_millis(20);
+/// How long a pass waits for another one, which may have years of logs to catch up on.
+const PASS_WAIT: Duration = Duration::from_secs(30);
+/// How often a lock is asked for again: a commit takes milliseconds.
+const POLL: Duration = Duration::from_millis(20);
 
 /// A lock that could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -31,8 +33,8 @@ pub enum LockError {
         /// The other daemon's process, when it could be told.
         pid: Option<u32>,
     },
-    /// Another process kept the write lock for 30 seconds.
-    #[error("`{}` has been written to by another process for 30 s", root.display())]
+    /// Another process kept the write lock, or made a pass, for 30 seconds.
+    #[error("`{}` is being written to by another process", root.display())]
     Busy {
         /// The root.
         root: PathBuf,
@@ -58,6 +60,15 @@ pub struct DaemonLock {
 #[derive(Debug)]
 pub struct WriteLock {
     _root: File,
+}
+
+/// Proof that this process alone makes a pass over a root. Freed on drop.
+///
+/// Two passes at once would do the same jobs, and each find files that the other one changed.
+/// Other writers (an entry in a log) do not need it.
+#[derive(Debug)]
+pub struct PassLock {
+    _file: File,
 }
 
 impl DaemonLock {
@@ -115,6 +126,25 @@ fn read_pid(file: &mut File) -> Option<u32> {
     text.trim().parse().ok()
 }
 
+impl PassLock {
+    /// Takes the lock on passes, a file in the private folder, waiting at most 30 seconds and not
+    /// after `is_stopped` says so.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LockError::Busy`] when another pass went on for longer.
+    pub fn acquire(
+        root: &Path,
+        path: &Path,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Self, LockError> {
+        let io = |source| LockError::Io { path: path.to_owned(), source };
+        let file = open_lock_file(path).map_err(io)?;
+        wait_for(&file, root, path, PASS_WAIT, is_stopped)?;
+        Ok(Self { _file: file })
+    }
+}
+
 impl WriteLock {
     /// Takes the write lock of a root, waiting at most 30 seconds.
     ///
@@ -124,18 +154,31 @@ impl WriteLock {
     pub fn acquire(root: &Path) -> Result<Self, LockError> {
         let io = |source| LockError::Io { path: root.to_owned(), source };
         let dir = File::open(root).map_err(io)?;
-        let started = Instant::now();
-        loop {
-            match flock(&dir, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Self { _root: dir }),
-                Err(rustix::io::Errno::WOULDBLOCK) if started.elapsed() < WRITE_WAIT => {
-                    std::thread::sleep(WRITE_POLL);
-                }
-                Err(rustix::io::Errno::WOULDBLOCK) => {
-                    return Err(LockError::Busy { root: root.to_owned() });
-                }
-                Err(rustix::io::Errno::INTR) => {}
-                Err(errno) => return Err(io(errno.into())),
+        wait_for(&dir, root, root, WRITE_WAIT, &|| false)?;
+        Ok(Self { _root: dir })
+    }
+}
+
+fn wait_for(
+    file: &File,
+    root: &Path,
+    path: &Path,
+    most: Duration,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<(), LockError> {
+    let started = Instant::now();
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::WOULDBLOCK) if started.elapsed() < most && !is_stopped() => {
+                std::thread::sleep(POLL);
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(LockError::Busy { root: root.to_owned() });
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => {
+                return Err(LockError::Io { path: path.to_owned(), source: errno.into() });
             }
         }
     }
@@ -161,6 +204,20 @@ mod tests {
         drop(held);
         assert_eq!(DaemonLock::holder(&path).unwrap(), None);
         drop(DaemonLock::acquire(dir.path(), &path).unwrap());
+    }
+
+    #[test]
+    fn passes_take_turns_and_stop_waiting_when_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pass.lock");
+        let first = PassLock::acquire(dir.path(), &path, &|| false).unwrap();
+        let stopped = PassLock::acquire(dir.path(), &path, &|| true).unwrap_err();
+        assert!(matches!(stopped, LockError::Busy { .. }), "{stopped}");
+        let root = dir.path().to_owned();
+        let second =
+            std::thread::spawn(move || PassLock::acquire(&root, &path, &|| false).map(drop));
+        drop(first);
+        second.join().unwrap().unwrap();
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod init;
 mod layers;
 mod log;
 mod rebuild;
+mod run;
 mod show;
 mod status;
 mod support;

@@ -1,0 +1,258 @@
+//! One pass over one root, on a thread of its own.
+//!
+//! The loop orders it and goes on; the pass says through [`Pulse`] that it lives, and asks there
+//! whether to stop. The database is open only for as long as a pass takes.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    clock,
+    compaction::{
+        Compactor, PassError, Watcher,
+        plan::{Job, Plan, Selection},
+        report::{JobReport, PassReport},
+    },
+    config::root::RootSettings,
+    engine::extractive::Extractive,
+    memory::{hash::ContentHash, item::Tier},
+    store::{inventory::Inventory, lineage::Lineage, vault::Vault},
+};
+
+/// How many files a line of the log names.
+const NAMED_MAX: usize = 5;
+
+/// What is to be done.
+#[derive(Debug)]
+pub(super) struct Order {
+    /// The files.
+    pub(super) vault: Vault,
+    /// What the root is run with.
+    pub(super) settings: RootSettings,
+    /// What asked for it, as the record of runs names it.
+    pub(super) trigger: &'static str,
+    /// What to make; nothing for a look alone.
+    pub(super) tiers: BTreeSet<Tier>,
+    /// The time as the loop knows it, for when the clock cannot be read.
+    pub(super) now: DateTime<Utc>,
+    /// Between the loop and the pass.
+    pub(super) pulse: Pulse,
+}
+
+/// What goes between the loop and a pass while it runs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pulse {
+    stop: Arc<AtomicBool>,
+    beats: Arc<AtomicU64>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) struct Done {
+    /// What was made.
+    pub(super) report: PassReport,
+    /// What is due, and what waits, after it.
+    pub(super) plan: Plan,
+    /// What stands there after it.
+    pub(super) inventory: Inventory,
+    /// When it ended.
+    pub(super) at: DateTime<Utc>,
+}
+
+impl Order {
+    /// Does it.
+    ///
+    /// # Errors
+    ///
+    /// Returns what ended it; each job that was done is done.
+    pub(super) fn run(self) -> Result<Done, PassError> {
+        let Self { vault, settings, trigger, tiers, now, mut pulse } = self;
+        let clock = || clock::now().unwrap_or(now);
+        vault.create_private_dir()?;
+        let mut lineage = Lineage::open(&vault.layout().database())?;
+        let mut compactor = Compactor {
+            vault: &vault,
+            lineage: &mut lineage,
+            engine: &Extractive,
+            settings: &settings,
+            clock: &clock,
+        };
+        let report = if tiers.is_empty() {
+            PassReport::default()
+        } else {
+            let tiers = tiers.into_iter().collect();
+            compactor.pass(trigger, &Selection { tiers, ..Selection::default() }, &mut pulse)?
+        };
+        let at = clock();
+        let view = compactor.look(at)?;
+        let plan = compactor.plan(&view, &Selection::default(), at);
+        Ok(Done { report, plan, inventory: view.inventory, at })
+    }
+}
+
+impl Pulse {
+    /// Asks the pass to stop after the job at hand.
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns a number that grows as the pass gets on.
+    pub(super) fn beats(&self) -> u64 {
+        self.beats.load(Ordering::Relaxed)
+    }
+
+    fn beat(&self) {
+        self.beats.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Watcher for Pulse {
+    fn begins(&mut self, _job: &Job, _left: usize) {
+        self.beat();
+    }
+
+    fn ended(&mut self, job: &JobReport) {
+        self.beat();
+        let JobReport { tier, period, outcome, items, sources, .. } = job;
+        match *outcome {
+            // The reason may quote a file, which a log that is sent around must not.
+            "failed" | "parked" => {
+                tracing::warn!("{tier} {period}: {outcome}; `memoird status` says why");
+            }
+            _ => {
+                tracing::debug!("{tier} {period}: {outcome}, {items} items from {sources} sources")
+            }
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl Done {
+    /// Returns the line for the log; `None` when nothing was done.
+    pub(super) fn line(&self) -> Option<String> {
+        let PassReport { jobs, written, unchanged, failed, left } = &self.report;
+        if jobs.is_empty() && *left == 0 {
+            return None;
+        }
+        // The last jobs are those that people read first.
+        let mut paths: Vec<&str> = Vec::new();
+        for job in jobs.iter().rev().filter(|it| it.outcome == "written") {
+            let fresh = job.path.as_deref().filter(|it| !paths.contains(it));
+            paths.extend(fresh);
+        }
+        let named = &paths[..paths.len().min(NAMED_MAX)];
+        let what = if named.is_empty() { "nothing".to_owned() } else { named.join(", ") };
+        let more = match paths.len() - named.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let left = if *left > 0 { format!(", {left} left") } else { String::new() };
+        Some(format!(
+            "wrote {what}{more} ({written} written, {unchanged} unchanged, {failed} failed{left})"
+        ))
+    }
+
+    /// Returns a hash of all that stands there, to tell whether anything changed.
+    pub(super) fn fingerprint(&self) -> ContentHash {
+        let Inventory { logs, weekly, monthly, memories, index, wisdom, .. } = &self.inventory;
+        let files: Vec<(&str, ContentHash)> = logs
+            .values()
+            .map(|it| (it.path.as_str(), it.hash))
+            .chain(weekly.values().chain(monthly.values()).map(|it| (it.path.as_str(), it.hash)))
+            .collect();
+        ContentHash::of(format!("{files:?} {memories:?} {index:?} {wisdom:?}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use super::*;
+    use crate::{
+        config::{Config, surroundings::Surroundings},
+        daemon::watch::Watch,
+        store::layout::Layout,
+    };
+
+    /// The order to make all that is due in a root.
+    fn order(root: &Path) -> Order {
+        let around = Surroundings::default();
+        let config = Config::from_text(None, &[], &around).unwrap();
+        Order {
+            vault: Vault::new(Layout::new(root, "memory")),
+            settings: config.open(root, &around).unwrap(),
+            trigger: "change",
+            tiers: Tier::ALL.into(),
+            now: DateTime::UNIX_EPOCH,
+            pulse: Pulse::default(),
+        }
+    }
+
+    /// Makes a root with one log of a week that has closed.
+    fn root() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("memory")).unwrap();
+        touch(
+            &root.path().join("memory/2020-03-10.md"),
+            "- Decided to use the blue pump for the test rig.\n",
+        );
+        root
+    }
+
+    fn touch(path: &Path, text: &str) {
+        #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+        fs::write(path, text).unwrap();
+        let long_ago = fs::FileTimes::new().set_modified(std::time::UNIX_EPOCH);
+        fs::File::open(path).unwrap().set_times(long_ago).unwrap();
+    }
+
+    #[test]
+    fn a_pass_without_work_wakes_nobody() {
+        let root = root();
+        let root = root.path();
+        let done = order(root).run().unwrap();
+        assert!(done.line().is_some_and(|it| it.contains("memory/weekly/2020-W11.md")));
+        let folders = ["", "memory", "memory/weekly", "memory/monthly"].map(|it| root.join(it));
+        let mut watch = Watch::new();
+        watch.place(root, &folders).unwrap();
+        let again = order(root).run().unwrap();
+        assert_eq!(again.line(), None);
+        assert_eq!(again.fingerprint(), done.fingerprint());
+        // Events come in their order, so whatever the pass caused comes before this one.
+        touch(&folders[3].join("mark"), "");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let changed = runtime.block_on(watch.next()).folders;
+        assert_eq!(changed, [folders[3].clone()].into());
+    }
+
+    #[test]
+    fn a_pass_that_is_stopped_leaves_the_rest() {
+        let root = root();
+        let order = order(root.path());
+        order.pulse.stop();
+        let done = order.run().unwrap();
+        assert_eq!(
+            done.line().as_deref(),
+            Some("wrote nothing (0 written, 0 unchanged, 0 failed, 2 left)")
+        );
+    }
+
+    #[test]
+    fn a_look_makes_nothing() {
+        let root = root();
+        let done = Order { tiers: BTreeSet::new(), ..order(root.path()) }.run().unwrap();
+        assert_eq!((done.plan.jobs.len(), done.line()), (2, None));
+        assert!(!root.path().join("memory/weekly").exists());
+    }
+}

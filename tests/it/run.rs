@@ -1,0 +1,418 @@
+//! `memoird run`: a real process, real signals, a real service manager's socket.
+//!
+//! Nothing waits for a time to pass: a test awaits a message on the socket or a file, and fails
+//! when it has not come by [`PATIENCE`].
+
+use std::{
+    fs,
+    io::Read as _,
+    os::unix::net::UnixDatagram,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::mpsc::{Receiver, channel},
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::support::{NOW, Root};
+
+/// How long a test waits before it says that something does not happen.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A daemon at work; killed when dropped.
+struct Daemon {
+    child: Child,
+    /// What the socket received, read on a thread of its own: nobody waits for a test to read.
+    heard: Receiver<String>,
+    /// All messages so far.
+    told: Vec<String>,
+    clock: PathBuf,
+}
+
+impl Daemon {
+    /// Starts `memoird run`, and waits until it is ready.
+    fn start(root: &Root) -> Self {
+        Self::start_at(root, NOW)
+    }
+
+    /// Starts `memoird run` with its clock in a file, and waits until it is ready.
+    fn start_at(root: &Root, now: &str) -> Self {
+        let clock = root.home("now");
+        write(&clock, now);
+        let path = root.home("notify.sock");
+        drop(fs::remove_file(&path));
+        let socket = UnixDatagram::bind(&path).unwrap();
+        let (hears, heard) = channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(length) = socket.recv(&mut buffer) {
+                let text = String::from_utf8_lossy(&buffer[..length]).trim_end().to_owned();
+                if hears.send(text).is_err() {
+                    break;
+                }
+            }
+        });
+        let child = Command::new(assert_cmd::cargo::cargo_bin!("memoird"))
+            .arg("run")
+            .env_clear()
+            .env("HOME", root.home(""))
+            .env("TZ", "Europe/Berlin")
+            .env("MEMOIRD_NOW", format!("@{}", clock.display()))
+            .env("MEMOIRD_LOG", "debug")
+            .env("NOTIFY_SOCKET", &path)
+            .env("WATCHDOG_USEC", "200000")
+            .current_dir(root.path(""))
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut daemon = Self { child, heard, told: Vec::new(), clock };
+        daemon.await_told("READY=1");
+        daemon
+    }
+
+    /// Waits for the next message that begins with `start`.
+    #[track_caller]
+    fn await_told(&mut self, start: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            let Ok(text) = self.heard.recv_timeout(PATIENCE) else { break };
+            self.told.push(text.clone());
+            if let Some(found) = text.lines().find(|it| it.starts_with(start)) {
+                return found.to_owned();
+            }
+        }
+        let log = self.kill();
+        panic!("not told `{start}`, but {:?}\n{log}", self.told);
+    }
+
+    /// Waits until `done` holds.
+    #[track_caller]
+    fn await_that(&mut self, what: &str, done: impl Fn() -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !done() {
+            if Instant::now() > deadline {
+                panic!("not so: {what}\n{}", self.kill());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[track_caller]
+    fn await_file(&mut self, path: &Path) {
+        self.await_that(&format!("{} is there", path.display()), || path.exists());
+    }
+
+    /// Waits until the daemon has done what it wants to do.
+    #[track_caller]
+    fn await_idle(&mut self) {
+        self.await_told("STATUS=watching");
+    }
+
+    fn set_clock(&self, now: &str) {
+        let next = self.clock.with_extension("next");
+        write(&next, now);
+        fs::rename(next, &self.clock).unwrap();
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Asks it to end, and returns how it ended, after how long, and its log.
+    fn stop(mut self, signal: Signal) -> (ExitStatus, Duration, String) {
+        let begun = Instant::now();
+        self.signal(signal);
+        let status = self.child.wait().unwrap();
+        let took = begun.elapsed();
+        (status, took, self.log())
+    }
+
+    /// Ends it the hard way, and returns its log.
+    fn kill(&mut self) -> String {
+        drop(self.child.kill());
+        drop(self.child.wait());
+        self.log()
+    }
+
+    /// Reads the log of a process that has ended.
+    fn log(&mut self) -> String {
+        let mut log = String::new();
+        if let Some(stderr) = &mut self.child.stderr {
+            stderr.read_to_string(&mut log).unwrap();
+        }
+        log
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+    fs::write(path, text).unwrap();
+}
+
+/// Copies the sample logs whose names begin with one of `names` into a folder that has none.
+fn drop_logs(root: &Root, folder: &str, names: &[&str]) {
+    let journal = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/journal/mara/memory");
+    for entry in fs::read_dir(journal).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if names.iter().any(|it| name.starts_with(it)) {
+            write(
+                &root.path(&format!("{folder}/{name}")),
+                &fs::read_to_string(entry.path()).unwrap(),
+            );
+        }
+    }
+}
+
+/// Reads what the daemon says of itself.
+fn state(root: &Root) -> Value {
+    serde_json::from_str(&root.read(".memoird/daemon.json")).unwrap()
+}
+
+/// Makes a configured root without logs.
+fn fresh(yaml: &str) -> Root {
+    let root = Root::empty("mara");
+    root.write("memoird.yaml", &format!("zone: Europe/Berlin\n{yaml}"));
+    root
+}
+
+#[test]
+fn logs_that_are_dropped_in_become_weeks_without_a_restart() {
+    // Not even the memory folder is there at first.
+    let root = fresh("");
+    let mut daemon = Daemon::start(&root);
+    daemon.await_idle();
+    drop_logs(&root, "memory", &["2026-03-1"]);
+    daemon.await_file(&root.path("memory/weekly/2026-W11.md"));
+    daemon.await_file(&root.path("memory/weekly/2026-W12.md"));
+    // Written aside and renamed, as careful programs do.
+    drop_logs(&root, "aside", &["2026-03-2", "2026-03-3"]);
+    for entry in fs::read_dir(root.path("aside")).unwrap() {
+        let entry = entry.unwrap();
+        fs::rename(entry.path(), root.path("memory").join(entry.file_name())).unwrap();
+    }
+    daemon.await_file(&root.path("memory/weekly/2026-W13.md"));
+    daemon.await_file(&root.path("WISDOM.md"));
+    let state = state(&root);
+    assert_eq!(state["pid"], daemon.pid());
+    assert_eq!(state["mode"], "inotify");
+    assert_eq!(state["missed"], 0);
+    assert_eq!(root.mode(".memoird/daemon.json"), 0o600);
+    let (status, took, log) = daemon.stop(Signal::TERM);
+    assert_eq!(status.code(), Some(0), "{log}");
+    assert!(took < Duration::from_secs(2), "{took:?}\n{log}");
+    assert!(log.contains("memory/weekly/2026-W13.md"), "{log}");
+    let after = root.run(&["compact"]).ok();
+    assert!(after.stderr.starts_with("nothing to do"), "{after}");
+}
+
+#[test]
+fn what_fell_due_while_it_was_off_is_done_at_start() {
+    let root = Root::new("mara");
+    let mut daemon = Daemon::start(&root);
+    daemon.await_file(&root.path("memory/weekly/2026-W14.md"));
+    daemon.await_file(&root.path("memory/monthly/2026-03.md"));
+    let (status, took, log) = daemon.stop(Signal::INT);
+    assert_eq!(status.code(), Some(0), "{log}");
+    assert!(took < Duration::from_secs(2), "{took:?}\n{log}");
+    // No word of a log stands in ours.
+    for text in
+        root.files().iter().filter(|(name, _)| name.starts_with("memory/2026")).map(|it| it.1)
+    {
+        let quoted = text.lines().find(|line| line.len() > 40 && log.contains(*line));
+        assert_eq!(quoted, None);
+    }
+}
+
+#[test]
+fn a_stop_in_the_middle_leaves_the_rest_to_the_next_start() {
+    let root = Root::new("mara");
+    let mut daemon = Daemon::start(&root);
+    daemon.await_file(&root.path("memory/weekly/2026-W03.md"));
+    let (status, took, log) = daemon.stop(Signal::TERM);
+    assert_eq!(status.code(), Some(0), "{log}");
+    assert!(took < Duration::from_secs(2), "{took:?}\n{log}");
+    let whole = Root::new("mara");
+    whole.run(&["compact"]).ok();
+    let mut daemon = Daemon::start(&root);
+    daemon.await_idle();
+    assert_eq!(root.files(), whole.files());
+}
+
+#[test]
+fn after_a_kill_it_starts_at_once() {
+    let root = Root::new("jonas");
+    let mut daemon = Daemon::start(&root);
+    daemon.await_file(&root.path("memory/weekly/2026-W02.md"));
+    let log = daemon.kill();
+    assert!(!log.contains("stopped"), "{log}");
+    let whole = Root::new("jonas");
+    whole.run(&["compact"]).ok();
+    let mut daemon = Daemon::start(&root);
+    daemon.await_idle();
+    assert_eq!(root.files(), whole.files());
+}
+
+#[test]
+fn without_on_change_nothing_happens_before_a_tick() {
+    let root = fresh("schedule: {on_change: false}\n");
+    root.write("memory/README", "");
+    let mut daemon = Daemon::start(&root);
+    daemon.await_idle();
+    drop_logs(&root, "memory", &["2026-03-1"]);
+    // The end of the burst is noted, and no pass follows.
+    let seen = || !state(&root)["last_event"].is_null();
+    daemon.await_that("the drop is noticed", seen);
+    assert!(!root.path("memory/weekly").exists());
+    // The line of the days comes before that of the weeks.
+    daemon.set_clock("2026-04-14T02:31:00+02:00");
+    daemon.await_told("STATUS=looking");
+    daemon.await_told("STATUS=watching");
+    assert!(!root.path("memory/weekly").exists());
+    daemon.set_clock("2026-04-14T03:00:00+02:00");
+    daemon.await_file(&root.path("memory/weekly/2026-W12.md"));
+}
+
+#[test]
+fn a_week_that_closes_between_two_ticks_is_made_as_it_closes() {
+    let root = fresh("schedule: {on_change: false, weekly: '0 12 * * 3'}\n");
+    drop_logs(&root, "memory", &["2026-03-1"]);
+    let mut daemon = Daemon::start_at(&root, "2026-03-15T20:00:00+01:00");
+    daemon.await_idle();
+    let closes = root.path("memory/weekly/2026-W11.md");
+    assert!(!closes.exists());
+    daemon.set_clock("2026-03-16T02:00:01+01:00");
+    daemon.await_file(&closes);
+}
+
+#[test]
+fn a_second_daemon_ends_at_once_and_names_the_first() {
+    let root = fresh("");
+    let daemon = Daemon::start(&root);
+    let begun = Instant::now();
+    let ran = root.run(&["run"]);
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    assert_eq!(ran.code, 75, "{ran}");
+    let pid = format!("(process {})", daemon.pid());
+    assert!(ran.stderr.contains("~/mara") && ran.stderr.contains(&pid), "{ran}");
+    assert_eq!(ran.stdout, "");
+}
+
+#[test]
+fn other_commands_work_beside_it() {
+    let root = Root::new("mara");
+    let mut daemon = Daemon::start(&root);
+    for n in 0..3 {
+        root.run(&["log", &format!("Entry {n} written while the daemon is at work.")]).ok();
+    }
+    root.run(&["compact"]).ok();
+    daemon.await_idle();
+    let text = root.read("memory/2026-04-13.md");
+    assert_eq!(text.matches("written while the daemon is at work").count(), 3, "{text}");
+    let status = root.run(&["status", "--json"]).json_as("status");
+    assert_eq!(status["daemon"]["pid"], daemon.pid());
+    assert_eq!(status["watcher"]["mode"], "inotify");
+    let (status, _, log) = daemon.stop(Signal::TERM);
+    assert_eq!(status.code(), Some(0), "{log}");
+    assert!(!log.contains("ERROR"), "{log}");
+}
+
+#[test]
+fn a_hangup_reads_the_configuration_anew() {
+    let root = Root::new("mara");
+    let other = root.home("other");
+    let config = root.home(".config/memoird/config.yaml");
+    write(&config, "roots: [{path: ~/mara}]\n");
+    let mut daemon = Daemon::start(&root);
+    daemon.await_idle();
+    // One that is wrong is refused, and the daemon goes on as before.
+    write(&config, "rots: [{path: ~/mara}]\n");
+    daemon.signal(Signal::HUP);
+    daemon.await_told("RELOADING=1");
+    daemon.await_told("READY=1");
+    // A folder that is not there yet holds nothing up, and is taken when it is.
+    write(&config, "roots: [{path: ~/mara}, {path: ~/other, zone: Europe/Berlin}]\n");
+    daemon.signal(Signal::HUP);
+    daemon.await_told("STATUS=watching 1 of 2 memory folders");
+    drop_logs(&root, "../other/memory", &["2026-03-1"]);
+    daemon.signal(Signal::HUP);
+    daemon.await_file(&other.join("memory/weekly/2026-W12.md"));
+    // What is taken out is free for another daemon.
+    write(&config, "roots: [{path: ~/other, zone: Europe/Berlin}]\n");
+    daemon.signal(Signal::HUP);
+    daemon.await_told("STATUS=watching 1 of 1 memory folders");
+    let lock = root.path(".memoird/daemon.lock");
+    assert!(fs::File::open(lock).unwrap().try_lock().is_ok());
+    let (_, _, log) = daemon.stop(Signal::TERM);
+    assert!(log.contains("`rots`") || log.contains("rots:"), "{log}");
+}
+
+#[test]
+fn the_service_manager_is_told() {
+    let root = Root::new("mara");
+    let mut daemon = Daemon::start(&root);
+    // Ready comes before the long pass, which starves no watchdog.
+    assert!(!root.path("WISDOM.md").exists());
+    let looking = daemon.await_told("STATUS=looking at");
+    assert!(looking.contains("; watching 1 of 1 memory folders; "), "{looking}");
+    daemon.await_told("WATCHDOG=1");
+    let idle = daemon.await_told("STATUS=watching");
+    assert_eq!(
+        idle,
+        "STATUS=watching 1 of 1 memory folders; nothing due; next 2026-04-14 02:00 CEST"
+    );
+    daemon.await_told("WATCHDOG=1");
+    daemon.signal(Signal::TERM);
+    daemon.await_told("STOPPING=1");
+    assert_eq!(daemon.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn what_it_cannot_serve_it_refuses_at_start() {
+    let check = |yaml: &str, code: i32, words: &str| {
+        let ran = fresh(yaml).run(&["run"]);
+        assert_eq!(ran.code, code, "{ran}");
+        assert!(ran.stderr.contains(words), "{ran}");
+    };
+    check("engine: model\n", 78, "`engine: model` is not in this version");
+    check("grace: soon\n", 78, "memoird.yaml");
+    check("writer: another-host\n", 75, "summarised by the host `another-host`");
+    let root = Root::empty("mara");
+    let ran = root.run(&["run", "--root", "nowhere"]);
+    assert_eq!(ran.code, 2, "{ran}");
+}
+
+#[test]
+fn several_folders_are_served_side_by_side() {
+    let root = Root::new("mara");
+    let journal = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/journal/jonas/memory");
+    for entry in fs::read_dir(journal).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        write(
+            &root.home(&format!("jonas/memory/{name}")),
+            &fs::read_to_string(entry.path()).unwrap(),
+        );
+    }
+    let config = root.home(".config/memoird/config.yaml");
+    write(&config, "roots: [{path: ~/gone}, {path: ~/jonas}, {path: ~/mara}]\n");
+    let mut daemon = Daemon::start(&root);
+    daemon.await_file(&root.path("WISDOM.md"));
+    daemon.await_file(&root.home("jonas/WISDOM.md"));
+    assert!(root.home("jonas/memory/weekly/2026-W14.md").exists());
+    assert!(!root.home("gone").exists());
+}
