@@ -19,7 +19,7 @@ use crate::{
     privacy::{self, ServedLog},
     recall::trace::{Document, Sources},
     store::{
-        layout::{FileKind, INDEX_FILE, Layout},
+        layout::{FileKind, INDEX_FILE, Layout, ROOT_FILE},
         lineage::{Lineage, LineageError},
         vault::Vault,
     },
@@ -79,7 +79,8 @@ impl Root {
     /// Opens the database, and makes it when there is none.
     pub(super) fn lineage(&self) -> Result<Lineage, CommandError> {
         let layout = self.vault.layout();
-        if !layout.full(layout.memory_dir()).is_dir() {
+        let known = self.settings.configured || layout.full(ROOT_FILE).is_file();
+        if !known && !layout.full(layout.memory_dir()).is_dir() {
             let what = format!("`{}` is no memory folder: it has no `{}`", layout.root().display(), layout.memory_dir());
             return Err(CommandError::new(Kind::Usage, what)
                 .hint(format!("memoird init {}", layout.root().display())));

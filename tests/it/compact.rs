@@ -207,9 +207,7 @@ fn a_period_without_logs_is_nothing_to_do() {
     empty.write("memoird.yaml", "zone: UTC\n");
     insta::assert_snapshot!(empty.run(&["compact"]), @r"
     $ memoird compact
-    ! error: `~/new` is no memory folder: it has no `memory`
-    !   try: memoird init ~/new
-    [exit 2]
+    ! nothing to do: there are no logs yet (`memoird log TEXT` writes one)
     ");
 }
 
