@@ -14,7 +14,7 @@ use super::{
 use crate::{
     clock,
     compaction::{
-        Compactor, PassError, View, Watcher,
+        Compactor, PassError, Passed, View, Watcher,
         plan::{Job, Plan, Selection, WaitCause},
         report::{JobReport, PassReport},
     },
@@ -130,12 +130,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         show_plan(&plan, &view, args.period, &root.vault, ui)?;
         return Ok(ExitCode::SUCCESS);
     }
-    wait_for_writers(&mut compactor, &selection, ui)?;
-    let mut progress = Shown { progress: ui.progress(0), done: 0 };
-    let report = compactor.pass("compact", &selection, &mut progress)?;
-    drop(progress);
-    let view = compactor.look(now)?;
-    let plan = compactor.plan(&view, &selection, now);
+    let Passed { report, view, plan } = pass(&mut compactor, &selection, ui)?;
     show_report(&report, &plan, &view, args.period, ui);
     Ok(if report.failed > 0 { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
 }
@@ -157,25 +152,29 @@ impl Args {
     }
 }
 
-/// Waits until no log that is needed was changed moments ago, as after a copy; not for ever, since
-/// a log may be written to all day.
-fn wait_for_writers(
+/// Does what is due, and then what was held up by a log that had been changed moments ago, as after
+/// a copy; not for ever, since a log may be written to all day.
+fn pass(
     compactor: &mut Compactor<'_>,
     selection: &Selection,
     ui: &Ui,
-) -> Result<(), CommandError> {
+) -> Result<Passed, CommandError> {
     const ROUNDS_MAX: u32 = 3;
     let quiet = compactor.settings.settings.compaction.quiet.as_duration();
+    let mut progress = Shown { progress: ui.progress(0), done: 0 };
+    let mut passed = compactor.pass("compact", selection, &mut progress)?;
     for _ in 0..ROUNDS_MAX {
-        let now = (compactor.clock)();
-        let view = compactor.look(now)?;
-        let plan = compactor.plan(&view, selection, now);
-        let written = plan.waiting.iter().find(|it| matches!(it.cause, WaitCause::StillWritten(_)));
-        let Some(written) = written else { break };
+        let mut waiting = passed.plan.waiting.iter();
+        let Some(written) = waiting.find(|it| matches!(it.cause, WaitCause::StillWritten(_))) else {
+            break;
+        };
         ui.detail(format!("{}; waiting", written.cause));
         std::thread::sleep(quiet.min(LONGEST_WAIT));
+        let Passed { report, view, plan } = compactor.pass("compact", selection, &mut progress)?;
+        report.jobs.into_iter().for_each(|job| passed.report.push(job));
+        (passed.view, passed.plan) = (view, plan);
     }
-    Ok(())
+    Ok(passed)
 }
 
 /// A person waits no longer for one round, whatever `compaction.quiet` says.

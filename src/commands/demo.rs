@@ -140,7 +140,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         settings: &root.settings,
         clock: &clock,
     };
-    let report = compactor.pass("demo", &Selection::default(), &mut ())?;
+    let report = compactor.pass("demo", &Selection::default(), &mut ())?.report;
     if let Some(job) = report.jobs.iter().find(|it| matches!(it.outcome, "failed" | "parked")) {
         let what = format!("{} {} failed: {}", job.tier, job.period, job.reason);
         return Err(CommandError::new(Kind::Job, what)

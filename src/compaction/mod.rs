@@ -153,6 +153,17 @@ pub struct View {
     pub record: Record,
 }
 
+/// What a pass did, and what it left behind.
+#[derive(Debug)]
+pub struct Passed {
+    /// The jobs.
+    pub report: PassReport,
+    /// The files and the record after the last of them.
+    pub view: View,
+    /// What is due then.
+    pub plan: Plan,
+}
+
 /// What a job made, before its receipt is written.
 struct Made {
     receipt: Receipt,
@@ -202,7 +213,8 @@ impl Compactor<'_> {
         if let Some(run) = run {
             self.lineage.end_run(run, (self.clock)())?;
         }
-        Ok(report)
+        let plan = self.plan(&view, selection, (self.clock)());
+        Ok(Passed { report, view, plan })
     }
 
     /// Looks at the files and at the record.

@@ -91,7 +91,7 @@ impl Compactor<'_> {
                 let mut before = self.lineage.items_of(path)?;
                 // The file itself lists what we wrote in it. What the database knows beyond that
                 // is older than the file (it was restored, say), and nobody deleted it.
-                if let Some(listed) = listed(&text) {
+                if let Some(listed) = listed(path, &text) {
                     before.retain(|it| listed.contains(&it.hash));
                 }
                 decisions.extend(self.decide(view, path, &before, &document.items, now)?);
@@ -428,8 +428,9 @@ impl Compactor<'_> {
 }
 
 /// Returns the hashes of the bullets that a weekly or monthly file says we wrote in it.
-fn listed(text: &str) -> Option<BTreeSet<String>> {
-    let header = SummaryHeader::read(text).ok().flatten()?;
+fn listed(path: &str, text: &str) -> Option<BTreeSet<String>> {
+    let name = path.rsplit('/').next()?.strip_suffix(".md")?;
+    let header = SummaryHeader::read(name.parse().ok()?, text).ok().flatten()?;
     Some(header.items.into_iter().collect())
 }
 

@@ -32,7 +32,8 @@ use super::{
 use crate::memory::{
     address::Stem,
     decision::Decisions,
-    document::Summary,
+    document::{self, SummaryHeader},
+    frontmatter,
     hash::ContentHash,
     log::DailyLog,
     period::{Grain, Period},
@@ -289,8 +290,8 @@ impl Vault {
             };
             let path = self.layout.summary(period);
             let Some(text) = self.text_or_problem(&path, &mut inventory.problems) else { continue };
-            let summary = match Summary::parse(period, &text) {
-                Ok(summary) => summary,
+            let header = match SummaryHeader::read(period, &text) {
+                Ok(header) => header,
                 Err(error) => {
                     inventory.problems.push(problem(path, &error));
                     continue;
@@ -299,9 +300,9 @@ impl Vault {
             let file = SummaryFile {
                 path,
                 hash: ContentHash::of(&text),
-                body_hash: summary.body_hash().hex16(),
-                chars: summary.text_chars(),
-                header: summary.header,
+                body_hash: document::body_hash(&text).hex16(),
+                chars: document::text_chars(frontmatter::split(&text).body(&text)),
+                header,
             };
             if grain == Grain::Week { &mut inventory.weekly } else { &mut inventory.monthly }
                 .insert(period, file);
