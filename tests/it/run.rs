@@ -92,9 +92,7 @@ impl Daemon {
     fn await_that(&mut self, what: &str, done: impl Fn() -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !done() {
-            if Instant::now() > deadline {
-                panic!("not so: {what}\n{}", self.kill());
-            }
+            assert!(Instant::now() < deadline, "not so: {what}\n{}", self.kill());
             std::thread::sleep(Duration::from_millis(20));
         }
     }
