@@ -19,6 +19,7 @@ use crate::{
         report::{JobReport, PassReport},
     },
     memory::{item::Tier, period::Period},
+    store::{lineage::Lineage, vault::Vault},
 };
 
 /// Do all that is due now
@@ -52,22 +53,32 @@ enum TierName {
     Wisdom,
 }
 
-/// What `--dry-run` prints.
+/// What `--dry-run` prints: a report of nothing done yet, so that one schema describes both.
 #[derive(Serialize)]
-struct DryRun {
+struct Foreseen {
     dry_run: bool,
     jobs: Vec<PlannedJob>,
     following: Vec<Following>,
     waiting: Vec<Held>,
+    written: usize,
+    unchanged: usize,
+    failed: usize,
 }
 
 #[derive(Serialize)]
 struct PlannedJob {
     tier: &'static str,
     period: String,
+    outcome: Option<&'static str>,
+    path: Option<String>,
+    paths: Vec<String>,
     reason: String,
     sources: usize,
-    source_bytes: u64,
+    source_chars: usize,
+    output_chars: u64,
+    items: u32,
+    rejected: u32,
+    uncovered: u32,
     model_calls: u32,
     cost_usd: f64,
 }
@@ -85,12 +96,25 @@ struct Held {
     reason: String,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
     let call = Call::read(global)?;
     let root = call.root(global)?;
     let selection = args.selection();
     let engine = root.engine()?;
-    let mut lineage = root.lineage()?;
+    if !args.dry_run {
+        refuse_reader(&call, &root)?;
+    }
+    // A dry run leaves nothing behind: where there is no database it works on a passing one.
+    let passing = (args.dry_run && !root.vault.layout().database().exists())
+        .then(tempfile::tempdir)
+        .transpose()
+        .map_err(|e| {
+            CommandError::new(Kind::CannotWrite, format!("cannot make a temporary folder: {e}"))
+        })?;
+    let mut lineage = match &passing {
+        Some(dir) => Lineage::open(&dir.path().join("lineage.db"))?,
+        None => root.lineage()?,
+    };
     let now = call.now;
     let clock = || clock::now().unwrap_or(now);
     let mut compactor = Compactor {
@@ -103,17 +127,16 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
     if args.dry_run {
         let view = compactor.look(now)?;
         let plan = compactor.plan(&view, &selection, now);
-        show_plan(&plan, &view, ui);
+        show_plan(&plan, &view, args.period, &root.vault, ui)?;
         return Ok(ExitCode::SUCCESS);
     }
-    refuse_reader(&call, &root)?;
     wait_for_writers(&mut compactor, &selection, ui)?;
     let mut progress = Shown { progress: ui.progress(0), done: 0 };
     let report = compactor.pass("compact", &selection, &mut progress)?;
     drop(progress);
     let view = compactor.look(now)?;
     let plan = compactor.plan(&view, &selection, now);
-    show_report(&report, &plan, &view, ui);
+    show_report(&report, &plan, &view, args.period, ui);
     Ok(if report.failed > 0 { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
 }
 
@@ -185,29 +208,17 @@ impl Watcher for Shown {
     }
 }
 
-fn show_plan(plan: &Plan, view: &View, ui: &Ui) {
-    let bytes = |job: &Job| -> u64 {
-        let logs = view.inventory.logs_of(job.period).map(|(_, log)| log.stamp.size);
-        let weeks = job.period.weeks().into_iter().filter_map(|it| view.inventory.weekly.get(&it));
-        match job.tier {
-            Tier::Extract | Tier::Weekly => logs.sum(),
-            Tier::Monthly => weeks.map(|it| it.chars as u64).sum(),
-            Tier::Wisdom => view.inventory.monthly.get(&job.period).map_or(0, |it| it.chars as u64),
-        }
-    };
-    let jobs: Vec<PlannedJob> = plan
-        .jobs
-        .iter()
-        .map(|job| PlannedJob {
-            tier: job.tier.name(),
-            period: job.period.to_string(),
-            reason: job.reason.to_string(),
-            sources: job.inputs.len(),
-            source_bytes: bytes(job),
-            model_calls: 0,
-            cost_usd: 0.0,
-        })
-        .collect();
+fn show_plan(
+    plan: &Plan,
+    view: &View,
+    period: Option<Period>,
+    vault: &Vault,
+    ui: &Ui,
+) -> Result<(), CommandError> {
+    let mut jobs = Vec::new();
+    for job in &plan.jobs {
+        jobs.push(PlannedJob::new(job, view, vault)?);
+    }
     if ui.is_json() {
         let following = plan
             .following
@@ -218,17 +229,20 @@ fn show_plan(plan: &Plan, view: &View, ui: &Ui) {
             period: it.period.to_string(),
             reason: it.cause.to_string(),
         });
-        ui.json(&DryRun {
+        ui.json(&Foreseen {
             dry_run: true,
             jobs,
             following: following.collect(),
             waiting: waiting.collect(),
+            written: 0,
+            unchanged: 0,
+            failed: 0,
         });
-        return;
+        return Ok(());
     }
     if jobs.is_empty() && plan.following.is_empty() {
-        ui.note(nothing_due(plan, view));
-        return;
+        ui.note(nothing_due(plan, view, period));
+        return Ok(());
     }
     let mut rows: Vec<Vec<String>> = jobs
         .iter()
@@ -237,7 +251,7 @@ fn show_plan(plan: &Plan, view: &View, ui: &Ui) {
                 it.tier.to_owned(),
                 it.period.clone(),
                 it.sources.to_string(),
-                it.source_bytes.to_string(),
+                it.source_chars.to_string(),
                 it.reason.clone(),
             ]
         })
@@ -251,11 +265,55 @@ fn show_plan(plan: &Plan, view: &View, ui: &Ui) {
             "after the above".to_owned(),
         ]
     }));
-    ui.table(&["tier", "period", "sources", "bytes", "why"], &rows);
+    ui.table(&["tier", "period", "sources", "chars", "why"], &rows);
     ui.note("nothing was changed; costs nothing (extractive engine)");
+    Ok(())
 }
 
-fn show_report(report: &PassReport, plan: &Plan, view: &View, ui: &Ui) {
+impl PlannedJob {
+    fn new(job: &Job, view: &View, vault: &Vault) -> Result<Self, CommandError> {
+        let inventory = &view.inventory;
+        let mut source_chars = 0;
+        match job.tier {
+            Tier::Extract | Tier::Weekly => {
+                for (stem, _) in inventory.logs_of(job.period) {
+                    source_chars += vault.read_log(stem)?.map_or(0, |it| it.body_chars());
+                }
+            }
+            Tier::Monthly => {
+                let weeks = job.period.weeks();
+                let weeks = weeks.iter().filter_map(|it| inventory.weekly.get(it));
+                source_chars = weeks.map(|it| it.chars).sum();
+            }
+            Tier::Wisdom => {
+                source_chars = inventory.monthly.get(&job.period).map_or(0, |it| it.chars);
+            }
+        }
+        let path = match job.tier {
+            Tier::Extract => None,
+            Tier::Weekly | Tier::Monthly => Some(vault.layout().summary(job.period)),
+            Tier::Wisdom => Some(vault.layout().wisdom()),
+        };
+        Ok(Self {
+            tier: job.tier.name(),
+            period: job.period.to_string(),
+            outcome: None,
+            paths: path.iter().cloned().collect(),
+            path,
+            reason: job.reason.to_string(),
+            sources: job.inputs.len(),
+            source_chars,
+            output_chars: 0,
+            items: 0,
+            rejected: 0,
+            uncovered: 0,
+            model_calls: 0,
+            cost_usd: 0.0,
+        })
+    }
+}
+
+fn show_report(report: &PassReport, plan: &Plan, view: &View, period: Option<Period>, ui: &Ui) {
     if ui.is_json() {
         ui.json(report);
         return;
@@ -269,7 +327,7 @@ fn show_report(report: &PassReport, plan: &Plan, view: &View, ui: &Ui) {
         ui.table(&["tier", "period", "outcome", "items", "chars", "of", "file or reason"], &rows);
     }
     if report.jobs.is_empty() {
-        ui.note(nothing_due(plan, view));
+        ui.note(nothing_due(plan, view, period));
         return;
     }
     let quiet =
@@ -311,9 +369,12 @@ fn row(job: &JobReport) -> Vec<String> {
 }
 
 /// Says why nothing is done, and what will be next.
-fn nothing_due(plan: &Plan, view: &View) -> String {
+fn nothing_due(plan: &Plan, view: &View, period: Option<Period>) -> String {
     if view.inventory.logs.is_empty() {
         return "nothing to do: there are no logs yet (`memoird log TEXT` writes one)".to_owned();
+    }
+    if let Some(period) = period.filter(|it| view.inventory.logs_of(*it).next().is_none()) {
+        return format!("nothing to do: there are no logs of {period}");
     }
     if let Some((tier, period)) = plan.following.first() {
         return format!(

@@ -61,17 +61,6 @@ impl Call {
         let vault = Vault::new(Layout::new(settings.path.clone(), &memory_dir));
         Ok(Root { settings, vault })
     }
-
-    /// Returns all roots of the configuration, or the one that `--root` names.
-    pub(super) fn roots(&self, global: &GlobalArgs) -> Result<Vec<PathBuf>, CommandError> {
-        if global.root.is_some()
-            || self.around.variable("MEMOIRD_ROOT").is_some()
-            || self.config.roots.is_empty()
-        {
-            return Ok(vec![self.config.choose(global.root.as_deref(), &self.around)?]);
-        }
-        Ok(self.config.roots.iter().map(|it| it.path.clone()).collect())
-    }
 }
 
 impl Root {
@@ -89,6 +78,12 @@ impl Root {
 
     /// Opens the database, and makes it when there is none.
     pub(super) fn lineage(&self) -> Result<Lineage, CommandError> {
+        let layout = self.vault.layout();
+        if !layout.full(layout.memory_dir()).is_dir() {
+            let what = format!("`{}` is no memory folder: it has no `{}`", layout.root().display(), layout.memory_dir());
+            return Err(CommandError::new(Kind::Usage, what)
+                .hint(format!("memoird init {}", layout.root().display())));
+        }
         self.vault.create_private_dir()?;
         Ok(Lineage::open(&self.vault.layout().database())?)
     }
@@ -148,9 +143,8 @@ impl Root {
         }
         if readings.iter().all(Option::is_none) {
             let what = format!("`{named}` lies outside of the memory folder `{}`", root.display());
-            return Err(
-                CommandError::new(Kind::Usage, what).hint("name the folder that it is in: `--root DIR`")
-            );
+            return Err(CommandError::new(Kind::Usage, what)
+                .hint("name the folder that it is in: `--root DIR`"));
         }
         Err(missing(named))
     }
@@ -172,7 +166,13 @@ fn within(root: &Path, path: &Path) -> Option<String> {
             step => plain.push(step),
         }
     }
-    plain.strip_prefix(root).ok()?.to_str().map(str::to_owned)
+    let whole = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    // The way to a file may lead through a link that the root's own path does not have.
+    let relative = match plain.strip_prefix(root) {
+        Ok(relative) => relative.to_owned(),
+        Err(_) => whole()?.strip_prefix(root).ok()?.to_owned(),
+    };
+    relative.to_str().map(str::to_owned)
 }
 
 /// The vault as `recall` reads it.

@@ -1,6 +1,6 @@
 //! `memoird coverage`: lists log lines that reached no summary.
 
-use std::process::ExitCode;
+use std::{collections::HashMap, process::ExitCode};
 
 use serde::Serialize;
 
@@ -12,17 +12,19 @@ use super::{
     ui::Ui,
 };
 use crate::{
+    engine::LeftOut,
     memory::{
+        decision::Decisions,
         hash::ContentHash,
         period::{Grain, Period},
     },
     privacy,
-    recall::coverage::{Coverage, CoverageError, coverage},
+    recall::coverage::{Coverage, CoverageError, Uncovered, coverage},
     store::{inventory::Inventory, vault::Vault},
 };
 
 /// List log lines that reached no summary
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Args {
     /// A week, a month, or a day of a week (2026-W14, 2026-04, 2026-04-02); by default the newest
     /// week that was summarised
@@ -47,16 +49,17 @@ struct Row {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let Args { period, all } = args;
     let call = Call::read(global)?;
     let root = call.root(global)?;
-    let inventory = root.vault.scan(&std::collections::HashMap::new())?.inventory;
+    let inventory = root.vault.scan(&HashMap::new())?.inventory;
     let newest = inventory.weekly.keys().next_back().copied();
     let Some(newest) = newest.or_else(|| inventory.monthly.keys().next_back().copied()) else {
         return Err(CommandError::new(Kind::Usage, "nothing has been summarised here yet")
             .hint("memoird compact"));
     };
     let mut recorded = Recorded::open(&call, &root)?;
-    if args.all {
+    if all {
         let periods = inventory.weekly.keys().chain(inventory.monthly.keys());
         let rows = periods.map(|&period| {
             let Coverage { period, lines, covered, uncovered } =
@@ -66,7 +69,7 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
         show_all(rows.collect::<Result<_, CommandError>>()?, ui);
         return Ok(ExitCode::SUCCESS);
     }
-    let period = args.period.unwrap_or(newest);
+    let period = period.unwrap_or(newest);
     show(&covered(period, &inventory, &root, &mut recorded)?, ui);
     Ok(ExitCode::SUCCESS)
 }
@@ -100,6 +103,15 @@ fn covered(
     }
     let mut found = coverage(folded, &path, &logs, recorded.lineage(), root)?;
     found.period = period.to_string();
+    // What a person deleted since the file was made no job could record.
+    if let Some(text) = root.vault.read_text(&root.vault.layout().decisions())? {
+        let decisions = Decisions::parse(&text);
+        for line in &mut found.uncovered {
+            if decisions.is_deleted(&path, [line.text.as_str()]) {
+                LeftOut::Deleted.name().clone_into(&mut line.reason);
+            }
+        }
+    }
     Ok(found)
 }
 
@@ -120,9 +132,7 @@ fn show(coverage: &Coverage, ui: &Ui) {
         if uncovered.is_empty() { "" } else { ":" },
     ));
     let place = |path: &str, line: u32| format!("{path}:{line}");
-    let widest = |of: &dyn Fn(&crate::recall::coverage::Uncovered) -> usize| {
-        uncovered.iter().map(of).max().unwrap_or(0)
-    };
+    let widest = |of: &dyn Fn(&Uncovered) -> usize| uncovered.iter().map(of).max().unwrap_or(0);
     let places = widest(&|it| place(&it.path, it.line).chars().count());
     let reasons = widest(&|it| it.reason.chars().count());
     for it in uncovered {

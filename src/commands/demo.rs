@@ -1,9 +1,517 @@
-//! stub
-use super::{GlobalArgs, error::CommandError, ui::Ui};
-use std::process::ExitCode;
-/// stub
+//! `memoird demo`: the whole chain on a sample journal, in a folder of its own.
+//!
+//! What most people see first. It reads no configuration but to keep out of the folders named
+//! there, writes nothing outside its folder, and stands in the week after the journal's last day,
+//! so that everybody gets the same files.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use chrono::{DateTime, NaiveTime, TimeZone as _, Utc};
+use include_dir::{Dir, include_dir};
+use serde::Serialize;
+
+use super::{
+    GlobalArgs,
+    context::{Call, Root},
+    error::{CommandError, Kind},
+    ui::Ui,
+};
+use crate::{
+    compaction::{Compactor, plan::Selection},
+    config::{
+        self, Config,
+        root::{ROOT_FILE_NAME, RootFile},
+        zone::ZoneName,
+    },
+    engine::extractive::Extractive,
+    memory::{
+        document::{Block, Summary},
+        period::{Grain, Period},
+        wisdom::WisdomFile,
+    },
+    recall::{
+        graph::Branch,
+        trace::{self, Place, Trace},
+    },
+    store::{
+        inventory::{Inventory, SummaryFile},
+        layout::Layout,
+        lineage::Lineage,
+        vault::{self, Vault},
+    },
+};
+
+static MARA: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/tests/data/journal/mara");
+static JONAS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/tests/data/journal/jonas");
+
+/// Where it is unpacked when no folder is named.
+const DIR_DEFAULT: &str = "memoird-demo";
+/// The width that the text is broken to: what every terminal and every mail shows.
+const WIDTH: usize = 80;
+/// How many bullets of the week are shown.
+const BULLETS_SHOWN_MAX: usize = 6;
+/// How many characters of one piece of text are shown.
+const TEXT_SHOWN_MAX: usize = 300;
+
+/// Show the whole chain on a sample journal
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
-pub(super) fn run(_global: &GlobalArgs, _args: Args, _ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) struct Args {
+    /// The new folder [default: ./memoird-demo]
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Whose journal: mara writes English, jonas German
+    #[arg(long, value_enum, default_value_t, value_name = "NAME")]
+    journal: Journal,
+}
+
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum Journal {
+    #[default]
+    Mara,
+    Jonas,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Shown {
+    root: PathBuf,
+    journal: &'static str,
+    /// When the demo takes place.
+    now: DateTime<Utc>,
+    first_log: Option<String>,
+    last_log: Option<String>,
+    tiers: Vec<TierShown>,
+    /// The newest week.
+    week: FileShown,
+    wisdom: Vec<EntryShown>,
+    /// One bullet down to its log lines.
+    trace: Option<Trace>,
+    /// What to type next.
+    next: Vec<Next>,
+}
+
+#[derive(Serialize)]
+struct TierShown {
+    tier: &'static str,
+    files: usize,
+    chars: usize,
+    /// Characters in relation to those of the logs.
+    share: f64,
+}
+
+#[derive(Serialize)]
+struct FileShown {
+    path: String,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct EntryShown {
+    category: Option<String>,
+    title: String,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Next {
+    command: String,
+    does: &'static str,
+}
+
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let dir = args.dir.clone().unwrap_or_else(|| DIR_DEFAULT.into());
+    let path = place(&call, &dir)?;
+    let root = unpack(global, &call, args, &path)?;
+    let inventory = root.vault.scan(&HashMap::new())?.inventory;
+    let now = now(&call, &root, &inventory);
+
+    let mut lineage = root.lineage()?;
+    let clock = || now;
+    let mut compactor = Compactor {
+        vault: &root.vault,
+        lineage: &mut lineage,
+        engine: &Extractive,
+        settings: &root.settings,
+        clock: &clock,
+    };
+    let report = compactor.pass("demo", &Selection::default(), &mut ())?;
+    if let Some(job) = report.jobs.iter().find(|it| matches!(it.outcome, "failed" | "parked")) {
+        let what = format!("{} {} failed: {}", job.tier, job.period, job.reason);
+        return Err(CommandError::new(Kind::Job, what)
+            .hint(format!("memoird --root {} status", path.display())));
+    }
+
+    let inventory = root.vault.scan(&HashMap::new())?.inventory;
+    let week = inventory.weekly.values().next_back().map_or_else(String::new, |it| it.path.clone());
+    let why = inventory
+        .monthly
+        .values()
+        .next_back()
+        .map(|it| why(&it.path, &root, &lineage))
+        .transpose()?;
+    let trace = why.flatten();
+    let shown = Shown {
+        next: next(&dir, trace.as_ref(), &inventory),
+        journal: args.journal.name(),
+        now,
+        first_log: inventory.logs.keys().next().map(|it| it.date().to_string()),
+        last_log: inventory.logs.keys().next_back().map(|it| it.date().to_string()),
+        tiers: tiers(&root, &inventory)?,
+        week: FileShown { text: root.vault.read_text(&week)?.unwrap_or_default(), path: week },
+        wisdom: wisdom(&inventory),
+        trace,
+        root: path,
+    };
+    if ui.is_json() {
+        ui.json(&shown);
+    } else {
+        shown.tell(&dir, ui);
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+impl Journal {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Mara => "mara",
+            Self::Jonas => "jonas",
+        }
+    }
+
+    fn agent_name(self) -> &'static str {
+        match self {
+            Self::Mara => "Mara",
+            Self::Jonas => "Jonas",
+        }
+    }
+
+    fn files(self) -> &'static Dir<'static> {
+        match self {
+            Self::Mara => &MARA,
+            Self::Jonas => &JONAS,
+        }
+    }
+}
+
+/// Returns the new folder as an absolute path; it must be empty, and no part of another root.
+fn place(call: &Call, dir: &Path) -> Result<PathBuf, CommandError> {
+    let elsewhere = "name another folder: `memoird demo /tmp/memoird-demo`";
+    let path = call.config.place(dir, &call.around).map_err(|error| match error {
+        config::Error::Overlap { .. } => CommandError::new(Kind::Usage, error).hint(elsewhere),
+        error => error.into(),
+    })?;
+    let taken = match fs::read_dir(&path) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => false,
+        Err(_) => true,
+    };
+    if taken {
+        let what =
+            format!("`{}` is there already, and the demo needs a new folder", path.display());
+        return Err(CommandError::new(Kind::Usage, what).hint(elsewhere));
+    }
+    Ok(path)
+}
+
+/// Puts the journal into the folder.
+fn unpack(
+    global: &GlobalArgs,
+    call: &Call,
+    args: &Args,
+    path: &Path,
+) -> Result<Root, CommandError> {
+    let cannot = |e: std::io::Error| {
+        CommandError::new(
+            Kind::CannotWrite,
+            format!("cannot unpack into `{}`: {e}", path.display()),
+        )
+    };
+    fs::create_dir_all(path).map_err(cannot)?;
+    args.journal.files().extract(path).map_err(cannot)?;
+    let mut file = RootFile::default();
+    file.agent_name = Some(args.journal.agent_name().to_owned());
+    file.zone = Some(ZoneName(chrono_tz::Europe::Berlin));
+    file.memory_dir = Some("memory".to_owned());
+    vault::write_settings(&path.join(ROOT_FILE_NAME), &file.print())?;
+    // Settings of the person's own could keep the chain from being shown whole.
+    let settings = Config::from_text(None, &global.set, &call.around)?.open(path, &call.around)?;
+    let layout = Layout::new(settings.path.clone(), &settings.memory_dir.to_string_lossy());
+    Ok(Root { settings, vault: Vault::new(layout) })
+}
+
+/// Returns the morning after the last log's week, so that all weeks are closed; unless the clock is
+/// frozen by the caller.
+fn now(call: &Call, root: &Root, inventory: &Inventory) -> DateTime<Utc> {
+    let last =
+        inventory.logs.keys().next_back().filter(|_| call.around.variable("MEMOIRD_NOW").is_none());
+    let morning = last.and_then(|last| {
+        let day = Period::containing(Grain::Week, last.date()).end();
+        let local = day.and_time(NaiveTime::from_hms_opt(9, 0, 0)?);
+        root.settings.zone.name.0.from_local_datetime(&local).earliest()
+    });
+    morning.map_or(call.now, |it| it.with_timezone(&Utc))
+}
+
+/// Counts what came out, tier by tier.
+fn tiers(root: &Root, inventory: &Inventory) -> Result<Vec<TierShown>, CommandError> {
+    let mut logs = 0;
+    for stem in inventory.logs.keys() {
+        logs += root.vault.read_log(stem)?.map_or(0, |it| it.body_chars());
+    }
+    let summaries = |files: &BTreeMap<Period, SummaryFile>| files.values().map(|it| it.chars).sum();
+    let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
+    let memories = inventory.memories.iter().map(|it| it.body.trim().chars().count()).sum();
+    let tier = |tier, files: usize, chars: usize| {
+        #[expect(clippy::cast_precision_loss, reason = "a journal has fewer than 2^52 characters")]
+        let share = chars as f64 / (logs.max(1)) as f64;
+        TierShown { tier, files, chars, share }
+    };
+    Ok(vec![
+        tier("days", inventory.logs.len(), logs),
+        tier("weeks", inventory.weekly.len(), summaries(&inventory.weekly)),
+        tier("months", inventory.monthly.len(), summaries(&inventory.monthly)),
+        tier("wisdom", usize::from(wisdom.is_some()), wisdom.map_or(0, |it| it.chars())),
+        tier("memories", inventory.memories.len(), memories),
+    ])
+}
+
+fn wisdom(inventory: &Inventory) -> Vec<EntryShown> {
+    let file = inventory.wisdom.as_deref().map(WisdomFile::parse);
+    let entries = file.iter().flat_map(WisdomFile::entries);
+    entries
+        .map(|it| EntryShown {
+            category: it.category.clone(),
+            title: it.title.clone(),
+            text: it.text.clone(),
+        })
+        .collect()
+}
+
+/// Picks the bullet of a month that shows best how it came about: one week on the way, few log
+/// lines, none of them a mere heading, and figures that can be compared.
+fn why(month: &str, root: &Root, lineage: &Lineage) -> Result<Option<Trace>, CommandError> {
+    let traced = trace::trace(month, None, lineage, root)?;
+    let fit = |it: &Trace| it.sources.iter().all(|it| !it.via.is_empty() && !it.gone);
+    Ok(traced.items.into_iter().filter(fit).min_by_key(|it| {
+        let weeks: BTreeSet<_> =
+            it.sources.iter().flat_map(|it| &it.via).map(|it| (&it.path, it.line)).collect();
+        let lines: u32 = it.sources.iter().map(|it| it.line_end - it.line_start + 1).sum();
+        let heading = it.sources.iter().any(|it| it.text.starts_with('#'));
+        let digits = it.target.text.chars().filter(char::is_ascii_digit).count();
+        let chars: usize = it.sources.iter().map(|it| it.text.chars().count()).sum();
+        (weeks.len() != 1, heading, !(2..=3).contains(&lines), digits < 4, chars)
+    }))
+}
+
+/// Says what to type next.
+fn next(dir: &Path, trace: Option<&Trace>, inventory: &Inventory) -> Vec<Next> {
+    let call = format!("{} --root {}", quoted(&program()), quoted(&dir.to_string_lossy()));
+    let mut next = Vec::new();
+    let mut add =
+        |command: String, does| next.push(Next { command: format!("{call} {command}"), does });
+    add("status".to_owned(), "what there is, what is due and why");
+    if let Some(Place { path, line: Some(line), .. }) = trace.map(|it| &it.target) {
+        add(format!("trace {path}:{line}"), "what stands above, for any line");
+    }
+    if let Some(week) = inventory.weekly.keys().next_back() {
+        add(format!("coverage {week}"), "what that week left out, and why");
+    }
+    add("show WISDOM.md".to_owned(), "what an agent reads first");
+    add("compact".to_owned(), "what has fallen due since the demo's day");
+    let remove = format!("rm -r {}", quoted(&dir.to_string_lossy()));
+    next.push(Next { command: remove, does: "leaves nothing behind" });
+    next
+}
+
+/// Returns this program as it was called.
+fn program() -> String {
+    std::env::args().next().unwrap_or_else(|| "memoird".to_owned())
+}
+
+/// Writes a word so that a shell takes it as one.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+impl Shown {
+    fn tell(&self, dir: &Path, ui: &Ui) {
+        let logs = &self.tiers[0];
+        let [first, last] =
+            [&self.first_log, &self.last_log].map(|it| it.as_deref().unwrap_or("?"));
+        ui.heading("What was read");
+        say(
+            ui,
+            "  ",
+            &format!(
+                "The journal `{}`: {} logs from {first} to {last}, {} characters, unpacked into {}.",
+                self.journal,
+                logs.files,
+                grouped(logs.chars),
+                dir.display()
+            ),
+        );
+
+        section(ui, "What came of it");
+        let rows: Vec<Vec<String>> = self
+            .tiers
+            .iter()
+            .map(|it| {
+                vec![
+                    it.tier.to_owned(),
+                    format!("{:>5}", it.files),
+                    format!("{:>10}", grouped(it.chars)),
+                    format!("{:>10.0}%", it.share * 100.0),
+                ]
+            })
+            .collect();
+        ui.table(&["tier", "files", "characters", "of the logs"], &rows);
+
+        section(ui, &format!("One week: {}", self.week.path));
+        self.tell_week(ui);
+
+        section(ui, "What lasts: WISDOM.md");
+        let mut category = &None;
+        for entry in &self.wisdom {
+            if entry.category != *category {
+                category = &entry.category;
+                say(ui, "  ", category.as_deref().unwrap_or_default());
+            }
+            say(ui, "    - ", &entry.title);
+        }
+
+        if let Some(trace) = &self.trace {
+            section(ui, "Why does it say that? One bullet of a month, down to the log lines");
+            tell_branch(ui, &Branch::down(trace), "  ", "  ");
+        }
+
+        section(ui, "Go on");
+        for Next { command, does } in &self.next {
+            ui.data(format_args!("  # {does}\n  {command}"));
+        }
+    }
+
+    fn tell_week(&self, ui: &Ui) {
+        let Some(period) =
+            Path::new(&self.week.path).file_stem().and_then(|it| it.to_str()?.parse().ok())
+        else {
+            return;
+        };
+        let Ok(week) = Summary::parse(period, &self.week.text) else { return };
+        let bullets = week.bullets().count();
+        let mut told = 0;
+        for block in &week.blocks {
+            match block {
+                _ if told == BULLETS_SHOWN_MAX => break,
+                Block::Section(section, _) => say(ui, "  ", section.title()),
+                Block::Bullet(_, raw) => {
+                    told += 1;
+                    say(ui, "    - ", raw.trim_start_matches(['-', ' ']));
+                }
+                Block::Other(_) => {}
+            }
+        }
+        if told < bullets {
+            say(ui, "    ", &format!("… and {} more", bullets - told));
+        }
+    }
+}
+
+/// Prints a heading with a blank line above it.
+fn section(ui: &Ui, title: &str) {
+    ui.data("");
+    ui.heading(title);
+}
+
+/// Prints a node of a tree and what is beneath it, each text broken to the width.
+fn tell_branch(ui: &Ui, branch: &Branch, lead: &str, below: &str) {
+    ui.data(format_args!("{lead}{}", branch.place));
+    let bar = if branch.children.is_empty() { "  " } else { "│ " };
+    say(ui, &format!("{below}{bar}"), &branch.text);
+    for (i, child) in branch.children.iter().enumerate() {
+        let last = i + 1 == branch.children.len();
+        let (lead, next) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+        tell_branch(ui, child, &format!("{below}{lead}"), &format!("{below}{next}"));
+    }
+}
+
+/// Prints a text broken at spaces to the width; a marker in `lead` stands before the first line only.
+fn say(ui: &Ui, lead: &str, text: &str) {
+    let rest = lead.replace('-', " ");
+    for (i, line) in wrapped(text, WIDTH.saturating_sub(lead.chars().count())).iter().enumerate() {
+        ui.data(format_args!("{}{line}", if i == 0 { lead } else { &rest }));
+    }
+}
+
+/// Breaks a text at spaces into lines of at most `width` characters; a longer word stands alone.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let shown = if text.chars().count() > TEXT_SHOWN_MAX {
+        text.chars().take(TEXT_SHOWN_MAX).chain(['…']).collect()
+    } else {
+        text.to_owned()
+    };
+    let mut lines: Vec<String> = Vec::new();
+    for word in shown.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Writes a number with its thousands apart.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, width: usize, expected: &[&str]) {
+        assert_eq!(wrapped(text, width), expected);
+    }
+
+    #[test]
+    fn text_is_broken_at_spaces_by_characters() {
+        check("one two three", 7, &["one two", "three"]);
+        check("größer als süß", 10, &["größer als", "süß"]);
+        check("a https://example.org/long b", 6, &["a", "https://example.org/long", "b"]);
+        check(" \n", 6, &[]);
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        let seen = [0, 999, 1000, 1_234_567].map(grouped);
+        assert_eq!(seen, ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn a_shell_takes_a_quoted_word_as_one() {
+        let seen = ["./memoird-demo", "a b", "it's", ""].map(quoted);
+        assert_eq!(seen, ["./memoird-demo", "'a b'", "'it'\\''s'", "''"]);
+    }
 }

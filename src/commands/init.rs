@@ -1,9 +1,524 @@
-//! stub
-use super::{GlobalArgs, error::CommandError, ui::Ui};
-use std::process::ExitCode;
-/// stub
+//! `memoird init`: makes or adopts a memory folder.
+//!
+//! It looks first, says what it found, and writes only what is missing: a second call changes
+//! nothing. No log, no memory, and no summary is ever touched here.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use chrono::NaiveDate;
+use serde::Serialize;
+
+use super::{
+    GlobalArgs,
+    context::Call,
+    error::{CommandError, Kind},
+    ui::Ui,
+    unit::{self, Unit},
+};
+use crate::{
+    config::{
+        self, CONFIG_FILE_NAME, DEFAULT_CONFIG, edit,
+        root::{ROOT_FILE_NAME, RootFile, RootSettings, ZoneSource},
+        zone::ZoneName,
+    },
+    memory::{address::Stem, period::Period, wisdom::WisdomFile},
+    store::{
+        inventory::{Inventory, SummaryFile},
+        layout::{self, Layout, Name, PRIVATE_DIR},
+        lock::DaemonLock,
+        vault::{self, Vault},
+    },
+};
+
+/// How many files that are left alone are named one by one.
+const PROBLEMS_SHOWN_MAX: usize = 10;
+
+/// Make or adopt a memory folder
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
-pub(super) fn run(_global: &GlobalArgs, _args: Args, _ui: &Ui) -> Result<ExitCode, CommandError> {
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub(super) struct Args {
+    /// The folder; made when it is not there [default: the working folder]
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Name of the agent whose memory it is [default: the folder's name]
+    #[arg(long)]
+    name: Option<String>,
+    /// Time zone whose days the logs are named by [default: the system's]
+    #[arg(long)]
+    zone: Option<ZoneName>,
+    /// Say what would be written, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Leave the folder out of the user's configuration
+    #[arg(long)]
+    no_config: bool,
+    /// Install and start the daemon as a systemd user service
+    #[arg(long)]
+    service: bool,
+    /// Answer yes to what would be asked
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report {
+    root: PathBuf,
+    agent_name: String,
+    zone: String,
+    memory_dir: String,
+    dry_run: bool,
+    found: Found,
+    /// What was written, or in a dry run would be: relative to the root, else absolute.
+    wrote: Vec<String>,
+    /// What is left to a person, in words.
+    to_do: Vec<String>,
+}
+
+/// What stood in the folder before.
+#[derive(Default, Serialize)]
+struct Found {
+    logs: usize,
+    log_bytes: u64,
+    first_log: Option<NaiveDate>,
+    last_log: Option<NaiveDate>,
+    weekly: usize,
+    weekly_foreign: usize,
+    monthly: usize,
+    monthly_foreign: usize,
+    memories: usize,
+    index: bool,
+    wisdom_entries: usize,
+    wisdom_entries_own: usize,
+    wisdom: bool,
+    /// Files that are left alone though their names are nearly ours.
+    problems: Vec<Left>,
+}
+
+#[derive(Serialize)]
+struct Left {
+    path: String,
+    reason: String,
+}
+
+/// One thing that is written, and how.
+struct Step {
+    /// How it is named: relative to the root, else absolute.
+    name: String,
+    what: Write,
+}
+
+enum Write {
+    /// A folder.
+    Folder(PathBuf),
+    /// The private folder of the root.
+    Private,
+    /// A file.
+    Text(PathBuf, String),
+    /// The unit for systemd.
+    Unit(Unit),
+}
+
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let path = place(&call, global, args)?;
+    let mut to_do = Vec::new();
+    let (settings, root_file) = settings(&call, args, &path, &mut to_do)?;
+    let vault = Vault::new(Layout::new(path.clone(), &settings.memory_dir.to_string_lossy()));
+    let inventory = vault.scan(&HashMap::new())?.inventory;
+
+    if !vault.layout().memory_dir().is_empty() && has_log(vault.layout().root()) {
+        to_do.push(format!(
+            "logs beside {ROOT_FILE_NAME} are not read; move them to {}/",
+            vault.layout().memory_dir()
+        ));
+    }
+    let steps = steps(&call, global, args, &vault, root_file, ui, &mut to_do)?;
+    let wrote = steps.iter().map(|it| it.name.clone()).collect();
+    if !args.dry_run {
+        carry_out(&steps, &vault)?;
+        if args.service
+            && let Err(why) = Unit::start()
+        {
+            to_do.push(format!(
+                "the service is not started ({why}); type: systemctl --user daemon-reload && systemctl --user enable --now memoird"
+            ));
+        }
+    }
+    if let Some(pid) =
+        daemon(&call).filter(|_| !args.service && !args.no_config && !settings.configured)
+    {
+        to_do.push(format!("a daemon is at work; tell it of the new folder: kill -HUP {pid}"));
+    }
+    let report = Report {
+        root: path,
+        agent_name: settings.agent_name,
+        zone: settings.zone.name.to_string(),
+        memory_dir: if vault.layout().memory_dir().is_empty() {
+            "."
+        } else {
+            vault.layout().memory_dir()
+        }
+        .to_owned(),
+        dry_run: args.dry_run,
+        found: Found::new(&inventory),
+        wrote,
+        to_do,
+    };
+    if ui.is_json() {
+        ui.json(&report);
+    } else {
+        report.tell(ui);
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the folder that is meant, as an absolute path without links.
+fn place(call: &Call, global: &GlobalArgs, args: &Args) -> Result<PathBuf, CommandError> {
+    let here = &call.around.cwd;
+    let named = args.dir.as_deref().or(global.root.as_deref());
+    if named.is_none() && (*here == call.around.home || here.parent().is_none()) {
+        let what = format!("`{}` holds more than one agent's memory", here.display());
+        return Err(CommandError::new(Kind::Usage, what)
+            .hint("name a folder: `memoird init ~/agents/NAME`"));
+    }
+    let path = call.config.place(named.unwrap_or(here), &call.around).map_err(|error| {
+        // The folder that is there stays what it is; the general hint would name the new one too.
+        let hint = match &error {
+            config::Error::Overlap { outer, inner } if !outer.join(ROOT_FILE_NAME).is_file() => {
+                format!("name another folder; {} stays as it is", inner.display())
+            }
+            _ => return CommandError::from(error),
+        };
+        CommandError::new(Kind::Config, error).hint(hint)
+    })?;
+    if path.exists() && !path.is_dir() {
+        return Err(CommandError::new(Kind::Usage, format!("`{}` is no folder", path.display())));
+    }
+    Ok(path)
+}
+
+/// Returns what the root is run with, and its `memoird.yaml` when it has to be written.
+fn settings(
+    call: &Call,
+    args: &Args,
+    path: &Path,
+    to_do: &mut Vec<String>,
+) -> Result<(RootSettings, Option<RootFile>), CommandError> {
+    let file = path.join(ROOT_FILE_NAME);
+    if file.symlink_metadata().is_ok() {
+        return Ok((call.config.open(path, &call.around)?, None));
+    }
+    let bare = call.config.resolve(path.to_owned(), &RootFile::default(), &call.around)?;
+    if args.zone.is_none() && bare.zone.source == ZoneSource::Nobody {
+        to_do.push(format!(
+            "this system tells no time zone; if UTC is wrong, correct `zone` in {ROOT_FILE_NAME}"
+        ));
+    }
+    let mut root_file = RootFile::default();
+    root_file.agent_name = Some(args.name.clone().unwrap_or(bare.agent_name));
+    root_file.zone = Some(args.zone.unwrap_or(bare.zone.name));
+    root_file.memory_dir = Some(memory_dir(path).to_owned());
+    // What a folder is called may be nothing that the file can hold.
+    let root_file = RootFile::parse(&root_file.print(), &file)?;
+    let settings = call.config.resolve(path.to_owned(), &root_file, &call.around)?;
+    Ok((settings, Some(root_file)))
+}
+
+/// Returns where the logs are: beside `memoird.yaml` only where they lie there already.
+fn memory_dir(root: &Path) -> &'static str {
+    if has_log(root) && !has_log(&root.join("memory")) { "." } else { "memory" }
+}
+
+fn has_log(dir: &Path) -> bool {
+    let names = fs::read_dir(dir).into_iter().flatten().flatten();
+    names
+        .filter_map(|it| it.file_name().into_string().ok())
+        .any(|it| matches!(layout::classify(&it), Name::Log(_)))
+}
+
+/// Returns what is missing and has to be written.
+fn steps(
+    call: &Call,
+    global: &GlobalArgs,
+    args: &Args,
+    vault: &Vault,
+    root_file: Option<RootFile>,
+    ui: &Ui,
+    to_do: &mut Vec<String>,
+) -> Result<Vec<Step>, CommandError> {
+    let layout = vault.layout();
+    let root = layout.root();
+    let mut steps = Vec::new();
+    let memory = layout.full(layout.memory_dir());
+    if !memory.is_dir() {
+        let name = if layout.memory_dir().is_empty() {
+            "./".to_owned()
+        } else {
+            format!("{}/", layout.memory_dir())
+        };
+        steps.push(Step { name, what: Write::Folder(memory) });
+    }
+    match root_file {
+        Some(file) => steps.push(Step {
+            name: ROOT_FILE_NAME.to_owned(),
+            what: Write::Text(root.join(ROOT_FILE_NAME), file.print()),
+        }),
+        None if args.name.is_some() || args.zone.is_some() => {
+            to_do.push(format!(
+                "{ROOT_FILE_NAME} is kept as it is; to change name or zone, edit it"
+            ));
+        }
+        None => {}
+    }
+    if !layout.private_dir().is_dir() {
+        steps.push(Step { name: format!("{PRIVATE_DIR}/"), what: Write::Private });
+    }
+    if !args.no_config && !call.config.roots.iter().any(|it| it.path == root) {
+        steps.extend(config_step(call, root, to_do)?);
+    }
+    steps.extend(ignore_step(root, args, ui, to_do)?);
+    if args.service {
+        let program = std::env::current_exe().map_err(|e| {
+            CommandError::new(Kind::CannotWrite, format!("cannot tell where this program is: {e}"))
+        })?;
+        let named = global.config.is_some() || call.around.variable("MEMOIRD_CONFIG").is_some();
+        let named = call.config.file.as_deref().filter(|_| named);
+        let unit = Unit::new(&call.around, &program, named);
+        match unit.state {
+            unit::State::New => {
+                steps.push(Step { name: unit.path.display().to_string(), what: Write::Unit(unit) });
+            }
+            unit::State::Same => {}
+            unit::State::Differs => to_do.push(format!(
+                "{0} is kept, though memoird would write it otherwise now; to have it written anew: rm {0}",
+                unit.path.display()
+            )),
+        }
+    }
+    Ok(steps)
+}
+
+/// Enters the root in the user's configuration.
+fn config_step(
+    call: &Call,
+    root: &Path,
+    to_do: &mut Vec<String>,
+) -> Result<Option<Step>, CommandError> {
+    let (file, text) = match &call.config.file {
+        Some(file) => {
+            let text = fs::read_to_string(file).map_err(|e| {
+                CommandError::new(Kind::Config, format!("cannot read `{}`: {e}", file.display()))
+            })?;
+            (file.clone(), text)
+        }
+        None => (call.around.config_folder().join(CONFIG_FILE_NAME), DEFAULT_CONFIG.to_owned()),
+    };
+    if let Some(text) = edit::add_root(&text, &file, root)? {
+        return Ok(Some(Step { name: file.display().to_string(), what: Write::Text(file, text) }));
+    }
+    to_do.push(format!(
+        "add the folder to `roots` in {} by hand: - path: {}",
+        file.display(),
+        root.display()
+    ));
+    Ok(None)
+}
+
+/// Keeps the private folder out of a git repository, if a person wants that.
+fn ignore_step(
+    root: &Path,
+    args: &Args,
+    ui: &Ui,
+    to_do: &mut Vec<String>,
+) -> Result<Option<Step>, CommandError> {
+    let Some(top) = root.ancestors().find(|it| it.join(".git").exists()) else { return Ok(None) };
+    let inner: Vec<&Path> = root.ancestors().take_while(|it| it.starts_with(top)).collect();
+    let ignored = |dir: &&Path| {
+        let text = fs::read_to_string(dir.join(".gitignore")).unwrap_or_default();
+        let own = root.strip_prefix(dir).unwrap_or(root).join(PRIVATE_DIR);
+        text.lines()
+            .map(|it| it.trim().trim_end_matches('/').trim_start_matches("**/"))
+            .any(|it| it == PRIVATE_DIR || Path::new(it.trim_start_matches('/')) == own)
+    };
+    if inner.iter().any(ignored) {
+        return Ok(None);
+    }
+    let line = format!("{PRIVATE_DIR}/");
+    let wanted = args.yes
+        || (!args.dry_run
+            && ui.ask(format_args!(
+                "add `{line}` to .gitignore? it holds a database that git need not keep"
+            )) == Some(true));
+    if !wanted {
+        to_do.push(format!("this is a git repository: add the line {line} to {}/.gitignore (or run `memoird init --yes`)", root.display()));
+        return Ok(None);
+    }
+    let file = root.join(".gitignore");
+    let mut text = match fs::read_to_string(&file) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+        read => read.map_err(|e| {
+            CommandError::new(Kind::Data, format!("cannot read `{}`: {e}", file.display()))
+        })?,
+    };
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(&line);
+    text.push('\n');
+    Ok(Some(Step { name: ".gitignore".to_owned(), what: Write::Text(file, text) }))
+}
+
+fn carry_out(steps: &[Step], vault: &Vault) -> Result<(), CommandError> {
+    for step in steps {
+        match &step.what {
+            Write::Folder(path) => fs::create_dir_all(path).map_err(|e| {
+                CommandError::new(
+                    Kind::CannotWrite,
+                    format!("cannot make `{}`: {e}", path.display()),
+                )
+            })?,
+            Write::Private => vault.create_private_dir()?,
+            Write::Text(path, text) => vault::write_settings(path, text)?,
+            Write::Unit(unit) => unit.write()?,
+        }
+    }
+    Ok(())
+}
+
+/// Returns the process of a daemon that serves the configured roots.
+fn daemon(call: &Call) -> Option<u32> {
+    let locks = call.config.roots.iter().map(|it| Layout::new(it.path.clone(), "").daemon_lock());
+    locks.into_iter().find_map(|it| DaemonLock::holder(&it).ok().flatten())
+}
+
+impl Found {
+    fn new(inventory: &Inventory) -> Self {
+        let foreign = |files: &BTreeMap<Period, SummaryFile>| {
+            files.values().filter(|it| it.header.is_none()).count()
+        };
+        let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
+        let entries = || wisdom.iter().flat_map(WisdomFile::entries);
+        Self {
+            logs: inventory.logs.len(),
+            log_bytes: inventory.logs.values().map(|it| it.stamp.size).sum(),
+            first_log: inventory.logs.keys().next().map(Stem::date),
+            last_log: inventory.logs.keys().next_back().map(Stem::date),
+            weekly: inventory.weekly.len(),
+            weekly_foreign: foreign(&inventory.weekly),
+            monthly: inventory.monthly.len(),
+            monthly_foreign: foreign(&inventory.monthly),
+            memories: inventory.memories.len(),
+            index: inventory.index.is_some(),
+            wisdom_entries: entries().count(),
+            wisdom_entries_own: entries().filter(|it| !it.is_ours()).count(),
+            wisdom: wisdom.is_some(),
+            problems: inventory
+                .problems
+                .iter()
+                .map(|it| Left { path: it.path.clone(), reason: it.reason.clone() })
+                .collect(),
+        }
+    }
+
+    /// Says in lines what stands there, and what becomes of it.
+    fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let (Some(first), Some(last)) = (self.first_log, self.last_log) {
+            lines.push(format!(
+                "{} from {first} to {last}, {}: never changed, only read",
+                counted(self.logs, "log", "logs"),
+                size(self.log_bytes)
+            ));
+        }
+        for (all, foreign, one, many) in [
+            (self.weekly, self.weekly_foreign, "weekly file", "weekly files"),
+            (self.monthly, self.monthly_foreign, "monthly file", "monthly files"),
+        ] {
+            if all > foreign {
+                lines.push(format!("{} that memoird made", counted(all - foreign, one, many)));
+            }
+            if foreign > 0 {
+                lines.push(format!(
+                    "{} of somebody else: read, never written",
+                    counted(foreign, one, many)
+                ));
+            }
+        }
+        if self.memories > 0 {
+            let all = counted(self.memories, "typed memory", "typed memories");
+            lines.push(format!("{all}: people's own are read, never written"));
+        }
+        if self.index {
+            lines.push("MEMORY.md: memoird keeps a block in it, all else stays".to_owned());
+        }
+        if self.wisdom {
+            let own = counted(self.wisdom_entries_own, "entry", "entries");
+            lines.push(match self.wisdom_entries - self.wisdom_entries_own {
+                0 => format!("WISDOM.md with {own} of people's own: kept as written"),
+                ours => {
+                    format!("WISDOM.md with {ours} entries of memoird's and {own} of people's own")
+                }
+            });
+        }
+        if lines.is_empty() {
+            lines.push("nothing yet".to_owned());
+        }
+        lines
+    }
+}
+
+impl Report {
+    fn tell(&self, ui: &Ui) {
+        ui.note(format_args!("{} ({}, {})", self.root.display(), self.agent_name, self.zone));
+        let say = |label: &str, lines: &[String]| {
+            for (i, line) in lines.iter().enumerate() {
+                ui.note(format_args!("  {:<12}{line}", if i == 0 { label } else { "" }));
+            }
+        };
+        say("found", &self.found.lines());
+        let mut left: Vec<String> = self
+            .found
+            .problems
+            .iter()
+            .take(PROBLEMS_SHOWN_MAX)
+            .map(|it| format!("{}: {}", it.path, it.reason))
+            .collect();
+        if let Some(more) =
+            self.found.problems.len().checked_sub(PROBLEMS_SHOWN_MAX).filter(|it| *it > 0)
+        {
+            left.push(format!("and {more} more"));
+        }
+        say("left alone", &left);
+        say(if self.dry_run { "would write" } else { "wrote" }, &self.wrote);
+        say("to do", &self.to_do);
+        if self.wrote.is_empty() {
+            ui.good("nothing to do: the folder is set up");
+        } else if self.dry_run {
+            ui.note("nothing was changed");
+        } else if self.found.logs == 0 {
+            ui.good("ready; write the first entry: `memoird log TEXT`");
+        } else {
+            ui.good(
+                "ready; `memoird compact --dry-run` shows what is due, `memoird compact` does it",
+            );
+        }
+    }
+}
+
+fn counted(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        1024..1_048_576 => format!("{} KiB", bytes / 1024),
+        _ => format!("{} MiB", bytes / 1_048_576),
+    }
 }

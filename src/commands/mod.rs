@@ -22,6 +22,7 @@ mod run;
 mod show;
 mod status;
 mod trace;
+mod unit;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -148,14 +149,14 @@ pub fn main() -> ExitCode {
 fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
     let global = cli.global;
     match cli.verb {
-        Verb::Init(args) => init::run(&global, args, ui),
+        Verb::Init(args) => init::run(&global, &args, ui),
         Verb::Status(args) => status::run(&global, args, ui),
-        Verb::Log(args) => log::run(&global, args, ui),
+        Verb::Log(args) => log::run(&global, &args, ui),
         Verb::Trace(args) => trace::run(&global, args, ui),
-        Verb::Demo(args) => demo::run(&global, args, ui),
+        Verb::Demo(args) => demo::run(&global, &args, ui),
         Verb::Coverage(args) => coverage::run(&global, args, ui),
-        Verb::Show(args) => show::run(&global, args, ui),
-        Verb::Compact(args) => compact::run(&global, args, ui),
+        Verb::Show(args) => show::run(&global, &args, ui),
+        Verb::Compact(args) => compact::run(&global, &args, ui),
         Verb::Doctor(args) => doctor::run(&global, args, ui),
         Verb::Rebuild(args) => rebuild::run(&global, args, ui),
         Verb::Run(args) => run::run(&global, args, ui),

@@ -27,7 +27,7 @@ struct Shown<'a> {
     text: String,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
     let call = Call::read(global)?;
     let root = call.root(global)?;
     let (path, kind) = root.find(&call.around, &args.file)?;

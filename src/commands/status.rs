@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     compaction::{
-        self, View,
+        self, PassError, View,
         plan::{Plan, Selection, WaitCause},
     },
     config::{
@@ -54,7 +54,7 @@ struct Status {
     schedule: Vec<Tick>,
     daemon: Daemon,
     watcher: Watcher,
-    model: Model,
+    model: EngineStatus,
     budget: BTreeMap<String, String>,
     parked: Vec<Stuck>,
     /// Jobs that are due and did not work when they were last tried.
@@ -120,7 +120,7 @@ struct DaemonFile {
 }
 
 #[derive(Serialize)]
-struct Model {
+struct EngineStatus {
     engine: &'static str,
     provider: Option<String>,
     model: Option<String>,
@@ -225,7 +225,7 @@ fn all_roots(call: &Call, ui: &Ui) -> ExitCode {
         .iter()
         .map(|it| match it {
             OneOf::There(it) => vec![
-                it.root.clone(),
+                short(&it.root, call),
                 it.tiers.iter().find(|it| it.tier == DAILY).map_or(0, |it| it.files).to_string(),
                 it.due().count().to_string(),
                 (it.parked.len() + it.failed.len()).to_string(),
@@ -234,13 +234,22 @@ fn all_roots(call: &Call, ui: &Ui) -> ExitCode {
             ],
             OneOf::Not { root, error } => {
                 let unknown = || "-".to_owned();
-                vec![root.clone(), unknown(), unknown(), unknown(), unknown(), error.clone()]
+                let root = short(root, call);
+                vec![root, unknown(), unknown(), unknown(), unknown(), error.clone()]
             }
         })
         .collect();
     ui.table(&["memory folder", "logs", "due", "stuck", "problems", "daemon"], &rows);
     ui.note("`memoird --root DIR status` says more about one");
     exit_code(is_well)
+}
+
+/// Returns a path with `~` for the person's home.
+fn short(path: &str, call: &Call) -> String {
+    match Path::new(path).strip_prefix(&call.around.home) {
+        Ok(below) => format!("~/{}", below.display()),
+        Err(_) => path.to_owned(),
+    }
 }
 
 /// The name of the tier of logs, which nothing makes.
@@ -253,18 +262,18 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
     let zone = settings.zone.name.0;
     let now = call.now;
     let mut problems = Vec::new();
-    let lineage = match Lineage::open_existing(&root.vault.layout().database()) {
-        Ok(lineage) => lineage,
+    let seen = match look(&root, now) {
         // What the files say can be shown without it.
-        Err(error @ (LineageError::Damaged { .. } | LineageError::NotOurs { .. })) => {
+        Err(PassError::Lineage(
+            error @ (LineageError::Damaged { .. } | LineageError::NotOurs { .. }),
+        )) => {
             let path = ".memoird/lineage.db".to_owned();
             problems.push(Problem { path, reason: error.to_string() });
-            None
+            Seen::by(&root, None, now)
         }
-        Err(error) => return Err(error.into()),
+        seen => seen,
     };
-    let view = compaction::peek(&root.vault, lineage.as_ref())?;
-    let plan = compaction::plan_of(&view, settings, Extractive.id(), &Selection::default(), now);
+    let Seen { view, plan, failed, last_run } = seen?;
     problems.extend(found_problems(&root, &view, &plan));
     let (daemon, watcher) = daemon(&root, zone)?;
     Ok(Status {
@@ -280,7 +289,7 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         model: model(&settings.settings),
         budget: BTreeMap::new(),
         parked: parked(&plan),
-        failed: failed(lineage.as_ref(), &plan)?,
+        failed,
         quarantined: 0,
         foreign: plan
             .foreign
@@ -292,9 +301,34 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
             })
             .collect(),
         problems,
-        last_run: last_run(lineage.as_ref(), zone)?,
+        last_run,
         next_due: next_due(&plan, zone),
     })
+}
+
+/// What files and database say together.
+struct Seen {
+    view: View,
+    plan: Plan,
+    failed: Vec<Stuck>,
+    last_run: Option<LastRun>,
+}
+
+fn look(root: &Root, now: DateTime<Utc>) -> Result<Seen, PassError> {
+    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+    Seen::by(root, lineage.as_ref(), now)
+}
+
+impl Seen {
+    fn by(root: &Root, lineage: Option<&Lineage>, now: DateTime<Utc>) -> Result<Self, PassError> {
+        let settings = &root.settings;
+        let view = compaction::peek(&root.vault, lineage)?;
+        let selection = Selection::default();
+        let plan = compaction::plan_of(&view, settings, Extractive.id(), &selection, now);
+        let failed = failed(lineage, &plan)?;
+        let last_run = last_run(lineage, settings.zone.name.0)?;
+        Ok(Self { view, plan, failed, last_run })
+    }
 }
 
 impl Status {
@@ -402,7 +436,7 @@ fn schedule(settings: &Settings, zone: Tz, now: DateTime<Utc>) -> Vec<Tick> {
     let lines = &settings.schedule;
     let tick = |job, line: &Schedule| {
         let next = line.next_after(now.with_timezone(&zone));
-        let shown = next.map_or_else(|| "never".to_owned(), |it| shown(it));
+        let shown = next.map_or_else(|| "never".to_owned(), shown);
         Tick { job, next: next.map(|it| it.to_rfc3339()), shown }
     };
     vec![
@@ -442,12 +476,12 @@ fn time(at: DateTime<Utc>, zone: Tz) -> String {
     at.with_timezone(&zone).to_rfc3339_opts(SecondsFormat::Secs, false)
 }
 
-fn model(settings: &Settings) -> Model {
+fn model(settings: &Settings) -> EngineStatus {
     match settings.engine {
         EngineKind::Extractive => {
-            Model { engine: "extractive", provider: None, model: None, state: Some("ready") }
+            EngineStatus { engine: "extractive", provider: None, model: None, state: Some("ready") }
         }
-        EngineKind::Model => Model {
+        EngineKind::Model => EngineStatus {
             engine: "model",
             provider: serde_json::to_value(settings.model.provider)
                 .ok()
@@ -471,7 +505,7 @@ fn parked(plan: &Plan) -> Vec<Stuck> {
 }
 
 /// Returns the jobs that failed when last tried and are due still.
-fn failed(lineage: Option<&Lineage>, plan: &Plan) -> Result<Vec<Stuck>, CommandError> {
+fn failed(lineage: Option<&Lineage>, plan: &Plan) -> Result<Vec<Stuck>, LineageError> {
     let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
     let failed = receipts.into_iter().filter_map(|job| {
         let receipt = job.receipt.filter(|it| it.outcome == Outcome::Failed)?;
@@ -485,7 +519,7 @@ fn failed(lineage: Option<&Lineage>, plan: &Plan) -> Result<Vec<Stuck>, CommandE
     Ok(failed.collect())
 }
 
-fn last_run(lineage: Option<&Lineage>, zone: Tz) -> Result<Option<LastRun>, CommandError> {
+fn last_run(lineage: Option<&Lineage>, zone: Tz) -> Result<Option<LastRun>, LineageError> {
     let Some(lineage) = lineage else { return Ok(None) };
     let Some(run) = lineage.last_runs(1)?.into_iter().next() else { return Ok(None) };
     let mut outcomes = BTreeMap::new();
@@ -512,7 +546,7 @@ fn next_due(plan: &Plan, zone: Tz) -> Option<NextDue> {
     Some(NextDue {
         tier: next.tier.name(),
         period: next.period.to_string(),
-        at: time(at, zone),
+        at: time(at.with_timezone(&Utc), zone),
         shown: shown(at.with_timezone(&zone)),
     })
 }

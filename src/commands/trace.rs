@@ -54,15 +54,20 @@ enum Format {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let Args { target, up, format } = args;
     let call = Call::read(global)?;
     let root = call.root(global)?;
-    let (name, line) = split_target(&args.target);
+    let (name, line) = split_target(&target);
     let path = resolve(name, &root, &call);
     let mut recorded = Recorded::open(&call, &root)?;
-    let format = if ui.is_json() { Format::Json } else { args.format };
-    if args.up {
+    let format = if ui.is_json() { Format::Json } else { format };
+    if up {
         let address = address(&path, line, &root)?;
         let up = recorded.ask(&path, |lineage| trace_up(&address, lineage, &root))?;
+        // A line of a file of ours, which only another week or month cites: a trace leads on.
+        if up.derived.is_empty() && recorded.lineage().document(&path)?.is_some() {
+            return Err(not_a_log(&path));
+        }
         return Ok(show_up(&up, format, ui));
     }
     let found = recorded.ask(&path, |lineage| trace(&path, line, lineage, &root))?;
@@ -81,15 +86,13 @@ impl<'a> Recorded<'a> {
     /// Opens the database that is there.
     pub(super) fn open(call: &'a Call, root: &'a Root) -> Result<Self, CommandError> {
         let path = root.vault.layout().database();
-        match Lineage::open_existing(&path)? {
-            Some(lineage) => Ok(Self { call, root, lineage }),
-            None => {
-                let what = format!("nothing is recorded yet: there is no `{}`", path.display());
-                Err(CommandError::new(Kind::Data, what)
-                    .hint("memoird rebuild, if there are files that memoird made")
-                    .hint("memoird compact, to make them"))
-            }
+        if let Some(lineage) = Lineage::open_existing(&path)? {
+            return Ok(Self { call, root, lineage });
         }
+        let what = format!("nothing is recorded yet: there is no `{}`", path.display());
+        Err(CommandError::new(Kind::Data, what)
+            .hint("memoird rebuild, if there are files that memoird made")
+            .hint("memoird compact, to make them"))
     }
 
     /// Asks, and asks once more after taking notice of edits where the answer needs it.
@@ -173,13 +176,15 @@ fn address(path: &str, line: Option<u32>, root: &Root) -> Result<Address, Comman
     let stem = stem.filter(|it| root.vault.layout().source(it) == path);
     match (stem, line) {
         (Some(stem), Some(line)) => Ok(Address { stem, line }),
-        (None, _) => {
-            Err(CommandError::new(Kind::Usage, format!("`{path}` is no log, where --up begins"))
-                .hint(format!("memoird trace {path}")))
-        }
+        (None, _) => Err(not_a_log(path)),
         (Some(stem), None) => Err(CommandError::new(Kind::Usage, "--up needs a line of the log")
             .hint(format!("memoird trace --up {stem}:1"))),
     }
+}
+
+fn not_a_log(path: &str) -> CommandError {
+    CommandError::new(Kind::Usage, format!("`{path}` is no log, where --up begins"))
+        .hint(format!("memoird trace {path}"))
 }
 
 fn show(trace: &Trace, format: Format, ui: &Ui) {

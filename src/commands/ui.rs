@@ -146,6 +146,18 @@ impl Ui {
         }
     }
 
+    /// Asks a person yes or no, where one sits; `None` where nobody can answer.
+    pub fn ask(&self, question: impl fmt::Display) -> Option<bool> {
+        if !self.terminal || self.json || !io::stdin().is_terminal() {
+            return None;
+        }
+        err(format_args!("{STRONG}{}{STRONG:#} [y/N] ", escape(&question.to_string())));
+        let mut answer = String::new();
+        // An answer that cannot be read is none.
+        io::stdin().read_line(&mut answer).ok()?;
+        Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    }
+
     /// Starts a progress display of `total` steps; it shows on a terminal only.
     pub fn progress(&self, total: u64) -> Progress {
         let shown = self.is_terminal() && !self.json && total > 1;

@@ -56,8 +56,8 @@ fn boot_id() -> String {
     id.map(|it| it.trim().to_owned()).unwrap_or_default()
 }
 
-/// Returns whether the process that `owner` names is still there.
-fn is_alive(owner: &str) -> bool {
+/// Returns whether the process that the `owner` of a run names is still there.
+pub fn is_alive(owner: &str) -> bool {
     let Some((pid, boot)) = owner.split_once('@') else { return false };
     let pid = pid.parse().ok().and_then(rustix::process::Pid::from_raw);
     let Some(pid) = pid.filter(|_| boot == boot_id()) else { return false };
@@ -78,13 +78,13 @@ impl Compactor<'_> {
     pub(super) fn write(
         &mut self,
         job: Option<(JobId, &Receipt)>,
-        files: Vec<NewFile>,
+        files: &[NewFile],
         recorded: &Recorded,
     ) -> Result<(), JobError> {
         // Under the lock, so that nobody takes the temporary files for what a crash left.
         let lock = self.write_lock()?;
         let mut staged = Vec::new();
-        for file in &files {
+        for file in files {
             staged.push((self.vault.stage(&file.path, file.text.as_bytes())?, file.expected));
         }
         let mut intents = Vec::new();
@@ -137,7 +137,9 @@ impl Compactor<'_> {
     /// An intent is open only while its process holds the write lock, so whoever has the lock finds
     /// none but those of the dead.
     pub(super) fn recover(&mut self, now: DateTime<Utc>) -> Result<(), PassError> {
-        self.lineage.abandoned(now, &is_alive)?;
+        // A root has one pass at a time in a process, so an unfinished run of our own is dead too.
+        let own = owner();
+        self.lineage.abandoned(now, &|it| it != own && is_alive(it))?;
         let open = self.lineage.open_intents()?;
         if open.is_empty() {
             return Ok(());

@@ -1,190 +1,103 @@
-//! The fold of a week or a month: read, draft, check, merge, write.
+//! The fold of a week or a month: drafts merged with what stands there, written, and recorded.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use chrono::{Days, NaiveDate};
+use chrono::NaiveDate;
 
 use super::{
-    Compactor, JobError, Made, View, ask,
+    Compactor, JobError, Made, PassError, View, Watcher,
     commit::{NewFile, Recorded},
-    ground::{self, Grounded},
-    merge,
+    draft::{CorpusReader, Drafted, Drafter, Sources, unreadable},
+    ground, merge, parallel,
     plan::Job,
     records,
+    report::PassReport,
 };
 use crate::{
-    config::settings::Length,
-    engine::{
-        Budget, FoldInput, LeftOut, WeekSource,
-        extractive::counts::{Corpus, Counts, WINDOW_DAYS},
-    },
+    engine::LeftOut,
     memory::{
         address::{Address, Citation, Stem},
+        decision::Decisions,
         document::{Owner, Summary, SummaryHeader},
         hash::ContentHash,
         item::{Item, Section, Tier},
-        log::DailyLog,
+        markdown::LineKind,
         period::{Grain, Period},
     },
-    privacy::{self, ServedLog},
-    store::{
-        inventory::Inventory,
-        lineage::{
-            jobs::{JobId, Outcome, Receipt},
-            record::{CoverageRecord, LogRecord},
-        },
-        vault::{Vault, VaultError},
+    privacy::{ServedLine, ServedLog},
+    store::lineage::{
+        jobs::{JobId, Outcome, Receipt, RunId},
+        record::{CoverageRecord, LogRecord},
     },
 };
 
-/// The words of the root's logs, read as periods ask for them.
-#[derive(Default)]
-pub(super) struct CorpusReader {
-    corpus: Corpus,
-    read: HashSet<Stem>,
-}
-
-impl CorpusReader {
-    /// Returns the counts for a fold of `period`.
-    ///
-    /// A log that cannot be read has been reported by the scan; its words are not counted.
-    fn counts(
-        &mut self,
-        period: Period,
-        vault: &Vault,
-        inventory: &Inventory,
-    ) -> Result<&Counts, VaultError> {
-        let to = period.last_source_day();
-        let from = to.checked_sub_days(Days::new(WINDOW_DAYS)).unwrap_or(NaiveDate::MIN);
-        for stem in inventory.logs.keys().filter(|it| (from..=to).contains(&it.date())) {
-            if self.read.insert(stem.clone())
-                && let Some(log) = vault.read_log(stem)?
-            {
-                self.corpus.add(&privacy::serve(&log));
-            }
-        }
-        Ok(self.corpus.counts(period))
-    }
-}
-
-/// Everything that one fold is made of.
-struct Sources {
-    logs: Vec<ServedLog>,
-    weeks: Vec<WeekSource>,
-    /// Weekly files whose own lines are cited: foreign ones, and bullets of a person's.
-    week_files: Vec<ServedLog>,
-    pointers: Vec<String>,
-    chars: usize,
-}
+/// How many periods are drafted side by side. Each holds its sources and a copy of the counts.
+const FOLDS_AT_ONCE: usize = 8;
 
 impl Compactor<'_> {
-    /// Makes a weekly file.
-    pub(super) fn fold_week(
+    /// Makes weekly or monthly files: drafts several side by side, then writes one after the other.
+    pub(super) fn make_folds(
         &mut self,
-        job: &Job,
-        id: JobId,
+        run: RunId,
+        jobs: &[Job],
         view: &View,
         corpus: &mut CorpusReader,
-    ) -> Result<Made, JobError> {
-        let logs = read_logs(self.vault, job)?;
-        let sources = Sources {
-            pointers: logs.iter().map(|it| self.vault.layout().source(it.stem())).collect(),
-            chars: logs.iter().map(ServedLog::chars).sum(),
-            weeks: Vec::new(),
-            week_files: Vec::new(),
-            logs,
-        };
-        self.fold(job, id, view, corpus, sources)
-    }
-
-    /// Makes a monthly file.
-    pub(super) fn fold_month(
-        &mut self,
-        job: &Job,
-        id: JobId,
-        view: &View,
-        corpus: &mut CorpusReader,
-    ) -> Result<Made, JobError> {
-        let mut sources = Sources {
-            logs: Vec::new(),
-            weeks: Vec::new(),
-            week_files: Vec::new(),
-            pointers: Vec::new(),
-            chars: 0,
-        };
-        for (name, hash) in &job.inputs {
-            let Ok(week) = name.parse::<Period>() else { continue };
-            let path = self.vault.layout().summary(week);
-            let text = self.vault.read_text(&path)?.ok_or_else(|| JobError::Stale(path.clone()))?;
-            let summary = Summary::parse(week, &text).map_err(|e| unreadable(&path, &e))?;
-            if summary.body_hash().hex16() != *hash {
-                return Err(JobError::Stale(path));
+        watcher: &mut dyn Watcher,
+        report: &mut PassReport,
+    ) -> Result<(), PassError> {
+        for (i, chunk) in jobs.chunks(FOLDS_AT_ONCE).enumerate() {
+            let before = i * FOLDS_AT_ONCE;
+            if watcher.is_stopped() {
+                report.left += jobs.len() - before;
+                break;
             }
-            sources.chars += summary.text_chars();
-            let (source, cites_itself) = week_source(&summary, &text);
-            if cites_itself {
-                let stem = name.parse::<Stem>().map_err(|e| unreadable(&path, &e))?;
-                let log =
-                    DailyLog::parse(stem, text.as_bytes()).map_err(|e| unreadable(&path, &e))?;
-                sources.week_files.push(privacy::serve(&log));
-            }
-            sources.weeks.push(source);
-            sources.pointers.push(path);
-            for stem in view.inventory.logs_of(week).map(|(stem, _)| stem) {
-                if let Some(log) = self.vault.read_log(stem)? {
-                    sources.logs.push(privacy::serve(&log));
+            let mut begun = Vec::new();
+            for (n, job) in chunk.iter().enumerate() {
+                watcher.begins(job, jobs.len() - before - n - 1);
+                if let Some(id) = self.begin(run, job)? {
+                    let counts = corpus.counts(job.period, self.vault, &view.inventory)?.clone();
+                    begun.push((job, id, counts));
                 }
             }
+            let drafter = Drafter {
+                vault: self.vault,
+                engine: self.engine,
+                settings: &self.settings.settings.compaction,
+                inventory: &view.inventory,
+            };
+            let drafts = parallel::map(&begun, |(job, _, counts)| drafter.draft(job, counts));
+            for ((job, id, _), draft) in begun.iter().zip(drafts) {
+                let made = draft.and_then(|draft| self.fold(job, *id, view, draft));
+                self.finish(job, *id, made, watcher, report)?;
+            }
         }
-        self.fold(job, id, view, corpus, sources)
+        Ok(())
     }
 
-    fn fold(
-        &mut self,
-        job: &Job,
-        id: JobId,
-        view: &View,
-        corpus: &mut CorpusReader,
-        sources: Sources,
-    ) -> Result<Made, JobError> {
+    /// Merges a draft with the file that stands there, writes it, and records it.
+    fn fold(&mut self, job: &Job, id: JobId, view: &View, draft: Drafted) -> Result<Made, JobError> {
+        let Drafted { sources, sections, rejected, mut left_out } = draft;
         let path = self.vault.layout().summary(job.period);
         let standing = self.vault.read_text(&path)?;
         let current = standing.as_deref().map(|text| Summary::parse(job.period, text)).transpose();
         let current = current.map_err(|e| unreadable(&path, &e))?;
-        let counts = corpus.counts(job.period, self.vault, &view.inventory)?;
-        let budget = self.budget(job.tier, sources.chars);
-        let draft = ask(self.engine, |engine| {
-            engine.fold(&FoldInput {
-                period: job.period,
-                logs: &sources.logs,
-                weeks: &sources.weeks,
-                budget,
-                counts,
-            })
-        })?;
-        let drafted: usize = draft.sections.iter().map(|(_, items)| items.len()).sum();
-        let lines = Lines::of(sources.logs.iter().chain(&sources.week_files));
-        let Grounded { sections, rejected } = ground::split(&draft, &lines);
-        if drafted > 0 && sections.iter().all(|(_, items)| items.is_empty()) {
-            return Err(JobError::AllRejected(drafted));
-        }
+        let lines = sources.lines();
         let header = self.header(job, view, &sources, current.as_ref());
-        let sections = self.keep_orphans(sections, current.as_ref(), view);
+        let sections = keep_orphans(sections, current.as_ref(), view);
         let decisions = &view.inventory.decisions;
         let is_deleted = |item: &Item| {
             let cited = item.citation.iter().flat_map(Citation::addresses);
             let line = |it: Address| {
-                ground::Sources::line(&lines, &it.stem, it.line).map(privacy::ServedLine::text)
+                ground::Sources::line(&lines, &it.stem, it.line).map(ServedLine::text)
             };
             let texts: Option<Vec<&str>> = cited.map(line).collect();
-            texts.is_some_and(|it| self.is_deleted_from(decisions, &path, job, it))
+            texts.is_some_and(|it| self.is_deleted_from(decisions, &path, job, &it))
         };
         let merged = merge::merge(job.period, current.as_ref(), header, sections, &is_deleted);
         let text = merged.summary.print();
         let record = records::of_summary(&path, &merged.summary, &text);
         let items: Vec<&Citation> =
             record.items.iter().filter_map(|it| it.citation.as_ref()).collect();
-        let mut left_out = draft.left_out;
         left_out.extend(cited_by(rejected.iter().map(|(_, item, _)| item), LeftOut::Rejected));
         left_out.extend(cited_by(merged.kept_out.iter(), LeftOut::Deleted));
         let uncovered = uncovered(&sources.logs, &items, left_out);
@@ -217,31 +130,9 @@ impl Compactor<'_> {
             used: sources.pointers,
             ..Recorded::default()
         };
-        self.write(Some((id, &receipt)), files, &recorded)?;
+        self.write(Some((id, &receipt)), &files, &recorded)?;
         let paths = if same_body { Vec::new() } else { vec![path] };
         Ok(Made { receipt, paths })
-    }
-
-    /// Returns how long the text may get.
-    fn budget(&self, tier: Tier, chars: usize) -> Budget {
-        let compaction = &self.settings.settings.compaction;
-        let Length { ratio, max_ratio, max_chars } = *match tier {
-            Tier::Monthly => &compaction.monthly,
-            _ => &compaction.weekly,
-        };
-        let whole = chars < compaction.whole_below_chars;
-        let cap = |it: usize| if max_chars == 0 { it } else { it.min(max_chars) };
-        if whole {
-            return Budget { target_chars: usize::MAX, limit_chars: usize::MAX, whole };
-        }
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            clippy::cast_precision_loss,
-            reason = "the product of a length and a checked ratio below 1 is a length"
-        )]
-        let share = |ratio: f64| cap((chars as f64 * ratio).floor() as usize);
-        Budget { target_chars: share(ratio), limit_chars: share(max_ratio.max(ratio)), whole }
     }
 
     fn header(
@@ -278,48 +169,13 @@ impl Compactor<'_> {
         }
     }
 
-    /// Adds the items of ours that rest on a vanished log: what made them is gone, so nothing can
-    /// make them again.
-    fn keep_orphans(
-        &self,
-        mut sections: Vec<(Section, Vec<Item>)>,
-        current: Option<&Summary>,
-        view: &View,
-    ) -> Vec<(Section, Vec<Item>)> {
-        let Some(current) = current.filter(|it| it.header.is_some()) else { return sections };
-        let owners = current.ownership().owners;
-        for ((_, item, section), owner) in current.bullets().zip(owners) {
-            let gone = |citation: &Citation| {
-                citation
-                    .files()
-                    .all(|(stem, _)| !stem.is_week() && !view.inventory.logs.contains_key(stem))
-            };
-            let (Some(section), true) = (section, item.citation.as_ref().is_some_and(gone)) else {
-                continue;
-            };
-            let at = sections.iter().position(|(it, _)| *it == section);
-            let under = match at {
-                Some(at) => &mut sections[at].1,
-                None => {
-                    let at = sections.partition_point(|(it, _)| *it < section);
-                    sections.insert(at, (section, Vec::new()));
-                    &mut sections[at].1
-                }
-            };
-            if owner == Owner::Ours && !under.contains(item) {
-                under.insert(0, item.clone());
-            }
-        }
-        sections
-    }
-
     /// Returns whether a person deleted what rests on these lines, here or in a week below.
     fn is_deleted_from(
         &self,
-        decisions: &crate::memory::decision::Decisions,
+        decisions: &Decisions,
         path: &str,
         job: &Job,
-        lines: Vec<&str>,
+        lines: &[&str],
     ) -> bool {
         let layout = self.vault.layout();
         let below = job.inputs.keys().filter_map(|it| it.parse::<Period>().ok());
@@ -330,43 +186,39 @@ impl Compactor<'_> {
     }
 }
 
-/// Reads the logs that a job names, as they were when it was planned.
-pub(super) fn read_logs(vault: &Vault, job: &Job) -> Result<Vec<ServedLog>, JobError> {
-    let mut logs = Vec::new();
-    for (name, hash) in &job.inputs {
-        let stem: Stem = name.parse().map_err(|e| unreadable(name, &e))?;
-        let path = vault.layout().source(&stem);
-        let log = vault.read_log(&stem)?.ok_or_else(|| JobError::Stale(path.clone()))?;
-        if log.hash.hex16() != *hash {
-            return Err(JobError::Stale(path));
+/// Adds the items of ours that rest on a vanished log: what made them is gone, so nothing can
+/// make them again.
+fn keep_orphans(
+    mut sections: Vec<(Section, Vec<Item>)>,
+    current: Option<&Summary>,
+    view: &View,
+) -> Vec<(Section, Vec<Item>)> {
+    let Some(current) = current.filter(|it| it.header.is_some()) else { return sections };
+    let owners = current.ownership().owners;
+    for ((_, item, section), owner) in current.bullets().zip(owners) {
+        let gone = |citation: &Citation| {
+            citation
+                .files()
+                .all(|(stem, _)| !stem.is_week() && !view.inventory.logs.contains_key(stem))
+        };
+        let (Some(section), true) = (section, item.citation.as_ref().is_some_and(gone)) else {
+            continue;
+        };
+        let at = sections.partition_point(|(it, _)| *it < section);
+        if sections.get(at).is_none_or(|(it, _)| *it != section) {
+            sections.insert(at, (section, Vec::new()));
         }
-        logs.push(privacy::serve(&log));
+        let under = &mut sections[at].1;
+        if owner == Owner::Ours && !under.contains(item) {
+            under.insert(0, item.clone());
+        }
     }
-    Ok(logs)
-}
-
-pub(super) fn unreadable(path: &str, error: &dyn std::error::Error) -> JobError {
-    JobError::Unreadable { path: path.to_owned(), reason: error.to_string() }
+    sections
 }
 
 /// Counts in receipts are of lines and files; none has four thousand million.
 pub(super) fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-/// Source lines by their address.
-pub(super) struct Lines<'a>(HashMap<&'a Stem, &'a ServedLog>);
-
-impl<'a> Lines<'a> {
-    pub(super) fn of(logs: impl Iterator<Item = &'a ServedLog>) -> Self {
-        Self(logs.map(|it| (it.stem(), it)).collect())
-    }
-}
-
-impl ground::Sources for Lines<'_> {
-    fn line(&self, stem: &Stem, number: u32) -> Option<&privacy::ServedLine> {
-        self.0.get(stem)?.line(number)
-    }
 }
 
 /// Returns the days of the week whose extraction is done for the logs as they stand.
@@ -382,59 +234,6 @@ fn extracted_days(job: &Job, view: &View, old: Option<&SummaryHeader>) -> Vec<St
         *all &= done;
     }
     days.into_iter().filter(|&(_, done)| done).map(|(day, _)| day.to_string()).collect()
-}
-
-/// Reads a weekly file as the source of a month, and tells whether lines of its own are cited.
-///
-/// A bullet that a person wrote or changed is a source itself, above the lines that it cites.
-fn week_source(summary: &Summary, text: &str) -> (WeekSource, bool) {
-    let own_line = |line: u32| {
-        let stem = summary.period.to_string().parse::<Stem>().ok()?;
-        Some(Citation::one(stem, line))
-    };
-    let mut cites_itself = false;
-    let mut items = Vec::new();
-    let owners = summary.ownership().owners;
-    for ((line, item, section), owner) in summary.bullets_as_read().zip(owners) {
-        let mut item = item.clone();
-        if owner == Owner::Person
-            && let Some(own) = own_line(line)
-        {
-            cites_itself = true;
-            match &mut item.citation {
-                Some(citation) => citation.merge(&own),
-                none => *none = Some(own),
-            }
-        }
-        items.push((section, item));
-    }
-    if items.is_empty() && summary.header.is_none() {
-        items = foreign_lines(summary.period, text);
-        cites_itself = !items.is_empty();
-    }
-    (WeekSource { period: summary.period, items }, cites_itself)
-}
-
-/// Takes a file without bullets as it stands: each line that says something is an item.
-fn foreign_lines(week: Period, text: &str) -> Vec<(Option<Section>, Item)> {
-    let Ok(stem) = week.to_string().parse::<Stem>() else { return Vec::new() };
-    let Ok(log) = DailyLog::parse(stem.clone(), text.as_bytes()) else { return Vec::new() };
-    let served = privacy::serve(&log);
-    let mut section = None;
-    let mut items = Vec::new();
-    for line in served.lines() {
-        match line.kind() {
-            crate::memory::markdown::LineKind::Heading { .. } => {
-                section = Section::from_title(line.words())
-            }
-            kind if kind.is_content() => {
-                let citation = Some(Citation::one(stem.clone(), line.number()));
-                items.push((section, Item { text: line.words().to_owned(), citation }));
-            }
-            _ => {}
-        }
-    }
-    items
 }
 
 fn cited_by<'a>(items: impl Iterator<Item = &'a Item>, why: LeftOut) -> Vec<(Address, LeftOut)> {
@@ -464,7 +263,7 @@ fn uncovered(
             }
             let address = log.address(line);
             let reason = why.get(&address).copied().unwrap_or(match line.kind() {
-                crate::memory::markdown::LineKind::Heading { .. } => LeftOut::Structure,
+                LineKind::Heading { .. } => LeftOut::Structure,
                 _ => LeftOut::OverBudget,
             });
             lines.push((address, reason.name()));

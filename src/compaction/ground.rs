@@ -169,25 +169,23 @@ impl Cited<'_> {
         if self.lines.iter().any(|line| stands_in(line, raw)) {
             return true;
         }
-        match class(atom.kind) {
-            Class::Word => self.lower_lines_hold(&norm.to_lowercase()) || self.is_weekday(&norm),
-            kind => {
-                let norms = self.norms.get_or_insert_with(|| {
-                    let mut norms = HashSet::new();
-                    for line in &self.lines {
-                        for atom in atom::atoms(line) {
-                            norms.insert((class(atom.kind), atom.norm(line).into_owned()));
-                        }
-                    }
-                    norms
-                });
-                let full = norm.into_owned();
-                // A date without a year is held by one with it, and a month by its days.
-                norms.contains(&(kind, full.clone()))
-                    || (kind == Class::Date
-                        && norms.iter().any(|(k, theirs)| *k == kind && date_holds(theirs, &full)))
-            }
+        let kind = class(atom.kind);
+        let norm = norm.to_lowercase();
+        if kind == Class::Word && (self.lower_lines_hold(&norm) || self.is_weekday(&norm)) {
+            return true;
         }
+        let norms = self.norms.get_or_insert_with(|| {
+            let mut norms = HashSet::new();
+            for line in &self.lines {
+                for atom in atom::atoms(line) {
+                    norms.insert((class(atom.kind), atom.norm(line).to_lowercase()));
+                }
+            }
+            norms
+        });
+        // A date without a year is held by one with it, and a month by its days.
+        let part_of = |(k, theirs): &(Class, String)| *k == kind && date_holds(theirs, &norm);
+        norms.contains(&(kind, norm.clone())) || (kind == Class::Date && norms.iter().any(part_of))
     }
 
     fn lower_lines_hold(&mut self, norm: &str) -> bool {

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use super::{
     Compactor, JobError, Made, PassError, View, ask,
     commit::{NewFile, Recorded},
-    fold::{count, read_logs, unreadable},
-    ground,
+    draft::{read_logs, unreadable},
+    fold::count,
+    ground, parallel,
     plan::{Job, Reason},
     records,
     report::{JobReport, PassReport},
@@ -29,7 +30,6 @@ use crate::{
     privacy::{self, ServedLog},
     store::{
         lineage::{
-            LineageError,
             jobs::{JobId, NewJob, Outcome, Receipt, RunId},
             record::{Commit, LogRecord},
         },
@@ -40,8 +40,6 @@ use crate::{
 /// How many days are read side by side and, where they have no memory, recorded at once: most days
 /// have none, and a transaction costs more than reading the day.
 const DAYS_AT_ONCE: usize = 64;
-/// More would only wait for each other: reading a day takes a millisecond.
-const THREADS_MAX: usize = 8;
 
 /// A day that was read.
 struct Day {
@@ -106,26 +104,7 @@ impl Compactor<'_> {
             engine: self.engine,
             decisions: &view.inventory.decisions,
         };
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
-        let share = jobs.len().div_ceil(threads).max(1);
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = jobs
-                .chunks(share)
-                .map(|share| {
-                    let reader = &reader;
-                    scope.spawn(move || {
-                        share.iter().map(|job| reader.read(job, existing)).collect::<Vec<_>>()
-                    })
-                })
-                .collect();
-            let days = workers.into_iter().zip(jobs.chunks(share)).flat_map(|(worker, share)| {
-                // The engine's panics are caught within; anything else fails these days alone.
-                worker
-                    .join()
-                    .unwrap_or_else(|_| share.iter().map(|_| Err(JobError::Panic)).collect())
-            });
-            days.collect()
-        })
+        parallel::map(jobs, |job| reader.read(job, existing))
     }
 
     /// Makes a day that has something to remember, or could not be read. `None` when another
@@ -138,10 +117,7 @@ impl Compactor<'_> {
         existing: &mut Vec<TypedMemory>,
         view: &View,
     ) -> Result<Option<Made>, PassError> {
-        let id = match self.lineage.begin_job(run, &self.new_job(job)) {
-            Err(LineageError::AlreadyLive { .. }) => return Ok(None),
-            id => id?,
-        };
+        let Some(id) = self.begin(run, job)? else { return Ok(None) };
         // The days before it may have said the same; what it adds is decided one day at a time.
         let day = first.and_then(|_| {
             let decisions = &view.inventory.decisions;
@@ -186,7 +162,9 @@ impl Compactor<'_> {
         mut day: Day,
         existing: &mut Vec<TypedMemory>,
     ) -> Result<Made, JobError> {
-        let mut receipt = self.day_receipt(job, &day, Outcome::Written);
+        let none = day.memories.is_empty();
+        let outcome = if none { Outcome::Unchanged } else { Outcome::Written };
+        let mut receipt = self.day_receipt(job, &day, outcome);
         let mut files = Vec::new();
         for memory in &day.memories {
             let path = self.vault.layout().typed(&memory.file_name.to_string_lossy());
@@ -196,7 +174,7 @@ impl Compactor<'_> {
         }
         let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
         receipt.path = paths.first().cloned();
-        self.write(Some((id, &receipt)), files, &day.recorded)?;
+        self.write(Some((id, &receipt)), &files, &day.recorded)?;
         existing.append(&mut day.memories);
         Ok(Made { receipt, paths })
     }
@@ -225,7 +203,7 @@ impl Compactor<'_> {
         let path = self.vault.layout().index();
         let expected = inventory.index.as_deref().map(ContentHash::of);
         let file = NewFile { path: path.clone(), text, expected };
-        match self.write(None, vec![file], &Recorded::default()) {
+        match self.write(None, &[file], &Recorded::default()) {
             Ok(()) => Ok(Some(path)),
             Err(JobError::Critical(error)) => Err(error),
             // A person is at it; the next pass finds what they wrote.
@@ -309,7 +287,7 @@ impl Compactor<'_> {
         } else {
             vec![NewFile { path: path.clone(), text, expected }]
         };
-        self.write(Some((id, &receipt)), files, &recorded)?;
+        self.write(Some((id, &receipt)), &files, &recorded)?;
         let paths = if outcome == Outcome::Written { vec![path] } else { Vec::new() };
         Ok(Made { receipt, paths })
     }

@@ -9,7 +9,7 @@
 //!
 //! - [`plan`]: what is due; pure.
 //! - [`observe`]: what people did to files since the last pass, and lines that moved.
-//! - [`fold`]: a week or a month.
+//! - [`draft`], [`fold`]: a week or a month; drafts are made side by side ([`parallel`]).
 //! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
 //! - [`ground`], [`merge`], [`moved`]: the checks and merges that those use; pure.
 //! - [`commit`]: intents, files, and one transaction.
@@ -17,13 +17,15 @@
 //! - [`rebuild`]: the database anew from the files.
 //! - [`report`]: what a pass did.
 
-mod commit;
+pub mod commit;
+mod draft;
 mod fold;
 pub mod ground;
 mod lasting;
 pub mod merge;
 pub mod moved;
 mod observe;
+mod parallel;
 pub mod plan;
 pub mod rebuild;
 pub mod records;
@@ -180,7 +182,7 @@ impl Compactor<'_> {
         if self.observe(&mut run, trigger, &view, now, &mut report)? {
             view = self.look(now)?;
         }
-        let mut corpus = fold::CorpusReader::default();
+        let mut corpus = draft::CorpusReader::default();
         for tier in Tier::ALL {
             let mut jobs = self.plan(&view, selection, now).jobs;
             jobs.retain(|job| job.tier == tier);
@@ -188,7 +190,7 @@ impl Compactor<'_> {
                 continue;
             }
             let run = self.run(&mut run, trigger, now)?;
-            self.make(run, tier, &jobs, &view, &mut corpus, watcher, &mut report)?;
+            self.make(run, &jobs, &view, &mut corpus, watcher, &mut report)?;
             view = self.look(now)?;
         }
         if let Some(path) = self.refresh_index(&view)?
@@ -285,42 +287,34 @@ impl Compactor<'_> {
         Ok(begun)
     }
 
-    /// Makes the jobs of one tier.
+    /// Makes jobs of one tier.
     fn make(
         &mut self,
         run: RunId,
-        tier: Tier,
         jobs: &[Job],
         view: &View,
-        corpus: &mut fold::CorpusReader,
+        corpus: &mut draft::CorpusReader,
         watcher: &mut dyn Watcher,
         report: &mut PassReport,
     ) -> Result<(), PassError> {
-        match tier {
-            Tier::Extract => self.make_extracts(run, jobs, view, watcher, report),
-            Tier::Weekly | Tier::Monthly => {
-                self.make_each(run, jobs, watcher, report, &mut |this, job, id| {
-                    if job.tier == Tier::Weekly {
-                        this.fold_week(job, id, view, corpus)
-                    } else {
-                        this.fold_month(job, id, view, corpus)
-                    }
-                })
+        match jobs.first().map(|it| it.tier) {
+            None => Ok(()),
+            Some(Tier::Extract) => self.make_extracts(run, jobs, view, watcher, report),
+            Some(Tier::Weekly | Tier::Monthly) => {
+                self.make_folds(run, jobs, view, corpus, watcher, report)
             }
-            Tier::Wisdom => self.make_each(run, jobs, watcher, report, &mut |this, job, id| {
-                this.distil(job, id, view)
-            }),
+            Some(Tier::Wisdom) => self.make_wisdom(run, jobs, view, watcher, report),
         }
     }
 
-    /// Makes one job after the other; one that fails stops no other.
-    fn make_each(
+    /// Makes one edit of `WISDOM.md` after the other, each on what the one before left.
+    fn make_wisdom(
         &mut self,
         run: RunId,
         jobs: &[Job],
+        view: &View,
         watcher: &mut dyn Watcher,
         report: &mut PassReport,
-        make: &mut dyn FnMut(&mut Self, &Job, JobId) -> Result<Made, JobError>,
     ) -> Result<(), PassError> {
         for (i, job) in jobs.iter().enumerate() {
             if watcher.is_stopped() {
@@ -328,27 +322,40 @@ impl Compactor<'_> {
                 break;
             }
             watcher.begins(job, jobs.len() - i - 1);
-            let id = match self.lineage.begin_job(run, &self.new_job(job)) {
-                Ok(id) => id,
-                // Another process does the same work right now.
-                Err(LineageError::AlreadyLive { .. }) => continue,
-                Err(error) => return Err(error.into()),
-            };
-            let made = match make(self, job, id) {
-                Ok(made) => made,
-                Err(JobError::Critical(error)) => return Err(error),
-                Err(error) => self.fail(job, id, &error)?,
-            };
-            let done = JobReport::new(
-                job.tier,
-                job.period,
-                &made.receipt,
-                made.paths,
-                &job.reason.to_string(),
-            );
-            watcher.ended(&done);
-            report.push(done);
+            if let Some(id) = self.begin(run, job)? {
+                let made = self.distil(job, id, view);
+                self.finish(job, id, made, watcher, report)?;
+            }
         }
+        Ok(())
+    }
+
+    /// Records that a job begins; `None` when another process does the same right now.
+    fn begin(&mut self, run: RunId, job: &Job) -> Result<Option<JobId>, LineageError> {
+        match self.lineage.begin_job(run, &self.new_job(job)) {
+            Err(LineageError::AlreadyLive { .. }) => Ok(None),
+            id => id.map(Some),
+        }
+    }
+
+    /// Tells how a job ended. One that failed stops no other.
+    fn finish(
+        &mut self,
+        job: &Job,
+        id: JobId,
+        made: Result<Made, JobError>,
+        watcher: &mut dyn Watcher,
+        report: &mut PassReport,
+    ) -> Result<(), PassError> {
+        let made = match made {
+            Ok(made) => made,
+            Err(JobError::Critical(error)) => return Err(error),
+            Err(error) => self.fail(job, id, &error)?,
+        };
+        let due = job.reason.to_string();
+        let done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &due);
+        watcher.ended(&done);
+        report.push(done);
         Ok(())
     }
 
@@ -407,8 +414,8 @@ fn ask<T>(
 ///
 /// Returns an error when the folder cannot be listed or the database cannot be read.
 pub fn peek(vault: &Vault, lineage: Option<&Lineage>) -> Result<View, PassError> {
-    let seen = lineage.map_or_else(|| Ok(HashMap::new()), seen)?;
-    let inventory = vault.scan(&seen)?.inventory;
+    let known = lineage.map_or_else(|| Ok(HashMap::new()), seen)?;
+    let inventory = vault.scan(&known)?.inventory;
     let record = record(lineage, &inventory)?;
     Ok(View { inventory, record })
 }
@@ -449,7 +456,7 @@ fn record(lineage: Option<&Lineage>, inventory: &Inventory) -> Result<Record, Li
     let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
     let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
     let mut distilled: BTreeMap<_, _> =
-        wisdom.iter().flat_map(|it| it.distilled()).map(|&month| (month, None)).collect();
+        wisdom.iter().flat_map(WisdomFile::distilled).map(|&month| (month, None)).collect();
     let mut settled = BTreeSet::new();
     let mut parked = BTreeMap::new();
     for job in receipts {

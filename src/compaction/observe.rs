@@ -20,7 +20,7 @@ use crate::{
     memory::{
         address::{Address, Citation, Stem},
         decision::{Decision, Decisions, What},
-        document::{Block, Summary},
+        document::{Block, Summary, SummaryHeader},
         hash::ContentHash,
         item::{Item, Tier},
         period::{Grain, Period},
@@ -88,7 +88,12 @@ impl Compactor<'_> {
                 continue;
             }
             if known.is_some() {
-                let before = self.lineage.items_of(path)?;
+                let mut before = self.lineage.items_of(path)?;
+                // The file itself lists what we wrote in it. What the database knows beyond that
+                // is older than the file (it was restored, say), and nobody deleted it.
+                if let Some(listed) = listed(&text) {
+                    before.retain(|it| listed.contains(&it.hash));
+                }
                 decisions.extend(self.decide(view, path, &before, &document.items, now)?);
             }
             changes.documents.push(document);
@@ -108,7 +113,7 @@ impl Compactor<'_> {
             return Ok(false);
         }
         self.append_decisions(&view.inventory.decisions, &decisions)?;
-        match self.write(None, Vec::new(), &changes) {
+        match self.write(None, &[], &changes) {
             Ok(()) => Ok(!decisions.is_empty()),
             Err(JobError::Critical(error)) => Err(error),
             Err(_) => Ok(false),
@@ -133,7 +138,7 @@ impl Compactor<'_> {
         let mut made = Vec::new();
         let mut decide = |what, citation: &Citation| -> Result<(), PassError> {
             let hashes = self
-                .line_texts(citation)?
+                .line_texts(citation)
                 .iter()
                 .filter_map(|it| key.line_hash(it))
                 .collect::<Vec<_>>();
@@ -155,7 +160,7 @@ impl Compactor<'_> {
         let known: BTreeSet<&str> = before.iter().map(|it| &it.hash[..]).collect();
         for item in after.iter().filter(|it| !known.contains(&it.hash[..])) {
             let Some(citation) = &item.citation else { continue };
-            let texts = self.line_texts(citation)?;
+            let texts = self.line_texts(citation);
             if view.inventory.decisions.is_deleted(path, texts.iter().map(String::as_str)) {
                 decide(What::Restored, citation)?;
             }
@@ -164,14 +169,15 @@ impl Compactor<'_> {
     }
 
     /// Returns the texts of cited lines, as far as they are there.
-    fn line_texts(&self, citation: &Citation) -> Result<Vec<String>, PassError> {
+    fn line_texts(&self, citation: &Citation) -> Vec<String> {
         let mut texts = Vec::new();
         for (stem, lines) in citation.files() {
+            // A log that cannot be read is reported by the scan; its lines cannot come back.
             let Ok(Some(log)) = self.vault.read_log(stem) else { continue };
             let served = privacy::serve(&log);
             texts.extend(lines.iter().filter_map(|it| Some(served.line(it)?.text().to_owned())));
         }
-        Ok(texts)
+        texts
     }
 
     /// Makes the key of a root whose first decision this is.
@@ -235,7 +241,7 @@ impl Compactor<'_> {
         let weeks = self.readdress_summaries(view, &known, &changed, &mut files, &mut recorded)?;
         let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
         if paths.is_empty() {
-            self.write(None, Vec::new(), &recorded)?;
+            self.write(None, &[], &recorded)?;
             return Ok(false);
         }
         let run = self.run(run, trigger, now).map_err(JobError::Critical)?;
@@ -267,7 +273,7 @@ impl Compactor<'_> {
             Receipt::new(Outcome::Written, Some("lines moved".to_owned()), (self.clock)());
         receipt.path = paths.first().cloned();
         receipt.sources = count(changed.len());
-        self.write(Some((id, &receipt)), files, &recorded)?;
+        self.write(Some((id, &receipt)), &files, &recorded)?;
         report.push(JobReport::new(Tier::Weekly, period, &receipt, paths, "lines moved"));
         Ok(true)
     }
@@ -419,6 +425,12 @@ impl Compactor<'_> {
         }
         Ok(Some(summary.body_hash().hex16()))
     }
+}
+
+/// Returns the hashes of the bullets that a weekly or monthly file says we wrote in it.
+fn listed(text: &str) -> Option<BTreeSet<String>> {
+    let header = SummaryHeader::read(text).ok().flatten()?;
+    Some(header.items.into_iter().collect())
 }
 
 fn follow(changed: &Changed, citation: &Citation) -> Citation {

@@ -114,7 +114,7 @@ pub struct Waiting {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WaitCause {
     /// The end of the period and of its grace.
-    Closes(DateTime<Utc>),
+    Closes(DateTime<Tz>),
     /// A log that was changed moments ago.
     StillWritten(String),
     /// A person, or changed input: it failed three times.
@@ -302,7 +302,8 @@ impl Planner<'_> {
         if !self.is_closed(period) && !self.is_forced(tier, period) {
             let closes =
                 start_of_day(period.last_source_day() + Duration::days(1), self.settings.zone);
-            let cause = WaitCause::Closes(closes + self.settings.grace);
+            let closes = (closes + self.settings.grace).with_timezone(&self.settings.zone);
+            let cause = WaitCause::Closes(closes);
             self.plan.waiting.push(Waiting { tier, period, cause });
             return;
         }
@@ -383,12 +384,11 @@ impl Planner<'_> {
         } else {
             None
         };
-        match held_up {
-            Some(cause) => self.plan.waiting.push(Waiting { tier, period, cause }),
-            None => {
-                let partial = !self.is_closed(period);
-                self.plan.jobs.push(Job { tier, period, reason, inputs, fingerprint, partial });
-            }
+        if let Some(cause) = held_up {
+            self.plan.waiting.push(Waiting { tier, period, cause });
+        } else {
+            let partial = !self.is_closed(period);
+            self.plan.jobs.push(Job { tier, period, reason, inputs, fingerprint, partial });
         }
     }
 
@@ -499,7 +499,7 @@ impl fmt::Display for Reason {
 impl fmt::Display for WaitCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Closes(at) => write!(f, "open until {}", at.format("%Y-%m-%d %H:%M UTC")),
+            Self::Closes(at) => write!(f, "open until {}", at.format("%Y-%m-%d %H:%M %Z")),
             Self::StillWritten(path) => write!(f, "{path} is still being written"),
             Self::Parked(why) => write!(f, "stuck: {why}"),
         }

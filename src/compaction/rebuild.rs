@@ -39,7 +39,7 @@ pub struct Rebuilt {
 pub struct Opened {
     /// It, open.
     pub lineage: Lineage,
-    /// Whether there was none that could be read, so that receipts begin anew.
+    /// Whether it holds no earlier receipts: it is new, or nothing was done with it yet.
     pub is_new: bool,
     /// Where the damaged one is now.
     pub set_aside: Option<PathBuf>,
@@ -55,9 +55,11 @@ pub fn open_or_set_aside(vault: &Vault, now: DateTime<Utc>) -> Result<Opened, Pa
     let layout = vault.layout();
     let path = layout.database();
     vault.create_private_dir()?;
-    let is_new = !path.exists();
     match open_sound(&path) {
-        Ok(lineage) => Ok(Opened { lineage, is_new, set_aside: None }),
+        Ok(lineage) => {
+            let is_new = lineage.last_runs(1)?.is_empty();
+            Ok(Opened { lineage, is_new, set_aside: None })
+        }
         Err(LineageError::Damaged { .. }) => {
             // Whoever had it open would go on writing into the file that was moved.
             let _daemon = DaemonLock::acquire(layout.root(), &layout.daemon_lock())?;

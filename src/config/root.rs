@@ -297,6 +297,24 @@ impl Config {
     }
 }
 
+impl Config {
+    /// Returns where a folder that is to be a root stands or would stand: absolute, without links.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Overlap`] when it lies in a root, configured or marked by its
+    /// `memoird.yaml`, or around a configured one.
+    pub fn place(&self, dir: &Path, around: &Surroundings) -> Result<PathBuf, Error> {
+        let path = which::canonical(&around.absolute(dir, &around.cwd));
+        let marked = path.ancestors().skip(1).find(|it| it.join(ROOT_FILE_NAME).is_file());
+        let known = self.roots.iter().map(|it| it.path.as_path()).filter(|it| *it != path);
+        for other in known.chain(marked) {
+            which::refuse_overlap(&[other, &path])?;
+        }
+        Ok(path)
+    }
+}
+
 fn holds(layer: &Layer, path: &[&str]) -> bool {
     match path {
         [] => true,

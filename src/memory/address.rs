@@ -264,12 +264,12 @@ impl Citation {
 
     /// Returns the newest day that is cited.
     pub fn newest_date(&self) -> NaiveDate {
-        self.0.keys().map(Stem::date).max().expect("a citation is never empty")
+        self.0.keys().map(Stem::date).max().unwrap_or_default()
     }
 
     /// Returns the oldest day that is cited.
     pub fn oldest_date(&self) -> NaiveDate {
-        self.0.keys().map(Stem::date).min().expect("a citation is never empty")
+        self.0.keys().map(Stem::date).min().unwrap_or_default()
     }
 }
 

@@ -235,12 +235,10 @@ impl Scan<'_> {
 
     /// Reads `#412` or `@handle`.
     fn tag(&mut self, at: usize) -> usize {
-        let rest = &self.bytes[at + 1..];
-        let len = rest
-            .iter()
-            .take_while(|&&b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'/' | b'.'))
-            .count();
-        let end = at + 1 + trim_tail(&rest[..len]);
+        let rest = &self.text[at + 1..];
+        let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '.');
+        let tag = &rest[..rest.find(|c| !goes_on(c)).unwrap_or(rest.len())];
+        let end = at + 1 + tag.trim_end_matches(['.', '-', '/']).len();
         self.push(AtomKind::Identifier, at, end);
         end.max(at + 1)
     }
@@ -570,10 +568,6 @@ impl Shape {
 
 fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
-}
-
-fn trim_tail(bytes: &[u8]) -> usize {
-    bytes.len() - bytes.iter().rev().take_while(|b| matches!(b, b'.' | b'-' | b'/')).count()
 }
 
 /// Returns the length of a web address; closing marks that end a sentence are not in it.

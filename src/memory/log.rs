@@ -49,8 +49,8 @@ pub struct DailyLog {
     /// What the frontmatter's `origin:` says of the text outside quotes and code.
     pub origin: Option<Origin>,
     text: String,
-    /// Number of lines that the frontmatter takes, fences included.
-    front_lines: usize,
+    /// Byte offset at which the body begins; 0 without frontmatter.
+    body_at: usize,
 }
 
 /// Bytes that are no text we can read.
@@ -71,24 +71,27 @@ impl DailyLog {
     /// Returns [`NotUtf8`] for bytes that are not UTF-8.
     pub fn parse(stem: Stem, bytes: &[u8]) -> Result<Self, NotUtf8> {
         let text = std::str::from_utf8(bytes).map_err(|e| NotUtf8 { at: e.valid_up_to() })?;
-        let split = frontmatter::split(text);
-        let front_lines = text[..split.body_at].matches('\n').count();
+        // Blank lines above the frontmatter are somebody's slip, not a reason to read it as text.
+        let lead = text.len() - text.trim_start_matches(['\u{feff}', '\n', '\r', ' ', '\t']).len();
+        let split = frontmatter::split(&text[lead..]);
+        let body_at = if split.yaml.is_some() { lead + split.body_at } else { 0 };
         let origin = split
             .yaml
             .and_then(|yaml| frontmatter::parse(yaml, frontmatter::YAML_BYTES_MAX).ok())
             .and_then(|map| map.get("origin").and_then(|v| v.as_str().and_then(Origin::from_name)));
-        Ok(Self { stem, hash: ContentHash::of(bytes), origin, text: text.to_owned(), front_lines })
+        Ok(Self { stem, hash: ContentHash::of(bytes), origin, text: text.to_owned(), body_at })
     }
 
     /// Returns each line of the body: number, text without line end, and kind.
     pub fn lines(&self) -> Vec<(u32, &str, LineKind)> {
+        let front_lines = self.text[..self.body_at].matches('\n').count();
         let body: Vec<(u32, &str)> = self
             .text
             .strip_prefix('\u{feff}')
             .unwrap_or(&self.text)
             .split('\n')
             .enumerate()
-            .skip(self.front_lines)
+            .skip(front_lines)
             .filter_map(|(i, line)| {
                 Some((u32::try_from(i + 1).ok()?, line.strip_suffix('\r').unwrap_or(line)))
             })
@@ -99,7 +102,7 @@ impl DailyLog {
 
     /// Returns the number of characters of the body: what the ratio of a fold is counted against.
     pub fn body_chars(&self) -> usize {
-        frontmatter::split(&self.text).body(&self.text).trim().chars().count()
+        self.text[self.body_at..].trim_start_matches('\u{feff}').trim().chars().count()
     }
 }
 
@@ -149,5 +152,38 @@ mod tests {
         check("- a\n\n  - b", Some("- 09:05 - a\n\n    - b\n"));
         check("日本 é", Some("- 09:05 日本 é\n"));
         check(" \n\t", None);
+    }
+
+    /// `lines` are the numbers and texts of the body.
+    #[track_caller]
+    fn check_lines(text: &str, lines: &[(u32, &str)], origin: Option<Origin>) {
+        let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
+        let found: Vec<(u32, &str)> = log.lines().iter().map(|&(n, line, _)| (n, line)).collect();
+        assert_eq!((&found[..], log.origin), (lines, origin), "{text:?}");
+    }
+
+    #[test]
+    fn lines_are_numbered_as_editors_show_them() {
+        check_lines("a\nb", &[(1, "a"), (2, "b")], None);
+        check_lines("\u{feff}a\r\n\r\nb\r\n", &[(1, "a"), (2, ""), (3, "b"), (4, "")], None);
+        check_lines("---\norigin: human\n---\na", &[(4, "a")], Some(Origin::Human));
+        check_lines("\n\n---\norigin: agent\n---\na", &[(6, "a")], Some(Origin::Agent));
+        check_lines("---\nnot closed\na", &[(1, "---"), (2, "not closed"), (3, "a")], None);
+        check_lines("", &[(1, "")], None);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_told() {
+        let bad = DailyLog::parse("2026-04-02".parse().unwrap(), b"caf\xe9").unwrap_err();
+        assert_eq!(bad, NotUtf8 { at: 3 });
+    }
+
+    #[test]
+    fn length_counts_characters_of_the_body() {
+        let log = DailyLog::parse(
+            "2026-04-02".parse().unwrap(),
+            "---\na: 1\n---\n\nnaïve ü\n".as_bytes(),
+        );
+        assert_eq!(log.unwrap().body_chars(), 7);
     }
 }

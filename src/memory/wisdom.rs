@@ -162,7 +162,7 @@ impl WisdomFile {
         if !self.distilled.is_empty() {
             let months: Vec<_> = self.distilled.iter().map(ToString::to_string).collect();
             end_paragraph(&mut text);
-            text.push_str(&format!("{MARK_OPEN}distilled {}{MARK_CLOSE}\n", months.join(", ")));
+            text.extend([MARK_OPEN, "distilled ", &months.join(", "), MARK_CLOSE, "\n"]);
         }
         text
     }

@@ -129,6 +129,7 @@ impl ServedLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Origin::{External, Human};
 
     #[test]
     fn quotes_and_code_are_external_and_frontmatter_is_not_served() {
@@ -138,7 +139,6 @@ mod tests {
         let served = serve(&log);
         let seen: Vec<_> =
             served.lines().iter().map(|l| (l.number(), l.words(), l.origin())).collect();
-        use Origin::{External, Human};
         assert_eq!(
             seen,
             [

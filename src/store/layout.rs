@@ -258,12 +258,13 @@ fn near_miss(name: &str) -> Option<&'static str> {
             "a copy that a sync tool made of two versions; merge it by hand and remove it",
         );
     }
-    let stem = name.get(..name.len().saturating_sub(3)).filter(|_| lower.ends_with(".md"));
+    let markdown = Path::new(name).extension().is_some_and(|it| it.eq_ignore_ascii_case("md"));
+    let stem = name.get(..name.len().saturating_sub(3)).filter(|_| markdown);
     let Some(stem) = stem else {
         let day = name.get(..10).is_some_and(|day| day.parse::<NaiveDate>().is_ok());
         return day.then_some("a log is named YYYY-MM-DD.md; this has another ending");
     };
-    if !name.ends_with(".md") {
+    if name.strip_suffix(".md").is_none() {
         return Some("the ending is written in lower case: .md");
     }
     match stem.get(..10) {

@@ -14,7 +14,7 @@
 //! link, a pipe, a device, or a folder under the name of a log is reported and left alone.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fs::{self, File, OpenOptions},
     io::{self, Read as _, Write as _},
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
@@ -277,7 +277,7 @@ impl Vault {
         for name in self.names_in(&dir, &mut inventory.problems)? {
             let period = name.strip_suffix(".md").and_then(|stem| stem.parse::<Period>().ok());
             let Some(period) = period.filter(|it| it.grain() == grain) else {
-                if name.ends_with(".md") && !name.starts_with('.') {
+                if Path::new(&name).extension().is_some_and(|it| it == "md") {
                     let reason = format!(
                         "not the name of a {} (expected one like {})",
                         if grain == Grain::Week { "week" } else { "month" },
@@ -452,7 +452,7 @@ impl Vault {
             }
             // A text without a final newline must not swallow the first new line.
             Some(found) if !found.bytes.is_empty() && !found.bytes.ends_with(b"\n") => {
-                bytes.push(b'\n')
+                bytes.push(b'\n');
             }
             Some(_) => {}
         }
@@ -526,22 +526,36 @@ impl Vault {
     ///
     /// Returns [`VaultError::Io`] when one cannot be removed.
     pub fn sweep(&self, _lock: &WriteLock) -> Result<usize, VaultError> {
+        let left = self.temporary()?;
+        for path in &left {
+            let path = self.layout.full(path);
+            fs::remove_file(&path).map_err(|e| io_error("remove", &path, e))?;
+        }
+        Ok(left.len())
+    }
+
+    /// Lists the temporary files, relative to the root: what is being written, or what a crash left.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Io`] when a folder cannot be listed.
+    pub fn temporary(&self) -> Result<BTreeSet<String>, VaultError> {
         let dirs = [
             String::new(),
             self.layout.memory_dir().to_owned(),
             self.layout.summary_dir(Grain::Week),
             self.layout.summary_dir(Grain::Month),
         ];
-        let mut swept = std::collections::BTreeSet::new();
+        let mut found = BTreeSet::new();
         for dir in dirs {
-            for name in self.names_in(&dir, &mut Vec::new())? {
-                let path = self.layout.full(&dir).join(&name);
-                if name.starts_with(layout::TEMP_PREFIX) && swept.insert(path.clone()) {
-                    fs::remove_file(&path).map_err(|e| io_error("remove", &path, e))?;
-                }
-            }
+            let names = self.names_in(&dir, &mut Vec::new())?;
+            let names = names.into_iter().filter(|it| it.starts_with(layout::TEMP_PREFIX));
+            found.extend(names.map(|name| match dir.as_str() {
+                "" => name,
+                dir => format!("{dir}/{name}"),
+            }));
         }
-        Ok(swept.len())
+        Ok(found)
     }
 }
 
@@ -569,6 +583,30 @@ impl Drop for Staged {
             drop(fs::remove_file(&self.temp));
         }
     }
+}
+
+/// Writes a file that is no memory (settings, a unit for systemd) whole: after a crash the old or
+/// the new text stands there. The folders above it are made, a link is followed, and a file that is
+/// replaced keeps its mode and owner.
+///
+/// # Errors
+///
+/// Returns [`VaultError::Io`] when the text is not known to be on disk.
+pub fn write_settings(path: &Path, text: &str) -> Result<(), VaultError> {
+    // A configuration is often a link into a repository that its owner keeps.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    let write = || -> io::Result<()> {
+        fs::create_dir_all(dir)?;
+        let mut temp = tempfile::Builder::new().prefix(layout::TEMP_PREFIX).tempfile_in(dir)?;
+        temp.write_all(text.as_bytes())?;
+        follow_mode(temp.as_file(), &path, dir)?;
+        temp.as_file().sync_all()?;
+        temp.persist(&path).map_err(|e| e.error)?;
+        Ok(())
+    };
+    write().map_err(|e| io_error("write", &path, e))?;
+    sync_dir(dir)
 }
 
 fn problem(path: String, error: &dyn std::error::Error) -> Problem {

@@ -1,16 +1,225 @@
 //! `memoird compact`.
 
+use std::fs;
+
+use serde_json::{Value, json};
+
 use crate::support::Root;
 
+/// Returns `tier period outcome` of each job.
+#[track_caller]
+fn jobs(report: &Value) -> Vec<String> {
+    let text = |it: &Value| it.as_str().unwrap().to_owned();
+    let jobs = report["jobs"].as_array().unwrap().iter();
+    jobs.map(|it| [&it["tier"], &it["period"], &it["outcome"]].map(text).join(" ")).collect()
+}
+
 #[test]
-fn a_second_run_finds_nothing_to_do() {
+fn the_first_run_does_all_and_a_second_nothing() {
     let root = Root::new("mara");
+    let logs = root.files();
     let first = root.run(&["compact", "--json"]).ok().json_as("compact");
     assert_eq!(first["failed"], 0);
+    let done = jobs(&first);
+    let done: Vec<&str> =
+        done.iter().filter(|it| !it.starts_with("extract")).map(|it| &it[..]).collect();
+    insta::assert_snapshot!(done.join("\n"), @r"
+    weekly 2026-W02 written
+    weekly 2026-W03 written
+    weekly 2026-W04 written
+    weekly 2026-W05 written
+    weekly 2026-W06 written
+    weekly 2026-W07 written
+    weekly 2026-W08 written
+    weekly 2026-W09 written
+    weekly 2026-W10 written
+    weekly 2026-W11 written
+    weekly 2026-W12 written
+    weekly 2026-W13 written
+    weekly 2026-W14 written
+    monthly 2026-01 written
+    monthly 2026-02 written
+    monthly 2026-03 written
+    wisdom 2026-01 written
+    wisdom 2026-02 written
+    wisdom 2026-03 written
+    ");
     let made = root.files();
+    for (path, text) in &logs {
+        assert_eq!(&made[path], text, "{path}");
+    }
     insta::assert_snapshot!(root.run(&["compact"]), @r"
     $ memoird compact
-    ! nothing to do: all closed periods are up to date; monthly 2026-04 is open until 2026-05-04 00:00 UTC
+    ! nothing to do: all closed periods are up to date; monthly 2026-04 is open until 2026-05-04 02:00 CEST
     ");
+    let second = root.run(&["compact", "--json"]).ok().json_as("compact");
+    assert_eq!(second["jobs"], json!([]));
     assert_eq!(root.files(), made);
+
+    // What is made does not depend on what is known from before.
+    fs::remove_dir_all(root.path(".memoird")).unwrap();
+    let again = root.run(&["compact", "--json"]).ok().json_as("compact");
+    assert_eq!(again["written"], 0, "{again:#}");
+    assert_eq!(root.files(), made);
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let root = Root::new("mara");
+    let before = root.files();
+    let plan = root.run(&["compact", "--dry-run", "--json"]).ok().json_as("compact");
+    assert_eq!(plan["jobs"].as_array().unwrap().len(), 60 + 13);
+    assert_eq!(plan["following"].as_array().unwrap().len(), 3 + 3);
+    assert_eq!(plan["jobs"][0]["reason"], "new");
+    insta::assert_snapshot!(root.run(&["compact", "weekly", "--period", "2026-W14", "--dry-run"]), @r"
+    $ memoird compact weekly --period 2026-W14 --dry-run
+     TIER    PERIOD    SOURCES  CHARS  WHY
+     weekly  2026-W14  4        3326   new
+    ! nothing was changed; costs nothing (extractive engine)
+    ");
+    assert_eq!(root.files(), before);
+    assert!(!root.path(".memoird").exists());
+}
+
+#[test]
+fn a_late_log_makes_due_what_rests_on_it_and_nothing_else() {
+    let root = Root::new("jonas");
+    root.run(&["compact"]).ok();
+    let before = root.files();
+    root.write(
+        "memory/2026-01-16-nachtrag.md",
+        "# Nachtrag\n\n- Die Buche für den Tisch kostet 1.240 €, Lieferung am 28.01.\n",
+    );
+    let report = root.run(&["compact", "--json"]).ok().json_as("compact");
+    let done = jobs(&report);
+    assert!(done.contains(&"weekly 2026-W03 written".to_owned()), "{done:?}");
+    assert!(
+        done.iter().all(|it| [
+            "extract 2026-01-16",
+            "weekly 2026-W03",
+            "monthly 2026-01",
+            "wisdom 2026-01"
+        ]
+        .iter()
+        .any(|due| it.starts_with(due))),
+        "{done:?}"
+    );
+    for (path, text) in root.files() {
+        if path.contains("weekly") && !path.ends_with("2026-W03.md") {
+            assert_eq!(before[&path], text, "{path}");
+        }
+    }
+    assert!(root.read("memory/weekly/2026-W03.md").contains("1.240 €"));
+}
+
+#[test]
+fn edits_of_people_survive() {
+    let root = Root::new("jonas");
+    root.run(&["compact"]).ok();
+    let week = root.read("memory/weekly/2026-W03.md");
+    let bullets: Vec<&str> = week.lines().filter(|it| it.starts_with("- ")).collect();
+    let (first, last) = (bullets[0], bullets[bullets.len() - 1]);
+    let edited =
+        week.replace(first, "- By my own hand: 17 Stufen").replace(&format!("{last}\n"), "");
+    root.write("memory/weekly/2026-W03.md", &edited);
+    root.append("memory/2026-01-16.md", "\n- Rechnung 88 über 310 € bezahlt\n");
+    root.run(&["compact"]).ok();
+    let after = root.read("memory/weekly/2026-W03.md");
+    assert!(after.contains("- By my own hand: 17 Stufen\n"), "{after}");
+    assert!(after.contains("310 €"), "{after}");
+    assert!(!after.contains(last), "{after}");
+}
+
+#[test]
+fn somebody_elses_file_is_kept_until_forced() {
+    let root = Root::new("jonas");
+    root.write("memory/weekly/2026-W03.md", "# My own week\n");
+    root.run(&["compact"]).ok();
+    assert_eq!(root.read("memory/weekly/2026-W03.md"), "# My own week\n");
+    let forced =
+        root.run(&["compact", "--period", "2026-W03", "--force", "--json"]).ok().json_as("compact");
+    assert!(jobs(&forced).contains(&"weekly 2026-W03 written".to_owned()), "{forced:#}");
+    assert!(root.read("memory/weekly/2026-W03.md").contains("period: 2026-W03"));
+    let kept =
+        fs::read_dir(root.path(".memoird/replaced")).unwrap().next().unwrap().unwrap().path();
+    assert_eq!(fs::read_to_string(kept).unwrap(), "# My own week\n");
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    let root = Root::new("jonas");
+    let before = root.files();
+    insta::assert_snapshot!(root.run(&["compact", "--period", "2026-W54"]), @r"
+    $ memoird compact --period 2026-W54
+    ! error: invalid value '2026-W54' for '--period <PERIOD>': `2026-W54` is not a period (expected a name like 2026-11-21, 2026-W47, or 2026-11)
+    ! 
+    ! For more information, try '--help'.
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["compact", "--force"]), @r"
+    $ memoird compact --force
+    ! error: the following required arguments were not provided:
+    !   --period <PERIOD>
+    ! 
+    ! Usage: memoird compact --period <PERIOD> --force [TIER]
+    ! 
+    ! For more information, try '--help'.
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["compact", "hourly"]), @r"
+    $ memoird compact hourly
+    ! error: invalid value 'hourly' for '[TIER]'
+    !   [possible values: extract, weekly, monthly, wisdom]
+    ! 
+    ! For more information, try '--help'.
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["compact", "--set", "engine=model"]), @r"
+    $ memoird compact --set engine=model
+    ! error: `engine: model` is not in this version, which has the extractive engine only
+    !   try: set `engine: extractive` in the configuration, or add --set engine=extractive
+    [exit 78]
+    ");
+    insta::assert_snapshot!(root.run(&["compact", "--root", "nowhere"]), @r"
+    $ memoird compact --root nowhere
+    ! error: no memory folder at ~/jonas/nowhere: No such file or directory (os error 2)
+    !   try: make it: `memoird init ~/jonas/nowhere`
+    [exit 2]
+    ");
+    assert_eq!(root.files(), before);
+    root.append("memoird.yaml", "writer: attic\n");
+    insta::assert_snapshot!(root.run(&["compact"]), @r"
+    $ memoird compact
+    ! error: `~/jonas` is summarised by the host `attic`; this one only reads it
+    !   try: change `writer` in memoird.yaml of that folder
+    [exit 75]
+    ");
+}
+
+#[test]
+fn a_period_without_logs_is_nothing_to_do() {
+    let root = Root::new("jonas");
+    insta::assert_snapshot!(root.run(&["compact", "--period", "2026-W30"]), @r"
+    $ memoird compact --period 2026-W30
+    ! nothing to do: there are no logs of 2026-W30
+    ");
+    let empty = Root::empty("new");
+    empty.write("memoird.yaml", "zone: UTC\n");
+    insta::assert_snapshot!(empty.run(&["compact"]), @r"
+    $ memoird compact
+    ! error: `~/new` is no memory folder: it has no `memory`
+    !   try: memoird init ~/new
+    [exit 2]
+    ");
+}
+
+#[test]
+fn a_failing_file_stops_no_other_and_is_told() {
+    let root = Root::new("jonas");
+    fs::create_dir_all(root.path("memory/weekly/2026-W03.md")).unwrap();
+    let ran = root.run(&["compact", "--json"]);
+    let report = ran.json_as("compact");
+    assert_eq!(ran.code, 1, "{ran}");
+    assert_eq!(report["failed"], 1, "{ran}");
+    assert!(root.path("memory/weekly/2026-W04.md").is_file());
 }

@@ -170,3 +170,48 @@ impl Counts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{memory::log::DailyLog, privacy};
+
+    use super::*;
+
+    fn log(stem: &str, text: &str) -> ServedLog {
+        privacy::serve(&DailyLog::parse(stem.parse().unwrap(), text.as_bytes()).unwrap())
+    }
+
+    fn frequencies(corpus: &mut Corpus, period: &str) -> (usize, Vec<u32>) {
+        let counts = corpus.counts(period.parse().unwrap());
+        let terms = ["harbour", "lisbon", "ledger"].map(|w| {
+            let mut term = 0;
+            Stems::default().each(
+                crate::engine::extractive::words::Language::of(["the"].into_iter()),
+                w,
+                |t| term = t,
+            );
+            counts.frequency(term)
+        });
+        (counts.statements(), terms.to_vec())
+    }
+
+    #[test]
+    fn counts_depend_on_the_window_alone() {
+        let logs = [
+            log("2024-01-10", "the harbour was closed"),
+            log("2026-03-31", "the harbour of lisbon\n\nthe harbour of lisbon"),
+            log("2026-04-09", "the ledger of the harbour"),
+        ];
+        let mut corpus = Corpus::new();
+        for log in &logs {
+            corpus.add(log);
+        }
+        assert_eq!(frequencies(&mut corpus, "2026-W14"), (1, vec![1, 1, 0]));
+        assert_eq!(frequencies(&mut corpus, "2026-W15"), (2, vec![2, 1, 1]));
+        assert_eq!(frequencies(&mut corpus, "2024-W02"), (1, vec![1, 0, 0]));
+        assert_eq!(frequencies(&mut corpus, "2026-W14"), (1, vec![1, 1, 0]));
+        // A log that changed counts once, as it stands now.
+        corpus.add(&log("2026-03-31", "the ledger of lisbon"));
+        assert_eq!(frequencies(&mut corpus, "2026-W14"), (1, vec![0, 1, 1]));
+    }
+}

@@ -113,16 +113,30 @@ enum FeatureKind {
 struct Found {
     features: Range<usize>,
     stems: usize,
-    atoms: usize,
+    /// Atoms that are no names.
+    facts: usize,
+    names: usize,
     technical: bool,
     hash: u64,
 }
 
 /// Reads `pages` into units; `wanted` tells which pieces may be chosen.
+///
+/// Fragments that say little by themselves are passed over, unless there is nothing else.
 pub(super) fn gather(
     pages: Vec<Page>,
     counts: &Counts,
     wanted: impl Fn(PieceAt) -> bool,
+) -> Material {
+    let material = read(pages, counts, &wanted, false);
+    if material.units.is_empty() { read(material.pages, counts, &wanted, true) } else { material }
+}
+
+fn read(
+    pages: Vec<Page>,
+    counts: &Counts,
+    wanted: &impl Fn(PieceAt) -> bool,
+    fragments: bool,
 ) -> Material {
     let builder = Builder {
         counts,
@@ -141,6 +155,7 @@ pub(super) fn gather(
         repeats: Vec::new(),
         distinct: HashedMap::default(),
         technical: 0,
+        fragments,
     };
     for (p, page) in pages.iter().enumerate() {
         let mut head_uses: Vec<Option<usize>> = vec![None; page.heads.len()];
@@ -182,6 +197,8 @@ struct Gathering<'c> {
     distinct: HashedMap<bool>,
     /// Distinct pieces that name code, files, versions, or the like.
     technical: usize,
+    /// Whether fragments are taken too.
+    fragments: bool,
 }
 
 impl Gathering<'_> {
@@ -216,7 +233,7 @@ impl Gathering<'_> {
         let heading = meaningful_heading(page, statement, &self.templates);
         let lead = meaningful_lead(page, statement, &self.templates, found.stems);
         let headed = heading.or(lead).is_some();
-        let chosen = may && stands_alone(statement, text, &found, headed);
+        let chosen = may && (self.fragments || stands_alone(statement, text, &found, headed));
         self.distinct.insert(found.hash, chosen);
         if !chosen {
             return false;
@@ -273,7 +290,7 @@ impl Builder<'_> {
         let mut hash = sequence.iter().fold(1, |hash, &id| mix(hash, u64::from(id)));
         self.sequence = sequence;
         let atoms_at = self.features.len();
-        let mut technical = false;
+        let (mut technical, mut facts, mut names) = (false, 0, 0);
         for atom in atom::atoms(text) {
             // Where every noun has a capital, a capital is no sign of a name.
             if atom.kind == AtomKind::Name && page.language.capitalises_nouns() {
@@ -297,15 +314,18 @@ impl Builder<'_> {
                     | AtomKind::Url
             );
             let term = atom_term(&atom.norm(text));
-            if atom.kind != AtomKind::Name {
+            if atom.kind == AtomKind::Name {
+                names += 1;
+            } else {
                 hash = mix(hash, term);
+                facts += 1;
             }
             let kind = FeatureKind::Atom { term, exact };
             let id = intern(&mut self.ids, &mut self.kinds, &mut self.frequency, term, kind);
             self.features.push(id);
         }
-        let atoms = sort_tail(&mut self.features, atoms_at);
-        Found { features: start..self.features.len(), stems, atoms, technical, hash }
+        sort_tail(&mut self.features, atoms_at);
+        Found { features: start..self.features.len(), stems, facts, names, technical, hash }
     }
 
     /// Returns what each feature weighs, and whether it is exact.
@@ -433,10 +453,16 @@ fn meaningful_lead(
 /// Whether the piece can be read by itself, or with its heads.
 fn stands_alone(statement: &Statement, text: &str, found: &Found, headed: bool) -> bool {
     let labelled = statement.label > 0 && statement.pieces.len() == 1;
-    let needed = if headed || labelled { 1 } else { 2 };
     let letters = text.chars().filter(|c| c.is_alphanumeric()).count();
-    found.stems + found.atoms.min(1) > needed && letters >= 6
-        || (found.stems >= needed && headed && letters >= 6)
+    // A name is a stem already: alone it is only a call.
+    let fact = found.facts > 0 || (found.names > 0 && found.stems > 1);
+    let said = found.stems + usize::from(fact);
+    let needed = match (headed, labelled) {
+        (true, _) if statement.pieces.len() == 1 => 1,
+        (false, false) => 3,
+        _ => 2,
+    };
+    letters >= 6 && said >= needed
 }
 
 fn factor(page: &Page, statement: &Statement, text: &str) -> f64 {

@@ -8,18 +8,21 @@
 //! # Invariants
 //!
 //! - Text of external origin is never read (`statements` gives no block for it).
-//! - Feedback always has a reason; a project memory has a reason or a date.
+//! - Feedback always has a reason; a project memory has a reason, a road not taken, or a date.
 //! - The same day and the same existing memories give the same drafts, best first.
 //!
 //! Called by the extractive engine.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::LazyLock,
+};
 
 use super::{
     cues,
     statements::{
-        self, Block, Gist, KEEP, Sentence, Shape, Words, capitalised, code_share, is_small,
-        is_titled, shorten, split_label, stands_alone, title_of, word_offsets,
+        self, Block, Gist, KEEP, Sentence, Shape, Words, bare_title, capitalised, code_share,
+        is_small, is_titled, shorten, split_label, stands_alone, title_of, word_offsets,
     },
 };
 use crate::{
@@ -172,6 +175,9 @@ impl Day<'_> {
             return None;
         }
         let class = own.or(section);
+        if class.is_none() && !may_matter(&block.text) {
+            return None;
+        }
         let from = match (own, label) {
             (Some(_), Some((_, rest))) => rest,
             _ => 0,
@@ -208,22 +214,24 @@ impl Day<'_> {
     /// Under a title or label the words need less to be a rule: a lesson needs no word such as
     /// `always`, if its reason is told.
     fn labelled_feedback(&self, at: usize, lesson: bool, sentences: &[Sentence]) -> Option<Found> {
-        let rule = sentences.iter().position(|it| Words::of(&it.text).has(cues::RULE));
+        let rule = sentences.iter().position(|it| it.words.has(cues::RULE));
         if rule.is_none() && !lesson {
             return None;
         }
         let lead = sentences.first()?;
         let said = unquoted(&lead.text);
-        if !stands_alone(said) || code_share(said) > CODE_SHARE_MAX * 2.0 || reports(said) {
+        if code_share(said) > CODE_SHARE_MAX * 2.0 || reports(said) {
             return None;
         }
         let (mut statement, mut lines) = (said.to_owned(), lead.lines.clone());
         let mut why = self.told_why(at);
         if why.is_none() {
-            why = split_reason(said).or_else(|| split_dash(said)).map(|(said, text)| {
-                statement = said;
-                Why { text, lines: lead.lines.clone() }
-            });
+            why = split_reason(said).or_else(|| split_at(said, &[" — ", " – ", "; "])).map(
+                |(said, text)| {
+                    statement = said;
+                    Why { text, lines: lead.lines.clone() }
+                },
+            );
         }
         why = why.or_else(|| self.failure_before(at)).or_else(|| why_next(&sentences[1..]));
         if let Some(rule) = rule {
@@ -234,13 +242,14 @@ impl Day<'_> {
             // What else is said beside a rule is said for it.
             why = why.or_else(|| {
                 let mut rest = sentences.iter().enumerate().skip(1).filter(|&(i, _)| i != rule);
-                let (_, next) = rest.next().filter(|(_, it)| Words::of(&it.text).len() >= 4)?;
+                let (_, next) = rest.next().filter(|(_, it)| it.words.len() >= 4)?;
                 Some(Why { text: next.text.clone(), lines: next.lines.clone() })
             });
         }
         let why = why?;
         lines.extend(&why.lines);
-        Some(self.found(MemoryType::Feedback, 14, at, &statement, Some(why.text), lines))
+        stands_alone(&statement)
+            .then(|| self.found(MemoryType::Feedback, 14, at, &statement, Some(why.text), lines))
     }
 
     /// A lesson right after the bullet that tells what went wrong has its reason there.
@@ -263,24 +272,27 @@ impl Day<'_> {
     fn instructed(&self, at: usize, sentence: &Sentence, rest: &[Sentence]) -> Option<Found> {
         /// The one who instructs opens the sentence.
         const INSTRUCTED_WORD_MAX: usize = 3;
-        let words = Words::of(&sentence.text);
+        /// And says early that it is meant to last.
+        const STANDING_REACH: usize = 6;
+        let words = &sentence.words;
         let (told, width) = words.find(cues::INSTRUCTED)?;
         let standing = words.find(cues::STANDING)?.0;
         // A relayed request that names no lasting rule is a task.
         if told > INSTRUCTED_WORD_MAX
             || standing + 1 < told
-            || standing > told + width + 6
-            || !sound(&sentence.text)
+            || standing > told + width + STANDING_REACH
         {
             return None;
         }
         let after = word_offsets(&sentence.text).get(told + width).copied()?;
         let who =
             sentence.text[..after].trim_end_matches([':', ',', ' ', '—', '"', '“']).to_owned();
-        let colon = sentence.text[..after].trim_end().ends_with(':');
+        let colon = sentence.text[..after].trim_end_matches([' ', '"', '“']).ends_with(':');
         let (mut statement, mut why, mut lines) =
             (sentence.text.clone(), None, sentence.lines.clone());
-        if let Some((said, reason)) = split_reason(&statement) {
+        let reason =
+            split_reason(&statement).or_else(|| split_at(&statement, &["; ", " — ", " – "]));
+        if let Some((said, reason)) = reason {
             (statement, why) = (said, Some(reason));
         } else if let Some(told) = self.told_why(at).or_else(|| why_next(rest)) {
             lines.extend(told.lines);
@@ -290,22 +302,26 @@ impl Day<'_> {
             statement.replace_range(..after.min(statement.len()), "");
         }
         let why = why.unwrap_or(who);
-        (Words::of(&statement).len() >= 4)
+        // `…, so I changed it`: that was the task, and it is done.
+        let done = Words::of(&why).opens_with(cues::SO_I);
+        let passing = Words::of(&statement).opens_with(cues::NO_RULES);
+        (stands_alone(&statement) && !done && !passing)
             .then(|| self.found(MemoryType::Feedback, 13, at, &statement, Some(why), lines))
     }
 
     /// `Always … because …`: an imperative with its reason near it.
     fn rule(&self, at: usize, sentence: &Sentence, rest: &[Sentence]) -> Option<Found> {
-        let words = Words::of(&sentence.text);
-        if !words.opens_with(cues::RULE_OPENERS)
-            || words.opens_with(cues::NO_RULES)
-            || !sound(&sentence.text)
+        if !sentence.words.opens_with(cues::RULE_OPENERS)
+            || !commands(&sentence.text)
             || code_share(&sentence.text) > CODE_SHARE_MAX
         {
             return None;
         }
         let (mut statement, mut lines) = (sentence.text.clone(), sentence.lines.clone());
-        let why = if let Some((said, why)) = split_reason(&statement) {
+        // After an imperative, what stands behind a colon or a dash says why.
+        let reason =
+            split_reason(&statement).or_else(|| split_at(&statement, &[": ", "; ", " — ", " – "]));
+        let why = if let Some((said, why)) = reason {
             statement = said;
             why
         } else {
@@ -313,15 +329,16 @@ impl Day<'_> {
             lines.extend(why.lines);
             why.text
         };
-        (Words::of(&statement).len() >= 3)
+        // A reason of today makes a rule of today.
+        (stands_alone(&statement) && !Words::of(&why).has(cues::PASSING))
             .then(|| self.found(MemoryType::Feedback, 12, at, &statement, Some(why), lines))
     }
 
     /// A person's preference, role, or standing wish.
     fn person(&self, at: usize, labelled: bool, sentences: &[Sentence]) -> Option<Found> {
         if labelled {
-            let lead = sentences.first().filter(|it| sound(&it.text))?;
-            let opens = Words::of(&lead.text);
+            let lead = sentences.first().filter(|it| stands_alone(&it.text))?;
+            let opens = &lead.words;
             let passing = opens.opens_with(cues::TASK_OPENERS) || reports(&lead.text);
             return (!passing && code_share(&lead.text) <= CODE_SHARE_MAX).then(|| {
                 let statement = lead.text.clone();
@@ -329,7 +346,8 @@ impl Day<'_> {
             });
         }
         let speaker = speaker(&self.blocks[at].text);
-        sentences.iter().find_map(|sentence| {
+        let may_tell = |it: &&Sentence| cues::PERSON_CUES.iter().any(|cues| it.words.has(cues));
+        sentences.iter().filter(may_tell).find_map(|sentence| {
             let (said, spoken_at) = match speaker {
                 Some((_, rest))
                     if sentence.text.starts_with(first_words(&self.blocks[at].text)) =>
@@ -343,10 +361,10 @@ impl Day<'_> {
             // A wish may hold for what might come: `… when a date might slip`.
             let certain = said.replace(" might ", " ").replace(" could ", " ");
             let about = wish.is_some() || about_person(said);
-            if !sound(&certain) || code_share(said) > CODE_SHARE_MAX || !about {
+            if !stands_alone(&certain) || code_share(said) > CODE_SHARE_MAX || !about {
                 return None;
             }
-            let first_person = Words::of(said).iter().any(|w| FIRST_PERSON.contains(&w));
+            let first_person = Words::of(said).iter().any(|w| cues::FIRST_PERSON.contains(&w));
             let statement = match speaker {
                 Some((name, _)) if first_person || spoken_at => format!("{name}: {said}"),
                 _ => said.to_owned(),
@@ -366,15 +384,14 @@ impl Day<'_> {
     /// A decision with its reason.
     fn decision(&self, at: usize, labelled: bool, sentences: &[Sentence]) -> Option<Found> {
         sentences.iter().enumerate().find_map(|(i, sentence)| {
-            let words = Words::of(&sentence.text);
-            let decided = words.opens_with(cues::DECIDED)
+            let words = &sentence.words;
+            let decided = (words.opens_with(cues::DECIDED)
+                && !words.opens_with(cues::NO_DECISIONS))
                 || split_label(&sentence.text).is_some_and(|(_, rest)| {
                     Words::of(&sentence.text[rest..]).opens_with(cues::DECIDED)
                 });
             let first_of_labelled = labelled && i == 0;
-            if !(decided || first_of_labelled)
-                || !sound(&sentence.text)
-                || (!decided && reports(&sentence.text))
+            if (!decided && (!first_of_labelled || reports(&sentence.text)))
                 || code_share(&sentence.text) > if decided { CODE_SHARE_MAX } else { 0.0 }
             {
                 return None;
@@ -393,7 +410,7 @@ impl Day<'_> {
             } else {
                 // The road not taken is reason enough only where a choice is named as such.
                 words.find(cues::INSTEAD).filter(|_| decided)?;
-                let dashed = split_dash(&statement);
+                let dashed = split_at(&statement, &[" — ", " – "]);
                 if let Some((said, _)) = &dashed {
                     statement.clone_from(said);
                 }
@@ -405,7 +422,12 @@ impl Day<'_> {
             // `Check removed` is a change, and `chose this` names nothing.
             let empty = matches!(last, "this" | "that" | "it" | "them")
                 || (!decided && last.ends_with("ed"));
-            (Words::of(&statement).len() >= 4 && !empty)
+            // Appointments and private days have reasons too.
+            let own = why
+                .as_deref()
+                .is_some_and(|why| Words::of(why).iter().any(|w| cues::NO_REASON.contains(&w)));
+            let day = words.iter().any(|w| cues::WEEKDAYS.contains(&w));
+            (stands_alone(&statement) && !empty && !own && !day)
                 .then(|| self.found(MemoryType::Project, score, at, &statement, why, lines))
         })
     }
@@ -446,7 +468,9 @@ impl Day<'_> {
             how.text
         });
         let statement = without_keep(statement);
-        let score = score + u32::from(how_to_apply.is_some()) + 4 * u32::from(self.blocks[at].keep);
+        let score = score
+            + u32::from(how_to_apply.is_some())
+            + 4 * u32::from(!self.blocks[at].keep.is_empty());
         let title = capitalised(&title_of(&statement, NAME_CHARS_MAX));
         Found {
             kind,
@@ -460,46 +484,29 @@ impl Day<'_> {
     }
 }
 
-const FIRST_PERSON: &[&str] = &[
-    "i",
-    "my",
-    "i'm",
-    "i've",
-    "ich",
-    "mein",
-    "meine",
-    "je",
-    "mon",
-    "ma",
-    "mes",
-    "yo",
-    "mi",
-    "io",
-    "mio",
-    "mia",
-    "eu",
-    "meu",
-    "minha",
-    "ik",
-    "mijn",
-    "prefiero",
-    "preferisco",
-    "prefiro",
-    "bevorzuge",
-    "trabajo",
-    "lavoro",
-    "trabalho",
-];
+/// Returns whether a block holds a word without which no rule here finds anything: most hold none,
+/// and are not read further.
+fn may_matter(text: &str) -> bool {
+    static OPENERS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+        let tables =
+            [cues::INSTRUCTED, cues::RULE_OPENERS, cues::DECIDED, cues::DEADLINE, cues::KEPT_IN];
+        // `is a` says nothing without a role behind it.
+        let person = cues::PERSON_CUES.iter().filter(|it| **it != cues::IS_A);
+        let phrases = tables.iter().chain(person).copied().flatten().chain(cues::ROLES);
+        phrases.filter_map(|phrase| phrase.split([' ', '-']).next()).collect()
+    });
+    text.contains("http") || Words::of(text).iter().any(|word| OPENERS.contains(word))
+}
 
 /// A goal or deadline with an explicit date.
 fn deadline(sentences: &[Sentence]) -> Option<Found> {
     let sentence = sentences.iter().find(|it| {
-        let words = Words::of(&it.text);
+        let words = &it.words;
         words.has(cues::DEADLINE)
-            && has_date(&words)
-            && sound(&it.text)
+            && has_date(words)
+            && stands_alone(&it.text)
             && !reports(&it.text)
-            && !words.opens_with(cues::TASK_OPENERS)
+            && (!words.opens_with(cues::TASK_OPENERS) || words.opens_with(cues::DEADLINE))
             && code_share(&it.text) <= CODE_SHARE_MAX
     })?;
     let statement = without_keep(&sentence.text);
@@ -519,11 +526,16 @@ fn reference(block: &Block) -> Option<Found> {
     const WORDS_MAX: usize = 14;
     /// `Okta dashboard https://…`: no more than a name stands before the link.
     const BARE_WORDS_MAX: usize = 5;
+    /// A label is a name, and a note after the link is short.
+    const LABEL_WORDS_MAX: usize = 6;
+    const NOTE_WORDS_MAX: usize = 4;
     /// Pages of one piece of work.
     const WORK_ITEMS: &[&str] =
         &["/pull/", "/issues/", "/commit/", "/merge_requests/", "/runs/", "/jobs/"];
     let text = block.text.as_str();
-    let at = text.find("https://").or_else(|| text.find("http://"))?;
+    let Some(at) = text.find("https://").or_else(|| text.find("http://")) else {
+        return kept_in(block);
+    };
     if text[at + 4..].contains("http") {
         return None;
     }
@@ -536,10 +548,29 @@ fn reference(block: &Block) -> Option<Found> {
         bare.split_whitespace().next_back().is_some_and(|w| Words::of(w).opens_with(cues::PLACES))
             && words.len() <= BARE_WORDS_MAX;
     let named = tail.ends_with([':', '—', '–']) || before.ends_with("](") || names_place;
-    let found_at = words.has(cues::LIVES_AT);
+    // `docs for the API`, `API docs`; but not `docs cleanup`.
+    let place = words.find(cues::PLACES);
+    let named_as = Words::of(bare);
+    let place_alone =
+        place.is_some_and(|(at, width)| named_as.iter().nth(at + width).is_none_or(is_small));
+    // `Supplier price sheet: https://…`: a label that names a thing, and nothing but the link.
+    let labelled = tail.ends_with(':')
+        && split_label(text).is_some_and(|(label, rest)| {
+            rest + 1 >= at
+                && (2..=LABEL_WORDS_MAX).contains(&label.split_whitespace().count())
+                && label.starts_with(char::is_uppercase)
+        })
+        && Words::of(after).len() <= NOTE_WORDS_MAX
+        && !words.has(cues::NARRATIVE);
+    let at_last = tail.split_whitespace().next_back().is_some_and(|w| cues::AT.contains(&w));
+    let before_last = tail.split_whitespace().rev().nth(1).unwrap_or_default();
+    let found_at = words.has(cues::LIVES_AT)
+        || (at_last
+            && Words::of(before_last).opens_with(cues::PLACES)
+            && !Words::of(after).has(cues::PASSING));
     let fits = (1..=WORDS_MAX).contains(&words.len())
-        && words.has(cues::PLACES)
-        && (named || found_at)
+        && ((labelled && (place.is_none() || place_alone))
+            || place.is_some() && ((named && place_alone) || found_at))
         && Words::of(after).len() <= WORDS_MAX
         && !reports(before)
         && !words.opens_with(cues::TASK_OPENERS)
@@ -548,11 +579,12 @@ fn reference(block: &Block) -> Option<Found> {
         && !text.contains('?')
         && !WORK_ITEMS.iter().any(|part| text[at..url_end].contains(part));
     let statement = without_keep(text);
+    let name = if at_last { tail.rsplit_once(' ').map_or(tail, |(name, _)| name) } else { before };
     fits.then(|| Found {
         kind: MemoryType::Reference,
         score: 6,
         title: shorten(
-            before.trim_matches(|c: char| !c.is_alphanumeric() && c != '"' && c != ')'),
+            name.trim_matches(|c: char| !c.is_alphanumeric() && c != '"' && c != ')'),
             NAME_CHARS_MAX,
         ),
         statement,
@@ -562,39 +594,82 @@ fn reference(block: &Block) -> Option<Found> {
     })
 }
 
+/// `Importer bugs are tracked in the Linear project "INGEST"`: a named place without a link.
+fn kept_in(block: &Block) -> Option<Found> {
+    const SUBJECT_WORDS_MAX: usize = 6;
+    let sentence = block.sentences_from(0).into_iter().next()?;
+    let text = sentence.text.as_str();
+    let words = Words::of(text);
+    let (at, width) = words.find(cues::KEPT_IN)?;
+    let place = word_offsets(text).get(at + width).map(|&from| &text[from..])?;
+    let named = place.contains(['"', '“'])
+        || place.split_whitespace().any(|w| w.starts_with(char::is_uppercase));
+    let fits = (1..=SUBJECT_WORDS_MAX).contains(&at)
+        && named
+        && !words.has(cues::NARRATIVE)
+        && code_share(text) <= 0.0
+        && !reports(text)
+        && stands_alone(text);
+    fits.then(|| Found {
+        kind: MemoryType::Reference,
+        score: 5,
+        title: capitalised(&title_of(text, NAME_CHARS_MAX)),
+        statement: without_keep(text),
+        why: None,
+        how_to_apply: None,
+        lines: sentence.lines.iter().copied().collect(),
+    })
+}
+
 pub(super) fn class_of(label: &str) -> Option<Class> {
-    let tables = [
-        (Class::Feedback, cues::FEEDBACK_TITLES),
-        (Class::Lesson, cues::LESSON_TITLES),
-        (Class::Decision, cues::DECISION_TITLES),
-        (Class::Preference, cues::PREFERENCE_TITLES),
-        (Class::Reason, cues::REASON_TITLES),
-        (Class::Reason, cues::APPLY_TITLES),
-        (Class::Task, cues::TASK_TITLES),
-    ];
+    static CLASSES: LazyLock<HashMap<&str, Class>> = LazyLock::new(|| {
+        let tables = [
+            (Class::Task, cues::TASK_TITLES),
+            (Class::Reason, cues::APPLY_TITLES),
+            (Class::Reason, cues::REASON_TITLES),
+            (Class::Preference, cues::PREFERENCE_TITLES),
+            (Class::Decision, cues::DECISION_TITLES),
+            (Class::Lesson, cues::LESSON_TITLES),
+            (Class::Feedback, cues::FEEDBACK_TITLES),
+        ];
+        // Of a title in two tables the later one wins.
+        tables.iter().flat_map(|(class, titles)| titles.iter().map(|it| (*it, *class))).collect()
+    });
+    let title = bare_title(label);
+    if let Some(class) = CLASSES.get(title.as_str()) {
+        return Some(*class);
+    }
     // `Correction from Ines` is titled `Correction`.
-    let from =
-        [" from ", " by ", " von ", " de ", " da ", " di ", " van ", " para ", " für ", " for "];
-    let short =
-        from.iter().filter_map(|word| label.find(word)).min().map_or(label, |at| &label[..at]);
-    tables
-        .into_iter()
-        .find(|(_, titles)| is_titled(label, titles) || is_titled(short, titles))
-        .map(|(class, _)| class)
-        .or_else(|| {
-            let last = short.split_whitespace().next_back()?;
-            if short.split_whitespace().count() > 3 {
-                return None;
-            }
-            let nouns = [(Class::Feedback, &["feedback"][..]), (Class::Lesson, cues::LESSON_NOUNS)];
-            nouns.into_iter().find(|(_, nouns)| is_titled(last, nouns)).map(|(class, _)| class)
-        })
+    let short = cues::BY.iter().filter_map(|word| title.find(word)).min().map(|at| &title[..at]);
+    let short = short.unwrap_or(&title);
+    if let Some(class) = CLASSES.get(short) {
+        return Some(*class);
+    }
+    let (words, last) = (short.split(' ').count(), short.rsplit(' ').next()?);
+    match last {
+        "feedback" if words <= 3 => Some(Class::Feedback),
+        _ if words <= 3 && cues::LESSON_NOUNS.contains(&last) => Some(Class::Lesson),
+        _ => None,
+    }
+}
+
+/// Returns whether a sentence opens as a rule, with a verb that commands after `always` or `never`.
+fn commands(text: &str) -> bool {
+    let words = Words::of(text);
+    let Some((0, width)) = words.find(cues::RULE_OPENERS) else { return false };
+    let Some(&verb_at) = word_offsets(text).get(width) else { return false };
+    // `Always-on mode` is a name.
+    let joined = text[..verb_at].ends_with(['-', '/', ':']);
+    !joined && !words.opens_with(cues::NO_RULES) && !reports(&text[verb_at..])
 }
 
 /// Splits a sentence at the marker of a reason: what is said, and why.
 pub(super) fn split_reason(text: &str) -> Option<(String, String)> {
     const SAID_WORDS_MIN: usize = 3;
-    const WHY_WORDS_MIN: usize = 3;
+    const WHY_WORDS_MIN: usize = 2;
+    if let Some(split) = split_otherwise(text) {
+        return Some(split);
+    }
     let words = Words::of(text);
     let offsets = word_offsets(text);
     let list: Vec<&str> = words.iter().collect();
@@ -621,12 +696,9 @@ pub(super) fn split_reason(text: &str) -> Option<(String, String)> {
             _ => true,
         };
         // In `do X, never do Y because of Z` the reason given is the one that does not count.
-        let refused = list[1..at].iter().any(|w| matches!(*w, "never" | "don't" | "not"))
+        let refused = list[1..at].iter().any(|w| cues::NEGATIONS.contains(w))
             && !before.trim_end().ends_with([',', '—', ';']);
-        let negated = refused
-            || at > 0
-                && ["not", "nicht", "pas", "no", "non", "não", "niet", "only", "just"]
-                    .contains(&list[at - 1]);
+        let negated = refused || cues::NEGATIONS.contains(&list[at - 1]);
         if !marks || negated || list.len() - at - width < WHY_WORDS_MIN {
             continue;
         }
@@ -642,53 +714,58 @@ pub(super) fn split_reason(text: &str) -> Option<(String, String)> {
     None
 }
 
-/// In a labelled correction what follows the dash says why.
-fn split_dash(text: &str) -> Option<(String, String)> {
-    let (at, width) =
-        [" — ", " – "].iter().filter_map(|d| text.find(d).map(|at| (at, d.len()))).min()?;
+/// Splits at the first of `marks`: what is said, and after the mark why.
+fn split_at(text: &str, marks: &[&str]) -> Option<(String, String)> {
+    let found = marks.iter().filter_map(|mark| text.find(mark).map(|at| (at, mark.len())));
+    let (at, width) = found.min()?;
     let (said, why) = (&text[..at], &text[at + width..]);
-    (Words::of(said).len() >= 4 && Words::of(why).len() >= 4)
+    // What follows a colon in many parts is a list of steps.
+    let list = text[at..].starts_with(':') && why.matches(", ").count() > 1;
+    (Words::of(said).len() >= 4 && Words::of(why).len() >= 4 && !list)
         .then(|| (closed(said), why.trim_end_matches('.').to_owned()))
+}
+
+/// `…, readers lose track otherwise`: the marker may also end the reason.
+fn split_otherwise(text: &str) -> Option<(String, String)> {
+    let words = Words::of(text);
+    let last = words.iter().last()?;
+    if !cues::OTHERWISE.contains(&last) {
+        return None;
+    }
+    let at = [", ", "; ", " — ", " – "].iter().filter_map(|mark| text.rfind(mark)).max()?;
+    let why = text[at..].trim_start_matches([',', ';', ' ', '—', '–']).trim_end_matches('.');
+    Some((closed(&text[..at]), why.to_owned()))
 }
 
 /// The next sentence gives the reason where it says so itself.
 fn why_next(rest: &[Sentence]) -> Option<Why> {
     let next = rest.first()?;
-    let words = Words::of(&next.text);
+    let words = &next.words;
     let says_why = words.opens_with(cues::BECAUSE)
-        || words.opens_with(&[
-            "otherwise",
-            "sonst",
-            "sinon",
-            "altrimenti",
-            "senão",
-            "reason",
-            "the reason",
-        ])
+        || words.opens_with(cues::OTHERWISE)
         || split_label(&next.text).is_some_and(|(label, _)| is_titled(label, cues::REASON_TITLES));
     says_why.then(|| Why { text: next.text.clone(), lines: next.lines.clone() })
 }
 
 /// Returns whether the words name a person and say what that person wants or is.
 pub(super) fn about_person(text: &str) -> bool {
+    /// `is a senior Go engineer`: so many words after `is a` the role must stand.
+    const ROLE_REACH: usize = 4;
     let words = Words::of(text);
-    let wish = words.opens_with(&[
-        "i prefer",
-        "i always want",
-        "i would rather have",
-        "i work as",
-        "i specialize in",
-    ]);
-    if (reports(text) && !wish)
-        || words.opens_with(&["if", "whether", "when", "confirm", "ob", "si", "se"])
-    {
+    let wish = words.opens_with(cues::I_WISH);
+    if (reports(text) && !wish) || words.opens_with(cues::CONDITIONS) {
         return false;
     }
+    let offsets = word_offsets(text);
+    let person_at = |at: usize| offsets.get(at).is_some_and(|&o| is_person(&text[o..]));
+    // The one or two words before must be the name: `Jamie prefers`, `the user prefers`.
+    let of_person = |at: usize| (1..=3).contains(&at) && person_at(at - 1);
     if let Some((at, _)) = words.find(cues::PREFERS) {
-        let offsets = word_offsets(text);
-        // The one or two words before must be the name: `Jamie prefers`, `the user prefers`.
-        return (1..=3).contains(&at)
-            && offsets.get(at - 1).and_then(|&o| text.get(o..)).is_some_and(is_person);
+        return of_person(at);
+    }
+    if let Some((at, width)) = words.find(cues::WANTS) {
+        // To want something once is a task.
+        return of_person(at) && words.find_from(at + width, cues::HABIT).is_some();
     }
     if preference_of(text).is_some_and(|from_name| from_name.len() == text.len()) {
         return true;
@@ -700,16 +777,18 @@ pub(super) fn about_person(text: &str) -> bool {
         return at <= 3 && near(at + width, 5) || at > 0 && near(at - 1, 1);
     }
     if words.has(cues::ABOUT_PERSON) {
-        return words.iter().any(|w| FIRST_PERSON.contains(&w))
-            || word_offsets(text).first().and_then(|&o| text.get(o..)).is_some_and(is_name);
+        return words.iter().any(|w| cues::FIRST_PERSON.contains(&w)) || person_at(0);
     }
-    if let Some((at, width)) = words.find(cues::IS_OUR) {
-        let role = words.iter().skip(at + width).take(3).any(|w| cues::ROLES.contains(&w));
-        let named = word_offsets(text).iter().take(at).all(|&o| is_name(&text[o..]));
-        return role && named && (1..=3).contains(&at);
+    if let Some((at, width)) = words.find(cues::IS_A) {
+        let role = words.iter().skip(at + width).take(ROLE_REACH).any(|w| cues::ROLES.contains(&w));
+        let article = usize::from(words.opens_with(cues::ARTICLES));
+        let named = (article..at).all(person_at) && (article + 1..=article + 3).contains(&at);
+        return role && named && !words.has(cues::NARRATIVE)
+            || role && words.opens_with(cues::I_WISH);
     }
     // `In future, don't …`: whoever says this wants it to last.
-    words.opens_with(cues::FROM_NOW_ON) && words.has(cues::RULE)
+    let opener = words.find(cues::FROM_NOW_ON).filter(|&(at, _)| at == 0);
+    opener.is_some_and(|(_, width)| words.find_from(width, cues::RULE).is_some())
 }
 
 /// Returns the part from the name on of `Matched Ana's preference for short agendas`.
@@ -798,10 +877,6 @@ pub(super) fn has_date(words: &Words) -> bool {
 
 fn unquoted(text: &str) -> &str {
     text.strip_prefix(['"', '“']).map_or(text, |rest| rest.trim_end_matches(['"', '”']))
-}
-
-fn sound(text: &str) -> bool {
-    stands_alone(text)
 }
 
 /// Ends a sentence that was cut.
@@ -952,6 +1027,26 @@ mod tests {
     }
 
     #[test]
+    fn roles_and_habits() {
+        for text in [
+            "Sam is a data scientist with a focus on logs.",
+            "The user is a senior Go engineer, new to React.",
+            "Maria wants weekly reports on Mondays.",
+            "My name is Lena and I am the head of operations.",
+            "Petra ist unsere Ansprechpartnerin für den Vertrag.",
+        ] {
+            check(text, User, text, None);
+        }
+        for text in [
+            "Maria wants the logo in blue.",
+            "Kubernetes is a complex tool.",
+            "The parser is the owner of the buffer.",
+        ] {
+            check_none(text);
+        }
+    }
+
+    #[test]
     fn guidance_with_its_reason() {
         check(
             "- Always squash before merging, because the release notes list commits.",
@@ -1016,6 +1111,24 @@ mod tests {
             Feedback,
             "always quote the ticket.",
             Some("the report groups by it"),
+        );
+        check(
+            "### Feedback from Dana\n- Please keep changes under 400 lines, reviewers lose track otherwise.",
+            Feedback,
+            "Please keep changes under 400 lines.",
+            Some("reviewers lose track otherwise"),
+        );
+        check(
+            "- Do not deploy on Fridays: nobody is around to mend things",
+            Feedback,
+            "Do not deploy on Fridays.",
+            Some("nobody is around to mend things"),
+        );
+        check(
+            "Log of a call.\nCorrection: prices start with the net, since the books do.\nNote: done.",
+            Feedback,
+            "prices start with the net.",
+            Some("the books do"),
         );
         check_none("## Lessons\n\n- The copy ran for an hour");
         check_none("## Feedback\n\n- The demo went well because the data was real");
@@ -1082,7 +1195,8 @@ mod tests {
                 let lines: Vec<String> = draft
                     .citation
                     .addresses()
-                    .map(|it| log.line(it.line).unwrap().text().replace("**", ""))
+                    .map(|it| log.line(it.line).unwrap().text())
+                    .flat_map(|line| [line.to_owned(), line.replace("**", "")])
                     .collect();
                 let source = Words::of(&lines.join(" "));
                 let said = format!("{} {}", draft.statement, draft.why.unwrap_or_default());
@@ -1129,6 +1243,30 @@ mod tests {
             "- Grafana dashboard for checkout: https://grafana.example/d/42",
             Reference,
             "Grafana dashboard for checkout: https://grafana.example/d/42",
+            None,
+        );
+        check(
+            "- Frist für die Steuer: 31. Juli 2026.",
+            Project,
+            "Frist für die Steuer: 31. Juli 2026.",
+            None,
+        );
+        check(
+            "- Pipeline bugs are tracked in the Linear project \"INGEST\".",
+            Reference,
+            "Pipeline bugs are tracked in the Linear project \"INGEST\".",
+            None,
+        );
+        check(
+            "- The board at https://grafana.example/d/api is what oncall watches.",
+            Reference,
+            "The board at https://grafana.example/d/api is what oncall watches.",
+            None,
+        );
+        check(
+            "- Supplier contracts: https://files.example/contracts",
+            Reference,
+            "Supplier contracts: https://files.example/contracts",
             None,
         );
         check(
@@ -1228,6 +1366,28 @@ mod tests {
             "### Decisions\n- No new crate added because serde does it",
             "### Decisions\n- Kept the slot because the room was free",
             "Today we chose the small room because the large one was taken.",
+            "- Moved the deadline task to 2026-05-01",
+            "- Removed the retry: it hid the real error",
+            "- Rules engine now loads YAML because JSON has no comments",
+            "- Please look at PR 45 because it blocks the release",
+            "- Picked up the kids because school ended early",
+            "- We agreed to meet on Friday because Omar travels on Thursday",
+            "- Decided to leave early because I slept badly",
+            "- Stop the server, then migrate; otherwise it hangs",
+            "- Don't press the blue button; it is broken today",
+            "- User asked to always show the banner, so I changed the template",
+            "- User said: \"never mind\"",
+            "- Correction: the meeting is at three",
+            "- Takeaways: none",
+            "- Always-on mode fails because the socket closes early",
+            "- Never got a reply from the vendor, since their office is closed",
+            "- In the future section of the plan we list ideas",
+            "- Going forward with plan B",
+            "- Bob is a manager at the store, he helped us",
+            "- Folder cleanup: https://drive.example/old",
+            "- Merged change: https://git.example/x/pull/12",
+            "- Read: https://blog.example/post",
+            "- Talk that Eva gave last year: https://video.example/9 and my notes on the good parts",
             // Rules and choices without a reason.
             "- Always squash before merging.",
             "Never deploy on a Friday.",
@@ -1257,6 +1417,8 @@ mod tests {
             "- Do not pick it only because it is cheap",
             // The same in other languages.
             "- Fehler behoben, weil der Pfad falsch war",
+            "- Stattdessen gibt es nun Kaffee, weil der Tee alle ist",
+            "- Hafermilch gekauft statt vorher Kuhmilch",
             "- Heute prüfen wir alles noch einmal, weil Petra fehlt",
             "- Corrigé le lien parce que la page manquait",
             "- Hoy decidimos esperar porque faltan datos",
@@ -1265,6 +1427,19 @@ mod tests {
         ] {
             check_none(text);
         }
+    }
+
+    #[test]
+    fn titles_name_the_thing() {
+        let title = |text: &str| drafts(text)[0].name.clone();
+        assert_eq!(
+            title("- Decided with Tobias: the logo stays blue because customers know it"),
+            "The logo stays blue"
+        );
+        assert_eq!(
+            title("- Jamie prefers short agendas — decision first"),
+            "Jamie prefers short agendas"
+        );
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //! # Invariants
 //!
 //! - The same input gives the same draft: no clock, no randomness, no order of a hash map.
-//! - The body never passes [`Budget::target_chars`](super::Budget), lines marked `#keep` apart.
+//! - The body never passes [`Budget::limit_chars`](super::Budget), and passes `target_chars` only where
+//!   a single statement does; lines marked `#keep` are not counted.
 //! - Each item cites each line whose words it uses, headings too.
 //! - No step is quadratic in the length of a period.
 

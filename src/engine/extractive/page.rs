@@ -144,8 +144,8 @@ struct Reader {
     page: Page,
     /// Open headings, outermost first.
     headings: Vec<usize>,
-    /// Open list items: indent, head.
-    parents: Vec<(usize, usize)>,
+    /// Open list items: indent, statement, and its head once a child needs it.
+    parents: Vec<(usize, usize, Option<usize>)>,
     /// The paragraph that introduces what follows.
     lead: Option<usize>,
     /// Words of the header cells of the table that is being read.
@@ -217,18 +217,29 @@ impl Reader {
     }
 
     fn item(&mut self, lines: &[ServedLine], indent: usize, task: Option<bool>) {
-        while self.parents.last().is_some_and(|&(i, _)| i >= indent) {
+        while self.parents.last().is_some_and(|parent| parent.0 >= indent) {
             self.parents.pop();
         }
         self.table.clear();
-        let lead = self.parents.last().map(|&(_, head)| head).or(self.lead);
+        let lead = self.parent_head().or(self.lead);
         let index = self.statement(lines, Form::Item, lead);
-        let statement = &mut self.page.statements[index];
-        statement.task = task;
-        // Each item may turn out to be a parent; a long one is none that a child could lean on.
-        let text = statement.text.clone();
-        let head = self.head(&text, lines[0].number(), 0, None, Some(index));
-        self.parents.push((indent, head));
+        self.page.statements[index].task = task;
+        self.parents.push((indent, index, None));
+    }
+
+    /// Returns the head that the innermost open item is for its children.
+    fn parent_head(&mut self) -> Option<usize> {
+        let &(_, statement, head) = self.parents.last()?;
+        if head.is_some() {
+            return head;
+        }
+        let parent = &self.page.statements[statement];
+        let (text, line) = (parent.text.clone(), parent.lines.first().map_or(0, |l| l.1));
+        let head = Some(self.head(&text, line, 0, None, Some(statement)));
+        if let Some(last) = self.parents.last_mut() {
+            last.2 = head;
+        }
+        head
     }
 
     fn paragraph(&mut self, lines: &[ServedLine], form: Form) {
@@ -379,7 +390,14 @@ pub(super) fn clean(words: &str) -> String {
             in_code = !in_code;
         }
         if !in_code && rest.starts_with("**") {
-            rest = rest.trim_start_matches('*');
+            let after = rest.trim_start_matches('*');
+            // `2**8` is no emphasis.
+            let glued =
+                text.ends_with(char::is_alphanumeric) && after.starts_with(char::is_alphanumeric);
+            if glued {
+                text.push_str(&rest[..rest.len() - after.len()]);
+            }
+            rest = after;
             continue;
         }
         if !in_code && (rest.starts_with("<br>") || rest.starts_with("<br/>")) {
@@ -388,7 +406,8 @@ pub(super) fn clean(words: &str) -> String {
             continue;
         }
         if c.is_whitespace() || c.is_control() {
-            if !text.is_empty() && !text.ends_with(' ') {
+            // Code stands as it is, so that it is found again in its line.
+            if !text.is_empty() && (in_code || !text.ends_with(' ')) {
                 text.push(' ');
             }
         } else {

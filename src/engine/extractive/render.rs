@@ -270,7 +270,23 @@ pub(super) fn balanced(text: &str) -> String {
     if drop.is_empty() {
         return text.to_owned();
     }
-    text.char_indices().filter(|(at, _)| !drop.contains(at)).map(|(_, c)| c).collect()
+    let mut kept = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        if !drop.contains(&at) {
+            kept.push(c);
+            continue;
+        }
+        // A mark between letters held them apart; without it they would read as one word.
+        let parted =
+            |c: char| c.is_whitespace() || matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | ')');
+        let next = text[at + c.len_utf8()..].chars().next();
+        let glued = kept.ends_with(|c: char| !c.is_whitespace() && c != '(')
+            && next.is_some_and(|c| !parted(c));
+        if glued {
+            kept.push(' ');
+        }
+    }
+    kept
 }
 
 #[cfg(test)]
@@ -286,7 +302,8 @@ mod tests {
         check("a `b` (c)", "a `b` (c)");
         check("a `b (c", "a b (c");
         check("a) (b", "a b");
-        check("a [b](c", "a [b]c");
+        check("a [b](c", "a [b] c");
+        check("A`0b", "A 0b");
         check("„x”", "„x");
     }
 }

@@ -249,7 +249,13 @@ pub(super) fn tells_change(text: &str) -> bool {
 
 /// Whether a heading only names a kind of content, as templates do.
 pub(super) fn is_template_head(head: &str) -> bool {
-    class_of_head(head).is_some() && split(&head.to_lowercase()).len() <= 3
+    const NEUTRAL: &str = "log|logs|daily log|work log|journal|summary|overview|today|yesterday|misc|miscellaneous|general|\
+        session|sessions|updates|update|details|info|diary|entries|protokoll|tagebuch|zusammenfassung|heute|journal|résumé|\
+        aujourd'hui|resumen|hoy|diario|riepilogo|oggi|resumo|hoje|samenvatting|vandaag|logboek";
+    let lower = head.to_lowercase();
+    let words = split(&lower);
+    words.len() <= 3
+        && (class_of_head(head).is_some() || NEUTRAL.split('|').any(|n| n == words.join(" ")))
 }
 
 /// Whether a head opens a list of files, which the work itself tells better.

@@ -36,8 +36,8 @@ pub(super) struct Block {
     pub(super) parent: Option<usize>,
     /// The heading that it stands under.
     pub(super) heading: Option<usize>,
-    /// Whether a person or agent marked a line of it with `#keep`.
-    pub(super) keep: bool,
+    /// The lines that a person or agent marked with `#keep`.
+    pub(super) keep: Vec<u32>,
     /// Where in `text` each line begins, with the line's number; ascending, never empty.
     starts: Vec<(usize, u32)>,
 }
@@ -59,14 +59,16 @@ pub(super) enum Shape {
 /// A sentence and the lines it stands on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sentence {
-    /// The words.
+    /// As it stands.
     pub(super) text: String,
+    /// Its words: cut once, since every rule asks for them.
+    pub(super) words: Words,
     /// Line numbers, ascending.
     pub(super) lines: Vec<u32>,
 }
 
 /// The words of a text in lower case, ready for cues.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Words(Vec<String>);
 
 /// What a statement is about: content stems, and apart from them its values (numbers, dates,
@@ -125,8 +127,7 @@ impl Cutter {
                 self.bullets.push((indent, self.blocks.len() - 1));
                 self.open = true;
             }
-            // A bold label opens a statement of its own: `**Why:** …` under a rule.
-            LineKind::Text if self.open && !opens_with_label(line.words()) => self.extend(line),
+            LineKind::Text if self.open && !self.begins_anew(line.words()) => self.extend(line),
             LineKind::Text => {
                 let indented = line.text().starts_with([' ', '\t']);
                 let parent = self.bullets.last().map(|&(_, at)| at).filter(|_| indented);
@@ -152,6 +153,15 @@ impl Cutter {
         }
     }
 
+    /// A label opens a statement of its own: `**Why:** …` under a rule, `Note: …` after a full stop.
+    fn begins_anew(&self, words: &str) -> bool {
+        let closed = self.blocks.last().is_some_and(|it| it.text.ends_with(['.', '!', '?']));
+        let labelled = split_label(words).is_some_and(|(label, _)| {
+            label.starts_with(char::is_uppercase) && label.split_whitespace().count() <= 3
+        });
+        opens_with_label(words) || (closed && labelled)
+    }
+
     fn push(
         &mut self,
         line: &ServedLine,
@@ -164,7 +174,7 @@ impl Cutter {
             shape,
             parent,
             heading,
-            keep: marked_keep(line),
+            keep: marked_keep(line).then_some(line.number()).into_iter().collect(),
             starts: vec![(0, line.number())],
         });
     }
@@ -174,7 +184,7 @@ impl Cutter {
             block.text.push(' ');
             block.starts.push((block.text.len(), line.number()));
             block.text.push_str(&plain(line.words()));
-            block.keep |= marked_keep(line);
+            block.keep.extend(marked_keep(line).then_some(line.number()));
         }
     }
 }
@@ -193,11 +203,20 @@ impl Block {
     /// Cuts the text from byte `from` on into sentences.
     pub(super) fn sentences_from(&self, from: usize) -> Vec<Sentence> {
         let text = self.text.get(from..).unwrap_or_default();
-        sentence_ranges(text)
+        // A mark is no word, and would hide where a sentence ends; spaces keep the offsets.
+        let marked = !self.keep.is_empty();
+        let bare = if marked { text.replace(KEEP, BLANK_KEEP) } else { text.to_owned() };
+        sentence_ranges(&bare)
             .into_iter()
-            .map(|(start, end)| Sentence {
-                text: text[start..end].trim().to_owned(),
-                lines: self.lines_of(from + start, from + end),
+            .map(|(start, end)| {
+                let text = bare[start..end].trim();
+                let text = if marked {
+                    text.split_whitespace().collect::<Vec<_>>().join(" ")
+                } else {
+                    text.to_owned()
+                };
+                let words = Words::of(&text);
+                Sentence { text, words, lines: self.lines_of(from + start, from + end) }
             })
             .filter(|sentence| !sentence.text.is_empty())
             .collect()
@@ -265,15 +284,21 @@ pub(super) fn split_label(text: &str) -> Option<(&str, usize)> {
 
 /// Returns whether a title or label is one of `titles`, whatever its number, date, or case.
 pub(super) fn is_titled(label: &str, titles: &[&str]) -> bool {
+    let title = bare_title(label);
+    titles.iter().any(|it| title == *it)
+}
+
+/// Returns the words of a title or label in lower case, without numbers and dates; empty for a text
+/// that is too long to be one.
+pub(super) fn bare_title(label: &str) -> String {
+    const TITLE_BYTES_MAX: usize = 120;
+    if label.len() > TITLE_BYTES_MAX {
+        return String::new();
+    }
     let words = Words::of(label);
-    let plain: Vec<&str> = words
-        .0
-        .iter()
-        .map(String::as_str)
-        .filter(|w| !w.chars().any(|c| c.is_ascii_digit()))
-        .collect();
-    let joined = plain.join(" ");
-    titles.iter().any(|title| joined == *title)
+    let plain: Vec<&str> =
+        words.iter().filter(|w| !w.chars().any(|c| c.is_ascii_digit())).collect();
+    plain.join(" ")
 }
 
 /// Cuts text into sentences, as byte ranges.
@@ -285,7 +310,8 @@ pub(super) fn sentence_ranges(text: &str) -> Vec<(usize, usize)> {
             // No sentence begins in lower case, save one of lower case throughout.
             Some(last)
                 if !ends_sentence(&text[last.0..last.1])
-                    || piece.starts_with(char::is_lowercase) =>
+                    || piece.starts_with(char::is_lowercase)
+                    || (ends_in_day(&text[last.0..last.1]) && opens_with_month(piece)) =>
             {
                 last.1 = end;
             }
@@ -293,6 +319,19 @@ pub(super) fn sentence_ranges(text: &str) -> Vec<(usize, usize)> {
         }
     }
     ranges
+}
+
+/// `31. Juli` is one date.
+fn ends_in_day(text: &str) -> bool {
+    let last = text.split_whitespace().next_back().unwrap_or_default();
+    let digits = last.trim_end_matches('.');
+    digits.len() < last.len()
+        && (1..=2).contains(&digits.len())
+        && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn opens_with_month(text: &str) -> bool {
+    Words::of(text).opens_with(cues::MONTHS)
 }
 
 /// Abbreviations, open quotes, and open code spans do not end a sentence.
@@ -314,7 +353,14 @@ fn ends_sentence(text: &str) -> bool {
 impl Words {
     /// Reads the words of a text.
     pub(super) fn of(text: &str) -> Self {
-        Self(text.unicode_words().map(|word| word.replace('’', "'").to_lowercase()).collect())
+        let lower = |word: &str| {
+            if word.is_ascii() {
+                word.to_ascii_lowercase()
+            } else {
+                word.replace('’', "'").to_lowercase()
+            }
+        };
+        Self(text.unicode_words().map(lower).collect())
     }
 
     /// Returns how many there are.
@@ -455,22 +501,35 @@ pub(super) fn shorten(text: &str, chars_max: usize) -> String {
 /// Returns the lead clause of a statement, at most `chars_max` characters: a title.
 pub(super) fn title_of(statement: &str, chars_max: usize) -> String {
     let statement = statement.trim().trim_end_matches(['.', '!', ';', ':']);
+    // `Decided with Ana: …` names the act; what was decided comes after.
+    let statement = match split_label(statement) {
+        Some((label, rest)) if Words::of(label).opens_with(cues::DECIDED) => &statement[rest..],
+        _ => statement,
+    };
     let cuts = [" — ", " – ", "; ", " (", ": ", ". "];
     let clause = cuts.iter().filter_map(|cut| statement.find(cut)).min().map_or(statement, |at| {
         if statement[..at].split_whitespace().count() >= 2 { &statement[..at] } else { statement }
     });
-    let clause = if clause.chars().count() > chars_max {
-        // A clause that short is an aside: `By the way, …`.
-        let long_enough = |at: &usize| clause[..*at].split_whitespace().count() >= 5;
-        clause
-            .match_indices(", ")
-            .map(|(at, _)| at)
-            .find(long_enough)
-            .map_or(clause, |at| &clause[..at])
-    } else {
-        clause
-    };
+    let clause =
+        if clause.chars().count() > chars_max { short_clause(clause, chars_max) } else { clause };
     shorten(clause.trim().trim_matches(['*', '"', '“', '”']), chars_max)
+}
+
+/// Returns the longest start of a clause that fits and ends where a part of it begins.
+fn short_clause(clause: &str, chars_max: usize) -> &str {
+    /// Shorter than this and it is an aside: `By the way, …`.
+    const WORDS_MIN: usize = 5;
+    let whole = |start: &str| {
+        let even = |mark: char| start.matches(mark).count().is_multiple_of(2);
+        even('`') && even('"') && start.matches('(').count() == start.matches(')').count()
+    };
+    cues::PARTS
+        .iter()
+        .flat_map(|mark| clause.match_indices(mark).map(|(at, _)| &clause[..at]))
+        .filter(|start| start.chars().count() <= chars_max && whole(start))
+        .filter(|start| start.split_whitespace().count() >= WORDS_MIN)
+        .max_by_key(|start| start.len())
+        .map_or(clause, |start| start.trim_end_matches([',', ';', ' ']))
 }
 
 /// Writes the first word of a title large, unless it is a name that must stay as it is.
@@ -489,7 +548,7 @@ pub(super) fn capitalised(title: &str) -> String {
 
 /// Returns whether nothing in the words points outside of them or ties them to a moment.
 pub(super) fn stands_alone(text: &str) -> bool {
-    const WORDS_MIN: usize = 4;
+    const WORDS_MIN: usize = 3;
     const WORDS_MAX: usize = 60;
     let words = Words::of(text);
     let trimmed = text.trim_end();
@@ -518,15 +577,18 @@ pub(super) fn code_share(text: &str) -> f64 {
             || word.contains("()")
             || word.contains("::")
             || word.contains('_')
-            || word
-                .trim_matches(|c: char| !c.is_alphanumeric())
-                .chars()
-                .zip(word.chars().skip(1))
-                .any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+            || is_camel(word);
         inside ^= ticks % 2 == 1;
         code += usize::from(coded);
     }
     ratio(code, all)
+}
+
+/// `drainQueue` is code; `MySQL` and `GitHub` are names.
+fn is_camel(word: &str) -> bool {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+    word.starts_with(char::is_lowercase)
+        && word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase())
 }
 
 /// Takes the asterisks and underscores of bold away, outside code.
@@ -556,3 +618,5 @@ fn marked_keep(line: &ServedLine) -> bool {
 
 /// The mark that a line is to be kept.
 pub(super) const KEEP: &str = "#keep";
+/// As many spaces as [`KEEP`] has bytes.
+const BLANK_KEEP: &str = "     ";

@@ -24,8 +24,8 @@ use super::{
     cues,
     memories::{Class, about_person, class_of, has_date, reports, split_reason, without_keep},
     statements::{
-        self, Block, Gist, Shape, Words, capitalised, code_share, sentence_ranges, split_label,
-        stands_alone, title_of,
+        self, Block, Gist, Sentence, Shape, Words, capitalised, code_share, sentence_ranges,
+        split_label, stands_alone, title_of,
     },
 };
 use crate::{
@@ -188,10 +188,15 @@ impl Said {
     fn read(&mut self, log: &ServedLog, blocks: &[Block], at: usize, block: &Block) {
         let address = |line: u32| Address { stem: log.stem().clone(), line };
         let sentences = block.sentences_from(0);
-        if block.keep {
-            let text = without_keep(&block.text);
-            let lines = block.lines().into_iter().map(address).collect();
-            self.kept.push((text, lines));
+        for &line in &block.keep {
+            // The marked line speaks for itself, not for the whole paragraph.
+            let marked: Vec<&Sentence> =
+                sentences.iter().filter(|it| it.lines.contains(&line)).collect();
+            let text: Vec<&str> = marked.iter().map(|it| it.text.as_str()).collect();
+            let lines: BTreeSet<u32> =
+                marked.iter().flat_map(|it| it.lines.iter().copied()).collect();
+            let saying = lines.into_iter().map(address).collect();
+            self.kept.push((without_keep(&text.join(" ")), saying));
         }
         if matches!(block.shape, Shape::Heading(_)) {
             return;
@@ -435,7 +440,8 @@ fn piece_of_memory(memory: &TypedMemory, logs: &[ServedLog]) -> Option<Piece> {
     if words.len() < 3 || one_off || taste {
         return None;
     }
-    let why = why.filter(|it| Words::of(it).len() >= 4);
+    // Who said it is no reason, once the statement names them.
+    let why = why.filter(|it| Words::of(it).len() >= 4 && !statement.starts_with(it.as_str()));
     let text = match why {
         Some(why) if Words::of(&why).opens_with(cues::SO_THAT) => {
             format!("{} {why}", statement.trim_end_matches('.'))
@@ -783,6 +789,12 @@ mod tests {
         check(
             &["- The vault code changes every quarter #keep"],
             &["+ The vault code changes every quarter [2026-04-01:1]"],
+        );
+        check(
+            &[
+                "The office moved last year.\nThe vault code changes every quarter. #keep\nThe rest is old news.",
+            ],
+            &["+ The vault code changes every quarter. [2026-04-01:2]"],
         );
         check(&["> The vault code changes every quarter #keep"], &[]);
         check(&["- Write `#keep` at the end of the line"], &[]);

@@ -284,6 +284,19 @@ impl Lineage {
         })
     }
 
+    /// Returns the runs that have not ended, each with its owner, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn open_runs(&self) -> Result<Vec<(RunId, String)>, LineageError> {
+        self.read(|conn| {
+            conn.prepare_cached("SELECT id, owner FROM run WHERE ended IS NULL ORDER BY id")?
+                .query_map([], |row| Ok((RunId(row.get(0)?), row.get(1)?)))?
+                .collect()
+        })
+    }
+
     /// Records that a job begins. From now on it is live.
     ///
     /// # Errors

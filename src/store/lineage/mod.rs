@@ -170,8 +170,8 @@ impl Lineage {
     }
 
     fn open_with(path: &Path, migrations: &[&str], wait: Duration) -> Result<Self, LineageError> {
-        if rusqlite::version_number() < SQLITE_VERSION_MIN {
-            return Err(LineageError::OldSqlite { found: rusqlite::version() });
+        if let (found, false) = Self::sqlite() {
+            return Err(LineageError::OldSqlite { found });
         }
         make_private(path)?;
         let sql = |source| LineageError::from_sql(path, source);
@@ -266,6 +266,16 @@ impl Lineage {
             }
         }
         Ok(aside)
+    }
+
+    /// Returns the version of SQLite, and whether it is free of the fault that can damage a database.
+    pub fn sqlite() -> (&'static str, bool) {
+        (rusqlite::version(), rusqlite::version_number() >= SQLITE_VERSION_MIN)
+    }
+
+    /// Returns how many steps brought the schema to where it is.
+    pub fn schema_version() -> usize {
+        schema::MIGRATIONS.len()
     }
 
     /// Returns where the database is.

@@ -184,6 +184,21 @@ fn a_damaged_page_is_found() {
 }
 
 #[test]
+fn who_only_reads_makes_and_changes_nothing() {
+    let Fixture { dir, lineage } = fixture();
+    let absent = dir.path().join("absent/lineage.db");
+    assert!(Lineage::open_existing(&absent).unwrap().is_none());
+    assert!(!absent.parent().unwrap().exists());
+    let path = lineage.path().to_owned();
+    let mut reader = Lineage::open_existing(&path).unwrap().unwrap();
+    assert_eq!(reader.counts().unwrap(), lineage.counts().unwrap());
+    assert!(reader.replace_all(&[], &[], &[]).is_err());
+    let empty = dir.path().join("empty.db");
+    fs::File::create(&empty).unwrap();
+    assert!(Lineage::open_existing(&empty).unwrap().is_none());
+}
+
+#[test]
 fn a_damaged_database_is_put_aside_with_its_log() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("lineage.db");

@@ -65,6 +65,20 @@ impl Root {
         Self { home, path, now: NOW.to_owned() }
     }
 
+    /// Makes a home with `~/small`: a log in each of two weeks of March, so short that each of their
+    /// lines is carried over, and one in the open week.
+    pub(crate) fn small() -> Self {
+        let root = Self::empty("small");
+        root.write("memoird.yaml", "zone: Europe/Berlin\n");
+        root.write(
+            "memory/2026-03-03.md",
+            "# Importer\n\n- Importer v2 shipped, 3.2 s per GB\n- Backfill of 2019 begun, 38 GB\n",
+        );
+        root.write("memory/2026-03-10.md", "- Backfill of 2019 complete, 951 million rows\n");
+        root.write("memory/2026-04-13.md", "- Disk at 34%\n");
+        root
+    }
+
     /// Moves the clock.
     pub(crate) fn set_now(&mut self, now: &str) {
         now.clone_into(&mut self.now);
@@ -116,6 +130,8 @@ impl Root {
         command
             .args(args)
             .env_clear()
+            // Nothing that a test starts may reach the machine's own services.
+            .env("PATH", "/nonexistent")
             .env("HOME", self.home(""))
             .env("TZ", "Europe/Berlin")
             .env("MEMOIRD_NOW", &self.now)
@@ -140,7 +156,10 @@ impl Root {
         let output = command.output().unwrap();
         let home = self.home("");
         let home = home.to_str().unwrap().trim_end_matches('/');
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(home, "~");
+        let program = assert_cmd::cargo::cargo_bin!("memoird").to_str().unwrap();
+        let text = |bytes: Vec<u8>| {
+            String::from_utf8(bytes).unwrap().replace(home, "~").replace(program, "memoird")
+        };
         Ran {
             line: format!("memoird {}", args.join(" ")).replace(home, "~"),
             code: output.status.code().unwrap_or(-1),

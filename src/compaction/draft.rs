@@ -1,0 +1,270 @@
+//! The draft of a week or a month: read, ask the engine, check. Writes nothing.
+//!
+//! What is drafted depends on files and settings alone, so several periods are drafted side by
+//! side; [`super::fold`] then merges and writes them one after the other.
+
+use std::collections::{HashMap, HashSet};
+
+use chrono::{Days, NaiveDate};
+
+use super::{
+    JobError, ask,
+    ground::{self, Grounded, Violation},
+    plan::Job,
+};
+use crate::{
+    config::settings::{Compaction, Length},
+    engine::{
+        Budget, Engine, FoldInput, LeftOut, WeekSource,
+        extractive::counts::{Corpus, Counts, WINDOW_DAYS},
+    },
+    memory::{
+        address::{Address, Citation, Stem},
+        document::{Owner, Summary},
+        item::{Item, Section, Tier},
+        log::DailyLog,
+        markdown::LineKind,
+        period::Period,
+    },
+    privacy::{self, ServedLine, ServedLog},
+    store::{
+        inventory::Inventory,
+        vault::{Vault, VaultError},
+    },
+};
+
+/// The words of the root's logs, read as periods ask for them.
+#[derive(Default)]
+pub(super) struct CorpusReader {
+    corpus: Corpus,
+    read: HashSet<Stem>,
+}
+
+impl CorpusReader {
+    /// Returns the counts for a fold of `period`.
+    ///
+    /// A log that cannot be read has been reported by the scan; its words are not counted.
+    pub(super) fn counts(
+        &mut self,
+        period: Period,
+        vault: &Vault,
+        inventory: &Inventory,
+    ) -> Result<&Counts, VaultError> {
+        let to = period.last_source_day();
+        let from = to.checked_sub_days(Days::new(WINDOW_DAYS)).unwrap_or(NaiveDate::MIN);
+        for stem in inventory.logs.keys().filter(|it| (from..=to).contains(&it.date())) {
+            if self.read.insert(stem.clone())
+                && let Some(log) = vault.read_log(stem)?
+            {
+                self.corpus.add(&privacy::serve(&log));
+            }
+        }
+        Ok(self.corpus.counts(period))
+    }
+}
+
+/// Everything that one fold is made of.
+pub(super) struct Sources {
+    pub(super) logs: Vec<ServedLog>,
+    pub(super) weeks: Vec<WeekSource>,
+    /// Weekly files whose own lines are cited: foreign ones, and bullets of a person's.
+    pub(super) week_files: Vec<ServedLog>,
+    pub(super) pointers: Vec<String>,
+    pub(super) chars: usize,
+}
+
+/// What the engine said and the check let stand.
+pub(super) struct Drafted {
+    pub(super) sources: Sources,
+    pub(super) sections: Vec<(Section, Vec<Item>)>,
+    pub(super) rejected: Vec<(Section, Item, Violation)>,
+    pub(super) left_out: Vec<(Address, LeftOut)>,
+}
+
+/// Drafts periods of one root.
+pub(super) struct Drafter<'a> {
+    pub(super) vault: &'a Vault,
+    pub(super) engine: &'a dyn Engine,
+    pub(super) settings: &'a Compaction,
+    pub(super) inventory: &'a Inventory,
+}
+
+impl Drafter<'_> {
+    /// Drafts the file of a job.
+    pub(super) fn draft(&self, job: &Job, counts: &Counts) -> Result<Drafted, JobError> {
+        let sources = match job.tier {
+            Tier::Monthly => self.month_sources(job)?,
+            _ => self.week_sources(job)?,
+        };
+        let draft = ask(self.engine, |engine| {
+            engine.fold(&FoldInput {
+                period: job.period,
+                logs: &sources.logs,
+                weeks: &sources.weeks,
+                budget: self.budget(job.tier, sources.chars),
+                counts,
+            })
+        })?;
+        let drafted: usize = draft.sections.iter().map(|(_, items)| items.len()).sum();
+        let Grounded { sections, rejected } = ground::split(&draft, &sources.lines());
+        if drafted > 0 && sections.iter().all(|(_, items)| items.is_empty()) {
+            return Err(JobError::AllRejected(drafted));
+        }
+        Ok(Drafted { sections, rejected, left_out: draft.left_out, sources })
+    }
+
+    fn week_sources(&self, job: &Job) -> Result<Sources, JobError> {
+        let logs = read_logs(self.vault, job)?;
+        Ok(Sources {
+            pointers: logs.iter().map(|it| self.vault.layout().source(it.stem())).collect(),
+            chars: logs.iter().map(ServedLog::chars).sum(),
+            weeks: Vec::new(),
+            week_files: Vec::new(),
+            logs,
+        })
+    }
+
+    fn month_sources(&self, job: &Job) -> Result<Sources, JobError> {
+        let mut sources = Sources {
+            logs: Vec::new(),
+            weeks: Vec::new(),
+            week_files: Vec::new(),
+            pointers: Vec::new(),
+            chars: 0,
+        };
+        for (name, hash) in &job.inputs {
+            let Ok(week) = name.parse::<Period>() else { continue };
+            let path = self.vault.layout().summary(week);
+            let text = self.vault.read_text(&path)?.ok_or_else(|| JobError::Stale(path.clone()))?;
+            let summary = Summary::parse(week, &text).map_err(|e| unreadable(&path, &e))?;
+            if summary.body_hash().hex16() != *hash {
+                return Err(JobError::Stale(path));
+            }
+            sources.chars += summary.text_chars();
+            let (source, cites_itself) = week_source(&summary, &text);
+            if cites_itself {
+                let stem = name.parse::<Stem>().map_err(|e| unreadable(&path, &e))?;
+                let log =
+                    DailyLog::parse(stem, text.as_bytes()).map_err(|e| unreadable(&path, &e))?;
+                sources.week_files.push(privacy::serve(&log));
+            }
+            sources.weeks.push(source);
+            sources.pointers.push(path);
+            for stem in self.inventory.logs_of(week).map(|(stem, _)| stem) {
+                if let Some(log) = self.vault.read_log(stem)? {
+                    sources.logs.push(privacy::serve(&log));
+                }
+            }
+        }
+        Ok(sources)
+    }
+
+    /// Returns how long the text may get.
+    fn budget(&self, tier: Tier, chars: usize) -> Budget {
+        let Length { ratio, max_ratio, max_chars } = *match tier {
+            Tier::Monthly => &self.settings.monthly,
+            _ => &self.settings.weekly,
+        };
+        let whole = chars < self.settings.whole_below_chars;
+        let cap = |it: usize| if max_chars == 0 { it } else { it.min(max_chars) };
+        if whole {
+            return Budget { target_chars: usize::MAX, limit_chars: usize::MAX, whole };
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "the product of a length and a checked ratio below 1 is a length"
+        )]
+        let share = |ratio: f64| cap((chars as f64 * ratio).floor() as usize);
+        Budget { target_chars: share(ratio), limit_chars: share(max_ratio.max(ratio)), whole }
+    }
+}
+
+impl Sources {
+    /// Returns the source lines by their address.
+    pub(super) fn lines(&self) -> Lines<'_> {
+        Lines(self.logs.iter().chain(&self.week_files).map(|it| (it.stem(), it)).collect())
+    }
+}
+
+/// Source lines by their address.
+pub(super) struct Lines<'a>(HashMap<&'a Stem, &'a ServedLog>);
+
+impl ground::Sources for Lines<'_> {
+    fn line(&self, stem: &Stem, number: u32) -> Option<&ServedLine> {
+        self.0.get(stem)?.line(number)
+    }
+}
+
+/// Reads the logs that a job names, as they were when it was planned.
+pub(super) fn read_logs(vault: &Vault, job: &Job) -> Result<Vec<ServedLog>, JobError> {
+    let mut logs = Vec::new();
+    for (name, hash) in &job.inputs {
+        let stem: Stem = name.parse().map_err(|e| unreadable(name, &e))?;
+        let path = vault.layout().source(&stem);
+        let log = vault.read_log(&stem)?.ok_or_else(|| JobError::Stale(path.clone()))?;
+        if log.hash.hex16() != *hash {
+            return Err(JobError::Stale(path));
+        }
+        logs.push(privacy::serve(&log));
+    }
+    Ok(logs)
+}
+
+pub(super) fn unreadable(path: &str, error: &dyn std::error::Error) -> JobError {
+    JobError::Unreadable { path: path.to_owned(), reason: error.to_string() }
+}
+
+/// Reads a weekly file as the source of a month, and tells whether lines of its own are cited.
+///
+/// A bullet that a person wrote or changed is a source itself, above the lines that it cites.
+fn week_source(summary: &Summary, text: &str) -> (WeekSource, bool) {
+    let own_line = |line: u32| {
+        let stem = summary.period.to_string().parse::<Stem>().ok()?;
+        Some(Citation::one(stem, line))
+    };
+    let mut cites_itself = false;
+    let mut items = Vec::new();
+    let owners = summary.ownership().owners;
+    for ((line, item, section), owner) in summary.bullets_as_read().zip(owners) {
+        let mut item = item.clone();
+        if owner == Owner::Person
+            && let Some(own) = own_line(line)
+        {
+            cites_itself = true;
+            match &mut item.citation {
+                Some(citation) => citation.merge(&own),
+                none => *none = Some(own),
+            }
+        }
+        items.push((section, item));
+    }
+    if items.is_empty() && summary.header.is_none() {
+        items = foreign_lines(summary.period, text);
+        cites_itself = !items.is_empty();
+    }
+    (WeekSource { period: summary.period, items }, cites_itself)
+}
+
+/// Takes a file without bullets as it stands: each line that says something is an item.
+fn foreign_lines(week: Period, text: &str) -> Vec<(Option<Section>, Item)> {
+    let Ok(stem) = week.to_string().parse::<Stem>() else { return Vec::new() };
+    let Ok(log) = DailyLog::parse(stem.clone(), text.as_bytes()) else { return Vec::new() };
+    let served = privacy::serve(&log);
+    let mut section = None;
+    let mut items = Vec::new();
+    for line in served.lines() {
+        match line.kind() {
+            LineKind::Heading { .. } => {
+                section = Section::from_title(line.words());
+            }
+            kind if kind.is_content() => {
+                let citation = Some(Citation::one(stem.clone(), line.number()));
+                items.push((section, Item { text: line.words().to_owned(), citation }));
+            }
+            _ => {}
+        }
+    }
+    items
+}

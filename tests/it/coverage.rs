@@ -1,0 +1,70 @@
+//! `memoird coverage`.
+
+use crate::support::Root;
+
+#[test]
+fn what_a_person_sees() {
+    let root = Root::small();
+    insta::assert_snapshot!(root.run(&["coverage"]), @r"
+    $ memoird coverage
+    ! error: nothing has been summarised here yet
+    !   try: memoird compact
+    [exit 2]
+    ");
+    root.run(&["compact"]).ok();
+    insta::assert_snapshot!(root.run(&["missed"]), @r"
+    $ memoird missed
+    ! 2026-W11: 1 of 1 lines reached its file (100%), 0 did not
+    ");
+    insta::assert_snapshot!(root.run(&["coverage", "--all"]), @r"
+    $ memoird coverage --all
+     PERIOD    LINES  REACHED  DID NOT  SHARE
+     2026-W10  3      3        0        100%
+     2026-W11  1      1        0        100%
+     2026-03   4      4        0        100%
+    ");
+    insta::assert_snapshot!(root.run(&["coverage", "2026-W20"]), @r"
+    $ memoird coverage 2026-W20
+    ! error: 2026-W20 has not been summarised: `memory/weekly/2026-W20.md` is not in the lineage; `memoird status` shows what is due
+    !   try: memoird status
+    [exit 2]
+    ");
+}
+
+#[test]
+fn every_line_is_covered_or_listed() {
+    let root = Root::new("mara");
+    root.run(&["compact"]).ok();
+    let newest = root.run(&["coverage", "--json"]).ok().json_as("coverage");
+    assert_eq!(newest["period"], "2026-W14");
+    let all = root.run(&["coverage", "--all", "--json"]).ok().json_as("coverage");
+    let all = all["periods"].as_array().unwrap();
+    assert_eq!(all.len(), 13 + 3);
+    for row in all {
+        let one = root.run(&["coverage", "--json", row["period"].as_str().unwrap()]);
+        let one = one.ok().json_as("coverage");
+        let uncovered = one["uncovered"].as_array().unwrap();
+        let lines = one["lines"].as_u64().unwrap();
+        assert_eq!(one["covered"].as_u64().unwrap() + uncovered.len() as u64, lines);
+        assert_eq!(row["uncovered"], uncovered.len());
+        for line in uncovered {
+            let log = root.read(line["path"].as_str().unwrap());
+            let at = usize::try_from(line["line"].as_u64().unwrap()).unwrap();
+            assert_eq!(line["text"], log.lines().nth(at - 1).unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_bullet_that_was_deleted_uncovers_its_lines() {
+    let root = Root::small();
+    root.run(&["compact"]).ok();
+    let path = "memory/weekly/2026-W10.md";
+    let text = root.read(path);
+    let line = text.lines().find(|it| it.ends_with("[2026-03-03:4]")).unwrap();
+    root.write(path, &text.replace(&format!("{line}\n"), ""));
+    let told = root.run(&["coverage", "--json", "2026-03-03"]).ok().json_as("coverage");
+    assert_eq!((&told["lines"], &told["covered"]), (&3.into(), &2.into()));
+    assert_eq!(told["uncovered"][0]["line"], 4);
+    assert_eq!(told["uncovered"][0]["reason"], "deleted");
+}

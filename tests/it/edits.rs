@@ -1,0 +1,256 @@
+//! What happens to files that people change: late lines, moved lines, edits, deletions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::support::Root;
+
+const WEEK: &str = "memory/weekly/2026-W11.md";
+const MONTH: &str = "memory/monthly/2026-03.md";
+const LOG: &str = "memory/2026-03-11.md";
+
+/// A folder in which all that is due has been done.
+fn folded(journal: &str) -> Root {
+    let root = Root::new(journal);
+    root.run(&["compact"]).ok();
+    root
+}
+
+/// Returns the files that are not as they were, new ones too.
+fn changed(
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> BTreeSet<String> {
+    after
+        .iter()
+        .filter(|(path, text)| before.get(*path) != Some(text))
+        .map(|(path, _)| path.clone())
+        .collect()
+}
+
+/// Folds, and returns the files that changed meanwhile.
+fn changed_by_compact(root: &Root) -> BTreeSet<String> {
+    let before = root.files();
+    root.run(&["compact"]).ok();
+    changed(&before, &root.files())
+}
+
+fn bullets(text: &str) -> Vec<String> {
+    text.lines().filter(|it| it.starts_with("- ")).map(str::to_owned).collect()
+}
+
+fn cited(bullet: &str) -> &str {
+    bullet.rsplit_once('[').map_or("", |(_, citation)| citation.trim_end_matches(']'))
+}
+
+fn words(text: &str) -> Vec<String> {
+    let lower = text.to_lowercase();
+    lower
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|it| !it.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Asserts that the words of every bullet stand in the lines that `trace` leads to.
+#[track_caller]
+fn assert_sources_hold_the_words(root: &Root, path: &str) {
+    let text = root.read(path);
+    let traced = root.run(&["trace", path, "--json"]).ok().json_as("trace");
+    let items = traced["items"].as_array().unwrap();
+    assert_eq!(items.len(), bullets(&text).len());
+    for item in items {
+        let sources: String = item["sources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["text"].as_str().unwrap().to_owned() + "\n")
+            .collect();
+        let there: BTreeSet<String> = words(&sources).into_iter().collect();
+        let bullet = item["target"]["text"].as_str().unwrap();
+        let missing: Vec<String> =
+            words(bullet).into_iter().filter(|it| !there.contains(it)).collect();
+        assert!(missing.is_empty(), "{missing:?} of `{bullet}` stand in none of:\n{sources}");
+    }
+}
+
+fn jobs(report: &Value) -> Vec<String> {
+    let job = |it: &Value| {
+        format!("{} {} {}: {}", it["tier"], it["period"], it["outcome"], it["reason"])
+            .replace('"', "")
+    };
+    report["jobs"].as_array().unwrap().iter().map(job).collect()
+}
+
+#[test]
+fn a_late_decision_rewrites_its_chain_and_nothing_else() {
+    let root = folded("mara");
+    root.append(LOG, "\n- Decided: the Kelvin probes go to Zanzibar on 2026-05-07, because the Nairobi depot floods in May.\n");
+    let changed = changed_by_compact(&root);
+    assert!(changed.contains(WEEK) && changed.contains(MONTH), "{changed:?}");
+    assert!(root.read(WEEK).contains("Zanzibar"));
+    // A decision with a reason may become a memory of its own; what stood there is not touched.
+    let others: Vec<_> = changed
+        .iter()
+        .filter(|it| !matches!(it.as_str(), WEEK | MONTH) && !it.contains("/project_"))
+        .collect();
+    assert!(others.is_empty() || others == ["memory/MEMORY.md"], "{changed:?}");
+    assert!(changed_by_compact(&root).is_empty());
+}
+
+#[test]
+fn a_blank_line_at_the_top_moves_citations_and_folds_nothing() {
+    let root = folded("mara");
+    let (week, month) = (root.read(WEEK), root.read(MONTH));
+    root.write(LOG, &format!("\n{}", root.read(LOG)));
+    let report = root.run(&["compact", "--json"]).ok().json_as("compact");
+    assert_eq!(jobs(&report), ["weekly 2026-W11 written: lines moved"]);
+    let text_of = |text: &str| -> Vec<String> {
+        bullets(text).iter().map(|it| it.rsplit_once(" [").unwrap().0.to_owned()).collect()
+    };
+    assert_eq!(text_of(&root.read(WEEK)), text_of(&week));
+    assert_eq!(text_of(&root.read(MONTH)), text_of(&month));
+    assert_ne!(root.read(WEEK), week, "the citations follow");
+    assert_sources_hold_the_words(&root, WEEK);
+    assert_sources_hold_the_words(&root, MONTH);
+    assert!(changed_by_compact(&root).is_empty());
+}
+
+#[test]
+fn a_line_at_the_top_keeps_every_source_right() {
+    let root = folded("mara");
+    let memories = |root: &Root| -> Vec<String> {
+        root.files()
+            .keys()
+            .filter(|it| it.contains("/project_") || it.contains("/feedback_"))
+            .cloned()
+            .collect()
+    };
+    let before = memories(&root);
+    assert!(!before.is_empty());
+    for day in ["03-09", "03-10", "03-11", "03-12", "03-13"] {
+        let log = format!("memory/2026-{day}.md");
+        root.write(
+            &log,
+            &format!("A note that came late, at the top of the page.\n{}", root.read(&log)),
+        );
+    }
+    root.run(&["compact"]).ok();
+    for path in [WEEK, MONTH] {
+        assert_sources_hold_the_words(&root, path);
+    }
+    for memory in memories(&root) {
+        let traced = root.run(&["trace", &memory, "--json"]).ok().json();
+        assert!(!traced["sources"].to_string().contains("\"changed\":true"), "{memory}: {traced}");
+    }
+    assert!(before.iter().all(|it| memories(&root).contains(it)));
+    assert!(changed_by_compact(&root).is_empty());
+}
+
+#[test]
+fn a_changed_bullet_survives_the_next_fold_and_climbs() {
+    let root = folded("mara");
+    let week = root.read(WEEK);
+    let bullet = bullets(&week)[0].clone();
+    let mine = format!("- Nobody but Ottilie may restart the harbour gateway [{}]", cited(&bullet));
+    root.write(WEEK, &week.replacen(&bullet, &mine, 1));
+    root.append(LOG, "\n- The late line that makes the week due again: 4711 packets were lost.\n");
+    root.run(&["compact"]).ok();
+    assert!(root.read(WEEK).contains(&mine), "{}", root.read(WEEK));
+    assert_eq!(
+        bullets(&root.read(WEEK)).iter().filter(|it| cited(it) == cited(&bullet)).count(),
+        1
+    );
+    assert!(root.read(MONTH).contains("Ottilie"), "{}", root.read(MONTH));
+    assert!(changed_by_compact(&root).is_empty());
+}
+
+#[test]
+fn a_deleted_bullet_stays_deleted_also_without_the_database() {
+    let root = folded("mara");
+    let week = root.read(WEEK);
+    let bullet = bullets(&week)[1].clone();
+    let lines = cited(&bullet).to_owned();
+    root.write(WEEK, &week.replacen(&format!("{bullet}\n"), "", 1));
+    root.run(&["compact"]).ok();
+    assert!(root.read("memory/.decisions.jsonl").contains("\"deleted\""));
+    assert_eq!(root.mode("memory/.decisions.jsonl"), 0o600);
+    std::fs::remove_dir_all(root.path(".memoird")).unwrap();
+    root.run(&["rebuild"]).ok();
+    root.append(LOG, "\n- The late line that makes the week due again: 4711 packets were lost.\n");
+    root.run(&["compact"]).ok();
+    assert!(root.read(WEEK).contains("4711"), "the week was folded again");
+    assert!(!bullets(&root.read(WEEK)).iter().any(|it| cited(it) == lines), "{}", root.read(WEEK));
+}
+
+#[test]
+fn a_deleted_memory_stays_deleted() {
+    let root = folded("mara");
+    let memory = root.files().keys().find(|it| it.contains("/feedback_")).cloned().unwrap();
+    let source = root.run(&["trace", &memory, "--json"]).ok().json()["sources"][0]["path"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    std::fs::remove_file(root.path(&memory)).unwrap();
+    root.run(&["compact"]).ok();
+    root.append(&source, "\nA late line.\n");
+    root.run(&["compact"]).ok();
+    assert!(!root.files().contains_key(&memory));
+    assert!(!root.read("memory/MEMORY.md").contains(memory.rsplit('/').next().unwrap()));
+}
+
+#[test]
+fn a_vanished_log_makes_nothing_due_and_its_items_stay() {
+    let root = folded("mara");
+    let gone: Vec<String> = bullets(&root.read(WEEK))
+        .into_iter()
+        .filter(|it| cited(it).starts_with("2026-03-12:") && !cited(it).contains(';'))
+        .collect();
+    assert!(!gone.is_empty());
+    std::fs::remove_file(root.path("memory/2026-03-12.md")).unwrap();
+    assert!(changed_by_compact(&root).is_empty());
+    root.append(LOG, "\n- The late line that makes the week due again: 4711 packets were lost.\n");
+    root.run(&["compact"]).ok();
+    let week = root.read(WEEK);
+    assert!(gone.iter().all(|it| week.contains(it)), "{week}");
+}
+
+#[test]
+fn a_deleted_summary_is_made_again() {
+    let root = folded("mara");
+    let week = root.read(WEEK);
+    std::fs::remove_file(root.path(WEEK)).unwrap();
+    let changed = changed_by_compact(&root);
+    assert_eq!(changed, [WEEK.to_owned()].into());
+    assert_eq!(root.read(WEEK), week, "the same input gives the same bytes");
+}
+
+#[test]
+fn files_of_somebody_else_are_read_and_never_written() {
+    let root = Root::new("mara");
+    let week =
+        "# Week 11\n\n## Notes\n\n- Quill and Basalt met in Reykjavik about the 9000 euro budget\n";
+    let wisdom = "# Mara's own notes\n\n**Trust the gauge**\nNot the forecast.\n";
+    let memory =
+        "---\nname: Mine\ndescription: A person's own memory\ntype: user\n---\n\nI take tea.\n";
+    root.write(WEEK, week);
+    root.write("WISDOM.md", wisdom);
+    root.write("memory/user_tea.md", memory);
+    root.run(&["compact"]).ok();
+    assert_eq!(root.read(WEEK), week);
+    assert!(root.read("WISDOM.md").starts_with(wisdom));
+    assert_eq!(root.read("memory/user_tea.md"), memory);
+    assert!(root.read("memory/MEMORY.md").contains("user_tea.md"));
+    assert!(
+        root.read(MONTH).contains("Reykjavik"),
+        "it is a source of its month:\n{}",
+        root.read(MONTH)
+    );
+    // A person may hand it over; what stood there is kept.
+    root.run(&["compact", "--period", "2026-W11", "--force"]).ok();
+    assert_ne!(root.read(WEEK), week);
+    let kept: Vec<_> = std::fs::read_dir(root.path(".memoird/replaced")).unwrap().collect();
+    assert_eq!(kept.len(), 1);
+    assert_eq!(std::fs::read_to_string(kept[0].as_ref().unwrap().path()).unwrap(), week);
+}

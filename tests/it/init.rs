@@ -1,0 +1,252 @@
+//! `memoird init`.
+
+use std::{fs, path::Path};
+
+use crate::support::Root;
+
+#[test]
+fn a_new_folder_is_made_and_a_second_call_changes_nothing() {
+    let root = Root::empty("agents");
+    insta::assert_snapshot!(root.run(&["init", "lexicon", "--dry-run"]), @r"
+    $ memoird init lexicon --dry-run
+    ! ~/agents/lexicon (lexicon, Europe/Berlin)
+    !   found       nothing yet
+    !   would write memory/
+    !               memoird.yaml
+    !               .memoird/
+    !               ~/.config/memoird/config.yaml
+    ! nothing was changed
+    ");
+    assert!(root.files().is_empty());
+    insta::assert_snapshot!(root.run(&["init", "lexicon", "--name", "Lexicon"]), @r"
+    $ memoird init lexicon --name Lexicon
+    ! ~/agents/lexicon (Lexicon, Europe/Berlin)
+    !   found       nothing yet
+    !   wrote       memory/
+    !               memoird.yaml
+    !               .memoird/
+    !               ~/.config/memoird/config.yaml
+    ! ready; write the first entry: `memoird log TEXT`
+    ");
+    insta::assert_snapshot!(root.read("lexicon/memoird.yaml"), @r#"
+    # What memoird must know about this folder wherever it is copied to.
+    # Sections of config.yaml may follow here; they hold for this folder.
+    agent_name: "Lexicon"
+    zone: "Europe/Berlin"  # the days that the logs are named by
+    memory_dir: "memory"  # where the logs are; "." for this folder
+    "#);
+    assert_eq!(root.mode("lexicon/.memoird"), 0o700);
+    let config = fs::read_to_string(root.home(".config/memoird/config.yaml")).unwrap();
+    assert!(config.contains("\nroots:\n  - path: \""), "{config}");
+    let made = root.files();
+    insta::assert_snapshot!(root.run(&["init", "lexicon"]), @r"
+    $ memoird init lexicon
+    ! ~/agents/lexicon (Lexicon, Europe/Berlin)
+    !   found       nothing yet
+    ! nothing to do: the folder is set up
+    ");
+    assert_eq!(root.files(), made);
+    assert_eq!(fs::read_to_string(root.home(".config/memoird/config.yaml")).unwrap(), config);
+
+    // The folder that was made works, from wherever: it is the only one.
+    assert_eq!(root.run(&["log", "first"]).ok().stdout, "memory/2026-04-13.md:3\n");
+}
+
+#[test]
+fn what_people_have_is_adopted_and_not_touched() {
+    let root = Root::new("mara");
+    fs::remove_file(root.path("memoird.yaml")).unwrap();
+    root.write("WISDOM.md", "# Mine\n\n**Ask first**\nAlways.\n");
+    root.write("memory/weekly/2026-W02.md", "# My own week\n");
+    root.write("memory/MEMORY.md", "- my index\n");
+    root.write("memory/user_tone.md", "---\nname: tone\ndescription: dry\ntype: user\n---\nDry.\n");
+    root.write("memory/2026-02-30.md", "no such day\n");
+    let before = root.files();
+    insta::assert_snapshot!(root.run(&["init"]), @r"
+    $ memoird init
+    ! ~/mara (mara, Europe/Berlin)
+    !   found       64 logs from 2026-01-05 to 2026-04-02, 52 KiB: never changed, only read
+    !               1 weekly file of somebody else: read, never written
+    !               1 typed memory: people's own are read, never written
+    !               MEMORY.md: memoird keeps a block in it, all else stays
+    !               WISDOM.md with 1 entry of people's own: kept as written
+    !   left alone  memory/2026-02-30.md: there is no such day
+    !   wrote       memoird.yaml
+    !               .memoird/
+    !               ~/.config/memoird/config.yaml
+    ! ready; `memoird compact --dry-run` shows what is due, `memoird compact` does it
+    ");
+    let mut after = root.files();
+    assert!(after.remove("memoird.yaml").is_some());
+    assert_eq!(after, before);
+    let again = root.run(&["init", "--json"]).ok().json();
+    assert_eq!(again["wrote"], serde_json::json!([]));
+    assert_eq!(again["found"]["logs"], 64);
+    assert_eq!(again["found"]["weekly_foreign"], 1);
+}
+
+#[test]
+fn a_flat_folder_stays_flat() {
+    let root = Root::empty("notes");
+    root.write("2026-04-02.md", "- shipped\n");
+    let json = root.run(&["init", "--no-config", "--zone", "Asia/Tokyo", "--json"]).ok().json();
+    assert_eq!(json["memory_dir"], ".");
+    let named = root.run(&["--root", ".", "init", "--no-config", "--json"]).ok().json();
+    assert_eq!((&named["root"], &named["wrote"]), (&json["root"], &serde_json::json!([])));
+    assert_eq!(json["zone"], "Asia/Tokyo");
+    assert_eq!(json["wrote"], serde_json::json!(["memoird.yaml", ".memoird/"]));
+    assert!(!root.home(".config").exists());
+}
+
+#[test]
+fn folders_that_cannot_be_roots_are_refused() {
+    let root = Root::empty("agents");
+    root.run(&["init", "lexicon"]).ok();
+    root.write("file", "");
+    let made = root.files();
+    insta::assert_snapshot!(root.run(&["init", "lexicon/memory"]), @r"
+    $ memoird init lexicon/memory
+    ! error: memory folder ~/agents/lexicon/memory lies within ~/agents/lexicon
+    !   try: use the folder around: `--root ~/agents/lexicon`
+    [exit 78]
+    ");
+    insta::assert_snapshot!(root.run(&["init", "."]), @r"
+    $ memoird init .
+    ! error: memory folder ~/agents/lexicon lies within ~/agents
+    !   try: name another folder; ~/agents/lexicon stays as it is
+    [exit 78]
+    ");
+    insta::assert_snapshot!(root.run(&["init", "file"]), @r"
+    $ memoird init file
+    ! error: `~/agents/file` is no folder
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["init", "other", "--zone", "Berlin"]), @r"
+    $ memoird init other --zone Berlin
+    ! error: invalid value 'Berlin' for '--zone <ZONE>': `Berlin` is not a time zone, did you mean Europe/Berlin?
+    ! 
+    ! For more information, try '--help'.
+    [exit 2]
+    ");
+    let mut command = root.command(&["init", "--no-config"]);
+    command.current_dir(root.home(""));
+    insta::assert_snapshot!(root.finish(command, &["init"]), @r"
+    $ memoird init
+    ! error: `~` holds more than one agent's memory
+    !   try: name a folder: `memoird init ~/agents/NAME`
+    [exit 2]
+    ");
+    assert_eq!(root.files(), made);
+}
+
+#[test]
+fn in_a_git_repository_the_private_folder_is_ignored_when_wanted() {
+    let root = Root::empty("project");
+    fs::create_dir(root.path(".git")).unwrap();
+    root.write(".gitignore", "target");
+    insta::assert_snapshot!(root.run(&["init", "agent", "--no-config"]), @r"
+    $ memoird init agent --no-config
+    ! ~/project/agent (agent, Europe/Berlin)
+    !   found       nothing yet
+    !   wrote       memory/
+    !               memoird.yaml
+    !               .memoird/
+    !   to do       this is a git repository: add the line .memoird/ to ~/project/agent/.gitignore (or run `memoird init --yes`)
+    ! ready; write the first entry: `memoird log TEXT`
+    ");
+    assert_eq!(root.read(".gitignore"), "target");
+    insta::assert_snapshot!(root.run(&["init", "agent", "--no-config", "--yes"]), @r"
+    $ memoird init agent --no-config --yes
+    ! ~/project/agent (agent, Europe/Berlin)
+    !   found       nothing yet
+    !   wrote       .gitignore
+    ! ready; write the first entry: `memoird log TEXT`
+    ");
+    assert_eq!(root.read("agent/.gitignore"), ".memoird/\n");
+    insta::assert_snapshot!(root.run(&["init", "agent", "--no-config", "--yes"]), @r"
+    $ memoird init agent --no-config --yes
+    ! ~/project/agent (agent, Europe/Berlin)
+    !   found       nothing yet
+    ! nothing to do: the folder is set up
+    ");
+    for (line, ignored) in
+        [("**/.memoird/", true), ("/other/.memoird", true), (".memoird/x", false)]
+    {
+        root.write(".gitignore", &format!("{line}\n"));
+        let wrote =
+            root.run(&["init", "other", "--no-config", "--yes", "--dry-run", "--json"]).ok().json();
+        let wrote = wrote["wrote"].as_array().unwrap().contains(&".gitignore".into());
+        assert_eq!(wrote, !ignored, "{line}");
+    }
+}
+
+#[test]
+fn a_configuration_of_ones_own_keeps_its_words() {
+    let root = Root::empty("agents");
+    let config = root.home(".config/memoird/config.yaml");
+    let write = |text: &str| {
+        fs::create_dir_all(config.parent().unwrap()).unwrap();
+        #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+        fs::write(&config, text).unwrap();
+    };
+    write("# mine\nroots:\n  # the first\n  - path: ~/elsewhere\n");
+    root.run(&["init", "new"]).ok();
+    let text = fs::read_to_string(&config).unwrap().replace(root.home("").to_str().unwrap(), "~/");
+    insta::assert_snapshot!(text, @r#"
+    # mine
+    roots:
+      - path: "~/agents/new"
+      # the first
+      - path: ~/elsewhere
+    "#);
+    write("roots: [{path: ~/elsewhere}]\n");
+    insta::assert_snapshot!(root.run(&["init", "other"]), @r"
+    $ memoird init other
+    ! ~/agents/other (other, Europe/Berlin)
+    !   found       nothing yet
+    !   wrote       memory/
+    !               memoird.yaml
+    !               .memoird/
+    !   to do       add the folder to `roots` in ~/.config/memoird/config.yaml by hand: - path: ~/agents/other
+    ! ready; write the first entry: `memoird log TEXT`
+    ");
+    write("engin: model\n");
+    insta::assert_snapshot!(root.run(&["init", "third"]), @r"
+    $ memoird init third
+    ! error: ~/.config/memoird/config.yaml: engin: unknown key, did you mean engine?
+    !   try: correct ~/.config/memoird/config.yaml, then `memoird status`
+    [exit 78]
+    ");
+    assert!(!root.path("third").exists());
+}
+
+#[test]
+fn the_service_is_installed_and_a_missing_manager_is_no_failure() {
+    let root = Root::empty("agents");
+    insta::assert_snapshot!(root.run(&["init", "a", "--service"]), @r"
+    $ memoird init a --service
+    ! ~/agents/a (a, Europe/Berlin)
+    !   found       nothing yet
+    !   wrote       memory/
+    !               memoird.yaml
+    !               .memoird/
+    !               ~/.config/memoird/config.yaml
+    !               ~/.config/systemd/user/memoird.service
+    !   to do       the service is not started (systemctl: No such file or directory (os error 2)); type: systemctl --user daemon-reload && systemctl --user enable --now memoird
+    ! ready; write the first entry: `memoird log TEXT`
+    ");
+    let unit = root.home(".config/systemd/user/memoird.service");
+    let text = fs::read_to_string(&unit).unwrap();
+    let program = assert_cmd::cargo::cargo_bin!("memoird");
+    let start = text.lines().find_map(|it| it.strip_prefix("ExecStart=")).unwrap();
+    assert_eq!(Path::new(start.strip_suffix(" run").unwrap()), program.canonicalize().unwrap());
+    fs::copy(root.path("a/memoird.yaml"), &unit).unwrap();
+    insta::assert_snapshot!(root.run(&["init", "a", "--service"]), @r"
+    $ memoird init a --service
+    ! ~/agents/a (a, Europe/Berlin)
+    !   found       nothing yet
+    !   to do       ~/.config/systemd/user/memoird.service is kept, though memoird would write it otherwise now; to have it written anew: rm ~/.config/systemd/user/memoird.service
+    !               the service is not started (systemctl: No such file or directory (os error 2)); type: systemctl --user daemon-reload && systemctl --user enable --now memoird
+    ! nothing to do: the folder is set up
+    ");
+}

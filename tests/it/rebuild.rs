@@ -1,0 +1,116 @@
+//! `memoird rebuild`.
+
+use std::fs;
+
+use memoird::store::{lineage::Lineage, lock::DaemonLock};
+
+use crate::support::Root;
+
+fn made() -> Root {
+    let root = Root::new("mara");
+    root.run(&["compact"]).ok();
+    root
+}
+
+/// The traces of all items of all generated files, and what is said of their coverage.
+fn answers(root: &Root) -> Vec<String> {
+    let generated = |path: &String| {
+        let name = path.rsplit('/').next().unwrap();
+        path.starts_with("memory/weekly/")
+            || path.starts_with("memory/monthly/")
+            || path == "WISDOM.md"
+            || name.contains('_')
+    };
+    let files: Vec<String> = root.files().into_keys().filter(generated).collect();
+    assert!(files.len() > 30, "{files:?}");
+    let mut answers: Vec<String> =
+        files.iter().map(|it| root.run(&["trace", "--json", it]).ok().stdout).collect();
+    answers.push(root.run(&["coverage", "--all"]).ok().stdout);
+    let lineage = Lineage::open_existing(&root.path(".memoird/lineage.db")).unwrap().unwrap();
+    answers.push(lineage.canonical_dump().unwrap());
+    answers
+}
+
+#[test]
+fn a_new_database_answers_as_the_old_one_did() {
+    let root = made();
+    let (files, before) = (root.files(), answers(&root));
+    fs::remove_dir_all(root.path(".memoird")).unwrap();
+    let told = root.run(&["rebuild", "--json"]).ok().json_as("rebuild");
+    assert_eq!((&told["receipts_kept"], &told["set_aside"]), (&false.into(), &().into()));
+    assert_eq!(root.files(), files);
+    assert!(answers(&root) == before, "a trace or the coverage is another one");
+    assert_eq!(root.run(&["compact", "--json"]).ok().json()["jobs"], serde_json::json!([]));
+    assert_eq!(root.files(), files);
+    assert_eq!(root.mode(".memoird"), 0o700);
+    assert_eq!(root.mode(".memoird/lineage.db"), 0o600);
+}
+
+#[test]
+fn a_sound_database_keeps_its_receipts() {
+    let root = made();
+    let before = answers(&root);
+    let run = root.run(&["status", "--json"]).ok().json()["last_run"].clone();
+    assert_eq!(run["trigger"], "compact");
+    let told = root.run(&["rebuild", "--json"]).ok().json_as("rebuild");
+    assert_eq!((&told["receipts_kept"], &told["set_aside"]), (&true.into(), &().into()));
+    assert_eq!(root.run(&["status", "--json"]).ok().json()["last_run"], run);
+    assert!(answers(&root) == before);
+}
+
+#[test]
+fn a_damaged_database_is_kept_aside() {
+    let root = made();
+    let before = answers(&root);
+    let path = root.path(".memoird/lineage.db");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[20_000..40_000].fill(0xA5);
+    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(root.run(&["doctor"]).code, 1);
+    // A daemon that has it open would go on writing into the file that was moved.
+    let held = DaemonLock::acquire(&root.path(""), &root.path(".memoird/daemon.lock")).unwrap();
+    assert_eq!(root.run(&["rebuild"]).code, 75);
+    drop(held);
+    insta::with_settings!({filters => vec![(r"\d+ (files|items|sources|logs)", "[N] $1")]}, {
+        insta::assert_snapshot!(root.run(&["rebuild"]), @r"
+        $ memoird rebuild
+        ! warning: the database was damaged; it is kept as .memoird/lineage.db.damaged-20260413T070000000Z
+        ! recorded [N] files: [N] items, [N] sources, [N] logs
+        ! earlier receipts are not in the files and begin anew
+        ");
+    });
+    assert!(answers(&root) == before);
+    assert_eq!(root.run(&["compact", "--json"]).ok().json()["jobs"], serde_json::json!([]));
+    root.run(&["doctor"]).ok();
+    let aside = root.path(".memoird/lineage.db.damaged-20260413T070000000Z");
+    assert!(fs::read(aside).unwrap() == bytes);
+}
+
+#[test]
+fn what_was_deleted_is_noticed_before_it_is_forgotten() {
+    let root = made();
+    let path = "memory/weekly/2026-W14.md";
+    let text = root.read(path);
+    let line = text.lines().find(|it| it.starts_with("- ") && it.ends_with(']')).unwrap();
+    root.write(path, &text.replace(&format!("{line}\n"), ""));
+    root.run(&["rebuild"]).ok();
+    assert!(root.read("memory/.decisions.jsonl").contains("\"what\":\"deleted\""));
+}
+
+#[test]
+fn somebody_elses_database_is_left_alone() {
+    let root = made();
+    // The mark of a newer memoird: its schema number in the head of the file.
+    let path = root.path(".memoird/lineage.db");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[60..64].copy_from_slice(&99_u32.to_be_bytes());
+    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+    fs::write(&path, &bytes).unwrap();
+    insta::assert_snapshot!(root.run(&["rebuild"]), @r"
+    $ memoird rebuild
+    ! error: `~/mara/.memoird/lineage.db` has schema 99, this memoird knows 1; use the newer memoird that wrote it
+    [exit 65]
+    ");
+    assert!(fs::read(&path).unwrap() == bytes);
+}

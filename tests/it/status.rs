@@ -1,0 +1,215 @@
+//! `memoird status`.
+
+use std::{collections::BTreeMap, fs};
+
+use memoird::store::lock::DaemonLock;
+
+use crate::support::Root;
+
+/// All files of the private folder.
+fn private(root: &Root) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(root.path(".memoird")).unwrap();
+    let entries = entries.map(|it| it.unwrap());
+    entries
+        .map(|it| (it.file_name().into_string().unwrap(), fs::read(it.path()).unwrap()))
+        .collect()
+}
+
+#[test]
+fn a_new_folder_shows_what_is_due_and_stays_as_it_is() {
+    let root = Root::small();
+    let files = root.files();
+    insta::assert_snapshot!(root.run(&["status"]), @r"
+    $ memoird status
+    ~/small
+    small · days in Europe/Berlin, named by memoird.yaml
+
+                     FILES  CHARS  NEWEST      DUE
+     logs            3      140    2026-04-13
+     typed memories  0      0      -           2
+     weeks           0      0      -           2
+     months          0      0      -           1
+     wisdom          0      0      -           1
+
+    due (6)
+      extract 2026-03-03: new
+      extract 2026-03-10: new
+      weekly 2026-W10: new
+      weekly 2026-W11: new
+      monthly 2026-03: waits for what lies beneath it
+      wisdom 2026-03: waits for what lies beneath it
+    `memoird compact` does it now
+
+    engine    extractive (offline, free), ready
+    daemon    not running; `memoird run` starts it
+    next      extract Tue 2026-04-14 02:30, weekly Tue 2026-04-14 03:00, monthly Tue 2026-04-14 03:15, wisdom Tue 2026-04-14 03:30
+    ");
+    let json = root.run(&["status", "--json"]).ok().json_as("status");
+    assert_eq!(
+        json["tiers"][2]["due"][0],
+        serde_json::json!({"period": "2026-W10", "reason": "new"})
+    );
+    assert_eq!(root.files(), files);
+    assert!(!root.path(".memoird").exists());
+}
+
+#[test]
+fn after_a_run_nothing_is_due_and_nothing_is_written() {
+    let root = Root::small();
+    root.run(&["compact"]).ok();
+    let before = (root.files(), private(&root));
+    insta::assert_snapshot!(root.run(&["status"]), @r"
+    $ memoird status
+    ~/small
+    small · days in Europe/Berlin, named by memoird.yaml
+
+                     FILES  CHARS  NEWEST      DUE
+     logs            3      140    2026-04-13
+     typed memories  0      0      -           -
+     weeks           2      198    2026-W11    -
+     months          1      161    2026-03     -
+     wisdom          1      181    2026-03     -
+
+    nothing is due; weekly 2026-W16 closes Mon 2026-04-20 02:00
+
+    engine    extractive (offline, free), ready
+    daemon    not running; `memoird run` starts it
+    last run  2026-04-13T09:00:00+02:00 by compact: 2 unchanged, 4 written
+    next      extract Tue 2026-04-14 02:30, weekly Tue 2026-04-14 03:00, monthly Tue 2026-04-14 03:15, wisdom Tue 2026-04-14 03:30
+    ");
+    root.run(&["status", "--json"]).ok().json_as("status");
+    assert_eq!((root.files(), private(&root)), before);
+}
+
+#[test]
+fn what_failed_and_what_is_stuck_is_told_by_the_exit_code() {
+    let root = Root::new("jonas");
+    fs::create_dir_all(root.path("memory/weekly/2026-W14.md")).unwrap();
+    assert_eq!(root.run(&["compact", "weekly"]).code, 1);
+    let status = root.run(&["status", "--json"]);
+    assert_eq!(status.code, 1, "{status}");
+    let json = status.json_as("status");
+    assert_eq!(
+        (&json["failed"][0]["period"], &json["parked"]),
+        (&"2026-W14".into(), &serde_json::json!([]))
+    );
+    root.run(&["compact", "weekly"]);
+    root.run(&["compact", "weekly"]);
+    let status = root.run(&["status", "--json"]);
+    assert_eq!(status.code, 1, "{status}");
+    assert_eq!(status.json_as("status")["parked"][0]["period"], "2026-W14");
+    let text = root.run(&["status"]).stdout;
+    assert!(text.contains("memoird compact --period 2026-W14 --force"), "{text}");
+    fs::remove_dir(root.path("memory/weekly/2026-W14.md")).unwrap();
+    root.run(&["compact", "--period", "2026-W14", "--force"]).ok();
+    root.run(&["status"]).ok();
+}
+
+#[test]
+fn files_that_a_person_should_look_at_are_named() {
+    let root = Root::empty("r");
+    root.write("memoird.yaml", "zone: Europe/Berlin\n");
+    root.write("memory/2026-04-02.md", "- shipped the importer\n");
+    root.write("memory/2026-02-30.md", "- when?\n");
+    root.write("memory/2026-05-30.md", "- not yet\n");
+    root.write("memory/weekly/2026-W14.md", "# Mine\n");
+    root.write("memory/.decisions.jsonl", "what?\n");
+    insta::assert_snapshot!(root.run(&["status"]), @r"
+    $ memoird status
+    ~/r
+    r · days in Europe/Berlin, named by memoird.yaml
+
+                     FILES  CHARS  NEWEST      DUE
+     logs            2      33     2026-05-30
+     typed memories  0      0      -           1
+     weeks           1      6      2026-W14    -
+     months          0      0      -           -
+     wisdom          0      0      -           -
+
+    due (1)
+      extract 2026-04-02: new
+    `memoird compact` does it now
+    files of somebody else, read and never written (1)
+      memory/weekly/2026-W14.md; `memoird compact --period 2026-W14 --force` adopts it
+    to look at (3)
+      memory/2026-02-30.md: there is no such day
+      memory/2026-05-30.md: dated in the future (today is 2026-04-13); it waits for its day
+      memory/.decisions.jsonl: cannot read line 1 and passes over it
+
+    engine    extractive (offline, free), ready
+    daemon    not running; `memoird run` starts it
+    next      extract Tue 2026-04-14 02:30, weekly Tue 2026-04-14 03:00, monthly Tue 2026-04-14 03:15, wisdom Tue 2026-04-14 03:30
+    ");
+}
+
+#[test]
+fn a_damaged_database_hides_no_file() {
+    let root = Root::small();
+    root.run(&["compact"]).ok();
+    let path = root.path(".memoird/lineage.db");
+    let sound = fs::read(&path).unwrap();
+    // All of it, and all but what is read when it is opened.
+    for from in [0, 8_192] {
+        let mut bytes = sound.clone();
+        bytes[from..].fill(0xA5);
+        #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+        fs::write(&path, bytes).unwrap();
+        let json = root.run(&["status", "--json"]).ok().json_as("status");
+        assert_eq!(json["problems"][0]["path"], ".memoird/lineage.db");
+        assert_eq!(json["tiers"][2]["files"], 2);
+    }
+}
+
+#[test]
+fn several_folders_are_shown_in_one_table() {
+    let root = Root::small();
+    let config = root.home(".config/memoird/config.yaml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+    fs::write(config, "roots: [{path: ~/small}, {path: ~/nowhere}]\n").unwrap();
+    let outside = |args: &[&str]| {
+        let mut command = root.command(args);
+        command.current_dir(root.home(""));
+        root.finish(command, args)
+    };
+    insta::assert_snapshot!(outside(&["status"]), @r"
+    $ memoird status
+     MEMORY FOLDER  LOGS  DUE  STUCK  PROBLEMS  DAEMON
+     ~/small        3     6    0      0         not running
+     ~/nowhere      -     -    -      -         no memory folder at ~/nowhere: No such file or directory (os error 2)
+    ! `memoird --root DIR status` says more about one
+    [exit 1]
+    ");
+    let json = outside(&["status", "--json"]).json_as("status");
+    assert_eq!(json["roots"].as_array().unwrap().len(), 2);
+    assert_eq!(json["roots"][0]["agent_name"], "small");
+}
+
+#[test]
+fn a_daemon_at_work_is_shown() {
+    let root = Root::small();
+    root.run(&["compact"]).ok();
+    let held = DaemonLock::acquire(&root.path(""), &root.path(".memoird/daemon.lock")).unwrap();
+    let pid = std::process::id();
+    let daemon = |root: &Root| {
+        let json = root.run(&["status", "--json"]).ok().json_as("status");
+        (json["daemon"].clone(), json["watcher"].clone())
+    };
+    let (running, watcher) = daemon(&root);
+    assert_eq!((&running["running"], &running["pid"]), (&true.into(), &pid.into()));
+    assert!(running["since"].is_string() && watcher["mode"].is_null());
+    let about = |pid: u32| {
+        format!(
+            r#"{{"pid":{pid},"since":"2026-04-13T08:00:00+02:00","mode":"inotify","missed":2}}"#
+        )
+    };
+    root.write(".memoird/daemon.json", &about(pid));
+    let (running, watcher) = daemon(&root);
+    assert_eq!(running["since"], "2026-04-13T08:00:00+02:00");
+    assert_eq!((&watcher["mode"], &watcher["missed"]), (&"inotify".into(), &2.into()));
+    // What a daemon before this one wrote says nothing of it.
+    root.write(".memoird/daemon.json", &about(1));
+    assert!(daemon(&root).1["mode"].is_null());
+    drop(held);
+    assert_eq!(daemon(&root).0["running"], false);
+}

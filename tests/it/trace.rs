@@ -1,0 +1,140 @@
+//! `memoird trace`.
+
+use crate::support::{Ran, Root};
+
+fn made() -> Root {
+    let root = Root::small();
+    root.run(&["compact"]).ok();
+    root
+}
+
+#[test]
+fn a_line_leads_down_to_the_log_and_up_from_it() {
+    let root = made();
+    insta::assert_snapshot!(root.run(&["trace", "2026-W10:16"]), @r"
+    $ memoird trace 2026-W10:16
+    memory/weekly/2026-W10.md:16  Importer: Importer v2 shipped, 3.2 s per GB
+    ├─ memory/2026-03-03.md:1  # Importer
+    └─ memory/2026-03-03.md:3  - Importer v2 shipped, 3.2 s per GB
+    ");
+    insta::assert_snapshot!(root.run(&["why", "memory/monthly/2026-03.md:20"]), @r"
+    $ memoird why memory/monthly/2026-03.md:20
+    memory/monthly/2026-03.md:20  Importer: Importer v2 shipped, 3.2 s per GB
+    └─ memory/weekly/2026-W10.md:16  Importer: Importer v2 shipped, 3.2 s per GB
+       ├─ memory/2026-03-03.md:1  # Importer
+       └─ memory/2026-03-03.md:3  - Importer v2 shipped, 3.2 s per GB
+    ");
+    insta::assert_snapshot!(root.run(&["trace", "--up", "2026-03-03:3"]), @r"
+    $ memoird trace --up 2026-03-03:3
+    memory/2026-03-03.md:3  - Importer v2 shipped, 3.2 s per GB
+    ├─ memory/weekly/2026-W10.md:16  Importer: Importer v2 shipped, 3.2 s per GB
+    └─ memory/monthly/2026-03.md:20  Importer: Importer v2 shipped, 3.2 s per GB
+    ");
+}
+
+#[test]
+fn what_cannot_be_traced_says_what_can() {
+    let root = made();
+    insta::assert_snapshot!(root.run(&["trace", "2026-W10:2"]), @r"
+    $ memoird trace 2026-W10:2
+    ! error: line 2 of `memory/weekly/2026-W10.md` is no item; the nearest one begins on line 16
+    !   try: memoird trace memory/weekly/2026-W10.md:16
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["trace", "2026-03-03:3"]), @r"
+    $ memoird trace 2026-03-03:3
+    ! error: `memory/2026-03-03.md` is a log, where traces end; to see what came of a line, use `--up`
+    !   try: memoird trace --up memory/2026-03-03.md:LINE
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["trace", "--up", "2026-03-03"]), @r"
+    $ memoird trace --up 2026-03-03
+    ! error: --up needs a line of the log
+    !   try: memoird trace --up 2026-03-03:1
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["trace", "--up", "2026-W10:16"]), @r"
+    $ memoird trace --up 2026-W10:16
+    ! error: `memory/weekly/2026-W10.md` is no log, where --up begins
+    !   try: memoird trace memory/weekly/2026-W10.md
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["trace", "--up", "2026-03-03:999"]), @r"
+    $ memoird trace --up 2026-03-03:999
+    ! error: `memory/2026-03-03.md` has no line 999
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["trace", "memory/nothing.md:3"]), @r"
+    $ memoird trace memory/nothing.md:3
+    ! error: `memory/nothing.md` is not in the lineage; if it is a file that memoird generated, run `memoird rebuild`
+    !   try: memoird status
+    [exit 2]
+    ");
+}
+
+#[test]
+fn without_a_database_nothing_is_made() {
+    let root = Root::small();
+    insta::assert_snapshot!(root.run(&["trace", "2026-W10"]), @r"
+    $ memoird trace 2026-W10
+    ! error: nothing is recorded yet: there is no `~/small/.memoird/lineage.db`
+    !   try: memoird rebuild, if there are files that memoird made
+    !   try: memoird compact, to make them
+    [exit 65]
+    ");
+    assert!(!root.path(".memoird").exists());
+}
+
+#[test]
+fn a_target_has_many_names() {
+    let root = made();
+    let expected = root.run(&["trace", "--json", "memory/weekly/2026-W10.md:16"]).ok().stdout;
+    let full = root.path("memory/weekly/2026-W10.md");
+    let full = format!("{}:16", full.to_str().unwrap());
+    for name in ["2026-W10:16", "./memory/weekly/2026-W10.md:16", &full] {
+        assert_eq!(root.run(&["trace", "--json", name]).ok().stdout, expected, "{name}");
+    }
+    let mut command = root.command(&["trace", "--json", "2026-W10.md:16"]);
+    command.current_dir(root.path("memory/weekly"));
+    assert_eq!(root.finish(command, &[]).ok().stdout, expected);
+}
+
+#[test]
+fn each_form_is_what_it_says() {
+    let root = made();
+    for target in ["2026-W10", "2026-03", "2026-03:20"] {
+        let json = root.run(&["trace", "--json", target]).ok().json_as("trace");
+        assert_eq!(root.run(&["trace", "--format", "json", target]).json(), json);
+        assert!(!json["sources"].as_array().unwrap().is_empty(), "{target}");
+    }
+    let up = root.run(&["trace", "--json", "--up", "2026-03-03:3"]).ok().json_as("trace");
+    assert_eq!(up["derived"][0]["tier"], "weekly");
+    let dot = root.run(&["trace", "--format", "dot", "2026-W10:16"]).ok().stdout;
+    assert!(dot.starts_with("digraph trace {") && dot.ends_with("}\n"), "{dot}");
+    let prov = root.run(&["trace", "--format", "prov", "2026-W10:16"]).ok().json();
+    assert!(prov["wasDerivedFrom"]["_:d1"]["prov:usedEntity"].is_string(), "{prov}");
+    let dot = root.run(&["trace", "--up", "--format", "dot", "2026-03-03:3"]).ok().stdout;
+    assert!(dot.contains("memory/weekly/2026-W10.md:16"), "{dot}");
+}
+
+#[test]
+fn edits_are_noticed_first() {
+    let root = made();
+    let before = root.run(&["trace", "--json", "2026-W10:16"]).ok().json();
+    let text = root.read("memory/weekly/2026-W10.md");
+    let edited = text.replace("# Week 2026-W10\n", "# Week 2026-W10\n\nRead by Ines.\n");
+    root.write("memory/weekly/2026-W10.md", &edited);
+    let after = root.run(&["trace", "--json", "2026-W10:18"]).ok().json();
+    assert_eq!(before["sources"], after["sources"]);
+    assert_eq!(root.read("memory/weekly/2026-W10.md"), edited);
+}
+
+#[test]
+fn words_of_a_log_cannot_steer_the_terminal() {
+    let root = Root::small();
+    root.write("memory/2026-04-02.md", "- shipped \u{1b}[2Jthe importer\n");
+    root.run(&["compact"]).ok();
+    let Ran { stdout, .. } = root.run(&["trace", "--up", "2026-04-02:1"]).ok();
+    assert!(stdout.contains("the importer"), "{stdout}");
+    assert!(!stdout.contains('\u{1b}'), "{stdout:?}");
+}
