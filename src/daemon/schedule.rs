@@ -98,7 +98,7 @@ impl Agenda {
         self.wakes.clear();
         for waiting in &plan.waiting {
             let at = match &waiting.cause {
-                WaitCause::Closes(at) => *at,
+                WaitCause::Closes(at) => at.with_timezone(&Utc),
                 WaitCause::StillWritten(path) => {
                     let log = inventory.logs.values().find(|log| log.path == *path);
                     let Some(log) = log else { continue };
@@ -181,7 +181,7 @@ mod tests {
         let wait = |&(tier, period, at): &(Tier, &str, &str)| Waiting {
             tier,
             period: period.parse().unwrap(),
-            cause: WaitCause::Closes(time(at)),
+            cause: WaitCause::Closes(time(at).with_timezone(&Tz::Europe__Berlin)),
         };
         Plan {
             waiting: waiting.iter().map(wait).collect(),
