@@ -181,7 +181,7 @@ impl Compactor<'_> {
         trigger: &str,
         selection: &Selection,
         watcher: &mut dyn Watcher,
-    ) -> Result<PassReport, PassError> {
+    ) -> Result<Passed, PassError> {
         let layout = self.vault.layout();
         let lock = layout.pass_lock();
         let _alone = PassLock::acquire(layout.root(), &lock, &|| watcher.is_stopped())?;
@@ -384,8 +384,12 @@ impl Compactor<'_> {
 
     /// Ends a job that failed: it is tried again by the next pass, at most three times in all.
     fn fail(&mut self, job: &Job, id: JobId, error: &JobError) -> Result<Made, LineageError> {
-        let stale =
-            matches!(error, JobError::Stale(_) | JobError::Vault(VaultError::Changed { .. }));
+        // Not the work's fault: a person was faster, or nothing can be written just now.
+        let excused = match error {
+            JobError::Stale(_) | JobError::Vault(VaultError::Changed { .. }) => true,
+            JobError::Vault(error) => error.is_write(),
+            _ => false,
+        };
         let nothing = matches!(error, JobError::Engine(EngineError::NothingToSay { .. }));
         let mut reason = error.to_string();
         if let Some(source) = std::error::Error::source(error)
@@ -395,12 +399,13 @@ impl Compactor<'_> {
         }
         let outcome = if nothing {
             Outcome::Skipped
-        } else if !stale && self.lineage.attempts(job.fingerprint)? + 1 >= ATTEMPTS_MAX {
+        } else if !excused && self.lineage.attempts(job.fingerprint)? + 1 >= ATTEMPTS_MAX {
             Outcome::Parked
         } else {
             Outcome::Failed
         };
-        let receipt = Receipt::new(outcome, Some(reason), (self.clock)());
+        let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
+        receipt.excused = excused;
         self.lineage.finish_job(id, &receipt)?;
         Ok(Made { receipt, paths: Vec::new() })
     }

@@ -467,9 +467,10 @@ impl<'a> Daemon<'a> {
         Manager::stopping();
         if let Some(running) = &mut self.running {
             running.pulse.stop();
-            match timeout(STOP_WAIT, &mut running.task).await {
-                Ok(ended) => self.pass_done(ended),
-                Err(_) => tracing::warn!("{}: the job at hand did not end", running.root.display()),
+            if let Ok(ended) = timeout(STOP_WAIT, &mut running.task).await {
+                self.pass_done(ended);
+            } else {
+                tracing::warn!("{}: the job at hand did not end", running.root.display());
             }
         }
         tracing::info!("stopped");

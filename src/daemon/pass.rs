@@ -127,7 +127,7 @@ impl Watcher for Pulse {
                 tracing::warn!("{tier} {period}: {outcome}; `memoird status` says why");
             }
             _ => {
-                tracing::debug!("{tier} {period}: {outcome}, {items} items from {sources} sources")
+                tracing::debug!("{tier} {period}: {outcome}, {items} items from {sources} sources");
             }
         }
     }

@@ -181,7 +181,7 @@ mod tests {
         let wait = |&(tier, period, at): &(Tier, &str, &str)| Waiting {
             tier,
             period: period.parse().unwrap(),
-            cause: WaitCause::Closes(time(at)),
+            cause: WaitCause::Closes(time(at).with_timezone(&Tz::Europe__Berlin)),
         };
         Plan {
             waiting: waiting.iter().map(wait).collect(),

@@ -18,7 +18,6 @@ use std::collections::{BTreeMap, HashMap};
 use serde_yaml::{Mapping, Value};
 
 use super::{
-    address::Citation,
     frontmatter::{self, FrontmatterError, GENERATED_YAML_BYTES_MAX, Split, Writer},
     hash::ContentHash,
     item::{Item, Section, Tier},

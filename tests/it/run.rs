@@ -44,12 +44,12 @@ impl Daemon {
         let path = root.home("notify.sock");
         drop(fs::remove_file(&path));
         let socket = UnixDatagram::bind(&path).unwrap();
-        let (hears, heard) = channel();
+        let (sender, heard) = channel();
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(length) = socket.recv(&mut buffer) {
                 let text = String::from_utf8_lossy(&buffer[..length]).trim_end().to_owned();
-                if hears.send(text).is_err() {
+                if sender.send(text).is_err() {
                     break;
                 }
             }
@@ -92,9 +92,7 @@ impl Daemon {
     fn await_that(&mut self, what: &str, done: impl Fn() -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !done() {
-            if Instant::now() > deadline {
-                panic!("not so: {what}\n{}", self.kill());
-            }
+            assert!(Instant::now() < deadline, "not so: {what}\n{}", self.kill());
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -112,6 +112,8 @@ pub struct Receipt {
     pub model_calls: u32,
     /// What they cost, in US dollars.
     pub cost_usd: f64,
+    /// A failure that does not count towards parking, because it was not the work's fault.
+    pub excused: bool,
 }
 
 /// A job as it is recorded.
@@ -218,6 +220,7 @@ impl Receipt {
             uncovered: 0,
             model_calls: 0,
             cost_usd: 0.0,
+            excused: false,
         }
     }
 }
@@ -501,7 +504,8 @@ impl fmt::Display for JobId {
 
 /// Ends a live job.
 pub(super) fn end_job(tx: &Transaction<'_>, job: JobId, receipt: &Receipt) -> Result<(), Fault> {
-    let counts = matches!(receipt.outcome, Outcome::Failed | Outcome::Parked);
+    let counts =
+        matches!(receipt.outcome, Outcome::Failed | Outcome::Parked) && !receipt.excused;
     let ended = tx.execute(
         "UPDATE activity SET state = 'ended', outcome = ?2, reason = ?3, ended = ?4, path = ?5, \
          sources = ?6, source_chars = ?7, output_chars = ?8, items = ?9, rejected = ?10, \
@@ -579,8 +583,8 @@ fn jobs_where(
     conn.prepare_cached(&format!(
         "SELECT id, run, fingerprint, tier, period, engine, inputs, attempt, started, \
          state = 'ended', outcome, reason, ended, path, \
-         sources, source_chars, output_chars, items, rejected, uncovered, model_calls, cost_usd \
-         FROM activity {condition} ORDER BY id"
+         sources, source_chars, output_chars, items, rejected, uncovered, model_calls, cost_usd, \
+         outcome = 'failed' AND counts = 0 FROM activity {condition} ORDER BY id"
     ))?
     .query_map(params, job_row)?
     .collect()
@@ -611,6 +615,7 @@ fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
                 uncovered: row.get(19)?,
                 model_calls: row.get(20)?,
                 cost_usd: row.get(21)?,
+                excused: row.get(22)?,
             })
         } else {
             None

@@ -268,6 +268,7 @@ fn receipts_read_as_they_were_written() {
         uncovered: 6,
         model_calls: 7,
         cost_usd: 0.125,
+        excused: false,
     };
     lineage.finish_job(job, &receipt).unwrap();
     lineage.end_run(run, now()).unwrap();
