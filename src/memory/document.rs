@@ -564,6 +564,7 @@ fn own_scalar(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use crate::memory::address::Citation;
     use proptest::prelude::*;
 
     use super::{
