@@ -14,7 +14,8 @@
 //! Called by the extractive engine.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    cell::OnceCell,
+    collections::{BTreeSet, HashMap},
     sync::LazyLock,
 };
 
@@ -22,7 +23,7 @@ use super::{
     cues,
     statements::{
         self, Block, Gist, KEEP, Sentence, Shape, Words, bare_title, capitalised, code_share,
-        is_small, is_titled, shorten, split_label, stands_alone, title_of, word_offsets,
+        is_small, is_titled, shorten, split_label, stands_alone, title_of,
     },
 };
 use crate::{
@@ -48,11 +49,14 @@ const CODE_SHARE_MAX: f64 = 0.3;
 /// Proposes typed memories from one day; none is the usual answer.
 pub fn extract(input: &ExtractInput<'_>) -> Vec<MemoryDraft> {
     let blocks = statements::blocks(input.log);
-    let day = Day { blocks: &blocks };
+    let day = Day { blocks: &blocks, classes: Classes::of(&blocks) };
     let mut found: Vec<Found> = (0..blocks.len()).filter_map(|at| day.read(at)).collect();
     // Best first; of equals the one that was said last, since it may correct the others.
     found.sort_by(|a, b| b.score.cmp(&a.score).then(b.first_line().cmp(&a.first_line())));
 
+    if found.is_empty() {
+        return Vec::new();
+    }
     let mut known: Vec<Known> = input.existing.iter().map(Known::of_memory).collect();
     let mut drafts = Vec::new();
     for found in found {
@@ -150,6 +154,30 @@ pub(super) enum Class {
 
 struct Day<'a> {
     blocks: &'a [Block],
+    classes: Classes<'a>,
+}
+
+/// What the titled blocks of a log say; each is asked once for every block beneath it.
+pub(super) struct Classes<'a> {
+    blocks: &'a [Block],
+    known: Vec<OnceCell<Option<Class>>>,
+}
+
+impl<'a> Classes<'a> {
+    /// Returns those of a log's blocks.
+    pub(super) fn of(blocks: &'a [Block]) -> Self {
+        Self { blocks, known: vec![OnceCell::new(); blocks.len()] }
+    }
+
+    /// Returns what the nearest titled block above a block says.
+    pub(super) fn above(&self, at: usize) -> Option<Class> {
+        statements::context(self.blocks, at).find_map(|above| {
+            *self.known[above].get_or_init(|| {
+                let text = self.blocks[above].text.trim_end_matches(':');
+                class_of(split_label(text).map_or(text, |(label, _)| label))
+            })
+        })
+    }
 }
 
 /// A reason, and the lines that it stands on.
@@ -165,7 +193,7 @@ impl Day<'_> {
         if matches!(block.shape, Shape::Heading(_) | Shape::Bullet { task: true }) {
             return None;
         }
-        let section = self.section(at);
+        let section = self.classes.above(at);
         if matches!(section, Some(Class::Task | Class::Reason)) {
             return None;
         }
@@ -190,14 +218,6 @@ impl Day<'_> {
             .or_else(|| reference(block))
     }
 
-    /// Returns what the nearest titled block above says.
-    fn section(&self, at: usize) -> Option<Class> {
-        statements::context(self.blocks, at).into_iter().find_map(|above| {
-            let text = self.blocks[above].text.trim_end_matches(':');
-            class_of(split_label(text).map_or(text, |(label, _)| label))
-        })
-    }
-
     /// Guidance on how to work, with why.
     fn feedback(&self, at: usize, class: Option<Class>, sentences: &[Sentence]) -> Option<Found> {
         match class {
@@ -214,7 +234,7 @@ impl Day<'_> {
     /// Under a title or label the words need less to be a rule: a lesson needs no word such as
     /// `always`, if its reason is told.
     fn labelled_feedback(&self, at: usize, lesson: bool, sentences: &[Sentence]) -> Option<Found> {
-        let rule = sentences.iter().position(|it| it.words.has(cues::RULE));
+        let rule = sentences.iter().position(|it| it.words().has(cues::RULE));
         if rule.is_none() && !lesson {
             return None;
         }
@@ -242,7 +262,7 @@ impl Day<'_> {
             // What else is said beside a rule is said for it.
             why = why.or_else(|| {
                 let mut rest = sentences.iter().enumerate().skip(1).filter(|&(i, _)| i != rule);
-                let (_, next) = rest.next().filter(|(_, it)| it.words.len() >= 4)?;
+                let (_, next) = rest.next().filter(|(_, it)| it.words().len() >= 4)?;
                 Some(Why { text: next.text.clone(), lines: next.lines.clone() })
             });
         }
@@ -274,7 +294,7 @@ impl Day<'_> {
         const INSTRUCTED_WORD_MAX: usize = 3;
         /// And says early that it is meant to last.
         const STANDING_REACH: usize = 6;
-        let words = &sentence.words;
+        let words = sentence.words();
         let (told, width) = words.find(cues::INSTRUCTED)?;
         let standing = words.find(cues::STANDING)?.0;
         // A relayed request that names no lasting rule is a task.
@@ -284,7 +304,7 @@ impl Day<'_> {
         {
             return None;
         }
-        let after = word_offsets(&sentence.text).get(told + width).copied()?;
+        let after = words.offset(told + width)?;
         let who =
             sentence.text[..after].trim_end_matches([':', ',', ' ', '—', '"', '“']).to_owned();
         let colon = sentence.text[..after].trim_end_matches([' ', '"', '“']).ends_with(':');
@@ -311,7 +331,7 @@ impl Day<'_> {
 
     /// `Always … because …`: an imperative with its reason near it.
     fn rule(&self, at: usize, sentence: &Sentence, rest: &[Sentence]) -> Option<Found> {
-        if !sentence.words.opens_with(cues::RULE_OPENERS)
+        if !sentence.words().opens_with(cues::RULE_OPENERS)
             || !commands(&sentence.text)
             || code_share(&sentence.text) > CODE_SHARE_MAX
         {
@@ -338,7 +358,7 @@ impl Day<'_> {
     fn person(&self, at: usize, labelled: bool, sentences: &[Sentence]) -> Option<Found> {
         if labelled {
             let lead = sentences.first().filter(|it| stands_alone(&it.text))?;
-            let opens = &lead.words;
+            let opens = lead.words();
             let passing = opens.opens_with(cues::TASK_OPENERS) || reports(&lead.text);
             return (!passing && code_share(&lead.text) <= CODE_SHARE_MAX).then(|| {
                 let statement = lead.text.clone();
@@ -346,7 +366,7 @@ impl Day<'_> {
             });
         }
         let speaker = speaker(&self.blocks[at].text);
-        let may_tell = |it: &&Sentence| cues::PERSON_CUES.iter().any(|cues| it.words.has(cues));
+        let may_tell = |it: &&Sentence| cues::PERSON_CUES.iter().any(|cues| it.words().has(*cues));
         sentences.iter().filter(may_tell).find_map(|sentence| {
             let (said, spoken_at) = match speaker {
                 Some((_, rest))
@@ -384,7 +404,7 @@ impl Day<'_> {
     /// A decision with its reason.
     fn decision(&self, at: usize, labelled: bool, sentences: &[Sentence]) -> Option<Found> {
         sentences.iter().enumerate().find_map(|(i, sentence)| {
-            let words = &sentence.words;
+            let words = sentence.words();
             let decided = (words.opens_with(cues::DECIDED)
                 && !words.opens_with(cues::NO_DECISIONS))
                 || split_label(&sentence.text).is_some_and(|(_, rest)| {
@@ -487,21 +507,26 @@ impl Day<'_> {
 /// Returns whether a block holds a word without which no rule here finds anything: most hold none,
 /// and are not read further.
 fn may_matter(text: &str) -> bool {
-    static OPENERS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
-        let tables =
-            [cues::INSTRUCTED, cues::RULE_OPENERS, cues::DECIDED, cues::DEADLINE, cues::KEPT_IN];
+    static TABLES: LazyLock<u64> = LazyLock::new(|| {
+        let tables = [
+            cues::INSTRUCTED,
+            cues::RULE_OPENERS,
+            cues::DECIDED,
+            cues::DEADLINE,
+            cues::KEPT_IN,
+            cues::ROLES,
+        ];
         // `is a` says nothing without a role behind it.
-        let person = cues::PERSON_CUES.iter().filter(|it| **it != cues::IS_A);
-        let phrases = tables.iter().chain(person).copied().flatten().chain(cues::ROLES);
-        phrases.filter_map(|phrase| phrase.split([' ', '-']).next()).collect()
+        let person = cues::PERSON_CUES.iter().filter(|it| it.bit() != cues::IS_A.bit());
+        tables.iter().chain(person).fold(0, |all, table| all | table.bit())
     });
-    text.contains("http") || Words::of(text).iter().any(|word| OPENERS.contains(word))
+    text.contains("http") || Words::of(text).may_have(*TABLES)
 }
 
 /// A goal or deadline with an explicit date.
 fn deadline(sentences: &[Sentence]) -> Option<Found> {
     let sentence = sentences.iter().find(|it| {
-        let words = &it.words;
+        let words = it.words();
         words.has(cues::DEADLINE)
             && has_date(words)
             && stands_alone(&it.text)
@@ -601,7 +626,7 @@ fn kept_in(block: &Block) -> Option<Found> {
     let text = sentence.text.as_str();
     let words = Words::of(text);
     let (at, width) = words.find(cues::KEPT_IN)?;
-    let place = word_offsets(text).get(at + width).map(|&from| &text[from..])?;
+    let place = words.offset(at + width).map(|from| &text[from..])?;
     let named = place.contains(['"', '“'])
         || place.split_whitespace().any(|w| w.starts_with(char::is_uppercase));
     let fits = (1..=SUBJECT_WORDS_MAX).contains(&at)
@@ -657,7 +682,7 @@ pub(super) fn class_of(label: &str) -> Option<Class> {
 fn commands(text: &str) -> bool {
     let words = Words::of(text);
     let Some((0, width)) = words.find(cues::RULE_OPENERS) else { return false };
-    let Some(&verb_at) = word_offsets(text).get(width) else { return false };
+    let Some(verb_at) = words.offset(width) else { return false };
     // `Always-on mode` is a name.
     let joined = text[..verb_at].ends_with(['-', '/', ':']);
     !joined && !words.opens_with(cues::NO_RULES) && !reports(&text[verb_at..])
@@ -671,8 +696,8 @@ pub(super) fn split_reason(text: &str) -> Option<(String, String)> {
         return Some(split);
     }
     let words = Words::of(text);
-    let offsets = word_offsets(text);
     let list: Vec<&str> = words.iter().collect();
+    let offsets: Vec<usize> = (0..list.len()).filter_map(|at| words.offset(at)).collect();
     let mut from = SAID_WORDS_MIN;
     while from < list.len() {
         let because = words.find_from(from, cues::BECAUSE);
@@ -729,7 +754,7 @@ fn split_at(text: &str, marks: &[&str]) -> Option<(String, String)> {
 fn split_otherwise(text: &str) -> Option<(String, String)> {
     let words = Words::of(text);
     let last = words.iter().last()?;
-    if !cues::OTHERWISE.contains(&last) {
+    if !cues::OTHERWISE.holds(last) {
         return None;
     }
     let at = [", ", "; ", " — ", " – "].iter().filter_map(|mark| text.rfind(mark)).max()?;
@@ -740,7 +765,7 @@ fn split_otherwise(text: &str) -> Option<(String, String)> {
 /// The next sentence gives the reason where it says so itself.
 fn why_next(rest: &[Sentence]) -> Option<Why> {
     let next = rest.first()?;
-    let words = &next.words;
+    let words = next.words();
     let says_why = words.opens_with(cues::BECAUSE)
         || words.opens_with(cues::OTHERWISE)
         || split_label(&next.text).is_some_and(|(label, _)| is_titled(label, cues::REASON_TITLES));
@@ -749,15 +774,24 @@ fn why_next(rest: &[Sentence]) -> Option<Why> {
 
 /// Returns whether the words name a person and say what that person wants or is.
 pub(super) fn about_person(text: &str) -> bool {
+    is_about_person(text, &Words::of(text))
+}
+
+/// Like [`about_person`], of a text whose words are known.
+pub(super) fn is_about_person(text: &str, words: &Words) -> bool {
     /// `is a senior Go engineer`: so many words after `is a` the role must stand.
     const ROLE_REACH: usize = 4;
-    let words = Words::of(text);
-    let wish = words.opens_with(cues::I_WISH);
-    if (reports(text) && !wish) || words.opens_with(cues::CONDITIONS) {
+    /// No other table tells of a person.
+    static TABLES: LazyLock<u64> =
+        LazyLock::new(|| cues::PERSON_CUES.iter().fold(0, |all, table| all | table.bit()));
+    if !words.may_have(*TABLES) {
         return false;
     }
-    let offsets = word_offsets(text);
-    let person_at = |at: usize| offsets.get(at).is_some_and(|&o| is_person(&text[o..]));
+    let wish = words.opens_with(cues::I_WISH);
+    if (opens_as_report(words) && !wish) || words.opens_with(cues::CONDITIONS) {
+        return false;
+    }
+    let person_at = |at: usize| words.offset(at).is_some_and(|o| is_person(&text[o..]));
     // The one or two words before must be the name: `Jamie prefers`, `the user prefers`.
     let of_person = |at: usize| (1..=3).contains(&at) && person_at(at - 1);
     if let Some((at, _)) = words.find(cues::PREFERS) {
@@ -767,7 +801,7 @@ pub(super) fn about_person(text: &str) -> bool {
         // To want something once is a task.
         return of_person(at) && words.find_from(at + width, cues::HABIT).is_some();
     }
-    if preference_of(text).is_some_and(|from_name| from_name.len() == text.len()) {
+    if preference_in(text, words).is_some_and(|from_name| from_name.len() == text.len()) {
         return true;
     }
     if let Some((at, width)) = words.find(cues::FAVORITE) {
@@ -780,7 +814,7 @@ pub(super) fn about_person(text: &str) -> bool {
         return words.iter().any(|w| cues::FIRST_PERSON.contains(&w)) || person_at(0);
     }
     if let Some((at, width)) = words.find(cues::IS_A) {
-        let role = words.iter().skip(at + width).take(ROLE_REACH).any(|w| cues::ROLES.contains(&w));
+        let role = words.iter().skip(at + width).take(ROLE_REACH).any(|w| cues::ROLES.holds(w));
         let article = usize::from(words.opens_with(cues::ARTICLES));
         let named = (article..at).all(person_at) && (article + 1..=article + 3).contains(&at);
         return role && named && !words.has(cues::NARRATIVE)
@@ -793,12 +827,15 @@ pub(super) fn about_person(text: &str) -> bool {
 
 /// Returns the part from the name on of `Matched Ana's preference for short agendas`.
 fn preference_of(text: &str) -> Option<&str> {
+    preference_in(text, &Words::of(text))
+}
+
+fn preference_in<'t>(text: &'t str, words: &Words) -> Option<&'t str> {
     // `as` says only where it holds; what it is comes after a colon.
-    let words = Words::of(text);
-    let offsets = word_offsets(text);
+    let from = |at: usize| words.offset(at).map_or("", |offset| &text[offset..]);
     let (at, width) = words.find(cues::HAS_PREFERENCE).or_else(|| {
-        let found = words.find(&["preference as"])?;
-        text[offsets[found.0]..].contains(": ").then_some(found)
+        let found = words.find(cues::PREFERENCE_AS)?;
+        from(found.0).contains(": ").then_some(found)
     })?;
     // `Ana's preference for the later slot` is about one slot.
     if words.iter().nth(at + width).is_some_and(|w| matches!(w, "the" | "this" | "that" | "either"))
@@ -806,17 +843,17 @@ fn preference_of(text: &str) -> Option<&str> {
         return None;
     }
     let mut owner = (at.saturating_sub(2)..at).rev().find(|&i| {
-        let word = text[offsets[i]..].split_whitespace().next().unwrap_or_default();
+        let word = from(i).split_whitespace().next().unwrap_or_default();
         word.ends_with("'s") || word.ends_with("’s")
     })?;
-    if !is_name(&text[offsets[owner]..]) {
+    if !is_name(from(owner)) {
         return None;
     }
     // `Henry Whitfield's` is one name; the word that opens the sentence may be a verb.
-    if owner > 1 && is_name(&text[offsets[owner - 1]..]) {
+    if owner > 1 && is_name(from(owner - 1)) {
         owner -= 1;
     }
-    Some(&text[offsets[owner]..])
+    Some(from(owner))
 }
 
 fn is_person(text: &str) -> bool {
@@ -831,7 +868,11 @@ fn is_name(text: &str) -> bool {
 
 /// Returns whether a sentence reports what was done: a verb in the past opens it.
 pub(super) fn reports(text: &str) -> bool {
-    let words = Words::of(text);
+    opens_as_report(&Words::of(text))
+}
+
+/// Like [`reports`], of a text whose words are known.
+pub(super) fn opens_as_report(words: &Words) -> bool {
     let first = words.iter().next().unwrap_or_default();
     let past = first.chars().count() > 4 && first.ends_with("ed");
     let ongoing = first.chars().count() > 5 && first.ends_with("ing");
@@ -867,7 +908,7 @@ pub(super) fn has_date(words: &Words) -> bool {
         |w: &str| w.len() == 4 && w.parse::<u32>().is_ok_and(|n| (1990..2200).contains(&n));
     list.iter().enumerate().any(|(i, word)| {
         let near = |from: usize, to: usize| list.get(from..to.min(list.len())).unwrap_or_default();
-        if cues::MONTHS.contains(word) {
+        if cues::MONTHS.holds(word) {
             near(i.saturating_sub(2), i + 2).iter().any(|w| is_day(w) || is_year(w))
         } else {
             is_year(word) && near(i + 1, i + 3).iter().filter(|w| is_day(w)).count() == 2

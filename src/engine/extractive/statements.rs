@@ -11,15 +11,15 @@
 //!   and the asterisks of bold; no word is added or changed.
 //! - Lengths are counted in characters.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    sync::LazyLock,
-};
+use std::{cell::OnceCell, sync::LazyLock};
 
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::cues;
+use super::{
+    cues::{self, Cues},
+    words::{HashedMap, HashedSet, hash_bytes},
+};
 use crate::{
     memory::{log::Origin, markdown::LineKind},
     privacy::{ServedLine, ServedLog},
@@ -61,24 +61,64 @@ pub(super) enum Shape {
 pub(super) struct Sentence {
     /// As it stands.
     pub(super) text: String,
-    /// Its words: cut once, since every rule asks for them.
-    pub(super) words: Words,
     /// Line numbers, ascending.
     pub(super) lines: Vec<u32>,
+    /// Cut when a rule first asks for them.
+    words: OnceCell<Words>,
 }
 
 /// The words of a text in lower case, ready for cues.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Words(Vec<String>);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Words {
+    /// All words, one after the other.
+    lower: String,
+    list: Vec<Word>,
+    /// The tables of which a phrase may stand here: the bits of all words.
+    tables: u64,
+}
+
+/// One of [`Words`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Word {
+    /// Where it ends in the text in lower case; it begins where the one before ends.
+    end: usize,
+    /// Where it begins in the text that was read.
+    at: usize,
+    /// The hash of its letters.
+    hash: u64,
+    /// The tables that have a phrase which begins with this word, as [`Cues::bit`].
+    tables: u64,
+}
 
 /// What a statement is about: content stems, and apart from them its values (numbers, dates,
 /// weekdays), which a newer statement may change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Gist {
     /// Stems of content words.
-    pub(super) stems: BTreeSet<String>,
+    pub(super) stems: Terms,
     /// Words that hold a digit, months, and weekdays.
-    pub(super) values: BTreeSet<String>,
+    pub(super) values: Terms,
+}
+
+/// A set of words, as hashes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Terms(
+    /// Invariant: ascending, each once.
+    Vec<u64>,
+);
+
+/// Makes gists; keeps the stems that it made.
+#[derive(Default)]
+pub(super) struct Gists {
+    known: HashedMap<Term>,
+}
+
+/// What a word is in a [`Gist`].
+#[derive(Clone, Copy)]
+enum Term {
+    Stem(u64),
+    Value(u64),
+    Small,
 }
 
 /// Cuts a log into blocks, in order. Lines of external origin are left out.
@@ -215,8 +255,8 @@ impl Block {
                 } else {
                     text.to_owned()
                 };
-                let words = Words::of(&text);
-                Sentence { text, words, lines: self.lines_of(from + start, from + end) }
+                let lines = self.lines_of(from + start, from + end);
+                Sentence { text, lines, words: OnceCell::new() }
             })
             .filter(|sentence| !sentence.text.is_empty())
             .collect()
@@ -234,19 +274,9 @@ impl Block {
 }
 
 /// Returns the blocks that a block stands in, nearest first: those that introduce it, then headings.
-pub(super) fn context(blocks: &[Block], at: usize) -> Vec<usize> {
-    let mut above = Vec::new();
-    let mut next = blocks[at].parent;
-    while let Some(parent) = next {
-        above.push(parent);
-        next = blocks[parent].parent;
-    }
-    let mut next = blocks[at].heading;
-    while let Some(heading) = next {
-        above.push(heading);
-        next = blocks[heading].heading;
-    }
-    above
+pub(super) fn context(blocks: &[Block], at: usize) -> impl Iterator<Item = usize> {
+    let parents = std::iter::successors(blocks[at].parent, |&above| blocks[above].parent);
+    parents.chain(std::iter::successors(blocks[at].heading, |&above| blocks[above].heading))
 }
 
 /// Splits `Label: rest` or `Label — rest`; returns the label and the byte offset of the rest.
@@ -303,6 +333,9 @@ pub(super) fn bare_title(label: &str) -> String {
 
 /// Cuts text into sentences, as byte ranges.
 pub(super) fn sentence_ranges(text: &str) -> Vec<(usize, usize)> {
+    if is_one_sentence(text) {
+        return vec![(0, text.len())];
+    }
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for (start, piece) in text.split_sentence_bound_indices() {
         let end = start + piece.len();
@@ -319,6 +352,32 @@ pub(super) fn sentence_ranges(text: &str) -> Vec<(usize, usize)> {
         }
     }
     ranges
+}
+
+/// Returns whether plainly no sentence ends before the text does; most lines are such.
+///
+/// What this passes has no boundary by the rules of Unicode either: no mark that ends a sentence,
+/// save a full stop right before a small letter or a digit, or at the very end.
+fn is_one_sentence(text: &str) -> bool {
+    let closed = text.trim_end_matches(' ').trim_end_matches(['.', '!', '?']);
+    let mut before_full_stop = false;
+    let goes_on = !closed.is_empty()
+        && closed.chars().all(|c| {
+            let joined = !before_full_stop || c.is_ascii_lowercase() || c.is_ascii_digit();
+            before_full_stop = c == '.';
+            let quiet = match c {
+                '!' | '?' | '\n' | '\r' => false,
+                '\0'..='\u{7F}' => true,
+                // Letters of Latin, Greek, and Cyrillic, dashes, quotes, dots, arrows, ticks.
+                '\u{A0}'..='\u{52F}'
+                | '\u{2010}'..='\u{2023}'
+                | '\u{2026}'
+                | '\u{2190}'..='\u{27BF}' => true,
+                _ => false,
+            };
+            joined && quiet
+        });
+    goes_on && !before_full_stop
 }
 
 /// `31. Juli` is one date.
@@ -350,62 +409,101 @@ fn ends_sentence(text: &str) -> bool {
     balanced && !ABBREVIATIONS.contains(&last)
 }
 
+impl Sentence {
+    /// Returns its words.
+    pub(super) fn words(&self) -> &Words {
+        self.words.get_or_init(|| Words::of(&self.text))
+    }
+}
+
 impl Words {
     /// Reads the words of a text.
     pub(super) fn of(text: &str) -> Self {
-        let lower = |word: &str| {
+        let mut words = Self::default();
+        for (at, word) in text.unicode_word_indices() {
+            let start = words.lower.len();
+            words.lower.push_str(word);
             if word.is_ascii() {
-                word.to_ascii_lowercase()
+                words.lower[start..].make_ascii_lowercase();
             } else {
-                word.replace('’', "'").to_lowercase()
+                words.lower.truncate(start);
+                words.lower.push_str(&word.replace('’', "'").to_lowercase());
             }
-        };
-        Self(text.unicode_words().map(lower).collect())
+            let word = &words.lower[start..];
+            let hash = hash_bytes(word.as_bytes());
+            let tables = LEXICON.tables_of(word, hash);
+            words.tables |= tables;
+            words.list.push(Word { end: words.lower.len(), at, hash, tables });
+        }
+        words
     }
 
     /// Returns how many there are.
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.list.len()
+    }
+
+    /// Returns a word by its place.
+    pub(super) fn get(&self, at: usize) -> Option<&str> {
+        let end = self.list.get(at)?.end;
+        let start = at.checked_sub(1).map_or(0, |before| self.list[before].end);
+        Some(&self.lower[start..end])
+    }
+
+    /// Returns the byte offset, in the text that was read, at which a word begins.
+    pub(super) fn offset(&self, at: usize) -> Option<usize> {
+        self.list.get(at).map(|word| word.at)
     }
 
     /// Returns the place of the first of `cues`, as word index and number of words.
-    pub(super) fn find(&self, cues: &[&str]) -> Option<(usize, usize)> {
+    pub(super) fn find(&self, cues: Cues) -> Option<(usize, usize)> {
         self.find_from(0, cues)
     }
 
     /// Like [`Self::find`], from word `from` on.
-    pub(super) fn find_from(&self, from: usize, cues: &[&str]) -> Option<(usize, usize)> {
-        (from..self.0.len()).find_map(|at| self.longest_at(at, cues).map(|width| (at, width)))
+    pub(super) fn find_from(&self, from: usize, cues: Cues) -> Option<(usize, usize)> {
+        if !self.may_have(cues.bit()) {
+            return None;
+        }
+        (from..self.len()).find_map(|at| self.longest_at(at, cues).map(|width| (at, width)))
     }
 
     /// Returns whether any of `cues` stands in the text.
-    pub(super) fn has(&self, cues: &[&str]) -> bool {
+    pub(super) fn has(&self, cues: Cues) -> bool {
         self.find(cues).is_some()
     }
 
+    /// Returns whether a phrase of one of the tables may stand in the text; each is a bit.
+    pub(super) fn may_have(&self, tables: u64) -> bool {
+        self.tables & tables != 0
+    }
+
     /// Returns whether the text begins with one of `cues`.
-    pub(super) fn opens_with(&self, cues: &[&str]) -> bool {
+    pub(super) fn opens_with(&self, cues: Cues) -> bool {
         self.longest_at(0, cues).is_some()
     }
 
     /// Returns the words in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(String::as_str)
+        (0..self.len()).filter_map(|at| self.get(at))
     }
 
     /// Returns the width of the longest cue that stands at word `at`.
-    fn longest_at(&self, at: usize, cues: &[&str]) -> Option<usize> {
-        cues.iter().filter_map(|cue| self.matches_at(at, cue)).max()
+    fn longest_at(&self, at: usize, cues: Cues) -> Option<usize> {
+        // This is asked for every word of every log, and most words open no phrase.
+        if self.list.get(at)?.tables & cues.bit() == 0 {
+            return None;
+        }
+        cues.phrases().iter().filter_map(|cue| self.matches_at(at, cue)).max()
     }
 
     fn matches_at(&self, at: usize, cue: &str) -> Option<usize> {
-        // Most cues fail here, and this is asked for every word of every log.
-        if self.0.get(at)?.as_bytes().first() != cue.as_bytes().first() {
+        if self.get(at)?.as_bytes().first() != cue.as_bytes().first() {
             return None;
         }
         let mut width = 0;
         for part in cue.split([' ', '-']) {
-            let word = self.0.get(at + width)?;
+            let word = self.get(at + width)?;
             // `mon * préféré`: any one word stands for a lone asterisk.
             let same = match part.strip_suffix('*') {
                 Some(start) => word.starts_with(start),
@@ -420,55 +518,145 @@ impl Words {
     }
 }
 
-/// Returns the byte offset of each word, as [`Words`] counts them.
-pub(super) fn word_offsets(text: &str) -> Vec<usize> {
-    text.unicode_word_indices().map(|(at, _)| at).collect()
+/// Which tables have a phrase that begins with a word.
+struct Lexicon {
+    /// By the hash of the phrase's first word.
+    words: HashedMap<u64>,
+    /// Starts of first words: of `j'*`, `j'`.
+    starts: Vec<(&'static str, u64)>,
+}
+
+static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
+    let mut lexicon = Lexicon { words: HashedMap::default(), starts: Vec::new() };
+    for table in cues::ALL {
+        for phrase in table.phrases() {
+            let first = phrase.split([' ', '-']).next().unwrap_or_default();
+            match first.strip_suffix('*') {
+                Some(start) => lexicon.starts.push((start, table.bit())),
+                None => {
+                    *lexicon.words.entry(hash_bytes(first.as_bytes())).or_default() |= table.bit();
+                }
+            }
+        }
+    }
+    lexicon
+});
+
+impl Lexicon {
+    fn tables_of(&self, word: &str, hash: u64) -> u64 {
+        let begun = self.starts.iter().filter(|(start, _)| word.starts_with(start));
+        begun.fold(self.words.get(&hash).copied().unwrap_or_default(), |all, (_, bit)| all | bit)
+    }
+}
+
+impl Gists {
+    /// Tells what some words are about.
+    pub(super) fn of(&mut self, words: &Words) -> Gist {
+        let (mut stems, mut values) = (Vec::with_capacity(words.len()), Vec::new());
+        for (word, entry) in words.iter().zip(&words.list) {
+            match *self.known.entry(entry.hash).or_insert_with(|| Term::of(word)) {
+                Term::Stem(stem) => stems.push(stem),
+                Term::Value(value) => values.push(value),
+                Term::Small => {}
+            }
+        }
+        Gist { stems: stems.into(), values: values.into() }
+    }
+}
+
+impl Term {
+    fn of(word: &str) -> Self {
+        let word = word.strip_suffix("'s").unwrap_or(word);
+        if word.chars().any(|c| c.is_ascii_digit())
+            || cues::MONTHS.holds(word) && word != "may"
+            || cues::WEEKDAYS.contains(&word)
+        {
+            Self::Value(hash_bytes(word.as_bytes()))
+        } else if is_small(word) {
+            Self::Small
+        } else {
+            let stem = Stemmer::create(Algorithm::English).stem(word);
+            Self::Stem(hash_bytes(stem.as_bytes()))
+        }
+    }
+}
+
+impl From<Vec<u64>> for Terms {
+    fn from(mut terms: Vec<u64>) -> Self {
+        terms.sort_unstable();
+        terms.dedup();
+        Self(terms)
+    }
+}
+
+impl Terms {
+    /// Returns how many there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the hashes, ascending.
+    pub(super) fn hashes(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// Returns how many stand in both.
+    pub(super) fn shared(&self, other: &Self) -> usize {
+        let (mut a, mut b) = (self.0.as_slice(), other.0.as_slice());
+        let mut shared = 0;
+        while let ([first, rest @ ..], [second, others @ ..]) = (a, b) {
+            shared += usize::from(first == second);
+            (a, b) =
+                (if first <= second { rest } else { a }, if second <= first { others } else { b });
+        }
+        shared
+    }
+
+    /// Returns whether all of them stand in `other`.
+    pub(super) fn is_subset(&self, other: &Self) -> bool {
+        self.shared(other) == self.len()
+    }
+
+    /// Returns whether none of them stands in `other`.
+    pub(super) fn is_disjoint(&self, other: &Self) -> bool {
+        self.shared(other) == 0
+    }
 }
 
 impl Gist {
     /// Reads what a text is about.
     pub(super) fn of(text: &str) -> Self {
-        let stemmer = Stemmer::create(Algorithm::English);
-        let mut gist = Self::default();
-        for word in Words::of(text).iter() {
-            let word = word.strip_suffix("'s").unwrap_or(word);
-            if word.chars().any(|c| c.is_ascii_digit())
-                || cues::MONTHS.contains(&word) && word != "may"
-                || cues::WEEKDAYS.contains(&word)
-            {
-                gist.values.insert(word.to_owned());
-            } else if !is_small(word) {
-                gist.stems.insert(stemmer.stem(word).into_owned());
-            }
-        }
-        gist
+        Gists::default().of(&Words::of(text))
     }
 
     /// Returns the share of stems that both have, of those that either has.
     pub(super) fn likeness(&self, other: &Self) -> f64 {
-        let shared = self.stems.intersection(&other.stems).count();
+        let shared = self.stems.shared(&other.stems);
         ratio(shared, self.stems.len() + other.stems.len() - shared)
     }
 
     /// Returns the share of the stems of the smaller one that both have.
     pub(super) fn overlap(&self, other: &Self) -> f64 {
-        let shared = self.stems.intersection(&other.stems).count();
-        ratio(shared, self.stems.len().min(other.stems.len()))
+        ratio(self.stems.shared(&other.stems), self.stems.len().min(other.stems.len()))
     }
 
     /// Returns the share of this one's stems and values that stand in `other`.
     pub(super) fn within(&self, other: &Self) -> f64 {
-        let shared = self.stems.intersection(&other.stems).count()
-            + self.values.intersection(&other.values).count();
+        let shared = self.stems.shared(&other.stems) + self.values.shared(&other.values);
         ratio(shared, self.stems.len() + self.values.len())
     }
 }
 
 /// Returns whether a word says little by itself.
 pub(super) fn is_small(word: &str) -> bool {
-    static SMALL: LazyLock<HashSet<&str>> =
-        LazyLock::new(|| cues::SMALL_WORDS.iter().copied().collect());
-    SMALL.contains(word)
+    static SMALL: LazyLock<HashedSet> =
+        LazyLock::new(|| cues::SMALL_WORDS.iter().map(|it| hash_bytes(it.as_bytes())).collect());
+    SMALL.contains(&hash_bytes(word.as_bytes()))
 }
 
 fn ratio(part: usize, whole: usize) -> f64 {
@@ -548,9 +736,13 @@ pub(super) fn capitalised(title: &str) -> String {
 
 /// Returns whether nothing in the words points outside of them or ties them to a moment.
 pub(super) fn stands_alone(text: &str) -> bool {
+    is_whole(text, &Words::of(text))
+}
+
+/// Like [`stands_alone`], of a text whose words are known.
+pub(super) fn is_whole(text: &str, words: &Words) -> bool {
     const WORDS_MIN: usize = 3;
     const WORDS_MAX: usize = 60;
-    let words = Words::of(text);
     let trimmed = text.trim_end();
     (WORDS_MIN..=WORDS_MAX).contains(&words.len())
         && !words.opens_with(cues::POINTERS)

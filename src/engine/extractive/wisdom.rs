@@ -22,11 +22,15 @@ use chrono::{Months, NaiveDate};
 
 use super::{
     cues,
-    memories::{Class, about_person, class_of, has_date, reports, split_reason, without_keep},
-    statements::{
-        self, Block, Gist, Sentence, Shape, Words, capitalised, code_share, sentence_ranges,
-        split_label, stands_alone, title_of,
+    memories::{
+        Class, Classes, about_person, class_of, has_date, is_about_person, opens_as_report,
+        split_reason, without_keep,
     },
+    statements::{
+        self, Block, Gist, Gists, Sentence, Shape, Terms, Words, capitalised, code_share, is_whole,
+        sentence_ranges, split_label, title_of,
+    },
+    words::{HashedMap, hash_bytes},
 };
 use crate::{
     engine::{DistilInput, WisdomOp},
@@ -155,38 +159,66 @@ struct Piece {
 type Saying = Vec<Address>;
 
 /// All that own words said in the logs, each distinct sentence once.
-struct Said {
-    sentences: BTreeMap<String, Place>,
+struct Said<'a> {
+    logs: &'a [ServedLog],
+    /// By their words.
+    places: Vec<Place>,
+    /// The places whose gist holds a stem, by its hash.
+    holders: HashedMap<Vec<usize>>,
     kept: Vec<(String, Saying)>,
 }
 
 /// Where a sentence stands, and what it is about.
 struct Place {
+    text: String,
+    words: Words,
     gist: Gist,
-    /// In the order of the logs.
-    sayings: Vec<Saying>,
+    /// In the order of the logs: which one, and the lines in it.
+    sayings: Vec<(usize, Vec<u32>)>,
     days: BTreeSet<NaiveDate>,
     /// Not below a heading or label under which tasks stand, at least once.
     lasting: bool,
 }
 
 /// Sentences that differ in their values only.
-type Cluster<'a> = Vec<(&'a str, &'a Place)>;
+type Cluster<'a> = Vec<&'a Place>;
 
-impl Said {
-    fn of(logs: &[ServedLog]) -> Self {
-        let mut said = Self { sentences: BTreeMap::new(), kept: Vec::new() };
-        for log in logs {
-            let blocks = statements::blocks(log);
+impl<'a> Said<'a> {
+    fn of(logs: &'a [ServedLog]) -> Self {
+        let mut said =
+            Self { logs, places: Vec::new(), holders: HashedMap::default(), kept: Vec::new() };
+        let mut gists = Gists::default();
+        // The place of a sentence, by the hash of its words.
+        let mut known = HashedMap::default();
+        for log in 0..logs.len() {
+            let blocks = statements::blocks(&logs[log]);
+            let classes = Classes::of(&blocks);
             for (at, block) in blocks.iter().enumerate() {
-                said.read(log, &blocks, at, block);
+                let lasting = block.shape != (Shape::Bullet { task: true })
+                    && classes.above(at) != Some(Class::Task);
+                said.read(log, block, lasting, &mut known, &mut gists);
+            }
+        }
+        said.places.sort_unstable_by(|a, b| a.text.cmp(&b.text));
+        for (at, place) in said.places.iter().enumerate() {
+            for &stem in place.gist.stems.hashes() {
+                said.holders.entry(stem).or_default().push(at);
             }
         }
         said
     }
 
-    fn read(&mut self, log: &ServedLog, blocks: &[Block], at: usize, block: &Block) {
-        let address = |line: u32| Address { stem: log.stem().clone(), line };
+    fn read(
+        &mut self,
+        log: usize,
+        block: &Block,
+        lasting: bool,
+        known: &mut HashedMap<usize>,
+        gists: &mut Gists,
+    ) {
+        if matches!(block.shape, Shape::Heading(_)) && block.keep.is_empty() {
+            return;
+        }
         let sentences = block.sentences_from(0);
         for &line in &block.keep {
             // The marked line speaks for itself, not for the whole paragraph.
@@ -195,56 +227,69 @@ impl Said {
             let text: Vec<&str> = marked.iter().map(|it| it.text.as_str()).collect();
             let lines: BTreeSet<u32> =
                 marked.iter().flat_map(|it| it.lines.iter().copied()).collect();
-            let saying = lines.into_iter().map(address).collect();
+            let saying = self.saying(log, lines);
             self.kept.push((without_keep(&text.join(" ")), saying));
         }
         if matches!(block.shape, Shape::Heading(_)) {
             return;
         }
-        let lasting = block.shape != (Shape::Bullet { task: true }) && !under_task(blocks, at);
         for sentence in sentences {
             let text = without_keep(&sentence.text);
-            let place = self.sentences.entry(text).or_insert_with_key(|text| Place {
-                gist: Gist::of(text),
-                sayings: Vec::new(),
-                days: BTreeSet::new(),
-                lasting: false,
-            });
-            place.sayings.push(sentence.lines.iter().map(|&line| address(line)).collect());
-            place.days.insert(log.date());
+            let at = *known.entry(hash_bytes(text.as_bytes())).or_insert(self.places.len());
+            if at == self.places.len() {
+                let words = Words::of(&text);
+                self.places.push(Place {
+                    gist: gists.of(&words),
+                    text,
+                    words,
+                    sayings: Vec::new(),
+                    days: BTreeSet::new(),
+                    lasting: false,
+                });
+            }
+            let place = &mut self.places[at];
+            place.sayings.push((log, sentence.lines));
+            place.days.insert(self.logs[log].date());
             place.lasting |= lasting;
         }
+    }
+
+    fn saying(&self, log: usize, lines: impl IntoIterator<Item = u32>) -> Saying {
+        let stem = self.logs[log].stem();
+        lines.into_iter().map(|line| Address { stem: stem.clone(), line }).collect()
+    }
+
+    /// Returns all sayings of a sentence, in the order of the logs.
+    fn sayings(&self, place: &Place) -> impl Iterator<Item = Saying> {
+        place.sayings.iter().map(|(log, lines)| self.saying(*log, lines.iter().copied()))
     }
 
     /// Returns the statements that recur, the newest values of each.
     fn recurring(&self) -> Vec<Piece> {
         let mut clusters: Vec<Cluster<'_>> = Vec::new();
-        for (text, place) in &self.sentences {
-            if !place.lasting || !stands(text) {
+        for place in &self.places {
+            if !place.lasting || place.gist.stems.len() < 2 || !stands(&place.text, &place.words) {
                 continue;
             }
-            if place.gist.stems.len() < 2 {
-                continue;
-            }
-            let like = |it: &Cluster<'_>| it[0].1.gist.likeness(&place.gist) >= SAME_BUT_VALUES;
+            let like = |it: &Cluster<'_>| it[0].gist.likeness(&place.gist) >= SAME_BUT_VALUES;
             match clusters.iter_mut().find(|it| like(it)) {
-                Some(cluster) => cluster.push((text, place)),
-                None => clusters.push(vec![(text, place)]),
+                Some(cluster) => cluster.push(place),
+                None => clusters.push(vec![place]),
             }
         }
-        clusters.iter().flat_map(|cluster| Self::pieces_of(cluster)).collect()
+        clusters.iter().flat_map(|cluster| self.pieces_of(cluster)).collect()
     }
 
     /// Splits a cluster by values. Of values that never stood on one day the newest is true; values
     /// that were said side by side are different things.
-    fn pieces_of(cluster: &[(&str, &Place)]) -> Vec<Piece> {
-        let mut by_values: BTreeMap<&BTreeSet<String>, Cluster<'_>> = BTreeMap::new();
-        for &(text, place) in cluster {
-            by_values.entry(&place.gist.values).or_default().push((text, place));
+    fn pieces_of(&self, cluster: &[&Place]) -> Vec<Piece> {
+        let mut by_values: BTreeMap<&Terms, Cluster<'_>> = BTreeMap::new();
+        for place in cluster {
+            by_values.entry(&place.gist.values).or_default().push(place);
         }
         let spans: Vec<(BTreeSet<NaiveDate>, &Cluster<'_>)> = by_values
             .values()
-            .map(|said| (said.iter().flat_map(|(_, it)| it.days.iter().copied()).collect(), said))
+            .map(|said| (said.iter().flat_map(|it| it.days.iter().copied()).collect(), said))
             .collect();
         let replaced = |older: &BTreeSet<NaiveDate>, newer: &BTreeSet<NaiveDate>| {
             older.last() < newer.last() && older.is_disjoint(newer)
@@ -261,13 +306,12 @@ impl Said {
                     return None;
                 }
                 // The wording that was used most; of equals the longest, since it says most.
-                let (best, place) =
-                    said.iter().max_by_key(|(text, it)| (it.days.len(), text.chars().count()))?;
+                let best = said.iter().max_by_key(|it| (it.days.len(), it.text.chars().count()))?;
                 let mut sayings: Vec<Saying> =
-                    said.iter().flat_map(|(_, it)| it.sayings.iter().cloned()).collect();
+                    said.iter().flat_map(|place| self.sayings(place)).collect();
                 sayings.sort();
-                let own = place.sayings.last()?.clone();
-                Some(piece_of_text(best, sayings, own, all.len()))
+                let own = self.sayings(best).last()?;
+                Some(piece_of_text(&best.text, sayings, own, all.len()))
             })
             .collect()
     }
@@ -310,20 +354,28 @@ impl Said {
 
     /// Returns the lines, newer than the last that count, that say again what an entry says.
     fn again(&self, entry: &Gist, mark: &WisdomMark) -> Option<Citation> {
-        let mut sayings: Vec<Saying> = Vec::new();
-        for (text, place) in &self.sentences {
-            let newer = place.days.last().is_some_and(|day| *day > mark.last_reinforced);
-            if !newer || text.contains('?') {
-                continue;
-            }
-            if says_again(entry, &place.gist) {
-                let new = |it: &Address| {
-                    it.stem.date() > mark.last_reinforced
-                        && !mark.sources.lines_of(&it.stem).is_some_and(|set| set.contains(it.line))
-                };
-                sayings.extend(place.sayings.iter().filter(|it| it.iter().all(new)).cloned());
+        /// With fewer stems in common two sentences are about different things.
+        const SHARED_MIN: usize = 3;
+        let mut shared = vec![0_usize; self.places.len()];
+        for stem in entry.stems.hashes() {
+            for &place in self.holders.get(stem).map_or(&[][..], Vec::as_slice) {
+                shared[place] += 1;
             }
         }
+        let told = self.places.iter().zip(shared).filter(|(place, shared)| {
+            *shared >= SHARED_MIN
+                && place.days.last().is_some_and(|day| *day > mark.last_reinforced)
+                && !place.text.contains('?')
+                && says_again(entry, &place.gist)
+        });
+        let new = |it: &Address| {
+            it.stem.date() > mark.last_reinforced
+                && !mark.sources.lines_of(&it.stem).is_some_and(|set| set.contains(it.line))
+        };
+        let mut sayings: Vec<Saying> = told
+            .flat_map(|(place, _)| self.sayings(place))
+            .filter(|it| it.iter().all(new))
+            .collect();
         sayings.sort();
         cite(&sayings, &[])
     }
@@ -355,36 +407,27 @@ impl Piece {
 }
 
 /// Returns whether a sentence says something that would change what somebody does, and lasts.
-fn stands(text: &str) -> bool {
-    let words = Words::of(text);
-    if !stands_alone(text)
+fn stands(text: &str, words: &Words) -> bool {
+    if !(words.has(cues::RULE) || words.has(cues::STANDS) || is_about_person(text, words)) {
+        return false;
+    }
+    if !is_whole(text, words)
         || text.chars().count() > TEXT_CHARS_MAX
-        || reports(text)
+        || opens_as_report(words)
         || words.opens_with(cues::TASK_OPENERS)
         || words.opens_with(cues::NO_RULES)
         || words.has(cues::NARRATIVE)
-        || (has_date(&words) && !words.has(cues::DEADLINE) && !words.has(cues::RULE))
+        || (has_date(words) && !words.has(cues::DEADLINE) && !words.has(cues::RULE))
         || code_share(text) > 0.3
         || text.contains("http")
     {
         return false;
     }
     let label = split_label(text);
-    if label.is_some_and(|(label, _)| {
+    !label.is_some_and(|(label, _)| {
         matches!(class_of(label), Some(Class::Task | Class::Reason))
             || Words::of(label).opens_with(cues::TASK_OPENERS)
-    }) {
-        return false;
-    }
-    words.has(cues::RULE) || words.has(cues::STANDS) || about_person(text)
-}
-
-fn under_task(blocks: &[Block], at: usize) -> bool {
-    let class = |above: usize| {
-        let text = blocks[above].text.trim_end_matches(':');
-        class_of(split_label(text).map_or(text, |(label, _)| label))
-    };
-    statements::context(blocks, at).into_iter().find_map(class) == Some(Class::Task)
+    })
 }
 
 fn piece_of_text(text: &str, sayings: Vec<Saying>, own: Saying, days: usize) -> Piece {
@@ -512,7 +555,7 @@ fn heed_items(piece: &mut Piece, input: &DistilInput<'_>) {
 /// Returns whether an entry already says what a piece says.
 fn covers(entry: &Gist, piece: &Gist) -> bool {
     const COVERED: f64 = 0.6;
-    let shared = piece.stems.intersection(&entry.stems).count();
+    let shared = piece.stems.shared(&entry.stems);
     shared >= 2
         && (piece.overlap(entry) >= 0.8
             || piece.likeness(entry) >= 0.5
@@ -525,14 +568,10 @@ fn conflict(a: &Gist, b: &Gist) -> bool {
     other_values && a.overlap(b) >= SAME_BUT_VALUES
 }
 
-/// Returns whether a line says again what an entry says, without another value.
+/// Returns whether a line about the same says again what an entry says, without another value.
 fn says_again(entry: &Gist, line: &Gist) -> bool {
-    const SHARED_MIN: usize = 3;
-    let shared = line.stems.intersection(&entry.stems).count();
     let values_agree = line.values.is_subset(&entry.values) || entry.values.is_subset(&line.values);
-    shared >= SHARED_MIN
-        && values_agree
-        && (line.likeness(entry) >= 0.6 || entry.within(line) >= 0.7)
+    values_agree && (line.likeness(entry) >= 0.6 || entry.within(line) >= 0.7)
 }
 
 fn same_topic(a: &Gist, b: &Gist) -> bool {
@@ -541,8 +580,8 @@ fn same_topic(a: &Gist, b: &Gist) -> bool {
     if conflict(a, b) {
         return false;
     }
-    let values = a.values.intersection(&b.values).count();
-    let shared = a.stems.intersection(&b.stems).count() + values;
+    let values = a.values.shared(&b.values);
+    let shared = a.stems.shared(&b.stems) + values;
     a.overlap(b) >= 0.8 || (shared >= SHARED_MIN && a.within(b).max(b.within(a)) >= SAME_TOPIC)
 }
 
@@ -619,7 +658,7 @@ fn category(kind: Kind, given: &[String]) -> Option<String> {
     if given.is_empty() {
         return Some(own.to_owned());
     }
-    given.iter().find(|it| Words::of(it).has(words)).cloned()
+    given.iter().find(|it| Words::of(it).iter().any(|word| words.contains(&word))).cloned()
 }
 
 #[cfg(test)]
