@@ -126,7 +126,8 @@ impl<'a> Fold<'a> {
             if left < 20 || tries == TRIES_MAX {
                 break;
             }
-            if self.material.units[unit].chars > left {
+            let found = &self.material.units[unit];
+            if found.chars > left || found.needs.is_some_and(|needed| !order.contains(&needed)) {
                 continue;
             }
             tries += 1;
@@ -367,8 +368,7 @@ fn kept_by_weeks(pages: &mut Vec<Page>, weeks: &[WeekSource]) -> BTreeMap<PieceA
                         found += letters(&statement.text[..statement.label]).len();
                         for (piece, cut) in statement.pieces.iter().enumerate() {
                             let words = &statement.text[cut.start..cut.end];
-                            let words =
-                                letters(&words[super::sentence::after_conjunction(words)..]);
+                            let words = letters(words);
                             if !words.is_empty() && bullet.contains(&words) {
                                 found += words.len();
                                 kept.entry(PieceAt { page: p, statement: s, piece })

@@ -14,7 +14,7 @@ use crate::memory::{
 use super::{
     counts::{Counts, atom_term},
     page::{Form, Page, Statement},
-    sections,
+    sections, sentence,
     words::{HashedMap, Stems, mix},
 };
 
@@ -56,6 +56,9 @@ pub(super) struct Unit {
     /// The heads that go with it, as indices of [`Material::heads`].
     pub(super) heading: Option<usize>,
     pub(super) lead: Option<usize>,
+    /// The unit of the same statement without which it cannot be read: where its sentence begins, or
+    /// the sentence that it points back at.
+    pub(super) needs: Option<usize>,
 }
 
 /// A head that says more than its template.
@@ -163,11 +166,24 @@ fn read(
             if statement.introduces || statement.keep {
                 continue;
             }
-            for piece in 0..statement.pieces.len() {
+            // The unit that the sentence being read begins with, and that of the sentence before.
+            let (mut opener, mut before) = (None, None);
+            for (piece, cut) in statement.pieces.iter().enumerate() {
                 let at = PieceAt { page: p, statement: s, piece };
+                let needs = if cut.opens {
+                    before = opener.take();
+                    let words = &statement.text[cut.start..cut.end];
+                    before.filter(|_| sentence::points_back(words))
+                } else {
+                    opener
+                };
+                // A clause whose beginning cannot be told cannot be told either.
+                let may = wanted(at) && (cut.opens || needs.is_some());
                 let mark = gathering.builder.features.len();
-                if !gathering.piece(page, at, wanted(at), &mut head_uses) {
+                if !gathering.piece(page, at, may, needs, &mut head_uses) {
                     gathering.builder.features.truncate(mark);
+                } else if cut.opens {
+                    opener = Some(gathering.units.len() - 1);
                 }
             }
         }
@@ -208,6 +224,7 @@ impl Gathering<'_> {
         page: &Page,
         at: PieceAt,
         may: bool,
+        needs: Option<usize>,
         head_uses: &mut [Option<usize>],
     ) -> bool {
         let statement = &page.statements[at.statement];
@@ -248,6 +265,7 @@ impl Gathering<'_> {
             factor: factor(page, statement, text),
             heading,
             lead,
+            needs,
         });
         true
     }

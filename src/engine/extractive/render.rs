@@ -14,7 +14,6 @@ use crate::memory::{
 use super::{
     material::{Material, Unit},
     page::{Form, Page, Statement},
-    sentence,
 };
 
 /// Neighbours under one heading are merged into bullets of at most so many characters.
@@ -121,16 +120,13 @@ fn phrase(material: &Material, units: &[usize]) -> String {
         match last {
             Some(before) if before + 1 == index => {
                 text.push_str(&statement.text[statement.pieces[before].end..piece.start]);
-                text.push_str(words);
             }
-            Some(_) => {
-                text.push_str(" … ");
-                text.push_str(words);
-            }
-            None => text.push_str(
-                &words[if piece.opens { 0 } else { sentence::after_conjunction(words) }..],
-            ),
+            // Whole sentences follow each other; where one breaks off, a mark says so.
+            Some(_) if piece.opens && is_closed(&text) => text.push(' '),
+            Some(_) => text.push_str(" … "),
+            None => {}
         }
+        text.push_str(words);
         last = Some(index);
     }
     balanced(text.trim_end_matches([',', ';', ' ', '—', '–']))
@@ -182,26 +178,28 @@ impl Bullet {
         let page: &Page = &material.pages[unit.at.page];
         let statement: &Statement = &page.statements[unit.at.statement];
         let fresh = self.text.is_empty() || self.text.ends_with(": ");
-        if !fresh {
-            self.text.push_str(joint(&self.text));
-        }
+        let mut next = String::new();
         if let Some(lead) = unit.lead
             && unit.lead != self.last_lead
         {
             let head = &page.heads[material.heads[lead].head];
             // A parent that stands right before has just been said.
             if fresh || head.statement != Some(self.last_statement) {
-                self.text.push_str(&balanced(&head.text));
-                self.text.push_str(": ");
+                next.push_str(&balanced(&head.text));
+                next.push_str(": ");
             }
             self.lines.insert(head.line);
         }
         let label = &statement.text[..statement.label];
         if label != self.last_label {
-            self.text.push_str(label);
+            next.push_str(label);
             label.clone_into(&mut self.last_label);
         }
-        self.text.push_str(phrase);
+        next.push_str(phrase);
+        if !fresh {
+            join(&mut self.text, &next);
+        }
+        self.text.push_str(&next);
         self.chars = self.text.chars().count();
         self.last_lead = unit.lead;
         self.last_statement = unit.at.statement;
@@ -229,10 +227,25 @@ impl Bullet {
     }
 }
 
-/// Returns what goes between a text and the next statement of its bullet.
-fn joint(text: &str) -> &'static str {
-    let closed = text.trim_end_matches([')', '"', '”', '’', '»', ']', '\'']);
-    if closed.ends_with(['.', '!', '?', '…', '。', '！', '？', ':', ';']) { " " } else { "; " }
+/// Whether the text ends as a sentence does.
+fn is_closed(text: &str) -> bool {
+    let closed = text.trim_end_matches(CLOSERS);
+    closed.ends_with(['.', '!', '?', '…', '。', '！', '？', '؟', '।', '۔'])
+}
+
+/// Marks that may follow the mark at the end of a sentence.
+const CLOSERS: [char; 7] = [')', '"', '”', '’', '»', ']', '\''];
+
+/// Joins the next statement of a bullet, so that no small letter follows a full stop.
+fn join(text: &mut String, next: &str) {
+    if is_closed(text) && text.ends_with('.') && next.starts_with(char::is_lowercase) {
+        text.truncate(text.trim_end_matches('.').len());
+        text.push_str("; ");
+    } else if is_closed(text) || text.trim_end_matches(CLOSERS).ends_with([':', ';']) {
+        text.push(' ');
+    } else {
+        text.push_str("; ");
+    }
 }
 
 /// Cuts the marks that lost their partner: backticks, brackets, and quotes.

@@ -259,9 +259,12 @@ fn clause_cut(
     }
 }
 
+/// Whether the word after a comma opens a clause that the first one can do without.
+///
+/// A reason is never cut off: `because` and its kin are left out on purpose.
 fn is_conjunction(word: &str) -> bool {
-    const WORDS: &str = "and but so because while which although though since whereas then und aber weil denn sodass \
-        dass et mais car donc parce y pero porque e ma perché mas porém porque en maar want omdat dus и но что а потому";
+    const WORDS: &str = "and but so while which although though whereas then und aber et mais donc y pero e ma mas \
+        en maar dus и но а";
     word.len() <= 12 && WORDS.split_whitespace().any(|w| w == word)
 }
 
@@ -270,18 +273,22 @@ fn ends_list(word: &str) -> bool {
     ["and", "und", "et", "y", "e", "en", "и", "а"].contains(&word)
 }
 
-/// Returns the offset after a conjunction that opens a clause: alone, it would point at nothing.
-pub(super) fn after_conjunction(clause: &str) -> usize {
-    let word = clause.split(|c: char| !c.is_alphanumeric()).next().unwrap_or("");
-    let dangling = [
-        "and", "but", "so", "und", "aber", "et", "mais", "y", "pero", "e", "ma", "mas", "en",
-        "maar", "и", "но",
-    ];
-    if dangling.contains(&word) && clause[word.len()..].starts_with(' ') {
-        word.len() + 1
-    } else {
-        0
+/// Whether a sentence begins with a word that points back at the one before it.
+///
+/// Words that are articles as well (`das`, `het`, `la`) are left out: most sentences with them stand
+/// alone.
+pub(super) fn points_back(sentence: &str) -> bool {
+    const WORDS: &str = "he she it they this that these those his her their its him them and but so or nor yet then \
+        which because therefore er sie es dies diese dieser dieses ihm ihr ihnen und aber oder denn deshalb darum \
+        danach il elle ils elles cela ça et mais ou donc él ella ellos ellas esto eso y pero o lui lei loro questo \
+        ciò e ma ele ela eles elas isso isto mas hij zij ze dit en maar dus он она оно они это и но а";
+    let start = sentence.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let end = start.find(|c: char| !c.is_alphanumeric()).unwrap_or(start.len());
+    if end == 0 || end > 12 {
+        return false;
     }
+    let word = start[..end].to_lowercase();
+    WORDS.split_whitespace().any(|w| w == word)
 }
 
 /// Whether the text is written without spaces, for the most part.
