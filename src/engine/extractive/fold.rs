@@ -25,8 +25,11 @@ use super::{
     select,
 };
 
-/// A decision is worth more than its words tell.
+/// What a reader looks for months later is worth more than its words tell: a decision, more so one
+/// that is told as such, most of all one with its reason.
 const DECISION: f64 = 1.1;
+const TOLD_AS_DECISION: f64 = 1.1;
+const WITH_REASON: f64 = 1.5;
 
 /// A unit of a month that was open is worth so much where the month went on after it.
 const STALE_OPEN: f64 = 0.6;
@@ -164,13 +167,30 @@ impl<'a> Fold<'a> {
         let month = self.input.period.grain() == Grain::Month;
         let carried = self.carried_from();
         let factor = |at: PieceAt| match self.class(at) {
-            Class::Decision => DECISION,
+            Class::Decision => self.decision(at),
             Class::Open if month && self.material.pages[at.page].stem.date() < carried => {
                 STALE_OPEN
             }
             Class::Open | Class::Outcome | Class::Context => 1.0,
         };
         self.material.units.iter().map(|unit| factor(unit.at)).collect()
+    }
+
+    /// Returns what a unit is worth for being a decision.
+    fn decision(&self, at: PieceAt) -> f64 {
+        let (page, statement) = self.statement(at);
+        let piece = statement.pieces[at.piece];
+        let words = &statement.text[piece.start..piece.end];
+        let told = class_of_heads(page, statement) == Some(Class::Decision)
+            || sections::opens_with_decision(words);
+        let mut factor = DECISION;
+        if told {
+            factor *= TOLD_AS_DECISION;
+            if sections::gives_reason(words) {
+                factor *= WITH_REASON;
+            }
+        }
+        factor
     }
 
     /// The first day whose open items are still carried forward.
@@ -297,20 +317,20 @@ fn class_of(page: &Page, statement: &Statement, words: &str) -> Class {
     if let Some(done) = statement.task {
         return if done { Class::Outcome } else { Class::Open };
     }
-    if let Some(class) =
-        sections::class_of_head(statement.text[..statement.label].trim_end_matches([':', ' ']))
-    {
-        return class;
-    }
-    let own = sections::class_of_words(words);
-    let lead = statement.lead.and_then(|head| sections::class_of_head(&page.heads[head].text));
-    let heading =
-        statement.heading.and_then(|head| sections::class_of_head(&page.heads[head].text));
-    match lead.or(heading) {
+    match class_of_heads(page, statement) {
         // A heading such as `Notes` tells less than the words below it.
-        Some(Class::Context) | None => own,
+        Some(Class::Context) | None => sections::class_of_words(words, statement.label > 0),
         Some(class) => class,
     }
+}
+
+/// Tells what the label and the heads of a statement say about it.
+fn class_of_heads(page: &Page, statement: &Statement) -> Option<Class> {
+    let label = statement.text[..statement.label].trim_end_matches([':', ' ']);
+    let head = |head: Option<usize>| {
+        head.and_then(|head| sections::class_of_head(&page.heads[head].text))
+    };
+    sections::class_of_head(label).or_else(|| head(statement.lead).or(head(statement.heading)))
 }
 
 fn section_of_class(class: Class) -> Section {
