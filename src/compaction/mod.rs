@@ -304,9 +304,11 @@ impl Compactor<'_> {
                     }
                 })
             }
-            Some(Tier::Wisdom) => self.make_each(run, jobs, watcher, report, &mut |this, job, id| {
-                this.distil(job, id, view)
-            }),
+            Some(Tier::Wisdom) => {
+                self.make_each(run, jobs, watcher, report, &mut |this, job, id| {
+                    this.distil(job, id, view)
+                })
+            }
         }
     }
 

@@ -166,12 +166,12 @@ fn read(
             if statement.introduces || statement.keep {
                 continue;
             }
-            // The unit that the sentence being read begins with, and that of the sentence before.
-            let (mut opener, mut before) = (None, None);
+            // The unit that the sentence being read begins with.
+            let mut opener = None;
             for (piece, cut) in statement.pieces.iter().enumerate() {
                 let at = PieceAt { page: p, statement: s, piece };
                 let needs = if cut.opens {
-                    before = opener.take();
+                    let before = opener.take();
                     let words = &statement.text[cut.start..cut.end];
                     before.filter(|_| sentence::points_back(words))
                 } else {
@@ -405,7 +405,7 @@ fn sort_tail(features: &mut Vec<u32>, start: usize) -> usize {
 }
 
 /// Counts how often each head's words come back over the pages.
-fn template_heads(pages: &[Page]) -> HashedMap<u32> {
+pub(super) fn template_heads(pages: &[Page]) -> HashedMap<u32> {
     let mut seen = HashedMap::<u32>::default();
     for head in pages.iter().flat_map(|page| &page.heads).filter(|h| h.statement.is_none()) {
         *seen.entry(head.key).or_default() += 1;
@@ -413,16 +413,22 @@ fn template_heads(pages: &[Page]) -> HashedMap<u32> {
     seen
 }
 
-fn is_meaningful(page: &Page, head: usize, templates: &HashedMap<u32>) -> bool {
+/// Whether a head says more than its template or its date.
+pub(super) fn is_meaningful(page: &Page, head: usize, templates: &HashedMap<u32>) -> bool {
     let head = &page.heads[head];
-    let letters = head.text.chars().filter(|c| c.is_alphabetic()).count();
-    let dated = head.level == 1
-        && head.text.len() < 40
-        && atom::atoms(&head.text).iter().any(|a| {
-            let norm = a.norm(&head.text);
-            a.kind == AtomKind::Date
-                && page.stem.date().to_string().ends_with(norm.trim_start_matches('-'))
-        });
+    let mut letters = head.text.chars().filter(|c| c.is_alphabetic()).count();
+    let mut dated = false;
+    for atom in atom::atoms(&head.text) {
+        if matches!(atom.kind, AtomKind::Date | AtomKind::Time) {
+            letters -= atom.text(&head.text).chars().filter(|c| c.is_alphabetic()).count();
+            let norm = atom.norm(&head.text);
+            let day = page.stem.date().to_string();
+            dated |= head.text.len() < 40
+                && head.level == 1
+                && atom.kind == AtomKind::Date
+                && day.ends_with(norm.trim_start_matches('-'));
+        }
+    }
     letters >= 3
         && !dated
         && head.text.chars().count() <= HEAD_CHARS_MAX

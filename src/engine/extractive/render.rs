@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::memory::{
     address::{Address, Citation},
+    atom,
     item::{Item, Section},
     period::{Grain, Period},
 };
@@ -16,8 +17,14 @@ use super::{
     page::{Form, Page, Statement},
 };
 
-/// Neighbours under one heading are merged into bullets of at most so many characters.
+/// Neighbours without a heading of their own are merged into bullets of at most so many characters.
 const BULLET_CHARS_MAX: usize = 320;
+
+/// Neighbours under one heading share longer bullets, so that the heading is not said again.
+const HEADED_CHARS_MAX: usize = 400;
+
+/// A statement with so many stems can be read without its heading where the bullet above has it.
+const READS_ALONE_STEMS: usize = 5;
 
 /// Without a heading that holds them together, statements that far apart are no neighbours.
 const GAP_MAX: usize = 6;
@@ -66,14 +73,19 @@ pub(super) fn sections(
         let section = section_of(first);
         let piece = phrase(material, statement_units);
         let heading = material.units[first].heading;
+        let stems = statement_units.iter().map(|&u| material.units[u].stems).max().unwrap_or(0);
+        // Whether the bullet above says the heading, and the statement needs no more.
+        let mut said = false;
         if let Some(index) = open.iter().position(|b| b.section == section) {
             if open[index].takes(material, &material.units[first], heading, &piece) {
                 open[index].add(material, statement_units, &piece);
                 continue;
             }
-            done.push(open.remove(index));
+            let above = open.remove(index);
+            said = above.heading == heading && stems >= READS_ALONE_STEMS;
+            done.push(above);
         }
-        let mut bullet = Bullet::new(material, &material.units[first], section);
+        let mut bullet = Bullet::new(material, &material.units[first], section, said);
         bullet.add(material, statement_units, &piece);
         open.push(bullet);
     }
@@ -133,12 +145,13 @@ fn phrase(material: &Material, units: &[usize]) -> String {
 }
 
 impl Bullet {
-    fn new(material: &Material, unit: &Unit, section: Section) -> Self {
+    fn new(material: &Material, unit: &Unit, section: Section, heading_said: bool) -> Self {
         let page = &material.pages[unit.at.page];
         let mut lines = BTreeSet::new();
         let mut text = String::new();
-        if let Some(head) = unit.heading.map(|h| &page.heads[material.heads[h].head]) {
-            text = balanced(&head.text);
+        let heading = unit.heading.filter(|_| !heading_said);
+        if let Some(head) = heading.map(|h| &page.heads[material.heads[h].head]) {
+            text = head_words(&head.text);
             text.push_str(": ");
             lines.insert(head.line);
         }
@@ -170,7 +183,8 @@ impl Bullet {
             && self.cites.is_none()
             && statement.cites.is_none()
             && (heading.is_some() || unit.at.statement - self.last_statement <= GAP_MAX)
-            && self.chars + label + lead + piece.chars().count() + 2 <= BULLET_CHARS_MAX
+            && self.chars + label + lead + piece.chars().count() + 2
+                <= if heading.is_some() { HEADED_CHARS_MAX } else { BULLET_CHARS_MAX }
     }
 
     fn add(&mut self, material: &Material, units: &[usize], phrase: &str) {
@@ -185,7 +199,7 @@ impl Bullet {
             let head = &page.heads[material.heads[lead].head];
             // A parent that stands right before has just been said.
             if fresh || head.statement != Some(self.last_statement) {
-                next.push_str(&balanced(&head.text));
+                next.push_str(&head_words(&head.text));
                 next.push_str(": ");
             }
             self.lines.insert(head.line);
@@ -224,6 +238,19 @@ impl Bullet {
         let addresses: Vec<Address> = self.lines.iter().map(|&line| page.address(line)).collect();
         let citation = self.cites.or_else(|| Citation::from_addresses(&addresses));
         Item { text: self.text, citation }
+    }
+}
+
+/// Returns the words of a head without the number that it had in a list of heads.
+fn head_words(text: &str) -> String {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = text[digits..].strip_prefix(['.', ')']).and_then(|rest| rest.strip_prefix(' '));
+    match rest.filter(|_| (1..=2).contains(&digits)) {
+        // `2. April` is a day.
+        Some(words) if words.split(' ').next().and_then(atom::month_number).is_none() => {
+            balanced(words)
+        }
+        _ => balanced(text),
     }
 }
 

@@ -291,6 +291,22 @@ pub(super) fn points_back(sentence: &str) -> bool {
     WORDS.split_whitespace().any(|w| w == word)
 }
 
+/// Returns at most `chars` characters of `text`, cut after a clause or else after a word.
+pub(super) fn cut(text: &str, chars: usize) -> &str {
+    let Some((end, _)) = text.char_indices().nth(chars) else { return text };
+    // One character more, so that a word or clause that just fits is seen to end.
+    let next = end + text[end..].chars().next().map_or(0, char::len_utf8);
+    let clause = text[..next].rfind(['.', ';', ',', '!', '?', '。', '，', '、']);
+    let space = text[..next].rfind(char::is_whitespace);
+    let cut = match (clause, space) {
+        // A clause end is worth some words, not most of them. A point inside `3.2` ends nothing.
+        (Some(at), Some(space)) if at + 1 == space && at * 2 > end => at,
+        (_, Some(space)) => space,
+        _ => end,
+    };
+    text[..cut].trim_end_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';'))
+}
+
 /// Whether the text is written without spaces, for the most part.
 pub(super) fn mostly_unspaced(text: &str) -> bool {
     let (mut unspaced, mut all) = (0_usize, 0_usize);
@@ -334,6 +350,45 @@ mod tests {
             "Moved display into the queue — the only call site that there is",
             &["Moved display into the queue", "the only call site that there is"],
         );
+    }
+
+    #[test]
+    fn a_reason_stays_with_its_claim() {
+        check(
+            "We stay with the one big file for now, because two of them were twice the work",
+            &["We stay with the one big file for now, because two of them were twice the work"],
+        );
+    }
+
+    #[test]
+    fn some_sentences_point_back() {
+        #[track_caller]
+        fn check(text: &str, expected: bool) {
+            assert_eq!(points_back(text), expected, "{text:?}");
+        }
+        check("She takes it to Henk.", true);
+        check("It's 141, not 142.", true);
+        check("And then it rained.", true);
+        check("Tobias unmounted it.", false);
+        check("Itinerary of the trip", false);
+        check("Er sagt ja.", true);
+        check("東京で会議", false);
+        check("", false);
+    }
+
+    #[test]
+    fn a_cut_ends_with_a_clause_or_a_word() {
+        #[track_caller]
+        fn check(text: &str, chars: usize, expected: &str) {
+            assert_eq!(cut(text, chars), expected);
+        }
+        check("one two three", 20, "one two three");
+        check("one two three", 9, "one two");
+        check("one two three", 7, "one two");
+        check("one two, three four", 13, "one two");
+        check("été à la mer", 5, "été à");
+        check("東京で会議", 3, "東京で");
+        check("about 3.2 seconds each", 15, "about 3.2");
     }
 
     #[test]
