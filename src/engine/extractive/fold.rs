@@ -22,11 +22,14 @@ use super::{
     page::{self, Page, Statement},
     render,
     sections::{self, Class},
-    select,
+    select, sentence,
 };
 
-/// A decision is worth more than its words tell.
+/// What a reader looks for months later is worth more than its words tell: a decision, more so one
+/// that is told as such, most of all one with its reason.
 const DECISION: f64 = 1.1;
+const TOLD_AS_DECISION: f64 = 1.1;
+const WITH_REASON: f64 = 1.5;
 
 /// A unit of a month that was open is worth so much where the month went on after it.
 const STALE_OPEN: f64 = 0.6;
@@ -53,17 +56,25 @@ struct Fold<'a> {
     /// For a month, the section of the weekly bullet that a piece stands in.
     weekly: BTreeMap<PieceAt, Section>,
     keeps: Vec<(Section, Item)>,
+    /// For a month, the bullets that a person wrote or changed.
+    own: Vec<(Section, Item)>,
 }
 
 impl<'a> Fold<'a> {
     fn new(input: &'a FoldInput<'a>) -> Self {
         let mut pages: Vec<Page> = input.logs.iter().map(page::read).collect();
         let month = input.period.grain() == Grain::Month;
-        let weekly = if month { kept_by_weeks(&mut pages, input.weeks) } else { BTreeMap::new() };
+        let own = if month { written_by_people(input) } else { Own::default() };
+        let weekly =
+            if month { kept_by_weeks(&mut pages, input.weeks, &own) } else { BTreeMap::new() };
         let keeps = keeps(&pages, input);
         let wanted = |at: PieceAt| !month || weekly.contains_key(&at);
         let material = material::gather(pages, input.counts, wanted);
-        Self { input, material, weekly, keeps }
+        Self { input, material, weekly, keeps, own: own.items }
+    }
+
+    fn is_month(&self) -> bool {
+        self.input.period.grain() == Grain::Month
     }
 
     fn draft(self) -> Draft {
@@ -71,10 +82,19 @@ impl<'a> Fold<'a> {
         let target = budget.target_chars.min(budget.limit_chars);
         let factors = self.factors();
         // Merged bullets and headings cost less or more than the ranking thinks; the surplus is cut.
-        let ranking = select::rank(&self.material, |unit| factors[unit], target + target / 3 + 200);
+        let own_chars: usize =
+            self.own.iter().map(|(_, item)| render::bullet_chars(&item.text)).sum();
+        let room = target.saturating_sub(own_chars);
+        let ranking = select::rank(&self.material, |unit| factors[unit], room + room / 3 + 200);
         // Told once, so that the length changes little and evenly while the ranking is cut.
         let section_of = self.section_rule(&ranking.order, &ranking.worth);
-        let print = |order: &[usize]| render::sections(&self.material, order, &section_of);
+        let print = |order: &[usize]| {
+            let mut sections = render::sections(&self.material, order, &section_of);
+            for (section, item) in &self.own {
+                insert(&mut sections, *section, item.clone());
+            }
+            sections
+        };
         let length = |order: &[usize]| render::body_chars(self.input.period, &print(order));
         let fits = |order: &[usize]| length(order) <= target;
         let mut low = 0;
@@ -93,17 +113,49 @@ impl<'a> Fold<'a> {
         while !order.is_empty() && !fits(&order) {
             order.pop();
         }
-        if order.is_empty() {
+        if order.is_empty() && self.own.is_empty() {
             // Better one statement over the target than an empty file.
-            let short = |unit: &&usize| length(&[**unit]) <= budget.limit_chars;
+            let short = |unit: &&usize| {
+                self.material.units[**unit].needs.is_none()
+                    && length(&[**unit]) <= budget.limit_chars
+            };
             order.extend(ranking.order.iter().find(short));
         }
         let mut sections = print(&order);
+        if sections.is_empty() && self.keeps.is_empty() {
+            sections.extend(self.cut_to_fit(ranking.order.first().copied()));
+        }
         for (section, item) in &self.keeps {
             insert(&mut sections, *section, item.clone());
         }
         let left_out = self.left_out(&sections, &ranking.repeats);
         Draft { sections, left_out }
+    }
+
+    /// Returns as much of the best statement as fits, where none fits as it stands.
+    fn cut_to_fit(&self, best: Option<usize>) -> Option<(Section, Vec<Item>)> {
+        let section = if self.is_month() { Section::Themes } else { Section::Context };
+        let head = render::body_chars(self.input.period, &[(section, Vec::new())]);
+        let room = self.input.budget.limit_chars.saturating_sub(head + render::bullet_chars(""));
+        let mut all = self.material.pages.iter().enumerate().flat_map(|(page, p)| {
+            (0..p.statements.len()).map(move |statement| PieceAt { page, statement, piece: 0 })
+        });
+        let wanted = |at: &PieceAt| {
+            let (_, statement) = self.statement(*at);
+            (!self.is_month() || self.weekly.contains_key(at))
+                && statement.text.contains(char::is_alphanumeric)
+        };
+        let best = best.map(|unit| self.material.units[unit].at);
+        let at = best.or_else(|| all.find(wanted))?;
+        let (page, statement) = self.statement(at);
+        let from = statement.pieces.get(at.piece).map_or(0, |piece| piece.start);
+        let text = sentence::cut(&statement.text[from..], room);
+        let mut lines: Vec<u32> = statement.lines_of(from, from + text.len()).collect();
+        lines.extend(statement.header);
+        let addresses: Vec<Address> = lines.into_iter().map(|line| page.address(line)).collect();
+        let citation = statement.cites.clone().or_else(|| Citation::from_addresses(&addresses));
+        let text = render::balanced(text);
+        (!text.is_empty()).then(|| (section, vec![Item { text, citation }]))
     }
 
     /// Adds later units that still fit into what is left.
@@ -126,7 +178,8 @@ impl<'a> Fold<'a> {
             if left < 20 || tries == TRIES_MAX {
                 break;
             }
-            if self.material.units[unit].chars > left {
+            let found = &self.material.units[unit];
+            if found.chars > left || found.needs.is_some_and(|needed| !order.contains(&needed)) {
                 continue;
             }
             tries += 1;
@@ -160,16 +213,33 @@ impl<'a> Fold<'a> {
     /// A decision is what a reader looks for months later; what was open in the first weeks of a
     /// month has mostly been settled since.
     fn factors(&self) -> Vec<f64> {
-        let month = self.input.period.grain() == Grain::Month;
+        let month = self.is_month();
         let carried = self.carried_from();
         let factor = |at: PieceAt| match self.class(at) {
-            Class::Decision => DECISION,
+            Class::Decision => self.decision(at),
             Class::Open if month && self.material.pages[at.page].stem.date() < carried => {
                 STALE_OPEN
             }
             Class::Open | Class::Outcome | Class::Context => 1.0,
         };
         self.material.units.iter().map(|unit| factor(unit.at)).collect()
+    }
+
+    /// Returns what a unit is worth for being a decision.
+    fn decision(&self, at: PieceAt) -> f64 {
+        let (page, statement) = self.statement(at);
+        let piece = statement.pieces[at.piece];
+        let words = &statement.text[piece.start..piece.end];
+        let told = class_of_heads(page, statement) == Some(Class::Decision)
+            || sections::opens_with_decision(words);
+        let mut factor = DECISION;
+        if told {
+            factor *= TOLD_AS_DECISION;
+            if sections::gives_reason(words) {
+                factor *= WITH_REASON;
+            }
+        }
+        factor
     }
 
     /// The first day whose open items are still carried forward.
@@ -185,9 +255,8 @@ impl<'a> Fold<'a> {
         order: &[usize],
         worth: &HashMap<usize, f64>,
     ) -> impl Fn(usize) -> Section {
-        let month = self.input.period.grain() == Grain::Month;
         let mut table = HashMap::new();
-        if !month {
+        if !self.is_month() {
             let mut done: BTreeSet<usize> = BTreeSet::new();
             for &unit in order {
                 let found = &self.material.units[unit];
@@ -268,7 +337,7 @@ impl<'a> Fold<'a> {
             for (s, statement) in page.statements.iter().enumerate() {
                 let has_unit = (0..statement.pieces.len())
                     .any(|piece| said.contains(&PieceAt { page: p, statement: s, piece }));
-                if self.weekly.is_empty() && !has_unit {
+                if !self.is_month() && !has_unit {
                     for &(_, line) in &statement.lines {
                         tell(page, line, LeftOut::Structure);
                     }
@@ -296,20 +365,19 @@ fn class_of(page: &Page, statement: &Statement, words: &str) -> Class {
     if let Some(done) = statement.task {
         return if done { Class::Outcome } else { Class::Open };
     }
-    if let Some(class) =
-        sections::class_of_head(statement.text[..statement.label].trim_end_matches([':', ' ']))
-    {
-        return class;
-    }
-    let own = sections::class_of_words(words);
-    let lead = statement.lead.and_then(|head| sections::class_of_head(&page.heads[head].text));
-    let heading =
-        statement.heading.and_then(|head| sections::class_of_head(&page.heads[head].text));
-    match lead.or(heading) {
+    match class_of_heads(page, statement) {
         // A heading such as `Notes` tells less than the words below it.
-        Some(Class::Context) | None => own,
+        Some(Class::Context) | None => sections::class_of_words(words, statement.label > 0),
         Some(class) => class,
     }
+}
+
+/// Tells what the label and the heads of a statement say about it.
+fn class_of_heads(page: &Page, statement: &Statement) -> Option<Class> {
+    let label = statement.text[..statement.label].trim_end_matches([':', ' ']);
+    let head =
+        |head: Option<usize>| head.and_then(|head| sections::class_of_head(&page.heads[head].text));
+    sections::class_of_head(label).or_else(|| head(statement.lead).or(head(statement.heading)))
 }
 
 fn section_of_class(class: Class) -> Section {
@@ -330,9 +398,58 @@ fn class_of_section(section: Section) -> Class {
     }
 }
 
+/// What people wrote into the weeks of a month.
+#[derive(Default)]
+struct Own {
+    items: Vec<(Section, Item)>,
+    /// Week and bullet of each.
+    places: BTreeSet<(usize, usize)>,
+}
+
+/// Finds the bullets that a person wrote or changed: they cite the weekly file itself. A month takes
+/// them word for word, as far as they fit.
+///
+/// A file that is foreign as a whole is a source like any other.
+fn written_by_people(input: &FoldInput<'_>) -> Own {
+    let cites_week = |item: &Item| {
+        item.citation.iter().flat_map(Citation::files).any(|(stem, _)| stem.is_week())
+    };
+    let mut own = Own::default();
+    let empty = render::body_chars(input.period, &[]);
+    let mut chars = empty;
+    let mut begun = BTreeSet::new();
+    for (w, week) in input.weeks.iter().enumerate() {
+        let foreign = |(_, item): &(Option<Section>, Item)| {
+            item.citation.iter().flat_map(Citation::files).all(|(stem, _)| stem.is_week())
+        };
+        if week.items.iter().all(foreign) {
+            continue;
+        }
+        let changed = week.items.iter().enumerate().filter(|(_, (_, item))| cites_week(item));
+        for (i, (section, item)) in changed {
+            let section = month_section(section.unwrap_or(Section::Context));
+            let mut cost = render::bullet_chars(&item.text);
+            if !begun.contains(&section) {
+                cost += render::body_chars(input.period, &[(section, Vec::new())]) - empty;
+            }
+            if chars + cost <= input.budget.limit_chars {
+                chars += cost;
+                begun.insert(section);
+                own.items.push((section, item.clone()));
+                own.places.insert((w, i));
+            }
+        }
+    }
+    own
+}
+
 /// Finds the pieces that the weeks' bullets hold; bullets whose words stand in no cited line become
 /// pages of their own.
-fn kept_by_weeks(pages: &mut Vec<Page>, weeks: &[WeekSource]) -> BTreeMap<PieceAt, Section> {
+fn kept_by_weeks(
+    pages: &mut Vec<Page>,
+    weeks: &[WeekSource],
+    own: &Own,
+) -> BTreeMap<PieceAt, Section> {
     /// A bullet of which less is found in its lines was written by somebody.
     const FOUND_PERCENT: usize = 70;
     let mut at_line: HashMap<(&Stem, u32), Vec<(usize, usize)>> = HashMap::new();
@@ -349,9 +466,12 @@ fn kept_by_weeks(pages: &mut Vec<Page>, weeks: &[WeekSource]) -> BTreeMap<PieceA
     }
     let mut kept = BTreeMap::new();
     let mut written = Vec::new();
-    for week in weeks {
+    for (w, week) in weeks.iter().enumerate() {
         let week_stem = week.period.to_string().parse::<Stem>();
-        for (section, item) in &week.items {
+        for (i, (section, item)) in week.items.iter().enumerate() {
+            if own.places.contains(&(w, i)) {
+                continue;
+            }
             let section = section.unwrap_or(Section::Context);
             let bullet = letters(&item.text);
             let mut found = 0;
@@ -367,8 +487,7 @@ fn kept_by_weeks(pages: &mut Vec<Page>, weeks: &[WeekSource]) -> BTreeMap<PieceA
                         found += letters(&statement.text[..statement.label]).len();
                         for (piece, cut) in statement.pieces.iter().enumerate() {
                             let words = &statement.text[cut.start..cut.end];
-                            let words =
-                                letters(&words[super::sentence::after_conjunction(words)..]);
+                            let words = letters(words);
                             if !words.is_empty() && bullet.contains(&words) {
                                 found += words.len();
                                 kept.entry(PieceAt { page: p, statement: s, piece })
@@ -481,34 +600,67 @@ fn whole(input: &FoldInput<'_>) -> Draft {
         draft.sections.sort_by_key(|(section, _)| *section);
         return draft;
     }
-    for log in input.logs {
-        let page = page::read(log);
-        let mut section_of_line = HashMap::new();
-        for statement in &page.statements {
-            let section = section_of_class(class_of(&page, statement, &statement.text));
-            section_of_line.extend(statement.lines.iter().map(|&(_, line)| (line, section)));
-        }
-        // Headings wait for the first line below them, which says them and cites them.
-        let mut waiting: Option<Item> = None;
+    let pages: Vec<Page> = input.logs.iter().map(page::read).collect();
+    let templates = material::template_heads(&pages);
+    for (page, log) in pages.iter().zip(input.logs) {
+        let statement_of: HashMap<u32, usize> = page
+            .statements
+            .iter()
+            .enumerate()
+            .flat_map(|(s, statement)| statement.lines.iter().map(move |&(_, line)| (line, s)))
+            .collect();
+        let joined: BTreeSet<u32> = (0..page.heads.len())
+            .filter(|&head| material::is_meaningful(page, head, &templates))
+            .map(|head| page.heads[head].line)
+            .collect();
+        // Headings wait for the first line below them, which cites them, and says those that say
+        // something.
+        let mut waiting = Item { text: String::new(), citation: None };
+        let mut heading = String::new();
         let mut last = Section::Context;
+        let mut open = None;
         for line in log.lines().iter().filter(|line| line.kind().is_content()) {
-            let mut item = waiting.take().unwrap_or(Item { text: String::new(), citation: None });
-            cite(&mut item, log.address(line));
-            item.text.push_str(&one_line(line.words()));
+            let words = one_line(line.words());
+            let address = log.address(line);
             if matches!(line.kind(), LineKind::Heading { .. }) {
-                if !line.words().is_empty() {
-                    item.text.push_str(": ");
+                if joined.contains(&line.number()) {
+                    waiting.text.push_str(words.trim_end_matches([':', ' ']));
+                    waiting.text.push_str(": ");
                 }
-                waiting = Some(item);
+                cite(&mut waiting, address);
+                heading = words;
+                open = None;
                 continue;
             }
-            last = section_of_line.get(&line.number()).copied().unwrap_or(last);
+            let statement = statement_of.get(&line.number()).copied();
+            if statement.is_some()
+                && statement == open
+                && let Some((_, items)) = draft.sections.iter_mut().find(|(s, _)| *s == last)
+                && let Some(item) = items.last_mut()
+            {
+                // A sentence that goes on in the next line.
+                item.text.push(' ');
+                item.text.push_str(&words);
+                cite(item, address);
+                continue;
+            }
+            if let Some(s) = statement.map(|s| &page.statements[s]) {
+                last = section_of_class(class_of(page, s, &s.text[s.label..]));
+            }
+            open = statement;
+            let mut item =
+                std::mem::replace(&mut waiting, Item { text: String::new(), citation: None });
+            item.text.push_str(&words);
+            cite(&mut item, address);
             push(&mut draft.sections, last, item);
         }
         // Headings with nothing below them.
-        if let Some(mut item) = waiting {
-            item.text.truncate(item.text.trim_end_matches([':', ' ']).len());
-            push(&mut draft.sections, last, item);
+        waiting.text.truncate(waiting.text.trim_end_matches([':', ' ']).len());
+        if waiting.text.is_empty() {
+            waiting.text = heading;
+        }
+        if waiting.citation.is_some() && !waiting.text.is_empty() {
+            push(&mut draft.sections, last, waiting);
         }
     }
     draft.sections.sort_by_key(|(section, _)| *section);
@@ -691,7 +843,7 @@ mod tests {
             cited.extend(item.citation.iter().flat_map(Citation::addresses).map(|a| a.line));
         }
         assert_eq!(cited.into_iter().collect::<Vec<_>>(), [1, 3, 4, 5, 8, 10, 12, 14]);
-        assert!(printed.contains("- 2026-04-01: Notes: ok [2026-04-01:1,3-4]"), "{printed}");
+        assert!(printed.contains("- ok [2026-04-01:1,3-4]"), "{printed}");
         assert!(printed.contains("# Blockers & Open Items\n- call Bo [2026-04-01:5]"), "{printed}");
     }
 
@@ -757,12 +909,55 @@ mod tests {
     fn huge_lines_and_empty_logs() {
         let huge = [log("2026-04-01", &"endless words without any mark of an end ".repeat(4_000))];
         assert!(folded("2026-W14", &huge, &[], budget(3_000)).is_ok());
-        for text in ["", "\n\n", "```\n```", "# \n"] {
+        for text in ["", "\n\n", "```\n```", "# \n", "---\n***"] {
             assert!(
                 folded("2026-W14", &[log("2026-04-01", text)], &[], budget(300)).is_err(),
                 "{text:?}"
             );
         }
+    }
+
+    #[test]
+    fn what_holds_words_says_something() {
+        let paragraph = "Es ging den ganzen Tag um das Dach und um nichts sonst ".repeat(40);
+        let word = ["x"; 700].concat() + " end of the word that nobody can cut";
+        for text in [
+            paragraph.as_str(),
+            word.as_str(),
+            "and so it was what it was",
+            "Plan:",
+            "| a | b |\n|---|---|\n| it | was |",
+        ] {
+            let draft = folded("2026-W14", &[log("2026-04-01", text)], &[], budget(600)).unwrap();
+            assert!(!draft.sections.is_empty(), "{text}");
+        }
+        let short = [log(
+            "2026-04-01",
+            &["Anna met the whole board of the harbour trust"; 3].join(" again "),
+        )];
+        let draft = folded("2026-W14", &short, &[], budget(60)).unwrap();
+        assert_eq!(print(&draft), "# Context\n- Anna met the whole board of the [2026-04-01:1]\n",);
+    }
+
+    #[test]
+    fn words_of_a_person_climb_into_the_month() {
+        let logs = [log("2026-03-31", "- Signed the lease for the Lisbon office, 4 years, 312 m²")];
+        let own = "Nobody but Ottilie may restart the gateway [2026-03-31:1; 2026-W14:9]";
+        let mut items: Vec<_> = (0..9)
+            .map(|i| {
+                let text = format!("Signed the lease for the Lisbon office {i} [2026-03-31:1]");
+                (Some(Section::KeyOutcomes), Item::parse(&text))
+            })
+            .collect();
+        items.push((Some(Section::Context), Item::parse(own)));
+        let weeks = [WeekSource { period: "2026-W14".parse().unwrap(), items }];
+        let period: Period = "2026-04".parse().unwrap();
+        let mut corpus = Corpus::new();
+        corpus.add(&logs[0]);
+        let counts = corpus.counts(period);
+        let input = FoldInput { period, logs: &logs, weeks: &weeks, budget: budget(90), counts };
+        let printed = print(&fold(&input).unwrap());
+        assert!(printed.contains(&format!("# Themes\n- {own}\n")), "{printed}");
     }
 
     proptest! {

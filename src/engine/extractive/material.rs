@@ -14,7 +14,7 @@ use crate::memory::{
 use super::{
     counts::{Counts, atom_term},
     page::{Form, Page, Statement},
-    sections,
+    sections, sentence,
     words::{HashedMap, Stems, mix},
 };
 
@@ -56,6 +56,9 @@ pub(super) struct Unit {
     /// The heads that go with it, as indices of [`Material::heads`].
     pub(super) heading: Option<usize>,
     pub(super) lead: Option<usize>,
+    /// The unit of the same statement without which it cannot be read: where its sentence begins, or
+    /// the sentence that it points back at.
+    pub(super) needs: Option<usize>,
 }
 
 /// A head that says more than its template.
@@ -163,11 +166,24 @@ fn read(
             if statement.introduces || statement.keep {
                 continue;
             }
-            for piece in 0..statement.pieces.len() {
+            // The unit that the sentence being read begins with.
+            let mut opener = None;
+            for (piece, cut) in statement.pieces.iter().enumerate() {
                 let at = PieceAt { page: p, statement: s, piece };
+                let needs = if cut.opens {
+                    let before = opener.take();
+                    let words = &statement.text[cut.start..cut.end];
+                    before.filter(|_| sentence::points_back(words))
+                } else {
+                    opener
+                };
+                // A clause whose beginning cannot be told cannot be told either.
+                let may = wanted(at) && (cut.opens || needs.is_some());
                 let mark = gathering.builder.features.len();
-                if !gathering.piece(page, at, wanted(at), &mut head_uses) {
+                if !gathering.piece(page, at, may, needs, &mut head_uses) {
                     gathering.builder.features.truncate(mark);
+                } else if cut.opens {
+                    opener = Some(gathering.units.len() - 1);
                 }
             }
         }
@@ -208,6 +224,7 @@ impl Gathering<'_> {
         page: &Page,
         at: PieceAt,
         may: bool,
+        needs: Option<usize>,
         head_uses: &mut [Option<usize>],
     ) -> bool {
         let statement = &page.statements[at.statement];
@@ -248,6 +265,7 @@ impl Gathering<'_> {
             factor: factor(page, statement, text),
             heading,
             lead,
+            needs,
         });
         true
     }
@@ -387,7 +405,7 @@ fn sort_tail(features: &mut Vec<u32>, start: usize) -> usize {
 }
 
 /// Counts how often each head's words come back over the pages.
-fn template_heads(pages: &[Page]) -> HashedMap<u32> {
+pub(super) fn template_heads(pages: &[Page]) -> HashedMap<u32> {
     let mut seen = HashedMap::<u32>::default();
     for head in pages.iter().flat_map(|page| &page.heads).filter(|h| h.statement.is_none()) {
         *seen.entry(head.key).or_default() += 1;
@@ -395,16 +413,22 @@ fn template_heads(pages: &[Page]) -> HashedMap<u32> {
     seen
 }
 
-fn is_meaningful(page: &Page, head: usize, templates: &HashedMap<u32>) -> bool {
+/// Whether a head says more than its template or its date.
+pub(super) fn is_meaningful(page: &Page, head: usize, templates: &HashedMap<u32>) -> bool {
     let head = &page.heads[head];
-    let letters = head.text.chars().filter(|c| c.is_alphabetic()).count();
-    let dated = head.level == 1
-        && head.text.len() < 40
-        && atom::atoms(&head.text).iter().any(|a| {
-            let norm = a.norm(&head.text);
-            a.kind == AtomKind::Date
-                && page.stem.date().to_string().ends_with(norm.trim_start_matches('-'))
-        });
+    let mut letters = head.text.chars().filter(|c| c.is_alphabetic()).count();
+    let mut dated = false;
+    for atom in atom::atoms(&head.text) {
+        if matches!(atom.kind, AtomKind::Date | AtomKind::Time) {
+            letters -= atom.text(&head.text).chars().filter(|c| c.is_alphabetic()).count();
+            let norm = atom.norm(&head.text);
+            let day = page.stem.date().to_string();
+            dated |= head.text.len() < 40
+                && head.level == 1
+                && atom.kind == AtomKind::Date
+                && day.ends_with(norm.trim_start_matches('-'));
+        }
+    }
     letters >= 3
         && !dated
         && head.text.chars().count() <= HEAD_CHARS_MAX

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::memory::{
     address::{Address, Citation},
+    atom,
     item::{Item, Section},
     period::{Grain, Period},
 };
@@ -14,11 +15,16 @@ use crate::memory::{
 use super::{
     material::{Material, Unit},
     page::{Form, Page, Statement},
-    sentence,
 };
 
-/// Neighbours under one heading are merged into bullets of at most so many characters.
+/// Neighbours without a heading of their own are merged into bullets of at most so many characters.
 const BULLET_CHARS_MAX: usize = 320;
+
+/// Neighbours under one heading share longer bullets, so that the heading is not said again.
+const HEADED_CHARS_MAX: usize = 400;
+
+/// A statement with so many stems can be read without its heading where the bullet above has it.
+const READS_ALONE_STEMS: usize = 5;
 
 /// Without a heading that holds them together, statements that far apart are no neighbours.
 const GAP_MAX: usize = 6;
@@ -67,14 +73,19 @@ pub(super) fn sections(
         let section = section_of(first);
         let piece = phrase(material, statement_units);
         let heading = material.units[first].heading;
+        let stems = statement_units.iter().map(|&u| material.units[u].stems).max().unwrap_or(0);
+        // Whether the bullet above says the heading, and the statement needs no more.
+        let mut said = false;
         if let Some(index) = open.iter().position(|b| b.section == section) {
             if open[index].takes(material, &material.units[first], heading, &piece) {
                 open[index].add(material, statement_units, &piece);
                 continue;
             }
-            done.push(open.remove(index));
+            let above = open.remove(index);
+            said = above.heading == heading && stems >= READS_ALONE_STEMS;
+            done.push(above);
         }
-        let mut bullet = Bullet::new(material, &material.units[first], section);
+        let mut bullet = Bullet::new(material, &material.units[first], section, said);
         bullet.add(material, statement_units, &piece);
         open.push(bullet);
     }
@@ -121,28 +132,26 @@ fn phrase(material: &Material, units: &[usize]) -> String {
         match last {
             Some(before) if before + 1 == index => {
                 text.push_str(&statement.text[statement.pieces[before].end..piece.start]);
-                text.push_str(words);
             }
-            Some(_) => {
-                text.push_str(" … ");
-                text.push_str(words);
-            }
-            None => text.push_str(
-                &words[if piece.opens { 0 } else { sentence::after_conjunction(words) }..],
-            ),
+            // Whole sentences follow each other; where one breaks off, a mark says so.
+            Some(_) if piece.opens && is_closed(&text) => text.push(' '),
+            Some(_) => text.push_str(" … "),
+            None => {}
         }
+        text.push_str(words);
         last = Some(index);
     }
     balanced(text.trim_end_matches([',', ';', ' ', '—', '–']))
 }
 
 impl Bullet {
-    fn new(material: &Material, unit: &Unit, section: Section) -> Self {
+    fn new(material: &Material, unit: &Unit, section: Section, heading_said: bool) -> Self {
         let page = &material.pages[unit.at.page];
         let mut lines = BTreeSet::new();
         let mut text = String::new();
-        if let Some(head) = unit.heading.map(|h| &page.heads[material.heads[h].head]) {
-            text = balanced(&head.text);
+        let heading = unit.heading.filter(|_| !heading_said);
+        if let Some(head) = heading.map(|h| &page.heads[material.heads[h].head]) {
+            text = head_words(&head.text);
             text.push_str(": ");
             lines.insert(head.line);
         }
@@ -174,7 +183,8 @@ impl Bullet {
             && self.cites.is_none()
             && statement.cites.is_none()
             && (heading.is_some() || unit.at.statement - self.last_statement <= GAP_MAX)
-            && self.chars + label + lead + piece.chars().count() + 2 <= BULLET_CHARS_MAX
+            && self.chars + label + lead + piece.chars().count() + 2
+                <= if heading.is_some() { HEADED_CHARS_MAX } else { BULLET_CHARS_MAX }
     }
 
     fn add(&mut self, material: &Material, units: &[usize], phrase: &str) {
@@ -182,26 +192,28 @@ impl Bullet {
         let page: &Page = &material.pages[unit.at.page];
         let statement: &Statement = &page.statements[unit.at.statement];
         let fresh = self.text.is_empty() || self.text.ends_with(": ");
-        if !fresh {
-            self.text.push_str(joint(&self.text));
-        }
+        let mut next = String::new();
         if let Some(lead) = unit.lead
             && unit.lead != self.last_lead
         {
             let head = &page.heads[material.heads[lead].head];
             // A parent that stands right before has just been said.
             if fresh || head.statement != Some(self.last_statement) {
-                self.text.push_str(&balanced(&head.text));
-                self.text.push_str(": ");
+                next.push_str(&head_words(&head.text));
+                next.push_str(": ");
             }
             self.lines.insert(head.line);
         }
         let label = &statement.text[..statement.label];
         if label != self.last_label {
-            self.text.push_str(label);
+            next.push_str(label);
             label.clone_into(&mut self.last_label);
         }
-        self.text.push_str(phrase);
+        next.push_str(phrase);
+        if !fresh {
+            join(&mut self.text, &next);
+        }
+        self.text.push_str(&next);
         self.chars = self.text.chars().count();
         self.last_lead = unit.lead;
         self.last_statement = unit.at.statement;
@@ -229,10 +241,38 @@ impl Bullet {
     }
 }
 
-/// Returns what goes between a text and the next statement of its bullet.
-fn joint(text: &str) -> &'static str {
-    let closed = text.trim_end_matches([')', '"', '”', '’', '»', ']', '\'']);
-    if closed.ends_with(['.', '!', '?', '…', '。', '！', '？', ':', ';']) { " " } else { "; " }
+/// Returns the words of a head without the number that it had in a list of heads.
+fn head_words(text: &str) -> String {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = text[digits..].strip_prefix(['.', ')']).and_then(|rest| rest.strip_prefix(' '));
+    match rest.filter(|_| (1..=2).contains(&digits)) {
+        // `2. April` is a day.
+        Some(words) if words.split(' ').next().and_then(atom::month_number).is_none() => {
+            balanced(words)
+        }
+        _ => balanced(text),
+    }
+}
+
+/// Whether the text ends as a sentence does.
+fn is_closed(text: &str) -> bool {
+    let closed = text.trim_end_matches(CLOSERS);
+    closed.ends_with(['.', '!', '?', '…', '。', '！', '？', '؟', '।', '۔'])
+}
+
+/// Marks that may follow the mark at the end of a sentence.
+const CLOSERS: [char; 7] = [')', '"', '”', '’', '»', ']', '\''];
+
+/// Joins the next statement of a bullet, so that no small letter follows a full stop.
+fn join(text: &mut String, next: &str) {
+    if is_closed(text) && text.ends_with('.') && next.starts_with(char::is_lowercase) {
+        text.truncate(text.trim_end_matches('.').len());
+        text.push_str("; ");
+    } else if is_closed(text) || text.trim_end_matches(CLOSERS).ends_with([':', ';']) {
+        text.push(' ');
+    } else {
+        text.push_str("; ");
+    }
 }
 
 /// Cuts the marks that lost their partner: backticks, brackets, and quotes.

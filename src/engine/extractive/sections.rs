@@ -92,7 +92,7 @@ const CUES: [(Class, Place, &[&str]); 9] = [
         Class::Decision,
         Place::Any,
         &[
-            "decided|decision|we chose|i chose|chose to|chosen|opted|agreed to|agreed on|agreed that|going with|went with|settled on|\
+            "decided|we decided|decision is|decision was|we chose|i chose|chose to|chosen|opted|agreed to|agreed on|agreed that|going with|went with|settled on|\
          in favor of|in favour of|rather than|instead of|will use|we'll use|ruled out|rejected|prefer|by design|trade-off|treated as",
             "entschieden|beschlossen|entscheidung|statt|anstatt|anstelle|einigten uns|festgelegt",
             "décidé|décision|choisi|au lieu de|plutôt que|opté",
@@ -107,8 +107,8 @@ const CUES: [(Class, Place, &[&str]); 9] = [
         Place::Any,
         &[
             "blocked|blocked on|blocked by|waiting for|waiting on|awaiting|todo|not yet|still need|still needs|still pending|pending|unresolved|\
-         open question|open loop|open loops|next step|next steps|follow up|follow-up|needs to be|need to|needs review|to be confirmed|tbd|outstanding|\
-         remains open|remains to|unclear|carry forward|carried forward|unable to|stuck|deferred|not confirmed|no good|fails|still failing",
+         open question|open loop|open loops|next step|next steps|follow up|follow-up|needs to be|needs review|to be confirmed|tbd|outstanding|\
+         remains open|remains to|unclear|carry forward|carried forward|unable to|stuck|deferred|not confirmed|no good|still failing",
             "blockiert|wartet auf|warten auf|offen|noch nicht|ausstehend|nächster schritt|muss noch|müssen noch|zu klären|unklar",
             "bloqué|bloquée|en attente|pas encore|à faire|reste à|prochaine étape|à confirmer",
             "bloqueado|bloqueada|pendiente|pendientes|a la espera|todavía no|aún no|falta|por confirmar|próximo paso",
@@ -151,7 +151,7 @@ const CUES: [(Class, Place, &[&str]); 9] = [
         Class::Open,
         Place::Front,
         &[
-            "waiting|confirm|watch|monitor|investigate|continue to|check whether|ask|remaining|build the|draft the|refine|finish|keep an eye",
+            "need to|waiting|confirm|watch|monitor|investigate|continue to|check whether|ask|remaining|build the|draft the|refine|finish|keep an eye",
             "warten|klären|prüfen|nachfragen",
             "attendre|vérifier|confirmer|demander",
             "confirmar|esperar|revisar|preguntar",
@@ -161,6 +161,10 @@ const CUES: [(Class, Place, &[&str]); 9] = [
         ],
     ),
 ];
+
+/// Words that bring a reason, by language as above.
+const REASONS: &str = "because|since|so that|due to|in order to|the reason|weil|da|denn|damit|wegen|aufgrund|parce|car|puisque|afin de|à cause|\
+    porque|ya que|debido a|perché|poiché|affinché|pois|devido a|omdat|want|zodat|vanwege|потому";
 
 /// A cue at the front stands among so many first words.
 const FRONT_WORDS: usize = 3;
@@ -201,13 +205,16 @@ pub(super) fn class_of_head(head: &str) -> Option<Class> {
 }
 
 /// Tells the class of a statement from its own words.
-pub(super) fn class_of_words(text: &str) -> Class {
+///
+/// In what somebody says (`spoken`), the first words give away no task: `I need to hear it`.
+pub(super) fn class_of_words(text: &str, spoken: bool) -> Class {
     let lower = text.to_lowercase();
     let words = split(&lower);
     let mut front = None;
     let mut any = None;
     for (at, cue) in hits(&words) {
         match cue.place {
+            Place::Front if spoken && cue.class == Class::Open => {}
             Place::Front if at < FRONT_WORDS => {
                 front.get_or_insert(cue.class);
             }
@@ -230,6 +237,29 @@ pub(super) fn class_of_words(text: &str) -> Class {
         (Some(class), _) => class,
         (None, class) => class.unwrap_or(Class::Context),
     }
+}
+
+/// Whether the words open with a decision, rather than mention one.
+pub(super) fn opens_with_decision(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let words = split(&lower);
+    hits(&words).any(|(at, cue)| {
+        at < FRONT_WORDS && cue.class == Class::Decision && cue.place != Place::Front
+    })
+}
+
+/// Whether the words give a reason.
+pub(super) fn gives_reason(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let words = split(&lower);
+    REASONS.split('|').any(|reason| {
+        let mut parts = reason.split(' ');
+        let (first, second) = (parts.next(), parts.next());
+        // A reason follows what it is the reason of.
+        (1..words.len()).any(|at| {
+            Some(words[at]) == first && second.is_none_or(|s| words.get(at + 1) == Some(&s))
+        })
+    })
 }
 
 /// Whether the words tell of a change from one thing to another.
@@ -305,7 +335,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: Class) {
-        assert_eq!(class_of_words(text), expected, "{text:?}");
+        assert_eq!(class_of_words(text, false), expected, "{text:?}");
     }
 
     #[test]
@@ -323,6 +353,26 @@ mod tests {
         check("Abbiamo deciso di aspettare", Class::Decision);
         check("Ainda não temos resposta", Class::Open);
         check("Opgelost: de fout in de sortering", Class::Outcome);
+    }
+
+    #[test]
+    fn talk_is_no_task() {
+        assert_eq!(class_of_words("I need to hear that song again", true), Class::Context);
+        assert_eq!(class_of_words("Need to renew the insurance", false), Class::Open);
+        assert_eq!(class_of_words("I am still waiting for the visa", true), Class::Open);
+    }
+
+    #[test]
+    fn reasons_follow_what_they_explain() {
+        #[track_caller]
+        fn check(text: &str, expected: bool) {
+            assert_eq!(gives_reason(text), expected, "{text:?}");
+        }
+        check("SQLite over Postgres, because one file is easier to copy", true);
+        check("Wir bleiben bei SQLite, weil eine Datei reicht", true);
+        check("SQLite porque basta un archivo", true);
+        check("SQLite over Postgres", false);
+        check("Because", false);
     }
 
     #[test]

@@ -68,6 +68,8 @@ struct Choice<'m> {
     covered: Vec<u32>,
     head_open: Vec<bool>,
     chosen: Vec<bool>,
+    /// Chosen units, and those that repeat one.
+    closed: Vec<bool>,
     /// Per page, how many units were chosen from its day.
     day_of_page: Vec<usize>,
     day_units: Vec<u32>,
@@ -97,7 +99,7 @@ pub(super) fn rank(material: &Material, factor: impl Fn(usize) -> f64, chars: us
     let mut ranking = Ranking::default();
     let mut filled = 0;
     while let Some(top) = heap.pop() {
-        if choice.chosen[top.unit] {
+        if choice.closed[top.unit] {
             continue;
         }
         let now = score(&choice, top.unit);
@@ -108,24 +110,32 @@ pub(super) fn rank(material: &Material, factor: impl Fn(usize) -> f64, chars: us
             continue;
         }
         if choice.repeats(top.unit) {
-            choice.chosen[top.unit] = true;
+            choice.closed[top.unit] = true;
             ranking.repeats.push(top.unit);
             continue;
         }
-        filled += choice.cost(top.unit);
-        ranking.worth.insert(top.unit, now);
-        ranking.order.push(top.unit);
+        // What a unit needs goes before it, so that each prefix of the ranking can be read.
+        let mut together: Vec<usize> = choice.missing(top.unit).collect();
+        together.reverse();
+        together.push(top.unit);
+        let mut opened = Vec::new();
+        for &unit in &together {
+            filled += choice.own_cost(unit);
+            ranking.worth.insert(unit, now);
+            ranking.order.push(unit);
+            opened.append(&mut choice.take(unit));
+        }
         let key = statement_key(material.units[top.unit].at);
-        let opened = choice.take(top.unit);
         let siblings = by_statement.get(&key).into_iter().flatten().copied();
         let below = opened.iter().flat_map(|&head| material.heads[head].units.iter().copied());
-        for unit in siblings.chain(below).filter(|&unit| !choice.chosen[unit]) {
+        for unit in siblings.chain(below).filter(|&unit| !choice.closed[unit]) {
             heap.push(Candidate { score: score(&choice, unit), unit });
         }
         if filled >= chars {
             break;
         }
     }
+    ranking.repeats.retain(|&unit| !choice.chosen[unit]);
     ranking
 }
 
@@ -149,6 +159,7 @@ impl<'m> Choice<'m> {
             covered: vec![0; material.weights.len()],
             head_open: vec![false; material.heads.len()],
             chosen: vec![false; material.units.len()],
+            closed: vec![false; material.units.len()],
             day_of_page,
             day_units: vec![0; days.len()],
             statement_open: HashMap::new(),
@@ -160,6 +171,12 @@ impl<'m> Choice<'m> {
     fn closed_heads(&self, unit: usize) -> impl Iterator<Item = usize> + '_ {
         let unit = &self.material.units[unit];
         unit.heading.into_iter().chain(unit.lead).filter(|&head| !self.head_open[head])
+    }
+
+    /// The units that would have to be chosen with this one, nearest first.
+    fn missing(&self, unit: usize) -> impl Iterator<Item = usize> + '_ {
+        let needed = |&unit: &usize| self.material.units[unit].needs;
+        std::iter::successors(needed(&unit), needed).take_while(|&unit| !self.chosen[unit])
     }
 
     /// What the features of a unit and of the heads that it brings would add.
@@ -176,10 +193,18 @@ impl<'m> Choice<'m> {
         };
         let heads: f64 =
             self.closed_heads(unit).map(|head| of(&self.material.heads[head].features)).sum();
-        of(&self.material.units[unit].features) + heads
+        let needed: f64 =
+            self.missing(unit).map(|needed| of(&self.material.units[needed].features)).sum();
+        of(&self.material.units[unit].features) + needed + heads
     }
 
     fn cost(&self, unit: usize) -> usize {
+        let needed: usize =
+            self.missing(unit).map(|needed| self.material.units[needed].chars + 1).sum();
+        self.own_cost(unit) + needed
+    }
+
+    fn own_cost(&self, unit: usize) -> usize {
         let heads: usize =
             self.closed_heads(unit).map(|head| self.material.heads[head].chars).sum();
         let found = &self.material.units[unit];
@@ -218,6 +243,7 @@ impl<'m> Choice<'m> {
             }
         }
         self.chosen[unit] = true;
+        self.closed[unit] = true;
         self.day_units[self.day_of_page[found.at.page]] += 1;
         self.statement_open.entry(statement_key(found.at)).or_default().push(unit);
         for stem in self.rare_stems(unit) {

@@ -259,9 +259,12 @@ fn clause_cut(
     }
 }
 
+/// Whether the word after a comma opens a clause that the first one can do without.
+///
+/// A reason is never cut off: `because` and its kin are left out on purpose.
 fn is_conjunction(word: &str) -> bool {
-    const WORDS: &str = "and but so because while which although though since whereas then und aber weil denn sodass \
-        dass et mais car donc parce y pero porque e ma perché mas porém porque en maar want omdat dus и но что а потому";
+    const WORDS: &str = "and but so while which although though whereas then und aber et mais donc y pero e ma mas \
+        en maar dus и но а";
     word.len() <= 12 && WORDS.split_whitespace().any(|w| w == word)
 }
 
@@ -270,18 +273,38 @@ fn ends_list(word: &str) -> bool {
     ["and", "und", "et", "y", "e", "en", "и", "а"].contains(&word)
 }
 
-/// Returns the offset after a conjunction that opens a clause: alone, it would point at nothing.
-pub(super) fn after_conjunction(clause: &str) -> usize {
-    let word = clause.split(|c: char| !c.is_alphanumeric()).next().unwrap_or("");
-    let dangling = [
-        "and", "but", "so", "und", "aber", "et", "mais", "y", "pero", "e", "ma", "mas", "en",
-        "maar", "и", "но",
-    ];
-    if dangling.contains(&word) && clause[word.len()..].starts_with(' ') {
-        word.len() + 1
-    } else {
-        0
+/// Whether a sentence begins with a word that points back at the one before it.
+///
+/// Words that are articles as well (`das`, `het`, `la`) are left out: most sentences with them stand
+/// alone.
+pub(super) fn points_back(sentence: &str) -> bool {
+    const WORDS: &str = "he she it they this that these those his her their its him them and but so or nor yet then \
+        which because therefore er sie es dies diese dieser dieses ihm ihr ihnen und aber oder denn deshalb darum \
+        danach il elle ils elles cela ça et mais ou donc él ella ellos ellas esto eso y pero o lui lei loro questo \
+        ciò e ma ele ela eles elas isso isto mas hij zij ze dit en maar dus он она оно они это и но а";
+    let start = sentence.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let end = start.find(|c: char| !c.is_alphanumeric()).unwrap_or(start.len());
+    if end == 0 || end > 12 {
+        return false;
     }
+    let word = start[..end].to_lowercase();
+    WORDS.split_whitespace().any(|w| w == word)
+}
+
+/// Returns at most `chars` characters of `text`, cut after a clause or else after a word.
+pub(super) fn cut(text: &str, chars: usize) -> &str {
+    let Some((end, _)) = text.char_indices().nth(chars) else { return text };
+    // One character more, so that a word or clause that just fits is seen to end.
+    let next = end + text[end..].chars().next().map_or(0, char::len_utf8);
+    let clause = text[..next].rfind(['.', ';', ',', '!', '?', '。', '，', '、']);
+    let space = text[..next].rfind(char::is_whitespace);
+    let cut = match (clause, space) {
+        // A clause end is worth some words, not most of them. A point inside `3.2` ends nothing.
+        (Some(at), Some(space)) if at + 1 == space && at * 2 > end => at,
+        (_, Some(space)) => space,
+        _ => end,
+    };
+    text[..cut].trim_end_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';'))
 }
 
 /// Whether the text is written without spaces, for the most part.
@@ -327,6 +350,45 @@ mod tests {
             "Moved display into the queue — the only call site that there is",
             &["Moved display into the queue", "the only call site that there is"],
         );
+    }
+
+    #[test]
+    fn a_reason_stays_with_its_claim() {
+        check(
+            "We stay with the one big file for now, because two of them were twice the work",
+            &["We stay with the one big file for now, because two of them were twice the work"],
+        );
+    }
+
+    #[test]
+    fn some_sentences_point_back() {
+        #[track_caller]
+        fn check(text: &str, expected: bool) {
+            assert_eq!(points_back(text), expected, "{text:?}");
+        }
+        check("She takes it to Henk.", true);
+        check("It's 141, not 142.", true);
+        check("And then it rained.", true);
+        check("Tobias unmounted it.", false);
+        check("Itinerary of the trip", false);
+        check("Er sagt ja.", true);
+        check("東京で会議", false);
+        check("", false);
+    }
+
+    #[test]
+    fn a_cut_ends_with_a_clause_or_a_word() {
+        #[track_caller]
+        fn check(text: &str, chars: usize, expected: &str) {
+            assert_eq!(cut(text, chars), expected);
+        }
+        check("one two three", 20, "one two three");
+        check("one two three", 9, "one two");
+        check("one two three", 7, "one two");
+        check("one two, three four", 13, "one two");
+        check("été à la mer", 5, "été à");
+        check("東京で会議", 3, "東京で");
+        check("about 3.2 seconds each", 15, "about 3.2");
     }
 
     #[test]
