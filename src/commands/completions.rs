@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::{error::CommandError, ui::Ui};
+use super::ui::Ui;
 
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
@@ -12,9 +12,9 @@ pub(super) struct Args {
     shell: clap_complete::Shell,
 }
 
-pub(super) fn run(args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) fn run(args: &Args, ui: &Ui) -> ExitCode {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut super::command(), "memoird", &mut script);
     ui.file(&script);
-    Ok(ExitCode::SUCCESS)
+    ExitCode::SUCCESS
 }

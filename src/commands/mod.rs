@@ -79,7 +79,6 @@ struct Cli {
 
 /// Options of every verb.
 #[derive(Debug, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 struct GlobalArgs {
     /// Work on this memory folder
     #[arg(long, global = true, value_name = "DIR")]
@@ -160,7 +159,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
         Verb::Doctor(args) => doctor::run(&global, args, ui),
         Verb::Rebuild(args) => rebuild::run(&global, args, ui),
         Verb::Run(args) => run::run(&global, args, ui),
-        Verb::Completions(args) => completions::run(args, ui),
+        Verb::Completions(args) => Ok(completions::run(&args, ui)),
         Verb::Man(args) => man::run(args, ui),
     }
 }

@@ -31,9 +31,16 @@ pub enum ColorChoice {
 #[derive(Debug)]
 pub struct Ui {
     json: bool,
-    quiet: bool,
-    verbose: bool,
+    loudness: Loudness,
     terminal: bool,
+}
+
+/// How many words are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Loudness {
+    Quiet,
+    Usual,
+    Verbose,
 }
 
 /// Styles of words; empty when the stream shows no colour, since `anstream` strips them.
@@ -50,7 +57,12 @@ impl Ui {
             ColorChoice::Always => anstream::ColorChoice::Always.write_global(),
             ColorChoice::Never => anstream::ColorChoice::Never.write_global(),
         }
-        Self { json, quiet, verbose, terminal: io::stderr().is_terminal() }
+        let loudness = match (quiet, verbose) {
+            (true, _) => Loudness::Quiet,
+            (false, true) => Loudness::Verbose,
+            (false, false) => Loudness::Usual,
+        };
+        Self { json, loudness, terminal: io::stderr().is_terminal() }
     }
 
     /// Returns whether stdout is to be one JSON document.
@@ -60,12 +72,12 @@ impl Ui {
 
     /// Returns whether more than the usual words are wanted.
     pub fn is_verbose(&self) -> bool {
-        self.verbose && !self.quiet
+        self.loudness == Loudness::Verbose
     }
 
     /// Returns whether somebody watches the words.
     pub fn is_terminal(&self) -> bool {
-        self.terminal && !self.quiet
+        self.terminal && self.loudness > Loudness::Quiet
     }
 
     /// Prints one line of data.
@@ -114,7 +126,7 @@ impl Ui {
 
     /// Says something in words, unless `--quiet`.
     pub fn note(&self, text: impl fmt::Display) {
-        if !self.quiet {
+        if self.loudness > Loudness::Quiet {
             err(format_args!("{}\n", escape(&text.to_string())));
         }
     }
@@ -128,7 +140,7 @@ impl Ui {
 
     /// Says that something went well.
     pub fn good(&self, text: impl fmt::Display) {
-        if !self.quiet {
+        if self.loudness > Loudness::Quiet {
             err(format_args!("{GOOD}{}{GOOD:#}\n", escape(&text.to_string())));
         }
     }

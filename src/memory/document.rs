@@ -433,7 +433,7 @@ fn uncited(line: &str) -> &str {
     let marks = |b: u8| b.is_ascii_alphanumeric() || b":;,- _.".contains(&b) || !b.is_ascii();
     let cited = line.trim_end().strip_suffix(']').and_then(|rest| {
         let open = rest.rfind('[')?;
-        let inner = rest[open + 1..].as_bytes();
+        let inner = &rest.as_bytes()[open + 1..];
         let named = inner.first().is_some_and(|b| b.is_ascii_digit() || *b == b'C');
         (named && inner.contains(&b':') && inner.iter().all(|b| marks(*b))).then_some(open)
     });
