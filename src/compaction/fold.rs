@@ -14,7 +14,7 @@ use super::{
     report::PassReport,
 };
 use crate::{
-    engine::LeftOut,
+    engine::{LeftOut, extractive::counts::Counts},
     memory::{
         address::{Address, Citation, Stem},
         decision::Decisions,
@@ -35,41 +35,67 @@ use crate::{
 const FOLDS_AT_ONCE: usize = 8;
 
 impl Compactor<'_> {
-    /// Makes weekly or monthly files: drafts several side by side, then writes one after the other.
-    pub(super) fn make_folds(
+    /// Makes weekly or monthly files. Several are drafted side by side, and the next ones while
+    /// those are written one after the other: a write waits for the disk.
+    pub(super) fn make_folds<'a>(
         &mut self,
         run: RunId,
-        jobs: &[Job],
+        jobs: &'a [Job],
         view: &View,
         corpus: &mut CorpusReader,
         watcher: &mut dyn Watcher,
         report: &mut PassReport,
     ) -> Result<(), PassError> {
-        for (i, chunk) in jobs.chunks(FOLDS_AT_ONCE).enumerate() {
-            let before = i * FOLDS_AT_ONCE;
-            if watcher.is_stopped() {
-                report.left += jobs.len() - before;
-                break;
-            }
-            let mut begun = Vec::new();
-            for (n, job) in chunk.iter().enumerate() {
-                watcher.begins(job, jobs.len() - before - n - 1);
-                if let Some(id) = self.begin(run, job)? {
-                    let counts = corpus.counts(job.period, self.vault, &view.inventory)?.clone();
-                    begun.push((job, id, counts));
+        let drafter = &Drafter {
+            vault: self.vault,
+            engine: self.engine,
+            settings: &self.settings.settings.compaction,
+            inventory: &view.inventory,
+        };
+        std::thread::scope(|scope| {
+            let mut drafted = None;
+            for (i, chunk) in jobs.chunks(FOLDS_AT_ONCE).enumerate() {
+                let before = i * FOLDS_AT_ONCE;
+                if watcher.is_stopped() {
+                    report.left += jobs.len() - before;
+                    break;
+                }
+                let mut begun = Vec::new();
+                for (n, job) in chunk.iter().enumerate() {
+                    watcher.begins(job, jobs.len() - before - n - 1);
+                    if let Some(id) = self.begin(run, job)? {
+                        let counts =
+                            corpus.counts(job.period, self.vault, &view.inventory)?.clone();
+                        begun.push((job, id, counts));
+                    }
+                }
+                let drafting = scope.spawn(move || {
+                    let draft = |(job, id, counts): &(&'a Job, JobId, Counts)| {
+                        (*job, *id, drafter.draft(job, counts))
+                    };
+                    parallel::map(&begun, draft)
+                });
+                if let Some(drafts) = drafted.replace(drafting) {
+                    self.finish_folds(joined(drafts), view, watcher, report)?;
                 }
             }
-            let drafter = Drafter {
-                vault: self.vault,
-                engine: self.engine,
-                settings: &self.settings.settings.compaction,
-                inventory: &view.inventory,
-            };
-            let drafts = parallel::map(&begun, |(job, _, counts)| drafter.draft(job, counts));
-            for ((job, id, _), draft) in begun.iter().zip(drafts) {
-                let made = draft.and_then(|draft| self.fold(job, *id, view, draft));
-                self.finish(job, *id, made, watcher, report)?;
+            match drafted {
+                Some(drafts) => self.finish_folds(joined(drafts), view, watcher, report),
+                None => Ok(()),
             }
+        })
+    }
+
+    fn finish_folds(
+        &mut self,
+        drafts: Vec<(&Job, JobId, Result<Drafted, JobError>)>,
+        view: &View,
+        watcher: &mut dyn Watcher,
+        report: &mut PassReport,
+    ) -> Result<(), PassError> {
+        for (job, id, draft) in drafts {
+            let made = draft.and_then(|draft| self.fold(job, id, view, draft));
+            self.finish(job, id, made, watcher, report)?;
         }
         Ok(())
     }
@@ -214,6 +240,11 @@ fn keep_orphans(
         }
     }
     sections
+}
+
+/// Waits for a thread; its panic goes on here.
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Counts in receipts are of lines and files; none has four thousand million.

@@ -1,28 +1,38 @@
 //! Work side by side, on threads that live no longer than the call.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 /// More threads would only wait for each other: a piece of work takes milliseconds.
 const THREADS_MAX: usize = 8;
 
 /// Applies `work` to each item and returns the results in the order of the items.
 ///
-/// A panic of `work` goes on in the caller.
+/// Whoever is done takes the next item, since one may take much longer than another. A panic of
+/// `work` goes on in the caller.
 pub(super) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
-    let share = items.len().div_ceil(threads).max(1);
-    if items.len() <= share {
+    if items.len() < 2 || threads < 2 {
         return items.iter().map(work).collect();
     }
-    let work = &work;
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = items
-            .chunks(share)
-            .map(|share| scope.spawn(move || share.iter().map(work).collect::<Vec<R>>()))
-            .collect();
+    let next = AtomicUsize::new(0);
+    let (next, work) = (&next, &work);
+    let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let take = move || {
+            let mut mine = Vec::new();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(item) = items.get(at) else { return mine };
+                mine.push((at, work(item)));
+            }
+        };
+        let workers: Vec<_> = (0..threads.min(items.len())).map(|_| scope.spawn(take)).collect();
         workers
             .into_iter()
             .flat_map(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
-    })
+    });
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 #[cfg(test)]
