@@ -14,6 +14,7 @@
 //! Called by the extractive engine.
 
 use std::{
+    borrow::Cow,
     cell::OnceCell,
     collections::{BTreeSet, HashMap},
     sync::LazyLock,
@@ -520,7 +521,7 @@ fn may_matter(text: &str) -> bool {
         let person = cues::PERSON_CUES.iter().filter(|it| it.bit() != cues::IS_A.bit());
         tables.iter().chain(person).fold(0, |all, table| all | table.bit())
     });
-    text.contains("http") || Words::of(text).may_have(*TABLES)
+    text.contains("http") || Words::may_stand_in(text, *TABLES)
 }
 
 /// A goal or deadline with an explicit date.
@@ -928,11 +929,17 @@ fn closed(text: &str) -> String {
 
 /// Takes the mark, and a note in brackets at the end, away.
 pub(super) fn without_keep(text: &str) -> String {
+    without_mark(text).into_owned()
+}
+
+/// Like [`without_keep`], in place where there is no mark.
+pub(super) fn without_mark(text: &str) -> Cow<'_, str> {
     let text = without_note(text);
     if !text.contains(KEEP) {
-        return text.trim().to_owned();
+        return Cow::Borrowed(text.trim());
     }
-    text.split_whitespace().filter(|word| *word != KEEP).collect::<Vec<_>>().join(" ")
+    let words = text.split_whitespace().filter(|word| *word != KEEP);
+    Cow::Owned(words.collect::<Vec<_>>().join(" "))
 }
 
 /// A bracket at the end would be read as a citation; what stands in it is a note on the line.
