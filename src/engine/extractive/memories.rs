@@ -24,7 +24,7 @@ use super::{
     cues,
     statements::{
         self, Block, Gist, KEEP, Sentence, Shape, Words, bare_title, capitalised, code_share,
-        is_small, is_titled, shorten, split_label, stands_alone, title_of,
+        has_keep, is_small, is_titled, shorten, split_label, stands_alone, title_of,
     },
 };
 use crate::{
@@ -48,7 +48,7 @@ const SAME_WISH: f64 = 0.4;
 const CODE_SHARE_MAX: f64 = 0.3;
 
 /// Proposes typed memories from one day; none is the usual answer.
-pub fn extract(input: &ExtractInput<'_>) -> Vec<MemoryDraft> {
+pub(super) fn extract(input: &ExtractInput<'_>) -> Vec<MemoryDraft> {
     let blocks = statements::blocks(input.log);
     let day = Day { blocks: &blocks, classes: Classes::of(&blocks) };
     let mut found: Vec<Found> = (0..blocks.len()).filter_map(|at| day.read(at)).collect();
@@ -935,7 +935,7 @@ pub(super) fn without_keep(text: &str) -> String {
 /// Like [`without_keep`], in place where there is no mark.
 pub(super) fn without_mark(text: &str) -> Cow<'_, str> {
     let text = without_note(text);
-    if !text.contains(KEEP) {
+    if !has_keep(text) {
         return Cow::Borrowed(text.trim());
     }
     let words = text.split_whitespace().filter(|word| *word != KEEP);

@@ -287,22 +287,7 @@ pub(super) fn split_label(text: &str) -> Option<(&str, usize)> {
     /// Longer than this and it is a clause.
     const LABEL_WORDS_MAX: usize = 7;
     const LABEL_CHARS_MAX: usize = 60;
-    let (at, width) = text
-        .char_indices()
-        .scan(false, |code, (i, c)| {
-            *code ^= c == '`';
-            Some((*code, i, c))
-        })
-        .filter(|&(code, _, _)| !code)
-        .find_map(|(_, i, c)| {
-            let rest = &text[i + c.len_utf8()..];
-            let spaced = rest.is_empty() || rest.starts_with(' ');
-            match c {
-                ':' if spaced => Some((i, c.len_utf8())),
-                '—' | '–' if spaced && text[..i].ends_with(' ') => Some((i, c.len_utf8())),
-                _ => None,
-            }
-        })?;
+    let (at, width) = label_end(text, LABEL_CHARS_MAX)?;
     let label = text[..at].trim();
     let rest_at = at + width;
     let rest_at = rest_at + (text[rest_at..].len() - text[rest_at..].trim_start().len());
@@ -311,6 +296,33 @@ pub(super) fn split_label(text: &str) -> Option<(&str, usize)> {
         && label.chars().count() <= LABEL_CHARS_MAX
         && !label.contains(". ");
     fits.then_some((label, rest_at))
+}
+
+/// Returns where the first mark that ends a label stands, and its bytes; `None` also where more than
+/// `chars_max` characters come before it.
+fn label_end(text: &str, chars_max: usize) -> Option<(usize, usize)> {
+    let (mut code, mut chars) = (false, 0);
+    for (at, c) in text.char_indices() {
+        code ^= c == '`';
+        let rest = &text[at + c.len_utf8()..];
+        let parts = match c {
+            _ if code => false,
+            ':' => rest.is_empty() || rest.starts_with(' '),
+            '—' | '–' => {
+                (rest.is_empty() || rest.starts_with(' ')) && text[..at].ends_with(' ')
+            }
+            _ => false,
+        };
+        if parts {
+            return Some((at, c.len_utf8()));
+        }
+        // White space around a label does not count.
+        chars += usize::from(chars > 0 || !c.is_whitespace());
+        if chars > chars_max && !c.is_whitespace() {
+            return None;
+        }
+    }
+    None
 }
 
 /// Returns whether a title or label is one of `titles`, whatever its number, date, or case.
@@ -360,10 +372,12 @@ pub(super) fn sentence_ranges(text: &str) -> Vec<(usize, usize)> {
 fn plain_starts(text: &str) -> Option<Vec<usize>> {
     // Latin, Greek, and Cyrillic letters, dashes, quotes, dots, and signs end no sentence.
     let quiet = |c: char| matches!(c, ' '..='~' | '\u{A0}'..='\u{52F}' | '\u{2010}'..='\u{2023}' | '\u{2026}' | '\u{2190}'..='\u{27BF}');
-    if text.is_empty() || !text.chars().all(quiet) {
+    let bytes = text.as_bytes();
+    // Without a way out of the loop the compiler reads many bytes at once.
+    let plain = bytes.iter().fold(true, |plain, b| plain & matches!(b, b' '..=b'~'));
+    if text.is_empty() || !(plain || text.chars().all(quiet)) {
         return None;
     }
-    let bytes = text.as_bytes();
     let skip = |from: usize, marks: &[u8]| {
         from + bytes[from..].iter().take_while(|byte| marks.contains(byte)).count()
     };
@@ -428,9 +442,10 @@ fn ends_sentence(text: &str) -> bool {
     let trimmed = text.trim_end();
     let last = trimmed.rsplit(char::is_whitespace).next().unwrap_or_default().to_lowercase();
     let last = last.trim_start_matches(['(', '[', '"', '“']);
-    let balanced = trimmed.matches('`').count().is_multiple_of(2)
-        && trimmed.matches('"').count().is_multiple_of(2)
-        && trimmed.matches('“').count() <= trimmed.matches('”').count();
+    let even = |mark: u8| trimmed.bytes().filter(|&b| b == mark).count().is_multiple_of(2);
+    let balanced = even(b'`')
+        && even(b'"')
+        && (trimmed.is_ascii() || trimmed.matches('“').count() <= trimmed.matches('”').count());
     balanced && !ABBREVIATIONS.contains(&last)
 }
 
@@ -873,8 +888,13 @@ fn opens_with_label(words: &str) -> bool {
 
 fn marked_keep(line: &ServedLine) -> bool {
     line.origin() != Origin::External
-        && line.text().contains(KEEP)
+        && has_keep(line.text())
         && line.text().split('`').step_by(2).any(|part| part.split_whitespace().any(|w| w == KEEP))
+}
+
+/// Returns whether the mark stands anywhere in a text.
+pub(super) fn has_keep(text: &str) -> bool {
+    text.contains('#') && text.contains(KEEP)
 }
 
 /// The mark that a line is to be kept.

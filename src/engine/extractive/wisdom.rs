@@ -66,7 +66,7 @@ const NEWEST_CITED: usize = 6;
 const FORGOTTEN_AFTER: Months = Months::new(3);
 
 /// Proposes edits of the entries from one month.
-pub fn distil(input: &DistilInput<'_>) -> Vec<WisdomOp> {
+pub(super) fn distil(input: &DistilInput<'_>) -> Vec<WisdomOp> {
     let said = Said::of(input.logs);
     let mut pieces = said.recurring();
     pieces.extend(said.kept());
@@ -191,8 +191,8 @@ impl<'a> Said<'a> {
         let (mut gists, mut words) = (Gists::default(), Words::default());
         // The place of a sentence, by the hash of its words.
         let mut known = HashedMap::default();
-        for log in 0..logs.len() {
-            let blocks = statements::blocks(&logs[log]);
+        for (log, served) in logs.iter().enumerate() {
+            let blocks = statements::blocks(served);
             let classes = Classes::of(&blocks);
             for (at, block) in blocks.iter().enumerate() {
                 let lasting = block.shape != (Shape::Bullet { task: true })
