@@ -304,11 +304,9 @@ impl Compactor<'_> {
                     }
                 })
             }
-            Some(Tier::Wisdom) => {
-                self.make_each(run, jobs, watcher, report, &mut |this, job, id| {
-                    this.distil(job, id, view)
-                })
-            }
+            Some(Tier::Wisdom) => self.make_each(run, jobs, watcher, report, &mut |this, job, id| {
+                this.distil(job, id, view)
+            }),
         }
     }
 

@@ -1,8 +1,8 @@
 //! Cue phrases: the words by which a statement shows what it is.
 //!
-//! Data, and the shape it has, in one place, so that a phrase or a language is added without touching a rule. Each
-//! table holds lower-case phrases of English, German, French, Spanish, Italian, Portuguese, and
-//! Dutch, in that order; `statements` matches them word by word, and a phrase ending
+//! Data, and the shape it has, in one place, so that a phrase or a language is added without
+//! touching a rule. Each table holds lower-case phrases of English, German, French, Spanish, Italian,
+//! Portuguese, and Dutch, in that order; `statements` matches them word by word, and a phrase ending
 //! in `*` matches words that begin so. Called by `memories` and `wisdom`.
 
 /// Phrases that are looked up among the words of a text.
