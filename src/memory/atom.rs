@@ -458,12 +458,14 @@ impl Scan<'_> {
             self.push(AtomKind::Url, at, end);
             return end;
         }
+        if let Some(end) = self.plain_word_end(at) {
+            return self.plain_word(at, end);
+        }
         let (end, shape) = self.token_end(at);
         let token = &self.text[at..end];
         if end == at {
             return at + self.char_at(at).len_utf8();
         }
-        let was_fresh = std::mem::replace(&mut self.fresh, false);
         if shape.is_path(token) {
             self.push(AtomKind::Path, at, end);
             return end;
@@ -477,14 +479,36 @@ impl Scan<'_> {
             return end;
         }
         // No single thing: take the letters alone, the marks are punctuation.
-        let word_end = self.letters(at).max(at + self.char_at(at).len_utf8());
+        self.plain_word(at, self.letters(at).max(at + self.char_at(at).len_utf8()))
+    }
+
+    /// Returns the end of a word of nothing but ASCII letters, as most are, without a hump, and
+    /// without a mark behind it that could make it more than a word.
+    fn plain_word_end(&self, at: usize) -> Option<usize> {
+        let rest = &self.bytes[at..];
+        let len = rest.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+        let ends = rest.get(len).is_none_or(|&b| {
+            !is_word_byte(b) && !matches!(b, b'-' | b'.' | b'/' | b':' | b'~' | b'\\')
+        });
+        let word = &rest[..len];
+        let hump = || {
+            word.iter()
+                .zip(&word[1..])
+                .any(|(a, b)| a.is_ascii_lowercase() && b.is_ascii_uppercase())
+        };
+        (len > 0 && ends && !hump()).then_some(at + len)
+    }
+
+    /// Reads a word that is no single thing by its shape: a month, a name, or nothing.
+    fn plain_word(&mut self, at: usize, word_end: usize) -> usize {
+        let was_fresh = std::mem::replace(&mut self.fresh, false);
         let word = &self.text[at..word_end];
         if let Some(end) = self.month_then_day(at, word_end, word) {
             return end;
         }
         let capital = word.chars().next().is_some_and(char::is_uppercase);
-        let shouted = word.chars().count() >= 2 && word.chars().all(char::is_uppercase);
-        if capital && (!was_fresh || shouted) && !NOT_NAMES.contains(&word) {
+        let shouted = || word.chars().count() >= 2 && word.chars().all(char::is_uppercase);
+        if capital && (!was_fresh || shouted()) && !NOT_NAMES.contains(&word) {
             self.push(AtomKind::Name, at, word_end);
         }
         word_end
@@ -495,6 +519,9 @@ impl Scan<'_> {
         let next = word_end + usize::from(self.bytes.get(word_end) == Some(&b'.'));
         let next = self.skip_space(next)?;
         let digits = self.bytes[next..].iter().take_while(|b| b.is_ascii_digit()).count();
+        if digits == 0 {
+            return None;
+        }
         let number: u32 = self.text[next..next + digits].parse().ok()?;
         // Looked up last: few words have a number behind them.
         let month = month_number(word)?;

@@ -14,6 +14,7 @@
 //! Called by the extractive engine.
 
 use std::{
+    borrow::Cow,
     cell::OnceCell,
     collections::{BTreeSet, HashMap},
     sync::LazyLock,
@@ -23,7 +24,7 @@ use super::{
     cues,
     statements::{
         self, Block, Gist, KEEP, Sentence, Shape, Words, bare_title, capitalised, code_share,
-        is_small, is_titled, shorten, split_label, stands_alone, title_of,
+        has_keep, is_small, is_titled, shorten, split_label, stands_alone, title_of,
     },
 };
 use crate::{
@@ -47,7 +48,7 @@ const SAME_WISH: f64 = 0.4;
 const CODE_SHARE_MAX: f64 = 0.3;
 
 /// Proposes typed memories from one day; none is the usual answer.
-pub fn extract(input: &ExtractInput<'_>) -> Vec<MemoryDraft> {
+pub(super) fn extract(input: &ExtractInput<'_>) -> Vec<MemoryDraft> {
     let blocks = statements::blocks(input.log);
     let day = Day { blocks: &blocks, classes: Classes::of(&blocks) };
     let mut found: Vec<Found> = (0..blocks.len()).filter_map(|at| day.read(at)).collect();
@@ -520,7 +521,7 @@ fn may_matter(text: &str) -> bool {
         let person = cues::PERSON_CUES.iter().filter(|it| it.bit() != cues::IS_A.bit());
         tables.iter().chain(person).fold(0, |all, table| all | table.bit())
     });
-    text.contains("http") || Words::of(text).may_have(*TABLES)
+    text.contains("http") || Words::may_stand_in(text, *TABLES)
 }
 
 /// A goal or deadline with an explicit date.
@@ -928,11 +929,17 @@ fn closed(text: &str) -> String {
 
 /// Takes the mark, and a note in brackets at the end, away.
 pub(super) fn without_keep(text: &str) -> String {
+    without_mark(text).into_owned()
+}
+
+/// Like [`without_keep`], in place where there is no mark.
+pub(super) fn without_mark(text: &str) -> Cow<'_, str> {
     let text = without_note(text);
-    if !text.contains(KEEP) {
-        return text.trim().to_owned();
+    if !has_keep(text) {
+        return Cow::Borrowed(text.trim());
     }
-    text.split_whitespace().filter(|word| *word != KEEP).collect::<Vec<_>>().join(" ")
+    let words = text.split_whitespace().filter(|word| *word != KEEP);
+    Cow::Owned(words.collect::<Vec<_>>().join(" "))
 }
 
 /// A bracket at the end would be read as a citation; what stands in it is a note on the line.

@@ -381,6 +381,9 @@ pub(super) fn is_marked(line: &str) -> bool {
 
 /// Cuts marks of emphasis and breaks, control characters, and runs of white space.
 pub(super) fn clean(words: &str) -> String {
+    if is_clean(words) {
+        return words.to_owned();
+    }
     let mut text = String::with_capacity(words.len());
     let mut in_code = false;
     let mut rest = words;
@@ -417,6 +420,18 @@ pub(super) fn clean(words: &str) -> String {
     }
     text.truncate(text.trim_end().len());
     text
+}
+
+/// Returns whether there is plainly nothing to cut, as in most lines.
+fn is_clean(words: &str) -> bool {
+    let mut before = b' ';
+    words.is_ascii()
+        && words.bytes().all(|b| {
+            let doubled = b == before && matches!(b, b' ' | b'*');
+            before = b;
+            matches!(b, b' '..=b'~') && b != b'<' && !doubled
+        })
+        && before != b' '
 }
 
 /// Returns a key that is the same for headings that differ in numbers, case, or marks.

@@ -11,7 +11,7 @@
 //!   and the asterisks of bold; no word is added or changed.
 //! - Lengths are counted in characters.
 
-use std::{cell::OnceCell, sync::LazyLock};
+use std::{borrow::Cow, cell::OnceCell, sync::LazyLock};
 
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_segmentation::UnicodeSegmentation as _;
@@ -245,7 +245,8 @@ impl Block {
         let text = self.text.get(from..).unwrap_or_default();
         // A mark is no word, and would hide where a sentence ends; spaces keep the offsets.
         let marked = !self.keep.is_empty();
-        let bare = if marked { text.replace(KEEP, BLANK_KEEP) } else { text.to_owned() };
+        let bare =
+            if marked { Cow::Owned(text.replace(KEEP, BLANK_KEEP)) } else { Cow::Borrowed(text) };
         sentence_ranges(&bare)
             .into_iter()
             .map(|(start, end)| {
@@ -286,22 +287,7 @@ pub(super) fn split_label(text: &str) -> Option<(&str, usize)> {
     /// Longer than this and it is a clause.
     const LABEL_WORDS_MAX: usize = 7;
     const LABEL_CHARS_MAX: usize = 60;
-    let (at, width) = text
-        .char_indices()
-        .scan(false, |code, (i, c)| {
-            *code ^= c == '`';
-            Some((*code, i, c))
-        })
-        .filter(|&(code, _, _)| !code)
-        .find_map(|(_, i, c)| {
-            let rest = &text[i + c.len_utf8()..];
-            let spaced = rest.is_empty() || rest.starts_with(' ');
-            match c {
-                ':' if spaced => Some((i, c.len_utf8())),
-                '—' | '–' if spaced && text[..i].ends_with(' ') => Some((i, c.len_utf8())),
-                _ => None,
-            }
-        })?;
+    let (at, width) = label_end(text, LABEL_CHARS_MAX)?;
     let label = text[..at].trim();
     let rest_at = at + width;
     let rest_at = rest_at + (text[rest_at..].len() - text[rest_at..].trim_start().len());
@@ -310,6 +296,33 @@ pub(super) fn split_label(text: &str) -> Option<(&str, usize)> {
         && label.chars().count() <= LABEL_CHARS_MAX
         && !label.contains(". ");
     fits.then_some((label, rest_at))
+}
+
+/// Returns where the first mark that ends a label stands, and its bytes; `None` also where more than
+/// `chars_max` characters come before it.
+fn label_end(text: &str, chars_max: usize) -> Option<(usize, usize)> {
+    let (mut code, mut chars) = (false, 0);
+    for (at, c) in text.char_indices() {
+        code ^= c == '`';
+        let rest = &text[at + c.len_utf8()..];
+        let parts = match c {
+            _ if code => false,
+            ':' => rest.is_empty() || rest.starts_with(' '),
+            '—' | '–' => {
+                (rest.is_empty() || rest.starts_with(' ')) && text[..at].ends_with(' ')
+            }
+            _ => false,
+        };
+        if parts {
+            return Some((at, c.len_utf8()));
+        }
+        // White space around a label does not count.
+        chars += usize::from(chars > 0 || !c.is_whitespace());
+        if chars > chars_max && !c.is_whitespace() {
+            return None;
+        }
+    }
+    None
 }
 
 /// Returns whether a title or label is one of `titles`, whatever its number, date, or case.
@@ -333,17 +346,17 @@ pub(super) fn bare_title(label: &str) -> String {
 
 /// Cuts text into sentences, as byte ranges.
 pub(super) fn sentence_ranges(text: &str) -> Vec<(usize, usize)> {
-    if is_one_sentence(text) {
-        return vec![(0, text.len())];
-    }
+    let mut starts = plain_starts(text)
+        .unwrap_or_else(|| text.split_sentence_bound_indices().map(|(at, _)| at).collect());
+    starts.push(text.len());
     let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for (start, piece) in text.split_sentence_bound_indices() {
-        let end = start + piece.len();
+    for (&start, &end) in starts.iter().zip(&starts[1..]) {
+        let piece = &text[start..end];
         match ranges.last_mut() {
             // No sentence begins in lower case, save one of lower case throughout.
             Some(last)
-                if !ends_sentence(&text[last.0..last.1])
-                    || piece.starts_with(char::is_lowercase)
+                if piece.starts_with(char::is_lowercase)
+                    || !ends_sentence(&text[last.0..last.1])
                     || (ends_in_day(&text[last.0..last.1]) && opens_with_month(piece)) =>
             {
                 last.1 = end;
@@ -354,30 +367,56 @@ pub(super) fn sentence_ranges(text: &str) -> Vec<(usize, usize)> {
     ranges
 }
 
-/// Returns whether plainly no sentence ends before the text does; most lines are such.
-///
-/// What this passes has no boundary by the rules of Unicode either: no mark that ends a sentence,
-/// save a full stop right before a small letter or a digit, or at the very end.
-fn is_one_sentence(text: &str) -> bool {
-    let closed = text.trim_end_matches(' ').trim_end_matches(['.', '!', '?']);
-    let mut before_full_stop = false;
-    let goes_on = !closed.is_empty()
-        && closed.chars().all(|c| {
-            let joined = !before_full_stop || c.is_ascii_lowercase() || c.is_ascii_digit();
-            before_full_stop = c == '.';
-            let quiet = match c {
-                '!' | '?' | '\n' | '\r' => false,
-                '\0'..='\u{7F}' => true,
-                // Letters of Latin, Greek, and Cyrillic, dashes, quotes, dots, arrows, ticks.
-                '\u{A0}'..='\u{52F}'
-                | '\u{2010}'..='\u{2023}'
-                | '\u{2026}'
-                | '\u{2190}'..='\u{27BF}' => true,
-                _ => false,
-            };
-            joined && quiet
-        });
-    goes_on && !before_full_stop
+/// Returns where sentences begin by the rules of Unicode (UAX #29), told from the few characters
+/// around each mark; `None` where those characters are not plain ASCII, and the tables must tell.
+fn plain_starts(text: &str) -> Option<Vec<usize>> {
+    // Latin, Greek, and Cyrillic letters, dashes, quotes, dots, and signs end no sentence.
+    let quiet = |c: char| matches!(c, ' '..='~' | '\u{A0}'..='\u{52F}' | '\u{2010}'..='\u{2023}' | '\u{2026}' | '\u{2190}'..='\u{27BF}');
+    let bytes = text.as_bytes();
+    // Without a way out of the loop the compiler reads many bytes at once.
+    let plain = bytes.iter().fold(true, |plain, b| plain & matches!(b, b' '..=b'~'));
+    if text.is_empty() || !(plain || text.chars().all(quiet)) {
+        return None;
+    }
+    let skip = |from: usize, marks: &[u8]| {
+        from + bytes[from..].iter().take_while(|byte| marks.contains(byte)).count()
+    };
+    let mut starts = vec![0];
+    let mut at = 0;
+    while let Some(mark) = bytes[at..].iter().position(|b| matches!(b, b'.' | b'!' | b'?')) {
+        at += mark + 1;
+        let full_stop = bytes[at - 1] == b'.';
+        let closed = skip(at, b"\"'()[]{}");
+        let next = skip(closed, b" ");
+        let Some(&byte) = bytes.get(next) else { break };
+        if matches!(byte, b'.' | b'!' | b'?') {
+            at = next;
+            continue;
+        }
+        if next == closed {
+            // `3.5` and `main.rs`.
+            if full_stop && closed == at && (byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
+                continue;
+            }
+            return None;
+        }
+        if matches!(byte, b',' | b'-' | b':' | b';') {
+            return None;
+        }
+        // After a full stop the first letter tells, after other marks any character.
+        let tells = |b: &&u8| {
+            !full_stop
+                || b.is_ascii_alphabetic()
+                || !b.is_ascii()
+                || matches!(b, b'.' | b'!' | b'?')
+        };
+        match bytes[next..].iter().find(tells) {
+            Some(byte) if !byte.is_ascii() => return None,
+            Some(byte) if full_stop && byte.is_ascii_lowercase() => {}
+            _ => starts.push(next),
+        }
+    }
+    Some(starts)
 }
 
 /// `31. Juli` is one date.
@@ -403,9 +442,10 @@ fn ends_sentence(text: &str) -> bool {
     let trimmed = text.trim_end();
     let last = trimmed.rsplit(char::is_whitespace).next().unwrap_or_default().to_lowercase();
     let last = last.trim_start_matches(['(', '[', '"', '“']);
-    let balanced = trimmed.matches('`').count().is_multiple_of(2)
-        && trimmed.matches('"').count().is_multiple_of(2)
-        && trimmed.matches('“').count() <= trimmed.matches('”').count();
+    let even = |mark: u8| trimmed.bytes().filter(|&b| b == mark).count().is_multiple_of(2);
+    let balanced = even(b'`')
+        && even(b'"')
+        && (trimmed.is_ascii() || trimmed.matches('“').count() <= trimmed.matches('”').count());
     balanced && !ABBREVIATIONS.contains(&last)
 }
 
@@ -420,22 +460,36 @@ impl Words {
     /// Reads the words of a text.
     pub(super) fn of(text: &str) -> Self {
         let mut words = Self::default();
+        words.read(text);
+        words
+    }
+
+    /// Forgets its words and reads those of a text, in the memory that it has.
+    pub(super) fn read(&mut self, text: &str) {
+        self.lower.clear();
+        self.lower.reserve(text.len());
+        self.list.clear();
+        self.list.reserve(text.len() / 5);
+        self.tables = 0;
         for (at, word) in text.unicode_word_indices() {
-            let start = words.lower.len();
-            words.lower.push_str(word);
-            if word.is_ascii() {
-                words.lower[start..].make_ascii_lowercase();
-            } else {
-                words.lower.truncate(start);
-                words.lower.push_str(&word.replace('’', "'").to_lowercase());
-            }
-            let word = &words.lower[start..];
+            let start = self.lower.len();
+            push_lower(&mut self.lower, word);
+            let word = &self.lower[start..];
             let hash = hash_bytes(word.as_bytes());
             let tables = LEXICON.tables_of(word, hash);
-            words.tables |= tables;
-            words.list.push(Word { end: words.lower.len(), at, hash, tables });
+            self.tables |= tables;
+            self.list.push(Word { end: self.lower.len(), at, hash, tables });
         }
-        words
+    }
+
+    /// Returns whether a phrase of one of the tables, given as bits, may stand in a text.
+    pub(super) fn may_stand_in(text: &str, tables: u64) -> bool {
+        let mut lower = String::new();
+        text.unicode_words().any(|word| {
+            lower.clear();
+            push_lower(&mut lower, word);
+            LEXICON.tables_of(&lower, hash_bytes(lower.as_bytes())) & tables != 0
+        })
     }
 
     /// Returns how many there are.
@@ -491,18 +545,21 @@ impl Words {
     /// Returns the width of the longest cue that stands at word `at`.
     fn longest_at(&self, at: usize, cues: Cues) -> Option<usize> {
         // This is asked for every word of every log, and most words open no phrase.
-        if self.list.get(at)?.tables & cues.bit() == 0 {
+        let word = self.list.get(at)?;
+        if word.tables & cues.bit() == 0 {
             return None;
         }
-        cues.phrases().iter().filter_map(|cue| self.matches_at(at, cue)).max()
+        LEXICON
+            .phrases_of(word.hash)
+            .filter(|(table, _)| *table == cues.bit())
+            .filter_map(|(_, phrase)| self.width_at(at, phrase))
+            .max()
     }
 
-    fn matches_at(&self, at: usize, cue: &str) -> Option<usize> {
-        if self.get(at)?.as_bytes().first() != cue.as_bytes().first() {
-            return None;
-        }
+    /// Returns the number of words of a phrase, if it stands at word `at`.
+    fn width_at(&self, at: usize, phrase: &str) -> Option<usize> {
         let mut width = 0;
-        for part in cue.split([' ', '-']) {
+        for part in phrase.split([' ', '-']) {
             let word = self.get(at + width)?;
             // `mon * préféré`: any one word stands for a lone asterisk.
             let same = match part.strip_suffix('*') {
@@ -518,25 +575,40 @@ impl Words {
     }
 }
 
+fn push_lower(lower: &mut String, word: &str) {
+    if word.is_ascii() {
+        let start = lower.len();
+        lower.push_str(word);
+        lower[start..].make_ascii_lowercase();
+    } else {
+        lower.push_str(&word.replace('’', "'").to_lowercase());
+    }
+}
+
+/// A phrase, with the bit of its table.
+type Phrase = (u64, &'static str);
+
 /// Which tables have a phrase that begins with a word.
+#[derive(Default)]
 struct Lexicon {
-    /// By the hash of the phrase's first word.
-    words: HashedMap<u64>,
-    /// Starts of first words: of `j'*`, `j'`.
-    starts: Vec<(&'static str, u64)>,
+    /// By the hash of the phrase's first word: the bits of all their tables, and the phrases.
+    words: HashedMap<(u64, Vec<Phrase>)>,
+    /// Phrases whose first word is open, with its start: `j'` of `j'*`.
+    open: Vec<(&'static str, Phrase)>,
 }
 
 static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
-    let mut lexicon = Lexicon { words: HashedMap::default(), starts: Vec::new() };
-    for table in cues::ALL {
-        for phrase in table.phrases() {
-            let first = phrase.split([' ', '-']).next().unwrap_or_default();
-            match first.strip_suffix('*') {
-                Some(start) => lexicon.starts.push((start, table.bit())),
-                None => {
-                    *lexicon.words.entry(hash_bytes(first.as_bytes())).or_default() |= table.bit();
-                }
-            }
+    let mut lexicon = Lexicon::default();
+    let all =
+        cues::ALL.iter().flat_map(|table| table.phrases().iter().map(|it| (table.bit(), *it)));
+    for (table, phrase) in all {
+        let first = phrase.split([' ', '-']).next().unwrap_or_default();
+        if let Some(start) = first.strip_suffix('*') {
+            lexicon.open.push((start, (table, phrase)));
+        } else {
+            let entry = lexicon.words.entry(hash_bytes(first.as_bytes())).or_default();
+            entry.0 |= table;
+            entry.1.push((table, phrase));
         }
     }
     lexicon
@@ -544,8 +616,16 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
 
 impl Lexicon {
     fn tables_of(&self, word: &str, hash: u64) -> u64 {
-        let begun = self.starts.iter().filter(|(start, _)| word.starts_with(start));
-        begun.fold(self.words.get(&hash).copied().unwrap_or_default(), |all, (_, bit)| all | bit)
+        let open = self.open.iter().filter(|(start, _)| word.starts_with(start));
+        open.fold(self.words.get(&hash).map_or(0, |(tables, _)| *tables), |all, (_, (table, _))| {
+            all | table
+        })
+    }
+
+    /// Returns the phrases that may begin with a word, given by its hash.
+    fn phrases_of(&self, hash: u64) -> impl Iterator<Item = &Phrase> {
+        let known = self.words.get(&hash).map_or(&[][..], |(_, phrases)| phrases);
+        known.iter().chain(self.open.iter().map(|(_, phrase)| phrase))
     }
 }
 
@@ -785,6 +865,9 @@ fn is_camel(word: &str) -> bool {
 
 /// Takes the asterisks and underscores of bold away, outside code.
 fn plain(text: &str) -> String {
+    if !text.contains(['*', '_']) {
+        return text.trim().to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     for (i, piece) in text.split('`').enumerate() {
         if i > 0 {
@@ -805,10 +888,59 @@ fn opens_with_label(words: &str) -> bool {
 
 fn marked_keep(line: &ServedLine) -> bool {
     line.origin() != Origin::External
+        && has_keep(line.text())
         && line.text().split('`').step_by(2).any(|part| part.split_whitespace().any(|w| w == KEEP))
+}
+
+/// Returns whether the mark stands anywhere in a text.
+pub(super) fn has_keep(text: &str) -> bool {
+    text.contains('#') && text.contains(KEEP)
 }
 
 /// The mark that a line is to be kept.
 pub(super) const KEEP: &str = "#keep";
 /// As many spaces as [`KEEP`] has bytes.
 const BLANK_KEEP: &str = "     ";
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn plain_sentences_begin_where_unicode_says(
+            picks in proptest::collection::vec(0usize..32, 0..14)
+        ) {
+            let pieces = [
+                "a", "B", "ab ", "Cd ", "7", "7 ", ". ", ".", "! ", "!", "? ", "?", " ", ") ", "(", "\"",
+                "' ", "`", "` ", "- ", ", ", ": ", "; ", "é ", "É", "— ", "…", "“", "”", "* ", "[", "/",
+            ];
+            let text: String = picks.iter().map(|&i| pieces[i]).collect();
+            let told: Vec<usize> = text.split_sentence_bound_indices().map(|(at, _)| at).collect();
+            if let Some(starts) = plain_starts(&text) {
+                prop_assert_eq!(starts, told, "{:?}", text);
+            }
+        }
+
+        #[test]
+        fn a_cue_stands_where_its_words_do(picks in proptest::collection::vec(0usize..12, 0..10)) {
+            let pieces = [
+                "mon ", "plat ", "préféré ", "J’ai ", "j'habite ", "always ", "always-on ", "Don't ",
+                "from ", "now ", "on ", "日本 ",
+            ];
+            let text: String = picks.iter().map(|&i| pieces[i]).collect();
+            let words = Words::of(&text);
+            for &cues in cues::ALL {
+                let longest = |at: usize| {
+                    cues.phrases().iter().filter_map(|phrase| words.width_at(at, phrase)).max()
+                };
+                let first = (0..words.len()).find_map(|at| longest(at).map(|width| (at, width)));
+                prop_assert_eq!(words.find(cues), first, "{:?}", text);
+                let may = Words::may_stand_in(&text, cues.bit());
+                prop_assert!(may || first.is_none(), "{:?}", text);
+            }
+        }
+    }
+}

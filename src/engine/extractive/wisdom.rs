@@ -24,7 +24,7 @@ use super::{
     cues,
     memories::{
         Class, Classes, about_person, class_of, has_date, is_about_person, opens_as_report,
-        split_reason, without_keep,
+        split_reason, without_keep, without_mark,
     },
     statements::{
         self, Block, Gist, Gists, Sentence, Shape, Terms, Words, capitalised, code_share, is_whole,
@@ -66,7 +66,7 @@ const NEWEST_CITED: usize = 6;
 const FORGOTTEN_AFTER: Months = Months::new(3);
 
 /// Proposes edits of the entries from one month.
-pub fn distil(input: &DistilInput<'_>) -> Vec<WisdomOp> {
+pub(super) fn distil(input: &DistilInput<'_>) -> Vec<WisdomOp> {
     let said = Said::of(input.logs);
     let mut pieces = said.recurring();
     pieces.extend(said.kept());
@@ -171,8 +171,9 @@ struct Said<'a> {
 /// Where a sentence stands, and what it is about.
 struct Place {
     text: String,
-    words: Words,
     gist: Gist,
+    /// Whether it may be an entry by its words alone.
+    stands: bool,
     /// In the order of the logs: which one, and the lines in it.
     sayings: Vec<(usize, Vec<u32>)>,
     days: BTreeSet<NaiveDate>,
@@ -187,16 +188,16 @@ impl<'a> Said<'a> {
     fn of(logs: &'a [ServedLog]) -> Self {
         let mut said =
             Self { logs, places: Vec::new(), holders: HashedMap::default(), kept: Vec::new() };
-        let mut gists = Gists::default();
+        let (mut gists, mut words) = (Gists::default(), Words::default());
         // The place of a sentence, by the hash of its words.
         let mut known = HashedMap::default();
-        for log in 0..logs.len() {
-            let blocks = statements::blocks(&logs[log]);
+        for (log, served) in logs.iter().enumerate() {
+            let blocks = statements::blocks(served);
             let classes = Classes::of(&blocks);
             for (at, block) in blocks.iter().enumerate() {
                 let lasting = block.shape != (Shape::Bullet { task: true })
                     && classes.above(at) != Some(Class::Task);
-                said.read(log, block, lasting, &mut known, &mut gists);
+                said.read(log, block, lasting, (&mut known, &mut gists, &mut words));
             }
         }
         said.places.sort_unstable_by(|a, b| a.text.cmp(&b.text));
@@ -213,8 +214,7 @@ impl<'a> Said<'a> {
         log: usize,
         block: &Block,
         lasting: bool,
-        known: &mut HashedMap<usize>,
-        gists: &mut Gists,
+        (known, gists, words): (&mut HashedMap<usize>, &mut Gists, &mut Words),
     ) {
         if matches!(block.shape, Shape::Heading(_)) && block.keep.is_empty() {
             return;
@@ -234,14 +234,14 @@ impl<'a> Said<'a> {
             return;
         }
         for sentence in sentences {
-            let text = without_keep(&sentence.text);
+            let text = without_mark(&sentence.text);
             let at = *known.entry(hash_bytes(text.as_bytes())).or_insert(self.places.len());
             if at == self.places.len() {
-                let words = Words::of(&text);
+                words.read(&text);
                 self.places.push(Place {
-                    gist: gists.of(&words),
-                    text,
-                    words,
+                    gist: gists.of(words),
+                    stands: stands(&text, words),
+                    text: text.into_owned(),
                     sayings: Vec::new(),
                     days: BTreeSet::new(),
                     lasting: false,
@@ -268,7 +268,7 @@ impl<'a> Said<'a> {
     fn recurring(&self) -> Vec<Piece> {
         let mut clusters: Vec<Cluster<'_>> = Vec::new();
         for place in &self.places {
-            if !place.lasting || place.gist.stems.len() < 2 || !stands(&place.text, &place.words) {
+            if !place.lasting || place.gist.stems.len() < 2 || !place.stands {
                 continue;
             }
             let like = |it: &Cluster<'_>| it[0].gist.likeness(&place.gist) >= SAME_BUT_VALUES;

@@ -255,7 +255,12 @@ impl Language {
                     _ => {}
                 }
                 buffer.clear();
-                buffer.extend(letters.chars().flat_map(char::to_lowercase));
+                if letters.is_ascii() {
+                    buffer.push_str(letters);
+                    buffer.make_ascii_lowercase();
+                } else {
+                    buffer.extend(letters.chars().flat_map(char::to_lowercase));
+                }
                 for &language in
                     table.get(&hash_bytes(buffer.as_bytes())).map_or(&[][..], Vec::as_slice)
                 {
