@@ -74,7 +74,7 @@ pub(super) struct HeadUse {
 /// Weight of a content stem, of two neighbours, and of an atom.
 const STEM: f64 = 1.0;
 const PAIR: f64 = 0.3;
-const ATOM: f64 = 2.0;
+const ATOM: f64 = 2.5;
 
 /// How strongly rarity counts.
 const RARITY_POWER: f64 = 1.2;
@@ -491,8 +491,10 @@ fn stands_alone(statement: &Statement, text: &str, found: &Found, headed: bool) 
 
 fn factor(page: &Page, statement: &Statement, text: &str) -> f64 {
     let heads = statement.lead.into_iter().chain(statement.heading);
+    let mut heads = heads.map(|head| page.heads[head].text.as_str());
+    let label = &statement.text[..statement.label];
     let form = match statement.form {
-        _ if heads.into_iter().any(|head| sections::is_file_list(&page.heads[head].text)) => 0.4,
+        _ if sections::is_file_list(label) || heads.any(sections::is_file_list) => 0.4,
         Form::Code => 0.15,
         Form::Quote => 0.4,
         _ if statement.origin == Origin::External => 0.7,
