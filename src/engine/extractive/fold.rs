@@ -42,7 +42,7 @@ const CARRIED_DAYS: i64 = 10;
 /// # Errors
 ///
 /// Returns [`EngineError::NothingToSay`] where the sources hold no text, or the budget no statement.
-pub fn fold(input: &FoldInput<'_>) -> Result<Draft, EngineError> {
+pub(super) fn fold(input: &FoldInput<'_>) -> Result<Draft, EngineError> {
     let draft = if input.budget.whole { whole(input) } else { Fold::new(input).draft() };
     if draft.sections.is_empty() {
         return Err(EngineError::NothingToSay { period: input.period });
@@ -684,6 +684,8 @@ fn push(sections: &mut Vec<(Section, Vec<Item>)>, section: Section, item: Item) 
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use proptest::prelude::*;
 
     use crate::{
@@ -808,7 +810,7 @@ mod tests {
             ("screens", 55),
             ("shelves", 66),
         ] {
-            text.push_str(&format!("- The movers carried {n} {what} up the narrow stairs while neighbours watched from their {what} window\n"));
+            writeln!(text, "- The movers carried {n} {what} up the narrow stairs while neighbours watched from their {what} window").unwrap();
         }
         let printed =
             print(&folded("2026-W14", &[log("2026-04-01", &text)], &[], budget(2_000)).unwrap());
@@ -822,14 +824,16 @@ mod tests {
         for i in 0..300 {
             let word =
                 |k: usize| ["port", "lamp", "dune", "fern", "gate", "hill", "kiln"][(i / k) % 7];
-            text.push_str(&format!(
-                "- The {} of the {} got {} new {}s from vendor {}\n",
+            writeln!(
+                text,
+                "- The {} of the {} got {} new {}s from vendor {}",
                 word(1),
                 word(7),
                 i * 37,
                 word(49),
                 i % 13,
-            ));
+            )
+            .unwrap();
         }
         text.push_str("- Decided to keep the quarterly review on Thursdays because the auditors need two days\n");
         let printed =
