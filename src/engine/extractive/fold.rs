@@ -3,7 +3,7 @@
 //! A month is chosen from what its weeks kept: the pieces of the log lines that the weeks' bullets
 //! hold, and the words of bullets that a person or another program wrote.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use chrono::NaiveDate;
 
@@ -174,12 +174,13 @@ impl<'a> Fold<'a> {
         }
         let mut left = target.saturating_sub(length(order));
         let mut tries = 0;
+        let mut taken: HashSet<usize> = order.iter().copied().collect();
         for &unit in rest {
             if left < 20 || tries == TRIES_MAX {
                 break;
             }
             let found = &self.material.units[unit];
-            if found.chars > left || found.needs.is_some_and(|needed| !order.contains(&needed)) {
+            if found.chars > left || found.needs.is_some_and(|needed| !taken.contains(&needed)) {
                 continue;
             }
             tries += 1;
@@ -187,6 +188,7 @@ impl<'a> Fold<'a> {
             let now = length(order);
             if now <= target {
                 left = target - now;
+                taken.insert(unit);
             } else {
                 order.pop();
             }

@@ -93,6 +93,9 @@ const HEAD_CHARS_MAX: usize = 110;
 /// A child with so many stems stands without its parent.
 const CHILD_STEMS_MAX: usize = 5;
 
+/// So many sentences in a row may each need the one before; a longer chain would be a page.
+const POINTING_MAX: usize = 3;
+
 /// Reads features from pages.
 struct Builder<'c> {
     counts: &'c Counts,
@@ -168,12 +171,17 @@ fn read(
             }
             // The unit that the sentence being read begins with.
             let mut opener = None;
+            // How many sentences in a row point back.
+            let mut row = 0;
             for (piece, cut) in statement.pieces.iter().enumerate() {
                 let at = PieceAt { page: p, statement: s, piece };
                 let needs = if cut.opens {
                     let before = opener.take();
                     let words = &statement.text[cut.start..cut.end];
-                    before.filter(|_| sentence::points_back(words))
+                    let needs =
+                        before.filter(|_| row < POINTING_MAX && sentence::points_back(words));
+                    row = if needs.is_some() { row + 1 } else { 0 };
+                    needs
                 } else {
                     opener
                 };
