@@ -3,7 +3,7 @@
 //! A month is chosen from what its weeks kept: the pieces of the log lines that the weeks' bullets
 //! hold, and the words of bullets that a person or another program wrote.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use chrono::NaiveDate;
 
@@ -42,7 +42,7 @@ const CARRIED_DAYS: i64 = 10;
 /// # Errors
 ///
 /// Returns [`EngineError::NothingToSay`] where the sources hold no text, or the budget no statement.
-pub fn fold(input: &FoldInput<'_>) -> Result<Draft, EngineError> {
+pub(super) fn fold(input: &FoldInput<'_>) -> Result<Draft, EngineError> {
     let draft = if input.budget.whole { whole(input) } else { Fold::new(input).draft() };
     if draft.sections.is_empty() {
         return Err(EngineError::NothingToSay { period: input.period });
@@ -174,12 +174,13 @@ impl<'a> Fold<'a> {
         }
         let mut left = target.saturating_sub(length(order));
         let mut tries = 0;
+        let mut taken: HashSet<usize> = order.iter().copied().collect();
         for &unit in rest {
             if left < 20 || tries == TRIES_MAX {
                 break;
             }
             let found = &self.material.units[unit];
-            if found.chars > left || found.needs.is_some_and(|needed| !order.contains(&needed)) {
+            if found.chars > left || found.needs.is_some_and(|needed| !taken.contains(&needed)) {
                 continue;
             }
             tries += 1;
@@ -187,6 +188,7 @@ impl<'a> Fold<'a> {
             let now = length(order);
             if now <= target {
                 left = target - now;
+                taken.insert(unit);
             } else {
                 order.pop();
             }
@@ -684,6 +686,8 @@ fn push(sections: &mut Vec<(Section, Vec<Item>)>, section: Section, item: Item) 
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use proptest::prelude::*;
 
     use crate::{
@@ -775,6 +779,71 @@ mod tests {
     }
 
     #[test]
+    fn a_clause_brings_the_beginning_of_its_sentence() {
+        let text = "- The paper archive was moved on Monday, and the gateway of Lisbon got version 3.2.1 for €4,100 a year";
+        let draft = folded("2026-W14", &[log("2026-04-01", text)], &[], budget(900)).unwrap();
+        assert!(print(&draft).contains("Monday, and the gateway"), "{}", print(&draft));
+        // What fits may be the beginning alone, never the end alone.
+        for target in 60..160 {
+            let logs = [log("2026-04-01", text)];
+            let printed = print(&folded("2026-W14", &logs, &[], budget(target)).unwrap());
+            assert!(printed.contains("- The paper archive"), "{target}: {printed}");
+        }
+    }
+
+    #[test]
+    fn a_sentence_that_points_back_brings_the_one_before() {
+        let text = "- Priya visited the weather station 131 above the dam. It had lost 4,118 rows since 2026-03-02. Lunch was fine there.";
+        for target in 80..200 {
+            let logs = [log("2026-04-01", text)];
+            let printed = print(&folded("2026-W14", &logs, &[], budget(target)).unwrap());
+            assert!(!printed.contains("- It had"), "{target}: {printed}");
+        }
+    }
+
+    #[test]
+    fn a_heading_is_said_once_in_its_section() {
+        let mut text = "## Moving the office to Lisbon\n".to_owned();
+        for (what, n) in [
+            ("desks", 11),
+            ("lamps", 22),
+            ("chairs", 33),
+            ("plants", 44),
+            ("screens", 55),
+            ("shelves", 66),
+        ] {
+            writeln!(text, "- The movers carried {n} {what} up the narrow stairs while neighbours watched from their {what} window").unwrap();
+        }
+        let printed =
+            print(&folded("2026-W14", &[log("2026-04-01", &text)], &[], budget(2_000)).unwrap());
+        assert_eq!(printed.matches("Moving the office").count(), 1, "{printed}");
+        assert!(printed.lines().filter(|line| line.starts_with("- ")).count() > 1, "{printed}");
+    }
+
+    #[test]
+    fn a_decision_with_its_reason_is_in_the_fullest_week() {
+        let mut text = String::new();
+        for i in 0..300 {
+            let word =
+                |k: usize| ["port", "lamp", "dune", "fern", "gate", "hill", "kiln"][(i / k) % 7];
+            writeln!(
+                text,
+                "- The {} of the {} got {} new {}s from vendor {}",
+                word(1),
+                word(7),
+                i * 37,
+                word(49),
+                i % 13,
+            )
+            .unwrap();
+        }
+        text.push_str("- Decided to keep the quarterly review on Thursdays because the auditors need two days\n");
+        let printed =
+            print(&folded("2026-W14", &[log("2026-04-01", &text)], &[], budget(1_500)).unwrap());
+        assert!(printed.contains("auditors need two days"), "{printed}");
+    }
+
+    #[test]
     fn speakers_stay_and_times_go() {
         check(
             &[(
@@ -845,6 +914,19 @@ mod tests {
         assert_eq!(cited.into_iter().collect::<Vec<_>>(), [1, 3, 4, 5, 8, 10, 12, 14]);
         assert!(printed.contains("- ok [2026-04-01:1,3-4]"), "{printed}");
         assert!(printed.contains("# Blockers & Open Items\n- call Bo [2026-04-01:5]"), "{printed}");
+    }
+
+    #[test]
+    fn a_whole_week_joins_only_headings_that_say_something() {
+        let text = "# 2026-04-01\n\n## Lisbon office\n### Notes\nThe landlord lowered the deposit by a third because the lift had stood\nstill all winter.\n## Done\n- signed";
+        let logs = [log("2026-04-01", text)];
+        let draft = folded("2026-W14", &logs, &[], Budget { whole: true, ..budget(10) }).unwrap();
+        assert_eq!(
+            print(&draft),
+            "# Key Outcomes\n- signed [2026-04-01:7-8]\n# Context\n\
+             - Lisbon office: The landlord lowered the deposit by a third because the lift had stood still all winter. \
+             [2026-04-01:1,3-6]\n"
+        );
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub(super) struct HeadUse {
 /// Weight of a content stem, of two neighbours, and of an atom.
 const STEM: f64 = 1.0;
 const PAIR: f64 = 0.3;
-const ATOM: f64 = 2.0;
+const ATOM: f64 = 2.5;
 
 /// How strongly rarity counts.
 const RARITY_POWER: f64 = 1.2;
@@ -92,6 +92,9 @@ const HEAD_CHARS_MAX: usize = 110;
 
 /// A child with so many stems stands without its parent.
 const CHILD_STEMS_MAX: usize = 5;
+
+/// So many sentences in a row may each need the one before; a longer chain would be a page.
+const POINTING_MAX: usize = 3;
 
 /// Reads features from pages.
 struct Builder<'c> {
@@ -168,12 +171,17 @@ fn read(
             }
             // The unit that the sentence being read begins with.
             let mut opener = None;
+            // How many sentences in a row point back.
+            let mut row = 0;
             for (piece, cut) in statement.pieces.iter().enumerate() {
                 let at = PieceAt { page: p, statement: s, piece };
                 let needs = if cut.opens {
                     let before = opener.take();
                     let words = &statement.text[cut.start..cut.end];
-                    before.filter(|_| sentence::points_back(words))
+                    let needs =
+                        before.filter(|_| row < POINTING_MAX && sentence::points_back(words));
+                    row = if needs.is_some() { row + 1 } else { 0 };
+                    needs
                 } else {
                     opener
                 };
@@ -491,8 +499,10 @@ fn stands_alone(statement: &Statement, text: &str, found: &Found, headed: bool) 
 
 fn factor(page: &Page, statement: &Statement, text: &str) -> f64 {
     let heads = statement.lead.into_iter().chain(statement.heading);
+    let mut heads = heads.map(|head| page.heads[head].text.as_str());
+    let label = &statement.text[..statement.label];
     let form = match statement.form {
-        _ if heads.into_iter().any(|head| sections::is_file_list(&page.heads[head].text)) => 0.4,
+        _ if sections::is_file_list(label) || heads.any(sections::is_file_list) => 0.4,
         Form::Code => 0.15,
         Form::Quote => 0.4,
         _ if statement.origin == Origin::External => 0.7,

@@ -15,6 +15,7 @@ use crate::memory::{
 use super::{
     material::{Material, Unit},
     page::{Form, Page, Statement},
+    sections,
 };
 
 /// Neighbours without a heading of their own are merged into bullets of at most so many characters.
@@ -82,7 +83,10 @@ pub(super) fn sections(
                 continue;
             }
             let above = open.remove(index);
-            said = above.heading == heading && stems >= READS_ALONE_STEMS;
+            let statement = &material.pages[at.page].statements[at.statement];
+            // `Files changed: …` asks for what they were changed.
+            let asks = sections::is_template_head(&statement.text[..statement.label]);
+            said = above.heading == heading && stems >= READS_ALONE_STEMS && !asks;
             done.push(above);
         }
         let mut bullet = Bullet::new(material, &material.units[first], section, said);
@@ -245,11 +249,13 @@ impl Bullet {
 fn head_words(text: &str) -> String {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let rest = text[digits..].strip_prefix(['.', ')']).and_then(|rest| rest.strip_prefix(' '));
+    let is_month = |words: &str| {
+        let word = words.split(|c: char| !c.is_alphabetic()).next().unwrap_or("");
+        atom::month_number(&word.to_lowercase()).is_some()
+    };
     match rest.filter(|_| (1..=2).contains(&digits)) {
         // `2. April` is a day.
-        Some(words) if words.split(' ').next().and_then(atom::month_number).is_none() => {
-            balanced(words)
-        }
+        Some(words) if !is_month(words) => balanced(words),
         _ => balanced(text),
     }
 }
@@ -332,6 +338,39 @@ pub(super) fn balanced(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statements_are_joined_with_the_right_mark() {
+        #[track_caller]
+        fn check(text: &str, next: &str, expected: &str) {
+            let mut text = text.to_owned();
+            join(&mut text, next);
+            assert_eq!(text + next, expected);
+        }
+        check(
+            "Nothing late.",
+            "The next one is on 7 April",
+            "Nothing late. The next one is on 7 April",
+        );
+        check("Nothing late.", "the next one", "Nothing late; the next one");
+        check("Nothing late", "The next one", "Nothing late; The next one");
+        check("Late?", "the next one", "Late? the next one");
+        check("(late.)", "Next", "(late.) Next");
+        check("Plan:", "next", "Plan: next");
+    }
+
+    #[test]
+    fn heads_lose_their_number() {
+        #[track_caller]
+        fn check(text: &str, expected: &str) {
+            assert_eq!(head_words(text), expected);
+        }
+        check("2. Partial weekly merge", "Partial weekly merge");
+        check("3) Console tests", "Console tests");
+        check("2. April, Abnahme", "2. April, Abnahme");
+        check("3.2 seconds", "3.2 seconds");
+        check("2026 plan", "2026 plan");
+    }
 
     #[test]
     fn lone_marks_are_cut() {
