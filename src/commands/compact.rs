@@ -165,7 +165,8 @@ fn pass(
     let mut passed = compactor.pass("compact", selection, &mut progress)?;
     for _ in 0..ROUNDS_MAX {
         let mut waiting = passed.plan.waiting.iter();
-        let Some(written) = waiting.find(|it| matches!(it.cause, WaitCause::StillWritten(_))) else {
+        let Some(written) = waiting.find(|it| matches!(it.cause, WaitCause::StillWritten(_)))
+        else {
             break;
         };
         ui.detail(format!("{}; waiting", written.cause));

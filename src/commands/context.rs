@@ -81,7 +81,11 @@ impl Root {
         let layout = self.vault.layout();
         let known = self.settings.configured || layout.full(ROOT_FILE).is_file();
         if !known && !layout.full(layout.memory_dir()).is_dir() {
-            let what = format!("`{}` is no memory folder: it has no `{}`", layout.root().display(), layout.memory_dir());
+            let what = format!(
+                "`{}` is no memory folder: it has no `{}`",
+                layout.root().display(),
+                layout.memory_dir()
+            );
             return Err(CommandError::new(Kind::Usage, what)
                 .hint(format!("memoird init {}", layout.root().display())));
         }

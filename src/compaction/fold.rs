@@ -53,7 +53,7 @@ impl Compactor<'_> {
             inventory: &view.inventory,
         };
         std::thread::scope(|scope| {
-            let mut drafted = None;
+            let mut ahead = None;
             for (i, chunk) in jobs.chunks(FOLDS_AT_ONCE).enumerate() {
                 let before = i * FOLDS_AT_ONCE;
                 if watcher.is_stopped() {
@@ -75,11 +75,11 @@ impl Compactor<'_> {
                     };
                     parallel::map(&begun, draft)
                 });
-                if let Some(drafts) = drafted.replace(drafting) {
+                if let Some(drafts) = ahead.replace(drafting) {
                     self.finish_folds(joined(drafts), view, watcher, report)?;
                 }
             }
-            match drafted {
+            match ahead {
                 Some(drafts) => self.finish_folds(joined(drafts), view, watcher, report),
                 None => Ok(()),
             }
@@ -101,7 +101,13 @@ impl Compactor<'_> {
     }
 
     /// Merges a draft with the file that stands there, writes it, and records it.
-    fn fold(&mut self, job: &Job, id: JobId, view: &View, draft: Drafted) -> Result<Made, JobError> {
+    fn fold(
+        &mut self,
+        job: &Job,
+        id: JobId,
+        view: &View,
+        draft: Drafted,
+    ) -> Result<Made, JobError> {
         let Drafted { sources, sections, rejected, mut left_out } = draft;
         let path = self.vault.layout().summary(job.period);
         let standing = self.vault.read_text(&path)?;

@@ -88,7 +88,9 @@ impl Order {
             PassReport::default()
         } else {
             let tiers = tiers.into_iter().collect();
-            compactor.pass(trigger, &Selection { tiers, ..Selection::default() }, &mut pulse)?.report
+            compactor
+                .pass(trigger, &Selection { tiers, ..Selection::default() }, &mut pulse)?
+                .report
         };
         let at = clock();
         let view = compactor.look(at)?;

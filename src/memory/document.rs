@@ -669,7 +669,10 @@ memoird:
         let general = text.replace("memoird:\n", "# mine\nmemoird:\n");
         assert_eq!(read_own(frontmatter::split(&general).yaml.unwrap()), None);
         assert_eq!(SummaryHeader::read(draft.period, &general).unwrap(), draft.header);
-        assert_eq!(SummaryHeader::read(draft.period, &text.replace('\n', "\r\n")).unwrap(), draft.header);
+        assert_eq!(
+            SummaryHeader::read(draft.period, &text.replace('\n', "\r\n")).unwrap(),
+            draft.header
+        );
         for odd in ["yes", "12", "1e5", "~"] {
             assert_eq!(own_scalar(odd), None, "{odd}");
         }

@@ -504,8 +504,7 @@ impl fmt::Display for JobId {
 
 /// Ends a live job.
 pub(super) fn end_job(tx: &Transaction<'_>, job: JobId, receipt: &Receipt) -> Result<(), Fault> {
-    let counts =
-        matches!(receipt.outcome, Outcome::Failed | Outcome::Parked) && !receipt.excused;
+    let counts = matches!(receipt.outcome, Outcome::Failed | Outcome::Parked) && !receipt.excused;
     let ended = tx.execute(
         "UPDATE activity SET state = 'ended', outcome = ?2, reason = ?3, ended = ?4, path = ?5, \
          sources = ?6, source_chars = ?7, output_chars = ?8, items = ?9, rejected = ?10, \
