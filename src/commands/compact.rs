@@ -401,6 +401,8 @@ impl From<PassError> for CommandError {
             PassError::Lineage(error) => error.into(),
             PassError::Lock(error) => error.into(),
             PassError::Random(_) => Self::new(Kind::CannotWrite, error),
+            PassError::Gone { .. } => Self::new(Kind::Data, error)
+                .hint("mount or move the folder back, then `memoird compact`"),
         }
     }
 }

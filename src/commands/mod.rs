@@ -134,7 +134,9 @@ pub fn main() -> ExitCode {
     };
     let GlobalArgs { json, quiet, verbose, color, .. } = cli.global;
     let ui = Ui::new(json, quiet, verbose, color);
-    let done = dispatch(cli, &ui);
+    let root = cli.global.root.clone();
+    let done = dispatch(cli, &ui)
+        .map_err(|error| root.iter().fold(error, |error, root| error.with_root(root)));
     let code = done.unwrap_or_else(|error| {
         ui.error(&error);
         error.exit_code()

@@ -96,10 +96,11 @@ impl Drafter<'_> {
             Tier::Monthly => self.month_sources(job)?,
             _ => self.week_sources(job)?,
         };
+        let (barred, logs) = self.without_deleted(job, &sources.logs);
         let draft = ask(self.engine, |engine| {
             engine.fold(&FoldInput {
                 period: job.period,
-                logs: &sources.logs,
+                logs: logs.as_deref().unwrap_or(&sources.logs),
                 weeks: &sources.weeks,
                 budget: self.budget(job.tier, sources.chars),
                 counts,
@@ -110,7 +111,33 @@ impl Drafter<'_> {
         if drafted > 0 && sections.iter().all(|(_, items)| items.is_empty()) {
             return Err(JobError::AllRejected(drafted));
         }
-        Ok(Drafted { sections, rejected, left_out: draft.left_out, sources })
+        let mut left_out = draft.left_out;
+        left_out.extend(barred.into_iter().map(|it| (it, LeftOut::Deleted)));
+        Ok(Drafted { sections, rejected, left_out, sources })
+    }
+
+    /// Takes out the lines whose bullet a person deleted from the file, so that no other bullet
+    /// brings their words back. `None` where there are none.
+    fn without_deleted(
+        &self,
+        job: &Job,
+        logs: &[ServedLog],
+    ) -> (Vec<Address>, Option<Vec<ServedLog>>) {
+        let path = self.vault.layout().summary(job.period);
+        let decisions = &self.inventory.decisions;
+        let is_barred = |line: &ServedLine| {
+            line.kind().is_content() && decisions.is_deleted(&path, [line.text()])
+        };
+        let barred: Vec<Address> = logs
+            .iter()
+            .flat_map(|log| {
+                let lines = log.lines().iter().filter(|it| is_barred(it));
+                lines.map(|it| log.address(it)).collect::<Vec<_>>()
+            })
+            .collect();
+        let logs = (!barred.is_empty())
+            .then(|| logs.iter().map(|it| it.without(is_barred)).collect());
+        (barred, logs)
     }
 
     fn week_sources(&self, job: &Job) -> Result<Sources, JobError> {

@@ -333,6 +333,8 @@ impl DayReader<'_> {
                 let is_taken = |name: &str| {
                     let mut names = existing.iter().chain(&day.memories).map(|it| &it.file_name);
                     names.any(|it| it.as_os_str().eq_ignore_ascii_case(name))
+                        // Also by a file that is no typed memory, or cannot be read as one.
+                        || self.vault.is_taken(&layout.typed(name))
                 };
                 let Some(memory) = accept(&draft, &logs, &is_taken) else {
                     day.rejected += 1;

@@ -103,6 +103,14 @@ pub enum PassError {
     /// Another process keeps the root locked.
     #[error(transparent)]
     Lock(#[from] LockError),
+    /// There was a memory folder, and now there is none: unmounted, moved, or renamed.
+    #[error("the memory folder `{}` is gone, and {logs} logs were known in it; nothing was done", path.display())]
+    Gone {
+        /// The folder.
+        path: PathBuf,
+        /// How many logs the database knows.
+        logs: usize,
+    },
     /// The system gives no random bytes for the key of the decisions.
     #[error("the system gives no random bytes")]
     Random(#[source] std::io::Error),
@@ -186,6 +194,7 @@ impl Compactor<'_> {
         let lock = layout.pass_lock();
         let _alone = PassLock::acquire(layout.root(), &lock, &|| watcher.is_stopped())?;
         let now = (self.clock)();
+        self.refuse_if_gone()?;
         self.recover(now)?;
         let mut view = self.look(now)?;
         let mut report = PassReport::default();
@@ -408,6 +417,14 @@ impl Compactor<'_> {
         receipt.excused = excused;
         self.lineage.finish_job(id, &receipt)?;
         Ok(Made { receipt, paths: Vec::new() })
+    }
+
+    /// Stops before a folder that is not there is taken for one that a person emptied.
+    fn refuse_if_gone(&self) -> Result<(), PassError> {
+        let layout = self.vault.layout();
+        let path = layout.full(layout.memory_dir());
+        let logs = if path.is_dir() { 0 } else { self.lineage.logs()?.len() };
+        if logs > 0 { Err(PassError::Gone { path, logs }) } else { Ok(()) }
     }
 
     fn write_lock(&self) -> Result<WriteLock, LockError> {

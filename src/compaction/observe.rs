@@ -87,7 +87,10 @@ impl Compactor<'_> {
             if known == Some(document.hash) {
                 continue;
             }
-            if known.is_some() {
+            if known.is_none() {
+                // A memory or a file that was deleted may have been put back.
+                decisions.extend(self.decide(view, path, &[], &document.items, now)?);
+            } else {
                 let mut before = self.lineage.items_of(path)?;
                 // The file itself lists what we wrote in it. What the database knows beyond that
                 // is older than the file (it was restored, say), and nobody deleted it.
@@ -129,14 +132,21 @@ impl Compactor<'_> {
         after: &[ItemRecord],
         now: DateTime<Utc>,
     ) -> Result<Vec<Decision>, PassError> {
-        let key = view.inventory.decisions.clone();
-        let key = if key.has_key() { key } else { self.new_decisions()? };
         let mut left: HashMap<&str, usize> = HashMap::new();
         for item in after {
             *left.entry(&item.hash).or_default() += 1;
         }
         let mut made = Vec::new();
+        let mut key = None;
         let mut decide = |what, citation: &Citation| -> Result<(), PassError> {
+            // Only who decides something needs a key.
+            let key = match &mut key {
+                Some(key) => key,
+                none => none.insert(match &view.inventory.decisions {
+                    known if known.has_key() => known.clone(),
+                    _ => self.new_decisions()?,
+                }),
+            };
             let hashes = self
                 .line_texts(citation)
                 .iter()

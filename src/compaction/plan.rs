@@ -268,7 +268,8 @@ impl Planner<'_> {
             let inputs = self.week_inputs(month);
             let file = self.inventory.monthly.get(&month);
             let weeks_pending = month.weeks().iter().any(|week| pending.contains(week));
-            if weeks_pending && self.is_closed(month) && !self.is_forced(Tier::Monthly, month) {
+            let forced = self.is_forced(Tier::Monthly, month) && !inputs.is_empty();
+            if weeks_pending && self.is_closed(month) && !forced {
                 if file.is_none_or(|it| it.header.is_some()) {
                     self.plan.following.push((Tier::Monthly, month));
                 }

@@ -87,6 +87,16 @@ impl ServedLog {
         self.lines.get(usize::try_from(number.checked_sub(first)?).ok()?)
     }
 
+    /// Returns the log with the lines that `is_barred` names as if they were blank.
+    pub fn without(&self, is_barred: impl Fn(&ServedLine) -> bool) -> Self {
+        let mut log = self.clone();
+        for line in log.lines.iter_mut().filter(|it| is_barred(it)) {
+            line.text = "".into();
+            line.kind = LineKind::Blank;
+        }
+        log
+    }
+
     /// Returns the address of a line of this log.
     pub fn address(&self, line: &ServedLine) -> Address {
         Address { stem: self.stem.clone(), line: line.number }

@@ -181,6 +181,11 @@ impl Vault {
         Ok(Some(text))
     }
 
+    /// Returns whether anything stands under a name: a file, a folder, a link.
+    pub fn is_taken(&self, relative: &str) -> bool {
+        fs::symlink_metadata(self.layout.full(relative)).is_ok()
+    }
+
     /// Reads and decodes a log or a session record, or `None` when there is none.
     ///
     /// # Errors
@@ -397,10 +402,13 @@ impl Vault {
             },
             Some(old) => {
                 rename_with(&staged.temp, &full, RenameFlags::EXCHANGE).map_err(failed)?;
+                // From here on the temporary name may hold somebody's text.
+                staged.placed = true;
                 // What came out under the temporary name is what stood there at that instant.
                 if let Some(out) = read_regular(&staged.temp)? {
                     if ContentHash::of(&out.bytes) != old {
                         rename_with(&staged.temp, &full, RenameFlags::EXCHANGE).map_err(failed)?;
+                        staged.placed = false;
                         return Err(changed());
                     }
                     fs::remove_file(&staged.temp).map_err(failed)?;
@@ -521,16 +529,20 @@ impl Vault {
         sync_dir(parent)
     }
 
-    /// Removes temporary files that a crash left behind, and returns how many.
+    /// Clears away temporary files that a crash left behind, and returns how many. They are kept in
+    /// the private folder, since one may hold what a person had just written.
     ///
     /// # Errors
     ///
     /// Returns [`VaultError::Io`] when one cannot be removed.
     pub fn sweep(&self, _lock: &WriteLock) -> Result<usize, VaultError> {
         let left = self.temporary()?;
-        for path in &left {
-            let path = self.layout.full(path);
-            fs::remove_file(&path).map_err(|e| io_error("remove", &path, e))?;
+        for name in &left {
+            let path = self.layout.full(name);
+            if let Some(found) = read_regular(&path)? {
+                self.keep_copy(name, &found.bytes)?;
+                fs::remove_file(&path).map_err(|e| io_error("remove", &path, e))?;
+            }
         }
         Ok(left.len())
     }

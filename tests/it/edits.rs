@@ -254,3 +254,65 @@ fn files_of_somebody_else_are_read_and_never_written() {
     assert_eq!(kept.len(), 1);
     assert_eq!(std::fs::read_to_string(kept[0].as_ref().unwrap().path()).unwrap(), week);
 }
+
+#[test]
+fn the_words_of_a_deleted_bullet_do_not_come_back_in_another_one() {
+    let root = folded("mara");
+    let week = root.read(WEEK);
+    let bullet = bullets(&week).into_iter().find(|it| !cited(it).contains([',', ';', '-'])).unwrap_or_else(|| bullets(&week)[2].clone());
+    let line = cited(&bullet).to_owned();
+    root.write(WEEK, &week.replacen(&format!("{bullet}\n"), "", 1));
+    root.run(&["compact"]).ok();
+    root.append(LOG, "\n- The late line that makes the week due again: 4711 packets were lost.\n");
+    root.run(&["compact"]).ok();
+    let report = root.run(&["coverage", "2026-W11", "--json"]).ok().json_as("coverage");
+    let (day, number) = line.rsplit_once(':').unwrap();
+    let number: u64 = number.split([',', '-']).next_back().unwrap().parse().unwrap();
+    let uncovered = report["uncovered"].as_array().unwrap();
+    let told = uncovered.iter().find(|it| it["path"].as_str().unwrap().contains(day) && it["line"] == number);
+    assert_eq!(told.map(|it| it["reason"].as_str().unwrap()), Some("deleted"), "{line}: {}", root.read(WEEK));
+}
+
+#[test]
+fn a_memory_that_is_put_back_is_no_longer_refused() {
+    let root = folded("mara");
+    let memory = root.files().keys().find(|it| it.contains("/feedback_")).cloned().unwrap();
+    let text = root.read(&memory);
+    std::fs::remove_file(root.path(&memory)).unwrap();
+    root.run(&["compact"]).ok();
+    root.write(&memory, &text);
+    root.run(&["compact"]).ok();
+    assert!(root.read("memory/.decisions.jsonl").contains("\"restored\""));
+}
+
+#[test]
+fn a_memory_folder_that_is_gone_is_not_taken_for_an_empty_one() {
+    let root = folded("mara");
+    std::fs::rename(root.path("memory"), root.path("elsewhere")).unwrap();
+    insta::assert_snapshot!(root.run(&["compact"]), @r"
+    $ memoird compact
+    ! error: the memory folder `~/mara/memory` is gone, and 64 logs were known in it; nothing was done
+    !   try: mount or move the folder back, then `memoird compact`
+    [exit 65]
+    ");
+    assert!(!root.path("memory").exists());
+    std::fs::rename(root.path("elsewhere"), root.path("memory")).unwrap();
+    assert!(changed_by_compact(&root).is_empty());
+    assert!(!root.path("memory/.decisions.jsonl").exists());
+}
+
+#[test]
+fn a_name_that_is_taken_by_any_file_is_left_alone() {
+    let root = Root::empty("new");
+    root.write("memoird.yaml", "zone: UTC\n");
+    root.write("memory/2026-04-01.md", "- Decided to use SQLite for staging, because one file is easy to back up\n");
+    let made = root.run(&["compact", "--json"]).ok().json_as("compact");
+    let memory = made["jobs"][0]["path"].as_str().unwrap().to_owned();
+    let root = Root::empty("new");
+    root.write("memoird.yaml", "zone: UTC\n");
+    root.write("memory/2026-04-01.md", "- Decided to use SQLite for staging, because one file is easy to back up\n");
+    root.write(&memory, "my own notes\n");
+    root.run(&["compact"]).ok();
+    assert_eq!(root.read(&memory), "my own notes\n");
+    assert!(root.files().contains_key(&memory.replace(".md", "-2.md")));
+}
