@@ -5,18 +5,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chrono::{Days, NaiveDate};
-
 use super::{
     JobError, ask,
     ground::{self, Grounded, Violation},
+    parallel,
     plan::Job,
 };
 use crate::{
     config::settings::{Compaction, Length},
     engine::{
         Budget, Engine, FoldInput, LeftOut, WeekSource,
-        extractive::counts::{Corpus, Counts, WINDOW_DAYS},
+        extractive::counts::{self, Corpus, Counts},
     },
     memory::{
         address::{Address, Citation, Stem},
@@ -40,26 +39,43 @@ pub(super) struct CorpusReader {
     read: HashSet<Stem>,
 }
 
+/// How many logs a thread reads at once: enough that its stemmer pays.
+const LOGS_AT_ONCE: usize = 16;
+
 impl CorpusReader {
-    /// Returns the counts for a fold of `period`.
+    /// Reads the logs that the counts for these periods are made of.
     ///
     /// A log that cannot be read has been reported by the scan; its words are not counted.
-    pub(super) fn counts(
+    pub(super) fn prepare(
         &mut self,
-        period: Period,
+        periods: impl IntoIterator<Item = Period>,
         vault: &Vault,
         inventory: &Inventory,
-    ) -> Result<&Counts, VaultError> {
-        let to = period.last_source_day();
-        let from = to.checked_sub_days(Days::new(WINDOW_DAYS)).unwrap_or(NaiveDate::MIN);
-        for stem in inventory.logs.keys().filter(|it| (from..=to).contains(&it.date())) {
-            if self.read.insert(stem.clone())
-                && let Some(log) = vault.read_log(stem)?
-            {
-                self.corpus.add(&privacy::serve(&log));
-            }
+    ) -> Result<(), VaultError> {
+        let mut stems = Vec::new();
+        for period in periods {
+            let (from, to) = counts::window(period);
+            let logs = inventory.logs.range(Stem::day(from)..);
+            let inside = logs.map(|(stem, _)| stem).take_while(|it| it.date() <= to);
+            stems.extend(inside.filter(|it| self.read.insert((*it).clone())));
         }
-        Ok(self.corpus.counts(period))
+        let shares: Vec<&[&Stem]> = stems.chunks(LOGS_AT_ONCE).collect();
+        let readings = parallel::map(&shares, |share| {
+            let mut logs = Vec::new();
+            for stem in *share {
+                logs.extend(vault.read_log(stem)?.map(|it| privacy::serve(&it)));
+            }
+            Ok::<_, VaultError>(counts::read(&logs))
+        });
+        for share in readings {
+            share?.into_iter().for_each(|it| self.corpus.add(it));
+        }
+        Ok(())
+    }
+
+    /// Returns the counts for a fold of `period`, which was prepared.
+    pub(super) fn counts(&mut self, period: Period) -> &Counts {
+        self.corpus.counts(period)
     }
 }
 

@@ -60,13 +60,12 @@ impl Compactor<'_> {
                     report.left += jobs.len() - before;
                     break;
                 }
+                corpus.prepare(chunk.iter().map(|it| it.period), self.vault, &view.inventory)?;
                 let mut begun = Vec::new();
                 for (n, job) in chunk.iter().enumerate() {
                     watcher.begins(job, jobs.len() - before - n - 1);
                     if let Some(id) = self.begin(run, job)? {
-                        let counts =
-                            corpus.counts(job.period, self.vault, &view.inventory)?.clone();
-                        begun.push((job, id, counts));
+                        begun.push((job, id, corpus.counts(job.period).clone()));
                     }
                 }
                 let drafting = scope.spawn(move || {

@@ -36,9 +36,16 @@ pub struct Counts {
 pub struct Corpus {
     logs: BTreeMap<(NaiveDate, Stem), Bag>,
     counts: Counts,
-    stems: Stems,
     /// The days that `counts` covers, both included.
     window: Option<(NaiveDate, NaiveDate)>,
+}
+
+/// The words of one log, read and not yet counted.
+pub struct Reading {
+    key: (NaiveDate, Stem),
+    /// Hash of each statement, and the end of its terms in `terms`.
+    statements: Vec<(u64, u32)>,
+    terms: Vec<u64>,
 }
 
 /// The statements of one log, as numbers of terms.
@@ -55,9 +62,10 @@ impl Corpus {
     }
 
     /// Takes a log in; one of the same name replaces what was known of it.
-    pub fn add(&mut self, log: &ServedLog) {
-        let key = (log.date(), log.stem().clone());
-        let bag = self.bag(&page::read(log));
+    pub fn add(&mut self, reading: Reading) {
+        let Reading { key, statements, terms } = reading;
+        let terms = terms.into_iter().map(|term| self.counts.number(term)).collect();
+        let bag = Bag { statements, terms };
         let counted = self.window.is_some_and(|(from, to)| (from..=to).contains(&key.0));
         if counted {
             self.counts.change(&bag, true);
@@ -69,13 +77,18 @@ impl Corpus {
         }
     }
 
+    /// Reads a log and takes it in.
+    #[cfg(test)]
+    pub(super) fn add_text(&mut self, log: &ServedLog) {
+        read(std::slice::from_ref(log)).into_iter().for_each(|it| self.add(it));
+    }
+
     /// Returns the counts for a fold of `period`: over the logs of the [`WINDOW_DAYS`] days that
     /// end with the last day that can reach its file.
     ///
     /// Cheap when periods are asked for in order, in either direction.
     pub fn counts(&mut self, period: Period) -> &Counts {
-        let to = period.last_source_day();
-        let from = to.checked_sub_days(Days::new(WINDOW_DAYS)).unwrap_or(NaiveDate::MIN);
+        let (from, to) = window(period);
         let old = self.window.replace((from, to));
         let inside = |window: Option<(NaiveDate, NaiveDate)>, date: NaiveDate| {
             window.is_some_and(|(from, to)| (from..=to).contains(&date))
@@ -94,30 +107,50 @@ impl Corpus {
         }
         &self.counts
     }
+}
 
-    fn bag(&mut self, page: &Page) -> Bag {
-        let mut bag = Bag { statements: Vec::new(), terms: Vec::new() };
-        let mut terms = Vec::new();
-        for statement in page.statements.iter().filter(|s| s.form != Form::Code) {
-            for piece in &statement.pieces {
-                terms.clear();
-                let text = &statement.text[piece.start..piece.end];
-                self.stems.each(page.language, text, |stem| terms.push(stem));
-                for atom in crate::memory::atom::atoms(text) {
-                    terms.push(atom_term(&atom.norm(text)));
-                }
-                terms.sort_unstable();
-                terms.dedup();
-                if terms.is_empty() {
-                    continue;
-                }
-                let hash = terms.iter().fold(0, |hash, &term| mix(hash, term));
-                bag.terms.extend(terms.iter().map(|&term| self.counts.number(term)));
-                bag.statements.push((hash, u32::try_from(bag.terms.len()).unwrap_or(u32::MAX)));
+/// Returns the first and the last day whose logs the counts for a fold of `period` are made of.
+pub fn window(period: Period) -> (NaiveDate, NaiveDate) {
+    let to = period.last_source_day();
+    (to.checked_sub_days(Days::new(WINDOW_DAYS)).unwrap_or(NaiveDate::MIN), to)
+}
+
+/// Reads the words of logs. Costs what reading their text costs and knows nothing of the corpus,
+/// so that it may be done on many threads.
+pub fn read(logs: &[ServedLog]) -> Vec<Reading> {
+    let mut stems = Stems::default();
+    logs.iter()
+        .map(|log| {
+            let mut reading = Reading {
+                key: (log.date(), log.stem().clone()),
+                statements: Vec::new(),
+                terms: Vec::new(),
+            };
+            read_page(&page::read(log), &mut stems, &mut reading);
+            reading
+        })
+        .collect()
+}
+
+fn read_page(page: &Page, stems: &mut Stems, reading: &mut Reading) {
+    let mut terms = Vec::new();
+    for statement in page.statements.iter().filter(|s| s.form != Form::Code) {
+        for piece in &statement.pieces {
+            terms.clear();
+            let text = &statement.text[piece.start..piece.end];
+            stems.each(page.language, text, |stem| terms.push(stem));
+            for atom in crate::memory::atom::atoms(text) {
+                terms.push(atom_term(&atom.norm(text)));
             }
+            terms.sort_unstable();
+            terms.dedup();
+            if terms.is_empty() {
+                continue;
+            }
+            let hash = terms.iter().fold(0, |hash, &term| mix(hash, term));
+            reading.terms.extend(&terms);
+            reading.statements.push((hash, u32::try_from(reading.terms.len()).unwrap_or(u32::MAX)));
         }
-        bag.terms.shrink_to_fit();
-        bag
     }
 }
 
@@ -204,14 +237,14 @@ mod tests {
         ];
         let mut corpus = Corpus::new();
         for log in &logs {
-            corpus.add(log);
+            corpus.add_text(log);
         }
         assert_eq!(frequencies(&mut corpus, "2026-W14"), (1, vec![1, 1, 0]));
         assert_eq!(frequencies(&mut corpus, "2026-W15"), (2, vec![2, 1, 1]));
         assert_eq!(frequencies(&mut corpus, "2024-W02"), (1, vec![1, 0, 0]));
         assert_eq!(frequencies(&mut corpus, "2026-W14"), (1, vec![1, 1, 0]));
         // A log that changed counts once, as it stands now.
-        corpus.add(&log("2026-03-31", "the ledger of lisbon"));
+        corpus.add_text(&log("2026-03-31", "the ledger of lisbon"));
         assert_eq!(frequencies(&mut corpus, "2026-W14"), (1, vec![0, 1, 1]));
     }
 }

@@ -716,7 +716,7 @@ mod tests {
         let period: Period = period.parse().unwrap();
         let mut corpus = Corpus::new();
         for log in logs {
-            corpus.add(log);
+            corpus.add_text(log);
         }
         let draft =
             fold(&FoldInput { period, logs, weeks, budget, counts: corpus.counts(period) })?;
@@ -1035,7 +1035,7 @@ mod tests {
         let weeks = [WeekSource { period: "2026-W14".parse().unwrap(), items }];
         let period: Period = "2026-04".parse().unwrap();
         let mut corpus = Corpus::new();
-        corpus.add(&logs[0]);
+        corpus.add_text(&logs[0]);
         let counts = corpus.counts(period);
         let input = FoldInput { period, logs: &logs, weeks: &weeks, budget: budget(90), counts };
         let printed = print(&fold(&input).unwrap());
@@ -1057,7 +1057,7 @@ mod tests {
             let period: Period = "2026-W14".parse().unwrap();
             let mut corpus = Corpus::new();
             for log in &logs {
-                corpus.add(log);
+                corpus.add_text(log);
             }
             let counts = corpus.counts(period);
             let input = FoldInput { period, logs: &logs, weeks: &[], budget: budget(target), counts };
