@@ -14,7 +14,7 @@ use super::{
 use crate::{
     clock,
     compaction::{
-        Compactor, PassError, Passed, View, Watcher,
+        self, Compactor, PassError, Passed, View, Watcher,
         plan::{Job, Plan, Selection, WaitCause},
         report::{JobReport, PassReport},
     },
@@ -101,21 +101,17 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let root = call.root(global)?;
     let selection = args.selection();
     let engine = root.engine()?;
-    if !args.dry_run {
-        refuse_reader(&call, &root)?;
-    }
-    // A dry run leaves nothing behind: where there is no database it works on a passing one.
-    let passing = (args.dry_run && !root.vault.layout().database().exists())
-        .then(tempfile::tempdir)
-        .transpose()
-        .map_err(|e| {
-            CommandError::new(Kind::CannotWrite, format!("cannot make a temporary folder: {e}"))
-        })?;
-    let mut lineage = match &passing {
-        Some(dir) => Lineage::open(&dir.path().join("lineage.db"))?,
-        None => root.lineage()?,
-    };
     let now = call.now;
+    if args.dry_run {
+        // It leaves nothing behind: no database is made, and nothing is remembered.
+        let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+        let view = compaction::peek(&root.vault, lineage.as_ref())?;
+        let plan = compaction::plan_of(&view, &root.settings, engine.id(), &selection, now);
+        show_plan(&plan, &view, args.period, &root.vault, ui)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    refuse_reader(&call, &root)?;
+    let mut lineage = root.lineage()?;
     let clock = || clock::now().unwrap_or(now);
     let mut compactor = Compactor {
         vault: &root.vault,
@@ -124,12 +120,6 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         settings: &root.settings,
         clock: &clock,
     };
-    if args.dry_run {
-        let view = compactor.look(now)?;
-        let plan = compactor.plan(&view, &selection, now);
-        show_plan(&plan, &view, args.period, &root.vault, ui)?;
-        return Ok(ExitCode::SUCCESS);
-    }
     let Passed { report, view, plan } = pass(&mut compactor, &selection, ui)?;
     show_report(&report, &plan, &view, args.period, ui);
     Ok(if report.failed > 0 { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })

@@ -211,6 +211,10 @@ impl From<config::Error> for CommandError {
 
 impl From<LineageError> for CommandError {
     fn from(error: LineageError) -> Self {
+        if error.is_read_only() {
+            return Self::new(Kind::CannotWrite, error)
+                .hint("give this user the right to write `.memoird` in the memory folder");
+        }
         let kind = match &error {
             LineageError::Busy { .. } | LineageError::AlreadyLive { .. } => Kind::Busy,
             LineageError::File { .. } | LineageError::NoWal { .. } => Kind::CannotWrite,

@@ -122,7 +122,12 @@ impl From<VaultError> for CommandError {
             error if error.is_write() => Kind::CannotWrite,
             _ => Kind::Data,
         };
-        Self::new(kind, error)
+        let wrapped = Self::new(kind, error);
+        match kind {
+            Kind::CannotWrite => wrapped.hint("`memoird doctor` looks at rights and free space"),
+            Kind::Busy => wrapped.hint("do the same again"),
+            _ => wrapped,
+        }
     }
 }
 

@@ -217,9 +217,7 @@ impl Lineage {
             _ => return Ok(None),
         }
         let sql = |source| LineageError::from_sql(path, source);
-        // With these flags a file that may not be written is opened all the same.
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let conn = Connection::open_with_flags(path, flags).map_err(sql)?;
+        let conn = open_to_read(path).map_err(sql)?;
         conn.busy_timeout(BUSY_TIMEOUT).map_err(sql)?;
         for (name, value) in [
             ("query_only", "ON"),
@@ -336,6 +334,12 @@ impl Lineage {
 }
 
 impl LineageError {
+    /// Returns whether the folder or the file may not be written.
+    pub fn is_read_only(&self) -> bool {
+        let Self::Sql { source, .. } = self else { return false };
+        matches!(source.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))
+    }
+
     /// Tells damage from a lock and from a failing disk.
     fn from_sql(path: &Path, source: rusqlite::Error) -> Self {
         use rusqlite::Error as Sql;
@@ -367,6 +371,37 @@ impl From<LineageError> for Fault {
     fn from(error: LineageError) -> Self {
         Self::Other(error)
     }
+}
+
+/// Opens a database to be read, also in a folder where nothing may be written.
+fn open_to_read(path: &Path) -> rusqlite::Result<Connection> {
+    // With these flags a file that may not be written is opened all the same.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let probe = |conn: &Connection| {
+        conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))
+    };
+    let opened = Connection::open_with_flags(path, flags);
+    let refused = match opened.and_then(|conn| probe(&conn).map(|_| conn)) {
+        Err(error) => error,
+        opened => return opened,
+    };
+    let code = refused.sqlite_error_code();
+    if !matches!(code, Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen)) {
+        return Err(refused);
+    }
+    let mut wal = path.as_os_str().to_owned();
+    wal.push("-wal");
+    if fs::metadata(&wal).is_ok_and(|it| it.len() > 0) {
+        return Err(refused); // What was committed last stands there, and would not be seen.
+    }
+    // A file that nobody can change needs no shared memory beside it, which could not be made.
+    let text = path.to_str().ok_or(refused)?;
+    let text = text.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    let conn = Connection::open_with_flags(format!("file:{text}?immutable=1"), flags)?;
+    probe(&conn).map(|_| conn)
 }
 
 /// Makes folder and file if need be, and takes them from the eyes of others.

@@ -267,7 +267,8 @@ fn put_activity(tx: &Transaction<'_>, job: JobId, commit: &Commit<'_>) -> Result
         "INSERT OR REPLACE INTO used (activity, entity) \
          SELECT ?1, entity FROM document WHERE path = ?2 \
          UNION ALL SELECT ?1, log_lines.entity FROM log_lines \
-         JOIN entity ON entity.id = log_lines.entity WHERE entity.path = ?2",
+         JOIN entity ON entity.id = log_lines.entity \
+         WHERE entity.path = ?2 AND entity.kind <> 'item'",
     )?;
     for path in commit.used {
         if used.execute(params![job.row(), path])? == 0 {
