@@ -67,8 +67,12 @@ impl CommandError {
     /// Puts the folder that the call named into the commands that the hints give.
     pub fn with_root(mut self, root: &std::path::Path) -> Self {
         for hint in &mut self.hints {
-            if hint.contains("memoird ") && !hint.contains("--root") && !hint.contains("memoird init") {
-                *hint = hint.replacen("memoird ", &format!("memoird --root {} ", root.display()), 1);
+            if hint.contains("memoird ")
+                && !hint.contains("--root")
+                && !hint.contains("memoird init")
+            {
+                *hint =
+                    hint.replacen("memoird ", &format!("memoird --root {} ", root.display()), 1);
             }
         }
         self

@@ -151,8 +151,8 @@ impl Drafter<'_> {
                 lines.map(|it| log.address(it)).collect::<Vec<_>>()
             })
             .collect();
-        let logs = (!barred.is_empty())
-            .then(|| logs.iter().map(|it| it.without(is_barred)).collect());
+        let logs =
+            (!barred.is_empty()).then(|| logs.iter().map(|it| it.without(is_barred)).collect());
         (barred, logs)
     }
 

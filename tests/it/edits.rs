@@ -259,7 +259,10 @@ fn files_of_somebody_else_are_read_and_never_written() {
 fn the_words_of_a_deleted_bullet_do_not_come_back_in_another_one() {
     let root = folded("mara");
     let week = root.read(WEEK);
-    let bullet = bullets(&week).into_iter().find(|it| !cited(it).contains([',', ';', '-'])).unwrap_or_else(|| bullets(&week)[2].clone());
+    let bullet = bullets(&week)
+        .into_iter()
+        .find(|it| !cited(it).contains([',', ';', '-']))
+        .unwrap_or_else(|| bullets(&week)[2].clone());
     let line = cited(&bullet).to_owned();
     root.write(WEEK, &week.replacen(&format!("{bullet}\n"), "", 1));
     root.run(&["compact"]).ok();
@@ -269,8 +272,15 @@ fn the_words_of_a_deleted_bullet_do_not_come_back_in_another_one() {
     let (day, number) = line.rsplit_once(':').unwrap();
     let number: u64 = number.split([',', '-']).next_back().unwrap().parse().unwrap();
     let uncovered = report["uncovered"].as_array().unwrap();
-    let told = uncovered.iter().find(|it| it["path"].as_str().unwrap().contains(day) && it["line"] == number);
-    assert_eq!(told.map(|it| it["reason"].as_str().unwrap()), Some("deleted"), "{line}: {}", root.read(WEEK));
+    let told = uncovered
+        .iter()
+        .find(|it| it["path"].as_str().unwrap().contains(day) && it["line"] == number);
+    assert_eq!(
+        told.map(|it| it["reason"].as_str().unwrap()),
+        Some("deleted"),
+        "{line}: {}",
+        root.read(WEEK)
+    );
 }
 
 #[test]
@@ -305,12 +315,18 @@ fn a_memory_folder_that_is_gone_is_not_taken_for_an_empty_one() {
 fn a_name_that_is_taken_by_any_file_is_left_alone() {
     let root = Root::empty("new");
     root.write("memoird.yaml", "zone: UTC\n");
-    root.write("memory/2026-04-01.md", "- Decided to use SQLite for staging, because one file is easy to back up\n");
+    root.write(
+        "memory/2026-04-01.md",
+        "- Decided to use SQLite for staging, because one file is easy to back up\n",
+    );
     let made = root.run(&["compact", "--json"]).ok().json_as("compact");
     let memory = made["jobs"][0]["path"].as_str().unwrap().to_owned();
     let root = Root::empty("new");
     root.write("memoird.yaml", "zone: UTC\n");
-    root.write("memory/2026-04-01.md", "- Decided to use SQLite for staging, because one file is easy to back up\n");
+    root.write(
+        "memory/2026-04-01.md",
+        "- Decided to use SQLite for staging, because one file is easy to back up\n",
+    );
     root.write(&memory, "my own notes\n");
     root.run(&["compact"]).ok();
     assert_eq!(root.read(&memory), "my own notes\n");
