@@ -129,7 +129,7 @@ impl Drafter<'_> {
         }
         let mut left_out = draft.left_out;
         left_out.extend(barred.into_iter().map(|it| (it, LeftOut::Deleted)));
-        Ok(Drafted { sections, rejected, left_out, sources })
+        Ok(Drafted { sources, sections, rejected, left_out })
     }
 
     /// Takes out the lines whose bullet a person deleted from the file, so that no other bullet

@@ -80,7 +80,9 @@ impl Corpus {
     /// Reads a log and takes it in.
     #[cfg(test)]
     pub(super) fn add_text(&mut self, log: &ServedLog) {
-        read(std::slice::from_ref(log)).into_iter().for_each(|it| self.add(it));
+        for reading in read(std::slice::from_ref(log)) {
+            self.add(reading);
+        }
     }
 
     /// Returns the counts for a fold of `period`: over the logs of the [`WINDOW_DAYS`] days that
