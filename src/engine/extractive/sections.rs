@@ -195,6 +195,9 @@ fn table() -> &'static HashedMap<Vec<Cue>> {
 pub(super) fn class_of_head(head: &str) -> Option<Class> {
     /// A longer heading tells a story; that a cue stands in it proves little.
     const WORDS_MAX: usize = 6;
+    if has_more_words(head, WORDS_MAX) {
+        return None;
+    }
     let lower = head.to_lowercase();
     let words = split(&lower);
     if words.len() > WORDS_MAX {
@@ -282,10 +285,15 @@ pub(super) fn is_template_head(head: &str) -> bool {
     const NEUTRAL: &str = "log|logs|daily log|work log|journal|summary|overview|today|yesterday|misc|miscellaneous|general|\
         session|sessions|updates|update|details|info|diary|entries|protokoll|tagebuch|zusammenfassung|heute|journal|résumé|\
         aujourd'hui|resumen|hoy|diario|riepilogo|oggi|resumo|hoje|samenvatting|vandaag|logboek";
+    // Most heads say more than a template does, and leave here.
+    if has_more_words(head, 3) {
+        return false;
+    }
     let lower = head.to_lowercase();
     let words = split(&lower);
+    let joined = words.join(" ");
     words.len() <= 3
-        && (class_of_head(head).is_some() || NEUTRAL.split('|').any(|n| n == words.join(" ")))
+        && (class_of_head(head).is_some() || NEUTRAL.split('|').any(|n| n == joined))
 }
 
 /// Whether a head opens a list of files, which the work itself tells better.
@@ -307,6 +315,11 @@ pub(super) fn is_file_list(head: &str) -> bool {
     let lower = head.to_lowercase();
     let words = split(&lower);
     words.len() <= 4 && words.iter().any(|word| CUES.contains(word))
+}
+
+/// Tells at a glance that a text has more than `most` words; there is no need to cut it up then.
+fn has_more_words(text: &str, most: usize) -> bool {
+    text.split_whitespace().filter(|it| it.contains(char::is_alphanumeric)).nth(most).is_some()
 }
 
 fn split(lower: &str) -> Vec<&str> {
