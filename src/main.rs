@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+/// Folds are made of many short pieces of text, on several threads at once.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     memoird::commands::main()
 }
