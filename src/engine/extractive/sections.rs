@@ -292,8 +292,7 @@ pub(super) fn is_template_head(head: &str) -> bool {
     let lower = head.to_lowercase();
     let words = split(&lower);
     let joined = words.join(" ");
-    words.len() <= 3
-        && (class_of_head(head).is_some() || NEUTRAL.split('|').any(|n| n == joined))
+    words.len() <= 3 && (class_of_head(head).is_some() || NEUTRAL.split('|').any(|n| n == joined))
 }
 
 /// Whether a head opens a list of files, which the work itself tells better.

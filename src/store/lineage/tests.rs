@@ -419,7 +419,7 @@ fn a_commit_that_fails_changes_nothing() {
 }
 
 #[test]
-fn a_commit_that_is_cut_off_anywhere_changes_nothing() {
+fn a_commit_that_is_cut_off_anywhere_is_there_wholly_or_not_at_all() {
     let Fixture { mut lineage, .. } = fixture();
     let run = run(&mut lineage, "1");
     let job = lineage.begin_job(run, &week_job("a")).unwrap();
@@ -450,11 +450,15 @@ fn a_commit_that_is_cut_off_anywhere_changes_nothing() {
         }
         cut += 1;
         assert!(matches!(done, Err(LineageError::Sql { .. })), "{done:?}");
+        // Cut off after its last write, SQLite reports an error for a commit that is there.
+        if lineage.live_jobs().unwrap().is_empty() {
+            break;
+        }
         assert_eq!(lineage.canonical_dump().unwrap(), dump, "after {steps} steps");
         assert_eq!(lineage.counts().unwrap(), counts, "after {steps} steps");
-        assert_eq!(lineage.live_jobs().unwrap().len(), 1, "after {steps} steps");
     }
     assert!(cut > 10, "{cut}");
+    assert_ne!(lineage.canonical_dump().unwrap(), dump);
     assert_eq!(lineage.counts().unwrap().logs, 2);
     lineage.quick_check().unwrap();
 }
