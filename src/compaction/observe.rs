@@ -115,7 +115,7 @@ impl Compactor<'_> {
         if changes.documents.is_empty() && changes.removed.is_empty() {
             return Ok(false);
         }
-        self.append_decisions(&view.inventory.decisions, &decisions)?;
+        self.append_decisions(&decisions)?;
         match self.write(None, &[], &changes) {
             Ok(()) => Ok(!decisions.is_empty()),
             Err(JobError::Critical(error)) => Err(error),
@@ -204,7 +204,7 @@ impl Compactor<'_> {
         Ok(decisions)
     }
 
-    fn append_decisions(&self, _known: &Decisions, made: &[Decision]) -> Result<(), PassError> {
+    fn append_decisions(&self, made: &[Decision]) -> Result<(), PassError> {
         if made.is_empty() {
             return Ok(());
         }

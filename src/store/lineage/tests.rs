@@ -456,6 +456,7 @@ fn a_commit_that_is_cut_off_anywhere_is_there_wholly_or_not_at_all() {
         }
         assert_eq!(lineage.canonical_dump().unwrap(), dump, "after {steps} steps");
         assert_eq!(lineage.counts().unwrap(), counts, "after {steps} steps");
+        assert_eq!(lineage.live_jobs().unwrap().len(), 1, "after {steps} steps");
     }
     assert!(cut > 10, "{cut}");
     assert_ne!(lineage.canonical_dump().unwrap(), dump);
