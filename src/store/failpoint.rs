@@ -16,8 +16,6 @@
 //!         NAME#3      the third one of that name
 //! ```
 
-use std::io;
-
 /// Passes the step `name`.
 ///
 /// # Errors
@@ -25,7 +23,7 @@ use std::io;
 /// Returns the error that a test asked for; never in a release build.
 #[cfg(not(debug_assertions))]
 #[inline]
-pub fn at(_name: &'static str) -> io::Result<()> {
+pub fn at(_name: &'static str) -> std::io::Result<()> {
     Ok(())
 }
 
