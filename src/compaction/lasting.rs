@@ -379,7 +379,7 @@ fn accept(
         sources: draft.citation.addresses().filter_map(|it| line_of(&it)).collect(),
         supersedes: None,
         recorded_body: None,
-        other_keys: serde_yaml::Mapping::new(),
+        other_keys: crate::memory::frontmatter::OtherKeys::default(),
         body: typed::body(&draft.statement, draft.why.as_deref(), draft.how_to_apply.as_deref()),
     };
     memory.seal();

@@ -1,11 +1,24 @@
 //! What a person did to a weekly or monthly file, carried over into its new fold.
 //!
 //! The file itself tells: its frontmatter lists a hash for each bullet as we wrote it. A bullet
-//! that is not listed is the person's and keeps its words and its section; a listed one that is
-//! gone was deleted and stays out; any other text of the person's stays in the section that it
-//! stood in. So the merge needs no database.
+//! that is not listed is the person's and keeps its words; a listed one that is gone was deleted
+//! and stays out; any other text of the person's stays. So the merge needs no database.
+//!
+//! # Where things stand
+//!
+//! What a person wrote stays in its section, after the bullet of ours that it stood after, or after
+//! the nearest one before that is still there. Under a heading of the person's own everything stays
+//! as they arranged it, bullets of ours too as long as the fold has them. A bullet of ours beneath
+//! which a person wrote something stays for its sake, and is theirs once the fold no longer has it.
+//!
+//! # Invariants
+//!
+//! - Each line of the person's is in the result, once; spelling of line ends aside, byte for byte.
+//! - No bullet that they deleted is.
+//! - Each drafted item is, unless it was deleted or a bullet of the person's stands for it.
+//! - Merging the same draft again changes nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashMap};
 
 use crate::memory::{
     document::{Block, Owner, Summary, SummaryHeader},
@@ -20,10 +33,9 @@ pub struct Merged {
     pub summary: Summary,
     /// Drafted items that the person deleted, or that a bullet of the person's already says.
     pub kept_out: Vec<Item>,
+    /// Those of them that are missing from the file in just these words: the person deleted them.
+    pub deleted: Vec<Item>,
 }
-
-/// Blocks under each section of ours; those before the first one under `None`.
-type Sections = BTreeMap<Option<Section>, Vec<Block>>;
 
 /// Merges drafted sections with the file that stands there.
 ///
@@ -36,120 +48,454 @@ pub fn merge(
     is_deleted: &dyn Fn(&Item) -> bool,
 ) -> Merged {
     // A foreign file that was adopted leaves nothing but its own keys of the frontmatter.
-    let ours = current.filter(|it| it.header.is_some());
-    let ownership = ours.map(Summary::ownership);
-    let (owners, missing) = ownership.map(|it| (it.owners, it.missing)).unwrap_or_default();
-    let theirs = ours.map(|it| theirs(it, &owners)).unwrap_or_default();
-    let said: Vec<&Item> = theirs.values().flatten().filter_map(Block::item).collect();
-    let gone: BTreeSet<&str> = missing.iter().map(String::as_str).collect();
+    let Some(ours) = current.filter(|it| it.header.is_some()) else {
+        let (keep, kept_out) = partition(drafted, &mut |it| !is_deleted(it));
+        let mut summary = Summary::from_draft(period, header, &keep);
+        if let Some(current) = current {
+            summary.take_keys_of(current);
+        }
+        return Merged { summary, kept_out, deleted: Vec::new() };
+    };
+    let ownership = ours.ownership();
+    let mut standing = Standing::read(ours, &ownership.owners);
+    standing.keep_parents(&drafted);
+    let said: Vec<&Item> = standing.theirs().filter_map(Block::item).collect();
+    let mut gone = Gone::new(&ownership.missing, standing.ours(), &drafted);
+    let mut deleted = Vec::new();
+    let (keep, kept_out) = partition(drafted, &mut |item| {
+        let known = said.iter().any(|it| it.text == item.text || rests_within(item, it));
+        let gone = gone.takes(item);
+        if gone && !known {
+            deleted.push(item.clone());
+        }
+        !known && !gone && !is_deleted(item)
+    });
+    let mut summary = Summary::from_draft(period, header, &keep);
+    if let Some(header) = &mut summary.header {
+        // A hash that stays listed without its bullet tells the next fold that it was deleted.
+        header.items.extend(ownership.missing.iter().cloned());
+    }
+    summary.take_keys_of(ours);
+    if !standing.is_untouched() {
+        let body = standing.join(&summary.blocks);
+        summary.set_body(&body);
+    }
+    summary.take_line_ends_of(ours);
+    Merged { summary, kept_out, deleted }
+}
+
+/// Parts the items that `keeps` keeps from the others.
+fn partition(
+    drafted: Vec<(Section, Vec<Item>)>,
+    keeps: &mut dyn FnMut(&Item) -> bool,
+) -> (Vec<(Section, Vec<Item>)>, Vec<Item>) {
     let mut kept_out = Vec::new();
-    let sections: Vec<(Section, Vec<Item>)> = drafted
+    let sections = drafted
         .into_iter()
         .map(|(section, items)| {
-            let (keep, out): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| {
-                let known = said.iter().any(|it| it.text == item.text || rests_within(item, it));
-                !known && !gone.contains(&item.hash()[..]) && !is_deleted(item)
-            });
+            let (keep, out): (Vec<_>, Vec<_>) = items.into_iter().partition(|it| keeps(it));
             kept_out.extend(out);
             (section, keep)
         })
         .collect();
-    let mut summary = Summary::from_draft(period, header, &sections);
-    if let Some(header) = &mut summary.header {
-        // A hash that stays listed without its bullet tells the next fold that it was deleted.
-        header.items.extend(missing.iter().cloned());
-    }
-    if let Some(current) = current {
-        summary.other_keys = current.other_keys.clone();
-    }
-    if !theirs.is_empty() {
-        summary.blocks = join(std::mem::take(&mut summary.blocks), theirs);
-    }
-    Merged { summary, kept_out }
+    (sections, kept_out)
 }
 
 /// Returns whether all lines that the item rests on are cited by a bullet of the person's.
+///
+/// Lines of weekly files are left aside where there are lines of logs: they say where a person's
+/// bullet stood when it was cited, and that changes when the week is folded again.
 fn rests_within(item: &Item, theirs: &Item) -> bool {
     let (Some(mine), Some(theirs)) = (&item.citation, &theirs.citation) else { return false };
+    let on_logs = mine.files().any(|(stem, _)| !stem.is_summary());
     mine.addresses()
+        .filter(|it| !on_logs || !it.stem.is_summary())
         .all(|it| theirs.lines_of(&it.stem).is_some_and(|lines| lines.contains(it.line)))
 }
 
-/// Collects the blocks that a person wrote or changed.
-fn theirs(current: &Summary, owners: &[Owner]) -> Sections {
-    let title = Summary::from_draft(current.period, SummaryHeader::default(), &[]).body();
-    let mut sections = Sections::new();
-    let mut section = None;
-    let mut owners = owners.iter();
-    for block in &current.blocks {
-        let keep = match block {
-            Block::Section(name, _) => {
-                section = Some(*name);
-                false
-            }
-            Block::Bullet(..) => owners.next() == Some(&Owner::Person),
-            Block::Other(raw) => !raw.trim().is_empty() && raw.trim() != title.trim(),
-        };
-        if keep {
-            sections.entry(section).or_default().push(trimmed(block.clone()));
-        }
-    }
-    sections
+/// Which drafted items are kept out because their words were listed and are missing.
+struct Gone {
+    /// Per missing hash, how many bullets of these words may stand, and the items that go first.
+    left: HashMap<String, (usize, Vec<Item>)>,
 }
 
-/// Puts the blocks of the person's after ours, section by section.
-fn join(blocks: Vec<Block>, theirs: Sections) -> Vec<Block> {
-    let mut sections = Sections::new();
-    let mut section = None;
-    for block in blocks {
-        match block {
-            Block::Section(name, _) => section = Some(name),
-            Block::Other(ref raw) if section.is_some() && raw.trim().is_empty() => {}
-            block => sections.entry(section).or_default().push(block),
+impl Gone {
+    /// Of bullets with the same words, those that still stand may stay: first the ones that cite the
+    /// same lines.
+    fn new<'a>(
+        missing: &[String],
+        standing: impl Iterator<Item = &'a Item>,
+        drafted: &[(Section, Vec<Item>)],
+    ) -> Self {
+        let mut left: HashMap<String, (usize, Vec<Item>)> =
+            missing.iter().map(|hash| (hash.clone(), (0, Vec::new()))).collect();
+        for item in standing {
+            if let Some((count, _)) = left.get_mut(&item.hash()) {
+                *count += 1;
+                let same = drafted.iter().flat_map(|(_, items)| items).any(|it| it == item);
+                if same {
+                    left.entry(item.hash()).and_modify(|it| it.1.push(item.clone()));
+                }
+            }
         }
+        Self { left }
     }
-    if let Some(preamble) = sections.get_mut(&None) {
-        // The blank line before the first section is written with the section.
-        while matches!(preamble.last(), Some(Block::Other(raw)) if raw.trim().is_empty()) {
-            preamble.pop();
+
+    fn takes(&mut self, item: &Item) -> bool {
+        let Some((count, first)) = self.left.get_mut(&item.hash()) else { return false };
+        if let Some(at) = first.iter().position(|it| it == item) {
+            first.remove(at);
+            *count -= 1;
+            return false;
         }
+        // The others take what the first ones leave.
+        if *count > first.len() {
+            *count -= 1;
+            return false;
+        }
+        true
     }
-    for (section, blocks) in theirs {
-        let under = sections.entry(section).or_default();
+}
+
+/// What stands in a file of ours, section by section.
+#[derive(Default)]
+struct Standing {
+    /// Whether our title is there.
+    titled: bool,
+    /// Those before the first heading under `None`.
+    areas: BTreeMap<Option<Section>, Area>,
+    /// A block of the person's that leaves a code fence or a comment open, so that all after it
+    /// would be part of it.
+    open: Option<Block>,
+}
+
+/// One section.
+#[derive(Default)]
+struct Area {
+    /// Its heading as it stands.
+    heading: Option<String>,
+    /// Up to the first heading of the person's own.
+    head: Vec<Piece>,
+    /// From there on.
+    tail: Vec<Piece>,
+}
+
+enum Piece {
+    /// A bullet of ours.
+    Ours(Item, String),
+    /// Anything of the person's, and whether a blank line stands before it.
+    Theirs(Block, bool),
+}
+
+impl Standing {
+    fn read(current: &Summary, owners: &[Owner]) -> Self {
+        let title = Summary::title(current.period);
+        let mut standing = Self::default();
+        let mut section = None;
+        let mut owners = owners.iter();
+        let mut blank = true;
+        let mut blocks: Vec<&Block> = current.blocks.iter().collect();
+        if current.is_left_open() {
+            standing.open = blocks.pop().map(trimmed);
+        }
         for block in blocks {
-            // Without a blank line a paragraph would continue the bullet before it.
-            if matches!(block, Block::Other(_)) {
-                under.push(blank());
+            let apart = blank;
+            blank = block.raw().lines().next_back().is_none_or(|line| line.trim().is_empty());
+            let mut own_heading = block.is_heading();
+            match block {
+                Block::Section(name, raw) => {
+                    let area = standing.areas.entry(Some(*name)).or_default();
+                    if area.heading.is_none() || is_plain(*name, raw) {
+                        section = Some(*name);
+                        area.heading.get_or_insert_with(|| raw.clone());
+                        continue;
+                    }
+                    // The same section in another spelling is a heading of the person's.
+                    own_heading = true;
+                }
+                Block::Other(raw) if raw.trim().is_empty() => continue,
+                Block::Other(raw) if section.is_none() && raw.trim() == title && !standing.titled => {
+                    standing.titled = true;
+                    continue;
+                }
+                _ => {}
             }
-            under.push(block);
+            let piece = match block {
+                Block::Bullet(item, raw) if owners.next() == Some(&Owner::Ours) => {
+                    Piece::Ours(item.clone(), raw.clone())
+                }
+                block => Piece::Theirs(trimmed(block), apart),
+            };
+            let area = standing.areas.entry(section).or_default();
+            if own_heading || !area.tail.is_empty() {
+                area.tail.push(piece);
+            } else {
+                area.head.push(piece);
+            }
+        }
+        standing
+    }
+
+    /// Makes bullets of ours beneath which a person wrote something theirs, where the new fold no
+    /// longer has them: what is beneath would hang on another bullet.
+    fn keep_parents(&mut self, drafted: &[(Section, Vec<Item>)]) {
+        let is_drafted =
+            |item: &Item| drafted.iter().any(|(_, items)| items.iter().any(|it| it.text == item.text));
+        for pieces in self.areas.values_mut().flat_map(|it| [&mut it.head, &mut it.tail]) {
+            for i in 1..pieces.len() {
+                let beneath = matches!(&pieces[i], Piece::Theirs(block, _)
+                    if block.raw().starts_with([' ', '\t']));
+                if let (Piece::Ours(item, raw), true) = (&pieces[i - 1], beneath)
+                    && !is_drafted(item)
+                {
+                    let bullet = Block::Bullet(item.clone(), raw.clone());
+                    pieces[i - 1] = Piece::Theirs(trimmed(&bullet), false);
+                }
+            }
         }
     }
-    sections
-        .into_iter()
-        .flat_map(|(section, blocks)| {
-            let heading = section.map(|it| Block::Section(it, format!("### {}\n", it.title())));
-            let lead = heading.map(|it| [blank(), it]).into_iter().flatten();
-            lead.chain(blocks).collect::<Vec<_>>()
+
+    fn pieces(&self) -> impl Iterator<Item = &Piece> {
+        self.areas.values().flat_map(|it| it.head.iter().chain(&it.tail))
+    }
+
+    fn theirs(&self) -> impl Iterator<Item = &Block> {
+        self.pieces().filter_map(|it| match it {
+            Piece::Theirs(block, _) => Some(block),
+            Piece::Ours(..) => None,
         })
-        .collect()
+    }
+
+    fn ours(&self) -> impl Iterator<Item = &Item> {
+        self.pieces().filter_map(|it| match it {
+            Piece::Ours(item, _) => Some(item),
+            Piece::Theirs(..) => None,
+        })
+    }
+
+    /// Returns whether nothing but bullets of ours stands there, under headings of ours.
+    fn is_untouched(&self) -> bool {
+        let plain = |(section, area): (&Option<Section>, &Area)| {
+            area.heading.iter().zip(section).all(|(raw, section)| is_plain(*section, raw))
+        };
+        self.titled
+            && self.open.is_none()
+            && self.theirs().next().is_none()
+            && self.areas.iter().all(plain)
+    }
+
+    /// Puts the new bullets among the person's text, and returns the body.
+    fn join(mut self, blocks: &[Block]) -> String {
+        let mut fresh = Fresh::read(blocks);
+        for area in self.areas.values_mut() {
+            area.tail.retain_mut(|piece| match piece {
+                Piece::Theirs(..) => true,
+                Piece::Ours(item, raw) => match fresh.take(item) {
+                    Some(bullet) => {
+                        bullet.clone_into(raw);
+                        true
+                    }
+                    None => false,
+                },
+            });
+        }
+        for section in fresh.0.keys() {
+            self.areas.entry(Some(*section)).or_default();
+        }
+        let mut page = Page::default();
+        if self.titled {
+            page.heading(&format!("{}\n", fresh.1));
+        }
+        for (section, area) in self.areas {
+            let bullets = section.and_then(|it| fresh.0.remove(&it)).unwrap_or_default();
+            let own_heading = area
+                .heading
+                .as_ref()
+                .zip(section)
+                .is_some_and(|(raw, section)| !is_plain(section, raw));
+            if bullets.is_empty() && area.theirs().next().is_none() && area.tail.is_empty() && !own_heading {
+                continue;
+            }
+            if let Some(section) = section {
+                let plain = || format!("### {}\n", section.title());
+                page.heading(&area.heading.clone().unwrap_or_else(plain));
+            }
+            area.print(bullets, &mut page);
+        }
+        if let Some(open) = &self.open {
+            page.theirs(open, true);
+        }
+        page.text
+    }
 }
 
-fn blank() -> Block {
-    Block::Other("\n".to_owned())
+impl Area {
+    fn theirs(&self) -> impl Iterator<Item = &Block> {
+        self.head.iter().filter_map(|it| match it {
+            Piece::Theirs(block, _) => Some(block),
+            Piece::Ours(..) => None,
+        })
+    }
+
+    /// Prints the new bullets in their order, and the person's blocks where they stood.
+    fn print(self, bullets: Vec<(Item, String)>, page: &mut Page) {
+        // What stands before the first of ours, then what stands after each.
+        let mut first = Vec::new();
+        let mut after: Vec<Vec<(Block, bool)>> = bullets.iter().map(|_| Vec::new()).collect();
+        let mut taken = vec![false; bullets.len()];
+        let mut anchor = None;
+        for piece in self.head {
+            match piece {
+                Piece::Ours(item, _) => {
+                    let free = |at: &usize| !taken[*at] && bullets[*at].0.text == item.text;
+                    let same = (0..bullets.len()).filter(free);
+                    let found = same.min_by_key(|at| bullets[*at].0.citation != item.citation);
+                    if let Some(at) = found {
+                        taken[at] = true;
+                        anchor = Some(at);
+                    }
+                }
+                Piece::Theirs(block, apart) => match anchor {
+                    Some(at) => after[at].push((block, apart)),
+                    None => first.push((block, apart)),
+                },
+            }
+        }
+        for (block, apart) in &first {
+            page.theirs(block, *apart);
+        }
+        for ((_, raw), after) in bullets.iter().zip(&after) {
+            page.bullet(raw);
+            for (block, apart) in after {
+                page.theirs(block, *apart);
+            }
+        }
+        for piece in &self.tail {
+            match piece {
+                Piece::Ours(_, raw) => page.bullet(raw),
+                Piece::Theirs(block, apart) => page.theirs(block, *apart),
+            }
+        }
+    }
+}
+
+/// New bullets by section, each with its line; and the title.
+struct Fresh(BTreeMap<Section, Vec<(Item, String)>>, String);
+
+impl Fresh {
+    fn read(blocks: &[Block]) -> Self {
+        let mut fresh = Self(BTreeMap::new(), String::new());
+        let mut section = None;
+        for block in blocks {
+            match block {
+                Block::Section(name, _) => section = Some(*name),
+                Block::Bullet(item, raw) => {
+                    let under = section.map(|it| fresh.0.entry(it).or_default());
+                    under.into_iter().for_each(|it| it.push((item.clone(), raw.clone())));
+                }
+                Block::Other(raw) if section.is_none() && block.is_heading() => {
+                    raw.trim_end().clone_into(&mut fresh.1);
+                }
+                Block::Other(_) => {}
+            }
+        }
+        fresh
+    }
+
+    /// Takes the bullet of these words out, for a place of the person's choice.
+    fn take(&mut self, item: &Item) -> Option<String> {
+        let all = self.0.iter().flat_map(|(section, items)| {
+            items.iter().enumerate().map(move |(i, (it, _))| (*section, i, it))
+        });
+        let same = all.filter(|(_, _, it)| it.text == item.text);
+        let (section, i, _) = same.min_by_key(|(_, _, it)| it.citation != item.citation)?;
+        Some(self.0.get_mut(&section)?.remove(i).1)
+    }
+}
+
+/// The body as it is printed, with blank lines where they are needed.
+#[derive(Default)]
+struct Page {
+    text: String,
+    last: Last,
+}
+
+/// What was printed last.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Last {
+    #[default]
+    Nothing,
+    Heading,
+    Bullet,
+    Text,
+}
+
+impl Page {
+    fn heading(&mut self, raw: &str) {
+        self.text.push('\n');
+        self.push(raw, Last::Heading);
+    }
+
+    /// Prints a bullet of ours.
+    fn bullet(&mut self, raw: &str) {
+        if self.last == Last::Text {
+            self.text.push('\n');
+        }
+        self.push(raw, Last::Bullet);
+    }
+
+    /// Prints a block of the person's, apart where it stood so.
+    fn theirs(&mut self, block: &Block, apart: bool) {
+        let is_bullet = block.item().is_some();
+        let needed = match self.last {
+            Last::Nothing => true,
+            Last::Heading => false,
+            Last::Bullet => !is_bullet,
+            Last::Text => true,
+        };
+        if apart || needed {
+            self.text.push('\n');
+        }
+        let last = match block {
+            Block::Bullet(..) => Last::Bullet,
+            _ if block.is_heading() => Last::Heading,
+            _ => Last::Text,
+        };
+        self.push(block.raw(), last);
+    }
+
+    fn push(&mut self, raw: &str, last: Last) {
+        self.text.push_str(raw);
+        self.last = last;
+        if !raw.ends_with('\n') {
+            self.text.push('\n');
+        }
+    }
+}
+
+/// Returns whether a heading of a section stands as we write it.
+fn is_plain(section: Section, raw: &str) -> bool {
+    raw.trim().strip_prefix("### ") == Some(section.title())
 }
 
 /// Takes the blank lines around a block away, so that they do not grow with every fold, and makes
 /// sure that it ends its last line, so that the next one does not join it.
-fn trimmed(block: Block) -> Block {
-    let ended = |raw: &str| format!("{}\n", raw.trim_end_matches(['\n', '\r']));
-    match block {
-        Block::Section(section, raw) => Block::Section(section, ended(&raw)),
-        Block::Bullet(item, raw) => Block::Bullet(item, ended(&raw)),
-        Block::Other(raw) => {
-            let blank_lines = raw.split_inclusive('\n').take_while(|line| line.trim().is_empty());
-            let lead: usize = blank_lines.map(str::len).sum();
-            Block::Other(ended(&raw[lead..]))
+fn trimmed(block: &Block) -> Block {
+    let bare = |raw: &str| {
+        let lines: Vec<&str> = raw.split_inclusive('\n').collect();
+        let is_text = |line: &&str| !line.trim().is_empty();
+        let from = lines.iter().position(is_text).unwrap_or(lines.len());
+        let to = lines.iter().rposition(is_text).map_or(from, |it| it + 1);
+        let mut text = lines[from..to].concat();
+        if !text.ends_with('\n') {
+            text.push('\n');
         }
+        text
+    };
+    match block {
+        // A heading that is not the one of its section is text of the person's.
+        Block::Section(_, raw) | Block::Other(raw) => Block::Other(bare(raw)),
+        Block::Bullet(item, raw) => Block::Bullet(item.clone(), bare(raw)),
     }
 }
 

@@ -196,7 +196,7 @@ pub fn trace(
     if lineage.document(path)?.is_none()
         && let Some(stem) = stem_of(path)
         && sources.path_of(&stem) == path
-        && !stem.is_week()
+        && !stem.is_summary()
     {
         return Err(TraceError::IsLog { path: path.to_owned() });
     }

@@ -748,7 +748,7 @@ mod tests {
             sources: vec![(source.parse().unwrap(), String::new())],
             supersedes: None,
             recorded_body: None,
-            other_keys: serde_yaml::Mapping::new(),
+            other_keys: crate::memory::frontmatter::OtherKeys::default(),
             body: body.to_owned(),
         }
     }
