@@ -18,7 +18,7 @@
 //! - Each drafted item is, unless it was deleted or a bullet of the person's stands for it.
 //! - Merging the same draft again changes nothing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::memory::{
     document::{Block, Owner, Summary, SummaryHeader},
@@ -72,8 +72,10 @@ pub fn merge(
     });
     let mut summary = Summary::from_draft(period, header, &keep);
     if let Some(header) = &mut summary.header {
-        // A hash that stays listed without its bullet tells the next fold that it was deleted.
-        header.items.extend(ownership.missing.iter().cloned());
+        // A hash that stays listed without its bullet tells the next fold that it was deleted. Where
+        // a bullet of theirs has these words, it would be taken for ours.
+        let said: BTreeSet<String> = said.iter().map(|it| it.hash()).collect();
+        header.items.extend(ownership.missing.iter().filter(|it| !said.contains(*it)).cloned());
     }
     summary.take_keys_of(ours);
     if !standing.is_untouched() {
@@ -194,13 +196,18 @@ impl Standing {
         let mut section = None;
         let mut owners = owners.iter();
         let mut blank = true;
-        let mut blocks: Vec<&Block> = current.blocks.iter().collect();
-        if current.is_left_open() {
-            standing.open = blocks.pop().map(trimmed);
+        let mut blocks = current.blocks.clone();
+        if let Some(last) = blocks.last_mut()
+            && let Some(at) = last.open_at()
+        {
+            let raw = last.raw().to_owned();
+            standing.open = Some(trimmed(&Block::Other(raw[at..].to_owned())));
+            *last = Block::Other(raw[..at].to_owned());
         }
-        for block in blocks {
-            let apart = blank;
-            blank = block.raw().lines().next_back().is_none_or(|line| line.trim().is_empty());
+        for block in &blocks {
+            let is_blank = |line: Option<&str>| line.is_none_or(|it| it.trim().is_empty());
+            let apart = blank || is_blank(block.raw().lines().next());
+            blank = is_blank(block.raw().lines().next_back());
             let mut own_heading = block.is_heading();
             match block {
                 Block::Section(name, raw) => {
@@ -214,7 +221,9 @@ impl Standing {
                     own_heading = true;
                 }
                 Block::Other(raw) if raw.trim().is_empty() => continue,
-                Block::Other(raw) if section.is_none() && raw.trim() == title && !standing.titled => {
+                Block::Other(raw)
+                    if section.is_none() && raw.trim() == title && !standing.titled =>
+                {
                     standing.titled = true;
                     continue;
                 }
@@ -239,8 +248,9 @@ impl Standing {
     /// Makes bullets of ours beneath which a person wrote something theirs, where the new fold no
     /// longer has them: what is beneath would hang on another bullet.
     fn keep_parents(&mut self, drafted: &[(Section, Vec<Item>)]) {
-        let is_drafted =
-            |item: &Item| drafted.iter().any(|(_, items)| items.iter().any(|it| it.text == item.text));
+        let is_drafted = |item: &Item| {
+            drafted.iter().any(|(_, items)| items.iter().any(|it| it.text == item.text))
+        };
         for pieces in self.areas.values_mut().flat_map(|it| [&mut it.head, &mut it.tail]) {
             for i in 1..pieces.len() {
                 let beneath = matches!(&pieces[i], Piece::Theirs(block, _)
@@ -313,7 +323,11 @@ impl Standing {
                 .as_ref()
                 .zip(section)
                 .is_some_and(|(raw, section)| !is_plain(section, raw));
-            if bullets.is_empty() && area.theirs().next().is_none() && area.tail.is_empty() && !own_heading {
+            if bullets.is_empty()
+                && area.theirs().next().is_none()
+                && area.tail.is_empty()
+                && !own_heading
+            {
                 continue;
             }
             if let Some(section) = section {
@@ -347,10 +361,18 @@ impl Area {
         for piece in self.head {
             match piece {
                 Piece::Ours(item, _) => {
-                    let free = |at: &usize| !taken[*at] && bullets[*at].0.text == item.text;
-                    let same = (0..bullets.len()).filter(free);
-                    let found = same.min_by_key(|at| bullets[*at].0.citation != item.citation);
-                    if let Some(at) = found {
+                    // The same words, or other ones on the same lines.
+                    let likeness = |at: usize| {
+                        let new = &bullets[at].0;
+                        match (new.text == item.text, new.citation == item.citation) {
+                            (true, true) => 3,
+                            (true, false) => 2,
+                            (false, same) => u8::from(same && item.citation.is_some()),
+                        }
+                    };
+                    let free = (0..bullets.len()).filter(|at| !taken[*at] && likeness(*at) > 0);
+                    // Of several the first: `max_by_key` would take the last.
+                    if let Some(at) = free.min_by_key(|at| 3 - likeness(*at)) {
                         taken[at] = true;
                         anchor = Some(at);
                     }
@@ -501,6 +523,8 @@ fn trimmed(block: &Block) -> Block {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const WEEK: &str = "2026-W14";
@@ -556,7 +580,7 @@ mod tests {
             fold_edit_fold(first, |it| it.replace("Shipped v2", "Shipped v3"), second);
         assert_eq!(
             body,
-            "\n# Week 2026-W14\n\n### Key Outcomes\n- Other [2026-04-02:5]\n- Shipped v3 [2026-04-02:1]\n\n\
+            "\n# Week 2026-W14\n\n### Key Outcomes\n- Shipped v3 [2026-04-02:1]\n- Other [2026-04-02:5]\n\n\
              ### Decisions\n- Why [2026-04-02:1-2]\n"
         );
         assert_eq!(merged.kept_out, [item("Shipped v2 today [2026-04-02:1]")]);
@@ -613,5 +637,260 @@ mod tests {
         let (_, merged) = fold_edit_fold(first, edit, draft(&["New [2026-04-02:1]"], &[]));
         let printed = merged.summary.print();
         assert!(printed.contains("tags") && printed.contains("memoird:"), "{printed}");
+    }
+
+    #[test]
+    fn what_stands_beneath_a_bullet_stays_beneath_it() {
+        let first = || draft(&["One [2026-04-02:1]", "Two [2026-04-02:2]"], &[]);
+        let edit = |it: &str| {
+            it.replace("- One [2026-04-02:1]\n", "- One [2026-04-02:1]\n  - but only here\n")
+        };
+        let (body, _) = fold_edit_fold(
+            first(),
+            edit,
+            draft(&["New [2026-04-02:9]", "One [2026-04-02:1]"], &[]),
+        );
+        assert!(
+            body.contains("- New [2026-04-02:9]\n- One [2026-04-02:1]\n  - but only here\n"),
+            "{body}"
+        );
+        let (body, merged) = fold_edit_fold(first(), edit, draft(&["Two [2026-04-02:2]"], &[]));
+        assert!(
+            body.contains("- One [2026-04-02:1]\n  - but only here\n- Two [2026-04-02:2]\n"),
+            "{body}"
+        );
+        assert_eq!(merged.summary.ownership().owners[0], Owner::Person);
+    }
+
+    #[test]
+    fn under_a_heading_of_their_own_everything_stays_as_arranged() {
+        let first = draft(&["One [2026-04-02:1]"], &["Two [2026-04-02:2]"]);
+        let edit = |it: &str| {
+            it.replace(
+                "\n### Decisions\n- Two [2026-04-02:2]\n",
+                "\n### For the board\n- Two [2026-04-02:2]\nas agreed\n",
+            )
+        };
+        let second = draft(&["More [2026-04-02:7]", "One [2026-04-02:1]"], &["Two [2026-04-02:2]"]);
+        let (body, merged) = fold_edit_fold(first, edit, second);
+        assert_eq!(
+            body,
+            "\n# Week 2026-W14\n\n### Key Outcomes\n- More [2026-04-02:7]\n- One [2026-04-02:1]\n\n\
+             ### For the board\n- Two [2026-04-02:2]\n\nas agreed\n"
+        );
+        assert!(merged.summary.ownership().owners.iter().all(|it| *it == Owner::Ours));
+    }
+
+    #[test]
+    fn of_two_bullets_with_the_same_words_only_the_deleted_one_goes() {
+        let both = || draft(&["Same [2026-04-02:1]", "Same [2026-04-03:1]"], &[]);
+        let delete = |it: &str| it.replace("- Same [2026-04-02:1]\n", "");
+        let (body, _) = fold_edit_fold(both(), delete, both());
+        assert_eq!(body, "\n# Week 2026-W14\n\n### Key Outcomes\n- Same [2026-04-03:1]\n");
+    }
+
+    #[test]
+    fn a_heading_and_a_title_of_their_own_spelling_stay() {
+        let first = draft(&["One [2026-04-02:1]"], &["Two [2026-04-02:2]"]);
+        let edit = |it: &str| {
+            it.replace("# Week 2026-W14", "# The week of the flood")
+                .replace("### Decisions", "## decisions")
+        };
+        let second = draft(&["One [2026-04-02:1]"], &["Three [2026-04-02:3]"]);
+        let (body, _) = fold_edit_fold(first, edit, second);
+        assert_eq!(
+            body,
+            "\n# The week of the flood\n\n### Key Outcomes\n- One [2026-04-02:1]\n\n## decisions\n- Three [2026-04-02:3]\n"
+        );
+    }
+
+    #[test]
+    fn a_fence_that_is_left_open_swallows_no_new_bullet() {
+        let first = draft(&["One [2026-04-02:1]"], &["Two [2026-04-02:2]"]);
+        let edit =
+            |it: &str| it.replace("- One [2026-04-02:1]\n", "- One [2026-04-02:1]\n\n```\ncode\n");
+        let (body, merged) = fold_edit_fold(first, edit, draft(&["New [2026-04-02:9]"], &[]));
+        assert!(
+            body.ends_with(
+                "- New [2026-04-02:9]\n\n```\ncode\n\n### Decisions\n- Two [2026-04-02:2]\n"
+            ),
+            "{body}"
+        );
+        assert_eq!(merged.summary.bullets().count(), 1);
+    }
+
+    #[test]
+    fn line_ends_of_a_file_stay() {
+        let first = || draft(&["One [2026-04-02:1]"], &[]);
+        let edit = |it: &str| (it.to_owned() + "- mine\n").replace('\n', "\r\n");
+        let (_, merged) = fold_edit_fold(first(), edit, draft(&["New [2026-04-02:1]"], &[]));
+        let text = merged.summary.print();
+        assert!(text.contains("- New [2026-04-02:1]\r\n- mine\r\n"), "{text:?}");
+        assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
+    }
+
+    /// One thing that a person does to a line.
+    #[derive(Clone, Debug)]
+    enum Do {
+        Reword(usize),
+        Delete(usize),
+        Move(usize, usize),
+        Add(usize, &'static str),
+    }
+
+    /// What a person may write; each has a place for a number, so that all lines are different.
+    const THEIRS: [&str; 22] = [
+        "- mine #",
+        "- mine # [2026-04-0#:1]",
+        "  - nested #\n    more of # [2026-04-04:#]",
+        "* 1#. 日本語 – ünïcode # \u{1f600}",
+        "A paragraph #\nof two lines #.",
+        "\nA paragraph # apart.\n",
+        "### Heading #\n",
+        "#### Below #\n- under a heading #",
+        "# Part #",
+        "```rust\n- no bullet #\n### Decisions of #\n```",
+        "```\nopen # for ever",
+        "<!-- a note # -->",
+        "<!-- open #",
+        "| a# | b |\n|---|---|\n| 1 | 2# |",
+        "> quoted #\n> - in a quote #",
+        "- [ ] open task #",
+        "- with a carriage return #\r",
+        "\t- after a tab #",
+        "---\nrule #",
+        "## Decisions of mine #",
+        "12. twelve #",
+        "   \n- after blanks # [wip]",
+    ];
+
+    fn acts() -> impl Strategy<Value = Vec<Do>> {
+        let at = 0..40_usize;
+        let one = prop_oneof![
+            2 => at.clone().prop_map(Do::Reword),
+            2 => at.clone().prop_map(Do::Delete),
+            1 => (at.clone(), at.clone()).prop_map(|(from, to)| Do::Move(from, to)),
+            3 => (at, 0..THEIRS.len()).prop_map(|(at, what)| Do::Add(at, THEIRS[what])),
+        ];
+        proptest::collection::vec(one, 0..8)
+    }
+
+    /// Does all of it to the body of `text`; the frontmatter stays.
+    fn edited(text: &str, acts: &[Do], crlf: bool, cut: bool) -> String {
+        let body_at = crate::memory::frontmatter::split(text).body_at;
+        let mut lines: Vec<String> = text[body_at..].lines().map(str::to_owned).collect();
+        for (n, act) in acts.iter().enumerate() {
+            let end = lines.len();
+            match *act {
+                Do::Reword(at) if end > 0 => {
+                    let line = &mut lines[at % end];
+                    if let Some(words) = line.strip_prefix("- ") {
+                        *line = format!("- reworded {n} {words}");
+                    }
+                }
+                Do::Delete(at) if end > 0 => drop(lines.remove(at % end)),
+                Do::Move(from, to) if end > 0 => {
+                    let line = lines.remove(from % end);
+                    lines.insert(to % end, line);
+                }
+                Do::Add(at, what) => {
+                    lines.insert(
+                        at % (end + 1),
+                        what.replace('#', &n.to_string()).replace("[2026-04-00", "[2026-04-09"),
+                    );
+                }
+                _ => {}
+            }
+        }
+        let mut body = lines.join("\n") + "\n";
+        if cut {
+            body.truncate(body.trim_end().len());
+        }
+        let text = format!("{}{body}", &text[..body_at]);
+        if crlf { crate::memory::frontmatter::with_crlf(&text) } else { text }
+    }
+
+    /// Items of which some repeat words or lines of others.
+    fn drafts() -> impl Strategy<Value = Vec<(Section, Vec<Item>)>> {
+        let item = (0..9_u32, 1..6_u32, 1..9_u32)
+            .prop_map(|(words, day, line)| item(&format!("Said {words} [2026-04-0{day}:{line}]")));
+        let sections = Section::WEEKLY;
+        proptest::collection::vec(proptest::collection::vec(item, 0..5), 4)
+            .prop_map(move |items| sections.into_iter().zip(items).collect())
+    }
+
+    fn counts<'a>(lines: impl IntoIterator<Item = &'a str>) -> BTreeMap<&'a str, usize> {
+        let mut counts = BTreeMap::new();
+        for line in lines {
+            *counts.entry(line.trim_end()).or_default() += 1;
+        }
+        counts
+    }
+
+    fn bullets(summary: &Summary) -> Vec<Item> {
+        summary.bullets().map(|(_, item, _)| item.clone()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_person_wins(first in drafts(), acts in acts(), second in drafts(), crlf: bool, cut: bool) {
+            let header =
+                || SummaryHeader { engine: "extractive/1".to_owned(), ..SummaryHeader::default() };
+            let none = |_: &Item| false;
+            let made = merge(week(), None, header(), first, &none).summary;
+            let text = edited(&made.print(), &acts, crlf, cut);
+            let current = Summary::parse(week(), &text).unwrap();
+            let merged = merge(week(), Some(&current), header(), second.clone(), &none);
+            let printed = merged.summary.print();
+
+            // What is written is read back as the same file.
+            let read = Summary::parse(week(), &printed).unwrap();
+            prop_assert_eq!(&read.print(), &printed);
+            prop_assert_eq!(&read.blocks, &merged.summary.blocks, "{}", printed);
+
+            // Each line of theirs is there, as often as it was.
+            let (made_body, body) = (made.body(), current.body());
+            let ours = counts(made_body.lines());
+            let result_body = merged.summary.body();
+            let result = counts(result_body.lines());
+            for (line, count) in counts(body.lines()) {
+                if line.trim().is_empty() || ours.contains_key(line) {
+                    continue;
+                }
+                prop_assert_eq!(result.get(line), Some(&count), "`{}` of:\n{}\nin:\n{}", line, text, printed);
+            }
+
+            // What they deleted is not: by words, as many as there were.
+            let standing = bullets(&current);
+            for item in bullets(&made) {
+                let count = |items: &[Item]| items.iter().filter(|it| it.text == item.text).count();
+                let (before, now) = (count(&bullets(&made)), count(&standing));
+                if now < before {
+                    prop_assert!(count(&bullets(&merged.summary)) <= now, "`{}` of:\n{}\nin:\n{}", item, text, printed);
+                }
+            }
+
+            // What is new is there, once, unless it was deleted or held off.
+            let owners = current.ownership();
+            let theirs: Vec<&Item> = standing.iter().zip(&owners.owners)
+                .filter(|(_, owner)| **owner == Owner::Person).map(|(item, _)| item).collect();
+            let result = bullets(&merged.summary);
+            for item in second.iter().flat_map(|(_, items)| items) {
+                let free = !owners.missing.contains(&item.hash())
+                    && !theirs.iter().any(|it| it.text == item.text || rests_within(item, it));
+                // A bullet that stays for what stands beneath it is theirs as well.
+                let adopted = merged.kept_out.contains(item);
+                if free && !adopted {
+                    let all = second.iter().flat_map(|(_, items)| items).filter(|it| *it == item).count();
+                    prop_assert_eq!(result.iter().filter(|it| *it == item).count(), all, "`{}` of:\n{}\nin:\n{}", item, text, printed);
+                }
+                prop_assert!(!free || !adopted || standing.iter().any(|it| rests_within(item, it)),
+                    "`{}` of:\n{}\nin:\n{}", item, text, printed);
+            }
+
+            // Once more is no change.
+            let again = merge(week(), Some(&read), header(), second, &none);
+            prop_assert_eq!(again.summary.print(), printed, "of:\n{}", text);
+        }
     }
 }

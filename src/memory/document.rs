@@ -180,13 +180,6 @@ impl Summary {
         }
     }
 
-    /// Returns whether a code fence or a comment is open at the end of the body.
-    pub fn is_left_open(&self) -> bool {
-        let body = self.body();
-        let kinds = markdown::kinds(body.lines().chain(["- probe"]));
-        !matches!(kinds.last(), Some(LineKind::ListItem { .. }))
-    }
-
     /// Returns the whole file.
     pub fn print(&self) -> String {
         let mut text = self.front();
@@ -316,6 +309,20 @@ impl Block {
     /// Returns whether this is a heading, of ours or of a person's.
     pub fn is_heading(&self) -> bool {
         self.item().is_none() && heading_level(self.raw()) > 0
+    }
+
+    /// Returns where a code fence or a comment begins that is open at the end, by bytes.
+    pub fn open_at(&self) -> Option<usize> {
+        let lines: Vec<&str> = self.raw().split_inclusive('\n').collect();
+        let is_open = |lines: &[&str]| {
+            let kinds = markdown::kinds(lines.iter().copied().chain(["- probe"]));
+            !matches!(kinds.last(), Some(LineKind::ListItem { .. }))
+        };
+        if !is_open(&lines) {
+            return None;
+        }
+        let closed = (0..lines.len()).rev().find(|&it| !is_open(&lines[..it])).unwrap_or(0);
+        Some(lines[..closed].iter().map(|it| it.len()).sum())
     }
 
     /// Returns the item of a bullet.
@@ -575,7 +582,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{
-        Owner::{Ours, Person},
         Section::{Context, Decisions, KeyOutcomes},
         *,
     };

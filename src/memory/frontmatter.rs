@@ -459,7 +459,8 @@ pub fn with_crlf(text: &str) -> String {
 
 /// Returns whether every line of the text ends in `\r\n`, and there is one.
 pub fn is_crlf(text: &str) -> bool {
-    text.contains("\r\n") && text.split_inclusive('\n').all(|it| !it.ends_with('\n') || it.ends_with("\r\n"))
+    text.contains("\r\n")
+        && text.split_inclusive('\n').all(|it| !it.ends_with('\n') || it.ends_with("\r\n"))
 }
 
 /// Writes a frontmatter key by key, in the order of the calls.
