@@ -439,7 +439,7 @@ fn other_lines(yaml: &str, keys: &Mapping) -> Option<String> {
         }
         // Comments stay, also those before a key of ours.
         lines.push_str(&std::mem::take(&mut comments));
-        if other && !line.trim().is_empty() {
+        if other {
             lines.extend([line, "\n"]);
         }
     }
@@ -449,7 +449,7 @@ fn other_lines(yaml: &str, keys: &Mapping) -> Option<String> {
         Ok(Value::Null) => keys.is_empty(),
         _ => false,
     };
-    (same && !lines.contains('\u{2028}')).then_some(lines)
+    (same && !lines.is_empty()).then_some(lines)
 }
 
 /// Ends every line in `\r\n`.
