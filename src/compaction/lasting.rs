@@ -16,11 +16,12 @@ use crate::{
     compaction::Watcher,
     engine::{DistilInput, Engine, ExtractInput, MemoryDraft, WisdomOp},
     memory::{
-        address::{Address, Citation},
+        address::{Address, Citation, LineSet, Stem},
         decision::Decisions,
-        document::Summary,
+        document::{Owner, Summary},
         index,
-        item::Item,
+        item::{Item, Section},
+        log::DailyLog,
         period::Period,
         typed::{self, TypedMemory},
         typed_schema,
@@ -235,10 +236,11 @@ impl Compactor<'_> {
             Some(text) => WisdomFile::parse(text),
             None => WisdomFile::new(&self.settings.agent_name),
         };
+        let items = cite_own_lines(&month);
+        let summaries = self.summaries_cited(&month, &items, &file)?;
+        follow_summaries(&mut file, &summaries);
         let entries: Vec<WisdomEntry> = file.entries().cloned().collect();
         let memories = memories_of(job.period, &view.inventory.memories);
-        let items: Vec<_> =
-            month.bullets().map(|(_, item, section)| (section, item.clone())).collect();
         let wisdom = &self.settings.settings.wisdom;
         let ops = ask(self.engine, |engine| {
             engine.distil(&DistilInput {
@@ -252,10 +254,15 @@ impl Compactor<'_> {
         })?;
         let caps = WisdomCaps { entries: wisdom.max_entries, chars: wisdom.max_chars };
         let decisions = &view.inventory.decisions;
+        // What is said is checked against what people wrote above the logs, too.
+        let mut lines: Vec<ServedLog> = summaries.iter().map(|(_, log)| log.clone()).collect();
+        lines.extend(logs.iter().cloned());
+        lines.sort_by(|a, b| a.stem().cmp(b.stem()));
         let edit = Edit {
             late: matches!(job.reason, Reason::Changed(_)),
-            logs: &logs,
-            is_deleted: &|citation| decisions.is_deleted(&path, texts(citation, &logs)),
+            logs: &lines,
+            memories: &memories,
+            is_deleted: &|citation| decisions.is_deleted(&path, texts(citation, &lines)),
         };
         let done = edit.apply(&mut file, &ops, caps);
         file.add_distilled(job.period);
@@ -292,6 +299,34 @@ impl Compactor<'_> {
         self.write(None, Some((id, &receipt)), &files, &recorded)?;
         let paths = if outcome == Outcome::Written { vec![path] } else { Vec::new() };
         Ok(Made { receipt, paths })
+    }
+
+    /// Reads the weekly and monthly files whose own lines are cited, by bullets or by entries.
+    fn summaries_cited(
+        &self,
+        month: &Summary,
+        items: &[(Option<Section>, Item)],
+        file: &WisdomFile,
+    ) -> Result<Vec<(Summary, ServedLog)>, JobError> {
+        let mut stems: BTreeSet<Stem> = BTreeSet::new();
+        let marks = file.entries().filter_map(|it| Some(&it.mark.as_ref()?.sources));
+        for citation in items.iter().filter_map(|(_, it)| it.citation.as_ref()).chain(marks) {
+            stems.extend(citation.files().map(|(stem, _)| stem.clone()).filter(Stem::is_summary));
+        }
+        let weeks = month.period.weeks();
+        let mut found = Vec::new();
+        for stem in stems {
+            let Some(period) = stem.summary() else { continue };
+            let path = self.vault.layout().source(&stem);
+            let Some(text) = self.vault.read_text(&path)? else { continue };
+            if period != month.period && !weeks.contains(&period) {
+                continue;
+            }
+            let summary = Summary::parse(period, &text).map_err(|e| unreadable(&path, &e))?;
+            let log = DailyLog::parse(stem, text.as_bytes()).map_err(|e| unreadable(&path, &e))?;
+            found.push((summary, privacy::serve(&log)));
+        }
+        Ok(found)
     }
 
     /// Reads the logs of all weeks of a month.
@@ -353,6 +388,52 @@ impl DayReader<'_> {
             day.recorded.logs.push(LogRecord::of(log, layout.source(log.stem())));
         }
         Ok(day)
+    }
+}
+
+/// Returns the bullets of a month. One that a person wrote or changed is a source itself, above the
+/// lines that it cites.
+fn cite_own_lines(month: &Summary) -> Vec<(Option<Section>, Item)> {
+    let stem = Stem::of_summary(month.period);
+    let owners = month.ownership().owners;
+    let cite = |((line, item, section), owner): ((u32, &Item, _), _)| {
+        let mut item = item.clone();
+        if let (Owner::Person, Some(stem)) = (owner, &stem) {
+            let own = Citation::one(stem.clone(), line);
+            match &mut item.citation {
+                Some(citation) => citation.merge(&own),
+                none => *none = Some(own),
+            }
+        }
+        (section, item)
+    };
+    month.bullets_as_read().zip(owners).map(cite).collect()
+}
+
+/// Follows the bullets of people whose words entries repeat to the lines where they stand now.
+fn follow_summaries(file: &mut WisdomFile, summaries: &[(Summary, ServedLog)]) {
+    let marks: Vec<(String, String, Citation)> = file
+        .entries()
+        .filter_map(|it| {
+            let mark = it.mark.as_ref()?;
+            Some((mark.id.clone(), it.text.clone(), mark.sources.clone()))
+        })
+        .collect();
+    for (id, text, mut sources) in marks {
+        for (summary, _) in summaries {
+            let Some(stem) = Stem::of_summary(summary.period) else { continue };
+            if sources.lines_of(&stem).is_none() {
+                continue;
+            }
+            // An entry says the first sentences of a bullet.
+            let says = |item: &Item| item.text.trim_start_matches("[ ] ").starts_with(&text);
+            let lines = summary.bullets_as_read().filter(|(_, item, _)| says(item));
+            let lines: LineSet = lines.map(|(line, ..)| line).collect();
+            if !lines.is_empty() {
+                sources.replace_lines(&stem, lines);
+            }
+        }
+        file.readdress(&id, sources);
     }
 }
 
@@ -418,9 +499,12 @@ fn texts<'a>(citation: &Citation, logs: &'a [ServedLog]) -> Vec<&'a str> {
 
 /// What an engine's operations may do to the file.
 struct Edit<'a> {
-    /// The month was distilled before: only entries that rest on it are touched.
+    /// The month was distilled before: only entries that rest on it are touched, and only what a
+    /// person wrote is added.
     late: bool,
+    /// The logs, and the weekly and monthly files that people wrote in.
     logs: &'a Vec<ServedLog>,
+    memories: &'a [TypedMemory],
     is_deleted: &'a dyn Fn(&Citation) -> bool,
 }
 
@@ -440,7 +524,8 @@ impl Edit<'_> {
         for op in ops {
             let citation = match op {
                 WisdomOp::Add { title, text, category, citation, .. } => {
-                    if self.late || (self.is_deleted)(citation) {
+                    let late = self.late && !citation.rests_on_summary();
+                    if late || (self.is_deleted)(citation) {
                         continue;
                     }
                     if !self.stands(title, text, citation) {
@@ -482,6 +567,7 @@ impl Edit<'_> {
     fn stands(&self, title: &str, text: &str, citation: &Citation) -> bool {
         let item = Item { text: format!("{title}. {text}"), citation: Some(citation.clone()) };
         ground::check(&item, self.logs).is_ok()
+            || self.memories.iter().any(|it| is_said_by(it, &item))
     }
 
     /// Returns whether the entry rests on a log of this month.
@@ -491,4 +577,24 @@ impl Edit<'_> {
             mark.sources.files().any(|(stem, _)| self.logs.iter().any(|it| it.stem() == stem))
         })
     }
+}
+
+/// Returns whether the words of an item stand in a typed memory that a person changed and that rests
+/// on the same lines.
+fn is_said_by(memory: &TypedMemory, item: &Item) -> bool {
+    let Some(citation) = &item.citation else { return false };
+    let cited = Citation::from_addresses(memory.sources.iter().map(|(address, _)| address));
+    let Some(day) = memory.sources.first().map(|(address, _)| address.stem.clone()) else {
+        return false;
+    };
+    if memory.is_ours() || !cited.is_some_and(|it| it.shares_line_with(citation)) {
+        return false;
+    }
+    let said = format!("{}\n{}", memory.name, memory.body);
+    let Ok(log) = DailyLog::parse(day, said.as_bytes()) else { return false };
+    let served = privacy::serve(&log);
+    let lines = served.lines().iter().filter(|it| !it.text().trim().is_empty());
+    let addresses: Vec<Address> = lines.map(|it| served.address(it)).collect();
+    let item = Item { text: item.text.clone(), citation: Citation::from_addresses(&addresses) };
+    ground::check(&item, &vec![served]).is_ok()
 }

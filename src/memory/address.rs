@@ -279,6 +279,20 @@ impl Citation {
         })
     }
 
+    /// Returns whether a line of a weekly or monthly file is cited: words of a person's.
+    pub fn rests_on_summary(&self) -> bool {
+        self.0.keys().any(Stem::is_summary)
+    }
+
+    /// Puts other lines of one file in the place of those that are cited.
+    pub fn replace_lines(&mut self, stem: &Stem, lines: LineSet) {
+        if lines.is_empty() {
+            self.0.remove(stem);
+        } else {
+            self.0.insert(stem.clone(), lines);
+        }
+    }
+
     /// Returns the newest day that is cited.
     pub fn newest_date(&self) -> NaiveDate {
         self.0.keys().map(Stem::date).max().unwrap_or_default()
