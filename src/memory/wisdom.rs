@@ -415,6 +415,32 @@ impl WisdomEntry {
         Self { title, text, category, mark: Some(mark), raw }
     }
 
+    /// Returns the entry as it stands with other words, after `**Title**` also with another title, and
+    /// other sources if there are any. The hash in its comment stays that of the old words.
+    pub fn reworded(&self, words: &str, sources: Option<&Citation>) -> String {
+        let mut lines = self.raw.split_inclusive('\n');
+        let first = lines.next().unwrap_or_default();
+        let end = if first.ends_with("\r\n") { "\r\n" } else { "\n" };
+        let titled = words.strip_prefix("**").and_then(|it| it.split_once("**"));
+        let (title, text) = match titled {
+            Some((title, text)) => (format!("**{}**", title.trim()), text.trim()),
+            None => (first.trim_end().to_owned(), words),
+        };
+        let rest: Vec<&str> = lines.collect();
+        let is_mark = |it: &&str| it.trim_start().starts_with(MARK_OPEN);
+        let tail_at = rest.iter().position(is_mark).unwrap_or_else(|| {
+            rest.iter().rposition(|it| !it.trim().is_empty()).map_or(0, |it| it + 1)
+        });
+        let mut tail = rest[tail_at..].concat();
+        if let (Some(mark), Some(sources)) = (&self.mark, sources) {
+            let new = WisdomMark { sources: sources.clone(), ..mark.clone() };
+            tail = tail.replacen(&mark.print(), &new.print(), 1);
+        }
+        let text = one_line(text);
+        let end_of_text = if tail.is_empty() && !self.raw.ends_with('\n') { "" } else { end };
+        [&title, end, &text, end_of_text, &tail].concat()
+    }
+
     /// Returns whether the words are still those that we wrote.
     pub fn is_ours(&self) -> bool {
         self.mark.as_ref().is_some_and(|it| it.hash == words_hash(&self.title, &self.text))

@@ -6,6 +6,7 @@
 #![cfg(test)]
 
 mod compact;
+mod correct;
 mod coverage;
 mod demo;
 mod doctor;
