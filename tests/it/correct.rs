@@ -32,9 +32,9 @@ fn a_bullet_of_a_week_is_put_right_in_the_month_too() {
     let at = place(&root, WEEK, "painted on day 10");
     insta::assert_snapshot!(root.run(&["correct", &at, "The cellar was painted by Ottilie on day 10"]), @"");
     let line = at.rsplit_once(':').unwrap().1;
-    assert!(root.read(WEEK).contains("- The cellar was painted by Ottilie on day 10 [2026-03-10:1,4]\n"), "{}", root.read(WEEK));
+    assert!(root.read(WEEK).contains("- The cellar was painted by Ottilie on day 10 [2026-03-10:4]\n"), "{}", root.read(WEEK));
     let month = root.read(MONTH);
-    assert!(month.contains(&format!("- The cellar was painted by Ottilie on day 10 [2026-03-10:1,4; 2026-W11:{line}]\n")), "{month}");
+    assert!(month.contains(&format!("- The cellar was painted by Ottilie on day 10 [2026-03-10:4; 2026-W11:{line}]\n")), "{month}");
     assert!(!month.contains("was painted on day 10"), "{month}");
     let before = root.files();
     root.run(&["compact"]).ok();
@@ -105,24 +105,24 @@ fn a_typed_memory_is_put_right_and_its_entry_of_wisdom_with_it() {
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
     root.write(
         "memory/2026-03-10.md",
-        "- Mia asked that we always squash commits before merging, because the release notes list every commit\n",
+        "- Ines prefers numbers first, then the reason, in at most five lines\n",
     );
     root.run(&["compact"]).ok();
-    let memory = root.files().into_keys().find(|it| it.contains("/feedback_")).unwrap();
-    assert!(root.read("WISDOM.md").contains("squash"), "{}", root.read("WISDOM.md"));
-    let words = "Mia asked that we never squash commits before merging";
+    let memory = root.files().into_keys().find(|it| it.contains("/user_")).unwrap();
+    assert!(root.read("WISDOM.md").contains("numbers first"), "{}", root.read("WISDOM.md"));
+    let words = "Ines prefers the reason first, then numbers, in at most five lines";
     let shown = root.run(&["correct", &memory, words, "--json"]).ok().json_as("correct");
     assert_eq!((&shown["changed"], &shown["above"][0]["tier"]), (&true.into(), &"wisdom".into()));
     assert!(root.read(&memory).contains(&format!("\n{words}\n")), "{}", root.read(&memory));
     let wisdom = root.read("WISDOM.md");
-    assert!(wisdom.contains("never squash") && !wisdom.contains("always squash"), "{wisdom}");
+    assert!(wisdom.contains("reason first") && !wisdom.contains("numbers first"), "{wisdom}");
     let index = root.read("memory/MEMORY.md");
-    assert!(index.contains("never squash") && !index.contains("always squash"), "{index}");
+    assert!(index.contains("reason first") && !index.contains("numbers first"), "{index}");
     let before = root.files();
     root.run(&["compact"]).ok();
     assert_eq!(root.files(), before);
     // Once more: it is the person's, and stays one that can be put right.
-    root.run(&["correct", &memory, "Mia asked that we squash on Fridays only"]).ok();
+    root.run(&["correct", &memory, "Ines prefers numbers on Fridays only"]).ok();
     assert!(root.read(&memory).contains("Fridays only"));
 }
 
