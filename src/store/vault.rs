@@ -25,6 +25,7 @@ use std::{
 use rustix::fs::{CWD, OFlags, RenameFlags};
 
 use super::{
+    failpoint,
     inventory::{Inventory, LogFile, Problem, Stamp, SummaryFile},
     layout::{self, Layout, Name},
     lock::WriteLock,
@@ -368,9 +369,12 @@ impl Vault {
                 .create_new(true)
                 .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
                 .open(&staged.temp)?;
+            failpoint::at("vault.stage.created")?;
             file.write_all(bytes)?;
+            failpoint::at("vault.stage.written")?;
             follow_mode(&file, &full, dir)?;
-            file.sync_all()
+            file.sync_all()?;
+            failpoint::at("vault.stage.synced")
         };
         write().map_err(|e| io_error("write", &full, e))?;
         Ok(staged)
@@ -391,7 +395,9 @@ impl Vault {
         let full = self.layout.full(&staged.target);
         let failed = |e: io::Error| io_error("write", &full, e);
         let changed = || VaultError::Changed { path: staged.target.clone().into() };
+        failpoint::at("vault.place.begin").map_err(failed)?;
         let current = read_regular(&full)?.map(|it| ContentHash::of(it.bytes));
+        failpoint::at("vault.place.compared").map_err(failed)?;
         if current != expected {
             return Err(changed());
         }
@@ -404,6 +410,7 @@ impl Vault {
                 rename_with(&staged.temp, &full, RenameFlags::EXCHANGE).map_err(failed)?;
                 // From here on the temporary name may hold somebody's text.
                 staged.placed = true;
+                failpoint::at("vault.place.exchanged").map_err(failed)?;
                 // What came out under the temporary name is what stood there at that instant.
                 if let Some(out) = read_regular(&staged.temp)? {
                     if ContentHash::of(&out.bytes) != old {
@@ -416,7 +423,9 @@ impl Vault {
             }
         }
         staged.placed = true;
+        failpoint::at("vault.place.named").map_err(failed)?;
         sync_dir(full.parent().unwrap_or(self.layout.root()))?;
+        failpoint::at("vault.place.synced").map_err(failed)?;
         let back = read_regular(&full)?.map(|it| ContentHash::of(it.bytes));
         if back == Some(staged.hash) {
             Ok(())
@@ -449,6 +458,7 @@ impl Vault {
             .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
             .open(&full)
             .map_err(failed)?;
+        failpoint::at("vault.append.opened").map_err(failed)?;
         let mut bytes = Vec::new();
         match &existing {
             None => {
@@ -467,7 +477,9 @@ impl Vault {
         }
         bytes.extend_from_slice(text.as_bytes());
         file.write_all(&bytes).map_err(failed)?;
+        failpoint::at("vault.append.written").map_err(failed)?;
         file.sync_all().map_err(failed)?;
+        failpoint::at("vault.append.synced").map_err(failed)?;
         if existing.is_none() {
             sync_dir(dir)?;
         }
@@ -502,7 +514,9 @@ impl Vault {
             let mut file = File::create(&path)?;
             file.set_permissions(fs::Permissions::from_mode(0o600))?;
             file.write_all(bytes)?;
-            file.sync_all()
+            failpoint::at("vault.keep.written")?;
+            file.sync_all()?;
+            failpoint::at("vault.keep.synced")
         };
         keep().map_err(|e| io_error("write", &path, e))?;
         sync_dir(&dir)?;
@@ -522,6 +536,7 @@ impl Vault {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
             result => result.map_err(failed)?,
         }
+        failpoint::at("vault.folder.made").map_err(failed)?;
         let parent = dir.parent().unwrap_or(self.layout.root());
         let meta = fs::metadata(parent).map_err(failed)?;
         fs::set_permissions(dir, fs::Permissions::from_mode(meta.mode() & 0o777))
@@ -541,7 +556,10 @@ impl Vault {
             let path = self.layout.full(name);
             if let Some(found) = read_regular(&path)? {
                 self.keep_copy(name, &found.bytes)?;
-                fs::remove_file(&path).map_err(|e| io_error("remove", &path, e))?;
+                let failed = |e| io_error("remove", &path, e);
+                failpoint::at("vault.sweep.kept").map_err(failed)?;
+                fs::remove_file(&path).map_err(failed)?;
+                failpoint::at("vault.sweep.removed").map_err(failed)?;
             }
         }
         Ok(left.len())

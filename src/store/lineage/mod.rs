@@ -39,6 +39,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use self::jobs::JobId;
+use super::failpoint;
 
 /// The open database of one root.
 #[derive(Debug)]
@@ -317,13 +318,21 @@ impl Lineage {
     ) -> Result<T, LineageError> {
         // Asking for the write lock at once makes the wait happen here, where it may be retried,
         // and not in the middle of a transaction, where SQLite gives up without waiting.
+        let path = &self.path;
+        let step = |name| {
+            failpoint::at(name)
+                .map_err(|source| LineageError::File { path: path.to_owned(), source })
+        };
         let done = self
             .conn
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(Fault::Sql)
             .and_then(|tx| {
+                step("lineage.write.begun")?;
                 let value = change(&tx)?;
+                step("lineage.write.changed")?;
                 tx.commit()?;
+                step("lineage.write.committed")?;
                 Ok(value)
             });
         done.map_err(|fault| match fault {
