@@ -6,7 +6,7 @@ use super::{
     oracle::{self, Acked},
     root::{Ran, Root, built_program, finish},
     scenario::{SCENARIOS, Stage},
-    trials::{Module, by_form, is_full},
+    trials::{Module, is_full},
 };
 
 /// Steps of a recovering run at which it is killed in turn. Recovery itself is over by then.

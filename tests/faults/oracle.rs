@@ -80,7 +80,7 @@ fn kept(stage: &Stage, root: &Root, acked: &Acked) -> Result<(), String> {
 /// No generated file is empty or torn.
 pub(crate) fn whole(stage: &Stage, root: &Root) -> Result<(), String> {
     for (name, text) in &root.files() {
-        let mut known = std::iter::once(&stage.before).chain(&stage.ends);
+        let known = std::iter::once(&stage.before).chain(&stage.ends);
         let is_whole = match kind(name) {
             Kind::Summary => {
                 known.filter_map(|it| it.get(name)).any(|it| it == text) || has_all_items(text)
