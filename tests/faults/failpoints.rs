@@ -81,7 +81,7 @@ fn cases<'a>(stage: &'a Stage, steps: &[String]) -> Vec<Case<'a>> {
         }
     }
     // Where most is under way: the last file of the command.
-    for name in ["vault.stage.synced", "vault.place.named", "vault.place.exchanged"] {
+    for name in ["vault.place.rename", "vault.place.sync", "vault.place.verify"] {
         if let Some(step) = steps.iter().rfind(|it| it.starts_with(name)) {
             cases.extend(RECOVERY_STEPS_SHORT.map(|then| case("kill", step, Some(then))));
         }

@@ -38,7 +38,7 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, ffi};
 
 use self::jobs::JobId;
 use super::failpoint;
@@ -357,6 +357,20 @@ impl LineageError {
     pub fn is_read_only(&self) -> bool {
         let Self::Sql { source, .. } = self else { return false };
         matches!(source.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))
+    }
+
+    /// Returns whether the disk is full or refused a write.
+    pub fn is_write(&self) -> bool {
+        match self {
+            Self::File { .. } => true,
+            Self::Sql { source: rusqlite::Error::SqliteFailure(error, _), .. } => {
+                let is_read = [ffi::SQLITE_IOERR_READ, ffi::SQLITE_IOERR_SHORT_READ]
+                    .contains(&error.extended_code);
+                error.code == ErrorCode::DiskFull
+                    || error.code == ErrorCode::SystemIoFailure && !is_read
+            }
+            _ => false,
+        }
     }
 
     /// Tells damage from a lock and from a failing disk.
