@@ -46,7 +46,7 @@ use self::{
 use crate::{
     config::{root::RootSettings, span::Span},
     engine::{Engine, EngineError},
-    memory::{hash::ContentHash, item::Tier, wisdom::WisdomFile},
+    memory::{hash::ContentHash, item::Tier, period::Period, wisdom::WisdomFile},
     store::{
         inventory::{Inventory, Stamp},
         lineage::{
@@ -178,6 +178,18 @@ struct Made {
     paths: Vec<String>,
 }
 
+/// Returns whether a day of a week failed in this pass: what lasts of it would be missing from the
+/// wisdom above the week, which would not be due again when the day succeeds.
+fn is_held_up(job: &Job, report: &PassReport) -> bool {
+    let failed = |it: &&JobReport| {
+        it.tier == Tier::Extract.name() && it.outcome == Outcome::Failed.name()
+    };
+    let days = report.jobs.iter().filter(failed).filter_map(|it| it.period.parse::<Period>().ok());
+    let mut days = days.map(Period::first);
+    let within = job.period.first()..job.period.end();
+    job.tier == Tier::Weekly && days.any(|day| within.contains(&day))
+}
+
 impl Compactor<'_> {
     /// Does all that is due and selected.
     ///
@@ -205,7 +217,7 @@ impl Compactor<'_> {
         let mut corpus = draft::CorpusReader::default();
         for tier in Tier::ALL {
             let mut jobs = self.plan(&view, selection, now).jobs;
-            jobs.retain(|job| job.tier == tier);
+            jobs.retain(|job| job.tier == tier && !is_held_up(job, &report));
             if jobs.is_empty() {
                 continue;
             }
