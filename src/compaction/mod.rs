@@ -208,6 +208,10 @@ impl Compactor<'_> {
         let now = (self.clock)();
         self.refuse_if_gone()?;
         self.recover(now)?;
+        // Temporary files exist only while their process holds the write lock.
+        if !self.vault.temporary()?.is_empty() {
+            self.vault.sweep(&self.write_lock()?)?;
+        }
         let mut view = self.look(now)?;
         let mut report = PassReport::default();
         let mut run = None;
@@ -311,8 +315,6 @@ impl Compactor<'_> {
         if let Some(run) = *run {
             return Ok(run);
         }
-        // Temporary files exist only while their process holds the write lock.
-        self.vault.sweep(&self.write_lock()?)?;
         let owner = commit::owner();
         let new = NewRun { trigger, version: env!("CARGO_PKG_VERSION"), owner: &owner, now };
         let begun = self.lineage.begin_run(&new)?;

@@ -7,7 +7,7 @@ use super::{
     disk::{Disk, is_root},
     oracle::{self, Acked},
     root::{finish, program},
-    scenario::{SCENARIOS, Stage, WHOLE_JOURNAL},
+    scenario::{SCENARIOS, Stage, long_fold},
     trials::{Module, by_form, workers},
 };
 
@@ -34,7 +34,7 @@ fn a_full_disk_loses_nothing() {
     }
     let small = ["refold", "log", "first log of a day"];
     let scenarios = SCENARIOS.iter().filter(|it| small.contains(&it.name));
-    for scenario in scenarios.chain([&WHOLE_JOURNAL]) {
+    for scenario in scenarios.chain([&long_fold()]) {
         let stage = scenario.stage();
         let (used_kib, needed) = blocks(&stage).unwrap();
         // A few that spread over all, and the first and the last ones, where most happens.

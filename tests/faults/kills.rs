@@ -9,7 +9,7 @@ use std::{
 use super::{
     oracle::{self, Acked},
     root::{Root, finish, kill_after, program},
-    scenario::{Stage, WHOLE_JOURNAL},
+    scenario::{Stage, long_fold},
     trials::{Module, Random, by_form},
 };
 
@@ -29,7 +29,7 @@ struct Case {
 fn a_kill_at_any_time_loses_nothing() {
     let mut module = Module::begin("kills");
     let mut random = Random::seeded(&mut module);
-    let stage = WHOLE_JOURNAL.stage();
+    let stage = long_fold().stage();
     let root = stage.start.copy();
     let begun = Instant::now();
     root.run(&["compact"]).ok();

@@ -11,7 +11,7 @@
 //! | module | fault | short | full | needs |
 //! |---|---|---|---|---|
 //! | [`failpoints`] | killed or refused at a marked step, also while it recovers | first and last hit of each step | every step | a debug build |
-//! | [`kills`] | `SIGKILL` at random times, of `compact` and of `run` | 50 | 1,000 | |
+//! | [`kills`] | `SIGKILL` at random times, of `compact` and of `run` | 50, on a month of logs | 1,000 | |
 //! | [`power_cut`] | power cut of an ext4 file system at random times | 10 | 1,000 | root, a loop device, perl or python3 |
 //! | [`disk_full`] | a disk that is full at the n-th block | 12 | 200 and more | root |
 //! | [`syscalls`] | the n-th call of a kind fails, or is the last | few | every one | strace |

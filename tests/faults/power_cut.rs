@@ -21,7 +21,7 @@ use super::{
     disk::{Disk, is_root},
     oracle::{self, Acked},
     root::{Root, finish, program},
-    scenario::{Stage, WHOLE_JOURNAL},
+    scenario::{Stage, long_fold},
     trials::{Module, Random, by_form, workers},
 };
 
@@ -33,7 +33,7 @@ struct Case {
 }
 
 /// Weeks of the sample journal that are asked for one by one.
-const WEEKS: [&str; 6] = ["2026-W02", "2026-W03", "2026-W04", "2026-W05", "2026-W06", "2026-W07"];
+const WEEKS: [&str; 4] = ["2026-W02", "2026-W03", "2026-W04", "2026-W05"];
 
 /// How much was acknowledged before the cuts, so that it can be seen that they came in between.
 #[derive(Default)]
@@ -53,7 +53,7 @@ fn a_power_cut_takes_nothing_that_was_acknowledged() {
         return module.skip(format_args!("a cut cannot be made here: {why}"));
     }
     let mut random = Random::seeded(&mut module);
-    let stage = WHOLE_JOURNAL.stage();
+    let stage = long_fold().stage();
     let count = by_form(10, 1000);
     let disks: Result<Vec<_>, _> = (0..workers().min(count)).map(|_| Disk::on_file()).collect();
     let disks = disks.unwrap();
@@ -145,7 +145,9 @@ fn log_until(root: &Root, is_cut: &AtomicBool) -> Vec<String> {
 fn fold_until(root: &Root, case: &Case, is_cut: &AtomicBool) -> (Vec<&'static str>, bool) {
     let mut acked = Vec::new();
     if case.by_week {
-        for week in WEEKS {
+        // A week says in its head which of its days were extracted before it.
+        let ran = finish(root.command(&program(), &["compact", "extract"]));
+        for week in WEEKS.into_iter().filter(|_| ran.is_done()) {
             if finish(root.command(&program(), &["compact", "--period", week])).is_done() {
                 acked.push(week);
             }

@@ -1,6 +1,9 @@
 //! What is disturbed: commands that write, each on a folder that it finds in some state.
 
-use super::root::{Files, Root, built_program, finish};
+use super::{
+    root::{Files, Root, built_program, finish},
+    trials::by_form,
+};
 
 /// A command on a folder, and how the folder may stand once it was disturbed.
 pub(crate) struct Scenario {
@@ -106,16 +109,26 @@ fn folded(root: &Root) {
     root.run(&["compact"]).ok();
 }
 
-/// All of the sample journal.
-pub(crate) const WHOLE_JOURNAL: Scenario = Scenario {
-    name: "whole journal",
-    prepare: |root| {
-        root.write("memoird.yaml", "zone: Europe/Berlin\n");
-        root.add_logs(&["2026-"]);
-    },
-    command: &["compact"],
-    ends: &[&["compact"]],
-};
+/// A fold that takes long enough to be disturbed at random times: of the whole sample journal, or in
+/// the short form of its first month.
+pub(crate) fn long_fold() -> Scenario {
+    Scenario {
+        name: by_form("first month", "whole journal"),
+        prepare: by_form(first_month, whole_journal),
+        command: &["compact"],
+        ends: &[&["compact"]],
+    }
+}
+
+fn first_month(root: &Root) {
+    root.write("memoird.yaml", "zone: Europe/Berlin\n");
+    root.add_logs(&["2026-01"]);
+}
+
+fn whole_journal(root: &Root) {
+    root.write("memoird.yaml", "zone: Europe/Berlin\n");
+    root.add_logs(&["2026-"]);
+}
 
 /// Changes a word that no log has, as a person would.
 fn edit_first_bullet(root: &Root, path: &str) {
