@@ -24,9 +24,9 @@ pub(super) struct NewFile {
     /// Relative to the root.
     pub(super) path: String,
     /// All of it.
-    pub(super) text: String,
-    /// The hash of what stands there now; `None` where there is nothing.
-    pub(super) expected: Option<ContentHash>,
+    pub(super) text: Option<String>,
+    /// What stands there now; `None` where there is nothing.
+    pub(super) standing: Option<String>,
 }
 
 /// What is recorded together with the files.
@@ -85,7 +85,13 @@ impl Compactor<'_> {
         let lock = self.write_lock()?;
         let mut staged = Vec::new();
         for file in files {
-            staged.push((self.vault.stage(&file.path, file.text.as_bytes())?, file.expected));
+            let Some(text) = &file.text else {
+                #[expect(clippy::disallowed_methods, reason = "until there is a journaled way")]
+                std::fs::remove_file(self.vault.layout().full(&file.path)).ok();
+                continue;
+            };
+            let expected = file.standing.as_deref().map(ContentHash::of);
+            staged.push((self.vault.stage(&file.path, text.as_bytes())?, expected));
         }
         let mut intents = Vec::new();
         for (staged, expected) in &staged {

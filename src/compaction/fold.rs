@@ -19,7 +19,6 @@ use crate::{
         address::{Address, Citation, Stem},
         decision::Decisions,
         document::{Owner, Summary, SummaryHeader},
-        hash::ContentHash,
         item::{Item, Section, Tier},
         markdown::LineKind,
         period::{Grain, Period},
@@ -149,8 +148,7 @@ impl Compactor<'_> {
             {
                 self.vault.keep_copy(&path, old.as_bytes())?;
             }
-            let expected = standing.as_deref().map(ContentHash::of);
-            files.push(NewFile { path: path.clone(), text, expected });
+            files.push(NewFile { path: path.clone(), text: Some(text), standing });
         }
         let logs =
             sources.logs.iter().map(|it| LogRecord::of(it, self.vault.layout().source(it.stem())));

@@ -11,7 +11,8 @@
 //! - [`observe`]: what people did to files since the last pass, and lines that moved.
 //! - [`draft`], [`fold`]: a week or a month; drafts are made side by side ([`parallel`]).
 //! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
-//! - [`ground`], [`merge`], [`moved`]: the checks and merges that those use; pure.
+//! - [`late`]: memories and entries whose lines were changed.
+//! - [`ground`], [`merge`], [`moved`], [`standing`]: the checks and merges that those use; pure.
 //! - [`commit`]: intents, files, and one transaction.
 //! - [`records`]: what of each file the lineage keeps, so that a pass and a rebuild agree.
 //! - [`rebuild`]: the database anew from the files.
@@ -22,6 +23,7 @@ mod draft;
 mod fold;
 pub mod ground;
 mod lasting;
+mod late;
 pub mod merge;
 pub mod moved;
 mod observe;
@@ -30,6 +32,7 @@ pub mod plan;
 pub mod rebuild;
 pub mod records;
 pub mod report;
+mod standing;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -373,7 +376,7 @@ impl Compactor<'_> {
             Err(JobError::Critical(error)) => return Err(error),
             Err(error) => self.fail(job, id, &error)?,
         };
-        let due = job.reason.to_string();
+        let due = made.receipt.reason.clone().unwrap_or_else(|| job.reason.to_string());
         let done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &due);
         watcher.ended(&done);
         report.push(done);
@@ -491,6 +494,10 @@ fn record(lineage: Option<&Lineage>, inventory: &Inventory) -> Result<Record, Li
     let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
     let mut distilled: BTreeMap<_, _> =
         wisdom.iter().flat_map(WisdomFile::distilled).map(|&month| (month, None)).collect();
+    let unsettled = match (lineage, &wisdom) {
+        (Some(lineage), Some(wisdom)) => late::unsettled(lineage, inventory, wisdom)?,
+        _ => Vec::new(),
+    };
     let mut settled = BTreeSet::new();
     let mut parked = BTreeMap::new();
     for job in receipts {
@@ -501,6 +508,12 @@ fn record(lineage: Option<&Lineage>, inventory: &Inventory) -> Result<Record, Li
             }
             Outcome::Skipped => {
                 settled.insert(job.fingerprint);
+            }
+            // What it was before is not known, so `WISDOM.md` is not known to rest on it as it is.
+            Outcome::Written if job.tier == Tier::Monthly => {
+                if let Some(slot @ None) = distilled.get_mut(&job.period) {
+                    *slot = Some(String::new());
+                }
             }
             // The fingerprint of a wisdom job tells which body of the month was distilled.
             Outcome::Written | Outcome::Unchanged if job.tier == Tier::Wisdom => {
@@ -518,5 +531,5 @@ fn record(lineage: Option<&Lineage>, inventory: &Inventory) -> Result<Record, Li
     }
     let extracted =
         extracted.into_iter().map(|(stem, hash)| (stem.to_string(), hash.hex16())).collect();
-    Ok(Record { extracted, distilled, settled, parked })
+    Ok(Record { extracted, distilled, unsettled, settled, parked })
 }

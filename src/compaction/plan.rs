@@ -48,6 +48,8 @@ pub struct Record {
     pub extracted: BTreeMap<String, String>,
     /// Months already distilled into `WISDOM.md`, each with the hash of its body then, if known.
     pub distilled: BTreeMap<Period, Option<String>>,
+    /// Months whose entries in `WISDOM.md` cite a line that reads otherwise now, each with the log.
+    pub unsettled: Vec<(Period, String)>,
     /// Jobs that were done and left no file, because there was nothing to say.
     pub settled: BTreeSet<ContentHash>,
     /// Jobs that failed three times, with the last reason.
@@ -222,9 +224,9 @@ impl Planner<'_> {
                 continue;
             }
             let inputs = self.log_inputs(period);
-            let changed = changed(&inputs, &self.extracted_in(period));
-            let reason =
-                if changed.len() == inputs.len() { Reason::New } else { Reason::Changed(changed) };
+            let extracted = self.extracted_in(period);
+            let changed = changed(&inputs, &extracted);
+            let reason = if extracted.is_empty() { Reason::New } else { Reason::Changed(changed) };
             let due = reason != Reason::Changed(Vec::new());
             self.consider(Tier::Extract, period, inputs, due.then_some(reason));
         }
@@ -350,7 +352,11 @@ impl Planner<'_> {
                 Some(Some(hash)) if *hash != file.body_hash => {
                     Some(Reason::Changed(vec![month.to_string()]))
                 }
-                Some(_) => None,
+                Some(_) => {
+                    let unsettled = self.record.unsettled.iter().filter(|it| it.0 == month);
+                    let logs: Vec<String> = unsettled.map(|it| it.1.clone()).collect();
+                    (!logs.is_empty()).then_some(Reason::Changed(logs))
+                }
             };
             let before = self.plan.waiting.len();
             self.consider(Tier::Wisdom, month, inputs, reason);
