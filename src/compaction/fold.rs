@@ -142,12 +142,7 @@ impl Compactor<'_> {
         receipt.rejected = count(rejected.len());
         receipt.uncovered = count(uncovered.len());
         let mut files = Vec::new();
-        if standing.as_deref() != Some(&text) {
-            if let (Some(old), Some(None)) =
-                (&standing, current.as_ref().map(|it| it.header.as_ref()))
-            {
-                self.vault.keep_copy(&path, old.as_bytes())?;
-            }
+        if standing.as_ref() != Some(&text) {
             files.push(NewFile { path: path.clone(), text: Some(text), standing });
         }
         let logs =
@@ -159,7 +154,7 @@ impl Compactor<'_> {
             used: sources.pointers,
             ..Recorded::default()
         };
-        self.write(Some((id, &receipt)), &files, &recorded)?;
+        self.write(None, Some((id, &receipt)), &files, &recorded)?;
         let paths = if same_body { Vec::new() } else { vec![path] };
         Ok(Made { receipt, paths })
     }

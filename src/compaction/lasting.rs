@@ -189,7 +189,7 @@ impl Compactor<'_> {
                 files.push(NewFile { path, text: Some(text), standing: Some(standing) });
             }
         }
-        let mut paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
+        let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
         for memory in &day.withdrawn {
             let (path, standing) = self.standing_memory(memory)?;
             day.recorded.removed.push(path.clone());
@@ -198,7 +198,7 @@ impl Compactor<'_> {
         let outcome = if files.is_empty() { Outcome::Unchanged } else { Outcome::Written };
         let mut receipt = self.day_receipt(job, &day, outcome);
         receipt.path = files.first().map(|it| it.path.clone());
-        self.write(Some((id, &receipt)), &files, &day.recorded)?;
+        self.write(None, Some((id, &receipt)), &files, &day.recorded)?;
         // What was decided about a memory is decided for the days that come after, too.
         let is = |name: &Path| {
             let name = name.to_owned();
@@ -215,7 +215,6 @@ impl Compactor<'_> {
             existing.retain(|it| it.file_name != memory.file_name);
         }
         existing.append(&mut day.memories);
-        paths.dedup();
         Ok(Made { receipt, paths })
     }
 
@@ -250,7 +249,11 @@ impl Compactor<'_> {
 
     /// Brings `MEMORY.md` up to date with the typed memories that stand there, and returns its path
     /// if it had to be written.
-    pub(super) fn refresh_index(&mut self, view: &View) -> Result<Option<String>, PassError> {
+    pub(super) fn refresh_index(
+        &mut self,
+        run: Option<RunId>,
+        view: &View,
+    ) -> Result<Option<String>, PassError> {
         let inventory = &view.inventory;
         if inventory.memories.is_empty() && inventory.index.is_none() {
             return Ok(None);
@@ -262,7 +265,7 @@ impl Compactor<'_> {
         let path = self.vault.layout().index();
         let standing = inventory.index.clone();
         let file = NewFile { path: path.clone(), text: Some(text), standing };
-        match self.write(None, &[file], &Recorded::default()) {
+        match self.write(run, None, &[file], &Recorded::default()) {
             Ok(()) => Ok(Some(path)),
             Err(JobError::Critical(error)) => Err(error),
             // A person is at it; the next pass finds what they wrote.
@@ -353,7 +356,7 @@ impl Compactor<'_> {
         } else {
             vec![NewFile { path: path.clone(), text: Some(text), standing }]
         };
-        self.write(Some((id, &receipt)), &files, &recorded)?;
+        self.write(None, Some((id, &receipt)), &files, &recorded)?;
         let paths = if outcome == Outcome::Written { vec![path] } else { Vec::new() };
         Ok(Made { receipt, paths })
     }

@@ -100,6 +100,7 @@ impl Compactor<'_> {
                 }
                 decisions.extend(self.decide(view, path, &before, &document.items, now)?);
             }
+            changes.found.push((path.clone(), Some(text.into_bytes())));
             changes.documents.push(document);
         }
         for (path, (kind, _)) in &recorded {
@@ -111,13 +112,14 @@ impl Compactor<'_> {
                 let before = self.lineage.items_of(path)?;
                 decisions.extend(self.decide(view, path, &before, &[], now)?);
             }
+            changes.found.push((path.clone(), None));
             changes.removed.push(path.clone());
         }
         if changes.documents.is_empty() && changes.removed.is_empty() {
             return Ok(false);
         }
         self.append_decisions(&decisions)?;
-        match self.write(None, &[], &changes) {
+        match self.write(None, None, &[], &changes) {
             Ok(()) => Ok(!decisions.is_empty()),
             Err(JobError::Critical(error)) => Err(error),
             Err(_) => Ok(false),
@@ -252,7 +254,7 @@ impl Compactor<'_> {
         let weeks = self.readdress_summaries(view, &known, &changed, &mut files, &mut recorded)?;
         let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
         if paths.is_empty() {
-            self.write(None, &[], &recorded)?;
+            self.write(None, None, &[], &recorded)?;
             return Ok(false);
         }
         let run = self.run(run, trigger, now).map_err(JobError::Critical)?;
@@ -284,7 +286,7 @@ impl Compactor<'_> {
             Receipt::new(Outcome::Written, Some("lines moved".to_owned()), (self.clock)());
         receipt.path = paths.first().cloned();
         receipt.sources = count(changed.len());
-        self.write(Some((id, &receipt)), &files, &recorded)?;
+        self.write(None, Some((id, &receipt)), &files, &recorded)?;
         report.push(JobReport::new(Tier::Weekly, period, &receipt, paths, "lines moved"));
         Ok(true)
     }
