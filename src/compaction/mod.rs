@@ -13,6 +13,7 @@
 //! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
 //! - [`late`]: memories and entries whose lines were changed.
 //! - [`ground`], [`merge`], [`moved`], [`standing`]: the checks and merges that those use; pure.
+//! - [`missing`]: the breaker for files that are gone in numbers.
 //! - [`commit`]: intents, files, and one transaction.
 //! - [`records`]: what of each file the lineage keeps, so that a pass and a rebuild agree.
 //! - [`rebuild`]: the database anew from the files.
@@ -25,6 +26,7 @@ pub mod ground;
 mod lasting;
 mod late;
 pub mod merge;
+pub mod missing;
 pub mod moved;
 mod observe;
 mod parallel;
@@ -49,7 +51,7 @@ use self::{
 use crate::{
     config::{root::RootSettings, span::Span},
     engine::{Engine, EngineError},
-    memory::{hash::ContentHash, item::Tier, wisdom::WisdomFile},
+    memory::{hash::ContentHash, item::Tier, period::Period, wisdom::WisdomFile},
     store::{
         inventory::{Inventory, Stamp},
         lineage::{
@@ -113,6 +115,19 @@ pub enum PassError {
         path: PathBuf,
         /// How many logs the database knows.
         logs: usize,
+    },
+    /// So many known files are gone that a person is asked.
+    #[error("{0}; nothing was done")]
+    Missing(missing::Missing),
+    /// What is to be made by force has no source.
+    #[error(
+        "no source of {tier} {period} is there, so it cannot be made; what was made of it stays"
+    )]
+    NoSource {
+        /// What was asked for.
+        tier: Tier,
+        /// For which time.
+        period: Period,
     },
     /// The system gives no random bytes for the key of the decisions.
     #[error("the system gives no random bytes")]
@@ -197,9 +212,12 @@ impl Compactor<'_> {
         let lock = layout.pass_lock();
         let _alone = PassLock::acquire(layout.root(), &lock, &|| watcher.is_stopped())?;
         let now = (self.clock)();
-        self.refuse_if_gone()?;
+        self.refuse_if_missing(selection.accept_missing)?;
         self.recover(now)?;
         let mut view = self.look(now)?;
+        if let Some((tier, period)) = self.plan(&view, selection, now).sourceless {
+            return Err(PassError::NoSource { tier, period });
+        }
         let mut report = PassReport::default();
         let mut run = None;
         if self.observe(&mut run, trigger, &view, now, &mut report)? {
@@ -248,6 +266,7 @@ impl Compactor<'_> {
     ///
     /// Returns an error when the folder cannot be listed, or nothing can be written.
     pub fn notice(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<(), PassError> {
+        self.refuse_if_missing(false)?;
         self.recover(now)?;
         let view = self.look(now)?;
         let mut run = None;
@@ -420,14 +439,6 @@ impl Compactor<'_> {
         receipt.excused = excused;
         self.lineage.finish_job(id, &receipt)?;
         Ok(Made { receipt, paths: Vec::new() })
-    }
-
-    /// Stops before a folder that is not there is taken for one that a person emptied.
-    fn refuse_if_gone(&self) -> Result<(), PassError> {
-        let layout = self.vault.layout();
-        let path = layout.full(layout.memory_dir());
-        let logs = if path.is_dir() { 0 } else { self.lineage.logs()?.len() };
-        if logs > 0 { Err(PassError::Gone { path, logs }) } else { Ok(()) }
     }
 
     fn write_lock(&self) -> Result<WriteLock, LockError> {
