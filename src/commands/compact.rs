@@ -24,6 +24,7 @@ use crate::{
 
 /// Do all that is due now
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(super) struct Args {
     /// Only this tier
     #[arg(value_enum)]

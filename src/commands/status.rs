@@ -709,7 +709,8 @@ fn show_engine(status: &Status, ui: &Ui) {
     ui.data(if daemon.running {
         let watch = watcher.mode.as_deref().unwrap_or("unknown");
         let scan = watcher.last_scan.as_ref().map(|it| format!(", last look {it}"));
-        format!("daemon    running{process}{since}\nwatching  {watch}{}", scan.unwrap_or_default())
+        let state = if daemon.paused.is_some() { "paused" } else { "running" };
+        format!("daemon    {state}{process}{since}\nwatching  {watch}{}", scan.unwrap_or_default())
     } else {
         "daemon    not running; `memoird run` starts it".to_owned()
     });

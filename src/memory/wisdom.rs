@@ -449,9 +449,10 @@ impl WisdomMark {
     fn print(&self) -> String {
         let hash = |at: Address| self.lines.get(&at).map_or(Self::UNKNOWN, String::as_str);
         let lines: Vec<&str> = self.sources.addresses().map(hash).collect();
-        let lines = match self.lines.is_empty() {
-            true => String::new(),
-            false => format!("; lines={}", lines.join(",")),
+        let lines = if self.lines.is_empty() {
+            String::new()
+        } else {
+            format!("; lines={}", lines.join(","))
         };
         format!(
             "{MARK_OPEN}id={}; hash={}; sources={}{lines}; first={}; last={}{MARK_CLOSE}",

@@ -149,7 +149,7 @@ fn a_line_that_went_to_another_day_takes_its_memory_along() {
         root.write(LOG, "- Measured 12 ms at the new gate\n");
         root.write(other, DECISION);
         root.run(&["compact"]).ok();
-        assert_eq!(memories(&root), [memory.clone()], "{other}");
+        assert_eq!(memories(&root), std::slice::from_ref(memory), "{other}");
         assert_eq!(sources(&root, memory), [(DECISION.trim_end().to_owned(), true)], "{other}");
     }
 }
