@@ -125,8 +125,9 @@ fn show(draft: &Draft, args: &Args, done: Option<(&PassReport, &Plan)>, ui: &Ui)
         return;
     }
     ui.heading(format!("{path}:{line}"));
-    for (sign, text) in [("-", &corrected.before), ("+", &corrected.after)] {
-        for line in text.lines() {
+    let (before, after) = (&corrected.before, &corrected.after);
+    for (sign, text, other) in [("-", before, after), ("+", after, before)] {
+        for line in text.lines().filter(|line| !other.lines().any(|it| it == *line)) {
             ui.data(format!("{sign} {line}"));
         }
     }
@@ -172,9 +173,9 @@ fn log_line(root: &Root, path: &str, line: u32) -> CommandError {
     let error = CommandError::new(Kind::Usage, what);
     let stem = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md"));
     let database = root.vault.layout().database();
-    let items = stem.and_then(|it| it.parse::<Stem>().ok()).and_then(|stem| {
-        Lineage::open_existing(&database).ok()??.items_citing(&stem, line).ok()
-    });
+    let items = stem
+        .and_then(|it| it.parse::<Stem>().ok())
+        .and_then(|stem| Lineage::open_existing(&database).ok()??.items_citing(&stem, line).ok());
     let items = items.unwrap_or_default();
     if items.is_empty() {
         return error.hint(format!("nothing of memoird's rests on line {line}"));

@@ -123,7 +123,9 @@ impl Draft {
         match kind {
             FileKind::Log => return refused("a log: what people and agents wrote"),
             FileKind::Session => return refused("the record of a session"),
-            FileKind::Index => return refused("made from the typed memories; correct one of those"),
+            FileKind::Index => {
+                return refused("made from the typed memories; correct one of those");
+            }
             FileKind::Weekly | FileKind::Monthly | FileKind::Memory | FileKind::Wisdom => {}
         }
         let missing = || CorrectError::Missing { path: path.to_owned() };
@@ -170,11 +172,9 @@ impl Draft {
             }
         };
         let corrected = found.map_err(|error| match error {
-            PlaceError::NoItem(nearest) => CorrectError::NoItem {
-                path: path.to_owned(),
-                line: line.unwrap_or(1),
-                nearest,
-            },
+            PlaceError::NoItem(nearest) => {
+                CorrectError::NoItem { path: path.to_owned(), line: line.unwrap_or(1), nearest }
+            }
             PlaceError::Sources => CorrectError::Unreadable {
                 path: path.to_owned(),
                 reason: "its frontmatter was written by hand; change `sources` there".to_owned(),
@@ -212,7 +212,7 @@ impl Compactor<'_> {
         let alone = PassLock::acquire(layout.root(), &lock, &|| watcher.is_stopped());
         let _alone = alone.map_err(PassError::from)?;
         let now = (self.clock)();
-        self.refuse_if_gone()?;
+        self.refuse_if_missing(false)?;
         self.recover(now)?;
         let view = self.look(now)?;
         let mut run = None;
@@ -249,19 +249,15 @@ impl Compactor<'_> {
         let document = records::of_path(self.vault.layout(), path, &text);
         let recorded =
             Recorded { documents: document.into_iter().collect(), ..Recorded::default() };
-        let file = NewFile {
-            path: path.clone(),
-            text: Some(text),
-            standing: Some(standing.clone()),
-        };
+        let file =
+            NewFile { path: path.clone(), text: Some(text), standing: Some(standing.clone()) };
         match self.write(Some(run), None, &[file], &recorded) {
             Ok(()) => Ok(()),
             Err(JobError::Critical(error)) => Err(error.into()),
             Err(JobError::Vault(error)) => Err(error.into()),
-            Err(error) => Err(CorrectError::Unreadable {
-                path: path.clone(),
-                reason: error.to_string(),
-            }),
+            Err(error) => {
+                Err(CorrectError::Unreadable { path: path.clone(), reason: error.to_string() })
+            }
         }
     }
 

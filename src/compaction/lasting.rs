@@ -1,13 +1,15 @@
 //! What lasts: typed memories from days, their index, and `WISDOM.md` from months.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 use super::{
     Compactor, JobError, Made, PassError, View, ask,
     commit::{NewFile, Recorded},
     draft::{read_logs, unreadable},
     fold::count,
-    ground, parallel,
+    ground,
+    late::{self, Doubt, Revised, Shaken},
+    parallel,
     plan::{Job, Reason},
     records,
     report::{JobReport, PassReport},
@@ -43,7 +45,12 @@ const DAYS_AT_ONCE: usize = 64;
 
 /// A day that was read.
 struct Day {
+    /// New ones.
     memories: Vec<TypedMemory>,
+    /// Those whose lines were changed or moved.
+    revised: Vec<Revised>,
+    /// Those whose lines were changed and that nothing says any more.
+    withdrawn: Vec<TypedMemory>,
     rejected: usize,
     recorded: Recorded,
     source_chars: usize,
@@ -60,6 +67,7 @@ impl Compactor<'_> {
         report: &mut PassReport,
     ) -> Result<(), PassError> {
         let mut existing = view.inventory.memories.clone();
+        let mut doubts = late::doubts(self.vault, jobs, &existing);
         for (i, chunk) in jobs.chunks(DAYS_AT_ONCE).enumerate() {
             if watcher.is_stopped() {
                 report.left += jobs.len() - i * DAYS_AT_ONCE;
@@ -67,21 +75,24 @@ impl Compactor<'_> {
             }
             watcher.begins(&chunk[0], jobs.len() - i * DAYS_AT_ONCE - 1);
             let mut quiet: Vec<(NewJob, Receipt, Recorded)> = Vec::new();
-            for (job, day) in chunk.iter().zip(self.read_days(chunk, &existing, view)) {
+            for (job, day) in chunk.iter().zip(self.read_days(chunk, &existing, &doubts, view)) {
                 let made = match day {
-                    Ok(day) if day.memories.is_empty() => {
+                    Ok(day) if day.is_quiet() => {
                         let receipt = self.day_receipt(job, &day, Outcome::Unchanged);
                         quiet.push((self.new_job(job), receipt.clone(), day.recorded));
                         Made { receipt, paths: Vec::new() }
                     }
-                    first => match self.make_day(run, job, first, &mut existing, view)? {
-                        Some(made) => made,
-                        None => continue,
-                    },
+                    first => {
+                        let known = (&mut existing, &mut doubts);
+                        match self.make_day(run, job, first, known, view)? {
+                            Some(made) => made,
+                            None => continue,
+                        }
+                    }
                 };
                 let due = match made.receipt.outcome {
                     Outcome::Unchanged => "nothing to remember".to_owned(),
-                    _ => job.reason.to_string(),
+                    _ => made.receipt.reason.clone().unwrap_or_else(|| job.reason.to_string()),
                 };
                 let done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &due);
                 watcher.ended(&done);
@@ -97,6 +108,7 @@ impl Compactor<'_> {
         &self,
         jobs: &[Job],
         existing: &[TypedMemory],
+        doubts: &[Doubt],
         view: &View,
     ) -> Vec<Result<Day, JobError>> {
         let reader = DayReader {
@@ -104,7 +116,7 @@ impl Compactor<'_> {
             engine: self.engine,
             decisions: &view.inventory.decisions,
         };
-        parallel::map(jobs, |job| reader.read(job, existing))
+        parallel::map(jobs, |job| reader.read(job, existing, doubts))
     }
 
     /// Makes a day that has something to remember, or could not be read. `None` when another
@@ -114,16 +126,17 @@ impl Compactor<'_> {
         run: RunId,
         job: &Job,
         first: Result<Day, JobError>,
-        existing: &mut Vec<TypedMemory>,
+        (existing, doubts): (&mut Vec<TypedMemory>, &mut Vec<Doubt>),
         view: &View,
     ) -> Result<Option<Made>, PassError> {
         let Some(id) = self.begin(run, job)? else { return Ok(None) };
         // The days before it may have said the same; what it adds is decided one day at a time.
         let day = first.and_then(|_| {
             let decisions = &view.inventory.decisions;
-            DayReader { vault: self.vault, engine: self.engine, decisions }.read(job, existing)
+            DayReader { vault: self.vault, engine: self.engine, decisions }
+                .read(job, existing, doubts)
         });
-        let made = match day.and_then(|day| self.write_day(job, id, day, existing)) {
+        let made = match day.and_then(|day| self.write_day(job, id, day, (existing, doubts))) {
             Ok(made) => made,
             Err(JobError::Critical(error)) => return Err(error),
             Err(error) => self.fail(job, id, &error)?,
@@ -160,11 +173,8 @@ impl Compactor<'_> {
         job: &Job,
         id: JobId,
         mut day: Day,
-        existing: &mut Vec<TypedMemory>,
+        (existing, doubts): (&mut Vec<TypedMemory>, &mut Vec<Doubt>),
     ) -> Result<Made, JobError> {
-        let none = day.memories.is_empty();
-        let outcome = if none { Outcome::Unchanged } else { Outcome::Written };
-        let mut receipt = self.day_receipt(job, &day, outcome);
         let mut files = Vec::new();
         for memory in &day.memories {
             let path = self.vault.layout().typed(&memory.file_name.to_string_lossy());
@@ -172,19 +182,68 @@ impl Compactor<'_> {
             day.recorded.documents.push(records::of_memory(&path, memory, &text));
             files.push(NewFile { path, text: Some(text), standing: None });
         }
+        for Revised { before, after } in &day.revised {
+            let (path, standing) = self.standing_memory(before)?;
+            let text = after.print();
+            if text != standing {
+                day.recorded.documents.push(records::of_memory(&path, after, &text));
+                files.push(NewFile { path, text: Some(text), standing: Some(standing) });
+            }
+        }
         let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
-        receipt.path = paths.first().cloned();
+        for memory in &day.withdrawn {
+            let (path, standing) = self.standing_memory(memory)?;
+            day.recorded.removed.push(path.clone());
+            files.push(NewFile { path, text: None, standing: Some(standing) });
+        }
+        let outcome = if files.is_empty() { Outcome::Unchanged } else { Outcome::Written };
+        let mut receipt = self.day_receipt(job, &day, outcome);
+        receipt.path = files.first().map(|it| it.path.clone());
         self.write(None, Some((id, &receipt)), &files, &day.recorded)?;
+        // What was decided about a memory is decided for the days that come after, too.
+        let is = |name: &Path| {
+            let name = name.to_owned();
+            move |it: &TypedMemory| it.file_name == name
+        };
+        for Revised { before, after } in day.revised {
+            doubts.retain(|it| it.memory.file_name != before.file_name);
+            if let Some(at) = existing.iter().position(is(&before.file_name)) {
+                existing[at] = after;
+            }
+        }
+        for memory in &day.withdrawn {
+            doubts.retain(|it| it.memory.file_name != memory.file_name);
+            existing.retain(|it| it.file_name != memory.file_name);
+        }
         existing.append(&mut day.memories);
         Ok(Made { receipt, paths })
     }
 
+    /// Returns path and text of a memory's file, if it is still the one that was looked at.
+    fn standing_memory(&self, memory: &TypedMemory) -> Result<(String, String), JobError> {
+        let path = self.vault.layout().typed(&memory.file_name.to_string_lossy());
+        let text = self.vault.read_text(&path)?;
+        let same = |it: &String| {
+            TypedMemory::parse(&memory.file_name, it).is_ok_and(|found| found == *memory)
+        };
+        match text.filter(same) {
+            Some(text) => Ok((path, text)),
+            None => Err(JobError::Stale(path)),
+        }
+    }
+
     fn day_receipt(&self, job: &Job, day: &Day, outcome: Outcome) -> Receipt {
-        let mut receipt = Receipt::new(outcome, Some(job.reason.to_string()), (self.clock)());
+        let mut reason = job.reason.to_string();
+        for memory in &day.withdrawn {
+            let path = self.vault.layout().typed(&memory.file_name.to_string_lossy());
+            reason.extend(["; ", &path, " withdrawn: its source changed"]);
+        }
+        let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
         receipt.sources = count(job.inputs.len());
         receipt.source_chars = day.source_chars as u64;
-        receipt.output_chars = day.memories.iter().map(|it| it.body.chars().count() as u64).sum();
-        receipt.items = count(day.memories.len());
+        let written = day.memories.iter().chain(day.revised.iter().map(|it| &it.after));
+        receipt.output_chars = written.clone().map(|it| it.body.chars().count() as u64).sum();
+        receipt.items = count(written.count());
         receipt.rejected = count(day.rejected);
         receipt
     }
@@ -239,7 +298,10 @@ impl Compactor<'_> {
         let items = cite_own_lines(&month);
         let summaries = self.summaries_cited(&month, &items, &file)?;
         follow_summaries(&mut file, &summaries);
-        let entries: Vec<WisdomEntry> = file.entries().cloned().collect();
+        let shaken = self.shaken(&mut file, &logs)?;
+        // An entry that nothing carries must not keep out what may take its place.
+        let is_sound = |it: &&WisdomEntry| !shaken.iter().any(|s| it.id() == Some(&s.id));
+        let entries: Vec<WisdomEntry> = file.entries().filter(is_sound).cloned().collect();
         let memories = memories_of(job.period, &view.inventory.memories);
         let wisdom = &self.settings.settings.wisdom;
         let ops = ask(self.engine, |engine| {
@@ -263,6 +325,7 @@ impl Compactor<'_> {
             logs: &lines,
             memories: &memories,
             is_deleted: &|citation| decisions.is_deleted(&path, texts(citation, &lines)),
+            shaken: &shaken,
         };
         let done = edit.apply(&mut file, &ops, caps);
         file.add_distilled(job.period);
@@ -270,12 +333,16 @@ impl Compactor<'_> {
             file.set_compacted(date);
         }
         let text = file.print();
-        let outcome = if done.changed > 0 || standing.is_none() {
+        let outcome = if done.changed > 0 || !done.dropped.is_empty() || standing.is_none() {
             Outcome::Written
         } else {
             Outcome::Unchanged
         };
-        let mut receipt = Receipt::new(outcome, Some(job.reason.to_string()), (self.clock)());
+        let mut reason = job.reason.to_string();
+        for id in &done.dropped {
+            reason.extend(["; entry ", id, " dropped: its source changed"]);
+        }
+        let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
         receipt.path = Some(path.clone());
         receipt.sources = 1;
         receipt.source_chars = month.text_chars() as u64;
@@ -351,19 +418,33 @@ struct DayReader<'a> {
     decisions: &'a Decisions,
 }
 
+impl Day {
+    /// Returns whether it changes no memory.
+    fn is_quiet(&self) -> bool {
+        self.memories.is_empty() && self.revised.is_empty() && self.withdrawn.is_empty()
+    }
+}
+
 impl DayReader<'_> {
-    fn read(&self, job: &Job, existing: &[TypedMemory]) -> Result<Day, JobError> {
+    fn read(&self, job: &Job, existing: &[TypedMemory], doubts: &[Doubt]) -> Result<Day, JobError> {
         let logs = read_logs(self.vault, job)?;
         let layout = self.vault.layout();
+        // A memory that lost a line must not keep out what may take its place.
+        let lost = |it: &&TypedMemory| {
+            doubts.iter().any(|doubt| doubt.is_lost() && doubt.memory.file_name == it.file_name)
+        };
+        let sound: Vec<TypedMemory> = existing.iter().filter(|it| !lost(it)).cloned().collect();
         let mut day = Day {
             memories: Vec::new(),
+            revised: Vec::new(),
+            withdrawn: Vec::new(),
             rejected: 0,
             recorded: Recorded::default(),
             source_chars: 0,
         };
         for log in &logs {
             day.source_chars += log.chars();
-            let mut known = existing.to_vec();
+            let mut known = sound.clone();
             known.extend(day.memories.iter().cloned());
             let input = ExtractInput { log, existing: &known };
             for draft in ask(self.engine, |engine| engine.extract(&input))? {
@@ -379,7 +460,7 @@ impl DayReader<'_> {
                 };
                 let path = layout.typed(&typed::file_name(draft.kind, &draft.topic));
                 let barred = self.decisions.is_deleted(&path, texts(&draft.citation, &logs));
-                if !barred && !is_known(&memory, existing) {
+                if !barred && !is_known(&memory, &sound) {
                     day.memories.push(memory);
                 }
             }
@@ -387,6 +468,10 @@ impl DayReader<'_> {
             day.recorded.used.push(layout.source(log.stem()));
             day.recorded.logs.push(LogRecord::of(log, layout.source(log.stem())));
         }
+        day.revised = late::take_over(&mut day.memories, doubts);
+        let settled = late::settle(self.vault, job.period.first(), doubts, &day.revised)?;
+        day.revised.extend(settled.revised);
+        day.withdrawn = settled.withdrawn;
         Ok(day)
     }
 }
@@ -412,28 +497,30 @@ fn cite_own_lines(month: &Summary) -> Vec<(Option<Section>, Item)> {
 
 /// Follows the bullets of people whose words entries repeat to the lines where they stand now.
 fn follow_summaries(file: &mut WisdomFile, summaries: &[(Summary, ServedLog)]) {
-    let marks: Vec<(String, String, Citation)> = file
-        .entries()
-        .filter_map(|it| {
-            let mark = it.mark.as_ref()?;
-            Some((mark.id.clone(), it.text.clone(), mark.sources.clone()))
-        })
-        .collect();
-    for (id, text, mut sources) in marks {
-        for (summary, _) in summaries {
-            let Some(stem) = Stem::of_summary(summary.period) else { continue };
-            if sources.lines_of(&stem).is_none() {
+    let ours: Vec<WisdomEntry> = file.entries().filter(|it| it.is_ours()).cloned().collect();
+    for entry in ours {
+        let Some(mark) = &entry.mark else { continue };
+        let (mut sources, mut known) = (mark.sources.clone(), mark.lines.clone());
+        for (summary, log) in summaries {
+            if sources.lines_of(log.stem()).is_none() {
                 continue;
             }
             // An entry says the first sentences of a bullet.
-            let says = |item: &Item| item.text.trim_start_matches("[ ] ").starts_with(&text);
+            let says = |item: &Item| item.text.trim_start_matches("[ ] ").starts_with(&entry.text);
             let lines = summary.bullets_as_read().filter(|(_, item, _)| says(item));
             let lines: LineSet = lines.map(|(line, ..)| line).collect();
-            if !lines.is_empty() {
-                sources.replace_lines(&stem, lines);
+            if lines.is_empty() {
+                continue;
             }
+            for line in lines.iter().filter_map(|it| log.line(it)) {
+                known.insert(log.address(line), line.hash().hex4());
+            }
+            sources.replace_lines(log.stem(), lines);
         }
-        file.readdress(&id, sources);
+        let source = |at: Address| (at.clone(), known.get(&at).cloned());
+        if sources.rests_on_summary() {
+            file.readdress(&mark.id, &sources.addresses().map(source).collect::<Vec<_>>());
+        }
     }
 }
 
@@ -497,6 +584,15 @@ fn texts<'a>(citation: &Citation, logs: &'a [ServedLog]) -> Vec<&'a str> {
     citation.addresses().filter_map(line).collect()
 }
 
+/// Returns the short hashes of cited lines.
+fn hashes(citation: &Citation, logs: &[ServedLog]) -> Vec<(Address, String)> {
+    let line = |at: Address| {
+        let hash = logs.iter().find(|log| *log.stem() == at.stem)?.line(at.line)?.hash().hex4();
+        Some((at, hash))
+    };
+    citation.addresses().filter_map(line).collect()
+}
+
 /// What an engine's operations may do to the file.
 struct Edit<'a> {
     /// The month was distilled before: only entries that rest on it are touched, and only what a
@@ -506,6 +602,8 @@ struct Edit<'a> {
     logs: &'a Vec<ServedLog>,
     memories: &'a [TypedMemory],
     is_deleted: &'a dyn Fn(&Citation) -> bool,
+    /// Entries that are rewritten by something new, or go.
+    shaken: &'a [Shaken],
 }
 
 /// What they did.
@@ -513,6 +611,8 @@ struct Edit<'a> {
 struct Edited {
     changed: usize,
     rejected: usize,
+    /// Entries that nothing carries any more.
+    dropped: Vec<String>,
     newest: Option<chrono::NaiveDate>,
 }
 
@@ -521,10 +621,14 @@ impl Edit<'_> {
         let mut done = Edited::default();
         let mut touched = BTreeSet::new();
         let categories: Vec<String> = file.entries().filter_map(|it| it.category.clone()).collect();
+        let mut open: Vec<&Shaken> = self.shaken.iter().collect();
         for op in ops {
-            let citation = match op {
+            let (id, citation) = match op {
                 WisdomOp::Add { title, text, category, citation, .. } => {
-                    let late = self.late && !citation.rests_on_summary();
+                    let heir = |it: &&Shaken| it.fit(title, text, citation);
+                    let best = (0..open.len()).max_by_key(|&i| (heir(&open[i]), usize::MAX - i));
+                    let best = best.filter(|&i| heir(&open[i]).is_some());
+                    let late = self.late && best.is_none() && !citation.rests_on_summary();
                     if late || (self.is_deleted)(citation) {
                         continue;
                     }
@@ -532,8 +636,15 @@ impl Edit<'_> {
                         done.rejected += 1;
                         continue;
                     }
-                    touched.insert(file.add(title, text, category.as_deref(), citation.clone()));
-                    citation
+                    let id = if let Some(best) = best {
+                        let old = open.remove(best);
+                        file.readdress(&old.id, &old.sources_with(citation));
+                        file.merge(&old.id, Some((title, text)), citation);
+                        old.id.clone()
+                    } else {
+                        file.add(title, text, category.as_deref(), citation.clone())
+                    };
+                    (id, citation)
                 }
                 WisdomOp::Merge { id, words, citation, .. } => {
                     let words = words.as_ref().map(|(title, text)| (&title[..], &text[..]));
@@ -545,16 +656,22 @@ impl Edit<'_> {
                     {
                         continue;
                     }
-                    touched.insert(id.clone());
-                    citation
+                    (id.clone(), citation)
                 }
                 // An entry that nothing has reinforced is dropped where room is needed, not before.
                 WisdomOp::Drop { .. } => continue,
             };
+            file.note_lines(&id, hashes(citation, self.logs));
+            touched.insert(id);
             done.changed += 1;
             done.newest = done.newest.max(Some(citation.newest_date()));
         }
-        if done.changed > 0 {
+        for entry in open {
+            if file.drop_entry(&entry.id) {
+                done.dropped.push(entry.id.clone());
+            }
+        }
+        if done.changed > 0 || !done.dropped.is_empty() {
             for id in file.over_cap(caps, &touched) {
                 file.drop_entry(&id);
                 done.changed -= usize::from(touched.contains(&id));

@@ -18,6 +18,8 @@ use super::{
 
 /// The longest line of the index.
 const DESCRIPTION_CHARS_MAX: usize = 119;
+/// A title is one line.
+const TITLE_CHARS_MAX: usize = 80;
 
 /// What a person typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,8 +175,16 @@ pub fn of_wisdom(text: &str, line: u32, words: &Words) -> Result<Corrected, Plac
         let number = 1 + lines_in(&text[..at + found]);
         let body = entry.raw.trim_end();
         if (number..=number + lines_in(body)).contains(&line) {
-            let after = entry.reworded(&words.text, words.citation.as_ref());
-            let whole = [&text[..at + found], &after, &text[at + found + entry.raw.len()..]].concat();
+            // A title that repeats the words goes with them.
+            let titled = words.text.starts_with("**") || !repeats(&entry.title, &entry.text);
+            let new = if titled {
+                words.text.clone()
+            } else {
+                format!("**{}** {}", shorten(&words.text, TITLE_CHARS_MAX), words.text)
+            };
+            let after = entry.reworded(&new, words.citation.as_ref());
+            let whole =
+                [&text[..at + found], &after, &text[at + found + entry.raw.len()..]].concat();
             let mark = entry.mark.as_ref().map(|it| it.sources.clone());
             return Ok(Corrected {
                 text: whole,
@@ -216,9 +226,9 @@ pub fn of_memory(
     let nearest = statement.map(|it| number(paragraphs[it].0));
     let chosen = match line {
         None => statement,
-        Some(line) => paragraphs
-            .iter()
-            .position(|&(from, to)| (number(from)..=number(to)).contains(&line)),
+        Some(line) => {
+            paragraphs.iter().position(|&(from, to)| (number(from)..=number(to)).contains(&line))
+        }
     };
     let chosen = chosen.ok_or(PlaceError::NoItem(nearest))?;
     let (from, to) = paragraphs[chosen];
@@ -307,7 +317,12 @@ mod tests {
     fn a_bullet_changes_its_words_and_nothing_else_changes() {
         for (line, typed, old, new) in [
             (13, "Uno", "- One [2026-04-02:1]\n  and more\n", "- Uno [2026-04-02:1]\n"),
-            (14, "- Uno [2026-04-03:7]", "- One [2026-04-02:1]\n  and more\n", "- Uno [2026-04-03:7]\n"),
+            (
+                14,
+                "- Uno [2026-04-03:7]",
+                "- One [2026-04-02:1]\n  and more\n",
+                "- Uno [2026-04-03:7]\n",
+            ),
             (15, "due", "* [ ] two\r\n", "* [ ] due\r\n"),
             (15, "[x] due", "* [ ] two\r\n", "* [x] due\r\n"),
             (16, "tre\n  volte", "- three", "- tre volte"),
@@ -336,7 +351,8 @@ mod tests {
         let mut file = WisdomFile::new("A");
         let cite = |text: &str| text.parse::<Citation>().unwrap();
         file.add("Ask Jo", "Jo knows.", None, cite("2026-04-02:1"));
-        file.add("Tag", "Tag first.", None, cite("2026-04-03:1"));
+        file.add("Order", "Tag first.", None, cite("2026-04-03:1"));
+        file.add("Never on Friday", "Never on Friday.", None, cite("2026-04-03:2"));
         let text = file.print() + "\n**Mine**\nmy words\nof two lines\n";
         let at = |words: &str| {
             1 + u32::try_from(text.lines().position(|it| it == words).unwrap()).unwrap()
@@ -344,14 +360,17 @@ mod tests {
         let words = |typed: &str| Words::parse(typed).unwrap();
         let new = of_wisdom(&text, at("Tag first."), &words("Tag last.")).unwrap();
         assert_eq!(new.text, text.replace("Tag first.", "Tag last."));
-        assert_eq!((new.line, new.citation), (at("**Tag**"), Some(cite("2026-04-03:1"))));
+        assert_eq!((new.line, new.citation), (at("**Order**"), Some(cite("2026-04-03:1"))));
         let read = WisdomFile::parse(&new.text);
         assert!(!read.entries().nth(1).unwrap().is_ours());
-        let new = of_wisdom(&text, at("**Tag**"), &words("**Tags** Never. [2026-04-09:2]")).unwrap();
+        let new =
+            of_wisdom(&text, at("**Order**"), &words("**Tags** Never. [2026-04-09:2]")).unwrap();
         assert!(new.text.contains("**Tags**\nNever.\n<!-- memoird: id="), "{}", new.text);
         assert!(new.text.contains("sources=2026-04-09:2;"), "{}", new.text);
         let new = of_wisdom(&text, at("of two lines"), &words("one line")).unwrap();
         assert!(new.text.ends_with("\n**Mine**\none line\n"), "{}", new.text);
+        let new = of_wisdom(&text, at("Never on Friday."), &words("Never.")).unwrap();
+        assert!(new.text.contains("**Never.**\nNever.\n<!--"), "{}", new.text);
         assert!(of_wisdom(&text, 1, &words("x")).is_err());
     }
 
@@ -370,7 +389,10 @@ mod tests {
         assert_eq!(
             new.text,
             text.replace("before merging.", "before merging")
-                .replace("description: Always squash before merging", "description: \"Never squash.\"")
+                .replace(
+                    "description: Always squash before merging",
+                    "description: \"Never squash.\""
+                )
                 .replace("name: Always squash", "name: \"Never squash.\"")
                 .replace("\nAlways squash before merging\n", "\nNever squash.\n")
                 .replace("\"Always squash before merging\"", "\"Never squash.\"")
@@ -378,7 +400,8 @@ mod tests {
         );
         let read = TypedMemory::parse("feedback_squash.md".as_ref(), &new.text).unwrap();
         assert!(!read.is_ours() && read.recorded_body.is_some());
-        let why = 1 + u32::try_from(text.lines().position(|it| it == "list commits").unwrap()).unwrap();
+        let why =
+            1 + u32::try_from(text.lines().position(|it| it == "list commits").unwrap()).unwrap();
         let new = of_memory(&memory, &text, Some(why), &words("so said Jo"), &none).unwrap();
         assert!(new.text.ends_with("\n**Why:** so said Jo\n"), "{}", new.text);
         assert!(of_memory(&memory, &text, Some(2), &words("x"), &none).is_err());

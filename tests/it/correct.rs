@@ -32,9 +32,18 @@ fn a_bullet_of_a_week_is_put_right_in_the_month_too() {
     let at = place(&root, WEEK, "painted on day 10");
     insta::assert_snapshot!(root.run(&["correct", &at, "The cellar was painted by Ottilie on day 10"]), @"");
     let line = at.rsplit_once(':').unwrap().1;
-    assert!(root.read(WEEK).contains("- The cellar was painted by Ottilie on day 10 [2026-03-10:4]\n"), "{}", root.read(WEEK));
+    assert!(
+        root.read(WEEK).contains("- The cellar was painted by Ottilie on day 10 [2026-03-10:4]\n"),
+        "{}",
+        root.read(WEEK)
+    );
     let month = root.read(MONTH);
-    assert!(month.contains(&format!("- The cellar was painted by Ottilie on day 10 [2026-03-10:4; 2026-W11:{line}]\n")), "{month}");
+    assert!(
+        month.contains(&format!(
+            "- The cellar was painted by Ottilie on day 10 [2026-03-10:4; 2026-W11:{line}]\n"
+        )),
+        "{month}"
+    );
     assert!(!month.contains("was painted on day 10"), "{month}");
     let before = root.files();
     root.run(&["compact"]).ok();
@@ -83,7 +92,11 @@ fn a_bullet_of_a_week_is_put_right_up_to_wisdom() {
     root.run(&["compact"]).ok();
     let line = place(&root, WEEK, "under 55 MB").rsplit_once(':').unwrap().1.to_owned();
     assert_ne!(at.rsplit_once(':').unwrap().1, line);
-    assert!(root.read("WISDOM.md").contains(&format!("2026-W11:{line}")), "{}", root.read("WISDOM.md"));
+    assert!(
+        root.read("WISDOM.md").contains(&format!("2026-W11:{line}")),
+        "{}",
+        root.read("WISDOM.md")
+    );
     assert!(root.run(&["doctor"]).code == 0, "{}", root.run(&["doctor"]));
 }
 
@@ -136,7 +149,9 @@ fn a_dry_run_shows_and_changes_nothing() {
     assert_eq!(shown.json_as("correct")["changed"], false);
     assert_eq!(root.files(), before);
     root.run(&["correct", &at, "It was painted twice", "--no-fold"]).ok();
-    assert!(root.read(WEEK).contains("painted twice") && !root.read(MONTH).contains("painted twice"));
+    assert!(
+        root.read(WEEK).contains("painted twice") && !root.read(MONTH).contains("painted twice")
+    );
     root.run(&["compact"]).ok();
     assert!(root.read(MONTH).contains("painted twice"));
 }

@@ -387,8 +387,7 @@ impl<'a> Said<'a> {
                 line.is_some_and(|line| covers(&Gist::of(line.words()), gist))
             };
             let shared: Vec<Address> = words.citation.addresses().filter(shared).collect();
-            !shared.is_empty()
-                && (words.gist.likeness(gist) >= ALIKE || shared.iter().any(repeats))
+            !shared.is_empty() && (words.gist.likeness(gist) >= ALIKE || shared.iter().any(repeats))
         };
         let found: Vec<&OwnWords> = own.iter().filter(about).collect();
         let said = found.iter().any(|it| it.text == entry.text);
@@ -852,6 +851,7 @@ mod tests {
                 id: id.to_owned(),
                 hash: ContentHash::of(text).hex8(),
                 sources: format!("{last}:1").parse().unwrap(),
+                lines: BTreeMap::new(),
                 first_seen: day,
                 last_reinforced: day,
             }),
