@@ -32,7 +32,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A line of a weekly or monthly file or of WISDOM.md, or a typed memory
-    /// (2026-W14:19, memory/monthly/2026-04.md:9, WISDOM.md:12, feedback_testing)
+    /// (2026-W14:19, memory/monthly/2026-04.md:9, WISDOM.md:12)
     #[arg(value_name = "PATH:LINE")]
     target: String,
     /// What is right

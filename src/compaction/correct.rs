@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     memory::{
-        address::Address,
+        address::{Address, Citation},
         correction::{self, Corrected, PlaceError, Words},
         document::Summary,
         item::Tier,
@@ -130,7 +130,7 @@ impl Draft {
         }
         let missing = || CorrectError::Missing { path: path.to_owned() };
         let text = vault.read_text(path)?.ok_or_else(missing)?;
-        for address in words.citation.iter().flat_map(|it| it.addresses()) {
+        for address in words.citation.iter().flat_map(Citation::addresses) {
             let there = line_hash(vault, &address)?.is_some();
             if !there {
                 return Err(CorrectError::NoLine { address });

@@ -155,6 +155,7 @@ impl Compactor<'_> {
             ..Recorded::default()
         };
         self.write(None, Some((id, &receipt)), &files, &recorded)?;
+        self.note_deleted(view, &path, &merged.deleted, (self.clock)())?;
         let paths = if same_body { Vec::new() } else { vec![path] };
         Ok(Made { receipt, paths })
     }

@@ -334,7 +334,7 @@ impl Standing {
                 let plain = || format!("### {}\n", section.title());
                 page.heading(&area.heading.clone().unwrap_or_else(plain));
             }
-            area.print(bullets, &mut page);
+            area.print(&bullets, &mut page);
         }
         if let Some(open) = &self.open {
             page.theirs(open, true);
@@ -352,7 +352,7 @@ impl Area {
     }
 
     /// Prints the new bullets in their order, and the person's blocks where they stood.
-    fn print(self, bullets: Vec<(Item, String)>, page: &mut Page) {
+    fn print(self, bullets: &[(Item, String)], page: &mut Page) {
         // What stands before the first of ours, then what stands after each.
         let mut first = Vec::new();
         let mut after: Vec<Vec<(Block, bool)>> = bullets.iter().map(|_| Vec::new()).collect();
@@ -412,8 +412,10 @@ impl Fresh {
             match block {
                 Block::Section(name, _) => section = Some(*name),
                 Block::Bullet(item, raw) => {
-                    let under = section.map(|it| fresh.0.entry(it).or_default());
-                    under.into_iter().for_each(|it| it.push((item.clone(), raw.clone())));
+                    if let Some(section) = section {
+                        let under = fresh.0.entry(section).or_default();
+                        under.push((item.clone(), raw.clone()));
+                    }
                 }
                 Block::Other(raw) if section.is_none() && block.is_heading() => {
                     raw.trim_end().clone_into(&mut fresh.1);
@@ -470,10 +472,9 @@ impl Page {
     fn theirs(&mut self, block: &Block, apart: bool) {
         let is_bullet = block.item().is_some();
         let needed = match self.last {
-            Last::Nothing => true,
             Last::Heading => false,
             Last::Bullet => !is_bullet,
-            Last::Text => true,
+            Last::Nothing | Last::Text => true,
         };
         if apart || needed {
             self.text.push('\n');

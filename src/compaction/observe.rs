@@ -208,6 +208,29 @@ impl Compactor<'_> {
         Ok(decisions)
     }
 
+    /// Writes down that bullets were deleted whose words the fold of a file would bring back. Where
+    /// the database was lost before, only the file itself tells of that.
+    pub(super) fn note_deleted(
+        &self,
+        view: &View,
+        path: &str,
+        items: &[Item],
+        now: DateTime<Utc>,
+    ) -> Result<(), PassError> {
+        let decisions = &view.inventory.decisions;
+        let is_new = |citation: &Citation| {
+            let texts = self.line_texts(citation);
+            !decisions.is_deleted(path, texts.iter().map(String::as_str))
+        };
+        let gone: Vec<ItemRecord> = items
+            .iter()
+            .filter(|it| it.citation.as_ref().is_some_and(is_new))
+            .map(|it| ItemRecord { line: 0, hash: it.hash(), citation: it.citation.clone() })
+            .collect();
+        let made = self.decide(view, path, &gone, &[], now)?;
+        self.append_decisions(&made)
+    }
+
     fn append_decisions(&self, made: &[Decision]) -> Result<(), PassError> {
         if made.is_empty() {
             return Ok(());

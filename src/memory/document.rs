@@ -470,7 +470,9 @@ impl Front {
         let mut keys = frontmatter::parse(yaml, GENERATED_YAML_BYTES_MAX)?;
         let Some(memoird) = keys.get("memoird") else {
             // Should the file become ours, ours are written anew.
-            OUR_KEYS.iter().for_each(|it| drop(keys.shift_remove(*it)));
+            for ours in OUR_KEYS {
+                keys.shift_remove(ours);
+            }
             return Ok(Self { header: None, other_keys: OtherKeys::new(keys, yaml) });
         };
         let memoird = memoird.as_mapping().ok_or(SummaryError::Key { key: "memoird" })?;
