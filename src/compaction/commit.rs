@@ -220,14 +220,22 @@ impl Compactor<'_> {
         let hash = |it: &Option<Vec<u8>>| it.as_ref().map(ContentHash::of);
         let mut done = hash(&standing) == *new_hash;
         if let Some(left) = hash(&beside) {
+            // Only a file that was there can have changed places with its temporary one.
+            let is_theirs = match new_hash {
+                Some(_) => done && old_hash.is_some(),
+                None => standing.is_none(),
+            };
             if Some(left) == *new_hash || Some(left) == *old_hash {
                 // Not used yet, or in the history and no longer used.
                 self.vault.drop_temp(lock, target, temp)?;
-            } else if done || standing.is_none() {
+            } else if is_theirs {
                 // Somebody wrote in the moment of the exchange: their words stand, not ours.
                 self.vault.put_back(lock, target, temp)?;
                 self.vault.drop_temp(lock, target, temp)?;
                 done = false;
+            } else if hash(&standing) == *old_hash {
+                // Ours, and cut off in the middle.
+                self.vault.drop_temp(lock, target, temp)?;
             }
             // What is left under the temporary name beside a stranger's file is swept into the
             // private folder.
