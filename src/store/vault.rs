@@ -22,6 +22,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use chrono::Datelike as _;
 use rustix::fs::{CWD, OFlags, RenameFlags};
 
 use super::{
@@ -95,6 +96,11 @@ pub enum VaultError {
 }
 
 impl VaultError {
+    /// Returns whether nothing stands under the name.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
     /// Returns whether a write was refused, as opposed to a file that cannot be read.
     pub fn is_write(&self) -> bool {
         matches!(self, Self::NotWritten { .. })
@@ -186,17 +192,35 @@ impl Vault {
         fs::symlink_metadata(self.layout.full(relative)).is_ok()
     }
 
+    /// Returns where a log stands, or would stand: in the archive if it was moved there.
+    pub fn log_path(&self, stem: &Stem) -> String {
+        let archived = self.layout.archived(stem).filter(|it| self.is_taken(it));
+        archived.unwrap_or_else(|| self.layout.source(stem))
+    }
+
+    /// Returns where the file stands that a path names: a log may have moved into the archive since
+    /// somebody wrote its path down.
+    pub fn standing(&self, relative: &str) -> String {
+        let log = self.layout.stem_at(relative).filter(|_| !self.is_taken(relative));
+        log.map_or_else(|| relative.to_owned(), |stem| self.log_path(&stem))
+    }
+
     /// Reads and decodes a log or a session record, or `None` when there is none.
     ///
     /// # Errors
     ///
     /// Like [`Self::read`], and for bytes that are not UTF-8.
     pub fn read_log(&self, stem: &Stem) -> Result<Option<DailyLog>, VaultError> {
-        let relative = self.layout.source(stem);
-        let Some(found) = self.read(&relative)? else { return Ok(None) };
-        let log = DailyLog::parse(stem.clone(), &found.bytes)
-            .map_err(|e| VaultError::NotUtf8 { path: relative.into(), at: e.at })?;
-        Ok(Some(log))
+        let archived = self.layout.archived(stem);
+        let places = archived.iter().cloned().chain([self.layout.source(stem)]);
+        // One that is moved between two looks is found by the third.
+        for path in places.chain(archived.iter().cloned()) {
+            let Some(found) = self.read(&path)? else { continue };
+            let log = DailyLog::parse(stem.clone(), &found.bytes)
+                .map_err(|e| VaultError::NotUtf8 { path: path.into(), at: e.at })?;
+            return Ok(Some(log));
+        }
+        Ok(None)
     }
 
     /// Looks at all files of the root.
@@ -210,6 +234,8 @@ impl Vault {
     pub fn scan(&self, seen: &HashMap<String, Seen>) -> Result<Scan, VaultError> {
         let mut scan = Scan::default();
         self.scan_memory(seen, &mut scan)?;
+        // After the logs, so that one that is moved meanwhile is found there at the latest.
+        self.scan_archive(seen, &mut scan);
         for grain in [Grain::Week, Grain::Month] {
             self.scan_summaries(grain, &mut scan.inventory)?;
         }
@@ -237,6 +263,8 @@ impl Vault {
                         let Seen { stamp, hash } = found;
                         inventory.logs.insert(stem, LogFile { path, stamp, hash });
                     }
+                    // It went away since the folder was listed: into the archive, or for good.
+                    Err(error) if error.is_missing() => {}
                     Err(error) => inventory.problems.push(problem(path, &error)),
                 },
                 Name::Typed(_) => {
@@ -256,6 +284,68 @@ impl Vault {
             }
         }
         Ok(())
+    }
+
+    /// Looks at the archived logs. What of the archive cannot be listed becomes a problem.
+    fn scan_archive(&self, seen: &HashMap<String, Seen>, scan: &mut Scan) {
+        let Scan { inventory, read } = scan;
+        let archive = self.layout.archive_dir();
+        for year in self.names_or_problem(&archive, &mut inventory.problems) {
+            let dir = format!("{archive}/{year}");
+            if !layout::is_year(&year) {
+                if matches!(layout::classify(&year), Name::Log(_)) {
+                    let reason = format!("belongs in the folder of its year, {archive}/YYYY/");
+                    inventory.problems.push(Problem { path: dir, reason });
+                }
+                continue;
+            }
+            for name in self.names_or_problem(&dir, &mut inventory.problems) {
+                let path = format!("{dir}/{name}");
+                let stem = match layout::classify(&name) {
+                    Name::Log(stem) => stem,
+                    Name::NearMiss(reason) => {
+                        inventory.problems.push(Problem { path, reason: reason.to_owned() });
+                        continue;
+                    }
+                    Name::Typed(_) | Name::Other => continue,
+                };
+                if self.layout.archived(&stem).as_ref() != Some(&path) {
+                    let reason = format!("belongs in {archive}/{}/", stem.date().year());
+                    inventory.problems.push(Problem { path, reason });
+                    continue;
+                }
+                let live = inventory.logs.remove(&stem);
+                match self.look_at_log(&path, seen) {
+                    Ok((found, fresh)) => {
+                        if fresh {
+                            read.push((path.clone(), found));
+                        }
+                        let Seen { stamp, hash } = found;
+                        let file = LogFile { path, stamp, hash };
+                        // One that is gone from there by now is the one that was found here.
+                        if let Some(live) = live.filter(|it| self.is_taken(&it.path)) {
+                            inventory.problems.push(late_problem(&live, &file));
+                            inventory.late.insert(stem.clone(), live);
+                        }
+                        inventory.logs.insert(stem, file);
+                    }
+                    // It went back among the others: lines of that day came late.
+                    Err(error) if error.is_missing() => {
+                        inventory.logs.extend(live.map(|it| (stem, it)));
+                    }
+                    // Neither counts: what came late is not all of the day.
+                    Err(error) => inventory.problems.push(problem(path, &error)),
+                }
+            }
+        }
+    }
+
+    /// Lists a folder like [`Self::names_in`]; one that cannot be listed is a problem and is empty.
+    fn names_or_problem(&self, dir: &str, problems: &mut Vec<Problem>) -> Vec<String> {
+        self.names_in(dir, problems).unwrap_or_else(|error| {
+            problems.push(problem(dir.to_owned(), &error));
+            Vec::new()
+        })
     }
 
     /// Returns the hash of a log, and whether it had to be read for that.
@@ -553,12 +643,18 @@ impl Vault {
     ///
     /// Returns [`VaultError::Io`] when a folder cannot be listed.
     pub fn temporary(&self) -> Result<BTreeSet<String>, VaultError> {
-        let dirs = [
+        let mut dirs = vec![
             String::new(),
             self.layout.memory_dir().to_owned(),
             self.layout.summary_dir(Grain::Week),
             self.layout.summary_dir(Grain::Month),
         ];
+        // What cannot be listed there is a problem that the scan names.
+        let archive = self.layout.archive_dir();
+        let years = self.names_or_problem(&archive, &mut Vec::new());
+        let years = years.iter().filter(|it| layout::is_year(it));
+        let years = years.map(|it| format!("{archive}/{it}"));
+        dirs.extend(years.filter(|it| self.layout.full(it).is_dir()));
         let mut found = BTreeSet::new();
         for dir in dirs {
             let names = self.names_in(&dir, &mut Vec::new())?;
@@ -620,6 +716,19 @@ pub fn write_settings(path: &Path, text: &str) -> Result<(), VaultError> {
     };
     write().map_err(|e| io_error("write", &path, e))?;
     sync_dir(dir)
+}
+
+/// Says that a day stands in two places.
+fn late_problem(live: &LogFile, archived: &LogFile) -> Problem {
+    let reason = if live.hash == archived.hash {
+        format!("also stands as {}; the next run leaves only that one", archived.path)
+    } else {
+        format!(
+            "written after the log of that day was archived as {}; the next run joins the two",
+            archived.path
+        )
+    };
+    Problem { path: live.path.clone(), reason }
 }
 
 fn problem(path: String, error: &dyn std::error::Error) -> Problem {
