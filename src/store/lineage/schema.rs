@@ -12,7 +12,10 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::LineageError;
 
 /// The steps from an empty file to the newest schema, in order.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("../../../schema/lineage/0001.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("../../../schema/lineage/0001.sql"),
+    include_str!("../../../schema/lineage/0002.sql"),
+];
 
 /// Marks a database file as ours (`mmrd`), so that a stranger's is never migrated.
 const APPLICATION_ID: i32 = 0x6d6d_7264;
