@@ -11,12 +11,14 @@
 //! - [`observe`]: what people did to files since the last pass, and lines that moved.
 //! - [`draft`], [`fold`]: a week or a month; drafts are made side by side ([`parallel`]).
 //! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
+//! - [`archive`]: old logs move away once all that is made of them stands.
 //! - [`ground`], [`merge`], [`moved`]: the checks and merges that those use; pure.
 //! - [`commit`]: intents, files, and one transaction.
 //! - [`records`]: what of each file the lineage keeps, so that a pass and a rebuild agree.
 //! - [`rebuild`]: the database anew from the files.
 //! - [`report`]: what a pass did.
 
+pub mod archive;
 pub mod commit;
 mod draft;
 mod fold;
@@ -196,8 +198,12 @@ impl Compactor<'_> {
         let now = (self.clock)();
         self.refuse_if_gone()?;
         self.recover(now)?;
+        let last_run = archive::last_run(self.lineage)?;
         let mut view = self.look(now)?;
         let mut report = PassReport::default();
+        if self.join_late(&view, now, &mut report)? {
+            view = self.look(now)?;
+        }
         let mut run = None;
         if self.observe(&mut run, trigger, &view, now, &mut report)? {
             view = self.look(now)?;
@@ -221,6 +227,9 @@ impl Compactor<'_> {
         }
         if let Some(run) = run {
             self.lineage.end_run(run, (self.clock)())?;
+        }
+        if selection.is_whole() && self.archive(last_run, &view, watcher, &mut report)? {
+            view = self.look(now)?;
         }
         let plan = self.plan(&view, selection, (self.clock)());
         Ok(Passed { report, view, plan })
@@ -275,7 +284,8 @@ impl Compactor<'_> {
                 (path.into(), FileStamp { inode, size, mtime_ns, hash: *hash, seen_ns })
             })
             .collect();
-        let there: HashSet<&str> = inventory.logs.values().map(|it| &it.path[..]).collect();
+        let logs = inventory.logs.values().chain(inventory.late.values());
+        let there: HashSet<&str> = logs.map(|it| &it.path[..]).collect();
         let gone: Vec<PathBuf> =
             seen.keys().filter(|it| !there.contains(&it[..])).map(PathBuf::from).collect();
         if fresh.is_empty() && gone.is_empty() {

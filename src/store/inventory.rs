@@ -1,6 +1,6 @@
 //! What a scan found in a root: values only, so that a plan can be made without a disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::memory::{
     address::Stem, decision::Decisions, document::SummaryHeader, hash::ContentHash, period::Period,
@@ -23,6 +23,8 @@ pub struct Stamp {
 pub struct Inventory {
     /// Daily logs that can be read, archived ones too.
     pub logs: BTreeMap<Stem, LogFile>,
+    /// Those of them that stand in the archive.
+    pub archived: BTreeSet<Stem>,
     /// Files that stand under the name of a log that is archived: what was written to a day after
     /// it had been. The archived one counts until the next pass has joined the two.
     pub late: BTreeMap<Stem, LogFile>,
