@@ -125,10 +125,10 @@ impl Root {
             return layout.kind_of(path).map(|kind| (path.clone(), kind)).ok_or_else(unknown);
         }
         let known = |path: String| layout.kind_of(&path).map(|kind| (path, kind));
-        let by_name = if let Ok(period) = named.parse::<Period>() {
-            known(self.vault.standing(&layout.summary(period)))
-        } else if let Ok(stem) = named.parse::<Stem>() {
+        let by_name = if let Ok(stem) = named.parse::<Stem>() {
             known(self.vault.log_path(&stem))
+        } else if let Ok(period) = named.parse::<Period>() {
+            known(layout.summary(period))
         } else {
             let file = match named {
                 INDEX_FILE | "MEMORY" => layout.index(),

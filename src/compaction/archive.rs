@@ -227,6 +227,7 @@ impl Compactor<'_> {
             match self.move_some(some, report) {
                 Ok(()) => {}
                 Err(JobError::Critical(error)) => return Err(error),
+                Err(JobError::Vault(error)) => report.archive_held = Some(told(&error)),
                 Err(error) => report.archive_held = Some(error.to_string()),
             }
             if report.archive_held.is_some() {
@@ -286,19 +287,16 @@ impl Compactor<'_> {
         let (mut stamps, mut copied) = (Vec::new(), Vec::new());
         for (((it, end), intent), bytes) in moves.iter().zip(ends).zip(intents).zip(&bytes) {
             match end {
-                Ok(moved) => {
+                Ok(how) => {
                     done.push(intent);
                     stamps.extend(self.stamp_of(it, now)?);
-                    copied.extend((moved == Moved::Copied).then_some((it, *bytes)));
+                    copied.extend((how == Moved::Copied).then_some((it, *bytes)));
                     report.archived.push(it.to.clone());
                 }
-                Err(error) => {
-                    dropped.push(intent);
-                    // A person was faster: the next pass looks again.
-                    if !matches!(error, VaultError::Changed { .. }) {
-                        report.archive_held.get_or_insert_with(|| told(&error));
-                    }
-                }
+                // A person was faster: the next pass looks again.
+                Err(VaultError::Changed { .. }) => dropped.push(intent),
+                // Recovery finds out how far it came.
+                Err(error) => drop(report.archive_held.get_or_insert_with(|| told(&error))),
             }
         }
         passed("archive.moved")?;
@@ -358,7 +356,10 @@ impl Compactor<'_> {
         let intents = self.lineage.begin_intents(None, None, &[intent], now)?;
         passed("archive.leave")?;
         if let Err(error) = self.vault.remove(lock, path, &temp, ContentHash::of(bytes)) {
-            self.lineage.close_intents(&intents, IntentEnd::Dropped)?;
+            // Where a step failed, recovery finds out how far it came.
+            if matches!(error, VaultError::Changed { .. }) {
+                self.lineage.close_intents(&intents, IntentEnd::Dropped)?;
+            }
             return Err(error.into());
         }
         passed("archive.left")?;
@@ -381,9 +382,9 @@ impl Compactor<'_> {
         let mut any = false;
         let plan = self.plan(view, &Selection::default(), now);
         let is_written = |path: &str| {
-            plan.waiting.iter().any(
-                |it| matches!(&it.cause, WaitCause::StillWritten(written) if written == path),
-            )
+            plan.waiting
+                .iter()
+                .any(|it| matches!(&it.cause, WaitCause::StillWritten(written) if written == path))
         };
         for (stem, late) in &view.inventory.late {
             let Some(archived) = view.inventory.logs.get(stem).filter(|_| !is_written(&late.path))
@@ -396,8 +397,10 @@ impl Compactor<'_> {
                     report.joined.extend(joined.then(|| late.path.clone()));
                 }
                 Err(JobError::Critical(error)) => return Err(error),
-                // It is looked at again by the next pass, and told as a problem until then.
-                Err(_) => {}
+                // A person was faster: the next pass looks again.
+                Err(JobError::Vault(VaultError::Changed { .. })) => {}
+                Err(JobError::Vault(error)) => report.archive_held = Some(told(&error)),
+                Err(error) => report.archive_held = Some(error.to_string()),
             }
         }
         Ok(any)
@@ -425,8 +428,7 @@ impl Compactor<'_> {
                 return Err(VaultError::TooLarge { path: late.path.clone().into() }.into());
             }
             passed("archive.join")?;
-            let file =
-                NewFile { path: late.path.clone(), text: Some(text), standing: Some(new) };
+            let file = NewFile { path: late.path.clone(), text: Some(text), standing: Some(new) };
             self.write(None, None, &[file], &Recorded::default())?;
         }
         let lock = self.write_lock()?;
@@ -464,10 +466,7 @@ impl Compactor<'_> {
 /// Returns the newest run.
 pub(super) fn last_run(lineage: &Lineage) -> Result<Option<LastRun>, LineageError> {
     let run = lineage.last_runs(1)?.into_iter().next();
-    Ok(run.map(|it| LastRun {
-        started: it.started,
-        is_clock_check: it.trigger == CLOCK_CHECK,
-    }))
+    Ok(run.map(|it| LastRun { started: it.started, is_clock_check: it.trigger == CLOCK_CHECK }))
 }
 
 /// Says where the logs would stand that the next pass would move if nothing were due before, and
@@ -508,5 +507,187 @@ fn told(error: &VaultError) -> String {
     match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{
+        memory::document::SummaryHeader,
+        store::inventory::{Stamp, SummaryFile},
+    };
+
+    const NOW: &str = "2026-08-03T12:00:00Z";
+
+    /// A log of a week of March, all that is made of it, and nothing to do.
+    struct Root {
+        inventory: Inventory,
+        record: Record,
+        plan: Plan,
+        settings: ArchiveSettings,
+        now: DateTime<Utc>,
+    }
+
+    fn time(text: &str) -> DateTime<Utc> {
+        text.parse().unwrap()
+    }
+
+    fn nanos(text: &str) -> i64 {
+        time(text).timestamp_nanos_opt().unwrap()
+    }
+
+    fn period(name: &str) -> Period {
+        name.parse().unwrap()
+    }
+
+    fn stem() -> Stem {
+        "2026-03-03-call".parse().unwrap()
+    }
+
+    fn summary(period: &str, sources: &[(&str, String)]) -> SummaryFile {
+        let sources = sources.iter().map(|(name, hash)| ((*name).to_owned(), hash.clone()));
+        let header = SummaryHeader { sources: sources.collect(), ..SummaryHeader::default() };
+        let hash = ContentHash::of(period);
+        SummaryFile {
+            path: format!("{period}.md"),
+            hash,
+            body_hash: hash.hex16(),
+            chars: 100,
+            header: Some(header),
+        }
+    }
+
+    impl Root {
+        fn new() -> Self {
+            let hash = ContentHash::of("log");
+            let stamp = Stamp { inode: 1, size: 3, mtime_ns: nanos("2026-03-04T00:00:00Z") };
+            let path = format!("memory/{}.md", stem());
+            let week = summary("2026-W10", &[("2026-03-03-call", hash.hex16())]);
+            let month = summary("2026-03", &[("2026-W10", week.body_hash.clone())]);
+            Self {
+                inventory: Inventory {
+                    logs: BTreeMap::from([(stem(), LogFile { path, stamp, hash })]),
+                    weekly: BTreeMap::from([(period("2026-W10"), week)]),
+                    monthly: BTreeMap::from([(period("2026-03"), month)]),
+                    ..Inventory::default()
+                },
+                record: Record {
+                    extracted: BTreeMap::from([(stem().to_string(), hash.hex16())]),
+                    distilled: BTreeMap::from([(period("2026-03"), None)]),
+                    ..Record::default()
+                },
+                plan: Plan::default(),
+                settings: ArchiveSettings { after_days: 90, zone: Tz::UTC, extract: true },
+                now: time(NOW),
+            }
+        }
+
+        fn log(&mut self) -> &mut LogFile {
+            self.inventory.logs.get_mut(&stem()).unwrap()
+        }
+
+        fn week(&mut self) -> &mut SummaryFile {
+            self.inventory.weekly.get_mut(&period("2026-W10")).unwrap()
+        }
+
+        fn month(&mut self) -> &mut SummaryFile {
+            self.inventory.monthly.get_mut(&period("2026-03")).unwrap()
+        }
+
+        fn waits(&mut self, tier: Tier, name: &str) {
+            let cause = WaitCause::Parked(String::new());
+            self.plan.waiting.push(plan::Waiting { tier, period: period(name), cause });
+        }
+    }
+
+    #[track_caller]
+    fn check(moves: bool, change: impl FnOnce(&mut Root)) {
+        let mut root = Root::new();
+        change(&mut root);
+        let Root { inventory, record, plan, settings, now } = &root;
+        let chosen = choose(inventory, record, plan, settings, *now);
+        assert_eq!(chosen.len(), usize::from(moves));
+    }
+
+    #[test]
+    fn a_log_moves_when_all_that_is_made_of_it_stands() {
+        check(true, |_| {});
+        // Age is counted in days of the root's zone, and "older" means more.
+        check(false, |it| it.now = time("2026-06-01T23:59:59Z"));
+        check(true, |it| it.now = time("2026-06-02T00:00:00Z"));
+        check(false, |it| it.settings.after_days = 153);
+        check(false, |it| it.settings.after_days = u32::MAX);
+        // Quiet for a day; a time to come is no quiet one.
+        check(false, |it| it.log().stamp.mtime_ns = nanos("2026-08-02T12:00:01Z"));
+        check(true, |it| it.log().stamp.mtime_ns = nanos("2026-08-02T12:00:00Z"));
+        check(false, |it| it.log().stamp.mtime_ns = nanos("2030-01-01T00:00:00Z"));
+        // The week names just this log, and the month just that week.
+        check(false, |it| it.log().hash = ContentHash::of("edited"));
+        check(false, |it| it.week().header = None);
+        check(false, |it| it.week().header.as_mut().unwrap().partial = true);
+        check(false, |it| it.week().header.as_mut().unwrap().sources.clear());
+        check(false, |it| it.week().body_hash = "edited".to_owned());
+        check(false, |it| it.inventory.weekly.clear());
+        check(false, |it| it.month().header = None);
+        check(false, |it| it.inventory.monthly.clear());
+        // The day is extracted, or nothing is.
+        check(false, |it| it.record.extracted.clear());
+        check(true, |it| {
+            it.record.extracted.clear();
+            it.settings.extract = false;
+        });
+        check(true, |it| {
+            it.record.extracted.clear();
+            it.week().header.as_mut().unwrap().extracted.push("2026-03-03".to_owned());
+        });
+        // The month is distilled, as it stands, or there was nothing to distil.
+        check(false, |it| it.record.distilled.clear());
+        check(false, |it| {
+            it.record.distilled.insert(period("2026-03"), Some("older".to_owned()));
+        });
+        check(true, |it| {
+            it.record.distilled.clear();
+            let inputs = [("2026-03".to_owned(), it.month().body_hash.clone())].into();
+            let done = plan::fingerprint(Tier::Wisdom, period("2026-03"), &inputs);
+            it.record.settled.insert(done);
+        });
+        // Nothing is due or stuck, but elsewhere.
+        check(false, |it| it.waits(Tier::Extract, "2026-03-03"));
+        check(false, |it| it.waits(Tier::Weekly, "2026-W10"));
+        check(false, |it| it.waits(Tier::Monthly, "2026-03"));
+        check(false, |it| it.waits(Tier::Wisdom, "2026-03"));
+        check(false, |it| it.plan.following.push((Tier::Wisdom, period("2026-03"))));
+        check(true, |it| it.waits(Tier::Weekly, "2026-W11"));
+        // It stands there already.
+        check(false, |it| {
+            it.inventory.archived.insert(stem());
+        });
+    }
+
+    #[test]
+    fn a_clock_that_jumped_decides_nothing() {
+        #[track_caller]
+        fn check(last: Option<(&str, bool)>, changed: &str, held: bool) {
+            let mut root = Root::new();
+            root.log().stamp.mtime_ns = nanos(changed);
+            let last = last.map(|(started, is_clock_check)| LastRun {
+                started: time(started),
+                is_clock_check,
+            });
+            assert_eq!(doubt(last, &root.inventory, time(NOW)).is_some(), held, "{last:?}");
+        }
+        let long_ago = "2026-03-04T00:00:00Z";
+        check(None, long_ago, false);
+        check(Some(("2026-08-03T03:00:00Z", false)), long_ago, false);
+        check(Some(("2026-08-04T11:00:00Z", false)), long_ago, false);
+        check(Some(("2026-08-05T00:00:00Z", false)), long_ago, true);
+        check(Some(("2026-08-05T00:00:00Z", true)), long_ago, true);
+        check(Some(("2026-08-01T03:00:00Z", false)), long_ago, true);
+        check(Some(("2026-08-01T03:00:00Z", true)), long_ago, false);
+        check(Some(("2026-08-01T03:00:00Z", false)), "2026-08-03T08:00:00Z", false);
+        check(Some(("2026-08-01T03:00:00Z", false)), "2027-01-01T00:00:00Z", true);
     }
 }

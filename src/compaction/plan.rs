@@ -418,10 +418,7 @@ impl Planner<'_> {
     /// Returns the log of the period that was changed moments ago. A time after `now` is settled:
     /// a wrong clock must not hold a file up for ever.
     fn still_written(&self, period: Period) -> Option<&LogFile> {
-        self.inventory
-            .logs_of(period)
-            .map(|(_, log)| log)
-            .find(|log| self.is_still_written(log))
+        self.inventory.logs_of(period).map(|(_, log)| log).find(|log| self.is_still_written(log))
     }
 
     fn is_still_written(&self, log: &LogFile) -> bool {

@@ -645,7 +645,10 @@ impl Vault {
             if let Ok(moved) = *end {
                 let ended = match &synced {
                     Ok(()) => self.read_back(it, moved),
-                    Err((dir, error)) => Err(io_error("write", dir, io::Error::from(*error))),
+                    Err((dir, e)) => {
+                        let code = e.raw_os_error().map(io::Error::from_raw_os_error);
+                        Err(io_error("write", dir, code.unwrap_or_else(|| e.kind().into())))
+                    }
                 };
                 if let Err(error) = ended {
                     *end = Err(error);
@@ -667,9 +670,9 @@ impl Vault {
             Ok(()) => Ok(Moved::Renamed),
             Err(rustix::io::Errno::EXIST) => Err(changed(&it.to)),
             // Another file system, or one that might replace what stands there.
-            Err(
-                rustix::io::Errno::XDEV | rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS,
-            ) => self.copy_log(it, &found.bytes).map(|()| Moved::Copied),
+            Err(rustix::io::Errno::XDEV | rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+                self.copy_log(it, &found.bytes).map(|()| Moved::Copied)
+            }
             Err(errno) => Err(failed(errno.into())),
         }
     }
@@ -712,7 +715,7 @@ impl Vault {
     }
 
     /// Syncs the folders that logs moved into, and then those that they left.
-    fn sync_moves(&self, moves: &[Move]) -> Result<(), (PathBuf, io::ErrorKind)> {
+    fn sync_moves(&self, moves: &[Move]) -> Result<(), (PathBuf, io::Error)> {
         let parents = |of: fn(&Move) -> &String| -> BTreeSet<PathBuf> {
             let full = moves.iter().map(|it| self.layout.full(of(it)));
             full.filter_map(|it| it.parent().map(Path::to_owned)).collect()
@@ -720,7 +723,7 @@ impl Vault {
         for dir in parents(|it| &it.to).into_iter().chain(parents(|it| &it.from)) {
             failpoint::at("archive.sync")
                 .and_then(|()| File::open(&dir)?.sync_all())
-                .map_err(|e| (dir, e.kind()))?;
+                .map_err(|e| (dir, e))?;
         }
         Ok(())
     }
@@ -742,7 +745,7 @@ impl Vault {
                     Err(errno) => return Err(io_error("move", &to, errno.into())),
                 }
                 self.sync_moves(std::slice::from_ref(it))
-                    .map_err(|(dir, e)| io_error("write", &dir, e.into()))?;
+                    .map_err(|(dir, e)| io_error("write", &dir, e))?;
                 Err(VaultError::Changed { path: it.from.clone().into() })
             }
             Moved::Copied => {
