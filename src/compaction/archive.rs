@@ -442,7 +442,7 @@ impl Compactor<'_> {
         &mut self,
         lock: &WriteLock,
         intent: &IntentRow,
-    ) -> Result<bool, PassError> {
+    ) -> Result<(), PassError> {
         let IntentRow { target, source, temp, new_hash, .. } = intent;
         let elsewhere = source.as_deref().map(|it| self.bytes_of(it)).transpose()?.flatten();
         let stands = |bytes: &[u8]| elsewhere.as_ref().is_some_and(|it| it.starts_with(bytes));
@@ -458,8 +458,7 @@ impl Compactor<'_> {
         }
         let done = self.bytes_of(target)?.as_ref().map(ContentHash::of) == *new_hash;
         let end = if done { IntentEnd::Done } else { IntentEnd::Dropped };
-        self.lineage.close_intents(&[intent.id], end)?;
-        Ok(done)
+        Ok(self.lineage.close_intents(&[intent.id], end)?)
     }
 }
 
