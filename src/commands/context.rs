@@ -108,8 +108,10 @@ impl Root {
         let layout = self.vault.layout();
         let root = layout.root();
         let here = around.cwd.canonicalize().unwrap_or_else(|_| around.cwd.clone());
-        let readings =
-            [root, &here].map(|base| within(root, &around.absolute(Path::new(named), base)));
+        let readings = [root, &here].map(|base| {
+            let path = within(root, &around.absolute(Path::new(named), base))?;
+            Some(self.vault.standing(&path))
+        });
         let there = readings
             .iter()
             .flatten()
@@ -123,10 +125,10 @@ impl Root {
             return layout.kind_of(path).map(|kind| (path.clone(), kind)).ok_or_else(unknown);
         }
         let known = |path: String| layout.kind_of(&path).map(|kind| (path, kind));
-        let by_name = if let Ok(period) = named.parse::<Period>() {
+        let by_name = if let Ok(stem) = named.parse::<Stem>() {
+            known(self.vault.log_path(&stem))
+        } else if let Ok(period) = named.parse::<Period>() {
             known(layout.summary(period))
-        } else if let Ok(stem) = named.parse::<Stem>() {
-            known(layout.source(&stem))
         } else {
             let file = match named {
                 INDEX_FILE | "MEMORY" => layout.index(),
@@ -193,7 +195,7 @@ impl Sources for Root {
     }
 
     fn path_of(&self, stem: &Stem) -> String {
-        self.vault.layout().source(stem)
+        self.vault.log_path(stem)
     }
 }
 

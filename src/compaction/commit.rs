@@ -214,6 +214,9 @@ impl Compactor<'_> {
         intent: &IntentRow,
         now: DateTime<Utc>,
     ) -> Result<(), PassError> {
+        if intent.source.is_some() {
+            return self.recover_move(lock, intent);
+        }
         let IntentRow { target, temp, new_hash, old_hash, .. } = intent;
         let standing = self.bytes_of(target)?;
         let beside = self.bytes_of(&Vault::temp_of(target, temp))?;
@@ -264,7 +267,7 @@ impl Compactor<'_> {
         Ok(())
     }
 
-    fn bytes_of(&self, path: &str) -> Result<Option<Vec<u8>>, PassError> {
+    pub(super) fn bytes_of(&self, path: &str) -> Result<Option<Vec<u8>>, PassError> {
         match self.vault.read(path) {
             Ok(found) => Ok(found.map(|it| it.bytes)),
             // It cannot be told what stands there; the next pass reports it.
@@ -280,7 +283,7 @@ fn found_version((path, bytes): &(String, Option<Vec<u8>>)) -> NewVersion<'_> {
 }
 
 /// Passes a step that tests stop at.
-fn passed(name: &'static str) -> Result<(), VaultError> {
+pub(super) fn passed(name: &'static str) -> Result<(), VaultError> {
     failpoint::at(name).map_err(|source| VaultError::Io {
         action: "write",
         path: name.into(),

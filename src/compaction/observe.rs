@@ -235,7 +235,7 @@ impl Compactor<'_> {
         for (stem, file) in &view.inventory.logs {
             let Some(old) = known.get(stem).filter(|it| it.hash != file.hash) else { continue };
             let Some(log) = self.vault.read_log(stem)? else { continue };
-            let new = LogRecord::of(&privacy::serve(&log), file.path.clone());
+            let new = LogRecord::of(&privacy::serve(&log), self.vault.layout().source(stem));
             let hashes = |it: &LogRecord| LineHashes {
                 first: it.first_line,
                 hashes: it.line_hashes.clone(),

@@ -5,6 +5,7 @@
 
 #![cfg(test)]
 
+mod archive;
 mod compact;
 mod coverage;
 mod demo;
