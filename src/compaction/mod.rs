@@ -11,6 +11,7 @@
 //! - [`observe`]: what people did to files since the last pass, and lines that moved.
 //! - [`draft`], [`fold`]: a week or a month; drafts are made side by side ([`parallel`]).
 //! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
+//! - [`correct`]: a person's words in the place of an item's, here and above.
 //! - [`late`]: memories and entries whose lines were changed.
 //! - [`ground`], [`merge`], [`moved`], [`standing`]: the checks and merges that those use; pure.
 //! - [`missing`]: the breaker for files that are gone in numbers.
@@ -22,6 +23,7 @@
 
 pub mod archive;
 pub mod commit;
+pub mod correct;
 mod draft;
 mod fold;
 pub mod ground;
@@ -244,6 +246,21 @@ impl Compactor<'_> {
         if self.observe(&mut run, trigger, &view, now, &mut report)? {
             view = self.look(now)?;
         }
+        self.go_on(run, trigger, selection, view, now, watcher, report)
+    }
+
+    /// Makes what is due and selected, tier by tier, and ends the run.
+    #[expect(clippy::too_many_arguments, reason = "the second half of a pass")]
+    fn go_on(
+        &mut self,
+        mut run: Option<RunId>,
+        trigger: &str,
+        selection: &Selection,
+        mut view: View,
+        now: DateTime<Utc>,
+        watcher: &mut dyn Watcher,
+        mut report: PassReport,
+    ) -> Result<Passed, PassError> {
         let mut corpus = draft::CorpusReader::default();
         for tier in Tier::ALL {
             let mut jobs = self.plan(&view, selection, now).jobs;

@@ -117,13 +117,13 @@ impl Layout {
         }
     }
 
-    /// Returns the path of a log, a session record, or a foreign weekly file, by which the lineage
+    /// Returns the path of a log, a session record, or a weekly or monthly file, by which the lineage
     /// and the files name it wherever it stands: archiving a log changes neither.
     pub fn source(&self, stem: &Stem) -> String {
         if stem.is_session() {
             self.in_memory(&format!("sessions/{stem}.md"))
-        } else if stem.is_week() {
-            self.in_memory(&format!("weekly/{stem}.md"))
+        } else if let Some(period) = stem.summary() {
+            self.summary(period)
         } else {
             self.in_memory(&format!("{stem}.md"))
         }
@@ -243,7 +243,7 @@ pub fn classify(name: &str) -> Name {
     }
     if let Some(stem) = name.strip_suffix(".md") {
         if let Ok(stem) = stem.parse::<Stem>() {
-            return if stem.is_session() || stem.is_week() {
+            return if stem.is_session() || stem.is_summary() {
                 Name::NearMiss("a file of this name belongs in a folder below")
             } else {
                 Name::Log(stem)
@@ -350,6 +350,7 @@ mod tests {
         check("2026-4-2.md", "near");
         check("20260402.md", "near");
         check("2026-W14.md", "near");
+        check("2026-04.md", "near");
         check(".2026-04-02.md.swp", "other");
         check("2026-04-02.md~", "other");
         check("2026 plans.md", "other");

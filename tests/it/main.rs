@@ -7,6 +7,7 @@
 
 mod archive;
 mod compact;
+mod correct;
 mod coverage;
 mod demo;
 mod doctor;
