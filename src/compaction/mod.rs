@@ -196,6 +196,18 @@ struct Made {
     paths: Vec<String>,
 }
 
+/// Returns whether a day of a week failed in this pass: what lasts of it would be missing from the
+/// wisdom above the week, which would not be due again when the day succeeds.
+fn is_held_up(job: &Job, report: &PassReport) -> bool {
+    let failed = |it: &&JobReport| {
+        it.tier == Tier::Extract.name() && it.outcome == Outcome::Failed.name()
+    };
+    let days = report.jobs.iter().filter(failed).filter_map(|it| it.period.parse::<Period>().ok());
+    let mut days = days.map(Period::first);
+    let within = job.period.first()..job.period.end();
+    job.tier == Tier::Weekly && days.any(|day| within.contains(&day))
+}
+
 impl Compactor<'_> {
     /// Does all that is due and selected.
     ///
@@ -214,6 +226,10 @@ impl Compactor<'_> {
         let now = (self.clock)();
         self.refuse_if_missing(selection.accept_missing)?;
         self.recover(now)?;
+        // Temporary files exist only while their process holds the write lock.
+        if !self.vault.temporary()?.is_empty() {
+            self.vault.sweep(&self.write_lock()?)?;
+        }
         let mut view = self.look(now)?;
         if let Some((tier, period)) = self.plan(&view, selection, now).sourceless {
             return Err(PassError::NoSource { tier, period });
@@ -226,7 +242,7 @@ impl Compactor<'_> {
         let mut corpus = draft::CorpusReader::default();
         for tier in Tier::ALL {
             let mut jobs = self.plan(&view, selection, now).jobs;
-            jobs.retain(|job| job.tier == tier);
+            jobs.retain(|job| job.tier == tier && !is_held_up(job, &report));
             if jobs.is_empty() {
                 continue;
             }
@@ -321,8 +337,6 @@ impl Compactor<'_> {
         if let Some(run) = *run {
             return Ok(run);
         }
-        // Temporary files exist only while their process holds the write lock.
-        self.vault.sweep(&self.write_lock()?)?;
         let owner = commit::owner();
         let new = NewRun { trigger, version: env!("CARGO_PKG_VERSION"), owner: &owner, now };
         let begun = self.lineage.begin_run(&new)?;
