@@ -752,6 +752,35 @@ mod tests {
     }
 
     #[test]
+    fn what_has_no_source_is_not_made_by_force() {
+        let force = |root: &mut Root, period: &str| {
+            root.selection =
+                Selection { period: period.parse().ok(), force: true, ..Selection::default() };
+            let plan = root.plan("2026-05-20T09:00:00Z");
+            (plan.jobs.len(), plan.sourceless.map(|it| it.1.to_string()))
+        };
+        let mut root = Root::new("2026-04-02 2026-W14 2026-W15 2026-04");
+        assert_eq!(force(&mut root, "2026-W14"), (1, None));
+        assert_eq!(force(&mut root, "2026-W15"), (0, Some("2026-W15".to_owned())));
+        assert_eq!(force(&mut root, "2026-04"), (1, None));
+        root.inventory.logs.clear();
+        assert_eq!(force(&mut root, "2026-04").1, Some("2026-04".to_owned()));
+        assert_eq!(force(&mut root, "2026-04-02").1, Some("2026-04-02".to_owned()));
+    }
+
+    #[test]
+    fn a_line_that_reads_otherwise_makes_wisdom_look_again() {
+        let mut root = Root::new("2026-04-02 2026-W14 2026-W15 2026-W16 2026-W17 2026-W18 2026-04");
+        let month: Period = "2026-04".parse().unwrap();
+        let hash = root.inventory.monthly[&month].body_hash.clone();
+        root.record.distilled.insert(month, Some(hash));
+        root.record.unsettled = vec![(month, "2026-04-02".to_owned())];
+        let jobs = root.plan("2026-05-20T09:00:00Z").jobs;
+        let found: Vec<_> = jobs.iter().map(|it| (it.tier, it.reason.to_string())).collect();
+        assert_eq!(found, [(Tier::Wisdom, "changed: 2026-04-02".to_owned())]);
+    }
+
+    #[test]
     fn a_vanished_log_makes_nothing_due() {
         let mut root = Root::new("2026-04-02 2026-04-03 2026-W14 2026-04").distilled("2026-04");
         root.inventory.logs.retain(|stem, _| stem.as_str() != "2026-04-03");
