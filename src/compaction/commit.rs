@@ -242,7 +242,11 @@ impl Compactor<'_> {
         let hash = |it: &Option<Vec<u8>>| it.as_ref().map(ContentHash::of);
         let mut done = hash(&standing) == *new_hash;
         if let Some(left) = hash(&beside) {
-            if Some(left) == *new_hash || Some(left) == *old_hash {
+            if Some(left) == *new_hash
+                || Some(left) == *old_hash
+                // Before the exchange nobody but us has written under that name.
+                || hash(&standing) == *old_hash && self.is_begun(beside.as_deref(), *new_hash)?
+            {
                 // Not used yet, or in the history and no longer used.
                 self.vault.drop_temp(lock, target, temp)?;
             } else if done || standing.is_none() {
@@ -276,6 +280,16 @@ impl Compactor<'_> {
             ..Commit::default()
         })?;
         Ok(true)
+    }
+
+    /// Returns whether bytes are the beginning of what was to be written: a crash cut the write off.
+    fn is_begun(
+        &self,
+        left: Option<&[u8]>,
+        new_hash: Option<ContentHash>,
+    ) -> Result<bool, LineageError> {
+        let (Some(left), Some(hash)) = (left, new_hash) else { return Ok(false) };
+        Ok(self.lineage.content(hash)?.is_some_and(|it| it.starts_with(left)))
     }
 
     fn bytes_of(&self, path: &str) -> Result<Option<Vec<u8>>, PassError> {

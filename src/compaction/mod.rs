@@ -13,6 +13,7 @@
 //! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
 //! - [`ground`], [`merge`], [`moved`]: the checks and merges that those use; pure.
 //! - [`commit`]: intents, files, and one transaction.
+//! - [`history`]: what the history does not know yet, and what it lets go of.
 //! - [`records`]: what of each file the lineage keeps, so that a pass and a rebuild agree.
 //! - [`rebuild`]: the database anew from the files.
 //! - [`report`]: what a pass did.
@@ -21,6 +22,7 @@ pub mod commit;
 mod draft;
 mod fold;
 pub mod ground;
+mod history;
 mod lasting;
 pub mod merge;
 pub mod moved;
@@ -222,6 +224,7 @@ impl Compactor<'_> {
         if let Some(run) = run {
             self.lineage.end_run(run, (self.clock)())?;
         }
+        report.pruned = self.prune(now)?;
         let plan = self.plan(&view, selection, (self.clock)());
         Ok(Passed { report, view, plan })
     }

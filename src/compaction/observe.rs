@@ -51,6 +51,7 @@ impl Compactor<'_> {
         report: &mut PassReport,
     ) -> Result<bool, PassError> {
         let edited = self.note_edits(view, now)?;
+        self.catch_up(view, now)?;
         let moved = match self.follow_moves(run, trigger, view, now, report) {
             Ok(moved) => moved,
             Err(JobError::Critical(error)) => return Err(error),

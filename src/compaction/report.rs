@@ -20,6 +20,8 @@ pub struct PassReport {
     pub failed: usize,
     /// Jobs that are due and were not begun, because the pass was stopped.
     pub left: usize,
+    /// Versions that the history let go of, because they were older than it is to be.
+    pub pruned: usize,
 }
 
 /// One job.

@@ -142,7 +142,7 @@ impl Watcher for Pulse {
 impl Done {
     /// Returns the line for the log; `None` when nothing was done.
     pub(super) fn line(&self) -> Option<String> {
-        let PassReport { jobs, written, unchanged, failed, left } = &self.report;
+        let PassReport { jobs, written, unchanged, failed, left, .. } = &self.report;
         if jobs.is_empty() && *left == 0 {
             return None;
         }

@@ -10,6 +10,7 @@ mod coverage;
 mod demo;
 mod doctor;
 mod edits;
+mod history;
 mod init;
 mod layers;
 mod log;
