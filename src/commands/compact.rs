@@ -18,6 +18,7 @@ use crate::{
         plan::{Job, Plan, Selection, WaitCause},
         report::{JobReport, PassReport},
     },
+    config::settings::Keep,
     memory::{item::Tier, period::Period},
     store::{lineage::Lineage, vault::Vault},
 };
@@ -35,7 +36,7 @@ pub(super) struct Args {
     /// Show what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do it though it is not due, is stuck, or the file is somebody else's (a copy is kept)
+    /// Do it though it is not due, is stuck, or the file is somebody else's (its words stay in the history)
     #[arg(long, requires = "period")]
     force: bool,
     /// Make again what another engine made
@@ -145,6 +146,11 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         clock: &clock,
     };
     let Passed { report, view, plan } = pass(&mut compactor, &selection, ui)?;
+    if report.pruned > 0
+        && let Keep::For(span) = root.settings.settings.history.keep
+    {
+        ui.detail(format!("let go of {} versions older than {span}", report.pruned));
+    }
     show_report(&report, &plan, &view, args.period, ui);
     Ok(if report.failed > 0 { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
 }

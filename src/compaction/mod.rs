@@ -17,6 +17,7 @@
 //! - [`missing`]: the breaker for files that are gone in numbers.
 //! - [`archive`]: old logs move away once all that is made of them stands.
 //! - [`commit`]: intents, files, and one transaction.
+//! - [`history`]: what the history does not know yet, and what it lets go of.
 //! - [`records`]: what of each file the lineage keeps, so that a pass and a rebuild agree.
 //! - [`rebuild`]: the database anew from the files.
 //! - [`report`]: what a pass did.
@@ -27,6 +28,7 @@ pub mod correct;
 mod draft;
 mod fold;
 pub mod ground;
+mod history;
 mod lasting;
 mod late;
 pub mod merge;
@@ -246,7 +248,14 @@ impl Compactor<'_> {
         if self.observe(&mut run, trigger, &view, now, &mut report)? {
             view = self.look(now)?;
         }
-        self.go_on(run, trigger, selection, view, now, watcher, report)
+        let mut passed = self.go_on(run, trigger, selection, view, now, watcher, report)?;
+        let Passed { report, view, plan } = &mut passed;
+        if selection.is_whole() && self.archive(last_run, view, watcher, report)? {
+            *view = self.look(now)?;
+            *plan = self.plan(view, selection, (self.clock)());
+        }
+        report.pruned = self.prune(now)?;
+        Ok(passed)
     }
 
     /// Makes what is due and selected, tier by tier, and ends the run.
@@ -280,9 +289,6 @@ impl Compactor<'_> {
         }
         if let Some(run) = run {
             self.lineage.end_run(run, (self.clock)())?;
-        }
-        if selection.is_whole() && self.archive(last_run, &view, watcher, &mut report)? {
-            view = self.look(now)?;
         }
         let plan = self.plan(&view, selection, (self.clock)());
         Ok(Passed { report, view, plan })

@@ -53,6 +53,7 @@ impl Compactor<'_> {
     ) -> Result<bool, PassError> {
         let edited = self.note_edits(view, now)?;
         self.note_vanished(view)?;
+        self.catch_up(view, now)?;
         let moved = match self.follow_moves(run, trigger, view, now, report) {
             Ok(moved) => moved,
             Err(JobError::Critical(error)) => return Err(error),

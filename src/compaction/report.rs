@@ -26,6 +26,8 @@ pub struct PassReport {
     pub joined: Vec<String>,
     /// Why logs that are old enough did not move.
     pub archive_held: Option<String>,
+    /// Versions that the history let go of, because they were older than it is to be.
+    pub pruned: usize,
 }
 
 /// One job.
@@ -100,6 +102,7 @@ impl PassReport {
         self.archived.extend(further.archived);
         self.joined.extend(further.joined);
         self.archive_held = further.archive_held;
+        self.pruned += further.pruned;
     }
 
     /// Adds a job.

@@ -46,6 +46,9 @@ use crate::memory::{
 /// and a fold must fit into memory.
 pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
+/// Where a copy of what a crash left is kept, in the private folder.
+pub const REPLACED_DIR: &str = "replaced";
+
 /// A file that could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
@@ -840,15 +843,11 @@ impl Vault {
             .map_err(|e| io_error("write", &dir, e))
     }
 
-    /// Keeps a copy of what a person's command is about to replace, under its hash in the private
-    /// folder, and returns the copy's path.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`VaultError::Io`] when the copy is not known to be on disk.
-    pub fn keep_copy(&self, target: &str, bytes: &[u8]) -> Result<PathBuf, VaultError> {
+    /// Keeps a copy of what nobody knows the name of, under its hash in the private folder, and
+    /// returns the copy's path.
+    fn keep_copy(&self, target: &str, bytes: &[u8]) -> Result<PathBuf, VaultError> {
         self.create_private_dir()?;
-        let dir = self.layout.private_dir().join("replaced");
+        let dir = self.layout.private_dir().join(REPLACED_DIR);
         let name = target.rsplit_once('/').map_or(target, |(_, name)| name);
         let path = dir.join(format!("{}-{name}", ContentHash::of(bytes).hex16()));
         let keep = || -> io::Result<()> {
@@ -863,6 +862,15 @@ impl Vault {
         keep().map_err(|e| io_error("write", &path, e))?;
         sync_dir(&dir)?;
         Ok(path)
+    }
+
+    /// Lists the copies that [`Self::sweep`] kept, by name.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Io`] when the folder cannot be listed.
+    pub fn kept_copies(&self) -> Result<Vec<String>, VaultError> {
+        self.names_in(&format!("{}/{REPLACED_DIR}", layout::PRIVATE_DIR), &mut Vec::new())
     }
 
     /// Makes a folder and those above it, with the mode of the first one that exists.
