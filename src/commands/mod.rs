@@ -14,7 +14,9 @@ mod context;
 mod correct;
 mod coverage;
 mod demo;
+mod diff;
 mod doctor;
+mod history;
 mod init;
 mod log;
 mod man;
@@ -49,7 +51,9 @@ Everyday:
 
 Look inside:
   coverage     List log lines that reached no summary (alias: missed)
-  show         Print a file of the memory folder
+  show         Print a file of the memory folder, as it stands or as it stood
+  history      List the versions of a file, or the runs
+  diff         Show what changed between two versions of a file
 
 Keep in order:
   compact      Do all that is due now
@@ -117,6 +121,8 @@ enum Verb {
     #[command(visible_alias = "missed")]
     Coverage(coverage::Args),
     Show(show::Args),
+    History(history::Args),
+    Diff(diff::Args),
     Compact(compact::Args),
     Doctor(doctor::Args),
     Rebuild(rebuild::Args),
@@ -161,6 +167,8 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
         Verb::Demo(args) => demo::run(&global, &args, ui),
         Verb::Coverage(args) => coverage::run(&global, args, ui),
         Verb::Show(args) => show::run(&global, &args, ui),
+        Verb::History(args) => history::run(&global, &args, ui),
+        Verb::Diff(args) => diff::run(&global, &args, ui),
         Verb::Compact(args) => compact::run(&global, &args, ui),
         Verb::Doctor(args) => doctor::run(&global, args, ui),
         Verb::Rebuild(args) => rebuild::run(&global, args, ui),

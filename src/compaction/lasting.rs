@@ -160,6 +160,7 @@ impl Compactor<'_> {
                     logs: &recorded.logs,
                     extracted: &recorded.extracted,
                     used: &recorded.used,
+                    at: receipt.ended,
                     ..Commit::default()
                 };
                 (job, receipt, commit)
