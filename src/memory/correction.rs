@@ -81,7 +81,7 @@ impl Words {
         {
             return Err(WordsError::NotACitation(inner.to_owned()));
         }
-        if text.trim().is_empty() {
+        if text.trim_matches(['-', '*', '+', ' ']).is_empty() {
             return Err(WordsError::Empty);
         }
         Ok(Self { text: text.trim().to_owned(), citation })
