@@ -40,7 +40,8 @@ pub(crate) fn check(stage: &Stage, root: &Root, acked: &Acked) -> Result<(), Str
     well(root).map_err(then)?;
     let after = root.files();
     let again = root.run(&["compact"]);
-    let idle = again.is_done() && format!("{}{}", again.stdout, again.stderr).contains("nothing to do");
+    let idle =
+        again.is_done() && format!("{}{}", again.stdout, again.stderr).contains("nothing to do");
     if !idle {
         return Err(format!("a second run finds something to do\n{again}\nafter\n{restart}"));
     }
@@ -53,13 +54,21 @@ pub(crate) fn check(stage: &Stage, root: &Root, acked: &Acked) -> Result<(), Str
     if differences.len() < ends.len() {
         return Ok(());
     }
-    Err(then(format!("the files are not those of an undisturbed run: {}", differences.join("\nor: "))))
+    Err(then(format!(
+        "the files are not those of an undisturbed run: {}",
+        differences.join("\nor: ")
+    )))
 }
 
 /// Every byte of the logs is there.
 fn kept(stage: &Stage, root: &Root, acked: &Acked) -> Result<(), String> {
     let files = root.files();
-    let no_edit = |name: &str| stage.ends.iter().all(|it| it.get(name).is_some_and(|end| end.starts_with(&stage.before[name])));
+    let no_edit = |name: &str| {
+        stage
+            .ends
+            .iter()
+            .all(|it| it.get(name).is_some_and(|end| end.starts_with(&stage.before[name])))
+    };
     for (name, before) in stage.before.iter().filter(|it| is_log(it.0) && no_edit(it.0)) {
         let archived = || {
             let name = name.rsplit('/').next().unwrap();
@@ -85,7 +94,9 @@ pub(crate) fn whole(stage: &Stage, root: &Root) -> Result<(), String> {
             Kind::Summary => {
                 known.filter_map(|it| it.get(name)).any(|it| it == text) || has_all_items(text)
             }
-            Kind::Typed => text.starts_with("---\n") && text[4..].contains("\n---\n") && text.ends_with('\n'),
+            Kind::Typed => {
+                text.starts_with("---\n") && text[4..].contains("\n---\n") && text.ends_with('\n')
+            }
             Kind::Page => text.starts_with("# ") && text.ends_with('\n'),
             Kind::Other => true,
         };
@@ -109,11 +120,13 @@ fn has_all_items(text: &str) -> bool {
 /// `doctor` finds all well.
 fn well(root: &Root) -> Result<(), String> {
     let doctor = root.run(&["doctor", "--json"]);
-    let report: Value = serde_json::from_str(&doctor.stdout).map_err(|e| format!("{e}\n{doctor}"))?;
+    let report: Value =
+        serde_json::from_str(&doctor.stdout).map_err(|e| format!("{e}\n{doctor}"))?;
     if report["ok"] == true && doctor.is_done() {
         return Ok(());
     }
-    let bad: Vec<_> = report["checks"].as_array().into_iter().flatten().filter(|it| it["ok"] != true).collect();
+    let bad: Vec<_> =
+        report["checks"].as_array().into_iter().flatten().filter(|it| it["ok"] != true).collect();
     Err(format!("doctor says {bad:#?}"))
 }
 
@@ -148,7 +161,8 @@ fn difference(wanted: &Files, found: &Files, but_today: bool) -> Option<String> 
 /// Shows the lines from the first on that differs.
 fn first_difference(wanted: Option<&String>, found: Option<&String>) -> String {
     let (Some(wanted), Some(found)) = (wanted, found) else {
-        return if wanted.is_some() { "it is missing" } else { "it should not be there" }.to_owned();
+        return if wanted.is_some() { "it is missing" } else { "it should not be there" }
+            .to_owned();
     };
     let same = wanted.lines().zip(found.lines()).take_while(|(a, b)| a == b).count();
     let show = |mark: &str, text: &str| -> String {
@@ -175,7 +189,13 @@ fn kind(name: &str) -> Kind {
         _ if !is_markdown => Kind::Other,
         ("memory/weekly" | "memory/monthly", _) => Kind::Summary,
         ("", "WISDOM.md") | ("memory", "MEMORY.md") => Kind::Page,
-        ("memory", _) if ["user_", "feedback_", "project_", "reference_"].iter().any(|it| file.starts_with(it)) => Kind::Typed,
+        ("memory", _)
+            if ["user_", "feedback_", "project_", "reference_"]
+                .iter()
+                .any(|it| file.starts_with(it)) =>
+        {
+            Kind::Typed
+        }
         _ => Kind::Other,
     }
 }

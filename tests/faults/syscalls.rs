@@ -16,8 +16,17 @@ use super::{
 
 /// Calls by which bytes and names reach the disk, and those that open files.
 const CALLS: [&str; 11] = [
-    "fsync", "fdatasync", "write", "pwrite64", "renameat2", "ftruncate", "unlink", "mkdir",
-    "fchmod", "pread64", "openat",
+    "fsync",
+    "fdatasync",
+    "write",
+    "pwrite64",
+    "renameat2",
+    "ftruncate",
+    "unlink",
+    "mkdir",
+    "fchmod",
+    "pread64",
+    "openat",
 ];
 const FAULTS: [&str; 3] = ["error=EIO", "error=ENOSPC", "signal=SIGKILL"];
 /// Commands of which each call is disturbed.
@@ -65,7 +74,8 @@ fn every_call_may_fail() {
 /// Returns where strace is, if it works.
 fn strace() -> Option<PathBuf> {
     let dirs = std::env::var_os("PATH")?;
-    let strace = std::env::split_paths(&dirs).map(|it| it.join("strace")).find(|it| it.is_file())?;
+    let strace =
+        std::env::split_paths(&dirs).map(|it| it.join("strace")).find(|it| it.is_file())?;
     let works = Command::new(&strace).args(["-qq", "-o", "/dev/null", "true"]).status();
     works.is_ok_and(|it| it.success()).then_some(strace)
 }
