@@ -34,7 +34,7 @@ use crate::{
             Lineage,
             record::{DocumentKind, DocumentRecord},
         },
-        vault::VaultError,
+        vault::{REPLACED_DIR, VaultError},
     },
 };
 
@@ -156,6 +156,7 @@ fn check_root(root: &Root, call: &Call) -> Vec<Check> {
     if is_sound {
         checks.push(Check::new("unfinished work", unfinished(root, lineage.as_ref())));
     }
+    checks.push(Check::new("kept copies", kept_copies(root)));
     checks
 }
 
@@ -477,6 +478,20 @@ fn unfinished(root: &Root, lineage: Option<&Lineage>) -> Checked {
         temporary.iter().map(|it| format!("{it} is left; the next run that writes removes it")),
     );
     Ok(Found::unless(findings, || "none".to_owned()))
+}
+
+/// Tells of copies of what stood under a temporary name after a crash: somebody's words may be in
+/// them, and only a person can tell.
+fn kept_copies(root: &Root) -> Checked {
+    let count = root.vault.kept_copies()?.len();
+    let dir = root.vault.layout().private_dir().join(REPLACED_DIR);
+    Ok(match count {
+        0 => Found::Well("none".to_owned()),
+        _ => Found::Warning(format!(
+            "{count} in `{}`: what a crash left half replaced; look at them, then delete them",
+            dir.display()
+        )),
+    })
 }
 
 fn show(report: &Report, ui: &Ui) {

@@ -223,7 +223,7 @@ fn keep_orphans(
         let gone = |citation: &Citation| {
             citation
                 .files()
-                .all(|(stem, _)| !stem.is_week() && !view.inventory.logs.contains_key(stem))
+                .all(|(stem, _)| !stem.is_summary() && !view.inventory.logs.contains_key(stem))
         };
         let (Some(section), true) = (section, item.citation.as_ref().is_some_and(gone)) else {
             continue;

@@ -53,6 +53,7 @@ impl Compactor<'_> {
     ) -> Result<bool, PassError> {
         let edited = self.note_edits(view, now)?;
         self.note_vanished(view)?;
+        self.catch_up(view, now)?;
         let moved = match self.follow_moves(run, trigger, view, now, report) {
             Ok(moved) => moved,
             Err(JobError::Critical(error)) => return Err(error),
@@ -235,7 +236,7 @@ impl Compactor<'_> {
         for (stem, file) in &view.inventory.logs {
             let Some(old) = known.get(stem).filter(|it| it.hash != file.hash) else { continue };
             let Some(log) = self.vault.read_log(stem)? else { continue };
-            let new = LogRecord::of(&privacy::serve(&log), file.path.clone());
+            let new = LogRecord::of(&privacy::serve(&log), self.vault.layout().source(stem));
             let hashes = |it: &LogRecord| LineHashes {
                 first: it.first_line,
                 hashes: it.line_hashes.clone(),

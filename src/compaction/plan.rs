@@ -71,6 +71,15 @@ pub struct Selection {
     pub accept_missing: bool,
 }
 
+impl Selection {
+    /// Returns whether the last tier is asked for, and no one period: what follows a pass follows
+    /// then.
+    pub fn is_whole(&self) -> bool {
+        let wisdom = self.tiers.is_empty() || self.tiers.contains(&Tier::Wisdom);
+        wisdom && self.period.is_none()
+    }
+}
+
 /// One file to be made, or one day to be extracted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
@@ -192,6 +201,7 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn run(mut self) -> Plan {
         self.note_future_logs();
+        self.note_late_logs();
         if self.settings.extract {
             self.extracts();
         }
@@ -234,6 +244,18 @@ impl Planner<'_> {
                 let reason =
                     format!("dated in the future (today is {today}); it waits for its day");
                 self.plan.problems.push(Problem { path: log.path.clone(), reason });
+            }
+        }
+    }
+
+    /// A log that came after its day was archived is joined with it by the next pass, unless it is
+    /// being written to.
+    fn note_late_logs(&mut self) {
+        for (stem, late) in &self.inventory.late {
+            if self.is_still_written(late) {
+                let period = Period::containing(Grain::Week, stem.date());
+                let cause = WaitCause::StillWritten(late.path.clone());
+                self.plan.waiting.push(Waiting { tier: Tier::Weekly, period, cause });
             }
         }
     }
@@ -424,12 +446,13 @@ impl Planner<'_> {
     /// Returns the log of the period that was changed moments ago. A time after `now` is settled:
     /// a wrong clock must not hold a file up for ever.
     fn still_written(&self, period: Period) -> Option<&LogFile> {
+        self.inventory.logs_of(period).map(|(_, log)| log).find(|log| self.is_still_written(log))
+    }
+
+    fn is_still_written(&self, log: &LogFile) -> bool {
         let now = self.now.timestamp_nanos_opt().unwrap_or(i64::MAX);
         let quiet = self.settings.quiet.num_nanoseconds().unwrap_or(i64::MAX);
-        self.inventory
-            .logs_of(period)
-            .map(|(_, log)| log)
-            .find(|log| (0..quiet).contains(&now.saturating_sub(log.stamp.mtime_ns)))
+        (0..quiet).contains(&now.saturating_sub(log.stamp.mtime_ns))
     }
 
     /// Returns the periods of a tier that will yet be made in this pass or wait for a quiet moment.

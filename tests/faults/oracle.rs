@@ -5,6 +5,8 @@
 //! well, a second `compact` changes nothing and says so, and the files are those of a run that
 //! nothing disturbed.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::{
@@ -141,7 +143,12 @@ pub(crate) fn told(ran: &Ran) -> Result<(), String> {
     if told { Ok(()) } else { Err(format!("it does not end as a refused write should\n{ran}")) }
 }
 
-/// Returns where two folders differ; decisions have a random key, so only their number counts.
+/// Counts different decisions: their key is random, and one that was cut off is taken down again.
+fn decisions(text: &String) -> usize {
+    text.lines().collect::<BTreeSet<_>>().len()
+}
+
+/// Returns where two folders differ.
 fn difference(wanted: &Files, found: &Files, but_today: bool) -> Option<String> {
     let names = wanted.keys().chain(found.keys());
     let mut names: Vec<_> = names.filter(|it| !(but_today && *it == TODAY)).collect();
@@ -150,7 +157,7 @@ fn difference(wanted: &Files, found: &Files, but_today: bool) -> Option<String> 
     names.into_iter().find_map(|name| {
         let (wanted, found) = (wanted.get(name), found.get(name));
         let same = if name.ends_with(".decisions.jsonl") {
-            wanted.map(|it| it.lines().count()) == found.map(|it| it.lines().count())
+            wanted.map(decisions) == found.map(decisions)
         } else {
             wanted == found
         };
@@ -165,11 +172,11 @@ fn first_difference(wanted: Option<&String>, found: Option<&String>) -> String {
             .to_owned();
     };
     let same = wanted.lines().zip(found.lines()).take_while(|(a, b)| a == b).count();
-    let show = |mark: &str, text: &str| -> String {
-        let lines = text.lines().enumerate().skip(same).take(LINES_SHOWN);
-        lines.map(|(i, line)| format!("{mark} {}: {line}\n", i + 1)).collect()
+    let show = |mark: &str, text: &str| {
+        let lines = text.lines().zip(1..).skip(same).take(LINES_SHOWN);
+        lines.map(|(line, number)| format!("{mark} {number}: {line}")).collect::<Vec<_>>()
     };
-    show("wanted", wanted) + &show("found ", found)
+    [show("wanted", wanted), show("found", found)].concat().join("\n")
 }
 
 enum Kind {

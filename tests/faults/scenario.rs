@@ -54,6 +54,25 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         ends: &[&["compact"]],
     },
     Scenario {
+        name: "deletion",
+        prepare: |root| {
+            folded(root);
+            let bullet = first_bullet(root, "memory/weekly/2026-W10.md");
+            root.edit("memory/weekly/2026-W10.md", &(bullet + "\n"), "");
+        },
+        command: &["compact"],
+        ends: &[&["compact"]],
+    },
+    Scenario {
+        name: "leftover of a crash",
+        prepare: |root| {
+            journal(root);
+            root.write("memory/.memoird-tmp-1-0", "---\ntype: weekly\nper");
+        },
+        command: &["compact"],
+        ends: &[&["compact"]],
+    },
+    Scenario {
         name: "adopt",
         prepare: |root| {
             journal(root);
@@ -130,11 +149,18 @@ fn whole_journal(root: &Root) {
     root.add_logs(&["2026-"]);
 }
 
-/// Changes a word that no log has, as a person would.
+/// Adds words that no log has, as a person would.
 fn edit_first_bullet(root: &Root, path: &str) {
-    let text = root.read(path);
-    let body = text.split("\n# ").nth(1).unwrap();
-    let bullet = body.lines().find(|it| it.starts_with("- ")).unwrap();
+    let bullet = first_bullet(root, path);
     let (words, sources) = bullet.rsplit_once(" [").unwrap();
-    root.edit(path, bullet, &format!("{words}, as Priya says [{sources}"));
+    root.edit(path, &bullet, &format!("{words}, as Priya says [{sources}"));
+}
+
+fn first_bullet(root: &Root, path: &str) -> String {
+    let text = root.read(path);
+    text.lines()
+        .skip_while(|it| !it.starts_with("# "))
+        .find(|it| it.starts_with("- "))
+        .unwrap()
+        .to_owned()
 }
