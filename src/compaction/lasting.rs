@@ -68,6 +68,12 @@ impl Compactor<'_> {
     ) -> Result<(), PassError> {
         let mut existing = view.inventory.memories.clone();
         let mut doubts = late::doubts(self.vault, jobs, &existing);
+        for doubt in doubts.iter().filter(|it| !it.is_lost()) {
+            let same = |it: &&mut TypedMemory| it.file_name == doubt.memory.file_name;
+            if let Some(memory) = existing.iter_mut().find(same) {
+                *memory = doubt.readdressed();
+            }
+        }
         for (i, chunk) in jobs.chunks(DAYS_AT_ONCE).enumerate() {
             if watcher.is_stopped() {
                 report.left += jobs.len() - i * DAYS_AT_ONCE;
@@ -434,7 +440,8 @@ impl DayReader<'_> {
         let lost = |it: &&TypedMemory| {
             doubts.iter().any(|doubt| doubt.is_lost() && doubt.memory.file_name == it.file_name)
         };
-        let sound: Vec<TypedMemory> = existing.iter().filter(|it| !lost(it)).cloned().collect();
+        let mut known: Vec<TypedMemory> = existing.iter().filter(|it| !lost(it)).cloned().collect();
+        let sound = known.len();
         let mut day = Day {
             memories: Vec::new(),
             revised: Vec::new(),
@@ -445,7 +452,7 @@ impl DayReader<'_> {
         };
         for log in &logs {
             day.source_chars += log.chars();
-            let mut known = sound.clone();
+            known.truncate(sound);
             known.extend(day.memories.iter().cloned());
             let input = ExtractInput { log, existing: &known };
             for draft in ask(self.engine, |engine| engine.extract(&input))? {
@@ -461,7 +468,7 @@ impl DayReader<'_> {
                 };
                 let path = layout.typed(&typed::file_name(draft.kind, &draft.topic));
                 let barred = self.decisions.is_deleted(&path, texts(&draft.citation, &logs));
-                if !barred && !is_known(&memory, &sound) {
+                if !barred && !is_known(&memory, &known[..sound]) {
                     day.memories.push(memory);
                 }
             }

@@ -84,6 +84,27 @@ impl Standing {
         standing
     }
 
+    /// Finds lost lines in another log that was read again. A short hash fits many lines there, so
+    /// the line must be made of the words that rest on it.
+    pub(super) fn find_in(&mut self, log: &ServedLog, words: &str) {
+        let spoken = words_of(words);
+        for (at, hash) in std::mem::take(&mut self.lost) {
+            let fits = |line: &&ServedLine| {
+                let said = words_of(line.text());
+                *log.stem() != at.stem
+                    && hash.as_ref().is_some_and(|it| line.hash().hex4() == *it)
+                    && said.intersection(&spoken).count() * 2 > said.len()
+            };
+            match log.lines().iter().find(fits) {
+                Some(line) => {
+                    self.moved = true;
+                    self.left.push((log.address(line), hash));
+                }
+                None => self.lost.push((at, hash)),
+            }
+        }
+    }
+
     /// Returns the lines that words may rest on now: those that are there, and whatever stands where
     /// a lost one stood.
     pub(super) fn lines_now(&self) -> Option<Citation> {
