@@ -156,7 +156,7 @@ fn check_root(root: &Root, call: &Call) -> Vec<Check> {
     if is_sound {
         checks.push(Check::new("unfinished work", unfinished(root, lineage.as_ref())));
     }
-    checks.push(Check::new("kept copies", kept_copies(root)));
+    checks.extend(kept_copies(root).map(|it| Check::new("kept copies", it)));
     checks
 }
 
@@ -481,17 +481,18 @@ fn unfinished(root: &Root, lineage: Option<&Lineage>) -> Checked {
 }
 
 /// Tells of copies of what stood under a temporary name after a crash: somebody's words may be in
-/// them, and only a person can tell.
-fn kept_copies(root: &Root) -> Checked {
-    let count = root.vault.kept_copies()?.len();
+/// them, and only a person can tell. Says nothing where there are none.
+fn kept_copies(root: &Root) -> Option<Checked> {
+    let count = match root.vault.kept_copies() {
+        Ok(copies) if copies.is_empty() => return None,
+        Ok(copies) => copies.len(),
+        Err(error) => return Some(Err(error.into())),
+    };
     let dir = root.vault.layout().private_dir().join(REPLACED_DIR);
-    Ok(match count {
-        0 => Found::Well("none".to_owned()),
-        _ => Found::Warning(format!(
-            "{count} in `{}`: what a crash left half replaced; look at them, then delete them",
-            dir.display()
-        )),
-    })
+    Some(Ok(Found::Warning(format!(
+        "{count} in `{}`: what a crash left half replaced; look at them, then delete them",
+        dir.display()
+    ))))
 }
 
 fn show(report: &Report, ui: &Ui) {

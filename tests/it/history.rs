@@ -140,7 +140,7 @@ fn a_file_has_its_versions_and_a_run_its_files() {
     insta::assert_snapshot!(root.run(&["history", LOG, "-n", "2"]).ok(), @r"
     $ memoird history memory/2026-03-03.md -n 2
      VERSION  SINCE                HOW                              BYTES  LINES
-     -        2026-04-13 09:02:00  changed since, not recorded yet  107    +1 -0
+     -        2026-04-13 09:02:00  changed since, not recorded yet  108    +1 -0
      7        2026-04-13 09:01:00  as it was read                   94     +1 -0
     ! and 1 older; --all lists them
     ");
@@ -250,7 +250,7 @@ fn every_generated_file_and_every_folded_log_is_in_the_history() {
         "memory/user_own.md",
         "---\nname: own\ndescription: mine\ntype: user\n---\n\nMine.\n",
     );
-    root.write("memory/weekly/2026-W02.md", "# Somebody else's week\n\n- Words\n");
+    root.write("memory/weekly/2025-W40.md", "# Somebody else's week\n\n- Words\n");
     root.run(&["compact"]).ok();
     let check = |root: &Root| {
         for (path, text) in root.files() {
