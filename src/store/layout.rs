@@ -139,7 +139,7 @@ impl Layout {
     pub fn archived(&self, stem: &Stem) -> Option<String> {
         let year = stem.date().year();
         let name = || self.in_memory(&format!("{ARCHIVE_DIR}/{year}/{stem}.md"));
-        (!stem.is_session() && !stem.is_week()).then(name)
+        (!stem.is_session() && stem.summary().is_none()).then(name)
     }
 
     /// Returns the name of the log, the session record, or the foreign weekly file whose place a
@@ -149,6 +149,12 @@ impl Layout {
         let stem = name.strip_suffix(".md")?.parse::<Stem>().ok()?;
         let archived = self.archived(&stem).is_some_and(|it| it == relative);
         (archived || self.source(&stem) == relative).then_some(stem)
+    }
+
+    /// Returns the path by which lineage and history name the file at `relative`: that of an archived
+    /// log is the one that it had among the others.
+    pub fn recorded(&self, relative: &str) -> String {
+        self.stem_at(relative).map_or_else(|| relative.to_owned(), |stem| self.source(&stem))
     }
 
     /// Returns the path of the file that covers a week or a month (of a day, its plain log).

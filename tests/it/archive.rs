@@ -83,6 +83,7 @@ fn answers(root: &Root) -> Vec<String> {
         ask(&["coverage", "--all", "--json"]),
         ask(&["show", "2026-01-13", "--json"]),
         ask(&["show", LIVE]),
+        ask(&["history", "2026-01-13", "--json"]),
     ]
 }
 
