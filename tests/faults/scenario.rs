@@ -29,6 +29,9 @@ pub(crate) struct Stage {
     pub(crate) ends: Vec<Files>,
 }
 
+/// Line 21 is the first bullet of the week.
+const CORRECT: &[&str] = &["correct", "2026-W10:21", "Pilot, day 1: 47,918 rows by 17:00"];
+
 /// A line here, and every step of a command is disturbed.
 pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario { name: "compact", prepare: journal, command: &["compact"], ends: &[&["compact"]] },
@@ -81,6 +84,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         command: &["compact", "--period", "2026-W10", "--force"],
         ends: &[&["compact", "--period", "2026-W10", "--force"], &["compact"]],
     },
+    Scenario { name: "correct", prepare: folded, command: CORRECT, ends: &[CORRECT, &["compact"]] },
     Scenario {
         name: "log",
         prepare: |root| {
