@@ -22,6 +22,9 @@ const PASS_WAIT: Duration = Duration::from_secs(30);
 /// How often a lock is asked for again: a commit takes milliseconds.
 const POLL: Duration = Duration::from_millis(20);
 
+/// How long a refused daemon waits for the name of the one that holds the lock.
+const PID_WAIT: Duration = Duration::from_millis(250);
+
 /// A lock that could not be had.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
@@ -83,7 +86,7 @@ impl DaemonLock {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(LockError::Served { root: root.to_owned(), pid: read_pid(&mut file) });
+                return Err(LockError::Served { root: root.to_owned(), pid: await_pid(&mut file) });
             }
             Err(errno) => return Err(io(errno.into())),
         }
@@ -118,6 +121,20 @@ impl DaemonLock {
 
 fn open_lock_file(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Reads who holds a lock: it may have been taken this very moment, and its file not yet be filled.
+fn await_pid(file: &mut File) -> Option<u32> {
+    let started = Instant::now();
+    loop {
+        if let Some(pid) = file.rewind().ok().and_then(|()| read_pid(file)) {
+            return Some(pid);
+        }
+        if started.elapsed() > PID_WAIT {
+            return None;
+        }
+        std::thread::sleep(POLL / 4);
+    }
 }
 
 fn read_pid(file: &mut File) -> Option<u32> {
