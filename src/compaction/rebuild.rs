@@ -62,7 +62,7 @@ pub fn open_or_set_aside(vault: &Vault, now: DateTime<Utc>) -> Result<Opened, Pa
         }
         Err(LineageError::Damaged { .. }) => {
             // Whoever had it open would go on writing into the file that was moved.
-            let _daemon = DaemonLock::acquire(layout.root(), &layout.daemon_lock())?;
+            let _daemon = DaemonLock::acquire(layout)?;
             let _writer = WriteLock::acquire(layout.root())?;
             let set_aside = Lineage::set_aside(&path, now)?;
             Ok(Opened { lineage: Lineage::open(&path)?, is_new: true, set_aside: Some(set_aside) })

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use memoird::store::{lineage::Lineage, lock::DaemonLock};
+use memoird::store::{layout::Layout, lineage::Lineage, lock::DaemonLock};
 
 use crate::support::Root;
 
@@ -69,7 +69,7 @@ fn a_damaged_database_is_kept_aside() {
     fs::write(&path, &bytes).unwrap();
     assert_eq!(root.run(&["doctor"]).code, 1);
     // A daemon that has it open would go on writing into the file that was moved.
-    let held = DaemonLock::acquire(&root.path(""), &root.path(".memoird/daemon.lock")).unwrap();
+    let held = DaemonLock::acquire(&Layout::new(root.path(""), "memory")).unwrap();
     assert_eq!(root.run(&["rebuild"]).code, 75);
     drop(held);
     insta::with_settings!({filters => vec![(r"\d+ (files|items|sources|logs)", "[N] $1")]}, {
