@@ -217,7 +217,9 @@ impl From<LineageError> for CommandError {
         }
         let kind = match &error {
             LineageError::Busy { .. } | LineageError::AlreadyLive { .. } => Kind::Busy,
-            LineageError::File { .. } | LineageError::NoWal { .. } => Kind::CannotWrite,
+            LineageError::File { .. }
+            | LineageError::NoWal { .. }
+            | LineageError::Distant { .. } => Kind::CannotWrite,
             _ => Kind::Data,
         };
         Self::new(kind, error)

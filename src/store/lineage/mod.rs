@@ -7,6 +7,7 @@
 //! - `schema`: the steps that bring a database up to date.
 //! - [`jobs`]: runs, jobs with their receipts, and the journal of intents.
 //! - [`record`]: what a job commits, in one transaction.
+//! - `seal`: a short hash in every row, by which damage is told.
 //! - [`query`]: what trace, coverage, plan, and status ask.
 //!
 //! # Invariants
@@ -24,6 +25,7 @@ pub mod jobs;
 pub mod query;
 pub mod record;
 mod schema;
+mod seal;
 #[cfg(test)]
 mod tests;
 
@@ -38,13 +40,15 @@ use std::{
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
-use self::jobs::JobId;
+use self::{jobs::JobId, seal::Touched};
+use super::filesystem;
 
 /// The open database of one root.
 #[derive(Debug)]
 pub struct Lineage {
     conn: Connection,
     path: PathBuf,
+    touched: Touched,
 }
 
 /// Why the lineage could not be read or written.
@@ -83,6 +87,16 @@ pub enum LineageError {
     NotOurs {
         /// The database.
         path: PathBuf,
+    },
+    /// The folder lies on a file system of the network, or on one that we do not know.
+    #[error(
+        "`{path}` would lie on {kind}, where a database is damaged when two hosts use it; the memory folder must lie on a local disk"
+    )]
+    Distant {
+        /// The database.
+        path: PathBuf,
+        /// What the file system calls itself.
+        kind: String,
     },
     /// The file system cannot hold a database with a write-ahead log.
     #[error(
@@ -174,6 +188,7 @@ impl Lineage {
             return Err(LineageError::OldSqlite { found });
         }
         make_private(path)?;
+        refuse_distant(path)?;
         let sql = |source| LineageError::from_sql(path, source);
         // The file exists, so a wrong path is an error and not a new database.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -197,7 +212,8 @@ impl Lineage {
             conn.pragma_update(None, name, value).map_err(sql)?;
         }
         schema::migrate(&mut conn, path, migrations)?;
-        Ok(Self { conn, path: path.to_owned() })
+        let touched = Touched::follow(&mut conn).map_err(sql)?;
+        Ok(Self { conn, path: path.to_owned(), touched })
     }
 
     /// Opens the database at `path` to be read only; `None` when there is none.
@@ -234,7 +250,7 @@ impl Lineage {
                 drop(conn);
                 Self::open(path).map(Some)
             }
-            _ => Ok(Some(Self { conn, path: path.to_owned() })),
+            _ => Ok(Some(Self { conn, path: path.to_owned(), touched: Touched::default() })),
         }
     }
 
@@ -281,15 +297,27 @@ impl Lineage {
         &self.path
     }
 
-    /// Reads the whole database and checks that it is sound.
+    /// Reads the whole database and checks its form: pages, indexes, and what points to what.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LineageError::Damaged`] with the first finding.
+    pub fn integrity_check(&self) -> Result<(), LineageError> {
+        self.check_form("PRAGMA integrity_check(1)")
+    }
+
+    /// Like [`Self::integrity_check`], but takes the indexes on trust.
     ///
     /// # Errors
     ///
     /// Returns [`LineageError::Damaged`] with the first finding.
     pub fn quick_check(&self) -> Result<(), LineageError> {
+        self.check_form("PRAGMA quick_check(1)")
+    }
+
+    fn check_form(&self, pragma: &str) -> Result<(), LineageError> {
         let damaged = |detail| LineageError::Damaged { path: self.path.clone(), detail };
-        let said: String =
-            self.read(|conn| conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))?;
+        let said: String = self.read(|conn| conn.query_row(pragma, [], |row| row.get(0)))?;
         if said != "ok" {
             return Err(damaged(said));
         }
@@ -317,12 +345,15 @@ impl Lineage {
     ) -> Result<T, LineageError> {
         // Asking for the write lock at once makes the wait happen here, where it may be retried,
         // and not in the middle of a transaction, where SQLite gives up without waiting.
+        self.touched.clear();
+        let touched = self.touched.clone();
         let done = self
             .conn
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(Fault::Sql)
             .and_then(|tx| {
                 let value = change(&tx)?;
+                touched.seal(&tx)?;
                 tx.commit()?;
                 Ok(value)
             });
@@ -402,6 +433,19 @@ fn open_to_read(path: &Path) -> rusqlite::Result<Connection> {
         | OpenFlags::SQLITE_OPEN_URI;
     let conn = Connection::open_with_flags(format!("file:{text}?immutable=1"), flags)?;
     probe(&conn).map(|_| conn)
+}
+
+/// Refuses a place where a write-ahead log cannot be trusted.
+fn refuse_distant(path: &Path) -> Result<(), LineageError> {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let at = |source| LineageError::File { path: folder.to_owned(), source };
+    let kind = filesystem::of(folder).map_err(at)?;
+    match filesystem::refused(&kind, filesystem::is_fuse_trusted()) {
+        Some(kind) => {
+            Err(LineageError::Distant { path: path.to_owned(), kind: kind.to_owned() })
+        }
+        None => Ok(()),
+    }
 }
 
 /// Makes folder and file if need be, and takes them from the eyes of others.

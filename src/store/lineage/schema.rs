@@ -12,7 +12,10 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::LineageError;
 
 /// The steps from an empty file to the newest schema, in order.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("../../../schema/lineage/0001.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("../../../schema/lineage/0001.sql"),
+    include_str!("../../../schema/lineage/0002.sql"),
+];
 
 /// Marks a database file as ours (`mmrd`), so that a stranger's is never migrated.
 const APPLICATION_ID: i32 = 0x6d6d_7264;
@@ -41,6 +44,7 @@ pub(super) fn migrate(
         tx.execute_batch(migration).map_err(sql)?;
         tx.pragma_update(None, "user_version", number).map_err(sql)?;
     }
+    super::seal::seal_all(&tx).map_err(sql)?;
     tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(sql)?;
     tx.commit().map_err(sql)
 }
