@@ -1,8 +1,11 @@
 //! How files are written and recorded: intent, bytes, one transaction.
 //!
-//! The order is that of `store::vault` and `store::lineage`: staged bytes are synced, the intent
-//! is committed, the file takes its name, and one transaction records it with its job. A crash
-//! leaves at most an open intent, which [`Compactor::recover`] closes by looking at the file.
+//! The order is that of `store::vault` and `store::lineage`: the intent is committed together with
+//! the bytes that are to stand and those that stand there, the new ones are staged and synced, the
+//! file takes its name, and one transaction records it with its job. A crash leaves at most an open
+//! intent, which [`Compactor::recover`] closes by looking at the file.
+
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
@@ -10,23 +13,27 @@ use super::{Compactor, JobError, PassError, records};
 use crate::{
     memory::hash::ContentHash,
     store::{
+        failpoint,
         lineage::{
-            jobs::{IntentEnd, JobId, NewIntent, Receipt},
+            LineageError,
+            history::{Cause, NewVersion},
+            jobs::{IntentEnd, IntentRow, JobId, NewIntent, Outcome, Receipt, RunId},
             record::{Commit, CoverageRecord, DocumentRecord, LogRecord},
         },
-        vault::VaultError,
+        lock::WriteLock,
+        vault::{Vault, VaultError},
     },
 };
 
-/// A file to be written.
+/// A file to be written or removed.
 #[derive(Debug)]
 pub(super) struct NewFile {
     /// Relative to the root.
     pub(super) path: String,
-    /// All of it.
-    pub(super) text: String,
-    /// The hash of what stands there now; `None` where there is nothing.
-    pub(super) expected: Option<ContentHash>,
+    /// All of it; `None` to remove it.
+    pub(super) text: Option<String>,
+    /// What stands there now; `None` where there is nothing.
+    pub(super) standing: Option<String>,
 }
 
 /// What is recorded together with the files.
@@ -44,6 +51,8 @@ pub(super) struct Recorded {
     pub(super) extracted: Vec<(crate::memory::address::Stem, ContentHash)>,
     /// Paths that the job read.
     pub(super) used: Vec<String>,
+    /// What somebody else wrote (its bytes) or removed (none), by path.
+    pub(super) found: Vec<(String, Option<Vec<u8>>)>,
 }
 
 /// Names this process and its boot, so that another one can tell whether it still lives.
@@ -68,8 +77,28 @@ pub fn is_alive(owner: &str) -> bool {
     }
 }
 
+impl NewFile {
+    fn intent<'a>(&'a self, temp: &'a str) -> NewIntent<'a> {
+        NewIntent {
+            target: &self.path,
+            source: None,
+            temp,
+            new: self.text.as_deref().map(str::as_bytes),
+            old: self.standing.as_deref().map(str::as_bytes),
+            forgets: false,
+        }
+    }
+
+    /// Returns what the history has to say once the file stands as intended.
+    fn version(&self) -> NewVersion<'_> {
+        let bytes = self.text.as_deref().map(str::as_bytes);
+        let cause = if bytes.is_some() { Cause::Written } else { Cause::Removed };
+        NewVersion { path: &self.path, cause, bytes }
+    }
+}
+
 impl Compactor<'_> {
-    /// Writes files and records them with the job's receipt.
+    /// Writes and removes files and records that, with the receipt of the job whose work it was.
     ///
     /// # Errors
     ///
@@ -77,36 +106,33 @@ impl Compactor<'_> {
     /// recorded, the others are left as they are.
     pub(super) fn write(
         &mut self,
+        run: Option<RunId>,
         job: Option<(JobId, &Receipt)>,
         files: &[NewFile],
         recorded: &Recorded,
     ) -> Result<(), JobError> {
-        // Under the lock, so that nobody takes the temporary files for what a crash left.
+        // Under the lock, so that an open intent is either ours or of a process that is dead.
         let lock = self.write_lock()?;
-        let mut staged = Vec::new();
-        for file in files {
-            staged.push((self.vault.stage(&file.path, file.text.as_bytes())?, file.expected));
-        }
+        let now = (self.clock)();
+        let temps: Vec<String> = files.iter().map(|_| Vault::new_temp_name()).collect();
         let mut intents = Vec::new();
-        for (staged, expected) in &staged {
-            let temp = staged.temp_name();
-            intents.push(self.lineage.begin_intent(&NewIntent {
-                job: job.map(|(id, _)| id),
-                target: staged.target(),
-                temp: &temp,
-                new_hash: staged.hash(),
-                old_hash: *expected,
-            })?);
+        if !files.is_empty() {
+            let new: Vec<_> = files.iter().zip(&temps).map(|(it, temp)| it.intent(temp)).collect();
+            intents = self.lineage.begin_intents(run, job.map(|(id, _)| id), &new, now)?;
         }
+        passed("commit.intents")?;
         let mut placed = 0;
         let mut failure = None;
-        for (staged, expected) in staged {
-            if let Err(error) = self.vault.place(&lock, staged, expected) {
+        for (file, temp) in files.iter().zip(&temps) {
+            if let Err(error) = self.put(&lock, file, temp) {
                 failure = Some(error);
                 break;
             }
             placed += 1;
+            passed("commit.placed")?;
         }
+        let mut versions: Vec<_> = recorded.found.iter().map(found_version).collect();
+        versions.extend(files[..placed].iter().map(NewFile::version));
         let Some(error) = failure else {
             self.lineage.commit(&Commit {
                 job,
@@ -117,19 +143,51 @@ impl Compactor<'_> {
                 coverage: &recorded.coverage,
                 intents: &intents,
                 extracted: &recorded.extracted,
-                files: &[],
+                versions: &versions,
+                run,
+                at: (self.clock)(),
+                ..Commit::default()
             })?;
+            passed("commit.recorded")?;
             return Ok(());
         };
-        for &intent in &intents[placed..] {
-            self.lineage.close_intent(intent, IntentEnd::Dropped)?;
-        }
-        let there = |it: &&DocumentRecord| files[..placed].iter().any(|file| file.path == it.path);
-        let documents: Vec<_> = recorded.documents.iter().filter(there).cloned().collect();
-        let commit =
-            Commit { documents: &documents, intents: &intents[..placed], ..Commit::default() };
-        self.lineage.commit(&commit)?;
+        // Where a step failed after the file took its name, the next recovery finds out which bytes
+        // stand there; the files that were not begun are left as they are.
+        let before = files[placed].standing.as_deref().map(str::as_bytes);
+        let untouched = matches!(error, VaultError::Changed { .. })
+            || self.bytes_of(&files[placed].path).is_ok_and(|it| it.as_deref() == before);
+        let from = if untouched { placed } else { placed + 1 };
+        self.lineage.close_intents(&intents[from..], IntentEnd::Dropped)?;
+        let run = match job {
+            Some((id, _)) => Some(self.lineage.run_of(id)?),
+            None => run,
+        };
+        let written = |path: &str| files[..placed].iter().any(|file| file.path == path);
+        let documents: Vec<_> =
+            recorded.documents.iter().filter(|it| written(&it.path)).cloned().collect();
+        let removed: Vec<_> = recorded.removed.iter().filter(|it| written(it)).cloned().collect();
+        self.lineage.commit(&Commit {
+            documents: &documents,
+            removed: &removed,
+            intents: &intents[..placed],
+            versions: &versions,
+            run,
+            at: (self.clock)(),
+            ..Commit::default()
+        })?;
         Err(error.into())
+    }
+
+    fn put(&self, lock: &WriteLock, file: &NewFile, temp: &str) -> Result<(), VaultError> {
+        let expected = file.standing.as_deref().map(ContentHash::of);
+        match (&file.text, expected) {
+            (Some(text), expected) => {
+                let staged = self.vault.stage(&file.path, temp, text.as_bytes())?;
+                self.vault.place(lock, staged, expected)
+            }
+            (None, Some(expected)) => self.vault.remove(lock, &file.path, temp, expected),
+            (None, None) => Ok(()),
+        }
     }
 
     /// Puts right what a crash left: jobs without an end, and files without a record.
@@ -137,36 +195,109 @@ impl Compactor<'_> {
     /// An intent is open only while its process holds the write lock, so whoever has the lock finds
     /// none but those of the dead.
     pub(super) fn recover(&mut self, now: DateTime<Utc>) -> Result<(), PassError> {
+        let mut finished = BTreeMap::new();
+        if !self.lineage.open_intents()?.is_empty() {
+            let lock = self.write_lock()?;
+            // Whoever held the lock until now may have closed some of them.
+            for intent in self.lineage.open_intents()? {
+                let done = self.recover_intent(&lock, &intent, now)?;
+                if let Some(job) = intent.job {
+                    let all = finished.entry(job).or_insert((true, intent.target));
+                    all.0 &= done;
+                }
+                passed("recover.intent")?;
+            }
+        }
+        for (job, (all, path)) in finished {
+            if !all {
+                continue;
+            }
+            let reason = Some("finished after a crash".to_owned());
+            let mut receipt = Receipt::new(Outcome::Written, reason, now);
+            receipt.path = Some(path);
+            match self.lineage.finish_job(job, &receipt) {
+                // Its process lived to see the step fail, and said so.
+                Ok(()) | Err(LineageError::NotLive { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
         // A root has one pass at a time in a process, so an unfinished run of our own is dead too.
         let own = owner();
         self.lineage.abandoned(now, &|it| it != own && is_alive(it))?;
-        let open = self.lineage.open_intents()?;
-        if open.is_empty() {
-            return Ok(());
-        }
-        let _lock = self.write_lock()?;
-        // Whoever held the lock until now may have closed some of them.
-        for intent in self.lineage.open_intents()? {
-            let found = match self.vault.read(&intent.target) {
-                Ok(found) => found,
-                // It cannot be told what stands there; the next pass reports it.
-                Err(VaultError::NotAFile { .. } | VaultError::TooLarge { .. }) => None,
-                Err(error) => return Err(error.into()),
-            };
-            let hash = found.as_ref().map(|it| ContentHash::of(&it.bytes));
-            if hash == Some(intent.new_hash) {
-                let text = found
-                    .map(|it| String::from_utf8_lossy(&it.bytes).into_owned())
-                    .unwrap_or_default();
-                let document = records::of_path(self.vault.layout(), &intent.target, &text);
-                let documents: Vec<_> = document.into_iter().collect();
-                let commit =
-                    Commit { documents: &documents, intents: &[intent.id], ..Commit::default() };
-                self.lineage.commit(&commit)?;
-            } else {
-                self.lineage.close_intent(intent.id, IntentEnd::Dropped)?;
-            }
-        }
+        passed("recover.done")?;
         Ok(())
     }
+
+    /// Brings one write that was cut off to its end, or takes note that it did not happen. Returns
+    /// whether the file stands as intended.
+    fn recover_intent(
+        &mut self,
+        lock: &WriteLock,
+        intent: &IntentRow,
+        now: DateTime<Utc>,
+    ) -> Result<bool, PassError> {
+        let IntentRow { target, temp, new_hash, old_hash, .. } = intent;
+        let standing = self.bytes_of(target)?;
+        let beside = self.bytes_of(&Vault::temp_of(target, temp))?;
+        let hash = |it: &Option<Vec<u8>>| it.as_ref().map(ContentHash::of);
+        let mut done = hash(&standing) == *new_hash;
+        if let Some(left) = hash(&beside) {
+            if Some(left) == *new_hash || Some(left) == *old_hash {
+                // Not used yet, or in the history and no longer used.
+                self.vault.drop_temp(lock, target, temp)?;
+            } else if done || standing.is_none() {
+                // Somebody wrote in the moment of the exchange: their words stand, not ours.
+                self.vault.put_back(lock, target, temp)?;
+                self.vault.drop_temp(lock, target, temp)?;
+                done = false;
+            }
+            // What is left under the temporary name beside a stranger's file is swept into the
+            // private folder.
+        }
+        if !done {
+            self.lineage.close_intents(&[intent.id], IntentEnd::Dropped)?;
+            return Ok(false);
+        }
+        let text = standing.as_deref().map(String::from_utf8_lossy);
+        let layout = self.vault.layout();
+        let document = text.as_ref().and_then(|it| records::of_path(layout, target, it));
+        let documents: Vec<_> = document.into_iter().collect();
+        let removed: Vec<String> =
+            if standing.is_none() { vec![target.clone()] } else { Vec::new() };
+        let cause = if standing.is_some() { Cause::Written } else { Cause::Removed };
+        let version = NewVersion { path: target, cause, bytes: standing.as_deref() };
+        self.lineage.commit(&Commit {
+            documents: &documents,
+            removed: &removed,
+            intents: &[intent.id],
+            versions: &[version],
+            run: intent.run,
+            at: now,
+            ..Commit::default()
+        })?;
+        Ok(true)
+    }
+
+    fn bytes_of(&self, path: &str) -> Result<Option<Vec<u8>>, PassError> {
+        match self.vault.read(path) {
+            Ok(found) => Ok(found.map(|it| it.bytes)),
+            // It cannot be told what stands there; the next pass reports it.
+            Err(VaultError::NotAFile { .. } | VaultError::TooLarge { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn found_version((path, bytes): &(String, Option<Vec<u8>>)) -> NewVersion<'_> {
+    let cause = if bytes.is_some() { Cause::Found } else { Cause::Gone };
+    NewVersion { path, cause, bytes: bytes.as_deref() }
+}
+
+/// Passes a step that tests stop at.
+fn passed(name: &'static str) -> Result<(), VaultError> {
+    failpoint::at(name).map_err(|source| VaultError::Io {
+        action: "write",
+        path: name.into(),
+        source,
+    })
 }

@@ -19,7 +19,6 @@ use crate::{
         address::{Address, Citation, Stem},
         decision::Decisions,
         document::{Owner, Summary, SummaryHeader},
-        hash::ContentHash,
         item::{Item, Section, Tier},
         markdown::LineKind,
         period::{Grain, Period},
@@ -143,14 +142,8 @@ impl Compactor<'_> {
         receipt.rejected = count(rejected.len());
         receipt.uncovered = count(uncovered.len());
         let mut files = Vec::new();
-        if standing.as_deref() != Some(&text) {
-            if let (Some(old), Some(None)) =
-                (&standing, current.as_ref().map(|it| it.header.as_ref()))
-            {
-                self.vault.keep_copy(&path, old.as_bytes())?;
-            }
-            let expected = standing.as_deref().map(ContentHash::of);
-            files.push(NewFile { path: path.clone(), text, expected });
+        if standing.as_ref() != Some(&text) {
+            files.push(NewFile { path: path.clone(), text: Some(text), standing });
         }
         let logs =
             sources.logs.iter().map(|it| LogRecord::of(it, self.vault.layout().source(it.stem())));
@@ -161,7 +154,7 @@ impl Compactor<'_> {
             used: sources.pointers,
             ..Recorded::default()
         };
-        self.write(Some((id, &receipt)), &files, &recorded)?;
+        self.write(None, Some((id, &receipt)), &files, &recorded)?;
         let paths = if same_body { Vec::new() } else { vec![path] };
         Ok(Made { receipt, paths })
     }

@@ -19,7 +19,6 @@ use crate::{
         address::{Address, Citation},
         decision::Decisions,
         document::Summary,
-        hash::ContentHash,
         index,
         item::Item,
         period::Period,
@@ -170,11 +169,11 @@ impl Compactor<'_> {
             let path = self.vault.layout().typed(&memory.file_name.to_string_lossy());
             let text = memory.print();
             day.recorded.documents.push(records::of_memory(&path, memory, &text));
-            files.push(NewFile { path, text, expected: None });
+            files.push(NewFile { path, text: Some(text), standing: None });
         }
         let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
         receipt.path = paths.first().cloned();
-        self.write(Some((id, &receipt)), &files, &day.recorded)?;
+        self.write(None, Some((id, &receipt)), &files, &day.recorded)?;
         existing.append(&mut day.memories);
         Ok(Made { receipt, paths })
     }
@@ -191,7 +190,11 @@ impl Compactor<'_> {
 
     /// Brings `MEMORY.md` up to date with the typed memories that stand there, and returns its path
     /// if it had to be written.
-    pub(super) fn refresh_index(&mut self, view: &View) -> Result<Option<String>, PassError> {
+    pub(super) fn refresh_index(
+        &mut self,
+        run: Option<RunId>,
+        view: &View,
+    ) -> Result<Option<String>, PassError> {
         let inventory = &view.inventory;
         if inventory.memories.is_empty() && inventory.index.is_none() {
             return Ok(None);
@@ -201,9 +204,9 @@ impl Compactor<'_> {
             return Ok(None);
         }
         let path = self.vault.layout().index();
-        let expected = inventory.index.as_deref().map(ContentHash::of);
-        let file = NewFile { path: path.clone(), text, expected };
-        match self.write(None, &[file], &Recorded::default()) {
+        let standing = inventory.index.clone();
+        let file = NewFile { path: path.clone(), text: Some(text), standing };
+        match self.write(run, None, &[file], &Recorded::default()) {
             Ok(()) => Ok(Some(path)),
             Err(JobError::Critical(error)) => Err(error),
             // A person is at it; the next pass finds what they wrote.
@@ -281,13 +284,12 @@ impl Compactor<'_> {
             used: vec![month_path],
             ..Recorded::default()
         };
-        let expected = standing.as_deref().map(ContentHash::of);
-        let files = if standing.as_deref() == Some(&text) {
+        let files = if standing.as_ref() == Some(&text) {
             Vec::new()
         } else {
-            vec![NewFile { path: path.clone(), text, expected }]
+            vec![NewFile { path: path.clone(), text: Some(text), standing }]
         };
-        self.write(Some((id, &receipt)), &files, &recorded)?;
+        self.write(None, Some((id, &receipt)), &files, &recorded)?;
         let paths = if outcome == Outcome::Written { vec![path] } else { Vec::new() };
         Ok(Made { receipt, paths })
     }

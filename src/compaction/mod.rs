@@ -213,7 +213,7 @@ impl Compactor<'_> {
             self.make(run, &jobs, &view, &mut corpus, watcher, &mut report)?;
             view = self.look(now)?;
         }
-        if let Some(path) = self.refresh_index(&view)?
+        if let Some(path) = self.refresh_index(run, &view)?
             && let Some(job) =
                 report.jobs.iter_mut().rev().find(|it| it.tier == Tier::Extract.name())
         {

@@ -99,6 +99,7 @@ impl Compactor<'_> {
                 }
                 decisions.extend(self.decide(view, path, &before, &document.items, now)?);
             }
+            changes.found.push((path.clone(), Some(text.into_bytes())));
             changes.documents.push(document);
         }
         for (path, (kind, _)) in &recorded {
@@ -110,13 +111,14 @@ impl Compactor<'_> {
                 let before = self.lineage.items_of(path)?;
                 decisions.extend(self.decide(view, path, &before, &[], now)?);
             }
+            changes.found.push((path.clone(), None));
             changes.removed.push(path.clone());
         }
         if changes.documents.is_empty() && changes.removed.is_empty() {
             return Ok(false);
         }
         self.append_decisions(&decisions)?;
-        match self.write(None, &[], &changes) {
+        match self.write(None, None, &[], &changes) {
             Ok(()) => Ok(!decisions.is_empty()),
             Err(JobError::Critical(error)) => Err(error),
             Err(_) => Ok(false),
@@ -251,7 +253,7 @@ impl Compactor<'_> {
         let weeks = self.readdress_summaries(view, &known, &changed, &mut files, &mut recorded)?;
         let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
         if paths.is_empty() {
-            self.write(None, &[], &recorded)?;
+            self.write(None, None, &[], &recorded)?;
             return Ok(false);
         }
         let run = self.run(run, trigger, now).map_err(JobError::Critical)?;
@@ -283,7 +285,7 @@ impl Compactor<'_> {
             Receipt::new(Outcome::Written, Some("lines moved".to_owned()), (self.clock)());
         receipt.path = paths.first().cloned();
         receipt.sources = count(changed.len());
-        self.write(Some((id, &receipt)), &files, &recorded)?;
+        self.write(None, Some((id, &receipt)), &files, &recorded)?;
         report.push(JobReport::new(Tier::Weekly, period, &receipt, paths, "lines moved"));
         Ok(true)
     }
@@ -315,7 +317,7 @@ impl Compactor<'_> {
             let moved = crate::memory::typed::TypedMemory { sources, ..memory.clone() };
             let text = moved.print();
             recorded.documents.push(records::of_memory(&path, &moved, &text));
-            files.push(NewFile { path, text, expected: Some(ContentHash::of(old)) });
+            files.push(NewFile { path, text: Some(text), standing: Some(old) });
         }
         if let Some(old) = &view.inventory.wisdom {
             let mut file = WisdomFile::parse(old);
@@ -332,7 +334,7 @@ impl Compactor<'_> {
             if any {
                 let (path, text) = (layout.wisdom(), file.print());
                 recorded.documents.push(records::of_wisdom(&path, &text));
-                files.push(NewFile { path, text, expected: Some(ContentHash::of(old)) });
+                files.push(NewFile { path, text: Some(text), standing: Some(old.clone()) });
             }
         }
         Ok(())
@@ -431,7 +433,7 @@ impl Compactor<'_> {
         if text != old {
             let document: DocumentRecord = records::of_summary(&file.path, &summary, &text);
             recorded.documents.push(document);
-            files.push(NewFile { path: file.path.clone(), text, expected: Some(file.hash) });
+            files.push(NewFile { path: file.path.clone(), text: Some(text), standing: Some(old) });
         }
         Ok(Some(summary.body_hash().hex16()))
     }

@@ -3,6 +3,8 @@
 //! Lines end at `\n`; a `\r` before it and a byte-order mark at the start belong to no line. The
 //! numbers count from 1 and count the frontmatter, as every editor shows them.
 
+use std::sync::Arc;
+
 use chrono::{NaiveDate, NaiveTime};
 
 use super::{
@@ -48,7 +50,7 @@ pub struct DailyLog {
     pub hash: ContentHash,
     /// What the frontmatter's `origin:` says of the text outside quotes and code.
     pub origin: Option<Origin>,
-    text: String,
+    text: Arc<str>,
     /// Byte offset at which the body begins; 0 without frontmatter.
     body_at: usize,
 }
@@ -79,7 +81,12 @@ impl DailyLog {
             .yaml
             .and_then(|yaml| frontmatter::parse(yaml, frontmatter::YAML_BYTES_MAX).ok())
             .and_then(|map| map.get("origin").and_then(|v| v.as_str().and_then(Origin::from_name)));
-        Ok(Self { stem, hash: ContentHash::of(bytes), origin, text: text.to_owned(), body_at })
+        Ok(Self { stem, hash: ContentHash::of(bytes), origin, text: text.into(), body_at })
+    }
+
+    /// Returns all of the file as it stands.
+    pub fn raw(&self) -> &Arc<str> {
+        &self.text
     }
 
     /// Returns each line of the body: number, text without line end, and kind.

@@ -4,6 +4,8 @@
 //! makes. So there is one place that decides what may be seen, and the type proves that it was
 //! asked. Today the served view equals the raw one; each line already carries its origin.
 
+use std::sync::Arc;
+
 use chrono::NaiveDate;
 
 use crate::memory::{
@@ -20,6 +22,7 @@ pub struct ServedLog {
     hash: ContentHash,
     chars: usize,
     lines: Vec<ServedLine>,
+    raw: Option<Arc<str>>,
 }
 
 /// A source line as it may be seen.
@@ -52,7 +55,13 @@ pub fn serve(log: &DailyLog) -> ServedLog {
             hash: ContentHash::of(text),
         })
         .collect();
-    ServedLog { stem: log.stem.clone(), hash: log.hash, chars: log.body_chars(), lines }
+    ServedLog {
+        stem: log.stem.clone(),
+        hash: log.hash,
+        chars: log.body_chars(),
+        lines,
+        raw: Some(Arc::clone(log.raw())),
+    }
 }
 
 impl ServedLog {
@@ -69,6 +78,12 @@ impl ServedLog {
     /// Returns the hash of the raw file.
     pub fn hash(&self) -> ContentHash {
         self.hash
+    }
+
+    /// Returns the raw file, for the history alone, which keeps a log as it was when it was folded;
+    /// `None` where a line of it is to be forgotten.
+    pub fn raw(&self) -> Option<&Arc<str>> {
+        self.raw.as_ref()
     }
 
     /// Returns the characters of the body: what the ratio of a fold is counted against.

@@ -25,6 +25,7 @@ use std::{
 use rustix::fs::{CWD, OFlags, RenameFlags};
 
 use super::{
+    failpoint,
     inventory::{Inventory, LogFile, Problem, Stamp, SummaryFile},
     layout::{self, Layout, Name},
     lock::WriteLock,
@@ -348,28 +349,44 @@ impl Vault {
         })
     }
 
-    /// Writes new bytes for `target` beside it, under a temporary name, and syncs them.
+    /// Returns the name of a temporary file that nobody uses: the journal names it before it is made.
+    pub fn new_temp_name() -> String {
+        static COUNTER: AtomicU64 = AtomicU64::new(0);
+        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+        format!("{}{}-{number}", layout::TEMP_PREFIX, std::process::id())
+    }
+
+    /// Returns the path of a temporary file beside `target`, relative to the root.
+    pub fn temp_of(target: &str, temp: &str) -> String {
+        match target.rsplit_once('/') {
+            Some((dir, _)) => format!("{dir}/{temp}"),
+            None => temp.to_owned(),
+        }
+    }
+
+    /// Writes new bytes for `target` beside it, under the temporary name `temp`, and syncs them.
     ///
     /// # Errors
     ///
     /// Returns [`VaultError::Io`]; nothing stays behind.
-    pub fn stage(&self, target: &str, bytes: &[u8]) -> Result<Staged, VaultError> {
-        static COUNTER: AtomicU64 = AtomicU64::new(0);
+    pub fn stage(&self, target: &str, temp: &str, bytes: &[u8]) -> Result<Staged, VaultError> {
         let full = self.layout.full(target);
         let dir = full.parent().unwrap_or(self.layout.root());
         self.create_dir(dir)?;
-        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let temp = dir.join(format!("{}{}-{number}", layout::TEMP_PREFIX, std::process::id()));
+        let temp = dir.join(temp);
         let staged =
             Staged { target: target.to_owned(), temp, hash: ContentHash::of(bytes), placed: false };
         let write = || -> io::Result<()> {
+            failpoint::at("vault.stage.create")?;
             let mut file = OpenOptions::new()
                 .write(true)
                 .create_new(true)
                 .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
                 .open(&staged.temp)?;
+            failpoint::at("vault.stage.write")?;
             file.write_all(bytes)?;
             follow_mode(&file, &full, dir)?;
+            failpoint::at("vault.stage.sync")?;
             file.sync_all()
         };
         write().map_err(|e| io_error("write", &full, e))?;
@@ -395,6 +412,7 @@ impl Vault {
         if current != expected {
             return Err(changed());
         }
+        failpoint::at("vault.place.rename").map_err(failed)?;
         match expected {
             None => match rename_with(&staged.temp, &full, RenameFlags::NOREPLACE) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(changed()),
@@ -404,6 +422,7 @@ impl Vault {
                 rename_with(&staged.temp, &full, RenameFlags::EXCHANGE).map_err(failed)?;
                 // From here on the temporary name may hold somebody's text.
                 staged.placed = true;
+                failpoint::at("vault.place.verify").map_err(failed)?;
                 // What came out under the temporary name is what stood there at that instant.
                 if let Some(out) = read_regular(&staged.temp)? {
                     if ContentHash::of(&out.bytes) != old {
@@ -411,18 +430,91 @@ impl Vault {
                         staged.placed = false;
                         return Err(changed());
                     }
+                    failpoint::at("vault.place.unlink").map_err(failed)?;
                     fs::remove_file(&staged.temp).map_err(failed)?;
                 }
             }
         }
         staged.placed = true;
+        failpoint::at("vault.place.sync").map_err(failed)?;
         sync_dir(full.parent().unwrap_or(self.layout.root()))?;
+        failpoint::at("vault.place.read_back").map_err(failed)?;
         let back = read_regular(&full)?.map(|it| ContentHash::of(it.bytes));
         if back == Some(staged.hash) {
             Ok(())
         } else {
             Err(VaultError::NotWritten { path: staged.target.clone().into() })
         }
+    }
+
+    /// Removes a file, if it still has the hash `expected`. It passes through the temporary name
+    /// `temp`, so that what is removed is what was looked at. A file that is gone is removed.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Changed`] when something else stands there; it is not touched.
+    pub fn remove(
+        &self,
+        _lock: &WriteLock,
+        target: &str,
+        temp: &str,
+        expected: ContentHash,
+    ) -> Result<(), VaultError> {
+        let full = self.layout.full(target);
+        let temp = self.layout.full(&Self::temp_of(target, temp));
+        let failed = |e: io::Error| io_error("remove", &full, e);
+        let changed = || VaultError::Changed { path: target.into() };
+        let hash = |path: &Path| -> Result<Option<ContentHash>, VaultError> {
+            Ok(read_regular(path)?.map(|it| ContentHash::of(it.bytes)))
+        };
+        match hash(&full)? {
+            None => return Ok(()),
+            Some(found) if found != expected => return Err(changed()),
+            Some(_) => {}
+        }
+        failpoint::at("vault.remove.rename").map_err(failed)?;
+        rename_with(&full, &temp, RenameFlags::NOREPLACE).map_err(failed)?;
+        if hash(&temp)? != Some(expected) {
+            // Should a new file stand there by now, this one waits under its temporary name.
+            rename_with(&temp, &full, RenameFlags::NOREPLACE).map_err(failed)?;
+            return Err(changed());
+        }
+        failpoint::at("vault.remove.unlink").map_err(failed)?;
+        fs::remove_file(&temp).map_err(failed)?;
+        failpoint::at("vault.remove.sync").map_err(failed)?;
+        sync_dir(full.parent().unwrap_or(self.layout.root()))
+    }
+
+    /// Finishes what a crash cut off: `temp`, which was to take the name `target` or had just lost
+    /// it, and of which nothing has to be kept, is removed.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Io`] when it cannot be removed.
+    pub fn drop_temp(&self, _lock: &WriteLock, target: &str, temp: &str) -> Result<(), VaultError> {
+        let full = self.layout.full(&Self::temp_of(target, temp));
+        match fs::remove_file(&full) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(io_error("remove", &full, e)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives what stands under a temporary name its name back: it is what somebody else wrote in the
+    /// very moment in which a crash cut a replacement off. What stands under the name is ours.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Io`] when it cannot be renamed.
+    pub fn put_back(&self, _lock: &WriteLock, target: &str, temp: &str) -> Result<(), VaultError> {
+        let full = self.layout.full(target);
+        let temp = self.layout.full(&Self::temp_of(target, temp));
+        let flags = if full.symlink_metadata().is_ok() {
+            RenameFlags::EXCHANGE
+        } else {
+            RenameFlags::NOREPLACE
+        };
+        rename_with(&temp, &full, flags).map_err(|e| io_error("write", &full, e))?;
+        sync_dir(full.parent().unwrap_or(self.layout.root()))
     }
 
     /// Appends to a file of lines and returns after fsync; creates it with `head` when there is none.
@@ -726,7 +818,7 @@ mod tests {
         expected: Option<&[u8]>,
     ) -> Result<(), VaultError> {
         let lock = WriteLock::acquire(vault.layout().root()).unwrap();
-        let staged = vault.stage(target, bytes)?;
+        let staged = vault.stage(target, &Vault::new_temp_name(), bytes)?;
         vault.place(&lock, staged, expected.map(ContentHash::of))
     }
 
@@ -826,7 +918,8 @@ mod tests {
     #[test]
     fn what_a_crash_left_is_swept() {
         let (_dir, vault) = vault();
-        let staged = vault.stage("memory/weekly/2026-W14.md", b"half done").unwrap();
+        let staged =
+            vault.stage("memory/weekly/2026-W14.md", ".memoird-tmp-1", b"half done").unwrap();
         std::mem::forget(staged);
         let lock = WriteLock::acquire(vault.layout().root()).unwrap();
         assert_eq!(vault.sweep(&lock).unwrap(), 1);

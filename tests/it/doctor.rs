@@ -36,7 +36,7 @@ fn after_a_run_all_is_well() {
         ok    file system          local
         ok    disk space           [N] MiB free
         ok    SQLite               [VERSION]
-        ok    database             schema 1, 6 items, 2 logs
+        ok    database             schema 2, 6 items, 2 logs
         ok    records              4 files as recorded
         ok    citations            8 cited lines are there
         ok    typed memories       0 are in form

@@ -109,7 +109,7 @@ fn somebody_elses_database_is_left_alone() {
     fs::write(&path, &bytes).unwrap();
     insta::assert_snapshot!(root.run(&["rebuild"]), @r"
     $ memoird rebuild
-    ! error: `~/mara/.memoird/lineage.db` has schema 99, this memoird knows 1; use the newer memoird that wrote it
+    ! error: `~/mara/.memoird/lineage.db` has schema 99, this memoird knows 2; use the newer memoird that wrote it
     [exit 65]
     ");
     assert!(fs::read(&path).unwrap() == bytes);

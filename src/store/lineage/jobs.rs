@@ -10,7 +10,10 @@ use std::fmt;
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, Transaction, params};
 
-use super::{Fault, Lineage, LineageError, column};
+use super::{
+    Fault, Lineage, LineageError, column,
+    history::{self, Cause, NewVersion},
+};
 use crate::memory::{hash::ContentHash, item::Tier, period::Period};
 
 /// The number of a run; people see it.
@@ -68,6 +71,21 @@ pub struct NewJob {
     pub inputs: ContentHash,
     /// When.
     pub now: DateTime<Utc>,
+}
+
+/// How far a live job has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// It stands in the database.
+    Planned,
+    /// A model is being called.
+    Called,
+    /// The raw reply is kept.
+    Replied,
+    /// It was drafted and checked; files are being written.
+    Parsed,
+    /// The files stand as intended.
+    Written,
 }
 
 /// How a job ended.
@@ -144,16 +162,18 @@ pub struct JobRow {
 /// A file about to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct NewIntent<'a> {
-    /// The job; `None` when a person's command writes.
-    pub job: Option<JobId>,
     /// The file, relative to the root.
     pub target: &'a str,
+    /// Where the bytes come from, for a file that is moved.
+    pub source: Option<&'a str>,
     /// The name of the temporary file in the same folder.
     pub temp: &'a str,
-    /// The hash of the bytes to be written.
-    pub new_hash: ContentHash,
-    /// The hash of the bytes to be replaced; `None` for a new file.
-    pub old_hash: Option<ContentHash>,
+    /// The bytes to be written; `None` to remove the file.
+    pub new: Option<&'a [u8]>,
+    /// The bytes to be replaced; `None` for a new file.
+    pub old: Option<&'a [u8]>,
+    /// Whether the old bytes must not be kept.
+    pub forgets: bool,
 }
 
 /// An entry of the journal.
@@ -161,16 +181,22 @@ pub struct NewIntent<'a> {
 pub struct IntentRow {
     /// Its number.
     pub id: IntentId,
+    /// The run that writes, if one does.
+    pub run: Option<RunId>,
     /// The job, if one writes.
     pub job: Option<JobId>,
     /// The file, relative to the root.
     pub target: String,
+    /// Where the bytes come from, for a file that is moved.
+    pub source: Option<String>,
     /// The name of the temporary file.
     pub temp: String,
-    /// The hash of the bytes to be written.
-    pub new_hash: ContentHash,
-    /// The hash of the bytes to be replaced.
+    /// The hash of the bytes to be written; `None` to remove the file.
+    pub new_hash: Option<ContentHash>,
+    /// The hash of the bytes to be replaced; `None` for a new file.
     pub old_hash: Option<ContentHash>,
+    /// Whether the old bytes must not be kept.
+    pub forgets: bool,
 }
 
 /// How an intent was closed.
@@ -201,6 +227,19 @@ impl Outcome {
     /// Returns the outcome with that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+}
+
+impl State {
+    /// Returns the name that the database uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Planned => "planned",
+            Self::Called => "called",
+            Self::Replied => "replied",
+            Self::Parsed => "parsed",
+            Self::Written => "written",
+        }
     }
 }
 
@@ -309,19 +348,14 @@ impl Lineage {
         self.write(|tx| insert_job(tx, run, job))
     }
 
-    /// Records that a model is about to be called, so that the attempt counts whatever happens.
+    /// Records how far a live job has come. A job that is about to call a model says so before the
+    /// call, so that the attempt counts whatever happens.
     ///
     /// # Errors
     ///
     /// Returns [`LineageError::NotLive`] for a job that has ended.
-    pub fn mark_called(&mut self, job: JobId) -> Result<(), LineageError> {
-        self.write(|tx| {
-            let live = "UPDATE activity SET state = 'called' WHERE id = ?1 AND state <> 'ended'";
-            match tx.execute(live, [job.0])? {
-                0 => Err(LineageError::NotLive { job }.into()),
-                _ => Ok(()),
-            }
-        })
+    pub fn mark(&mut self, job: JobId, state: State) -> Result<(), LineageError> {
+        self.write(|tx| set_state(tx, job, state))
     }
 
     /// Ends a job that changes nothing else. One that wrote files ends in [`Lineage::commit`].
@@ -331,6 +365,19 @@ impl Lineage {
     /// Returns [`LineageError::NotLive`] for a job that has ended.
     pub fn finish_job(&mut self, job: JobId, receipt: &Receipt) -> Result<(), LineageError> {
         self.write(|tx| end_job(tx, job, receipt))
+    }
+
+    /// Returns the run that a job belongs to.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn run_of(&self, job: JobId) -> Result<RunId, LineageError> {
+        self.read(|conn| {
+            conn.query_row("SELECT run FROM activity WHERE id = ?1", [job.0], |row| {
+                Ok(RunId(row.get(0)?))
+            })
+        })
     }
 
     /// Returns how often jobs of this fingerprint failed since one last went well.
@@ -421,7 +468,7 @@ impl Lineage {
             let mut ended = Vec::new();
             for id in ids {
                 tx.execute(
-                    "UPDATE activity SET counts = (state = 'called'), state = 'ended', \
+                    "UPDATE activity SET counts = (state IN ('called', 'replied')), state = 'ended', \
                      outcome = 'failed', reason = ?2, ended = ?3 WHERE id = ?1",
                     params![id.0, CRASHED, now],
                 )?;
@@ -431,25 +478,26 @@ impl Lineage {
         })
     }
 
-    /// Records that a file is about to be written.
+    /// Records that files are about to be written, and keeps what is to stand and what stands there.
+    ///
+    /// The job, if there is one, has been drafted and checked.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be written.
-    pub fn begin_intent(&mut self, intent: &NewIntent<'_>) -> Result<IntentId, LineageError> {
+    /// Returns why the database could not be written, and [`LineageError::NotLive`] for a job that
+    /// has ended.
+    pub fn begin_intents(
+        &mut self,
+        run: Option<RunId>,
+        job: Option<JobId>,
+        intents: &[NewIntent<'_>],
+        now: DateTime<Utc>,
+    ) -> Result<Vec<IntentId>, LineageError> {
         self.write(|tx| {
-            tx.execute(
-                "INSERT INTO intent (activity, target, temp, new_hash, old_hash, state) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, 'open')",
-                params![
-                    intent.job.map(|it| it.0),
-                    intent.target,
-                    intent.temp,
-                    intent.new_hash.to_string(),
-                    intent.old_hash.map(|it| it.to_string()),
-                ],
-            )?;
-            Ok(IntentId(tx.last_insert_rowid()))
+            if let Some(job) = job {
+                set_state(tx, job, State::Parsed)?;
+            }
+            intents.iter().map(|it| insert_intent(tx, run, job, it, now)).collect()
         })
     }
 
@@ -468,18 +516,21 @@ impl Lineage {
     ///
     /// Returns why the database could not be read.
     pub fn writes_of_run(&self, run: RunId) -> Result<Vec<IntentRow>, LineageError> {
-        let of_run =
-            "WHERE state = 'done' AND activity IN (SELECT id FROM activity WHERE run = ?1)";
+        let of_run = "WHERE state = 'done' AND run = ?1";
         self.read(|conn| intents_where(conn, of_run, [run.0]))
     }
 
-    /// Closes an intent. One whose job commits is closed by [`Lineage::commit`].
+    /// Closes intents. Those whose job commits are closed by [`Lineage::commit`].
     ///
     /// # Errors
     ///
     /// Returns [`LineageError::NotOpen`] for an intent that was closed before.
-    pub fn close_intent(&mut self, intent: IntentId, end: IntentEnd) -> Result<(), LineageError> {
-        self.write(|tx| end_intent(tx, intent, end))
+    pub fn close_intents(
+        &mut self,
+        intents: &[IntentId],
+        end: IntentEnd,
+    ) -> Result<(), LineageError> {
+        self.write(|tx| intents.iter().try_for_each(|&it| end_intent(tx, it, end)))
     }
 }
 
@@ -556,6 +607,48 @@ pub(super) fn insert_job(tx: &Transaction<'_>, run: RunId, job: &NewJob) -> Resu
     Ok(JobId(tx.last_insert_rowid()))
 }
 
+/// Enters an intent, and keeps the bytes that it is about.
+fn insert_intent(
+    tx: &Transaction<'_>,
+    run: Option<RunId>,
+    job: Option<JobId>,
+    intent: &NewIntent<'_>,
+    now: DateTime<Utc>,
+) -> Result<IntentId, Fault> {
+    let NewIntent { target, source, temp, new, old, forgets } = *intent;
+    if let Some(old) = old.filter(|_| !forgets) {
+        // What nobody recorded is somebody else's work.
+        let found = NewVersion { path: target, cause: Cause::Found, bytes: Some(old) };
+        history::put_version(tx, None, None, now, &found)?;
+    }
+    let new_hash = new.map(|it| history::put_content(tx, it)).transpose()?;
+    tx.prepare_cached(
+        "INSERT INTO intent (run, activity, target, source, temp, new_hash, old_hash, forgets, state) \
+         VALUES (ifnull(?1, (SELECT run FROM activity WHERE id = ?2)), ?2, ?3, ?4, ?5, ?6, ?7, ?8, \
+         'open')",
+    )?
+    .execute(params![
+        run.map(|it| it.0),
+        job.map(|it| it.0),
+        target,
+        source,
+        temp,
+        new_hash.map(|it| it.to_string()),
+        old.map(|it| ContentHash::of(it).to_string()),
+        forgets,
+    ])?;
+    Ok(IntentId(tx.last_insert_rowid()))
+}
+
+/// Moves a live job on.
+fn set_state(tx: &Transaction<'_>, job: JobId, state: State) -> Result<(), Fault> {
+    let live = "UPDATE activity SET state = ?2 WHERE id = ?1 AND state <> 'ended'";
+    match tx.prepare_cached(live)?.execute(params![job.0, state.name()])? {
+        0 => Err(LineageError::NotLive { job }.into()),
+        _ => Ok(()),
+    }
+}
+
 /// Closes an open intent.
 pub(super) fn end_intent(
     tx: &Transaction<'_>,
@@ -629,16 +722,20 @@ fn intents_where(
     params: impl Params,
 ) -> rusqlite::Result<Vec<IntentRow>> {
     conn.prepare_cached(&format!(
-        "SELECT id, activity, target, temp, new_hash, old_hash FROM intent {condition} ORDER BY id"
+        "SELECT id, run, activity, target, source, temp, new_hash, old_hash, forgets FROM intent \
+         {condition} ORDER BY id"
     ))?
     .query_map(params, |row| {
         Ok(IntentRow {
             id: IntentId(row.get(0)?),
-            job: row.get::<_, Option<i64>>(1)?.map(JobId),
-            target: row.get(2)?,
-            temp: row.get(3)?,
-            new_hash: column::hash(row, 4)?,
-            old_hash: column::hash_or_null(row, 5)?,
+            run: row.get::<_, Option<i64>>(1)?.map(RunId),
+            job: row.get::<_, Option<i64>>(2)?.map(JobId),
+            target: row.get(3)?,
+            source: row.get(4)?,
+            temp: row.get(5)?,
+            new_hash: column::hash_or_null(row, 6)?,
+            old_hash: column::hash_or_null(row, 7)?,
+            forgets: row.get(8)?,
         })
     })?
     .collect()

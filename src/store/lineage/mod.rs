@@ -7,12 +7,13 @@
 //! - `schema`: the steps that bring a database up to date.
 //! - [`jobs`]: runs, jobs with their receipts, and the journal of intents.
 //! - [`record`]: what a job commits, in one transaction.
+//! - [`history`]: what stood in each file, and when.
 //! - `seal`: a short hash in every row, by which damage is told.
 //! - [`query`]: what trace, coverage, plan, and status ask.
 //!
 //! # Invariants
 //!
-//! - No text of a log or of an item is stored: lines are read from the files.
+//! - The text of a log or of an item stands in the history alone: lines are read from the files.
 //! - No answer depends on a row's number, so a database made anew answers as the old one did.
 //! - A change is one transaction, synced before the call returns. At most one job of a fingerprint
 //!   is live.
@@ -21,6 +22,7 @@
 //! Several processes may have the same database open. Who writes holds the root's write lock.
 
 mod column;
+pub mod history;
 pub mod jobs;
 pub mod query;
 pub mod record;
@@ -148,6 +150,12 @@ pub enum LineageError {
         /// The path.
         name: String,
     },
+    /// Bytes could not be packed for the history.
+    #[error("cannot pack a version for the history: {source}")]
+    Pack {
+        /// What zstd said.
+        source: io::Error,
+    },
     /// Anything else that SQLite says: disk full, read-only, input or output failed.
     #[error("`{path}`: {source}")]
     Sql {
@@ -204,6 +212,8 @@ impl Lineage {
             // NORMAL keeps the database sound but loses commits when the power fails.
             ("synchronous", "FULL"),
             ("foreign_keys", "ON"),
+            // What is deleted is overwritten, so that what was forgotten does not linger.
+            ("secure_delete", "ON"),
             ("trusted_schema", "OFF"),
             ("cell_size_check", "ON"),
             // A mapped file turns a read error of the disk into a signal that kills the process.

@@ -349,6 +349,7 @@ fn log_row(row: &Row<'_>) -> rusqlite::Result<LogRecord> {
         hash: column::hash(row, 2)?,
         first_line: row.get(3)?,
         line_hashes: hashes.iter().map(|it| u64::from_be_bytes(*it)).collect(),
+        raw: None,
     })
 }
 

@@ -6,12 +6,15 @@
 use std::{
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
+use chrono::{DateTime, Utc};
 use rusqlite::{Transaction, params};
 
 use super::{
     Fault, Lineage, LineageError,
+    history::{self, Cause, NewVersion},
     jobs::{self, IntentEnd, IntentId, JobId, NewJob, Receipt, RunId},
     seal::Seal,
 };
@@ -45,6 +48,12 @@ pub struct Commit<'a> {
     pub extracted: &'a [(Stem, ContentHash)],
     /// What the scan may remember of the files.
     pub files: &'a [(PathBuf, FileStamp)],
+    /// What stands under paths from now on, for the history.
+    pub versions: &'a [NewVersion<'a>],
+    /// The run, where no job ends.
+    pub run: Option<RunId>,
+    /// When, for the history.
+    pub at: DateTime<Utc>,
 }
 
 /// What kind of generated file it is.
@@ -98,6 +107,8 @@ pub struct LogRecord {
     pub first_line: u32,
     /// The first 8 bytes of each line's hash.
     pub line_hashes: Vec<u64>,
+    /// All of it as it was read, for the history; `None` when it comes from the database.
+    pub raw: Option<Arc<str>>,
 }
 
 /// Why lines reached no item of a file.
@@ -153,6 +164,7 @@ impl LogRecord {
             hash: log.hash(),
             first_line: log.lines().first().map_or(1, ServedLine::number),
             line_hashes: log.lines().iter().map(|it| it.hash().prefix64()).collect(),
+            raw: log.raw().cloned(),
         }
     }
 
@@ -248,6 +260,17 @@ fn put_all(tx: &Transaction<'_>, commit: &Commit<'_>) -> Result<(), Fault> {
         remove(tx, path)?;
     }
     put_logs(tx, commit.logs)?;
+    let job = commit.job.map(|(id, _)| id);
+    for log in commit.logs {
+        let bytes = log.raw.as_deref().map(str::as_bytes);
+        if bytes.is_some() {
+            let folded = NewVersion { path: &log.path, cause: Cause::Folded, bytes };
+            history::put_version(tx, commit.run, job, commit.at, &folded)?;
+        }
+    }
+    for version in commit.versions {
+        history::put_version(tx, commit.run, job, commit.at, version)?;
+    }
     put_documents(tx, commit.documents)?;
     put_coverage(tx, commit.coverage)?;
     put_extracted(tx, commit.extracted)?;

@@ -296,7 +296,7 @@ mod tests {
             hash,
             first_line: 1,
             line_hashes: vec![1, 2, 3],
-            ..log_defaults()
+            raw: Some("one\ntwo\nthree\n".into()),
         };
         let citation = Some("2026-04-02:1-2".parse().unwrap());
         let document = DocumentRecord {
@@ -324,16 +324,6 @@ mod tests {
         lineage
     }
 
-    fn log_defaults() -> LogRecord {
-        LogRecord {
-            stem: "2026-04-02".parse().unwrap(),
-            path: String::new(),
-            hash: ContentHash::of(""),
-            first_line: 1,
-            line_hashes: Vec::new(),
-        }
-    }
-
     #[track_caller]
     fn check(change: &str, named: &str) {
         let dir = tempfile::tempdir().unwrap();
@@ -348,6 +338,7 @@ mod tests {
     #[test]
     fn a_changed_value_is_found_in_every_table() {
         check("UPDATE run SET version = '2'", "run 1");
+        check("UPDATE version SET path = 'x'", "version 1");
         check("UPDATE run SET ended = NULL", "run 1");
         check("UPDATE activity SET items = 7", "activity 1");
         check("UPDATE activity SET reason = 'x'", "activity 1");
@@ -372,7 +363,7 @@ mod tests {
         for (table, _, _) in questions() {
             other.execute(&format!("UPDATE {table} SET seal = NULL"), []).unwrap();
         }
-        assert_eq!(lineage.broken_seals().unwrap().len(), 10);
+        assert_eq!(lineage.broken_seals().unwrap().len(), 11);
         let tx = other.transaction().unwrap();
         seal_all(&tx).unwrap();
         tx.commit().unwrap();

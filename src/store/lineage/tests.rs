@@ -12,7 +12,8 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
-    jobs::{IntentEnd, NewIntent, NewJob, NewRun, Outcome, Receipt, RunId},
+    history::{Cause, NewVersion},
+    jobs::{IntentEnd, NewIntent, NewJob, NewRun, Outcome, Receipt, RunId, State},
     query::ItemAt,
     record::{
         Commit, CoverageRecord, DocumentKind, DocumentRecord, FileStamp, ItemRecord, LogRecord,
@@ -86,6 +87,7 @@ fn log(name: &str, lines: &[u64]) -> LogRecord {
         hash: ContentHash::of(format!("{name} {lines:?}")),
         first_line: 3,
         line_hashes: lines.to_vec(),
+        raw: None,
     }
 }
 
@@ -285,7 +287,7 @@ fn a_crash_ends_jobs_and_counts_only_paid_ones() {
     let (dead, alive) = (run(&mut lineage, "dead"), run(&mut lineage, "alive"));
     lineage.begin_job(dead, &week_job("free")).unwrap();
     let paid = lineage.begin_job(dead, &week_job("paid")).unwrap();
-    lineage.mark_called(paid).unwrap();
+    lineage.mark(paid, State::Called).unwrap();
     let kept = lineage.begin_job(alive, &week_job("kept")).unwrap();
     let ended = lineage.abandoned(now(), &|owner| owner == "alive").unwrap();
     let reasons: Vec<_> = ended.iter().map(|it| it.receipt.clone().unwrap().reason).collect();
@@ -301,21 +303,23 @@ fn the_journal_tells_what_a_crash_left_and_what_a_run_wrote() {
     let Fixture { mut lineage, .. } = fixture();
     let run = run(&mut lineage, "1");
     let job = lineage.begin_job(run, &week_job("a")).unwrap();
-    let intent = |target, old_hash| NewIntent {
-        job: Some(job),
+    let intent = |target, old| NewIntent {
         target,
+        source: None,
         temp: ".memoird-tmp-1",
-        new_hash: ContentHash::of("new"),
-        old_hash,
+        new: Some(b"new"),
+        old,
+        forgets: false,
     };
-    let first = lineage.begin_intent(&intent("a.md", None)).unwrap();
-    let second = lineage.begin_intent(&intent("b.md", Some(ContentHash::of("old")))).unwrap();
+    let two = [intent("a.md", None), intent("b.md", Some(&b"old"[..]))];
+    let begun = lineage.begin_intents(None, Some(job), &two, now()).unwrap();
+    let (first, second) = (begun[0], begun[1]);
     let open = lineage.open_intents().unwrap();
     assert_eq!(open.iter().map(|it| it.target.as_str()).collect::<Vec<_>>(), ["a.md", "b.md"]);
     assert_eq!((open[0].old_hash, open[1].old_hash), (None, Some(ContentHash::of("old"))));
-    lineage.close_intent(first, IntentEnd::Dropped).unwrap();
+    lineage.close_intents(&[first], IntentEnd::Dropped).unwrap();
     assert!(matches!(
-        lineage.close_intent(first, IntentEnd::Done),
+        lineage.close_intents(&[first], IntentEnd::Done),
         Err(LineageError::NotOpen { .. })
     ));
     lineage
@@ -592,4 +596,136 @@ fn ten_years_are_recorded_in_seconds() {
     eprintln!("quick_check: {:?}", begun.elapsed());
     let size = fs::metadata(dir.path().join(".memoird/lineage.db")).unwrap().len();
     eprintln!("size: {} kB", size / 1024);
+}
+
+#[test]
+fn an_intent_keeps_what_stands_there_and_what_is_to_stand() {
+    let Fixture { mut lineage, .. } = fixture();
+    let run = run(&mut lineage, "1");
+    let job = lineage.begin_job(run, &week_job("a")).unwrap();
+    let new = [NewIntent {
+        target: "a.md",
+        source: None,
+        temp: ".memoird-tmp-1",
+        new: Some(b"ours"),
+        old: Some(b"theirs"),
+        forgets: false,
+    }];
+    let intents = lineage.begin_intents(None, Some(job), &new, now()).unwrap();
+    // A person's words are in the history before a byte of theirs is replaced.
+    let before = lineage.versions_of("a.md").unwrap();
+    assert_eq!(before.iter().map(|it| it.cause).collect::<Vec<_>>(), [Cause::Found]);
+    assert_eq!(lineage.content(ContentHash::of("theirs")).unwrap().unwrap(), b"theirs");
+    assert_eq!(lineage.content(ContentHash::of("ours")).unwrap().unwrap(), b"ours");
+    let versions = [NewVersion { path: "a.md", cause: Cause::Written, bytes: Some(b"ours") }];
+    let receipt = receipt(Outcome::Written);
+    lineage
+        .commit(&Commit {
+            job: Some((job, &receipt)),
+            intents: &intents,
+            versions: &versions,
+            at: now(),
+            ..Commit::default()
+        })
+        .unwrap();
+    let after = lineage.versions_of("a.md").unwrap();
+    assert_eq!(after.iter().map(|it| it.run).collect::<Vec<_>>(), [None, Some(run)]);
+    assert_eq!(after[1].trigger.as_deref(), Some("tick"));
+    assert_eq!(lineage.version(after[1].id).unwrap().as_ref(), Some(&after[1]));
+}
+
+#[test]
+fn history_says_what_stood_there_at_a_time_and_only_what_changed() {
+    let Fixture { mut lineage, .. } = fixture();
+    let put = |lineage: &mut Lineage, hour, bytes: Option<&[u8]>| {
+        let cause = if bytes.is_some() { Cause::Found } else { Cause::Gone };
+        let versions = [NewVersion { path: "a.md", cause, bytes }];
+        let at = now() + TimeDelta::hours(hour);
+        lineage.commit(&Commit { versions: &versions, at, ..Commit::default() }).unwrap();
+    };
+    put(&mut lineage, 0, None);
+    assert_eq!(lineage.versions_of("a.md").unwrap(), [], "nothing stood there and nothing does");
+    for (hour, bytes) in [(1, Some("one")), (2, Some("one")), (3, None), (4, Some("two"))] {
+        put(&mut lineage, hour, bytes.map(str::as_bytes));
+    }
+    assert_eq!(lineage.versions_of("a.md").unwrap().len(), 3, "looking again is no version");
+    let at = |hours| {
+        let found = lineage.version_at("a.md", now() + TimeDelta::hours(hours)).unwrap();
+        found.map(|it| (it.cause, it.size))
+    };
+    assert_eq!(at(0), None);
+    assert_eq!(at(1), Some((Cause::Found, Some(3))));
+    assert_eq!(at(3), Some((Cause::Gone, None)));
+    assert_eq!(at(9), Some((Cause::Found, Some(3))));
+
+    // The newest of a path is never let go of, however old it is.
+    let pruned = lineage.prune(now() + TimeDelta::days(9)).unwrap();
+    assert_eq!(pruned.versions, 1);
+    assert!(lineage.content(ContentHash::of("one")).unwrap().is_none());
+    assert_eq!(lineage.content(ContentHash::of("two")).unwrap().unwrap(), b"two");
+}
+
+#[test]
+fn what_is_forgotten_leaves_no_byte_in_the_database() {
+    let Fixture { dir, mut lineage } = fixture();
+    // Short enough that zstd keeps it as it is.
+    let canary = b"canary-7f3a";
+    let versions = [NewVersion { path: "a.md", cause: Cause::Found, bytes: Some(canary) }];
+    lineage.commit(&Commit { versions: &versions, at: now(), ..Commit::default() }).unwrap();
+    let holds = || {
+        let bytes = |name| fs::read(dir.path().join(".memoird").join(name)).unwrap_or_default();
+        ["lineage.db", "lineage.db-wal"]
+            .iter()
+            .any(|it| bytes(it).windows(canary.len()).any(|it| it == canary))
+    };
+    assert!(holds());
+    let ids: Vec<_> = lineage.versions().unwrap().iter().map(|it| it.id).collect();
+    lineage.forget_versions(&ids).unwrap();
+    lineage.vacuum().unwrap();
+    assert!(!holds());
+    assert_eq!(lineage.versions().unwrap()[0].cause, Cause::Forgotten);
+}
+
+#[test]
+fn bytes_that_changed_in_the_history_are_told() {
+    let Fixture { mut lineage, .. } = fixture();
+    let versions = [NewVersion { path: "a.md", cause: Cause::Found, bytes: Some(b"words") }];
+    lineage.commit(&Commit { versions: &versions, at: now(), ..Commit::default() }).unwrap();
+    let other = zstd::bulk::compress(b"werds", 3).unwrap();
+    lineage.conn.execute("UPDATE content SET packed = ?1", [other]).unwrap();
+    let found = lineage.content(ContentHash::of("words"));
+    assert!(matches!(found, Err(LineageError::Damaged { .. })), "{found:?}");
+}
+
+#[test]
+fn a_database_of_the_first_schema_keeps_its_jobs() {
+    let Fixture { dir, lineage } = fixture();
+    drop(lineage);
+    let path = dir.path().join(".memoird/lineage.db");
+    fs::remove_file(&path).unwrap();
+    let first = Lineage::open_with(&path, &schema::MIGRATIONS[..1], BUSY_TIMEOUT).unwrap();
+    first
+        .conn
+        .execute_batch(
+            "INSERT INTO run VALUES (1, 'compact', '0.1.0', '1@b', '2026-04-06T01:00:00.000Z', NULL); \
+             INSERT INTO activity (id, run, fingerprint, tier, period, state, engine, inputs, attempt, \
+             started) VALUES (7, 1, 'f', 'weekly', '2026-W14', 'planned', 'e', 'i', 1, '2026'); \
+             INSERT INTO entity (id, kind, path, hash) VALUES (3, 'file', 'a.md', 'x'); \
+             INSERT INTO used VALUES (7, 3); \
+             INSERT INTO intent VALUES (1, 7, 'a.md', 't', 'new', NULL, 'open');",
+        )
+        .unwrap();
+    drop(first);
+    let lineage = Lineage::open(&path).unwrap();
+    lineage.quick_check().unwrap();
+    let kept: (i64, i64, String) = lineage
+        .conn
+        .query_row(
+            "SELECT used.activity, used.entity, intent.new_hash FROM used JOIN activity \
+             ON activity.id = used.activity JOIN intent ON intent.activity = activity.id",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )
+        .unwrap();
+    assert_eq!(kept, (7, 3, "new".to_owned()));
 }
