@@ -216,7 +216,9 @@ impl From<LineageError> for CommandError {
                 .hint("give this user the right to write `.memoird` in the memory folder");
         }
         let kind = match &error {
-            LineageError::Busy { .. } | LineageError::AlreadyLive { .. } => Kind::Busy,
+            LineageError::Busy { .. }
+            | LineageError::Replaced { .. }
+            | LineageError::AlreadyLive { .. } => Kind::Busy,
             LineageError::File { .. }
             | LineageError::NoWal { .. }
             | LineageError::Distant { .. } => Kind::CannotWrite,

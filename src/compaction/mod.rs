@@ -17,6 +17,7 @@
 //! - [`rebuild`]: the database anew from the files.
 //! - [`report`]: what a pass did.
 
+pub mod check;
 pub mod commit;
 mod draft;
 mod fold;

@@ -6,6 +6,7 @@
 //! - [`lineage`]: the database. The only speaker of SQL.
 //! - [`filesystem`]: whether a disk can be trusted with a database.
 //! - [`failpoint`]: where tests stop or fail a step.
+//! - [`private`]: witnesses beside the database, and the quarantine.
 //! - [`lock`]: who may write to a root, and which daemon serves it.
 
 pub mod failpoint;
@@ -14,4 +15,5 @@ pub mod inventory;
 pub mod layout;
 pub mod lineage;
 pub mod lock;
+pub mod private;
 pub mod vault;

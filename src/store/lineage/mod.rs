@@ -8,6 +8,7 @@
 //! - [`jobs`]: runs, jobs with their receipts, and the journal of intents.
 //! - [`record`]: what a job commits, in one transaction.
 //! - [`history`]: what stood in each file, and when.
+//! - [`salvage`]: what a damaged database still holds.
 //! - `seal`: a short hash in every row, by which damage is told.
 //! - [`query`]: what trace, coverage, plan, and status ask.
 //!
@@ -26,6 +27,7 @@ pub mod history;
 pub mod jobs;
 pub mod query;
 pub mod record;
+pub mod salvage;
 mod schema;
 mod seal;
 #[cfg(test)]
@@ -34,7 +36,9 @@ mod tests;
 use std::{
     fs::{self, DirBuilder, OpenOptions, Permissions},
     io,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::{
+        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+    },
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -51,6 +55,8 @@ pub struct Lineage {
     conn: Connection,
     path: PathBuf,
     touched: Touched,
+    /// Device and inode of the file when it was opened.
+    identity: Option<(u64, u64)>,
 }
 
 /// Why the lineage could not be read or written.
@@ -99,6 +105,12 @@ pub enum LineageError {
         path: PathBuf,
         /// What the file system calls itself.
         kind: String,
+    },
+    /// Another process put it aside after we had opened it.
+    #[error("`{path}` was made anew by another process meanwhile; do the same again")]
+    Replaced {
+        /// The database.
+        path: PathBuf,
     },
     /// The file system cannot hold a database with a write-ahead log.
     #[error(
@@ -223,7 +235,7 @@ impl Lineage {
         }
         schema::migrate(&mut conn, path, migrations)?;
         let touched = Touched::follow(&mut conn).map_err(sql)?;
-        Ok(Self { conn, path: path.to_owned(), touched })
+        Ok(Self { conn, path: path.to_owned(), touched, identity: identity(path) })
     }
 
     /// Opens the database at `path` to be read only; `None` when there is none.
@@ -260,7 +272,12 @@ impl Lineage {
                 drop(conn);
                 Self::open(path).map(Some)
             }
-            _ => Ok(Some(Self { conn, path: path.to_owned(), touched: Touched::default() })),
+            _ => Ok(Some(Self {
+                conn,
+                path: path.to_owned(),
+                touched: Touched::default(),
+                identity: identity(path),
+            })),
         }
     }
 
@@ -302,6 +319,11 @@ impl Lineage {
         schema::MIGRATIONS.len()
     }
 
+    /// Returns whether the database is still the one that was opened: it may have been put aside.
+    pub fn is_in_place(&self) -> bool {
+        self.identity == identity(&self.path)
+    }
+
     /// Returns where the database is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -327,6 +349,7 @@ impl Lineage {
 
     fn check_form(&self, pragma: &str) -> Result<(), LineageError> {
         let damaged = |detail| LineageError::Damaged { path: self.path.clone(), detail };
+        schema::check(&self.conn, &self.path)?;
         let said: String = self.read(|conn| conn.query_row(pragma, [], |row| row.get(0)))?;
         if said != "ok" {
             return Err(damaged(said));
@@ -397,9 +420,18 @@ impl LineageError {
                 | Sql::InvalidColumnType(..)
                 | Sql::Utf8Error(..),
             ) => Self::Damaged { path, detail: source.to_string() },
+            // A table, an index, or a column of ours is not there, or has another name.
+            (Some(ErrorCode::Unknown), _) if is_of_schema(&source.to_string()) => {
+                Self::Damaged { path, detail: source.to_string() }
+            }
             _ => Self::Sql { path, source },
         }
     }
+}
+
+/// Returns whether SQLite complains of the schema.
+fn is_of_schema(said: &str) -> bool {
+    ["no such ", "has no column", "already exists", "malformed"].iter().any(|it| said.contains(it))
 }
 
 impl From<rusqlite::Error> for Fault {
@@ -456,6 +488,10 @@ fn refuse_distant(path: &Path) -> Result<(), LineageError> {
         }
         None => Ok(()),
     }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|it| (it.dev(), it.ino()))
 }
 
 /// Makes folder and file if need be, and takes them from the eyes of others.

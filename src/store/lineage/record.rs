@@ -381,8 +381,17 @@ fn put_version(
     path: &str,
     hash: ContentHash,
 ) -> Result<i64, Fault> {
-    let hash = hash.to_string();
-    let seal = Seal::default().text(kind).text(path).null().text(&hash).null().finish();
+    put_entity(tx, kind, path, &hash.to_string())
+}
+
+/// Like [`put_version`], for a hash as it is printed.
+pub(super) fn put_entity(
+    tx: &Transaction<'_>,
+    kind: &str,
+    path: &str,
+    hash: &str,
+) -> Result<i64, Fault> {
+    let seal = Seal::default().text(kind).text(path).null().text(hash).null().finish();
     tx.prepare_cached(
         "INSERT INTO entity (kind, path, hash, seal) VALUES (?1, ?2, ?3, ?4) \
          ON CONFLICT (path, hash, kind) WHERE kind <> 'item' DO NOTHING",
@@ -392,7 +401,7 @@ fn put_version(
         .prepare_cached(
             "SELECT id FROM entity WHERE path = ?2 AND hash = ?3 AND kind = ?1 AND kind <> 'item'",
         )?
-        .query_row([kind, path, &hash], |row| row.get(0))?;
+        .query_row([kind, path, hash], |row| row.get(0))?;
     Ok(id)
 }
 

@@ -151,13 +151,13 @@ impl Touched {
     pub(super) fn seal(&self, tx: &Transaction<'_>) -> rusqlite::Result<()> {
         let touched = std::mem::take(&mut *self.lock());
         for (at, id) in touched {
-            let (table, beside) = FOLLOWED[at];
-            let ask = format!("SELECT {table}.*, {beside} FROM {table} WHERE id = ?1");
+            let (table, _) = FOLLOWED[at];
+            let Some(ask) = question_for(table) else { continue };
             let mut ask = tx.prepare_cached(&ask)?;
             let mut rows = ask.query([id])?;
             // A row that was deleted needs no seal.
             let Some(row) = rows.next()? else { continue };
-            let seal = Seal::default().add_row(row, 0)?.finish();
+            let seal = of_row(row)?;
             drop(rows);
             tx.prepare_cached(&format!("UPDATE {table} SET seal = ?2 WHERE id = ?1"))?
                 .execute([id, seal])?;
@@ -170,6 +170,17 @@ impl Touched {
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeSet<(usize, i64)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the question for a row of a followed table by its number, with what is sealed with it.
+pub(super) fn question_for(table: &str) -> Option<String> {
+    let (table, beside) = FOLLOWED.iter().find(|(name, _)| *name == table)?;
+    Some(format!("SELECT {table}.*, {beside} FROM {table} WHERE id = ?1"))
+}
+
+/// Returns the seal that a row of [`question_for`] should have.
+pub(super) fn of_row(row: &Row<'_>) -> rusqlite::Result<i64> {
+    Ok(Seal::default().add_row(row, 0)?.finish())
 }
 
 /// Returns the question for seal, name, and values of every row, by table.
