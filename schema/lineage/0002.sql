@@ -112,6 +112,12 @@ CREATE INDEX intent_open ON intent (id) WHERE state = 'open';
 CREATE INDEX intent_activity ON intent (activity);
 CREATE INDEX intent_run ON intent (run);
 
+-- The device on which a folder was found last: files that are gone from another one were not deleted.
+CREATE TABLE folder (
+    path   TEXT PRIMARY KEY,
+    device INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- A short hash of the other values of each row, and of what belongs to it in other tables, so that
 -- damage is told from what was written.
 ALTER TABLE run ADD COLUMN seal INTEGER;
@@ -124,3 +130,4 @@ ALTER TABLE log_lines ADD COLUMN seal INTEGER;
 ALTER TABLE coverage ADD COLUMN seal INTEGER;
 ALTER TABLE extracted ADD COLUMN seal INTEGER;
 ALTER TABLE file ADD COLUMN seal INTEGER;
+ALTER TABLE folder ADD COLUMN seal INTEGER;

@@ -235,6 +235,21 @@ impl Lineage {
         })
     }
 
+    /// Remembers on which device a folder was found.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be written.
+    pub fn note_device(&mut self, folder: &str, device: u64) -> Result<(), LineageError> {
+        self.write(|tx| {
+            let put = "INSERT OR REPLACE INTO folder (path, device, seal) VALUES (?1, ?2, ?3)";
+            let device = device.cast_signed();
+            let seal = Seal::default().text(folder).int(device).finish();
+            tx.execute(put, params![folder, device, seal])?;
+            Ok(())
+        })
+    }
+
     /// Remembers what a walk saw, and forgets the files that are gone.
     ///
     /// # Errors

@@ -40,7 +40,7 @@ const FOLLOWED: [(&str, &str); 4] = [
 ];
 
 /// The other tables: name, key for `UPDATE`, and the values that are sealed.
-const WRITTEN_ONCE: [(&str, &str, &str); 6] = [
+const WRITTEN_ONCE: [(&str, &str, &str); 7] = [
     (
         "entity",
         "id",
@@ -62,6 +62,7 @@ const WRITTEN_ONCE: [(&str, &str, &str); 6] = [
     ),
     ("coverage", "path, stem, line_start", "path, stem, line_start, line_end, reason"),
     ("extracted", "stem", "stem, hash"),
+    ("folder", "path", "path, device"),
     ("file", "path", "path, inode, size, mtime_ns, hash, seen_ns"),
 ];
 
