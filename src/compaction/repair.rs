@@ -14,7 +14,7 @@ use super::{
     records,
 };
 use crate::{
-    memory::{decision::Decisions, hash::ContentHash, index},
+    memory::{decision::Decisions, hash::ContentHash, index, typed_schema},
     store::{
         layout::FileKind,
         lineage::{
@@ -123,6 +123,15 @@ pub fn steps(
         let Some(said) = said.first() else { continue };
         let why = said.split_once(" cites ").map_or("cites nothing", |it| it.1);
         wrong.entry(path).or_insert_with(|| format!("cites {why}"));
+    }
+    for memory in &view.inventory.memories {
+        let path = layout.typed(&memory.file_name.to_string_lossy());
+        let now = documents.get(&path).map(|it| it.hash);
+        let known = lineage.map_or(Ok(None), |it| it.document_hash(&path))?;
+        // As it was recorded, it is for a person to put in form.
+        if known.is_some() && known != now && typed_schema::check(memory).is_err() {
+            wrong.entry(path).or_insert_with(|| "is not in form".to_owned());
+        }
     }
     for (path, why) in wrong {
         let best = lineage.map_or(Ok(None), |it| last_sound(it, &path))?;

@@ -14,7 +14,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use memoird::store::lineage::Lineage;
+use memoird::{memory::hash::ContentHash, store::lineage::Lineage};
 use serde_json::Value;
 
 use super::{
@@ -203,12 +203,17 @@ fn trial(damage: &Damage, base: &Root, before: &str, reported: &AtomicUsize) -> 
     if report["ok"] != true {
         return Err(format!("it is not well after the repair\n{repair}\nand then\n{after}"));
     }
-    let kept: BTreeSet<Vec<u8>> = everything(&root).into_values().collect();
+    let kept: BTreeSet<ContentHash> =
+        everything(&root).into_values().map(ContentHash::of).collect();
+    let lineage = Lineage::open_existing(&root.path(DATABASE)).unwrap().unwrap();
+    let history: BTreeSet<ContentHash> = lineage.contents().unwrap().into_iter().collect();
     let ours = |it: &&String| !it.ends_with("-shm") && !it.ends_with("-wal") && **it != DATABASE;
     for (name, bytes) in harmed.iter().filter(|it| ours(&it.0)) {
         // Witnesses follow the database, locks name processes; an index is made from the memories.
         let follows = ["witness", "decisions.copy", ".lock", "daemon.json"];
-        if !follows.iter().any(|it| name.ends_with(it)) && !kept.contains(bytes) {
+        let hash = ContentHash::of(bytes);
+        let is_kept = kept.contains(&hash) || history.contains(&hash);
+        if !follows.iter().any(|it| name.ends_with(it)) && !is_kept {
             return Err(format!("what stood in {name} is nowhere any more\n{repair}"));
         }
     }

@@ -92,6 +92,16 @@ fn a_database_that_does_not_fit_the_files_is_named() {
     check(cut, "database", "memoird rebuild");
     let gone = |it: &Root| fs::remove_dir_all(it.path(".memoird")).unwrap();
     check(gone, "records", "memoird rebuild");
+    let lost = |it: &Root| fs::remove_file(it.path(".memoird/lineage.db")).unwrap();
+    let json = {
+        let root = made();
+        lost(&root);
+        root.run(&["doctor", "--json"]).json_as("doctor")
+    };
+    let check_of = |name: &str| {
+        json["checks"].as_array().unwrap().iter().find(|it| it["name"] == name).unwrap().clone()
+    };
+    assert!(check_of("last run")["detail"].as_str().unwrap().contains("commits were lost"));
     let week = |it: &Root| fs::remove_file(it.path("memory/weekly/2026-W10.md")).unwrap();
     check(week, "records", "memory/weekly/2026-W10.md is gone");
 }

@@ -106,6 +106,7 @@ fn mend(
 ) -> Result<Option<Vec<String>>, CommandError> {
     refuse_reader(call, root)?;
     let engine = root.engine()?;
+    root.refuse_stranger()?;
     let now = call.now;
     let database = root.vault.layout().database();
     let damaged = match Lineage::open_existing(&database).and_then(|it| {

@@ -13,7 +13,8 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::LineageError;
 
-/// The steps from an empty file to the newest schema, in order.
+/// The steps from an empty file to the newest schema, in order. Each changes a table, so that a
+/// number in the head of the file that was damaged is told from a newer schema.
 pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../../schema/lineage/0001.sql"),
     include_str!("../../../schema/lineage/0002.sql"),
