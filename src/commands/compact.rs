@@ -135,7 +135,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             clock: &clock,
         };
         if is_mended {
-            compactor.record_anew(now)?;
+            compactor.mend(now)?;
         }
         pass(&mut compactor, &selection, ui)
     })?;

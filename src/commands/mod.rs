@@ -158,7 +158,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
         Verb::Coverage(args) => coverage::run(&global, args, ui),
         Verb::Show(args) => show::run(&global, &args, ui),
         Verb::Compact(args) => compact::run(&global, &args, ui),
-        Verb::Doctor(args) => doctor::run(&global, args, ui),
+        Verb::Doctor(args) => doctor::run(&global, &args, ui),
         Verb::Rebuild(args) => rebuild::run(&global, args, ui),
         Verb::Run(args) => run::run(&global, args, ui),
         Verb::Completions(args) => Ok(completions::run(&args, ui)),

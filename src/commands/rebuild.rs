@@ -55,7 +55,7 @@ pub(super) fn run(global: &GlobalArgs, _args: Args, ui: &Ui) -> Result<ExitCode,
         clock: &clock,
     };
     let rebuilt =
-        if opened.mended.is_some() { compactor.record_anew(now) } else { compactor.rebuild(now) }?;
+        if opened.mended.is_some() { compactor.mend(now) } else { compactor.rebuild(now) }?;
     let set_aside = opened.mended.as_ref().and_then(|it| match it {
         Mended::SetAside { path, .. } => {
             let relative = path.strip_prefix(root.vault.layout().root()).unwrap_or(path);

@@ -281,8 +281,7 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
     let Seen { view, plan, failed, last_run, missing, amiss } = seen?;
     let path = ".memoird/lineage.db";
     if problems.is_empty() {
-        problems
-            .extend(amiss.into_iter().map(|reason| Problem { path: path.to_owned(), reason }));
+        problems.extend(amiss.into_iter().map(|reason| Problem { path: path.to_owned(), reason }));
     }
     problems.extend(missing.map(|it| Problem {
         path: settings.memory_dir.display().to_string(),
@@ -348,10 +347,8 @@ impl Seen {
         let failed = failed(lineage, &plan)?;
         let last_run = last_run(lineage, settings.zone.name.0)?;
         let missing = lineage.map(|it| missing::look(&root.vault, it)).transpose()?.flatten();
-        let amiss = [
-            check::receipts(&root.vault, lineage),
-            check::witness(root.vault.layout(), lineage),
-        ];
+        let amiss =
+            [check::receipts(&root.vault, lineage), check::witness(root.vault.layout(), lineage)];
         let amiss = amiss.into_iter().filter_map(|it| match it {
             Ok(Found::Ill(found)) => Some(found),
             _ => None,

@@ -147,6 +147,10 @@ pub fn database(lineage: &Lineage) -> Result<(), LineageError> {
 }
 
 /// Asks the witnesses beside the database whether it knows all that was committed.
+///
+/// # Errors
+///
+/// Returns why it could not be told.
 pub fn witness(layout: &Layout, lineage: Option<&Lineage>) -> Checked {
     let Some(said) = private::witness(layout) else {
         return Ok(Found::Well("none yet".to_owned()));
@@ -166,6 +170,10 @@ pub fn witness(layout: &Layout, lineage: Option<&Lineage>) -> Checked {
 }
 
 /// Looks at the record of decisions: it only grows.
+///
+/// # Errors
+///
+/// Returns why it could not be told.
 pub fn decisions(vault: &Vault, view: &View) -> Checked {
     let layout = vault.layout();
     let path = layout.decisions();
@@ -260,6 +268,10 @@ pub fn files(torn: &BTreeMap<String, Torn>) -> Found {
 }
 
 /// Compares what is recorded with what stands there.
+///
+/// # Errors
+///
+/// Returns why it could not be told.
 pub fn recorded(
     vault: &Vault,
     view: &View,
@@ -300,7 +312,8 @@ pub fn recorded(
         .collect();
     if !missing.is_empty() {
         let few = missing[..missing.len().min(3)].join(", ");
-        findings.push(format!("{} files are not recorded ({few}); `memoird rebuild`", missing.len()));
+        findings
+            .push(format!("{} files are not recorded ({few}); `memoird rebuild`", missing.len()));
     }
     findings.extend(logs_as_recorded(vault, view, lineage)?);
     Ok(Found::unless(findings, || match edited.len() {
@@ -334,6 +347,10 @@ fn logs_as_recorded(
 
 /// Compares the last receipts with the files: what was written stands there, or the history says
 /// what became of it.
+///
+/// # Errors
+///
+/// Returns why it could not be told.
 pub fn receipts(vault: &Vault, lineage: Option<&Lineage>) -> Checked {
     let Some(lineage) = lineage else { return Ok(Found::Well("none yet".to_owned())) };
     let latest: HashMap<String, VersionRow> =
@@ -387,14 +404,12 @@ pub fn receipts(vault: &Vault, lineage: Option<&Lineage>) -> Checked {
 }
 
 /// Looks up every line that an item cites. Of a log that has vanished it can no longer be told.
-pub fn citations(
-    vault: &Vault,
-    documents: &BTreeMap<String, DocumentRecord>,
-) -> Checked {
-    let mut findings: Vec<String> = dangling(vault, documents)?
-        .into_iter()
-        .flat_map(|(_, said)| said)
-        .collect();
+///
+/// # Errors
+///
+/// Returns why it could not be told.
+pub fn citations(vault: &Vault, documents: &BTreeMap<String, DocumentRecord>) -> Checked {
+    let mut findings: Vec<String> = dangling(vault, documents)?.into_values().flatten().collect();
     let mut gone = BTreeSet::new();
     let mut lines = 0_usize;
     let mut there: HashMap<Stem, bool> = HashMap::new();
@@ -472,12 +487,8 @@ pub fn orphans(vault: &Vault, view: &View) -> Found {
     let inventory = &view.inventory;
     for (period, file) in inventory.monthly.iter().chain(&inventory.weekly) {
         let Some(header) = &file.header else { continue };
-        let gone: Vec<&str> = header
-            .sources
-            .keys()
-            .filter(|it| !is_there(vault, it))
-            .map(|it| &it[..])
-            .collect();
+        let gone: Vec<&str> =
+            header.sources.keys().filter(|it| !is_there(vault, it)).map(|it| &it[..]).collect();
         if !gone.is_empty() {
             notes.push(format!("{period}: source gone: {}", gone.join(", ")));
         }

@@ -20,9 +20,7 @@ use crate::{
     privacy,
     store::{
         inventory::{Inventory, LogFile},
-        lineage::{
-            Lineage, LineageError, query::Counts, record::LogRecord, salvage::Salvaged,
-        },
+        lineage::{Lineage, LineageError, query::Counts, record::LogRecord, salvage::Salvaged},
         lock::{PassLock, WriteLock},
         private,
         vault::Vault,
@@ -172,13 +170,22 @@ impl Compactor<'_> {
         self.record_anew(now)
     }
 
-    /// Like [`Self::rebuild`], for a database that knows nothing yet: nobody can have changed
-    /// anything since.
+    /// Like [`Self::rebuild`], for a database that was made anew and knows nothing: nobody can have
+    /// changed anything since. It is a run, so that the record says when it was mended.
     ///
     /// # Errors
     ///
     /// Like [`Self::rebuild`].
-    pub fn record_anew(&mut self, now: DateTime<Utc>) -> Result<Rebuilt, PassError> {
+    pub fn mend(&mut self, now: DateTime<Utc>) -> Result<Rebuilt, PassError> {
+        let mut run = None;
+        let begun = self.run(&mut run, "rebuild", now)?;
+        let rebuilt = self.record_anew(now);
+        self.end_run(begun)?;
+        rebuilt
+    }
+
+    /// Records what stands there in the place of all that is recorded of files and logs.
+    pub(super) fn record_anew(&mut self, now: DateTime<Utc>) -> Result<Rebuilt, PassError> {
         // Nobody writes between reading the files and recording them.
         let _lock = self.write_lock()?;
         let view = self.look(now)?;

@@ -68,7 +68,10 @@ impl fmt::Display for Step {
             Self::Recover => f.write_str("finish or drop what a crash cut off"),
             Self::Decisions => f.write_str("put back what the record of decisions held"),
             Self::Restore { path, why, .. } => {
-                write!(f, "{path} {why}: move it to the quarantine, bring back what was recorded last")
+                write!(
+                    f,
+                    "{path} {why}: move it to the quarantine, bring back what was recorded last"
+                )
             }
             Self::Quarantine { path, why } => write!(f, "{path} {why}: move it to the quarantine"),
             Self::Record => f.write_str("record files and logs anew"),
@@ -184,11 +187,7 @@ impl Compactor<'_> {
     /// # Errors
     ///
     /// Returns what stopped it; each step that was done is done, and to try again does no harm.
-    pub fn repair(
-        &mut self,
-        steps: &[Step],
-        now: DateTime<Utc>,
-    ) -> Result<Vec<String>, PassError> {
+    pub fn repair(&mut self, steps: &[Step], now: DateTime<Utc>) -> Result<Vec<String>, PassError> {
         let mut said = Vec::new();
         let mut run = None;
         let result = steps.iter().try_for_each(|step| {
@@ -208,11 +207,11 @@ impl Compactor<'_> {
         now: DateTime<Utc>,
     ) -> Result<String, PassError> {
         let layout = self.vault.layout().clone();
-        let cannot = |path: &str, source| VaultError::Io { action: "write", path: path.into(), source };
+        let cannot =
+            |path: &str, source| VaultError::Io { action: "write", path: path.into(), source };
         match step {
             Step::Close(exposed) => {
-                private::close(exposed)
-                    .map_err(|e| cannot(&exposed.path.to_string_lossy(), e))?;
+                private::close(exposed).map_err(|e| cannot(&exposed.path.to_string_lossy(), e))?;
                 Ok(format!("closed `{}` to others", exposed.path.display()))
             }
             Step::Recover => {
@@ -224,19 +223,26 @@ impl Compactor<'_> {
             Step::Restore { path, why, hash } => {
                 let bytes = self.lineage.content(*hash)?;
                 let kept = self.replace(path, bytes.as_deref(), run, now)?;
-                Ok(format!("{path} {why}: it is kept as {kept}, and was brought back as it was recorded"))
+                Ok(format!(
+                    "{path} {why}: it is kept as {kept}, and was brought back as it was recorded"
+                ))
             }
             Step::Quarantine { path, why } => {
                 let kept = self.replace(path, None, run, now)?;
                 let then = match layout.kind_of(path) {
-                    Some(FileKind::Weekly | FileKind::Monthly) => "; `memoird compact` makes it again",
+                    Some(FileKind::Weekly | FileKind::Monthly) => {
+                        "; `memoird compact` makes it again"
+                    }
                     _ => "",
                 };
                 Ok(format!("{path} {why}: it is kept as {kept}{then}"))
             }
             Step::Record => {
                 let rebuilt = self.record_anew(now)?;
-                Ok(format!("recorded {} logs and the files made from them anew", rebuilt.counts.logs))
+                Ok(format!(
+                    "recorded {} logs and the files made from them anew",
+                    rebuilt.counts.logs
+                ))
             }
             Step::Index => {
                 let view = self.look(now)?;
@@ -321,8 +327,9 @@ impl Compactor<'_> {
                     text.push('\n');
                 }
             }
-            let at = private::quarantine(&layout, now, &path, &found.bytes)
-                .map_err(|source| VaultError::Io { action: "write", path: path.clone().into(), source })?;
+            let at = private::quarantine(&layout, now, &path, &found.bytes).map_err(|source| {
+                VaultError::Io { action: "write", path: path.clone().into(), source }
+            })?;
             kept = format!("; what stood there is kept as {at}");
         }
         let temp = Vault::new_temp_name();
@@ -330,8 +337,11 @@ impl Compactor<'_> {
         self.vault.place(&lock, staged, found.map(|it| ContentHash::of(it.bytes)))?;
         let exposed = private::exposed(&layout).unwrap_or_default();
         for it in exposed.iter().filter(|it| it.path == layout.full(&path)) {
-            private::close(it)
-                .map_err(|source| VaultError::Io { action: "write", path: path.clone().into(), source })?;
+            private::close(it).map_err(|source| VaultError::Io {
+                action: "write",
+                path: path.clone().into(),
+                source,
+            })?;
         }
         Ok(format!("put back the record of decisions{kept}"))
     }
@@ -339,7 +349,8 @@ impl Compactor<'_> {
     /// Has the witnesses beside the database say what it knows by now.
     pub(super) fn bear_witness(&mut self) -> Result<(), PassError> {
         let layout = self.vault.layout();
-        let failed = |source| VaultError::Io { action: "write", path: layout.private_dir(), source };
+        let failed =
+            |source| VaultError::Io { action: "write", path: layout.private_dir(), source };
         if let Some((run, seal)) = self.lineage.newest_ended()? {
             let said = Witness { run: run.0, seal };
             if private::witness(layout) != Some(said) {

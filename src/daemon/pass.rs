@@ -88,7 +88,7 @@ impl Order {
                 clock: &clock,
             };
             if is_mended {
-                compactor.record_anew(now)?;
+                compactor.mend(now)?;
             }
             Self::make(&mut compactor, trigger, &tiers, &mut pulse, &clock)
         })

@@ -287,10 +287,7 @@ mod tests {
     #[track_caller]
     fn check_served(layout: &Layout, pid: Option<u32>) {
         let second = DaemonLock::acquire(layout).unwrap_err();
-        assert!(
-            matches!(second, LockError::Served { pid: found, .. } if found == pid),
-            "{second}"
-        );
+        assert!(matches!(second, LockError::Served { pid: found, .. } if found == pid), "{second}");
     }
 
     #[test]

@@ -118,18 +118,18 @@ fn said(root: &Root) -> Result<String, String> {
     let Some(lineage) = lineage else { return Ok("no database".to_owned()) };
     let ask = || -> Result<String, memoird::store::lineage::LineageError> {
         let runs = lineage.last_runs(u32::MAX)?;
-        let mut text = lineage.canonical_dump()?;
+        let mut said = vec![lineage.canonical_dump()?];
         for run in &runs {
-            text += &format!("{run:?}\n{:?}\n", lineage.jobs_of_run(run.id)?);
+            said.push(format!("{run:?}\n{:?}\n", lineage.jobs_of_run(run.id)?));
         }
         for version in lineage.versions()? {
-            text += &format!("{version:?}\n");
+            said.push(format!("{version:?}\n"));
             if let Some(hash) = version.hash {
-                text += &format!("{:?}\n", lineage.content(hash)?.map(|it| it.len()));
+                said.push(format!("{:?}\n", lineage.content(hash)?.map(|it| it.len())));
             }
         }
-        text += &format!("{:?}\n{:?}\n", lineage.logs()?, lineage.extracted()?);
-        Ok(text)
+        said.push(format!("{:?}\n{:?}\n", lineage.logs()?, lineage.extracted()?));
+        Ok(said.concat())
     };
     ask().map_err(|e| error(&e))
 }
@@ -186,7 +186,9 @@ fn trial(damage: &Damage, base: &Root, before: &str, reported: &AtomicUsize) -> 
     if report["ok"] == true {
         let now = said(&root)?;
         if now != before {
-            return Err(format!("`doctor` finds nothing, but the database says something else\n{ran}"));
+            return Err(format!(
+                "`doctor` finds nothing, but the database says something else\n{ran}"
+            ));
         }
         let same = harmed.get(&damage.path) == everything(base).get(&damage.path);
         if !damage.path.starts_with('.') && !same && !named {
@@ -218,8 +220,8 @@ fn trial(damage: &Damage, base: &Root, before: &str, reported: &AtomicUsize) -> 
         }
     }
     if harmed.get(DATABASE).is_some_and(|it| !it.is_empty()) {
-        let names = everything(&root).into_keys();
-        let aside = names.filter(|it| it.contains("lineage.db.damaged-")).count();
+        let standing = everything(&root).into_keys();
+        let aside = standing.filter(|it| it.contains("lineage.db.damaged-")).count();
         if !root.path(DATABASE).exists() && aside == 0 {
             return Err(format!("the database is nowhere any more\n{repair}"));
         }

@@ -74,13 +74,13 @@ struct Check {
 /// No list of findings says more than this; the rest is counted.
 const FINDINGS_MAX: usize = 20;
 
-pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
     let opened = Call::read(global).and_then(|call| Ok((call.root(global)?, call)));
     let mut repairs = None;
     let checks = match opened {
         Ok((root, call)) => {
             if args.repair {
-                repairs = mend(&root, &call, &args, ui)?;
+                repairs = mend(&root, &call, args, ui)?;
             }
             check_root(&root, &call)
         }
@@ -109,9 +109,9 @@ fn mend(
     root.refuse_stranger()?;
     let now = call.now;
     let database = root.vault.layout().database();
-    let damaged = match Lineage::open_existing(&database).and_then(|it| {
-        it.as_ref().map_or(Ok(()), check::database)
-    }) {
+    let damaged = match Lineage::open_existing(&database)
+        .and_then(|it| it.as_ref().map_or(Ok(()), check::database))
+    {
         Ok(()) => None,
         Err(LineageError::Damaged { detail, .. }) => Some(detail),
         Err(error) => return Err(error.into()),
@@ -139,9 +139,12 @@ fn mend(
             Some(true) => {}
             Some(false) => return Ok(None),
             None => {
-                return Err(CommandError::new(Kind::Usage, "`--repair` asks, and nobody can answer")
-                    .hint("memoird doctor --repair --yes")
-                    .hint("memoird doctor --repair --dry-run"));
+                return Err(CommandError::new(
+                    Kind::Usage,
+                    "`--repair` asks, and nobody can answer",
+                )
+                .hint("memoird doctor --repair --yes")
+                .hint("memoird doctor --repair --dry-run"));
             }
         }
     }
@@ -157,7 +160,7 @@ fn mend(
     };
     let mut said = Vec::new();
     if let Some(mended) = &opened.mended {
-        compactor.record_anew(now)?;
+        compactor.mend(now)?;
         said.push(mended.to_string());
     }
     // What is left to do is looked at again: with the database much may have been put right.
@@ -203,7 +206,10 @@ fn check_root(root: &Root, call: &Call) -> Vec<Check> {
         Ok(view) => {
             let documents = check::documents(vault, &view);
             let torn = check::torn_files(vault, &view, lineage);
-            checks.push(Check::new("torn files", torn.map(|it| check::files(&it)).map_err(Into::into)));
+            checks.push(Check::new(
+                "torn files",
+                torn.map(|it| check::files(&it)).map_err(Into::into),
+            ));
             if is_sound {
                 let found = check::recorded(vault, &view, lineage, &documents);
                 checks.push(Check::new("records", found));
@@ -292,12 +298,7 @@ fn names(view: &View) -> Found {
 /// Compares the clock with the dates of logs and with the last run.
 ///
 /// Times of files are no witness: a file that was copied from elsewhere may carry any.
-fn clock(
-    root: &Root,
-    now: DateTime<Utc>,
-    view: &View,
-    lineage: Option<&Lineage>,
-) -> Checked {
+fn clock(root: &Root, now: DateTime<Utc>, view: &View, lineage: Option<&Lineage>) -> Checked {
     let selection = Selection::default();
     let plan = compaction::plan_of(view, &root.settings, Extractive.id(), &selection, now);
     let mut findings: Vec<String> =

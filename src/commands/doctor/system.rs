@@ -7,13 +7,7 @@ use crate::{
         View,
         check::{Checked, Found},
     },
-    store::{
-        filesystem,
-        layout::Layout,
-        lineage::Lineage,
-        lock::is_open_to_all,
-        private,
-    },
+    store::{filesystem, layout::Layout, lineage::Lineage, lock::is_open_to_all, private},
 };
 
 /// A pass writes every file twice for a moment, and the database grows with it.

@@ -505,9 +505,7 @@ fn refuse_distant(path: &Path) -> Result<(), LineageError> {
     let at = |source| LineageError::File { path: folder.to_owned(), source };
     let kind = filesystem::of(folder).map_err(at)?;
     match filesystem::refused(&kind, filesystem::is_fuse_trusted()) {
-        Some(kind) => {
-            Err(LineageError::Distant { path: path.to_owned(), kind: kind.to_owned() })
-        }
+        Some(kind) => Err(LineageError::Distant { path: path.to_owned(), kind: kind.to_owned() }),
         None => Ok(()),
     }
 }

@@ -39,8 +39,7 @@ impl Lineage {
             return Ok(Salvaged::default());
         };
         self.write(|tx| {
-            let mut done = Salvaged::default();
-            done.contents = contents(&old, tx)?;
+            let contents = contents(&old, tx)?;
             let runs = rows(&old, tx, "run", |_, _| Ok(Keep::AsIs))?;
             let in_runs = |row: &Found| row.number("run").is_none_or(|it| runs.contains(&it));
             let jobs = rows(&old, tx, "activity", |_, row| {
@@ -73,8 +72,8 @@ impl Lineage {
                 Ok(Keep::With(changed))
             })?;
             taken_back(&old, tx, &runs)?;
-            (done.runs, done.receipts, done.versions) = (runs.len(), jobs.len(), versions.len());
-            Ok(done)
+            let (runs, receipts, versions) = (runs.len(), jobs.len(), versions.len());
+            Ok(Salvaged { runs, receipts, versions, contents })
         })
     }
 }
@@ -209,13 +208,14 @@ fn edges(old: &Connection, tx: &Transaction<'_>, job: i64) -> Result<(), Fault> 
                 Ok(ValueRef::Text(text)) => String::from_utf8(text.to_vec()).ok(),
                 _ => None,
             };
-            let (Some(kind), Some(path), Some(hash)) = (text(0), text(1), text(2)) else { continue };
+            let (Some(kind), Some(path), Some(hash)) = (text(0), text(1), text(2)) else {
+                continue;
+            };
             if !matches!(&kind[..], "log" | "file") {
                 continue;
             }
             let entity = record::put_entity(tx, &kind, &path, &hash)?;
-            let put =
-                format!("INSERT OR IGNORE INTO {table} (activity, entity) VALUES (?1, ?2)");
+            let put = format!("INSERT OR IGNORE INTO {table} (activity, entity) VALUES (?1, ?2)");
             tx.prepare_cached(&put)?.execute([job, entity])?;
         }
     }
@@ -223,19 +223,16 @@ fn edges(old: &Connection, tx: &Transaction<'_>, job: i64) -> Result<(), Fault> 
 }
 
 /// Copies which runs took which back.
-fn taken_back(
-    old: &Connection,
-    tx: &Transaction<'_>,
-    runs: &BTreeSet<i64>,
-) -> Result<(), Fault> {
+fn taken_back(old: &Connection, tx: &Transaction<'_>, runs: &BTreeSet<i64>) -> Result<(), Fault> {
     let Ok(mut ask) = old.prepare("SELECT run, taken FROM taken_back") else { return Ok(()) };
     let Ok(mut rows) = ask.query([]) else { return Ok(()) };
     while let Ok(Some(row)) = rows.next() {
         let (Ok(run), Ok(taken)) = (row.get::<_, i64>(0), row.get::<_, i64>(1)) else { continue };
         if runs.contains(&run) && runs.contains(&taken) {
-            tx.execute("INSERT OR IGNORE INTO taken_back (run, taken) VALUES (?1, ?2)", [
-                run, taken,
-            ])?;
+            tx.execute(
+                "INSERT OR IGNORE INTO taken_back (run, taken) VALUES (?1, ?2)",
+                [run, taken],
+            )?;
         }
     }
     Ok(())

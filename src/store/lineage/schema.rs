@@ -101,7 +101,8 @@ fn wrong_in_head(head: &[u8; 100]) -> Option<&'static str> {
     if head[18..24] != [2, 2, 0, 64, 32, 32] && head[18..24] != [1, 1, 0, 64, 32, 32] {
         return Some("versions");
     }
-    let number = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let number =
+        |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     if number(44) != 4 || number(56) != 1 {
         return Some("format");
     }

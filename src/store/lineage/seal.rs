@@ -49,11 +49,7 @@ const WRITTEN_ONCE: [(&str, &str, &str); 7] = [
          (SELECT stem, line_start, line_end FROM was_derived_from WHERE item = entity.id \
          ORDER BY stem, line_start))",
     ),
-    (
-        "document",
-        "path",
-        "path, kind, (SELECT hash FROM entity WHERE entity.id = document.entity)",
-    ),
+    ("document", "path", "path, kind, (SELECT hash FROM entity WHERE entity.id = document.entity)"),
     (
         "log_lines",
         "stem",
@@ -211,10 +207,8 @@ pub(super) fn seal_all(tx: &Transaction<'_>) -> rusqlite::Result<()> {
             .enumerate()
             .map(|(i, column)| format!("{column} = ?{}", i + 2))
             .collect();
-        let mut put = tx.prepare(&format!(
-            "UPDATE {table} SET seal = ?1 WHERE {}",
-            condition.join(" AND ")
-        ))?;
+        let mut put =
+            tx.prepare(&format!("UPDATE {table} SET seal = ?1 WHERE {}", condition.join(" AND ")))?;
         // The rows are read first: a table must not change under its own reading.
         let mut sealed = Vec::new();
         let mut rows = ask.query([])?;
