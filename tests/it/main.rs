@@ -5,11 +5,14 @@
 
 #![cfg(test)]
 
+mod archive;
 mod compact;
+mod correct;
 mod coverage;
 mod demo;
 mod doctor;
 mod edits;
+mod history;
 mod init;
 mod late;
 mod layers;

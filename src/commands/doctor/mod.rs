@@ -31,7 +31,10 @@ use crate::{
     config::settings::EngineKind,
     engine::{Engine as _, extractive::Extractive},
     memory::{hash::ContentHash, index, typed_schema},
-    store::lineage::{Lineage, LineageError},
+    store::{
+        lineage::{Lineage, LineageError},
+        vault::REPLACED_DIR,
+    },
 };
 
 /// Check files, database, and settings
@@ -229,6 +232,7 @@ fn check_root(root: &Root, call: &Call) -> Vec<Check> {
     if is_sound {
         checks.push(Check::new("unfinished work", unfinished(root, lineage)));
     }
+    checks.extend(kept_copies(root).map(|it| Check::new("kept copies", it)));
     checks
 }
 
@@ -338,6 +342,21 @@ fn unfinished(root: &Root, lineage: Option<&Lineage>) -> Checked {
         temporary.iter().map(|it| format!("{it} is left; the next run that writes removes it")),
     );
     Ok(Found::unless(findings, || "none".to_owned()))
+}
+
+/// Tells of copies of what stood under a temporary name after a crash: somebody's words may be in
+/// them, and only a person can tell. Says nothing where there are none.
+fn kept_copies(root: &Root) -> Option<Checked> {
+    let count = match root.vault.kept_copies() {
+        Ok(copies) if copies.is_empty() => return None,
+        Ok(copies) => copies.len(),
+        Err(error) => return Some(Err(error.into())),
+    };
+    let dir = root.vault.layout().private_dir().join(REPLACED_DIR);
+    Some(Ok(Found::Warning(format!(
+        "{count} in `{}`: what a crash left half replaced; look at them, then delete them",
+        dir.display()
+    ))))
 }
 
 fn show(report: &Report, dry_run: bool, ui: &Ui) {
