@@ -16,6 +16,7 @@ use crate::{
     compaction::{
         self, Compactor, PassError, Passed, View, Watcher, archive, missing,
         plan::{Job, Plan, Selection, WaitCause},
+        rebuild::{self, Mended},
         report::{JobReport, PassReport},
     },
     config::settings::Keep,
@@ -136,16 +137,23 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         return Ok(ExitCode::SUCCESS);
     }
     refuse_reader(&call, &root)?;
-    let mut lineage = root.lineage()?;
+    root.refuse_stranger()?;
     let clock = || clock::now().unwrap_or(now);
-    let mut compactor = Compactor {
-        vault: &root.vault,
-        lineage: &mut lineage,
-        engine: engine.as_ref(),
-        settings: &root.settings,
-        clock: &clock,
-    };
-    let Passed { report, view, plan } = pass(&mut compactor, &selection, ui)?;
+    let mut say = |mended: &Mended| ui.warn(mended.to_string());
+    let passed = rebuild::with_mended(&root.vault, now, &mut say, |lineage, is_mended| {
+        let mut compactor = Compactor {
+            vault: &root.vault,
+            lineage,
+            engine: engine.as_ref(),
+            settings: &root.settings,
+            clock: &clock,
+        };
+        if is_mended {
+            compactor.mend(now)?;
+        }
+        pass(&mut compactor, &selection, ui)
+    })?;
+    let Passed { report, view, plan } = passed;
     if report.pruned > 0
         && let Keep::For(span) = root.settings.settings.history.keep
     {
@@ -179,7 +187,7 @@ fn pass(
     compactor: &mut Compactor<'_>,
     selection: &Selection,
     ui: &Ui,
-) -> Result<Passed, CommandError> {
+) -> Result<Passed, PassError> {
     const ROUNDS_MAX: u32 = 3;
     let quiet = compactor.settings.settings.compaction.quiet.as_duration();
     let mut progress = Shown { progress: ui.progress(0), done: 0 };

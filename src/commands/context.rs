@@ -78,6 +78,13 @@ impl Root {
 
     /// Opens the database, and makes it when there is none.
     pub(super) fn lineage(&self) -> Result<Lineage, CommandError> {
+        self.refuse_stranger()?;
+        self.vault.create_private_dir()?;
+        Ok(Lineage::open(&self.vault.layout().database())?)
+    }
+
+    /// Refuses a folder that nobody made a memory folder.
+    pub(super) fn refuse_stranger(&self) -> Result<(), CommandError> {
         let layout = self.vault.layout();
         let known = self.settings.configured || layout.full(ROOT_FILE).is_file();
         if !known && !layout.full(layout.memory_dir()).is_dir() {
@@ -89,8 +96,7 @@ impl Root {
             return Err(CommandError::new(Kind::Usage, what)
                 .hint(format!("memoird init {}", layout.root().display())));
         }
-        self.vault.create_private_dir()?;
-        Ok(Lineage::open(&self.vault.layout().database())?)
+        Ok(())
     }
 }
 
@@ -255,8 +261,10 @@ impl From<LineageError> for CommandError {
                 .hint("`memoird doctor` looks at rights and free space");
         }
         let kind = match &error {
-            LineageError::Busy { .. } | LineageError::AlreadyLive { .. } => Kind::Busy,
-            LineageError::NoWal { .. } => Kind::CannotWrite,
+            LineageError::Busy { .. }
+            | LineageError::Replaced { .. }
+            | LineageError::AlreadyLive { .. } => Kind::Busy,
+            LineageError::NoWal { .. } | LineageError::Distant { .. } => Kind::CannotWrite,
             _ => Kind::Data,
         };
         Self::new(kind, error)

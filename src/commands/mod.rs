@@ -170,7 +170,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
         Verb::History(args) => history::run(&global, &args, ui),
         Verb::Diff(args) => diff::run(&global, &args, ui),
         Verb::Compact(args) => compact::run(&global, &args, ui),
-        Verb::Doctor(args) => doctor::run(&global, args, ui),
+        Verb::Doctor(args) => doctor::run(&global, &args, ui),
         Verb::Rebuild(args) => rebuild::run(&global, args, ui),
         Verb::Run(args) => run::run(&global, args, ui),
         Verb::Completions(args) => Ok(completions::run(&args, ui)),

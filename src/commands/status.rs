@@ -17,6 +17,7 @@ use super::{
 use crate::{
     compaction::{
         self, PassError, View,
+        check::{self, Found},
         missing::{self, Missing},
         plan::{Plan, Selection, WaitCause},
     },
@@ -279,7 +280,11 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         }
         seen => seen,
     };
-    let Seen { view, plan, failed, last_run, missing } = seen?;
+    let Seen { view, plan, failed, last_run, missing, amiss } = seen?;
+    let path = ".memoird/lineage.db";
+    if problems.is_empty() {
+        problems.extend(amiss.into_iter().map(|reason| Problem { path: path.to_owned(), reason }));
+    }
     problems.extend(missing.map(|it| Problem {
         path: settings.memory_dir.display().to_string(),
         reason: format!(
@@ -327,6 +332,8 @@ struct Seen {
     failed: Vec<Stuck>,
     last_run: Option<LastRun>,
     missing: Option<Missing>,
+    /// What the last receipts say that the files do not.
+    amiss: Vec<String>,
 }
 
 fn look(root: &Root, now: DateTime<Utc>) -> Result<Seen, PassError> {
@@ -343,7 +350,14 @@ impl Seen {
         let failed = failed(lineage, &plan)?;
         let last_run = last_run(lineage, settings.zone.name.0)?;
         let missing = lineage.map(|it| missing::look(&root.vault, it)).transpose()?.flatten();
-        Ok(Self { view, plan, failed, last_run, missing })
+        let amiss =
+            [check::receipts(&root.vault, lineage), check::witness(root.vault.layout(), lineage)];
+        let amiss = amiss.into_iter().filter_map(|it| match it {
+            Ok(Found::Ill(found)) => Some(found),
+            _ => None,
+        });
+        let amiss = amiss.flatten().collect();
+        Ok(Self { view, plan, failed, last_run, missing, amiss })
     }
 }
 

@@ -20,9 +20,11 @@
 //! - [`history`]: what the history does not know yet, and what it lets go of.
 //! - [`records`]: what of each file the lineage keeps, so that a pass and a rebuild agree.
 //! - [`rebuild`]: the database anew from the files.
+//! - [`check`], [`repair`]: whether all of it is as it was written, and what is done if not.
 //! - [`report`]: what a pass did.
 
 pub mod archive;
+pub mod check;
 pub mod commit;
 pub mod correct;
 mod draft;
@@ -39,6 +41,7 @@ mod parallel;
 pub mod plan;
 pub mod rebuild;
 pub mod records;
+pub mod repair;
 pub mod report;
 mod standing;
 
@@ -228,6 +231,9 @@ impl Compactor<'_> {
         let layout = self.vault.layout();
         let lock = layout.pass_lock();
         let _alone = PassLock::acquire(layout.root(), &lock, &|| watcher.is_stopped())?;
+        if !self.lineage.is_in_place() {
+            return Err(LineageError::Replaced { path: self.lineage.path().to_owned() }.into());
+        }
         let now = (self.clock)();
         self.refuse_if_missing(selection.accept_missing)?;
         self.recover(now)?;
@@ -288,7 +294,7 @@ impl Compactor<'_> {
             job.paths.push(path);
         }
         if let Some(run) = run {
-            self.lineage.end_run(run, (self.clock)())?;
+            self.end_run(run)?;
         }
         let plan = self.plan(&view, selection, (self.clock)());
         Ok(Passed { report, view, plan })
@@ -319,7 +325,7 @@ impl Compactor<'_> {
         let mut run = None;
         let noticed = self.observe(&mut run, trigger, &view, now, &mut PassReport::default());
         if let Some(run) = run {
-            self.lineage.end_run(run, (self.clock)())?;
+            self.end_run(run)?;
         }
         noticed.map(drop)
     }
@@ -357,6 +363,12 @@ impl Compactor<'_> {
     /// Says what is due.
     pub fn plan(&self, view: &View, selection: &Selection, now: DateTime<Utc>) -> Plan {
         plan_of(view, self.settings, self.engine.id(), selection, now)
+    }
+
+    /// Ends a run, and has witnesses beside the database say so.
+    fn end_run(&mut self, run: RunId) -> Result<(), PassError> {
+        self.lineage.end_run(run, (self.clock)())?;
+        self.bear_witness()
     }
 
     /// Returns the number of the run, which begins with its first job.

@@ -13,7 +13,7 @@ use super::{
     commit::{NewFile, Recorded},
     fold::count,
     moved::{LineHashes, Moves},
-    plan, records,
+    plan, records, repair,
     report::{JobReport, PassReport},
     standing::Source,
 };
@@ -87,7 +87,8 @@ impl Compactor<'_> {
             }
             let Ok(Some(text)) = self.vault.read_text(path) else { continue };
             let Some(document) = records::of_path(&layout, path, &text) else { continue };
-            if known == Some(document.hash) {
+            // A file that a disk lost is not one that a person emptied; `doctor` tells.
+            if known == Some(document.hash) || known.is_some() && repair::is_torn(&text).is_some() {
                 continue;
             }
             if known.is_none() {
@@ -95,6 +96,9 @@ impl Compactor<'_> {
                 decisions.extend(self.decide(view, path, &[], &document.items, now)?);
             } else {
                 let mut before = self.lineage.items_of(path)?;
+                if *path == layout.wisdom() && self.is_newer(path, &text)? {
+                    before.clear();
+                }
                 // The file itself lists what we wrote in it. What the database knows beyond that
                 // is older than the file (it was restored, say), and nobody deleted it.
                 if let Some(listed) = listed(path, &text) {
@@ -126,6 +130,25 @@ impl Compactor<'_> {
             Err(JobError::Critical(error)) => Err(error),
             Err(_) => Ok(false),
         }
+    }
+
+    /// Returns whether we wrote this `WISDOM.md` and the database does not know it: an older copy of
+    /// the database was put back, and what it knows beyond the file is older than the file.
+    fn is_newer(&self, path: &str, text: &str) -> Result<bool, PassError> {
+        let mut known = BTreeSet::new();
+        let mut ids = BTreeSet::new();
+        for version in self.lineage.versions_of(path)? {
+            let Some(hash) = version.hash else { continue };
+            let bytes = self.lineage.content(hash)?.unwrap_or_default();
+            let file = WisdomFile::parse(&String::from_utf8_lossy(&bytes));
+            known.extend(file.distilled().iter().copied());
+            ids.extend(file.entries().filter_map(|it| it.id().map(str::to_owned)));
+        }
+        let file = WisdomFile::parse(text);
+        let unknown = |it: &str| !ids.contains(it);
+        Ok(!ids.is_empty()
+            && (!file.distilled().is_subset(&known)
+                || file.entries().any(|it| it.is_ours() && it.id().is_some_and(unknown))))
     }
 
     /// Compares the items of a file before and after, and says what was decided about their lines.

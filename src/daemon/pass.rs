@@ -18,12 +18,13 @@ use crate::{
     compaction::{
         Compactor, PassError, Watcher,
         plan::{Job, Plan, Selection},
+        rebuild::{self, Mended},
         report::{JobReport, PassReport},
     },
     config::root::RootSettings,
     engine::extractive::Extractive,
     memory::{hash::ContentHash, item::Tier},
-    store::{inventory::Inventory, lineage::Lineage, vault::Vault},
+    store::{inventory::Inventory, vault::Vault},
 };
 
 /// How many files a line of the log names.
@@ -75,23 +76,37 @@ impl Order {
     pub(super) fn run(self) -> Result<Done, PassError> {
         let Self { vault, settings, trigger, tiers, now, mut pulse } = self;
         let clock = || clock::now().unwrap_or(now);
-        vault.create_private_dir()?;
-        let mut lineage = Lineage::open(&vault.layout().database())?;
-        let mut compactor = Compactor {
-            vault: &vault,
-            lineage: &mut lineage,
-            engine: &Extractive,
-            settings: &settings,
-            clock: &clock,
+        let mut say = |mended: &Mended| {
+            tracing::error!("{}: {mended}", vault.layout().root().display());
         };
+        rebuild::with_mended(&vault, now, &mut say, |lineage, is_mended| {
+            let mut compactor = Compactor {
+                vault: &vault,
+                lineage,
+                engine: &Extractive,
+                settings: &settings,
+                clock: &clock,
+            };
+            if is_mended {
+                compactor.mend(now)?;
+            }
+            Self::make(&mut compactor, trigger, &tiers, &mut pulse, &clock)
+        })
+    }
+
+    fn make(
+        compactor: &mut Compactor<'_>,
+        trigger: &str,
+        tiers: &BTreeSet<Tier>,
+        pulse: &mut Pulse,
+        clock: &dyn Fn() -> DateTime<Utc>,
+    ) -> Result<Done, PassError> {
         let report = if tiers.is_empty() {
             compactor.refuse_if_missing(false)?;
             PassReport::default()
         } else {
-            let tiers = tiers.into_iter().collect();
-            compactor
-                .pass(trigger, &Selection { tiers, ..Selection::default() }, &mut pulse)?
-                .report
+            let tiers = tiers.iter().copied().collect();
+            compactor.pass(trigger, &Selection { tiers, ..Selection::default() }, pulse)?.report
         };
         let at = clock();
         let view = compactor.look(at)?;

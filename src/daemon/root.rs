@@ -190,7 +190,7 @@ impl Served {
         let (settings, vault) = read(&self.path, loaded)?;
         vault.create_private_dir()?;
         let layout = vault.layout();
-        let lock = DaemonLock::acquire(layout.root(), &layout.daemon_lock())?;
+        let lock = DaemonLock::acquire(layout)?;
         let identity = Identity::of(layout)
             .map_err(|source| RootError::Gone { root: self.path.clone(), source })?;
         let agenda = Agenda::new(&settings, now);

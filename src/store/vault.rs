@@ -852,6 +852,7 @@ impl Vault {
         let path = dir.join(format!("{}-{name}", ContentHash::of(bytes).hex16()));
         let keep = || -> io::Result<()> {
             fs::create_dir_all(&dir)?;
+            fs::set_permissions(&dir, fs::Permissions::from_mode(0o700))?;
             let mut file = File::create(&path)?;
             file.set_permissions(fs::Permissions::from_mode(0o600))?;
             file.write_all(bytes)?;

@@ -15,6 +15,7 @@
 //! | [`power_cut`] | power cut of an ext4 file system at random times | 10 | 1,000 | root, a loop device, perl or python3 |
 //! | [`disk_full`] | a disk that is full at the n-th block | 12 | 200 and more | root |
 //! | [`syscalls`] | the n-th call of a kind fails, or is the last | few | every one | strace |
+//! | [`corruption`] | flipped bits, zeroed pages, files cut off or swapped | 60 | 1,000 | |
 //! | [`daemons`] | 2 to 20 daemons at once | 5 | 200 | |
 //!
 //! What a machine lacks is said, and its module skipped.
@@ -30,6 +31,7 @@
 
 #![cfg(test)]
 
+mod corruption;
 mod daemons;
 mod disk;
 mod disk_full;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use memoird::store::lock::DaemonLock;
+use memoird::store::{layout::Layout, lock::DaemonLock};
 
 use crate::support::Root;
 
@@ -189,7 +189,7 @@ fn several_folders_are_shown_in_one_table() {
 fn a_daemon_at_work_is_shown() {
     let root = Root::small();
     root.run(&["compact"]).ok();
-    let held = DaemonLock::acquire(&root.path(""), &root.path(".memoird/daemon.lock")).unwrap();
+    let held = DaemonLock::acquire(&Layout::new(root.path(""), "memory")).unwrap();
     let pid = std::process::id();
     let daemon = |root: &Root| {
         let json = root.run(&["status", "--json"]).ok().json_as("status");

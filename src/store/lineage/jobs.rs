@@ -311,6 +311,34 @@ impl Lineage {
         })
     }
 
+    /// Returns number and seal of the newest run that has ended.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn newest_ended(&self) -> Result<Option<(RunId, i64)>, LineageError> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT id, seal FROM run WHERE ended IS NOT NULL ORDER BY id DESC LIMIT 1",
+            )?
+            .query_row([], |row| Ok((RunId(row.get(0)?), row.get(1)?)))
+            .optional()
+        })
+    }
+
+    /// Returns the seal of a run.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn seal_of(&self, run: RunId) -> Result<Option<i64>, LineageError> {
+        self.read(|conn| {
+            conn.prepare_cached("SELECT seal FROM run WHERE id = ?1")?
+                .query_row([run.0], |row| row.get(0))
+                .optional()
+        })
+    }
+
     /// Returns the last runs, the newest first.
     ///
     /// # Errors
