@@ -22,6 +22,7 @@ mod run;
 mod show;
 mod status;
 mod trace;
+mod undo;
 mod unit;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -43,6 +44,7 @@ Everyday:
   status       Show what there is, what is due and why
   log          Append an entry to today's log
   trace        Lead a line back to the log lines it rests on (alias: why)
+  undo         Take back a run
   demo         Show the whole chain on a sample journal
 
 Look inside:
@@ -110,6 +112,7 @@ enum Verb {
     Log(log::Args),
     #[command(visible_alias = "why")]
     Trace(trace::Args),
+    Undo(undo::Args),
     Demo(demo::Args),
     #[command(visible_alias = "missed")]
     Coverage(coverage::Args),
@@ -154,6 +157,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
         Verb::Status(args) => status::run(&global, args, ui),
         Verb::Log(args) => log::run(&global, &args, ui),
         Verb::Trace(args) => trace::run(&global, args, ui),
+        Verb::Undo(args) => undo::run(&global, &args, ui),
         Verb::Demo(args) => demo::run(&global, &args, ui),
         Verb::Coverage(args) => coverage::run(&global, args, ui),
         Verb::Show(args) => show::run(&global, &args, ui),

@@ -15,6 +15,7 @@
 //! - [`commit`]: intents, files, and one transaction.
 //! - [`records`]: what of each file the lineage keeps, so that a pass and a rebuild agree.
 //! - [`rebuild`]: the database anew from the files.
+//! - [`undo`]: a run taken back.
 //! - [`report`]: what a pass did.
 
 pub mod commit;
@@ -30,6 +31,7 @@ pub mod plan;
 pub mod rebuild;
 pub mod records;
 pub mod report;
+pub mod undo;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -209,6 +211,7 @@ impl Compactor<'_> {
             if jobs.is_empty() {
                 continue;
             }
+            self.lift(&jobs, &view, now)?;
             let run = self.run(&mut run, trigger, now)?;
             self.make(run, &jobs, &view, &mut corpus, watcher, &mut report)?;
             view = self.look(now)?;

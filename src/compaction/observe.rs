@@ -38,7 +38,10 @@ use crate::{
 };
 
 /// Per log that changed, where its lines went.
-type Changed = BTreeMap<Stem, Moves>;
+pub(super) type Changed = BTreeMap<Stem, Moves>;
+
+/// What the receipt of a job says whose work was to follow lines that moved.
+pub(super) const MOVED: &str = "lines moved";
 
 impl Compactor<'_> {
     /// Takes notice of what happened, and returns whether any file was written.
@@ -193,7 +196,7 @@ impl Compactor<'_> {
     }
 
     /// Makes the key of a root whose first decision this is.
-    fn new_decisions(&self) -> Result<Decisions, PassError> {
+    pub(super) fn new_decisions(&self) -> Result<Decisions, PassError> {
         let path = self.vault.layout().decisions();
         if let Some(text) = self.vault.read_text(&path)? {
             return Ok(Decisions::parse(&text));
@@ -206,7 +209,7 @@ impl Compactor<'_> {
         Ok(decisions)
     }
 
-    fn append_decisions(&self, made: &[Decision]) -> Result<(), PassError> {
+    pub(super) fn append_decisions(&self, made: &[Decision]) -> Result<(), PassError> {
         if made.is_empty() {
             return Ok(());
         }
@@ -282,11 +285,11 @@ impl Compactor<'_> {
             },
         )?;
         let mut receipt =
-            Receipt::new(Outcome::Written, Some("lines moved".to_owned()), (self.clock)());
+            Receipt::new(Outcome::Written, Some(MOVED.to_owned()), (self.clock)());
         receipt.path = paths.first().cloned();
         receipt.sources = count(changed.len());
         self.write(None, Some((id, &receipt)), &files, &recorded)?;
-        report.push(JobReport::new(Tier::Weekly, period, &receipt, paths, "lines moved"));
+        report.push(JobReport::new(Tier::Weekly, period, &receipt, paths, MOVED));
         Ok(true)
     }
 
@@ -446,12 +449,12 @@ fn listed(path: &str, text: &str) -> Option<BTreeSet<String>> {
     Some(header.items.into_iter().collect())
 }
 
-fn follow(changed: &Changed, citation: &Citation) -> Citation {
+pub(super) fn follow(changed: &Changed, citation: &Citation) -> Citation {
     changed.iter().fold(citation.clone(), |citation, (stem, moves)| moves.apply(stem, &citation))
 }
 
 /// Puts another citation in the place of the one that ends a bullet; its words stay byte for byte.
-fn recite(raw: &str, citation: &Citation) -> String {
+pub(super) fn recite(raw: &str, citation: &Citation) -> String {
     let cut = raw.rfind(']').and_then(|close| Some((raw[..close].rfind('[')?, close)));
     match cut {
         Some((open, close)) => format!("{}{citation}{}", &raw[..=open], &raw[close..]),
