@@ -377,7 +377,7 @@ fn nothing_due(plan: &Plan, view: &View, period: Option<Period>) -> String {
     }
     let undone = plan.waiting.iter().filter(|it| it.cause == WaitCause::Undone).count();
     let and_undone = if undone > 0 {
-        format!("; {undone} taken back by undo, waits for changed input (`memoird status`)")
+        format!("; taken back by undo and waiting for changed input: {undone} (`memoird status`)")
     } else {
         String::new()
     };

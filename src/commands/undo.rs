@@ -16,7 +16,7 @@ use crate::{
     clock,
     compaction::{
         self, Compactor,
-        undo::{Fate, Foresight, Later, Request, UndoError, UndoneFile, Undoing, Work},
+        undo::{Fate, Foresight, Later, Request, UndoError, Undoing, UndoneFile, Work},
     },
     memory::item::Tier,
     store::lineage::{
@@ -168,7 +168,11 @@ fn show(run: Option<RunId>, undoing: &Undoing, zone: Tz, ui: &Ui) {
         .filter(|it| it.fate != Fate::Already || ui.is_verbose())
         .map(|it| vec![it.path.clone(), what_becomes(it)])
         .collect();
-    ui.table(&["file", "what becomes of it"], &rows);
+    if rows.is_empty() {
+        ui.note("its files stand as they should already");
+    } else {
+        ui.table(&["file", "what becomes of it"], &rows);
+    }
     if !undoing.moved.is_empty() {
         ui.note(format!(
             "citations that followed lines that moved stay where the lines are ({} files)",
@@ -247,8 +251,7 @@ fn refusal(error: UndoError, zone: Tz) -> CommandError {
         UndoError::RestedOn { run, later } => {
             let told: Vec<String> = later.iter().map(|it| told(it, zone)).collect();
             let what = format!("later runs rest on run {run}: {}", told.join("; "));
-            CommandError::new(Kind::Usage, what)
-                .hint(format!("memoird undo {run} --with-later"))
+            CommandError::new(Kind::Usage, what).hint(format!("memoird undo {run} --with-later"))
         }
         UndoError::Unknown { run, known } => {
             let known: Vec<String> = known.iter().rev().take(5).map(ToString::to_string).collect();

@@ -284,8 +284,7 @@ impl Compactor<'_> {
                 now,
             },
         )?;
-        let mut receipt =
-            Receipt::new(Outcome::Written, Some(MOVED.to_owned()), (self.clock)());
+        let mut receipt = Receipt::new(Outcome::Written, Some(MOVED.to_owned()), (self.clock)());
         receipt.path = paths.first().cloned();
         receipt.sources = count(changed.len());
         self.write(None, Some((id, &receipt)), &files, &recorded)?;

@@ -13,7 +13,7 @@ const DECISIONS: &str = "memory/.decisions.jsonl";
 
 /// The Mondays on which the samples are folded, from the first week that has closed.
 const MONDAYS: [&str; 6] =
-    ["2026-02-02", "2026-03-02", "2026-03-09", "2026-03-16", "2026-04-06", "2026-04-13"];
+    ["2026-02-02", "2026-03-02", "2026-03-09", "2026-03-16", "2026-03-23", "2026-04-06"];
 
 type Files = BTreeMap<String, String>;
 
@@ -41,7 +41,8 @@ fn folded(journal: &str) -> (Root, Vec<Files>) {
 }
 
 fn undo(root: &Root, args: &[&str]) -> Value {
-    let args: Vec<&str> = ["undo"].iter().chain(args).chain(&["--yes", "--json"]).copied().collect();
+    let args: Vec<&str> =
+        ["undo"].iter().chain(args).chain(&["--yes", "--json"]).copied().collect();
     root.run(&args).ok().json_as("undo")
 }
 
@@ -52,9 +53,6 @@ fn assert_same(found: &Files, expected: &Files) {
         .chain(expected.keys())
         .filter(|it| found.get(*it) != expected.get(*it))
         .collect();
-    for path in &differ {
-        println!("{path}:\n{:?}\n{:?}", found.get(*path), expected.get(*path));
-    }
     assert!(differ.is_empty(), "{differ:?}");
 }
 
@@ -112,7 +110,8 @@ fn the_first_run_of_all_leaves_nothing_behind() {
     assert_same(&files(&root), &before);
     // What is asked for by name is made, and its refusal is lifted.
     root.run(&["compact", "--period", "2026-W11", "--force"]).ok();
-    assert_eq!(root.read(WEEK).lines().count(), after[WEEK].lines().count());
+    let bullets = |text: &str| text.lines().filter(|it| it.starts_with("- ")).count();
+    assert_eq!(bullets(&root.read(WEEK)), bullets(&after[WEEK]));
     assert!(root.read(DECISIONS).contains("\"restored\""));
 }
 
@@ -139,31 +138,29 @@ fn what_was_taken_back_is_due_again_when_a_log_changes() {
 #[test]
 fn a_run_that_others_rest_on_goes_with_them_or_not_at_all() {
     let (root, before) = folded("mara");
-    let refused = root.run(&["undo", "4", "--yes"]);
+    let refused = root.run(&["undo", "5", "--yes"]);
     assert_eq!(refused.code, 2);
-    assert!(refused.stderr.contains("later runs rest on run 4: run 5 (2026-04-06 09:00, compact)"));
-    assert!(refused.stderr.contains("memoird undo 4 --with-later"), "{refused}");
+    let later =
+        "later runs rest on run 5: run 6 (2026-04-06 09:00, compact): memory/weekly/2026-W12.md";
+    assert!(refused.stderr.contains(later), "{refused}");
+    assert!(refused.stderr.contains("memoird undo 5 --with-later"), "{refused}");
     let after = files(&root);
-    let report = undo(&root, &["4", "--with-later"]);
-    let runs: Vec<i64> = report["taken_back"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| it["run"].as_i64().unwrap())
-        .collect();
-    assert_eq!(runs, [6, 5, 4]);
-    assert_same(&files(&root), &before[3]);
+    let report = undo(&root, &["5", "--with-later"]);
+    let taken = report["taken_back"].as_array().unwrap().iter();
+    let runs: Vec<i64> = taken.map(|it| it["run"].as_i64().unwrap()).collect();
+    assert_eq!(runs, [6, 5]);
+    assert_same(&files(&root), &before[4]);
     assert_at_rest(&root);
-    // The older ones can go one by one, and all of it can come back.
-    undo(&root, &["3"]);
-    assert_same(&files(&root), &before[2]);
+    // Older ones can go alone now, and all of it can come back.
+    undo(&root, &["4"]);
+    assert_same(&files(&root), &before[3]);
     assert_at_rest(&root);
     undo(&root, &[]);
-    assert_same(&files(&root), &before[3]);
+    assert_same(&files(&root), &before[4]);
     undo(&root, &["7"]);
     assert_same(&files(&root), &after);
     assert_at_rest(&root);
-    assert_eq!(root.run(&["undo", "7", "--yes"]).code, 2);
+    assert_eq!(root.run(&["undo", "7", "--yes"]).code, 2, "it is taken back");
 }
 
 #[test]
@@ -182,13 +179,16 @@ fn what_a_person_changed_since_stays() {
     let report = undo(&root, &[]);
     assert_eq!(outcomes(&report)[week], "kept");
     assert_eq!(root.read(week), mine);
-    assert_eq!(Some(root.read(month)), before[5].get(month).cloned());
+    assert_eq!(files(&root).get(month), before[5].get(month));
     if let Some(memory) = memory {
         assert_eq!(outcomes(&report)[memory], "kept");
         assert!(!root.files().contains_key(memory));
     }
-    assert_at_rest(&root);
+    // The person's week is new to its month, which is made again for that.
+    root.run(&["compact"]).ok();
+    assert!(root.files().contains_key(month));
     assert_eq!(root.read(week), mine);
+    assert_at_rest(&root);
 }
 
 #[test]
@@ -238,16 +238,58 @@ fn citations_follow_lines_that_moved_since() {
 fn nothing_is_taken_back_unasked() {
     let root = Root::small();
     let refused = |args: &[&str]| -> Ran { root.run(args) };
-    insta::assert_snapshot!(refused(&["undo", "--yes"]), @"");
+    insta::assert_snapshot!(refused(&["undo", "--yes"]), @r"
+    $ memoird undo --yes
+    ! error: no run is recorded that could be taken back
+    [exit 2]
+    ");
     root.run(&["compact"]).ok();
     let before = root.files();
-    insta::assert_snapshot!(refused(&["undo"]), @"");
-    insta::assert_snapshot!(refused(&["undo", "--dry-run"]), @"");
-    insta::assert_snapshot!(refused(&["undo", "9", "--yes"]), @"");
+    insta::assert_snapshot!(refused(&["undo"]), @r"
+    $ memoird undo
+    ! error: taking back run 1 needs a yes
+    !   try: memoird undo 1 --dry-run
+    !   try: memoird undo 1 --yes
+    [exit 2]
+    ");
+    insta::assert_snapshot!(refused(&["undo", "--dry-run"]), @r"
+    $ memoird undo --dry-run
+     FILE                       WHAT BECOMES OF IT
+     WISDOM.md                  removed; its text stays in the history
+     memory/monthly/2026-03.md  removed; its text stays in the history
+     memory/weekly/2026-W10.md  removed; its text stays in the history
+     memory/weekly/2026-W11.md  removed; its text stays in the history
+    ! not done again until an input changes: weekly 2026-W10, weekly 2026-W11, monthly 2026-03, wisdom 2026-03, extraction of 2 days
+    ! nothing was changed
+    ");
+    insta::assert_snapshot!(refused(&["undo", "9", "--yes"]), @r"
+    $ memoird undo 9 --yes
+    ! error: there is no run 9
+    !   try: the last ones that can be taken back: 1
+    [exit 2]
+    ");
     assert_same(&root.files(), &before);
-    insta::assert_snapshot!(refused(&["undo", "--yes"]), @"");
-    insta::assert_snapshot!(refused(&["undo", "1", "--yes"]), @"");
-    insta::assert_snapshot!(refused(&["compact"]), @"");
+    insta::assert_snapshot!(refused(&["undo", "--yes"]), @r"
+    $ memoird undo --yes
+     FILE                       WHAT BECOMES OF IT
+     WISDOM.md                  removed; its text stays in the history
+     memory/monthly/2026-03.md  removed; its text stays in the history
+     memory/weekly/2026-W10.md  removed; its text stays in the history
+     memory/weekly/2026-W11.md  removed; its text stays in the history
+    ! not done again until an input changes: weekly 2026-W10, weekly 2026-W11, monthly 2026-03, wisdom 2026-03, extraction of 2 days
+    ! run 2 took back run 1 (2026-04-13 09:00, compact)
+    ! `memoird undo 2` puts it back
+    ");
+    insta::assert_snapshot!(refused(&["undo", "1", "--yes"]), @r"
+    $ memoird undo 1 --yes
+    ! error: run 1 was taken back before, by run 2
+    !   try: memoird undo 2
+    [exit 2]
+    ");
+    insta::assert_snapshot!(refused(&["compact"]), @r"
+    $ memoird compact
+    ! nothing to do: all closed periods are up to date; weekly 2026-W16 is open until 2026-04-20 02:00 CEST; taken back by undo and waiting for changed input: 2 (`memoird status`)
+    ");
 }
 
 #[test]
@@ -264,25 +306,21 @@ fn what_is_no_longer_kept_is_left_as_it_is() {
 /// Each step of an undo is cut off in turn; then a fold, and then the same command, put it right.
 #[test]
 fn a_crash_at_any_step_leaves_all_or_is_taken_up_again() {
-    let steps = {
+    let (before, steps) = {
         let root = made_twice();
         let trace = root.home("trace");
         let mut command = root.command(&["undo", "2", "--yes"]);
         command.env("MEMOIRD_FAIL_TRACE", &trace);
         root.finish(command, &["undo"]).ok();
-        std::fs::read_to_string(trace).unwrap().lines().count()
+        (files(&root), std::fs::read_to_string(trace).unwrap().lines().count())
     };
     assert!(steps > 10, "{steps}");
-    // Every third one; the full sweep is that of the fault tests.
-    for step in (1..=steps).step_by(3) {
+    // Not all, for the sake of time; `MEMOIRD_TEST_FULL=1` takes them all.
+    let stride = if std::env::var_os("MEMOIRD_TEST_FULL").is_some() { 1 } else { 7 };
+    for step in (1..=steps).step_by(stride) {
         for action in ["kill", "eio"] {
             let root = made_twice();
             let after = files(&root);
-            let before = {
-                let twin = made_twice();
-                undo(&twin, &["2"]);
-                files(&twin)
-            };
             let mut command = root.command(&["undo", "2", "--yes"]);
             command.env("MEMOIRD_FAIL", format!("{action}@{step}"));
             let ran = root.finish(command, &["undo"]);
@@ -296,7 +334,7 @@ fn a_crash_at_any_step_leaves_all_or_is_taken_up_again() {
                 // It had been done, and only that could no longer be said.
                 assert!(again.stderr.contains("taken back before"), "{told}");
             }
-            println!("{told}");
+            println!("{told}"); // shown where one of the next fails
             assert_same(&files(&root), &before);
             assert_at_rest(&root);
             let number = last_run(&root);

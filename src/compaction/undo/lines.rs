@@ -24,11 +24,7 @@ use crate::{
     privacy,
     store::{
         layout::FileKind,
-        lineage::{
-            LineageError,
-            history::VersionId,
-            record::LogRecord,
-        },
+        lineage::{LineageError, history::VersionId, record::LogRecord},
     },
 };
 

@@ -4,7 +4,7 @@
 //! - [`lines`]: citations of an older text where the lines stand now.
 //! - [`Foresight`] puts together what would be done, for a dry run as for the deed.
 //!
-//! What is refused is written down first, so that no pass brings back what a crash left half taken
+//! What is refused is written down first, in receipts and among the decisions, so that no pass brings back what a crash left half taken
 //! back; who took what back is recorded last, and tells that it was done. In between, the same
 //! command takes up what was cut off: a file that stands as it should is left alone.
 //!
@@ -32,8 +32,8 @@ use super::{
 use crate::{
     config::root::RootSettings,
     memory::{
-        decision::{Decision, Decisions, What},
         address::Stem,
+        decision::{Decision, Decisions, What},
         document::{self, SummaryHeader},
         hash::ContentHash,
         item::Tier,
@@ -264,7 +264,15 @@ impl Foresight<'_> {
     fn past(&self) -> Result<Past, LineageError> {
         let moved: BTreeSet<JobId> = self.lineage.jobs_for(MOVED)?.into_iter().collect();
         let layout = self.vault.layout();
-        let writes = self.lineage.writes()?.into_iter().filter_map(|it| {
+        let mut intents = self.lineage.writes()?;
+        for intent in self.lineage.open_intents()? {
+            // A crash left it, and the file stands as intended: the next run will find that too.
+            let standing = self.vault.read(&intent.target).ok().flatten();
+            if standing.map(|it| ContentHash::of(it.bytes)) == intent.new_hash {
+                intents.push(intent);
+            }
+        }
+        let writes = intents.into_iter().filter_map(|it| {
             let kind = layout.kind_of(&it.target)?;
             let index = kind == FileKind::Index;
             (index || is_generated(kind)).then(|| Write {
@@ -279,8 +287,13 @@ impl Foresight<'_> {
         });
         let writes = writes.collect();
         let runs = self.lineage.last_runs(u32::MAX)?.into_iter().map(|it| (it.id, it)).collect();
-        let mut past =
-            Past { runs, taken: self.lineage.taken_back()?, writes, read: BTreeMap::new() };
+        let taken = self.lineage.taken_back()?;
+        let mut past = Past { runs, taken, writes, ..Past::default() };
+        for run in past.runs.values().filter(|it| it.trigger == TRIGGER).map(|it| it.id) {
+            let jobs = self.lineage.jobs_of_run(run)?;
+            past.work.insert(run, jobs.iter().map(|it| it.fingerprint).collect());
+        }
+        past.join_cut_off();
         for run in past.candidates() {
             past.read.insert(run, self.lineage.runs_resting_on(run)?);
         }
@@ -319,11 +332,7 @@ impl Foresight<'_> {
     }
 
     /// Says what becomes of each file of the runs.
-    fn files(
-        &self,
-        past: &Past,
-        runs: &BTreeSet<RunId>,
-    ) -> Result<Vec<UndoneFile>, UndoError> {
+    fn files(&self, past: &Past, runs: &BTreeSet<RunId>) -> Result<Vec<UndoneFile>, UndoError> {
         let mut paths: Vec<(FileKind, &str)> = runs
             .iter()
             .flat_map(|it| past.files_of(*it))
@@ -390,7 +399,8 @@ impl Foresight<'_> {
             weeks.insert(week.to_string(), (body(&text), body(now)));
         }
         let text = followed.unwrap_or(text);
-        file.fate = if file.standing.as_ref() == Some(&text) { Fate::Already } else { Fate::Restored };
+        file.fate =
+            if file.standing.as_ref() == Some(&text) { Fate::Already } else { Fate::Restored };
         file.text = Some(text);
         Ok(())
     }
@@ -405,7 +415,10 @@ impl Foresight<'_> {
         let is_taken = |it: &&VersionRow| it.run.is_some() && it.run == file.before;
         let first = versions.iter().find(is_taken).map(|it| it.id);
         let mut with = versions.iter().filter(|it| it.hash == Some(hash)).map(|it| it.id);
-        Ok(with.clone().rfind(|it| first.is_none_or(|first| *it < first)).or_else(|| with.next_back()))
+        Ok(with
+            .clone()
+            .rfind(|it| first.is_none_or(|first| *it < first))
+            .or_else(|| with.next_back()))
     }
 
     /// Says which work of the runs is refused from now on, and which no longer.
@@ -428,6 +441,19 @@ impl Foresight<'_> {
                     _ => continue,
                 };
                 decided.insert(job.fingerprint, (refuse, Work::of(&job, receipt, layout)));
+            }
+        }
+        // What was cut off had decided more than can be seen now that it has.
+        for run in past.work.keys().copied().filter(|it| past.is_cut_off(*it)) {
+            let jobs = self.lineage.jobs_of_run(run)?;
+            if !jobs.iter().any(|it| decided.contains_key(&it.fingerprint)) {
+                continue;
+            }
+            for job in &jobs {
+                let Some(receipt) = &job.receipt else { continue };
+                let refuse = receipt.outcome == Outcome::Skipped;
+                let work = Work::of(job, receipt, layout);
+                decided.entry(job.fingerprint).or_insert((refuse, work));
             }
         }
         for (refuse, work) in decided.into_values() {
@@ -474,11 +500,10 @@ impl Foresight<'_> {
     /// Refuses what would be due only because older files stand there again.
     fn refuse_what_follows(&self, undoing: &mut Undoing) -> Result<(), UndoError> {
         let nothing_else = Selection::default();
-        let plan = |view: &View| {
-            plan_of(view, self.settings, self.engine, &nothing_else, self.now)
-        };
+        let plan = |view: &View| plan_of(view, self.settings, self.engine, &nothing_else, self.now);
         let before = plan(self.view);
-        let written = before.waiting.iter().filter(|it| matches!(it.cause, WaitCause::StillWritten(_)));
+        let written =
+            before.waiting.iter().filter(|it| matches!(it.cause, WaitCause::StillWritten(_)));
         let due: BTreeSet<(Tier, Period)> = before
             .jobs
             .iter()
@@ -486,7 +511,8 @@ impl Foresight<'_> {
             .chain(before.following.iter().copied())
             .chain(written.map(|it| (it.tier, it.period)))
             .collect();
-        let lifted: BTreeSet<ContentHash> = undoing.lifted.iter().map(|it| it.fingerprint).collect();
+        let lifted: BTreeSet<ContentHash> =
+            undoing.lifted.iter().map(|it| it.fingerprint).collect();
         let mut inventory = self.view.inventory.clone();
         let layout = self.vault.layout();
         for file in undoing.files.iter().filter(|it| it.is_written()) {
@@ -507,8 +533,7 @@ impl Foresight<'_> {
             let jobs = plan(&after).jobs.into_iter().filter(|it| {
                 !due.contains(&(it.tier, it.period)) && !lifted.contains(&it.fingerprint)
             });
-            let follow: Vec<Work> =
-                jobs.map(|job| Work::due(&job, self.engine, layout)).collect();
+            let follow: Vec<Work> = jobs.map(|job| Work::due(&job, self.engine, layout)).collect();
             if follow.is_empty() {
                 return Ok(());
             }
@@ -570,21 +595,23 @@ impl Compactor<'_> {
         view: &View,
         now: DateTime<Utc>,
     ) -> Result<(), UndoError> {
-        self.write_decisions(&view.inventory.decisions, &undoing.decisions(now))?;
-        passed("undo.decided")?;
         let receipts = undoing.receipts(now);
         let nothing = || Commit { at: now, ..Commit::default() };
         let done: Vec<_> = receipts.iter().map(|(job, it)| (job, it, nothing())).collect();
         self.lineage.commit_done(run, &done)?;
         passed("undo.receipts")?;
+        self.write_decisions(&view.inventory.decisions, &undoing.decisions(now))?;
+        passed("undo.decided")?;
         let files: Vec<NewFile> =
             undoing.files.iter().filter(|it| it.is_written()).map(UndoneFile::to_write).collect();
         let mut recorded = Recorded::default();
         for file in &files {
             match &file.text {
-                Some(text) => recorded
-                    .documents
-                    .extend(records::of_path(self.vault.layout(), &file.path, text)),
+                Some(text) => recorded.documents.extend(records::of_path(
+                    self.vault.layout(),
+                    &file.path,
+                    text,
+                )),
                 None => recorded.removed.push(file.path.clone()),
             }
         }
@@ -694,9 +721,9 @@ impl Undoing {
 impl UndoneFile {
     fn new(path: &str, standing: Option<String>, back: &Back) -> Self {
         let fate = if standing.is_none() { Fate::Already } else { Fate::Removed };
-        let reason = back.stopped.then(|| {
-            format!("somebody else changed it before run {} wrote it again", back.before)
-        });
+        let reason = back
+            .stopped
+            .then(|| format!("somebody else changed it before run {} wrote it again", back.before));
         Self {
             path: path.to_owned(),
             fate,

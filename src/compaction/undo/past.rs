@@ -26,6 +26,8 @@ pub(super) struct Past {
     pub(super) taken: Vec<(RunId, RunId)>,
     /// What was written and removed, the oldest first.
     pub(super) writes: Vec<Write>,
+    /// Per run that takes others back, the work that its receipts name.
+    pub(super) work: BTreeMap<RunId, BTreeSet<ContentHash>>,
     /// Per run, the later ones that read what it wrote, each with the path.
     pub(super) read: BTreeMap<RunId, Vec<(RunId, String)>>,
 }
@@ -88,6 +90,22 @@ impl Past {
     pub(super) fn is_cut_off(&self, run: RunId) -> bool {
         self.runs.get(&run).is_some_and(|it| it.trigger == TRIGGER)
             && self.taken_by(run).next().is_none()
+    }
+
+    /// Gives the writes of what was cut off to the run that took it up again, so that it can be taken
+    /// back whole: both name the same work.
+    pub(super) fn join_cut_off(&mut self) {
+        let cut_off: Vec<RunId> =
+            self.runs.keys().copied().filter(|it| self.is_cut_off(*it)).collect();
+        for run in cut_off {
+            let Some(work) = self.work.get(&run) else { continue };
+            let mut later = self.work.range(run..).filter(|it| !self.is_cut_off(*it.0));
+            let heir = later.find(|it| !it.1.is_disjoint(work)).map(|it| *it.0);
+            let Some(heir) = heir else { continue };
+            for write in self.writes.iter_mut().filter(|it| it.run == Some(run) && !it.moved) {
+                write.run = Some(heir);
+            }
+        }
     }
 
     /// Returns the files that a run wrote and that can be taken back.
@@ -164,10 +182,9 @@ impl Past {
         let mut stands = standing;
         for write in writes[first..].iter().rev() {
             let passed_over = write.moved
+                || write.index
                 || write.run.is_some_and(|it| {
-                    self.is_cut_off(it)
-                        || !live.contains(&it)
-                        || self.taken_by(it).next().is_some()
+                    self.is_cut_off(it) || !live.contains(&it) || self.taken_by(it).next().is_some()
                 });
             if write.new != stands || !(is_taken(write) || passed_over) {
                 return back.map(|it| Back { stopped: true, ..it });
@@ -187,7 +204,7 @@ mod tests {
 
     /// A past in a few words, a run each: `compact W14:a W15:b` writes, `W14:-` removes, `~W14:c`
     /// follows lines that moved, `<1` takes run 1 back, `^2:W14` says that it read W14 of run 2, and
-    /// `MEMORY:x` writes the index. `person W14:x` is a change of somebody else.
+    /// `MEMORY:x` writes the index, `#a` names work in a receipt. `person W14:x` is a change of somebody else.
     fn past(lines: &[&str]) -> (Past, BTreeMap<String, Option<ContentHash>>) {
         let mut past = Past::default();
         let mut stands: BTreeMap<String, Option<ContentHash>> = BTreeMap::new();
@@ -219,16 +236,29 @@ mod tests {
                     of.push((id, path.to_owned()));
                     continue;
                 }
+                if let Some(work) = word.strip_prefix('#') {
+                    past.work.entry(id).or_default().insert(ContentHash::of(work));
+                    continue;
+                }
                 let moved = word.starts_with('~');
                 let (path, text) = word.trim_start_matches('~').split_once(':').unwrap();
                 let new = (text != "-").then(|| ContentHash::of(text));
                 let old = stands.insert(path.to_owned(), new).flatten();
                 let (path, index) = (path.to_owned(), path == "MEMORY");
                 if !person {
-                    past.writes.push(Write { path, run: Some(id), job: None, old, new, moved, index });
+                    past.writes.push(Write {
+                        path,
+                        run: Some(id),
+                        job: None,
+                        old,
+                        new,
+                        moved,
+                        index,
+                    });
                 }
             }
         }
+        past.join_cut_off();
         (past, stands)
     }
 
@@ -312,5 +342,9 @@ mod tests {
         check_later(&cut_off, 2, &[2]);
         check_back(&cut_off, &[2], "a");
         check_back(&["compact W14:a", "compact W14:b", "undo W14:a", "undo W14:a <2"], &[1], "-");
+        // What took it up again is taken back with it.
+        let taken_up = ["compact W14:a W15:a", "undo W14:- #w14 #w15", "undo W15:- <1 #w14 #w15"];
+        check_back(&taken_up, &[3], "a");
+        check_later(&taken_up, 3, &[3]);
     }
 }
