@@ -9,17 +9,17 @@ use super::Foresight;
 use crate::{
     compaction::{
         moved::{LineHashes, Moves},
-        observe::{Changed, follow, recite},
+        observe::{Changed, follow, follow_lines, recite},
         records,
     },
     memory::{
-        address::{Address, Citation, Stem},
+        address::{Address, Stem},
         document::{Block, Summary, SummaryHeader},
         item::Item,
         log::DailyLog,
         period::Period,
         typed::TypedMemory,
-        wisdom::WisdomFile,
+        wisdom::{WisdomFile, WisdomMark},
     },
     privacy,
     store::{
@@ -44,6 +44,7 @@ impl Foresight<'_> {
         weeks: &Renames,
     ) -> Result<Option<String>, LineageError> {
         let mut changed = Changed::new();
+        let mut older = BTreeMap::new();
         let mut renames = weeks.clone();
         for stem in self.sources(path, text) {
             let Some(now) = known.get(&stem) else { continue };
@@ -54,7 +55,8 @@ impl Foresight<'_> {
             if moves.only_moved() {
                 renames.insert(stem.to_string(), (then.hash.hex16(), now.hash.hex16()));
             }
-            changed.insert(stem, moves);
+            changed.insert(stem.clone(), moves);
+            older.insert(stem, then);
         }
         if changed.is_empty() && renames.is_empty() {
             return Ok(None);
@@ -64,7 +66,7 @@ impl Foresight<'_> {
                 period_of(path).and_then(|period| summary(period, text, &changed, &renames))
             }
             FileKind::Memory => memory(path, text, &changed),
-            FileKind::Wisdom => wisdom(text, &changed),
+            FileKind::Wisdom => wisdom(text, &older, &changed),
             _ => None,
         };
         Ok(followed.filter(|it| it != text))
@@ -133,20 +135,19 @@ fn memory(path: &str, text: &str, changed: &Changed) -> Option<String> {
     let mut memory = TypedMemory::parse(name.as_ref(), text).ok().filter(TypedMemory::is_ours)?;
     let before = memory.sources.clone();
     for (Address { stem, line }, _) in &mut memory.sources {
-        *line = changed.get(stem).and_then(|it| it.line(*line)).unwrap_or(*line);
+        *line = changed.get(stem).map_or(*line, |it| it.place(*line));
     }
     (memory.sources != before).then(|| memory.print())
 }
 
-fn wisdom(text: &str, changed: &Changed) -> Option<String> {
+fn wisdom(text: &str, older: &BTreeMap<Stem, LogRecord>, changed: &Changed) -> Option<String> {
     let mut file = WisdomFile::parse(text);
-    let marks: Vec<(String, Citation)> = file
-        .entries()
-        .filter_map(|it| it.mark.as_ref().map(|mark| (mark.id.clone(), mark.sources.clone())))
-        .collect();
+    let marks: Vec<WisdomMark> = file.entries().filter_map(|it| it.mark.clone()).collect();
     let mut any = false;
-    for (id, sources) in marks {
-        any |= file.readdress(&id, follow(changed, &sources));
+    for mark in marks {
+        if mark.sources.files().any(|(stem, _)| changed.contains_key(stem)) {
+            any |= file.readdress(&mark.id, &follow_lines(older, changed, &mark));
+        }
     }
     any.then(|| file.print())
 }

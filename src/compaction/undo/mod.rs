@@ -126,6 +126,8 @@ pub struct Work {
     engine: String,
     inputs: ContentHash,
     items: u32,
+    /// Where its receipt stands among the others; `None` for what only follows from them.
+    at: Option<JobId>,
 }
 
 /// A later run that holds one up.
@@ -209,6 +211,12 @@ impl From<VaultError> for UndoError {
 
 /// What began a run whose work is gone for good.
 const FORGET: &str = "forget";
+
+/// What the receipt says of work that was taken back.
+const TAKEN_BACK: &str = "taken back by undo";
+
+/// What it says of work that would be due only because something else was taken back.
+const FOLLOWS: &str = "rests on what was taken back by undo";
 
 /// What says what would be done.
 #[derive(Clone, Copy, Debug)]
@@ -460,7 +468,8 @@ impl Foresight<'_> {
             if refuse { &mut undoing.refused } else { &mut undoing.lifted }.push(work);
         }
         for list in [&mut undoing.refused, &mut undoing.lifted] {
-            list.sort_by_key(|it| (it.tier, it.period));
+            // The last receipt of a period counts, so they stay in their order.
+            list.sort_by_key(|it| (it.tier, it.period, it.at));
         }
         Ok(())
     }
@@ -522,7 +531,7 @@ impl Foresight<'_> {
             inventory.decisions.apply(&decision);
         }
         let mut record = record(Some(self.lineage), &inventory)?;
-        for work in &undoing.lifted {
+        for work in undoing.lifted.iter().filter(|it| it.at.is_some()) {
             work.lift_from(&mut record, &inventory);
         }
         for work in &undoing.refused {
@@ -562,9 +571,9 @@ impl Compactor<'_> {
         let (root, lock) = (layout.root(), layout.pass_lock());
         let _alone = PassLock::acquire(root, &lock, &|| false).map_err(PassError::from)?;
         let now = (self.clock)();
-        self.refuse_if_gone()?;
         // What people did meanwhile is theirs and not of the run that is taken back.
         self.notice(TRIGGER, now)?;
+        self.sweep()?;
         let view = self.look(now)?;
         let foresight = Foresight {
             vault: self.vault,
@@ -708,8 +717,12 @@ impl Undoing {
             (work.job(now), receipt)
         };
         let refused = self.refused.iter();
-        let refused = refused.map(|it| receipt(it, Outcome::Skipped, "taken back by undo"));
-        let lifted = self.lifted.iter().map(|it| {
+        let refused = refused.map(|it| {
+            let reason = if it.at.is_some() { TAKEN_BACK } else { FOLLOWS };
+            receipt(it, Outcome::Skipped, reason)
+        });
+        // What only followed was not done then, and is not done now.
+        let lifted = self.lifted.iter().filter(|it| it.at.is_some()).map(|it| {
             let quiet = it.tier == Tier::Extract && it.items == 0;
             let outcome = if quiet { Outcome::Unchanged } else { Outcome::Written };
             receipt(it, outcome, "put back by undo")
@@ -785,6 +798,7 @@ impl Work {
             engine: job.engine.clone(),
             inputs: job.inputs,
             items: receipt.items,
+            at: (receipt.reason.as_deref() != Some(FOLLOWS)).then_some(job.id),
         }
     }
 
@@ -797,6 +811,7 @@ impl Work {
             engine: engine.to_owned(),
             inputs: ContentHash::of(format!("{:?}", job.inputs)),
             items: 0,
+            at: None,
         }
     }
 
