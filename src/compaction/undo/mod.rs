@@ -247,7 +247,7 @@ impl Foresight<'_> {
             Some(run) => run,
             None => past.candidates().pop().ok_or(UndoError::Nothing)?,
         };
-        let runs = self.chosen(&past, run, request.with_later)?;
+        let runs = chosen(&past, run, request.with_later)?;
         let files = self.files(&past, &runs)?;
         let is_done = |it: &UndoneFile| !matches!(it.fate, Fate::Kept | Fate::Lost);
         if let Some(kept) = files.first().filter(|_| !files.iter().any(is_done)) {
@@ -306,37 +306,6 @@ impl Foresight<'_> {
             past.read.insert(run, self.lineage.runs_resting_on(run)?);
         }
         Ok(past)
-    }
-
-    /// Returns the runs that are to be taken back, if they can be.
-    fn chosen(
-        &self,
-        past: &Past,
-        run: RunId,
-        with_later: bool,
-    ) -> Result<BTreeSet<RunId>, UndoError> {
-        if !past.runs.contains_key(&run) {
-            return Err(UndoError::Unknown { run, known: past.candidates() });
-        }
-        if let Some(by) = past.taker_of(run) {
-            return Err(UndoError::Taken { run, by });
-        }
-        if past.files_of(run).is_empty() {
-            return Err(UndoError::NothingOf { run });
-        }
-        let ties = past.with_later(run);
-        let is_forget = |run: &&RunId| past.runs.get(run).is_some_and(|it| it.trigger == FORGET);
-        if let Some(&run) = ties.keys().find(is_forget) {
-            return Err(UndoError::Forgot { run });
-        }
-        if ties.len() > 1 && !with_later {
-            let later = ties.into_iter().filter_map(|(later, paths)| {
-                let run = past.runs.get(&later).filter(|_| later != run)?.clone();
-                Some(Later { run, paths })
-            });
-            return Err(UndoError::RestedOn { run, later: later.collect() });
-        }
-        Ok(ties.into_keys().collect())
     }
 
     /// Says what becomes of each file of the runs.
@@ -487,8 +456,9 @@ impl Foresight<'_> {
             return Ok(false);
         }
         if writes.is_empty() {
-            // A day without anything to remember may have something when another one is forgotten.
-            return Ok(job.tier == Tier::Extract);
+            // A day without anything to remember may have something when what another one left is
+            // gone, and an older month may have something for `WISDOM.md`.
+            return Ok(matches!(job.tier, Tier::Extract | Tier::Wisdom));
         }
         if matches!(job.tier, Tier::Weekly | Tier::Monthly) {
             // A file of an open period is made when it has closed, by work of the same name.
@@ -723,7 +693,7 @@ impl Undoing {
         });
         // What only followed was not done then, and is not done now.
         let lifted = self.lifted.iter().filter(|it| it.at.is_some()).map(|it| {
-            let quiet = it.tier == Tier::Extract && it.items == 0;
+            let quiet = matches!(it.tier, Tier::Extract | Tier::Wisdom) && it.items == 0;
             let outcome = if quiet { Outcome::Unchanged } else { Outcome::Written };
             receipt(it, outcome, "put back by undo")
         });
@@ -840,6 +810,11 @@ impl Work {
     /// Changes a record as the receipt of work that is put back will.
     fn lift_from(&self, record: &mut Record, inventory: &Inventory) {
         record.settled.remove(&self.fingerprint);
+        if self.tier == Tier::Monthly
+            && let Some(body @ None) = record.distilled.get_mut(&self.period)
+        {
+            *body = Some(String::new());
+        }
         if self.tier == Tier::Wisdom
             && let Some(body) = record.distilled.get_mut(&self.period)
             && let Some(month) = inventory.monthly.get(&self.period)
@@ -849,6 +824,32 @@ impl Work {
             *body = Some(if same { month.body_hash.clone() } else { String::new() });
         }
     }
+}
+
+/// Returns the runs that are to be taken back, if they can be.
+fn chosen(past: &Past, run: RunId, with_later: bool) -> Result<BTreeSet<RunId>, UndoError> {
+    if !past.runs.contains_key(&run) {
+        return Err(UndoError::Unknown { run, known: past.candidates() });
+    }
+    if let Some(by) = past.taker_of(run) {
+        return Err(UndoError::Taken { run, by });
+    }
+    if past.files_of(run).is_empty() {
+        return Err(UndoError::NothingOf { run });
+    }
+    let ties = past.with_later(run);
+    let is_forget = |run: &&RunId| past.runs.get(run).is_some_and(|it| it.trigger == FORGET);
+    if let Some(&run) = ties.keys().find(is_forget) {
+        return Err(UndoError::Forgot { run });
+    }
+    if ties.len() > 1 && !with_later {
+        let later = ties.into_iter().filter_map(|(later, paths)| {
+            let run = past.runs.get(&later).filter(|_| later != run)?.clone();
+            Some(Later { run, paths })
+        });
+        return Err(UndoError::RestedOn { run, later: later.collect() });
+    }
+    Ok(ties.into_keys().collect())
 }
 
 fn is_generated(kind: FileKind) -> bool {
