@@ -334,7 +334,6 @@ fn a_crash_at_any_step_leaves_all_or_is_taken_up_again() {
                 // It had been done, and only that could no longer be said.
                 assert!(again.stderr.contains("taken back before"), "{told}");
             }
-            println!("{told}"); // shown where one of the next fails
             assert_same(&files(&root), &before);
             assert_at_rest(&root);
             let number = last_run(&root);
