@@ -37,7 +37,7 @@ pub(super) struct Args {
     /// Show what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do it though it is not due, is stuck, or the file is somebody else's (its words stay in the history)
+    /// Do it though it is not due, is stuck, was taken back, or the file is somebody else's (its words stay in the history)
     #[arg(long, requires = "period")]
     force: bool,
     /// Make again what another engine made
@@ -441,13 +441,21 @@ fn nothing_due(plan: &Plan, view: &View, period: Option<Period>) -> String {
     if stuck > 0 {
         return format!("nothing to do, but {stuck} stuck: see `memoird status`");
     }
-    match plan.waiting.first() {
+    let undone = plan.waiting.iter().filter(|it| it.cause == WaitCause::Undone).count();
+    let and_undone = if undone > 0 {
+        format!("; taken back by undo and waiting for changed input: {undone} (`memoird status`)")
+    } else {
+        String::new()
+    };
+    let next = plan.waiting.iter().find(|it| it.cause != WaitCause::Undone);
+    let up_to_date = match next {
         Some(next) => format!(
             "nothing to do: all closed periods are up to date; {} {} is {}",
             next.tier, next.period, next.cause
         ),
         None => "nothing to do: all closed periods are up to date".to_owned(),
-    }
+    };
+    up_to_date + &and_undone
 }
 
 impl From<PassError> for CommandError {

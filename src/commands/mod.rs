@@ -25,6 +25,7 @@ mod run;
 mod show;
 mod status;
 mod trace;
+mod undo;
 mod unit;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -47,6 +48,7 @@ Everyday:
   log          Append an entry to today's log
   trace        Lead a line back to the log lines it rests on (alias: why)
   correct      Put an item right, here and above
+  undo         Take back a run
   demo         Show the whole chain on a sample journal
 
 Look inside:
@@ -117,6 +119,7 @@ enum Verb {
     #[command(visible_alias = "why")]
     Trace(trace::Args),
     Correct(correct::Args),
+    Undo(undo::Args),
     Demo(demo::Args),
     #[command(visible_alias = "missed")]
     Coverage(coverage::Args),
@@ -164,6 +167,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
         Verb::Log(args) => log::run(&global, &args, ui),
         Verb::Trace(args) => trace::run(&global, args, ui),
         Verb::Correct(args) => correct::run(&global, &args, ui),
+        Verb::Undo(args) => undo::run(&global, &args, ui),
         Verb::Demo(args) => demo::run(&global, &args, ui),
         Verb::Coverage(args) => coverage::run(&global, args, ui),
         Verb::Show(args) => show::run(&global, &args, ui),

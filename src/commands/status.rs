@@ -59,6 +59,8 @@ struct Status {
     model: EngineStatus,
     budget: BTreeMap<String, String>,
     parked: Vec<Stuck>,
+    /// Work that was taken back and waits for changed input.
+    undone: Vec<Stuck>,
     /// Jobs that are due and did not work when they were last tried.
     failed: Vec<Stuck>,
     quarantined: usize,
@@ -307,6 +309,7 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         model: model(&settings.settings),
         budget: BTreeMap::new(),
         parked: parked(&plan),
+        undone: undone(&plan),
         failed,
         quarantined: 0,
         archived: view.inventory.archived.len(),
@@ -561,6 +564,16 @@ fn parked(plan: &Plan) -> Vec<Stuck> {
     stuck.collect()
 }
 
+fn undone(plan: &Plan) -> Vec<Stuck> {
+    let undone = plan.waiting.iter().filter(|it| it.cause == WaitCause::Undone);
+    let told = undone.map(|it| Stuck {
+        tier: it.tier.name(),
+        period: it.period.to_string(),
+        reason: it.cause.to_string(),
+    });
+    told.collect()
+}
+
 /// Returns the jobs that failed when last tried and are due still.
 fn failed(lineage: Option<&Lineage>, plan: &Plan) -> Result<Vec<Stuck>, LineageError> {
     let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
@@ -633,6 +646,10 @@ fn show(status: &Status, ui: &Ui) {
             "{tier} {period}: {reason}; try `memoird compact{} --period {period} --force`",
             of(tier)
         )
+    });
+    show_list(ui, "taken back by undo, waits for changed input", &status.undone, |it| {
+        let Stuck { tier, period, .. } = it;
+        format!("{tier} {period}; `memoird compact{} --period {period} --force` lifts it", of(tier))
     });
     show_list(ui, "failed, tried again by the next run", &status.failed, |it| {
         format!("{} {}: {}", it.tier, it.period, it.reason)

@@ -21,6 +21,7 @@
 //! - [`records`]: what of each file the lineage keeps, so that a pass and a rebuild agree.
 //! - [`rebuild`]: the database anew from the files.
 //! - [`check`], [`repair`]: whether all of it is as it was written, and what is done if not.
+//! - [`undo`]: a run taken back.
 //! - [`report`]: what a pass did.
 
 pub mod archive;
@@ -44,6 +45,7 @@ pub mod records;
 pub mod repair;
 pub mod report;
 mod standing;
+pub mod undo;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -237,10 +239,7 @@ impl Compactor<'_> {
         let now = (self.clock)();
         self.refuse_if_missing(selection.accept_missing)?;
         self.recover(now)?;
-        // Temporary files exist only while their process holds the write lock.
-        if !self.vault.temporary()?.is_empty() {
-            self.vault.sweep(&self.write_lock()?)?;
-        }
+        self.sweep()?;
         let last_run = archive::last_run(self.lineage)?;
         let mut view = self.look(now)?;
         if let Some((tier, period)) = self.plan(&view, selection, now).sourceless {
@@ -283,6 +282,7 @@ impl Compactor<'_> {
             if jobs.is_empty() {
                 continue;
             }
+            self.lift(&jobs, &view, now)?;
             let run = self.run(&mut run, trigger, now)?;
             self.make(run, &jobs, &view, &mut corpus, watcher, &mut report)?;
             view = self.look(now)?;
@@ -497,6 +497,15 @@ impl Compactor<'_> {
         receipt.excused = excused;
         self.lineage.finish_job(id, &receipt)?;
         Ok(Made { receipt, paths: Vec::new() })
+    }
+
+    /// Clears away what a crash left: temporary files exist only while their process holds the write
+    /// lock.
+    fn sweep(&self) -> Result<(), PassError> {
+        if !self.vault.temporary()?.is_empty() {
+            self.vault.sweep(&self.write_lock()?)?;
+        }
+        Ok(())
     }
 
     fn write_lock(&self) -> Result<WriteLock, LockError> {

@@ -39,7 +39,10 @@ use crate::{
 };
 
 /// Per log that changed, where its lines went.
-type Changed = BTreeMap<Stem, Moves>;
+pub(super) type Changed = BTreeMap<Stem, Moves>;
+
+/// What the receipt of a job says whose work was to follow lines that moved.
+pub(super) const MOVED: &str = "lines moved";
 
 impl Compactor<'_> {
     /// Takes notice of what happened, and returns whether any file was written.
@@ -219,7 +222,7 @@ impl Compactor<'_> {
     }
 
     /// Makes the key of a root whose first decision this is.
-    fn new_decisions(&self) -> Result<Decisions, PassError> {
+    pub(super) fn new_decisions(&self) -> Result<Decisions, PassError> {
         let path = self.vault.layout().decisions();
         if let Some(text) = self.vault.read_text(&path)? {
             return Ok(Decisions::parse(&text));
@@ -255,7 +258,7 @@ impl Compactor<'_> {
         self.append_decisions(&made)
     }
 
-    fn append_decisions(&self, made: &[Decision]) -> Result<(), PassError> {
+    pub(super) fn append_decisions(&self, made: &[Decision]) -> Result<(), PassError> {
         if made.is_empty() {
             return Ok(());
         }
@@ -330,12 +333,11 @@ impl Compactor<'_> {
                 now,
             },
         )?;
-        let mut receipt =
-            Receipt::new(Outcome::Written, Some("lines moved".to_owned()), (self.clock)());
+        let mut receipt = Receipt::new(Outcome::Written, Some(MOVED.to_owned()), (self.clock)());
         receipt.path = paths.first().cloned();
         receipt.sources = count(changed.len());
         self.write(None, Some((id, &receipt)), &files, &recorded)?;
-        report.push(JobReport::new(Tier::Weekly, period, &receipt, paths, "lines moved"));
+        report.push(JobReport::new(Tier::Weekly, period, &receipt, paths, MOVED));
         Ok(true)
     }
 
@@ -493,13 +495,13 @@ fn listed(path: &str, text: &str) -> Option<BTreeSet<String>> {
     Some(header.items.into_iter().collect())
 }
 
-fn follow(changed: &Changed, citation: &Citation) -> Citation {
+pub(super) fn follow(changed: &Changed, citation: &Citation) -> Citation {
     changed.iter().fold(citation.clone(), |citation, (stem, moves)| moves.apply(stem, &citation))
 }
 
 /// Returns the sources of an entry where they stand now, each with the hash of its line as it was
 /// when it was cited.
-fn follow_lines(
+pub(super) fn follow_lines(
     known: &BTreeMap<Stem, LogRecord>,
     changed: &Changed,
     mark: &WisdomMark,
@@ -535,7 +537,7 @@ fn follow_lines(
 const NO_LINE: u32 = 10_000_000;
 
 /// Puts another citation in the place of the one that ends a bullet; its words stay byte for byte.
-fn recite(raw: &str, citation: &Citation) -> String {
+pub(super) fn recite(raw: &str, citation: &Citation) -> String {
     let cut = raw.rfind(']').and_then(|close| Some((raw[..close].rfind('[')?, close)));
     match cut {
         Some((open, close)) => format!("{}{citation}{}", &raw[..=open], &raw[close..]),

@@ -132,6 +132,8 @@ pub enum WaitCause {
     StillWritten(String),
     /// A person, or changed input: it failed three times.
     Parked(String),
+    /// A person, or changed input: it was taken back.
+    Undone,
 }
 
 /// What is to be done, in the order in which to do it.
@@ -407,7 +409,7 @@ impl Planner<'_> {
             // A month that was just changed on disk must not be overtaken by a younger one.
             held_up |= self.plan.waiting[before..]
                 .iter()
-                .any(|it| !matches!(it.cause, WaitCause::Parked(_)));
+                .any(|it| !matches!(it.cause, WaitCause::Parked(_) | WaitCause::Undone));
         }
     }
 
@@ -425,10 +427,13 @@ impl Planner<'_> {
             return;
         }
         let fingerprint = fingerprint(tier, period, &inputs);
-        if !forced && self.record.settled.contains(&fingerprint) {
+        let undone = !forced && self.inventory.decisions.is_undone(fingerprint);
+        if !forced && !undone && self.record.settled.contains(&fingerprint) {
             return;
         }
-        let held_up = if let Some(why) = self.record.parked.get(&fingerprint).filter(|_| !forced) {
+        let held_up = if undone {
+            Some(WaitCause::Undone)
+        } else if let Some(why) = self.record.parked.get(&fingerprint).filter(|_| !forced) {
             Some(WaitCause::Parked(why.clone()))
         } else if matches!(tier, Tier::Extract | Tier::Weekly) {
             self.still_written(period).map(|log| WaitCause::StillWritten(log.path.clone()))
@@ -554,6 +559,7 @@ impl fmt::Display for WaitCause {
             Self::Closes(at) => write!(f, "open until {}", at.format("%Y-%m-%d %H:%M %Z")),
             Self::StillWritten(path) => write!(f, "{path} is still being written"),
             Self::Parked(why) => write!(f, "stuck: {why}"),
+            Self::Undone => f.write_str("taken back by undo; waits for changed input"),
         }
     }
 }
@@ -562,7 +568,10 @@ impl fmt::Display for WaitCause {
 mod tests {
     use super::*;
     use crate::{
-        memory::document::SummaryHeader,
+        memory::{
+            decision::{Decision, What},
+            document::SummaryHeader,
+        },
         store::inventory::{LogFile, Stamp},
     };
 
@@ -641,6 +650,13 @@ mod tests {
                 _ => &mut self.inventory.weekly,
             };
             files.insert(period, file);
+        }
+
+        fn undo(&mut self, fingerprint: ContentHash) {
+            let at = DateTime::UNIX_EPOCH;
+            let hashes = vec![fingerprint.hex16()];
+            let decision = Decision { at, what: What::Undone, path: String::new(), hashes };
+            self.inventory.decisions.apply(&decision);
         }
 
         fn distilled(mut self, months: &str) -> Self {
@@ -871,6 +887,34 @@ mod tests {
         root.check("2026-05-10T09:00:00Z", "monthly:2026-04 | wisdom:2026-04");
         root.log("2026-04-02", 2); // changed input is a new piece of work
         root.check("2026-05-10T09:00:00Z", "weekly:2026-W14 | monthly:2026-04 wisdom:2026-04");
+    }
+
+    #[test]
+    fn what_was_taken_back_waits_for_changed_input_and_holds_nothing_up() {
+        let mut root = Root::new("2026-04-02 2026-04-09 2026-W15");
+        let job = root.plan("2026-05-10T09:00:00Z").jobs.remove(0);
+        root.undo(job.fingerprint);
+        root.check("2026-05-10T09:00:00Z", "monthly:2026-04 | wisdom:2026-04");
+        let waiting = root.plan("2026-05-10T09:00:00Z").waiting;
+        assert_eq!((waiting[0].period, &waiting[0].cause), (job.period, &WaitCause::Undone));
+        // Also when the last receipt says that there was nothing to do.
+        root.record.settled.insert(job.fingerprint);
+        assert_eq!(root.plan("2026-05-10T09:00:00Z").waiting, waiting);
+        root.selection =
+            Selection { period: Some(job.period), force: true, ..Selection::default() };
+        root.check("2026-05-10T09:00:00Z", "weekly:2026-W14");
+        root.selection = Selection::default();
+        root.log("2026-04-02", 2);
+        root.check("2026-05-10T09:00:00Z", "weekly:2026-W14 | monthly:2026-04 wisdom:2026-04");
+    }
+
+    #[test]
+    fn wisdom_goes_on_past_a_month_that_was_taken_back() {
+        let mut root = Root::new("2026-03-04 2026-04-02 2026-W10 2026-W14 2026-03 2026-04");
+        let job = root.plan("2026-05-10T09:00:00Z").jobs.remove(0);
+        assert_eq!((job.tier, job.period.to_string()), (Tier::Wisdom, "2026-03".to_owned()));
+        root.undo(job.fingerprint);
+        root.check("2026-05-10T09:00:00Z", "wisdom:2026-04");
     }
 
     #[test]

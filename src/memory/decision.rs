@@ -11,6 +11,9 @@
 //!
 //! A bullet that a person deleted binds the lines that it cited, in that file: an item that rests
 //! only on such lines is kept out. Writing the bullet back lifts that.
+//!
+//! Work that a person took back is known by its fingerprint, which names its inputs: it is not done
+//! again until one of them has changed, or until a person asks for it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +23,7 @@ use std::{
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::hash;
+use super::hash::{self, ContentHash};
 
 /// All decisions of a root.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +31,8 @@ pub struct Decisions {
     key: Option<[u8; 32]>,
     /// Per file, the lines that are barred from it.
     barred: BTreeMap<String, BTreeSet<String>>,
+    /// Fingerprints of work that was taken back: 16 hex digits.
+    undone: BTreeSet<String>,
     /// 1-based numbers of lines that could not be read.
     unreadable: Vec<usize>,
 }
@@ -38,13 +43,13 @@ pub struct Decisions {
 pub enum What {
     /// A person deleted the item that rested on them.
     Deleted,
-    /// A person wrote it back.
+    /// A person wrote it back, or wants work done that was taken back.
     Restored,
     /// A person accepted what was held for review.
     Accepted,
     /// A person refused it.
     Refused,
-    /// A run that used them was taken back.
+    /// A run was taken back; `hashes` are the fingerprints of its work.
     Undone,
     /// They are to be forgotten everywhere.
     Forgotten,
@@ -128,7 +133,11 @@ impl Decisions {
                         barred.remove(hash);
                     }
                 }
+                for hash in &decision.hashes {
+                    self.undone.remove(hash);
+                }
             }
+            What::Undone => self.undone.extend(decision.hashes.iter().cloned()),
             _ => {}
         }
     }
@@ -140,6 +149,11 @@ impl Decisions {
         let mut lines = lines.into_iter().peekable();
         lines.peek().is_some()
             && lines.all(|it| self.line_hash(it).is_some_and(|it| barred.contains(&it)))
+    }
+
+    /// Returns whether work was taken back and waits for changed input.
+    pub fn is_undone(&self, fingerprint: ContentHash) -> bool {
+        self.undone.contains(&fingerprint.hex16())
     }
 
     /// Returns the numbers of lines that could not be read, from 1.
@@ -209,6 +223,20 @@ mod tests {
         decide(&mut decisions, What::Restored, &["- one"]);
         assert!(!decisions.is_deleted(WEEK, ["- one"]));
         assert!(decisions.is_deleted(WEEK, ["- two"]));
+    }
+
+    #[test]
+    fn work_that_was_taken_back_is_known_until_it_is_lifted() {
+        let work = ContentHash::of("weekly 2026-W14");
+        let decision = |what| {
+            let at = "2026-04-06T03:00:12Z".parse().unwrap();
+            Decision { at, what, path: WEEK.to_owned(), hashes: vec![work.hex16()] }.print()
+        };
+        let mut text = decision(What::Undone);
+        assert!(Decisions::parse(&text).is_undone(work), "it needs no key");
+        assert!(!Decisions::parse(&text).is_undone(ContentHash::of("another week")));
+        text.push_str(&decision(What::Restored));
+        assert!(!Decisions::parse(&text).is_undone(work));
     }
 
     #[test]

@@ -3,7 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::memory::{
-    address::Stem, decision::Decisions, document::SummaryHeader, hash::ContentHash, period::Period,
+    address::Stem,
+    decision::Decisions,
+    document::{self, SummaryError, SummaryHeader},
+    frontmatter,
+    hash::ContentHash,
+    period::Period,
     typed::TypedMemory,
 };
 
@@ -68,6 +73,23 @@ pub struct SummaryFile {
     pub chars: usize,
     /// What we recorded in it; `None` for a foreign file.
     pub header: Option<SummaryHeader>,
+}
+
+impl SummaryFile {
+    /// Takes what a plan needs from the text of a weekly or monthly file.
+    ///
+    /// # Errors
+    ///
+    /// Returns why its frontmatter cannot be read.
+    pub fn of(path: String, period: Period, text: &str) -> Result<Self, SummaryError> {
+        Ok(Self {
+            path,
+            hash: ContentHash::of(text),
+            body_hash: document::body_hash(text).hex16(),
+            chars: document::text_chars(frontmatter::split(text).body(text)),
+            header: SummaryHeader::read(period, text)?,
+        })
+    }
 }
 
 /// A file that is left alone, and why.

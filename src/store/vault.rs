@@ -34,8 +34,6 @@ use super::{
 use crate::memory::{
     address::Stem,
     decision::Decisions,
-    document::{self, SummaryHeader},
-    frontmatter,
     hash::ContentHash,
     log::DailyLog,
     period::{Grain, Period},
@@ -421,19 +419,12 @@ impl Vault {
             };
             let path = self.layout.summary(period);
             let Some(text) = self.text_or_problem(&path, &mut inventory.problems) else { continue };
-            let header = match SummaryHeader::read(period, &text) {
-                Ok(header) => header,
+            let file = match SummaryFile::of(path.clone(), period, &text) {
+                Ok(file) => file,
                 Err(error) => {
                     inventory.problems.push(problem(path, &error));
                     continue;
                 }
-            };
-            let file = SummaryFile {
-                path,
-                hash: ContentHash::of(&text),
-                body_hash: document::body_hash(&text).hex16(),
-                chars: document::text_chars(frontmatter::split(&text).body(&text)),
-                header,
             };
             if grain == Grain::Week { &mut inventory.weekly } else { &mut inventory.monthly }
                 .insert(period, file);

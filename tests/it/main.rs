@@ -23,6 +23,7 @@ mod show;
 mod status;
 mod support;
 mod trace;
+mod undo;
 
 /// A file that no `mod` line names would never run.
 #[test]

@@ -564,6 +564,25 @@ impl Lineage {
         self.read(|conn| intents_where(conn, of_run, [run.0]))
     }
 
+    /// Returns all that runs wrote and removed, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn writes(&self) -> Result<Vec<IntentRow>, LineageError> {
+        self.read(|conn| intents_where(conn, "WHERE state = 'done'", []))
+    }
+
+    /// Returns the jobs whose receipt gives that reason.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn jobs_for(&self, reason: &str) -> Result<Vec<JobId>, LineageError> {
+        let found = self.read(|conn| jobs_where(conn, "WHERE reason = ?1", [reason]))?;
+        Ok(found.into_iter().map(|it| it.id).collect())
+    }
+
     /// Closes intents. Those whose job commits are closed by [`Lineage::commit`].
     ///
     /// # Errors
