@@ -243,7 +243,7 @@ impl Compactor<'_> {
         let new =
             NewRun { trigger: CLOCK_CHECK, version: env!("CARGO_PKG_VERSION"), owner: &owner, now };
         let run = self.lineage.begin_run(&new)?;
-        Ok(self.lineage.end_run(run, now)?)
+        self.end_run(run)
     }
 
     fn move_some(&mut self, moves: &[Move], report: &mut PassReport) -> Result<(), JobError> {

@@ -561,7 +561,7 @@ impl Compactor<'_> {
         }
         let run = self.run(&mut None, TRIGGER, now)?;
         let done = self.take_back(run, &undoing, &past, &view, now);
-        self.lineage.end_run(run, (self.clock)())?;
+        self.end_run(run)?;
         done?;
         Ok((run, undoing))
     }
