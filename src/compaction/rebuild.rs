@@ -78,6 +78,7 @@ fn open_sound(path: &std::path::Path) -> Result<Lineage, LineageError> {
     lineage.last_receipts()?;
     lineage.open_intents()?;
     lineage.canonical_dump()?;
+    lineage.versions()?;
     lineage.logs()?;
     Ok(lineage)
 }
