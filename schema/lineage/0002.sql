@@ -35,9 +35,6 @@ CREATE TABLE taken_back (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX taken_back_taken ON taken_back (taken);
 
--- Hash of all rows of a run, taken when it ended: what no file can tell is checked by it.
-ALTER TABLE run ADD COLUMN seal TEXT;
-
 -- A job passes more states, and a file can be removed or moved.
 PRAGMA defer_foreign_keys = ON;
 
@@ -114,3 +111,23 @@ DROP TABLE intent_before;
 CREATE INDEX intent_open ON intent (id) WHERE state = 'open';
 CREATE INDEX intent_activity ON intent (activity);
 CREATE INDEX intent_run ON intent (run);
+
+-- The device on which a folder was found last: files that are gone from another one were not deleted.
+CREATE TABLE folder (
+    path   TEXT PRIMARY KEY,
+    device INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- A short hash of the other values of each row, and of what belongs to it in other tables, so that
+-- damage is told from what was written.
+ALTER TABLE run ADD COLUMN seal INTEGER;
+ALTER TABLE activity ADD COLUMN seal INTEGER;
+ALTER TABLE intent ADD COLUMN seal INTEGER;
+ALTER TABLE version ADD COLUMN seal INTEGER;
+ALTER TABLE entity ADD COLUMN seal INTEGER;
+ALTER TABLE document ADD COLUMN seal INTEGER;
+ALTER TABLE log_lines ADD COLUMN seal INTEGER;
+ALTER TABLE coverage ADD COLUMN seal INTEGER;
+ALTER TABLE extracted ADD COLUMN seal INTEGER;
+ALTER TABLE file ADD COLUMN seal INTEGER;
+ALTER TABLE folder ADD COLUMN seal INTEGER;

@@ -14,8 +14,9 @@ use super::{
 use crate::{
     clock,
     compaction::{
-        self, Compactor, PassError, Passed, View, Watcher,
+        self, Compactor, PassError, Passed, View, Watcher, archive, missing,
         plan::{Job, Plan, Selection, WaitCause},
+        rebuild::{self, Mended},
         report::{JobReport, PassReport},
     },
     config::settings::Keep,
@@ -25,6 +26,7 @@ use crate::{
 
 /// Do all that is due now
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(super) struct Args {
     /// Only this tier
     #[arg(value_enum)]
@@ -41,6 +43,9 @@ pub(super) struct Args {
     /// Make again what another engine made
     #[arg(long)]
     redo: bool,
+    /// Go on though many known files are gone: they are gone for good
+    #[arg(long)]
+    accept_missing: bool,
     /// With --redo: only periods that end on this day or later
     #[arg(long, value_name = "DATE", requires = "redo")]
     since: Option<NaiveDate>,
@@ -64,6 +69,10 @@ struct Foreseen {
     written: usize,
     unchanged: usize,
     failed: usize,
+    /// Logs that would move into the archive now: where they would stand.
+    archived: Vec<String>,
+    /// Why they would not.
+    archive_held: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -108,20 +117,43 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
         let view = compaction::peek(&root.vault, lineage.as_ref())?;
         let plan = compaction::plan_of(&view, &root.settings, engine.id(), &selection, now);
-        show_plan(&plan, &view, args.period, &root.vault, ui)?;
+        if let Some((tier, period)) = plan.sourceless {
+            return Err(PassError::NoSource { tier, period }.into());
+        }
+        let missing = lineage.as_ref().map(|it| missing::look(&root.vault, it)).transpose()?;
+        if let Some(missing) = missing.flatten().filter(|_| !selection.accept_missing) {
+            return Err(PassError::Missing(missing).into());
+        }
+        let whole = Selection::default();
+        let all = compaction::plan_of(&view, &root.settings, engine.id(), &whole, now);
+        let layout = root.vault.layout();
+        let (archived, doubt) = if selection.is_whole() {
+            archive::foresee(&view, &all, lineage.as_ref(), &root.settings, layout, now)?
+        } else {
+            Default::default()
+        };
+        let archived = (archived, doubt.map(|it| it.to_string()));
+        show_plan(&plan, &view, args.period, &root.vault, archived, ui)?;
         return Ok(ExitCode::SUCCESS);
     }
     refuse_reader(&call, &root)?;
-    let mut lineage = root.lineage()?;
+    root.refuse_stranger()?;
     let clock = || clock::now().unwrap_or(now);
-    let mut compactor = Compactor {
-        vault: &root.vault,
-        lineage: &mut lineage,
-        engine: engine.as_ref(),
-        settings: &root.settings,
-        clock: &clock,
-    };
-    let Passed { report, view, plan } = pass(&mut compactor, &selection, ui)?;
+    let mut say = |mended: &Mended| ui.warn(mended.to_string());
+    let passed = rebuild::with_mended(&root.vault, now, &mut say, |lineage, is_mended| {
+        let mut compactor = Compactor {
+            vault: &root.vault,
+            lineage,
+            engine: engine.as_ref(),
+            settings: &root.settings,
+            clock: &clock,
+        };
+        if is_mended {
+            compactor.mend(now)?;
+        }
+        pass(&mut compactor, &selection, ui)
+    })?;
+    let Passed { report, view, plan } = passed;
     if report.pruned > 0
         && let Keep::For(span) = root.settings.settings.history.keep
     {
@@ -144,6 +176,7 @@ impl Args {
             period: self.period,
             force: self.force,
             redo: self.redo.then_some(self.since),
+            accept_missing: self.accept_missing,
         }
     }
 }
@@ -154,7 +187,7 @@ fn pass(
     compactor: &mut Compactor<'_>,
     selection: &Selection,
     ui: &Ui,
-) -> Result<Passed, CommandError> {
+) -> Result<Passed, PassError> {
     const ROUNDS_MAX: u32 = 3;
     let quiet = compactor.settings.settings.compaction.quiet.as_duration();
     let mut progress = Shown { progress: ui.progress(0), done: 0 };
@@ -168,8 +201,7 @@ fn pass(
         ui.detail(format!("{}; waiting", written.cause));
         std::thread::sleep(quiet.min(LONGEST_WAIT));
         let Passed { report, view, plan } = compactor.pass("compact", selection, &mut progress)?;
-        passed.report.pruned += report.pruned;
-        report.jobs.into_iter().for_each(|job| passed.report.push(job));
+        passed.report.add(report);
         (passed.view, passed.plan) = (view, plan);
     }
     Ok(passed)
@@ -210,6 +242,7 @@ fn show_plan(
     view: &View,
     period: Option<Period>,
     vault: &Vault,
+    (archived, archive_held): (Vec<String>, Option<String>),
     ui: &Ui,
 ) -> Result<(), CommandError> {
     let mut jobs = Vec::new();
@@ -234,8 +267,17 @@ fn show_plan(
             written: 0,
             unchanged: 0,
             failed: 0,
+            archived,
+            archive_held,
         });
         return Ok(());
+    }
+    if !archived.is_empty() {
+        let logs = archived.len();
+        ui.note(format!("would archive {logs} logs into {}/", vault.layout().archive_dir()));
+    }
+    if let Some(why) = archive_held {
+        ui.note(format!("but not now: {why}"));
     }
     if jobs.is_empty() && plan.following.is_empty() {
         ui.note(nothing_due(plan, view, period));
@@ -323,8 +365,20 @@ fn show_report(report: &PassReport, plan: &Plan, view: &View, period: Option<Per
     if !rows.is_empty() {
         ui.table(&["tier", "period", "outcome", "items", "chars", "of", "file or reason"], &rows);
     }
+    if !report.joined.is_empty() {
+        let logs = report.joined.len();
+        ui.good(format!("lines that came late were added to {logs} archived logs, which are back"));
+    }
+    if !report.archived.is_empty() {
+        ui.good(format!("archived {} logs", report.archived.len()));
+    }
+    if let Some(why) = &report.archive_held {
+        ui.warn(format!("old logs were not archived: {why}"));
+    }
     if report.jobs.is_empty() {
-        ui.note(nothing_due(plan, view, period));
+        if report.archived.is_empty() && report.joined.is_empty() {
+            ui.note(nothing_due(plan, view, period));
+        }
         return;
     }
     let quiet =
@@ -361,7 +415,12 @@ fn row(job: &JobReport) -> Vec<String> {
         job.items.to_string(),
         job.output_chars.to_string(),
         job.source_chars.to_string(),
-        if done { files } else { job.reason.clone() },
+        match (done, job.reason.split_once("; ")) {
+            // What went is in no list of what was written.
+            (true, Some((_, taken))) => format!("{files} ({taken})").trim_start().to_owned(),
+            (true, None) => files,
+            (false, _) => job.reason.clone(),
+        },
     ]
 }
 
@@ -400,6 +459,11 @@ impl From<PassError> for CommandError {
             PassError::Random(_) => Self::new(Kind::CannotWrite, error),
             PassError::Gone { .. } => Self::new(Kind::Data, error)
                 .hint("mount or move the folder back, then `memoird compact`"),
+            PassError::Missing(_) => Self::new(Kind::Data, error)
+                .hint("put them back, then `memoird compact`")
+                .hint("are they gone for good? `memoird compact --accept-missing`"),
+            PassError::NoSource { .. } => Self::new(Kind::Usage, error)
+                .hint("put its logs back first; `memoird status` names those that are gone"),
         }
     }
 }

@@ -78,6 +78,13 @@ impl Root {
 
     /// Opens the database, and makes it when there is none.
     pub(super) fn lineage(&self) -> Result<Lineage, CommandError> {
+        self.refuse_stranger()?;
+        self.vault.create_private_dir()?;
+        Ok(Lineage::open(&self.vault.layout().database())?)
+    }
+
+    /// Refuses a folder that nobody made a memory folder.
+    pub(super) fn refuse_stranger(&self) -> Result<(), CommandError> {
         let layout = self.vault.layout();
         let known = self.settings.configured || layout.full(ROOT_FILE).is_file();
         if !known && !layout.full(layout.memory_dir()).is_dir() {
@@ -89,8 +96,7 @@ impl Root {
             return Err(CommandError::new(Kind::Usage, what)
                 .hint(format!("memoird init {}", layout.root().display())));
         }
-        self.vault.create_private_dir()?;
-        Ok(Lineage::open(&self.vault.layout().database())?)
+        Ok(())
     }
 }
 
@@ -121,10 +127,10 @@ impl Root {
             return layout.kind_of(path).map(|kind| (path.clone(), kind)).ok_or_else(unknown);
         }
         let known = |path: String| layout.kind_of(&path).map(|kind| (path, kind));
-        let by_name = if let Ok(period) = named.parse::<Period>() {
+        let by_name = if let Ok(stem) = named.parse::<Stem>() {
+            known(self.vault.log_path(&stem))
+        } else if let Ok(period) = named.parse::<Period>() {
             known(layout.summary(period))
-        } else if let Ok(stem) = named.parse::<Stem>() {
-            known(layout.source(&stem))
         } else {
             let file = match named {
                 INDEX_FILE | "MEMORY" => layout.index(),
@@ -183,7 +189,10 @@ impl Root {
     fn readings(&self, around: &Surroundings, named: &str) -> [Option<String>; 2] {
         let root = self.vault.layout().root();
         let here = around.cwd.canonicalize().unwrap_or_else(|_| around.cwd.clone());
-        [root, &here].map(|base| within(root, &around.absolute(Path::new(named), base)))
+        [root, &here].map(|base| {
+            let path = within(root, &around.absolute(Path::new(named), base))?;
+            Some(self.vault.standing(&path))
+        })
     }
 }
 
@@ -225,7 +234,7 @@ impl Sources for Root {
     }
 
     fn path_of(&self, stem: &Stem) -> String {
-        self.vault.layout().source(stem)
+        self.vault.log_path(stem)
     }
 }
 
@@ -247,9 +256,15 @@ impl From<LineageError> for CommandError {
             return Self::new(Kind::CannotWrite, error)
                 .hint("give this user the right to write `.memoird` in the memory folder");
         }
+        if error.is_write() {
+            return Self::new(Kind::CannotWrite, error)
+                .hint("`memoird doctor` looks at rights and free space");
+        }
         let kind = match &error {
-            LineageError::Busy { .. } | LineageError::AlreadyLive { .. } => Kind::Busy,
-            LineageError::File { .. } | LineageError::NoWal { .. } => Kind::CannotWrite,
+            LineageError::Busy { .. }
+            | LineageError::Replaced { .. }
+            | LineageError::AlreadyLive { .. } => Kind::Busy,
+            LineageError::NoWal { .. } | LineageError::Distant { .. } => Kind::CannotWrite,
             _ => Kind::Data,
         };
         Self::new(kind, error)

@@ -147,6 +147,9 @@ impl From<LockError> for CommandError {
             LockError::Busy { .. } => {
                 (Kind::Busy, Some("try again; `memoird status` names the daemon".to_owned()))
             }
+            LockError::OpenToAll { root, .. } => {
+                (Kind::CannotWrite, Some(format!("chmod o-w '{}'", root.display())))
+            }
             LockError::Io { .. } => (Kind::CannotWrite, None),
         };
         let wrapped = Self::new(kind, error);

@@ -102,7 +102,8 @@ impl<'a> Past<'a> {
     /// Returns all that is known of the file that an argument names.
     pub(super) fn find(&self, named: &str) -> Result<History, CommandError> {
         let is_known = |path: &str| {
-            let versions = self.lineage().map(|it| it.versions_of(path)).transpose()?;
+            let path = self.root.vault.layout().recorded(path);
+            let versions = self.lineage().map(|it| it.versions_of(&path)).transpose()?;
             Ok(versions.is_some_and(|it| !it.is_empty()))
         };
         let path = self.root.find_past(&self.call.around, named, &is_known)?;
@@ -116,9 +117,12 @@ impl<'a> Past<'a> {
 
     /// Returns all that is known of the file at `path`.
     pub(super) fn of(&self, path: String) -> Result<History, CommandError> {
+        let vault = &self.root.vault;
+        // A log has one history, wherever it stands.
+        let path = vault.layout().recorded(&path);
         let recorded = self.lineage().map(|it| it.versions_of(&path)).transpose()?;
         let recorded = recorded.unwrap_or_default();
-        let standing = self.root.vault.read(&path)?.map(|it| Standing {
+        let standing = vault.read(&vault.standing(&path))?.map(|it| Standing {
             hash: ContentHash::of(&it.bytes),
             size: it.bytes.len() as u64,
             changed: DateTime::UNIX_EPOCH + TimeDelta::nanoseconds(it.stamp.mtime_ns),
@@ -137,7 +141,8 @@ impl<'a> Past<'a> {
     ) -> Result<Option<Vec<u8>>, CommandError> {
         let path = &history.path;
         if version.id.is_none() {
-            return Ok(self.root.vault.read(path)?.map(|it| it.bytes));
+            let vault = &self.root.vault;
+            return Ok(vault.read(&vault.standing(path))?.map(|it| it.bytes));
         }
         match version.cause {
             Cause::Removed | Cause::Gone => return Ok(None),

@@ -11,6 +11,7 @@ pub mod ui;
 mod compact;
 mod completions;
 mod context;
+mod correct;
 mod coverage;
 mod demo;
 mod diff;
@@ -45,6 +46,7 @@ Everyday:
   status       Show what there is, what is due and why
   log          Append an entry to today's log
   trace        Lead a line back to the log lines it rests on (alias: why)
+  correct      Put an item right, here and above
   demo         Show the whole chain on a sample journal
 
 Look inside:
@@ -114,6 +116,7 @@ enum Verb {
     Log(log::Args),
     #[command(visible_alias = "why")]
     Trace(trace::Args),
+    Correct(correct::Args),
     Demo(demo::Args),
     #[command(visible_alias = "missed")]
     Coverage(coverage::Args),
@@ -160,13 +163,14 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
         Verb::Status(args) => status::run(&global, args, ui),
         Verb::Log(args) => log::run(&global, &args, ui),
         Verb::Trace(args) => trace::run(&global, args, ui),
+        Verb::Correct(args) => correct::run(&global, &args, ui),
         Verb::Demo(args) => demo::run(&global, &args, ui),
         Verb::Coverage(args) => coverage::run(&global, args, ui),
         Verb::Show(args) => show::run(&global, &args, ui),
         Verb::History(args) => history::run(&global, &args, ui),
         Verb::Diff(args) => diff::run(&global, &args, ui),
         Verb::Compact(args) => compact::run(&global, &args, ui),
-        Verb::Doctor(args) => doctor::run(&global, args, ui),
+        Verb::Doctor(args) => doctor::run(&global, &args, ui),
         Verb::Rebuild(args) => rebuild::run(&global, args, ui),
         Verb::Run(args) => run::run(&global, args, ui),
         Verb::Completions(args) => Ok(completions::run(&args, ui)),

@@ -7,7 +7,10 @@ use serde::Serialize;
 use super::{GlobalArgs, compact::refuse_reader, context::Call, error::CommandError, ui::Ui};
 use crate::{
     clock,
-    compaction::{Compactor, rebuild},
+    compaction::{
+        Compactor,
+        rebuild::{self, Look, Mended},
+    },
 };
 
 /// Make the database anew from the files
@@ -41,7 +44,7 @@ pub(super) fn run(global: &GlobalArgs, _args: Args, ui: &Ui) -> Result<ExitCode,
     refuse_reader(&call, &root)?;
     let engine = root.engine()?;
     let now = call.now;
-    let opened = rebuild::open_or_set_aside(&root.vault, now)?;
+    let opened = rebuild::open(&root.vault, Look::Close, now)?;
     let mut lineage = opened.lineage;
     let clock = || clock::now().unwrap_or(now);
     let mut compactor = Compactor {
@@ -51,10 +54,14 @@ pub(super) fn run(global: &GlobalArgs, _args: Args, ui: &Ui) -> Result<ExitCode,
         settings: &root.settings,
         clock: &clock,
     };
-    let rebuilt = compactor.rebuild(now)?;
-    let set_aside = opened.set_aside.as_deref().map(|path| {
-        let relative = path.strip_prefix(root.vault.layout().root()).unwrap_or(path);
-        relative.display().to_string()
+    let rebuilt =
+        if opened.mended.is_some() { compactor.mend(now) } else { compactor.rebuild(now) }?;
+    let set_aside = opened.mended.as_ref().and_then(|it| match it {
+        Mended::SetAside { path, .. } => {
+            let relative = path.strip_prefix(root.vault.layout().root()).unwrap_or(path);
+            Some(relative.display().to_string())
+        }
+        Mended::Missing => None,
     });
     let report = Report {
         documents: rebuilt.counts.documents.values().sum(),

@@ -17,6 +17,8 @@ use super::{
 use crate::{
     compaction::{
         self, PassError, View,
+        check::{self, Found},
+        missing::{self, Missing},
         plan::{Plan, Selection, WaitCause},
     },
     config::{
@@ -26,7 +28,7 @@ use crate::{
         settings::{EngineKind, Settings},
     },
     engine::{Engine as _, extractive::Extractive},
-    memory::{item::Tier, wisdom::WisdomFile},
+    memory::{address::Stem, item::Tier, wisdom::WisdomFile},
     store::{
         inventory::{Inventory, SummaryFile},
         lineage::{Lineage, LineageError, jobs::Outcome},
@@ -60,6 +62,8 @@ struct Status {
     /// Jobs that are due and did not work when they were last tried.
     failed: Vec<Stuck>,
     quarantined: usize,
+    /// How many of the logs stand in the archive.
+    archived: usize,
     /// Files of somebody else under names of ours.
     foreign: Vec<Foreign>,
     problems: Vec<Problem>,
@@ -97,6 +101,8 @@ struct Daemon {
     running: bool,
     pid: Option<u32>,
     since: Option<String>,
+    /// Why it writes nothing until a person has done something.
+    paused: Option<String>,
 }
 
 #[derive(Default, Serialize)]
@@ -117,6 +123,7 @@ struct DaemonFile {
     last_event: Option<String>,
     last_scan: Option<String>,
     missed: Option<u64>,
+    paused: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -273,7 +280,18 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         }
         seen => seen,
     };
-    let Seen { view, plan, failed, last_run } = seen?;
+    let Seen { view, plan, failed, last_run, missing, amiss } = seen?;
+    let path = ".memoird/lineage.db";
+    if problems.is_empty() {
+        problems.extend(amiss.into_iter().map(|reason| Problem { path: path.to_owned(), reason }));
+    }
+    problems.extend(missing.map(|it| Problem {
+        path: settings.memory_dir.display().to_string(),
+        reason: format!(
+            "{it}; nothing is written until they are back, or until \
+             `memoird compact --accept-missing` says that they are gone for good"
+        ),
+    }));
     problems.extend(found_problems(&root, &view, &plan));
     let (daemon, watcher) = daemon(&root, zone)?;
     Ok(Status {
@@ -291,6 +309,7 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         parked: parked(&plan),
         failed,
         quarantined: 0,
+        archived: view.inventory.archived.len(),
         foreign: plan
             .foreign
             .iter()
@@ -312,6 +331,9 @@ struct Seen {
     plan: Plan,
     failed: Vec<Stuck>,
     last_run: Option<LastRun>,
+    missing: Option<Missing>,
+    /// What the last receipts say that the files do not.
+    amiss: Vec<String>,
 }
 
 fn look(root: &Root, now: DateTime<Utc>) -> Result<Seen, PassError> {
@@ -327,7 +349,15 @@ impl Seen {
         let plan = compaction::plan_of(&view, settings, Extractive.id(), &selection, now);
         let failed = failed(lineage, &plan)?;
         let last_run = last_run(lineage, settings.zone.name.0)?;
-        Ok(Self { view, plan, failed, last_run })
+        let missing = lineage.map(|it| missing::look(&root.vault, it)).transpose()?.flatten();
+        let amiss =
+            [check::receipts(&root.vault, lineage), check::witness(root.vault.layout(), lineage)];
+        let amiss = amiss.into_iter().filter_map(|it| match it {
+            Ok(Found::Ill(found)) => Some(found),
+            _ => None,
+        });
+        let amiss = amiss.flatten().collect();
+        Ok(Self { view, plan, failed, last_run, missing, amiss })
     }
 }
 
@@ -346,6 +376,7 @@ fn found_problems(root: &Root, view: &View, plan: &Plan) -> Vec<Problem> {
     let found = view.inventory.problems.iter().chain(&plan.problems);
     let mut problems: Vec<Problem> =
         found.map(|it| Problem { path: it.path.clone(), reason: it.reason.clone() }).collect();
+    problems.extend(gone_sources(root, &view.inventory));
     let unreadable = view.inventory.decisions.unreadable();
     if !unreadable.is_empty() {
         let lines: Vec<String> = unreadable.iter().map(usize::to_string).collect();
@@ -361,6 +392,24 @@ fn found_problems(root: &Root, view: &View, plan: &Plan) -> Vec<Problem> {
                      `engine: extractive` is set"
                 .to_owned(),
         });
+    }
+    problems
+}
+
+/// Names the logs that weekly files rest on and that are no longer there.
+fn gone_sources(root: &Root, inventory: &Inventory) -> Vec<Problem> {
+    let layout = root.vault.layout();
+    let mut problems = Vec::new();
+    for file in inventory.weekly.values() {
+        let sources = file.header.iter().flat_map(|it| it.sources.keys());
+        let stems = sources.filter_map(|it| it.parse::<Stem>().ok());
+        for stem in stems.filter(|it| !inventory.logs.contains_key(it)) {
+            let path = layout.source(&stem);
+            if !root.vault.is_taken(&path) {
+                let reason = format!("source gone; what {} says of it stays", file.path);
+                problems.push(Problem { path, reason });
+            }
+        }
     }
     problems
 }
@@ -456,7 +505,10 @@ fn daemon(root: &Root, zone: Tz) -> Result<(Daemon, Watcher), CommandError> {
     let layout = root.vault.layout();
     let lock = layout.daemon_lock();
     let Some(pid) = DaemonLock::holder(&lock)? else {
-        return Ok((Daemon { running: false, pid: None, since: None }, Watcher::default()));
+        return Ok((
+            Daemon { running: false, pid: None, since: None, paused: None },
+            Watcher::default(),
+        ));
     };
     let about = std::fs::read(layout.private_dir().join("daemon.json")).ok();
     let about = about.and_then(|it| serde_json::from_slice::<DaemonFile>(&it).ok());
@@ -465,9 +517,14 @@ fn daemon(root: &Root, zone: Tz) -> Result<(Daemon, Watcher), CommandError> {
     // The lock file is written when the daemon starts, and never again.
     let locked = std::fs::metadata(&lock).and_then(|it| it.modified()).ok();
     let locked = locked.map(|it| time(DateTime::<Utc>::from(it), zone));
-    let DaemonFile { since, mode, last_event, last_scan, missed, .. } = about;
+    let DaemonFile { since, mode, last_event, last_scan, missed, paused, .. } = about;
     Ok((
-        Daemon { running: true, pid: Some(pid).filter(|&it| it > 0), since: since.or(locked) },
+        Daemon {
+            running: true,
+            pid: Some(pid).filter(|&it| it > 0),
+            since: since.or(locked),
+            paused,
+        },
         Watcher { mode, last_event, last_scan, missed },
     ))
 }
@@ -565,6 +622,9 @@ fn show(status: &Status, ui: &Ui) {
     }
     ui.data("");
     show_tiers(status, ui);
+    if status.archived > 0 {
+        ui.data(format!("{} of the logs are archived", status.archived));
+    }
     ui.data("");
     show_due(status, ui);
     show_list(ui, "stuck", &status.parked, |it| {
@@ -669,7 +729,8 @@ fn show_engine(status: &Status, ui: &Ui) {
     ui.data(if daemon.running {
         let watch = watcher.mode.as_deref().unwrap_or("unknown");
         let scan = watcher.last_scan.as_ref().map(|it| format!(", last look {it}"));
-        format!("daemon    running{process}{since}\nwatching  {watch}{}", scan.unwrap_or_default())
+        let state = if daemon.paused.is_some() { "paused" } else { "running" };
+        format!("daemon    {state}{process}{since}\nwatching  {watch}{}", scan.unwrap_or_default())
     } else {
         "daemon    not running; `memoird run` starts it".to_owned()
     });

@@ -5,8 +5,6 @@
 //! file takes its name, and one transaction records it with its job. A crash leaves at most an open
 //! intent, which [`Compactor::recover`] closes by looking at the file.
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, Utc};
 
 use super::{Compactor, JobError, PassError, records};
@@ -15,9 +13,8 @@ use crate::{
     store::{
         failpoint,
         lineage::{
-            LineageError,
             history::{Cause, NewVersion},
-            jobs::{IntentEnd, IntentRow, JobId, NewIntent, Outcome, Receipt, RunId},
+            jobs::{IntentEnd, IntentRow, JobId, NewIntent, Receipt, RunId},
             record::{Commit, CoverageRecord, DocumentRecord, LogRecord},
         },
         lock::WriteLock,
@@ -195,30 +192,12 @@ impl Compactor<'_> {
     /// An intent is open only while its process holds the write lock, so whoever has the lock finds
     /// none but those of the dead.
     pub(super) fn recover(&mut self, now: DateTime<Utc>) -> Result<(), PassError> {
-        let mut finished = BTreeMap::new();
         if !self.lineage.open_intents()?.is_empty() {
             let lock = self.write_lock()?;
             // Whoever held the lock until now may have closed some of them.
             for intent in self.lineage.open_intents()? {
-                let done = self.recover_intent(&lock, &intent, now)?;
-                if let Some(job) = intent.job {
-                    let all = finished.entry(job).or_insert((true, intent.target));
-                    all.0 &= done;
-                }
+                self.recover_intent(&lock, &intent, now)?;
                 passed("recover.intent")?;
-            }
-        }
-        for (job, (all, path)) in finished {
-            if !all {
-                continue;
-            }
-            let reason = Some("finished after a crash".to_owned());
-            let mut receipt = Receipt::new(Outcome::Written, reason, now);
-            receipt.path = Some(path);
-            match self.lineage.finish_job(job, &receipt) {
-                // Its process lived to see the step fail, and said so.
-                Ok(()) | Err(LineageError::NotLive { .. }) => {}
-                Err(error) => return Err(error.into()),
             }
         }
         // A root has one pass at a time in a process, so an unfinished run of our own is dead too.
@@ -228,39 +207,45 @@ impl Compactor<'_> {
         Ok(())
     }
 
-    /// Brings one write that was cut off to its end, or takes note that it did not happen. Returns
-    /// whether the file stands as intended.
+    /// Brings one write that was cut off to its end, or takes note that it did not happen.
     fn recover_intent(
         &mut self,
         lock: &WriteLock,
         intent: &IntentRow,
         now: DateTime<Utc>,
-    ) -> Result<bool, PassError> {
+    ) -> Result<(), PassError> {
+        if intent.source.is_some() {
+            return self.recover_move(lock, intent);
+        }
         let IntentRow { target, temp, new_hash, old_hash, .. } = intent;
         let standing = self.bytes_of(target)?;
         let beside = self.bytes_of(&Vault::temp_of(target, temp))?;
         let hash = |it: &Option<Vec<u8>>| it.as_ref().map(ContentHash::of);
         let mut done = hash(&standing) == *new_hash;
         if let Some(left) = hash(&beside) {
-            if Some(left) == *new_hash
-                || Some(left) == *old_hash
-                // Before the exchange nobody but us has written under that name.
-                || hash(&standing) == *old_hash && self.is_begun(beside.as_deref(), *new_hash)?
-            {
+            // Only a file that was there can have changed places with its temporary one.
+            let is_theirs = match new_hash {
+                Some(_) => done && old_hash.is_some(),
+                None => standing.is_none(),
+            };
+            if Some(left) == *new_hash || Some(left) == *old_hash {
                 // Not used yet, or in the history and no longer used.
                 self.vault.drop_temp(lock, target, temp)?;
-            } else if done || standing.is_none() {
+            } else if is_theirs {
                 // Somebody wrote in the moment of the exchange: their words stand, not ours.
                 self.vault.put_back(lock, target, temp)?;
                 self.vault.drop_temp(lock, target, temp)?;
                 done = false;
+            } else if hash(&standing) == *old_hash {
+                // Ours, and cut off in the middle.
+                self.vault.drop_temp(lock, target, temp)?;
             }
             // What is left under the temporary name beside a stranger's file is swept into the
             // private folder.
         }
         if !done {
             self.lineage.close_intents(&[intent.id], IntentEnd::Dropped)?;
-            return Ok(false);
+            return Ok(());
         }
         let text = standing.as_deref().map(String::from_utf8_lossy);
         let layout = self.vault.layout();
@@ -279,20 +264,10 @@ impl Compactor<'_> {
             at: now,
             ..Commit::default()
         })?;
-        Ok(true)
+        Ok(())
     }
 
-    /// Returns whether bytes are the beginning of what was to be written: a crash cut the write off.
-    fn is_begun(
-        &self,
-        left: Option<&[u8]>,
-        new_hash: Option<ContentHash>,
-    ) -> Result<bool, LineageError> {
-        let (Some(left), Some(hash)) = (left, new_hash) else { return Ok(false) };
-        Ok(self.lineage.content(hash)?.is_some_and(|it| it.starts_with(left)))
-    }
-
-    fn bytes_of(&self, path: &str) -> Result<Option<Vec<u8>>, PassError> {
+    pub(super) fn bytes_of(&self, path: &str) -> Result<Option<Vec<u8>>, PassError> {
         match self.vault.read(path) {
             Ok(found) => Ok(found.map(|it| it.bytes)),
             // It cannot be told what stands there; the next pass reports it.
@@ -308,7 +283,7 @@ fn found_version((path, bytes): &(String, Option<Vec<u8>>)) -> NewVersion<'_> {
 }
 
 /// Passes a step that tests stop at.
-fn passed(name: &'static str) -> Result<(), VaultError> {
+pub(super) fn passed(name: &'static str) -> Result<(), VaultError> {
     failpoint::at(name).map_err(|source| VaultError::Io {
         action: "write",
         path: name.into(),

@@ -44,7 +44,9 @@ impl Compactor<'_> {
                 None
             } else {
                 // What cannot be read is reported by the scan.
-                let Ok(Some(found)) = self.vault.read(&path) else { continue };
+                let Ok(Some(found)) = self.vault.read(&self.vault.standing(&path)) else {
+                    continue;
+                };
                 bytes_read += found.bytes.len();
                 Some(found.bytes)
             };
@@ -96,20 +98,18 @@ impl Compactor<'_> {
             missing.push((layout.index(), Cause::Found));
         }
         for (stem, file) in &inventory.logs {
-            match latest.get(&file.path) {
-                None if is_folded(inventory, stem, file) => {
-                    missing.push((file.path.clone(), Cause::Folded));
-                }
-                Some((Cause::Gone | Cause::Removed, _)) => {
-                    missing.push((file.path.clone(), Cause::Found));
-                }
+            // The history of a log goes on under its name when it is archived.
+            let path = layout.source(stem);
+            match latest.get(&path) {
+                None if is_folded(inventory, stem, file) => missing.push((path, Cause::Folded)),
+                Some((Cause::Gone | Cause::Removed, _)) => missing.push((path, Cause::Found)),
                 _ => {}
             }
         }
-        let logs: BTreeSet<&str> = inventory.logs.values().map(|it| &it.path[..]).collect();
+        let logs: BTreeSet<String> = inventory.logs.keys().map(|it| layout.source(it)).collect();
         for (path, _) in latest.iter().filter(|(_, (_, hash))| hash.is_some()) {
             let watched = match layout.kind_of(path) {
-                Some(FileKind::Log | FileKind::Session) => !logs.contains(&path[..]),
+                Some(FileKind::Log | FileKind::Session) => !logs.contains(path),
                 Some(FileKind::Index) => inventory.index.is_none(),
                 _ => false,
             };

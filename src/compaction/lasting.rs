@@ -1,13 +1,15 @@
 //! What lasts: typed memories from days, their index, and `WISDOM.md` from months.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 use super::{
     Compactor, JobError, Made, PassError, View, ask,
     commit::{NewFile, Recorded},
     draft::{read_logs, unreadable},
     fold::count,
-    ground, parallel,
+    ground,
+    late::{self, Doubt, Revised, Shaken},
+    parallel,
     plan::{Job, Reason},
     records,
     report::{JobReport, PassReport},
@@ -16,11 +18,12 @@ use crate::{
     compaction::Watcher,
     engine::{DistilInput, Engine, ExtractInput, MemoryDraft, WisdomOp},
     memory::{
-        address::{Address, Citation},
+        address::{Address, Citation, LineSet, Stem},
         decision::Decisions,
-        document::Summary,
+        document::{Owner, Summary},
         index,
-        item::Item,
+        item::{Item, Section},
+        log::DailyLog,
         period::Period,
         typed::{self, TypedMemory},
         typed_schema,
@@ -42,7 +45,12 @@ const DAYS_AT_ONCE: usize = 64;
 
 /// A day that was read.
 struct Day {
+    /// New ones.
     memories: Vec<TypedMemory>,
+    /// Those whose lines were changed or moved.
+    revised: Vec<Revised>,
+    /// Those whose lines were changed and that nothing says any more.
+    withdrawn: Vec<TypedMemory>,
     rejected: usize,
     recorded: Recorded,
     source_chars: usize,
@@ -59,6 +67,13 @@ impl Compactor<'_> {
         report: &mut PassReport,
     ) -> Result<(), PassError> {
         let mut existing = view.inventory.memories.clone();
+        let mut doubts = late::doubts(self.vault, jobs, &existing);
+        for doubt in doubts.iter().filter(|it| !it.is_lost()) {
+            let same = |it: &&mut TypedMemory| it.file_name == doubt.memory.file_name;
+            if let Some(memory) = existing.iter_mut().find(same) {
+                *memory = doubt.readdressed();
+            }
+        }
         for (i, chunk) in jobs.chunks(DAYS_AT_ONCE).enumerate() {
             if watcher.is_stopped() {
                 report.left += jobs.len() - i * DAYS_AT_ONCE;
@@ -66,21 +81,24 @@ impl Compactor<'_> {
             }
             watcher.begins(&chunk[0], jobs.len() - i * DAYS_AT_ONCE - 1);
             let mut quiet: Vec<(NewJob, Receipt, Recorded)> = Vec::new();
-            for (job, day) in chunk.iter().zip(self.read_days(chunk, &existing, view)) {
+            for (job, day) in chunk.iter().zip(self.read_days(chunk, &existing, &doubts, view)) {
                 let made = match day {
-                    Ok(day) if day.memories.is_empty() => {
+                    Ok(day) if day.is_quiet() => {
                         let receipt = self.day_receipt(job, &day, Outcome::Unchanged);
                         quiet.push((self.new_job(job), receipt.clone(), day.recorded));
                         Made { receipt, paths: Vec::new() }
                     }
-                    first => match self.make_day(run, job, first, &mut existing, view)? {
-                        Some(made) => made,
-                        None => continue,
-                    },
+                    first => {
+                        let known = (&mut existing, &mut doubts);
+                        match self.make_day(run, job, first, known, view)? {
+                            Some(made) => made,
+                            None => continue,
+                        }
+                    }
                 };
                 let due = match made.receipt.outcome {
                     Outcome::Unchanged => "nothing to remember".to_owned(),
-                    _ => job.reason.to_string(),
+                    _ => made.receipt.reason.clone().unwrap_or_else(|| job.reason.to_string()),
                 };
                 let done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &due);
                 watcher.ended(&done);
@@ -96,6 +114,7 @@ impl Compactor<'_> {
         &self,
         jobs: &[Job],
         existing: &[TypedMemory],
+        doubts: &[Doubt],
         view: &View,
     ) -> Vec<Result<Day, JobError>> {
         let reader = DayReader {
@@ -103,7 +122,7 @@ impl Compactor<'_> {
             engine: self.engine,
             decisions: &view.inventory.decisions,
         };
-        parallel::map(jobs, |job| reader.read(job, existing))
+        parallel::map(jobs, |job| reader.read(job, existing, doubts))
     }
 
     /// Makes a day that has something to remember, or could not be read. `None` when another
@@ -113,16 +132,17 @@ impl Compactor<'_> {
         run: RunId,
         job: &Job,
         first: Result<Day, JobError>,
-        existing: &mut Vec<TypedMemory>,
+        (existing, doubts): (&mut Vec<TypedMemory>, &mut Vec<Doubt>),
         view: &View,
     ) -> Result<Option<Made>, PassError> {
         let Some(id) = self.begin(run, job)? else { return Ok(None) };
         // The days before it may have said the same; what it adds is decided one day at a time.
         let day = first.and_then(|_| {
             let decisions = &view.inventory.decisions;
-            DayReader { vault: self.vault, engine: self.engine, decisions }.read(job, existing)
+            DayReader { vault: self.vault, engine: self.engine, decisions }
+                .read(job, existing, doubts)
         });
-        let made = match day.and_then(|day| self.write_day(job, id, day, existing)) {
+        let made = match day.and_then(|day| self.write_day(job, id, day, (existing, doubts))) {
             Ok(made) => made,
             Err(JobError::Critical(error)) => return Err(error),
             Err(error) => self.fail(job, id, &error)?,
@@ -160,11 +180,8 @@ impl Compactor<'_> {
         job: &Job,
         id: JobId,
         mut day: Day,
-        existing: &mut Vec<TypedMemory>,
+        (existing, doubts): (&mut Vec<TypedMemory>, &mut Vec<Doubt>),
     ) -> Result<Made, JobError> {
-        let none = day.memories.is_empty();
-        let outcome = if none { Outcome::Unchanged } else { Outcome::Written };
-        let mut receipt = self.day_receipt(job, &day, outcome);
         let mut files = Vec::new();
         for memory in &day.memories {
             let path = self.vault.layout().typed(&memory.file_name.to_string_lossy());
@@ -172,19 +189,68 @@ impl Compactor<'_> {
             day.recorded.documents.push(records::of_memory(&path, memory, &text));
             files.push(NewFile { path, text: Some(text), standing: None });
         }
+        for Revised { before, after } in &day.revised {
+            let (path, standing) = self.standing_memory(before)?;
+            let text = after.print();
+            if text != standing {
+                day.recorded.documents.push(records::of_memory(&path, after, &text));
+                files.push(NewFile { path, text: Some(text), standing: Some(standing) });
+            }
+        }
         let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
-        receipt.path = paths.first().cloned();
+        for memory in &day.withdrawn {
+            let (path, standing) = self.standing_memory(memory)?;
+            day.recorded.removed.push(path.clone());
+            files.push(NewFile { path, text: None, standing: Some(standing) });
+        }
+        let outcome = if files.is_empty() { Outcome::Unchanged } else { Outcome::Written };
+        let mut receipt = self.day_receipt(job, &day, outcome);
+        receipt.path = files.first().map(|it| it.path.clone());
         self.write(None, Some((id, &receipt)), &files, &day.recorded)?;
+        // What was decided about a memory is decided for the days that come after, too.
+        let is = |name: &Path| {
+            let name = name.to_owned();
+            move |it: &TypedMemory| it.file_name == name
+        };
+        for Revised { before, after } in day.revised {
+            doubts.retain(|it| it.memory.file_name != before.file_name);
+            if let Some(at) = existing.iter().position(is(&before.file_name)) {
+                existing[at] = after;
+            }
+        }
+        for memory in &day.withdrawn {
+            doubts.retain(|it| it.memory.file_name != memory.file_name);
+            existing.retain(|it| it.file_name != memory.file_name);
+        }
         existing.append(&mut day.memories);
         Ok(Made { receipt, paths })
     }
 
+    /// Returns path and text of a memory's file, if it is still the one that was looked at.
+    fn standing_memory(&self, memory: &TypedMemory) -> Result<(String, String), JobError> {
+        let path = self.vault.layout().typed(&memory.file_name.to_string_lossy());
+        let text = self.vault.read_text(&path)?;
+        let same = |it: &String| {
+            TypedMemory::parse(&memory.file_name, it).is_ok_and(|found| found == *memory)
+        };
+        match text.filter(same) {
+            Some(text) => Ok((path, text)),
+            None => Err(JobError::Stale(path)),
+        }
+    }
+
     fn day_receipt(&self, job: &Job, day: &Day, outcome: Outcome) -> Receipt {
-        let mut receipt = Receipt::new(outcome, Some(job.reason.to_string()), (self.clock)());
+        let mut reason = job.reason.to_string();
+        for memory in &day.withdrawn {
+            let path = self.vault.layout().typed(&memory.file_name.to_string_lossy());
+            reason.extend(["; ", &path, " withdrawn: its source changed"]);
+        }
+        let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
         receipt.sources = count(job.inputs.len());
         receipt.source_chars = day.source_chars as u64;
-        receipt.output_chars = day.memories.iter().map(|it| it.body.chars().count() as u64).sum();
-        receipt.items = count(day.memories.len());
+        let written = day.memories.iter().chain(day.revised.iter().map(|it| &it.after));
+        receipt.output_chars = written.clone().map(|it| it.body.chars().count() as u64).sum();
+        receipt.items = count(written.count());
         receipt.rejected = count(day.rejected);
         receipt
     }
@@ -236,10 +302,14 @@ impl Compactor<'_> {
             Some(text) => WisdomFile::parse(text),
             None => WisdomFile::new(&self.settings.agent_name),
         };
-        let entries: Vec<WisdomEntry> = file.entries().cloned().collect();
+        let items = cite_own_lines(&month);
+        let summaries = self.summaries_cited(&month, &items, &file)?;
+        follow_summaries(&mut file, &summaries);
+        let shaken = self.shaken(&mut file, &logs)?;
+        // An entry that nothing carries must not keep out what may take its place.
+        let is_sound = |it: &&WisdomEntry| !shaken.iter().any(|s| it.id() == Some(&s.id));
+        let entries: Vec<WisdomEntry> = file.entries().filter(is_sound).cloned().collect();
         let memories = memories_of(job.period, &view.inventory.memories);
-        let items: Vec<_> =
-            month.bullets().map(|(_, item, section)| (section, item.clone())).collect();
         let wisdom = &self.settings.settings.wisdom;
         let ops = ask(self.engine, |engine| {
             engine.distil(&DistilInput {
@@ -253,10 +323,16 @@ impl Compactor<'_> {
         })?;
         let caps = WisdomCaps { entries: wisdom.max_entries, chars: wisdom.max_chars };
         let decisions = &view.inventory.decisions;
+        // What is said is checked against what people wrote above the logs, too.
+        let mut lines: Vec<ServedLog> = summaries.iter().map(|(_, log)| log.clone()).collect();
+        lines.extend(logs.iter().cloned());
+        lines.sort_by(|a, b| a.stem().cmp(b.stem()));
         let edit = Edit {
             late: matches!(job.reason, Reason::Changed(_)),
-            logs: &logs,
-            is_deleted: &|citation| decisions.is_deleted(&path, texts(citation, &logs)),
+            logs: &lines,
+            memories: &memories,
+            is_deleted: &|citation| decisions.is_deleted(&path, texts(citation, &lines)),
+            shaken: &shaken,
         };
         let done = edit.apply(&mut file, &ops, caps);
         file.add_distilled(job.period);
@@ -264,12 +340,16 @@ impl Compactor<'_> {
             file.set_compacted(date);
         }
         let text = file.print();
-        let outcome = if done.changed > 0 || standing.is_none() {
+        let outcome = if done.changed > 0 || !done.dropped.is_empty() || standing.is_none() {
             Outcome::Written
         } else {
             Outcome::Unchanged
         };
-        let mut receipt = Receipt::new(outcome, Some(job.reason.to_string()), (self.clock)());
+        let mut reason = job.reason.to_string();
+        for id in &done.dropped {
+            reason.extend(["; entry ", id, " dropped: its source changed"]);
+        }
+        let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
         receipt.path = Some(path.clone());
         receipt.sources = 1;
         receipt.source_chars = month.text_chars() as u64;
@@ -295,6 +375,34 @@ impl Compactor<'_> {
         Ok(Made { receipt, paths })
     }
 
+    /// Reads the weekly and monthly files whose own lines are cited, by bullets or by entries.
+    fn summaries_cited(
+        &self,
+        month: &Summary,
+        items: &[(Option<Section>, Item)],
+        file: &WisdomFile,
+    ) -> Result<Vec<(Summary, ServedLog)>, JobError> {
+        let mut stems: BTreeSet<Stem> = BTreeSet::new();
+        let marks = file.entries().filter_map(|it| Some(&it.mark.as_ref()?.sources));
+        for citation in items.iter().filter_map(|(_, it)| it.citation.as_ref()).chain(marks) {
+            stems.extend(citation.files().map(|(stem, _)| stem.clone()).filter(Stem::is_summary));
+        }
+        let weeks = month.period.weeks();
+        let mut found = Vec::new();
+        for stem in stems {
+            let Some(period) = stem.summary() else { continue };
+            let path = self.vault.layout().source(&stem);
+            let Some(text) = self.vault.read_text(&path)? else { continue };
+            if period != month.period && !weeks.contains(&period) {
+                continue;
+            }
+            let summary = Summary::parse(period, &text).map_err(|e| unreadable(&path, &e))?;
+            let log = DailyLog::parse(stem, text.as_bytes()).map_err(|e| unreadable(&path, &e))?;
+            found.push((summary, privacy::serve(&log)));
+        }
+        Ok(found)
+    }
+
     /// Reads the logs of all weeks of a month.
     fn logs_beneath(&self, month: Period, view: &View) -> Result<Vec<ServedLog>, JobError> {
         let mut logs = Vec::new();
@@ -317,19 +425,34 @@ struct DayReader<'a> {
     decisions: &'a Decisions,
 }
 
+impl Day {
+    /// Returns whether it changes no memory.
+    fn is_quiet(&self) -> bool {
+        self.memories.is_empty() && self.revised.is_empty() && self.withdrawn.is_empty()
+    }
+}
+
 impl DayReader<'_> {
-    fn read(&self, job: &Job, existing: &[TypedMemory]) -> Result<Day, JobError> {
+    fn read(&self, job: &Job, existing: &[TypedMemory], doubts: &[Doubt]) -> Result<Day, JobError> {
         let logs = read_logs(self.vault, job)?;
         let layout = self.vault.layout();
+        // A memory that lost a line must not keep out what may take its place.
+        let lost = |it: &&TypedMemory| {
+            doubts.iter().any(|doubt| doubt.is_lost() && doubt.memory.file_name == it.file_name)
+        };
+        let mut known: Vec<TypedMemory> = existing.iter().filter(|it| !lost(it)).cloned().collect();
+        let sound = known.len();
         let mut day = Day {
             memories: Vec::new(),
+            revised: Vec::new(),
+            withdrawn: Vec::new(),
             rejected: 0,
             recorded: Recorded::default(),
             source_chars: 0,
         };
         for log in &logs {
             day.source_chars += log.chars();
-            let mut known = existing.to_vec();
+            known.truncate(sound);
             known.extend(day.memories.iter().cloned());
             let input = ExtractInput { log, existing: &known };
             for draft in ask(self.engine, |engine| engine.extract(&input))? {
@@ -345,7 +468,7 @@ impl DayReader<'_> {
                 };
                 let path = layout.typed(&typed::file_name(draft.kind, &draft.topic));
                 let barred = self.decisions.is_deleted(&path, texts(&draft.citation, &logs));
-                if !barred && !is_known(&memory, existing) {
+                if !barred && !is_known(&memory, &known[..sound]) {
                     day.memories.push(memory);
                 }
             }
@@ -353,7 +476,59 @@ impl DayReader<'_> {
             day.recorded.used.push(layout.source(log.stem()));
             day.recorded.logs.push(LogRecord::of(log, layout.source(log.stem())));
         }
+        day.revised = late::take_over(&mut day.memories, doubts);
+        let settled = late::settle(self.vault, job.period.first(), doubts, &day.revised)?;
+        day.revised.extend(settled.revised);
+        day.withdrawn = settled.withdrawn;
         Ok(day)
+    }
+}
+
+/// Returns the bullets of a month. One that a person wrote or changed is a source itself, above the
+/// lines that it cites.
+fn cite_own_lines(month: &Summary) -> Vec<(Option<Section>, Item)> {
+    let stem = Stem::of_summary(month.period);
+    let owners = month.ownership().owners;
+    let cite = |((line, item, section), owner): ((u32, &Item, _), _)| {
+        let mut item = item.clone();
+        if let (Owner::Person, Some(stem)) = (owner, &stem) {
+            let own = Citation::one(stem.clone(), line);
+            match &mut item.citation {
+                Some(citation) => citation.merge(&own),
+                none => *none = Some(own),
+            }
+        }
+        (section, item)
+    };
+    month.bullets_as_read().zip(owners).map(cite).collect()
+}
+
+/// Follows the bullets of people whose words entries repeat to the lines where they stand now.
+fn follow_summaries(file: &mut WisdomFile, summaries: &[(Summary, ServedLog)]) {
+    let ours: Vec<WisdomEntry> = file.entries().filter(|it| it.is_ours()).cloned().collect();
+    for entry in ours {
+        let Some(mark) = &entry.mark else { continue };
+        let (mut sources, mut known) = (mark.sources.clone(), mark.lines.clone());
+        for (summary, log) in summaries {
+            if sources.lines_of(log.stem()).is_none() {
+                continue;
+            }
+            // An entry says the first sentences of a bullet.
+            let says = |item: &Item| item.text.trim_start_matches("[ ] ").starts_with(&entry.text);
+            let lines = summary.bullets_as_read().filter(|(_, item, _)| says(item));
+            let lines: LineSet = lines.map(|(line, ..)| line).collect();
+            if lines.is_empty() {
+                continue;
+            }
+            for line in lines.iter().filter_map(|it| log.line(it)) {
+                known.insert(log.address(line), line.hash().hex4());
+            }
+            sources.replace_lines(log.stem(), lines);
+        }
+        let source = |at: Address| (at.clone(), known.get(&at).cloned());
+        if sources.rests_on_summary() {
+            file.readdress(&mark.id, &sources.addresses().map(source).collect::<Vec<_>>());
+        }
     }
 }
 
@@ -382,7 +557,7 @@ fn accept(
         sources: draft.citation.addresses().filter_map(|it| line_of(&it)).collect(),
         supersedes: None,
         recorded_body: None,
-        other_keys: serde_yaml::Mapping::new(),
+        other_keys: crate::memory::frontmatter::OtherKeys::default(),
         body: typed::body(&draft.statement, draft.why.as_deref(), draft.how_to_apply.as_deref()),
     };
     memory.seal();
@@ -417,12 +592,26 @@ fn texts<'a>(citation: &Citation, logs: &'a [ServedLog]) -> Vec<&'a str> {
     citation.addresses().filter_map(line).collect()
 }
 
+/// Returns the short hashes of cited lines.
+fn hashes(citation: &Citation, logs: &[ServedLog]) -> Vec<(Address, String)> {
+    let line = |at: Address| {
+        let hash = logs.iter().find(|log| *log.stem() == at.stem)?.line(at.line)?.hash().hex4();
+        Some((at, hash))
+    };
+    citation.addresses().filter_map(line).collect()
+}
+
 /// What an engine's operations may do to the file.
 struct Edit<'a> {
-    /// The month was distilled before: only entries that rest on it are touched.
+    /// The month was distilled before: only entries that rest on it are touched, and only what a
+    /// person wrote is added.
     late: bool,
+    /// The logs, and the weekly and monthly files that people wrote in.
     logs: &'a Vec<ServedLog>,
+    memories: &'a [TypedMemory],
     is_deleted: &'a dyn Fn(&Citation) -> bool,
+    /// Entries that are rewritten by something new, or go.
+    shaken: &'a [Shaken],
 }
 
 /// What they did.
@@ -430,6 +619,8 @@ struct Edit<'a> {
 struct Edited {
     changed: usize,
     rejected: usize,
+    /// Entries that nothing carries any more.
+    dropped: Vec<String>,
     newest: Option<chrono::NaiveDate>,
 }
 
@@ -438,18 +629,30 @@ impl Edit<'_> {
         let mut done = Edited::default();
         let mut touched = BTreeSet::new();
         let categories: Vec<String> = file.entries().filter_map(|it| it.category.clone()).collect();
+        let mut open: Vec<&Shaken> = self.shaken.iter().collect();
         for op in ops {
-            let citation = match op {
+            let (id, citation) = match op {
                 WisdomOp::Add { title, text, category, citation, .. } => {
-                    if self.late || (self.is_deleted)(citation) {
+                    let heir = |it: &&Shaken| it.fit(title, text, citation);
+                    let best = (0..open.len()).max_by_key(|&i| (heir(&open[i]), usize::MAX - i));
+                    let best = best.filter(|&i| heir(&open[i]).is_some());
+                    let late = self.late && best.is_none() && !citation.rests_on_summary();
+                    if late || (self.is_deleted)(citation) {
                         continue;
                     }
                     if !self.stands(title, text, citation) {
                         done.rejected += 1;
                         continue;
                     }
-                    touched.insert(file.add(title, text, category.as_deref(), citation.clone()));
-                    citation
+                    let id = if let Some(best) = best {
+                        let old = open.remove(best);
+                        file.readdress(&old.id, &old.sources_with(citation));
+                        file.merge(&old.id, Some((title, text)), citation);
+                        old.id.clone()
+                    } else {
+                        file.add(title, text, category.as_deref(), citation.clone())
+                    };
+                    (id, citation)
                 }
                 WisdomOp::Merge { id, words, citation, .. } => {
                     let words = words.as_ref().map(|(title, text)| (&title[..], &text[..]));
@@ -461,16 +664,22 @@ impl Edit<'_> {
                     {
                         continue;
                     }
-                    touched.insert(id.clone());
-                    citation
+                    (id.clone(), citation)
                 }
                 // An entry that nothing has reinforced is dropped where room is needed, not before.
                 WisdomOp::Drop { .. } => continue,
             };
+            file.note_lines(&id, hashes(citation, self.logs));
+            touched.insert(id);
             done.changed += 1;
             done.newest = done.newest.max(Some(citation.newest_date()));
         }
-        if done.changed > 0 {
+        for entry in open {
+            if file.drop_entry(&entry.id) {
+                done.dropped.push(entry.id.clone());
+            }
+        }
+        if done.changed > 0 || !done.dropped.is_empty() {
             for id in file.over_cap(caps, &touched) {
                 file.drop_entry(&id);
                 done.changed -= usize::from(touched.contains(&id));
@@ -483,6 +692,7 @@ impl Edit<'_> {
     fn stands(&self, title: &str, text: &str, citation: &Citation) -> bool {
         let item = Item { text: format!("{title}. {text}"), citation: Some(citation.clone()) };
         ground::check(&item, self.logs).is_ok()
+            || self.memories.iter().any(|it| is_said_by(it, &item))
     }
 
     /// Returns whether the entry rests on a log of this month.
@@ -492,4 +702,24 @@ impl Edit<'_> {
             mark.sources.files().any(|(stem, _)| self.logs.iter().any(|it| it.stem() == stem))
         })
     }
+}
+
+/// Returns whether the words of an item stand in a typed memory that a person changed and that rests
+/// on the same lines.
+fn is_said_by(memory: &TypedMemory, item: &Item) -> bool {
+    let Some(citation) = &item.citation else { return false };
+    let cited = Citation::from_addresses(memory.sources.iter().map(|(address, _)| address));
+    let Some(day) = memory.sources.first().map(|(address, _)| address.stem.clone()) else {
+        return false;
+    };
+    if memory.is_ours() || !cited.is_some_and(|it| it.shares_line_with(citation)) {
+        return false;
+    }
+    let said = format!("{}\n{}", memory.name, memory.body);
+    let Ok(log) = DailyLog::parse(day, said.as_bytes()) else { return false };
+    let served = privacy::serve(&log);
+    let lines = served.lines().iter().filter(|it| !it.text().trim().is_empty());
+    let addresses: Vec<Address> = lines.map(|it| served.address(it)).collect();
+    let item = Item { text: item.text.clone(), citation: Citation::from_addresses(&addresses) };
+    ground::check(&item, &vec![served]).is_ok()
 }

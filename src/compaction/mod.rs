@@ -11,27 +11,39 @@
 //! - [`observe`]: what people did to files since the last pass, and lines that moved.
 //! - [`draft`], [`fold`]: a week or a month; drafts are made side by side ([`parallel`]).
 //! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
-//! - [`ground`], [`merge`], [`moved`]: the checks and merges that those use; pure.
+//! - [`correct`]: a person's words in the place of an item's, here and above.
+//! - [`late`]: memories and entries whose lines were changed.
+//! - [`ground`], [`merge`], [`moved`], [`standing`]: the checks and merges that those use; pure.
+//! - [`missing`]: the breaker for files that are gone in numbers.
+//! - [`archive`]: old logs move away once all that is made of them stands.
 //! - [`commit`]: intents, files, and one transaction.
 //! - [`history`]: what the history does not know yet, and what it lets go of.
 //! - [`records`]: what of each file the lineage keeps, so that a pass and a rebuild agree.
 //! - [`rebuild`]: the database anew from the files.
+//! - [`check`], [`repair`]: whether all of it is as it was written, and what is done if not.
 //! - [`report`]: what a pass did.
 
+pub mod archive;
+pub mod check;
 pub mod commit;
+pub mod correct;
 mod draft;
 mod fold;
 pub mod ground;
 mod history;
 mod lasting;
+mod late;
 pub mod merge;
+pub mod missing;
 pub mod moved;
 mod observe;
 mod parallel;
 pub mod plan;
 pub mod rebuild;
 pub mod records;
+pub mod repair;
 pub mod report;
+mod standing;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -48,7 +60,7 @@ use self::{
 use crate::{
     config::{root::RootSettings, span::Span},
     engine::{Engine, EngineError},
-    memory::{hash::ContentHash, item::Tier, wisdom::WisdomFile},
+    memory::{hash::ContentHash, item::Tier, period::Period, wisdom::WisdomFile},
     store::{
         inventory::{Inventory, Stamp},
         lineage::{
@@ -112,6 +124,19 @@ pub enum PassError {
         path: PathBuf,
         /// How many logs the database knows.
         logs: usize,
+    },
+    /// So many known files are gone that a person is asked.
+    #[error("{0}; nothing was done")]
+    Missing(missing::Missing),
+    /// What is to be made by force has no source.
+    #[error(
+        "no source of {tier} {period} is there, so it cannot be made; what was made of it stays"
+    )]
+    NoSource {
+        /// What was asked for.
+        tier: Tier,
+        /// For which time.
+        period: Period,
     },
     /// The system gives no random bytes for the key of the decisions.
     #[error("the system gives no random bytes")]
@@ -180,6 +205,17 @@ struct Made {
     paths: Vec<String>,
 }
 
+/// Returns whether a day of a week failed in this pass: what lasts of it would be missing from the
+/// wisdom above the week, which would not be due again when the day succeeds.
+fn is_held_up(job: &Job, report: &PassReport) -> bool {
+    let failed =
+        |it: &&JobReport| it.tier == Tier::Extract.name() && it.outcome == Outcome::Failed.name();
+    let days = report.jobs.iter().filter(failed).filter_map(|it| it.period.parse::<Period>().ok());
+    let mut days = days.map(Period::first);
+    let within = job.period.first()..job.period.end();
+    job.tier == Tier::Weekly && days.any(|day| within.contains(&day))
+}
+
 impl Compactor<'_> {
     /// Does all that is due and selected.
     ///
@@ -195,19 +231,55 @@ impl Compactor<'_> {
         let layout = self.vault.layout();
         let lock = layout.pass_lock();
         let _alone = PassLock::acquire(layout.root(), &lock, &|| watcher.is_stopped())?;
+        if !self.lineage.is_in_place() {
+            return Err(LineageError::Replaced { path: self.lineage.path().to_owned() }.into());
+        }
         let now = (self.clock)();
-        self.refuse_if_gone()?;
+        self.refuse_if_missing(selection.accept_missing)?;
         self.recover(now)?;
+        // Temporary files exist only while their process holds the write lock.
+        if !self.vault.temporary()?.is_empty() {
+            self.vault.sweep(&self.write_lock()?)?;
+        }
+        let last_run = archive::last_run(self.lineage)?;
         let mut view = self.look(now)?;
+        if let Some((tier, period)) = self.plan(&view, selection, now).sourceless {
+            return Err(PassError::NoSource { tier, period });
+        }
         let mut report = PassReport::default();
+        if self.join_late(&view, now, &mut report)? {
+            view = self.look(now)?;
+        }
         let mut run = None;
         if self.observe(&mut run, trigger, &view, now, &mut report)? {
             view = self.look(now)?;
         }
+        let mut passed = self.go_on(run, trigger, selection, view, now, watcher, report)?;
+        let Passed { report, view, plan } = &mut passed;
+        if selection.is_whole() && self.archive(last_run, view, watcher, report)? {
+            *view = self.look(now)?;
+            *plan = self.plan(view, selection, (self.clock)());
+        }
+        report.pruned = self.prune(now)?;
+        Ok(passed)
+    }
+
+    /// Makes what is due and selected, tier by tier, and ends the run.
+    #[expect(clippy::too_many_arguments, reason = "the second half of a pass")]
+    fn go_on(
+        &mut self,
+        mut run: Option<RunId>,
+        trigger: &str,
+        selection: &Selection,
+        mut view: View,
+        now: DateTime<Utc>,
+        watcher: &mut dyn Watcher,
+        mut report: PassReport,
+    ) -> Result<Passed, PassError> {
         let mut corpus = draft::CorpusReader::default();
         for tier in Tier::ALL {
             let mut jobs = self.plan(&view, selection, now).jobs;
-            jobs.retain(|job| job.tier == tier);
+            jobs.retain(|job| job.tier == tier && !is_held_up(job, &report));
             if jobs.is_empty() {
                 continue;
             }
@@ -222,9 +294,8 @@ impl Compactor<'_> {
             job.paths.push(path);
         }
         if let Some(run) = run {
-            self.lineage.end_run(run, (self.clock)())?;
+            self.end_run(run)?;
         }
-        report.pruned = self.prune(now)?;
         let plan = self.plan(&view, selection, (self.clock)());
         Ok(Passed { report, view, plan })
     }
@@ -248,12 +319,13 @@ impl Compactor<'_> {
     ///
     /// Returns an error when the folder cannot be listed, or nothing can be written.
     pub fn notice(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<(), PassError> {
+        self.refuse_if_missing(false)?;
         self.recover(now)?;
         let view = self.look(now)?;
         let mut run = None;
         let noticed = self.observe(&mut run, trigger, &view, now, &mut PassReport::default());
         if let Some(run) = run {
-            self.lineage.end_run(run, (self.clock)())?;
+            self.end_run(run)?;
         }
         noticed.map(drop)
     }
@@ -278,7 +350,8 @@ impl Compactor<'_> {
                 (path.into(), FileStamp { inode, size, mtime_ns, hash: *hash, seen_ns })
             })
             .collect();
-        let there: HashSet<&str> = inventory.logs.values().map(|it| &it.path[..]).collect();
+        let logs = inventory.logs.values().chain(inventory.late.values());
+        let there: HashSet<&str> = logs.map(|it| &it.path[..]).collect();
         let gone: Vec<PathBuf> =
             seen.keys().filter(|it| !there.contains(&it[..])).map(PathBuf::from).collect();
         if fresh.is_empty() && gone.is_empty() {
@@ -292,6 +365,12 @@ impl Compactor<'_> {
         plan_of(view, self.settings, self.engine.id(), selection, now)
     }
 
+    /// Ends a run, and has witnesses beside the database say so.
+    fn end_run(&mut self, run: RunId) -> Result<(), PassError> {
+        self.lineage.end_run(run, (self.clock)())?;
+        self.bear_witness()
+    }
+
     /// Returns the number of the run, which begins with its first job.
     fn run(
         &mut self,
@@ -302,8 +381,6 @@ impl Compactor<'_> {
         if let Some(run) = *run {
             return Ok(run);
         }
-        // Temporary files exist only while their process holds the write lock.
-        self.vault.sweep(&self.write_lock()?)?;
         let owner = commit::owner();
         let new = NewRun { trigger, version: env!("CARGO_PKG_VERSION"), owner: &owner, now };
         let begun = self.lineage.begin_run(&new)?;
@@ -376,7 +453,7 @@ impl Compactor<'_> {
             Err(JobError::Critical(error)) => return Err(error),
             Err(error) => self.fail(job, id, &error)?,
         };
-        let due = job.reason.to_string();
+        let due = made.receipt.reason.clone().unwrap_or_else(|| job.reason.to_string());
         let done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &due);
         watcher.ended(&done);
         report.push(done);
@@ -420,14 +497,6 @@ impl Compactor<'_> {
         receipt.excused = excused;
         self.lineage.finish_job(id, &receipt)?;
         Ok(Made { receipt, paths: Vec::new() })
-    }
-
-    /// Stops before a folder that is not there is taken for one that a person emptied.
-    fn refuse_if_gone(&self) -> Result<(), PassError> {
-        let layout = self.vault.layout();
-        let path = layout.full(layout.memory_dir());
-        let logs = if path.is_dir() { 0 } else { self.lineage.logs()?.len() };
-        if logs > 0 { Err(PassError::Gone { path, logs }) } else { Ok(()) }
     }
 
     fn write_lock(&self) -> Result<WriteLock, LockError> {
@@ -494,6 +563,10 @@ fn record(lineage: Option<&Lineage>, inventory: &Inventory) -> Result<Record, Li
     let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
     let mut distilled: BTreeMap<_, _> =
         wisdom.iter().flat_map(WisdomFile::distilled).map(|&month| (month, None)).collect();
+    let unsettled = match (lineage, &wisdom) {
+        (Some(lineage), Some(wisdom)) => late::unsettled(lineage, inventory, wisdom)?,
+        _ => Vec::new(),
+    };
     let mut settled = BTreeSet::new();
     let mut parked = BTreeMap::new();
     for job in receipts {
@@ -504,6 +577,12 @@ fn record(lineage: Option<&Lineage>, inventory: &Inventory) -> Result<Record, Li
             }
             Outcome::Skipped => {
                 settled.insert(job.fingerprint);
+            }
+            // What it was before is not known, so `WISDOM.md` is not known to rest on it as it is.
+            Outcome::Written if job.tier == Tier::Monthly => {
+                if let Some(slot @ None) = distilled.get_mut(&job.period) {
+                    *slot = Some(String::new());
+                }
             }
             // The fingerprint of a wisdom job tells which body of the month was distilled.
             Outcome::Written | Outcome::Unchanged if job.tier == Tier::Wisdom => {
@@ -521,5 +600,5 @@ fn record(lineage: Option<&Lineage>, inventory: &Inventory) -> Result<Record, Li
     }
     let extracted =
         extracted.into_iter().map(|(stem, hash)| (stem.to_string(), hash.hex16())).collect();
-    Ok(Record { extracted, distilled, settled, parked })
+    Ok(Record { extracted, distilled, unsettled, settled, parked })
 }

@@ -13,18 +13,19 @@ use super::{
     commit::{NewFile, Recorded},
     fold::count,
     moved::{LineHashes, Moves},
-    plan, records,
+    plan, records, repair,
     report::{JobReport, PassReport},
+    standing::Source,
 };
 use crate::{
     memory::{
         address::{Address, Citation, Stem},
         decision::{Decision, Decisions, What},
         document::{Block, Summary, SummaryHeader},
-        hash::ContentHash,
+        hash::{self, ContentHash},
         item::{Item, Tier},
         period::{Grain, Period},
-        wisdom::WisdomFile,
+        wisdom::{WisdomFile, WisdomMark},
     },
     privacy,
     store::{
@@ -51,6 +52,7 @@ impl Compactor<'_> {
         report: &mut PassReport,
     ) -> Result<bool, PassError> {
         let edited = self.note_edits(view, now)?;
+        self.note_vanished(view)?;
         self.catch_up(view, now)?;
         let moved = match self.follow_moves(run, trigger, view, now, report) {
             Ok(moved) => moved,
@@ -85,7 +87,8 @@ impl Compactor<'_> {
             }
             let Ok(Some(text)) = self.vault.read_text(path) else { continue };
             let Some(document) = records::of_path(&layout, path, &text) else { continue };
-            if known == Some(document.hash) {
+            // A file that a disk lost is not one that a person emptied; `doctor` tells.
+            if known == Some(document.hash) || known.is_some() && repair::is_torn(&text).is_some() {
                 continue;
             }
             if known.is_none() {
@@ -93,6 +96,9 @@ impl Compactor<'_> {
                 decisions.extend(self.decide(view, path, &[], &document.items, now)?);
             } else {
                 let mut before = self.lineage.items_of(path)?;
+                if *path == layout.wisdom() && self.is_newer(path, &text)? {
+                    before.clear();
+                }
                 // The file itself lists what we wrote in it. What the database knows beyond that
                 // is older than the file (it was restored, say), and nobody deleted it.
                 if let Some(listed) = listed(path, &text) {
@@ -124,6 +130,25 @@ impl Compactor<'_> {
             Err(JobError::Critical(error)) => Err(error),
             Err(_) => Ok(false),
         }
+    }
+
+    /// Returns whether we wrote this `WISDOM.md` and the database does not know it: an older copy of
+    /// the database was put back, and what it knows beyond the file is older than the file.
+    fn is_newer(&self, path: &str, text: &str) -> Result<bool, PassError> {
+        let mut known = BTreeSet::new();
+        let mut ids = BTreeSet::new();
+        for version in self.lineage.versions_of(path)? {
+            let Some(hash) = version.hash else { continue };
+            let bytes = self.lineage.content(hash)?.unwrap_or_default();
+            let file = WisdomFile::parse(&String::from_utf8_lossy(&bytes));
+            known.extend(file.distilled().iter().copied());
+            ids.extend(file.entries().filter_map(|it| it.id().map(str::to_owned)));
+        }
+        let file = WisdomFile::parse(text);
+        let unknown = |it: &str| !ids.contains(it);
+        Ok(!ids.is_empty()
+            && (!file.distilled().is_subset(&known)
+                || file.entries().any(|it| it.is_ours() && it.id().is_some_and(unknown))))
     }
 
     /// Compares the items of a file before and after, and says what was decided about their lines.
@@ -207,6 +232,29 @@ impl Compactor<'_> {
         Ok(decisions)
     }
 
+    /// Writes down that bullets were deleted whose words the fold of a file would bring back. Where
+    /// the database was lost before, only the file itself tells of that.
+    pub(super) fn note_deleted(
+        &self,
+        view: &View,
+        path: &str,
+        items: &[Item],
+        now: DateTime<Utc>,
+    ) -> Result<(), PassError> {
+        let decisions = &view.inventory.decisions;
+        let is_new = |citation: &Citation| {
+            let texts = self.line_texts(citation);
+            !decisions.is_deleted(path, texts.iter().map(String::as_str))
+        };
+        let gone: Vec<ItemRecord> = items
+            .iter()
+            .filter(|it| it.citation.as_ref().is_some_and(is_new))
+            .map(|it| ItemRecord { line: 0, hash: it.hash(), citation: it.citation.clone() })
+            .collect();
+        let made = self.decide(view, path, &gone, &[], now)?;
+        self.append_decisions(&made)
+    }
+
     fn append_decisions(&self, made: &[Decision]) -> Result<(), PassError> {
         if made.is_empty() {
             return Ok(());
@@ -234,7 +282,7 @@ impl Compactor<'_> {
         for (stem, file) in &view.inventory.logs {
             let Some(old) = known.get(stem).filter(|it| it.hash != file.hash) else { continue };
             let Some(log) = self.vault.read_log(stem)? else { continue };
-            let new = LogRecord::of(&privacy::serve(&log), file.path.clone());
+            let new = LogRecord::of(&privacy::serve(&log), self.vault.layout().source(stem));
             let hashes = |it: &LogRecord| LineHashes {
                 first: it.first_line,
                 hashes: it.line_hashes.clone(),
@@ -250,7 +298,7 @@ impl Compactor<'_> {
             return Ok(false);
         }
         let mut files = Vec::new();
-        self.readdress_lasting(view, &changed, &mut files, &mut recorded)?;
+        self.readdress_lasting(view, &known, &changed, &mut files, &mut recorded)?;
         let weeks = self.readdress_summaries(view, &known, &changed, &mut files, &mut recorded)?;
         let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
         if paths.is_empty() {
@@ -291,10 +339,12 @@ impl Compactor<'_> {
         Ok(true)
     }
 
-    /// Typed memories and wisdom entries of ours follow whatever became of the rest of the log.
+    /// Typed memories and wisdom entries of ours follow whatever became of the rest of the log. Where
+    /// a line of theirs is gone, its hash stays and tells so.
     fn readdress_lasting(
         &self,
         view: &View,
+        known: &BTreeMap<Stem, LogRecord>,
         changed: &Changed,
         files: &mut Vec<NewFile>,
         recorded: &mut Recorded,
@@ -305,8 +355,7 @@ impl Compactor<'_> {
                 .sources
                 .iter()
                 .map(|(at, hash)| {
-                    let line =
-                        changed.get(&at.stem).and_then(|it| it.line(at.line)).unwrap_or(at.line);
+                    let line = changed.get(&at.stem).map_or(at.line, |it| it.place(at.line));
                     (Address { stem: at.stem.clone(), line }, hash.clone())
                 })
                 .collect();
@@ -322,15 +371,12 @@ impl Compactor<'_> {
         }
         if let Some(old) = &view.inventory.wisdom {
             let mut file = WisdomFile::parse(old);
-            let marks: Vec<(String, Citation)> = file
-                .entries()
-                .filter_map(|it| {
-                    it.mark.as_ref().map(|mark| (mark.id.clone(), mark.sources.clone()))
-                })
-                .collect();
+            let marks: Vec<WisdomMark> = file.entries().filter_map(|it| it.mark.clone()).collect();
             let mut any = false;
-            for (id, sources) in marks {
-                any |= file.readdress(&id, follow(changed, &sources));
+            for mark in marks {
+                if mark.sources.files().any(|(stem, _)| changed.contains_key(stem)) {
+                    any |= file.readdress(&mark.id, &follow_lines(known, changed, &mark));
+                }
             }
             if any {
                 let (path, text) = (layout.wisdom(), file.print());
@@ -450,6 +496,43 @@ fn listed(path: &str, text: &str) -> Option<BTreeSet<String>> {
 fn follow(changed: &Changed, citation: &Citation) -> Citation {
     changed.iter().fold(citation.clone(), |citation, (stem, moves)| moves.apply(stem, &citation))
 }
+
+/// Returns the sources of an entry where they stand now, each with the hash of its line as it was
+/// when it was cited.
+fn follow_lines(
+    known: &BTreeMap<Stem, LogRecord>,
+    changed: &Changed,
+    mark: &WisdomMark,
+) -> Vec<Source> {
+    let before = |at: &Address| known.get(&at.stem)?.line_hash(at.line).map(hash::hex4_of);
+    let mut sources: BTreeMap<Address, Option<String>> = BTreeMap::new();
+    let mut lost = Vec::new();
+    for at in mark.sources.addresses() {
+        let Some(moves) = changed.get(&at.stem) else {
+            let hash = mark.lines.get(&at).cloned();
+            sources.insert(at, hash);
+            continue;
+        };
+        let hash = mark.lines.get(&at).cloned().or_else(|| before(&at));
+        let stem = at.stem.clone();
+        match moves.line(at.line) {
+            Some(line) => drop(sources.insert(Address { stem, line }, hash)),
+            None => lost.push((Address { stem, line: moves.place(at.line) }, hash)),
+        }
+    }
+    // An address names one line: a lost one that stands where another line is cited gets a number
+    // that no line of the log has.
+    for (mut at, hash) in lost {
+        while sources.contains_key(&at) {
+            at.line = at.line.saturating_add(NO_LINE);
+        }
+        sources.insert(at, hash);
+    }
+    sources.into_iter().collect()
+}
+
+/// More than any log has lines.
+const NO_LINE: u32 = 10_000_000;
 
 /// Puts another citation in the place of the one that ends a bullet; its words stay byte for byte.
 fn recite(raw: &str, citation: &Citation) -> String {

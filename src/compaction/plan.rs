@@ -48,6 +48,8 @@ pub struct Record {
     pub extracted: BTreeMap<String, String>,
     /// Months already distilled into `WISDOM.md`, each with the hash of its body then, if known.
     pub distilled: BTreeMap<Period, Option<String>>,
+    /// Months whose entries in `WISDOM.md` cite a line that reads otherwise now, each with the log.
+    pub unsettled: Vec<(Period, String)>,
     /// Jobs that were done and left no file, because there was nothing to say.
     pub settled: BTreeSet<ContentHash>,
     /// Jobs that failed three times, with the last reason.
@@ -65,6 +67,17 @@ pub struct Selection {
     pub force: bool,
     /// Also files that another engine made, of periods that end after the date.
     pub redo: Option<Option<NaiveDate>>,
+    /// Files that are gone in numbers are gone for good.
+    pub accept_missing: bool,
+}
+
+impl Selection {
+    /// Returns whether the last tier is asked for, and no one period: what follows a pass follows
+    /// then.
+    pub fn is_whole(&self) -> bool {
+        let wisdom = self.tiers.is_empty() || self.tiers.contains(&Tier::Wisdom);
+        wisdom && self.period.is_none()
+    }
 }
 
 /// One file to be made, or one day to be extracted.
@@ -134,6 +147,8 @@ pub struct Plan {
     pub foreign: Vec<(Tier, Period)>,
     /// Files made by another engine, per tier.
     pub other_engine: BTreeMap<Tier, usize>,
+    /// What is asked for by force and has no source.
+    pub sourceless: Option<(Tier, Period)>,
     /// What is odd about the dates of logs.
     pub problems: Vec<Problem>,
 }
@@ -186,6 +201,7 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn run(mut self) -> Plan {
         self.note_future_logs();
+        self.note_late_logs();
         if self.settings.extract {
             self.extracts();
         }
@@ -194,12 +210,30 @@ impl Planner<'_> {
         self.wisdom();
         // Tiers wait for each other whether they are asked for or not, so what is not asked for
         // leaves the plan only now.
+        self.plan.sourceless = self.sourceless();
         let mut plan = std::mem::take(&mut self.plan);
         plan.jobs.retain(|it| self.is_selected(it.tier, it.period));
         plan.following.retain(|&(tier, period)| self.is_selected(tier, period));
         plan.waiting.retain(|it| self.is_selected(it.tier, it.period));
         plan.jobs.sort_by_key(|job| (job.tier, job.period));
         plan
+    }
+
+    /// Finds out whether what is forced has nothing to be made from: its logs are gone, or there were
+    /// never any.
+    fn sourceless(&self) -> Option<(Tier, Period)> {
+        let period = self.selection.period.filter(|_| self.selection.force)?;
+        let tier = *self.selection.tiers.first().unwrap_or(&Tier::of_period(period));
+        let has_logs = |period: Period| self.inventory.logs_of(period).next().is_some();
+        let is_foreign = |week: &Period| {
+            self.inventory.weekly.get(week).is_some_and(|file| file.header.is_none())
+        };
+        let has_source = match tier {
+            Tier::Extract | Tier::Weekly => has_logs(period),
+            Tier::Monthly => period.weeks().iter().any(|week| has_logs(*week) || is_foreign(week)),
+            Tier::Wisdom => self.inventory.monthly.contains_key(&period),
+        };
+        (!has_source).then_some((tier, period))
     }
 
     /// A log dated after tomorrow is a slip of the pen or a wrong clock.
@@ -214,6 +248,18 @@ impl Planner<'_> {
         }
     }
 
+    /// A log that came after its day was archived is joined with it by the next pass, unless it is
+    /// being written to.
+    fn note_late_logs(&mut self) {
+        for (stem, late) in &self.inventory.late {
+            if self.is_still_written(late) {
+                let period = Period::containing(Grain::Week, stem.date());
+                let cause = WaitCause::StillWritten(late.path.clone());
+                self.plan.waiting.push(Waiting { tier: Tier::Weekly, period, cause });
+            }
+        }
+    }
+
     fn extracts(&mut self) {
         let days: BTreeSet<NaiveDate> = self.inventory.logs.keys().map(Stem::date).collect();
         for day in days {
@@ -222,9 +268,9 @@ impl Planner<'_> {
                 continue;
             }
             let inputs = self.log_inputs(period);
-            let changed = changed(&inputs, &self.extracted_in(period));
-            let reason =
-                if changed.len() == inputs.len() { Reason::New } else { Reason::Changed(changed) };
+            let extracted = self.extracted_in(period);
+            let changed = changed(&inputs, &extracted);
+            let reason = if extracted.is_empty() { Reason::New } else { Reason::Changed(changed) };
             let due = reason != Reason::Changed(Vec::new());
             self.consider(Tier::Extract, period, inputs, due.then_some(reason));
         }
@@ -350,7 +396,11 @@ impl Planner<'_> {
                 Some(Some(hash)) if *hash != file.body_hash => {
                     Some(Reason::Changed(vec![month.to_string()]))
                 }
-                Some(_) => None,
+                Some(_) => {
+                    let unsettled = self.record.unsettled.iter().filter(|it| it.0 == month);
+                    let logs: Vec<String> = unsettled.map(|it| it.1.clone()).collect();
+                    (!logs.is_empty()).then_some(Reason::Changed(logs))
+                }
             };
             let before = self.plan.waiting.len();
             self.consider(Tier::Wisdom, month, inputs, reason);
@@ -396,12 +446,13 @@ impl Planner<'_> {
     /// Returns the log of the period that was changed moments ago. A time after `now` is settled:
     /// a wrong clock must not hold a file up for ever.
     fn still_written(&self, period: Period) -> Option<&LogFile> {
+        self.inventory.logs_of(period).map(|(_, log)| log).find(|log| self.is_still_written(log))
+    }
+
+    fn is_still_written(&self, log: &LogFile) -> bool {
         let now = self.now.timestamp_nanos_opt().unwrap_or(i64::MAX);
         let quiet = self.settings.quiet.num_nanoseconds().unwrap_or(i64::MAX);
-        self.inventory
-            .logs_of(period)
-            .map(|(_, log)| log)
-            .find(|log| (0..quiet).contains(&now.saturating_sub(log.stamp.mtime_ns)))
+        (0..quiet).contains(&now.saturating_sub(log.stamp.mtime_ns))
     }
 
     /// Returns the periods of a tier that will yet be made in this pass or wait for a quiet moment.
@@ -698,6 +749,35 @@ mod tests {
             .distilled
             .insert("2026-04".parse().unwrap(), Some("0000000000000000".to_owned()));
         root.check("2026-05-10T09:00:00Z", "wisdom:2026-04");
+    }
+
+    #[test]
+    fn what_has_no_source_is_not_made_by_force() {
+        let force = |root: &mut Root, period: &str| {
+            root.selection =
+                Selection { period: period.parse().ok(), force: true, ..Selection::default() };
+            let plan = root.plan("2026-05-20T09:00:00Z");
+            (plan.jobs.len(), plan.sourceless.map(|it| it.1.to_string()))
+        };
+        let mut root = Root::new("2026-04-02 2026-W14 2026-W15 2026-04");
+        assert_eq!(force(&mut root, "2026-W14"), (1, None));
+        assert_eq!(force(&mut root, "2026-W15"), (0, Some("2026-W15".to_owned())));
+        assert_eq!(force(&mut root, "2026-04"), (1, None));
+        root.inventory.logs.clear();
+        assert_eq!(force(&mut root, "2026-04").1, Some("2026-04".to_owned()));
+        assert_eq!(force(&mut root, "2026-04-02").1, Some("2026-04-02".to_owned()));
+    }
+
+    #[test]
+    fn a_line_that_reads_otherwise_makes_wisdom_look_again() {
+        let mut root = Root::new("2026-04-02 2026-W14 2026-W15 2026-W16 2026-W17 2026-W18 2026-04");
+        let month: Period = "2026-04".parse().unwrap();
+        let hash = root.inventory.monthly[&month].body_hash.clone();
+        root.record.distilled.insert(month, Some(hash));
+        root.record.unsettled = vec![(month, "2026-04-02".to_owned())];
+        let jobs = root.plan("2026-05-20T09:00:00Z").jobs;
+        let found: Vec<_> = jobs.iter().map(|it| (it.tier, it.reason.to_string())).collect();
+        assert_eq!(found, [(Tier::Wisdom, "changed: 2026-04-02".to_owned())]);
     }
 
     #[test]

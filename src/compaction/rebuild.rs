@@ -3,13 +3,14 @@
 //! The files say everything but receipts, history, and reasons: what stands in a generated file is
 //! recorded as a pass would record it ([`super::records`]), and the heads of weekly files say which
 //! days were extracted. A database that cannot be read is moved aside first, never deleted.
-//! Called by `rebuild`.
+//! Called by
+//! `rebuild` and `doctor --repair`, and by whatever finds the database damaged.
 
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 
-use super::{Compactor, PassError, records};
+use super::{Compactor, PassError, check, records};
 use crate::{
     memory::{
         address::Stem,
@@ -19,8 +20,9 @@ use crate::{
     privacy,
     store::{
         inventory::{Inventory, LogFile},
-        lineage::{Lineage, LineageError, query::Counts, record::LogRecord},
-        lock::{DaemonLock, WriteLock},
+        lineage::{Lineage, LineageError, query::Counts, record::LogRecord, salvage::Salvaged},
+        lock::{PassLock, WriteLock},
+        private,
         vault::Vault,
     },
 };
@@ -34,53 +36,122 @@ pub struct Rebuilt {
     pub extracted: usize,
 }
 
-/// A database to be filled.
+/// A database to work with.
 #[derive(Debug)]
 pub struct Opened {
     /// It, open.
     pub lineage: Lineage,
     /// Whether it holds no earlier receipts: it is new, or nothing was done with it yet.
     pub is_new: bool,
-    /// Where the damaged one is now.
-    pub set_aside: Option<PathBuf>,
+    /// What had to be done before; the files are to be recorded anew then.
+    pub mended: Option<Mended>,
 }
 
-/// Opens the database of a root; one that is damaged is moved aside, and one that is missing made.
-///
-/// # Errors
-///
-/// Returns an error when another program or a newer memoird made it, and when it is damaged while a
-/// daemon has it open.
-pub fn open_or_set_aside(vault: &Vault, now: DateTime<Utc>) -> Result<Opened, PassError> {
-    let layout = vault.layout();
-    let path = layout.database();
-    vault.create_private_dir()?;
-    match open_sound(&path) {
-        Ok(lineage) => {
-            let is_new = lineage.last_runs(1)?.is_empty();
-            Ok(Opened { lineage, is_new, set_aside: None })
+/// How a database came to be a new one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mended {
+    /// There was none, and there are witnesses of an earlier one.
+    Missing,
+    /// It was damaged.
+    SetAside {
+        /// Where the damaged one is now.
+        path: PathBuf,
+        /// What could be taken over.
+        salvaged: Salvaged,
+        /// What was wrong with it.
+        why: String,
+    },
+}
+
+impl std::fmt::Display for Mended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Missing => f.write_str("the database was gone; it was made anew from the files"),
+            Self::SetAside { path, salvaged, why } => {
+                let Salvaged { receipts, versions, .. } = salvaged;
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                write!(
+                    f,
+                    "the database was damaged ({why}); it is kept as .memoird/{name} and was made anew \
+                     from the files, with {receipts} receipts and {versions} versions of the old one"
+                )
+            }
         }
-        Err(LineageError::Damaged { .. }) => {
-            // Whoever had it open would go on writing into the file that was moved.
-            let _daemon = DaemonLock::acquire(layout.root(), &layout.daemon_lock())?;
-            let _writer = WriteLock::acquire(layout.root())?;
-            let set_aside = Lineage::set_aside(&path, now)?;
-            Ok(Opened { lineage: Lineage::open(&path)?, is_new: true, set_aside: Some(set_aside) })
-        }
-        Err(error) => Err(error.into()),
     }
 }
 
-/// Opens a database and reads all of it that a rebuild keeps.
-fn open_sound(path: &std::path::Path) -> Result<Lineage, LineageError> {
-    let lineage = Lineage::open(path)?;
-    lineage.quick_check()?;
-    lineage.last_receipts()?;
-    lineage.open_intents()?;
-    lineage.canonical_dump()?;
-    lineage.versions()?;
-    lineage.logs()?;
-    Ok(lineage)
+/// How closely a database is looked at before it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// It can be opened. What is found to be damaged later ends the pass, and it is opened again
+    /// with a closer look.
+    Glance,
+    /// Every row is read.
+    Close,
+}
+
+/// Opens the database of a root; one that is damaged is moved aside, and one that is missing made.
+/// What the damaged one still holds of history and receipts is taken over.
+///
+/// # Errors
+///
+/// Returns an error when another program or a newer memoird made it.
+pub fn open(vault: &Vault, look: Look, now: DateTime<Utc>) -> Result<Opened, PassError> {
+    let layout = vault.layout();
+    let path = layout.database();
+    vault.create_private_dir()?;
+    let is_missing = std::fs::metadata(&path).map_or(0, |it| it.len()) == 0;
+    let opened = Lineage::open(&path).and_then(|lineage| {
+        if look == Look::Close && !is_missing {
+            check::database(&lineage)?;
+        }
+        let is_new = lineage.last_runs(1)?.is_empty();
+        Ok((lineage, is_new))
+    });
+    let why = match opened {
+        Ok((lineage, is_new)) => {
+            let had_one = is_missing && private::witness(layout).is_some();
+            let mended = had_one.then_some(Mended::Missing);
+            return Ok(Opened { lineage, is_new, mended });
+        }
+        Err(LineageError::Damaged { detail, .. }) => detail,
+        Err(error) => return Err(error.into()),
+    };
+    // A pass that has it open would go on writing into the file that was moved.
+    let _pass = PassLock::acquire(layout.root(), &layout.pass_lock(), &|| false)?;
+    let _writer = WriteLock::acquire(layout.root())?;
+    let aside = Lineage::set_aside(&path, now)?;
+    let mut lineage = Lineage::open(&path)?;
+    let salvaged = lineage.salvage(&aside)?;
+    let mended = Some(Mended::SetAside { path: aside, salvaged, why });
+    Ok(Opened { lineage, is_new: salvaged.runs == 0, mended })
+}
+
+/// Opens the database for a pass, mends it if need be, and makes the pass. A database that is found
+/// to be damaged on the way is mended, and the pass made again. `say` is told what was mended.
+///
+/// # Errors
+///
+/// Returns what ended the pass; each job that was done is done.
+pub fn with_mended<T>(
+    vault: &Vault,
+    now: DateTime<Utc>,
+    say: &mut dyn FnMut(&Mended),
+    mut work: impl FnMut(&mut Lineage, bool) -> Result<T, PassError>,
+) -> Result<T, PassError> {
+    let mut look = Look::Glance;
+    loop {
+        let mut opened = open(vault, look, now)?;
+        if let Some(mended) = &opened.mended {
+            say(mended);
+        }
+        match work(&mut opened.lineage, opened.mended.is_some()) {
+            Err(PassError::Lineage(LineageError::Damaged { .. })) if look == Look::Glance => {
+                look = Look::Close;
+            }
+            done => return done,
+        }
+    }
 }
 
 impl Compactor<'_> {
@@ -96,6 +167,25 @@ impl Compactor<'_> {
     /// nothing was replaced.
     pub fn rebuild(&mut self, now: DateTime<Utc>) -> Result<Rebuilt, PassError> {
         self.notice("rebuild", now)?;
+        self.record_anew(now)
+    }
+
+    /// Like [`Self::rebuild`], for a database that was made anew and knows nothing: nobody can have
+    /// changed anything since. It is a run, so that the record says when it was mended.
+    ///
+    /// # Errors
+    ///
+    /// Like [`Self::rebuild`].
+    pub fn mend(&mut self, now: DateTime<Utc>) -> Result<Rebuilt, PassError> {
+        let mut run = None;
+        let begun = self.run(&mut run, "rebuild", now)?;
+        let rebuilt = self.record_anew(now);
+        self.end_run(begun)?;
+        rebuilt
+    }
+
+    /// Records what stands there in the place of all that is recorded of files and logs.
+    pub(super) fn record_anew(&mut self, now: DateTime<Utc>) -> Result<Rebuilt, PassError> {
         // Nobody writes between reading the files and recording them.
         let _lock = self.write_lock()?;
         let view = self.look(now)?;
@@ -116,10 +206,11 @@ impl Compactor<'_> {
         let mut extracted = Vec::new();
         for (stem, file) in &inventory.logs {
             let Some(log) = self.vault.read_log(stem)? else { continue };
-            logs.push(LogRecord::of(&privacy::serve(&log), file.path.clone()));
+            logs.push(LogRecord::of(&privacy::serve(&log), layout.source(stem)));
             extracted.extend(extraction(inventory, stem, file));
         }
         self.lineage.replace_all(&documents, &logs, &extracted)?;
+        self.bear_witness()?;
         Ok(Rebuilt { counts: self.lineage.counts()?, extracted: extracted.len() })
     }
 }

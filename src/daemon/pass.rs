@@ -18,12 +18,13 @@ use crate::{
     compaction::{
         Compactor, PassError, Watcher,
         plan::{Job, Plan, Selection},
+        rebuild::{self, Mended},
         report::{JobReport, PassReport},
     },
     config::root::RootSettings,
     engine::extractive::Extractive,
     memory::{hash::ContentHash, item::Tier},
-    store::{inventory::Inventory, lineage::Lineage, vault::Vault},
+    store::{inventory::Inventory, vault::Vault},
 };
 
 /// How many files a line of the log names.
@@ -75,22 +76,37 @@ impl Order {
     pub(super) fn run(self) -> Result<Done, PassError> {
         let Self { vault, settings, trigger, tiers, now, mut pulse } = self;
         let clock = || clock::now().unwrap_or(now);
-        vault.create_private_dir()?;
-        let mut lineage = Lineage::open(&vault.layout().database())?;
-        let mut compactor = Compactor {
-            vault: &vault,
-            lineage: &mut lineage,
-            engine: &Extractive,
-            settings: &settings,
-            clock: &clock,
+        let mut say = |mended: &Mended| {
+            tracing::error!("{}: {mended}", vault.layout().root().display());
         };
+        rebuild::with_mended(&vault, now, &mut say, |lineage, is_mended| {
+            let mut compactor = Compactor {
+                vault: &vault,
+                lineage,
+                engine: &Extractive,
+                settings: &settings,
+                clock: &clock,
+            };
+            if is_mended {
+                compactor.mend(now)?;
+            }
+            Self::make(&mut compactor, trigger, &tiers, &mut pulse, &clock)
+        })
+    }
+
+    fn make(
+        compactor: &mut Compactor<'_>,
+        trigger: &str,
+        tiers: &BTreeSet<Tier>,
+        pulse: &mut Pulse,
+        clock: &dyn Fn() -> DateTime<Utc>,
+    ) -> Result<Done, PassError> {
         let report = if tiers.is_empty() {
+            compactor.refuse_if_missing(false)?;
             PassReport::default()
         } else {
-            let tiers = tiers.into_iter().collect();
-            compactor
-                .pass(trigger, &Selection { tiers, ..Selection::default() }, &mut pulse)?
-                .report
+            let tiers = tiers.iter().copied().collect();
+            compactor.pass(trigger, &Selection { tiers, ..Selection::default() }, pulse)?.report
         };
         let at = clock();
         let view = compactor.look(at)?;
@@ -143,8 +159,9 @@ impl Done {
     /// Returns the line for the log; `None` when nothing was done.
     pub(super) fn line(&self) -> Option<String> {
         let PassReport { jobs, written, unchanged, failed, left, .. } = &self.report;
+        let moved = self.moved();
         if jobs.is_empty() && *left == 0 {
-            return None;
+            return moved;
         }
         // The last jobs are those that people read first.
         let mut paths: Vec<&str> = Vec::new();
@@ -160,8 +177,23 @@ impl Done {
         };
         let left = if *left > 0 { format!(", {left} left") } else { String::new() };
         Some(format!(
-            "wrote {what}{more} ({written} written, {unchanged} unchanged, {failed} failed{left})"
+            "wrote {what}{more} ({written} written, {unchanged} unchanged, {failed} failed{left}){}",
+            moved.map(|it| format!("; {it}")).unwrap_or_default(),
         ))
+    }
+
+    /// Says which logs moved.
+    fn moved(&self) -> Option<String> {
+        let PassReport { archived, joined, archive_held, .. } = &self.report;
+        let mut said = Vec::new();
+        if !joined.is_empty() {
+            said.push(format!("added late lines to {} archived logs", joined.len()));
+        }
+        if !archived.is_empty() {
+            said.push(format!("archived {} logs", archived.len()));
+        }
+        said.extend(archive_held.iter().map(|why| format!("archived no more logs: {why}")));
+        (!said.is_empty()).then(|| said.join(", "))
     }
 
     /// Returns a hash of all that stands there, to tell whether anything changed.

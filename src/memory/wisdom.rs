@@ -13,9 +13,9 @@
 //!
 //! **Tag before the upload**
 //! The mirror copies what is tagged, so an upload without a tag is never seen.
-//! <!-- memoird: id=w-3fa91c22; hash=a1b2c3d4; sources=2026-04-02:4,9; first=2026-04-02; last=2026-05-03 -->
+//! <!-- memoird: id=w-3fa91c22; hash=a1b2c3d4; sources=2026-04-02:4,9; lines=3fa9,07be; first=2026-04-02; last=2026-05-03 -->
 //!
-//! <!-- memoird: distilled 2026-03, 2026-04 -->
+//! <!-- memoird: distilled 2026-03, 2026-04; entries that you add or edit are yours: kept as they are, never dropped -->
 //! ```
 //!
 //! # Invariants
@@ -25,12 +25,13 @@
 //! - An entry is ours when its comment is there and the hash in it is that of its words. Every
 //!   other entry is the person's and is never changed or dropped.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
 use super::{
     address::{Address, Citation},
+    frontmatter,
     hash::ContentHash,
     period::{Grain, Period},
 };
@@ -40,6 +41,10 @@ use super::{
 pub struct WisdomFile {
     pieces: Vec<Piece>,
     distilled: BTreeSet<Period>,
+    /// Whether the last comment says whose entries are whose.
+    explained: bool,
+    /// Whether all lines end in `\r\n`.
+    crlf: bool,
 }
 
 /// A part of the file.
@@ -77,6 +82,8 @@ pub struct WisdomMark {
     pub hash: String,
     /// The day lines that it rests on.
     pub sources: Citation,
+    /// Of each of these lines, as far as it was noted, the first 4 hex digits of its hash.
+    pub lines: BTreeMap<Address, String>,
     /// Day of the oldest source.
     pub first_seen: NaiveDate,
     /// Day of the newest line that said it again.
@@ -95,6 +102,8 @@ pub struct WisdomCaps {
 const MARK_OPEN: &str = "<!-- memoird: ";
 const MARK_CLOSE: &str = " -->";
 const COMPACTED: &str = "Last compacted: ";
+/// Tells who reads the file what becomes of edits. Files of before have no such words.
+const EXPLAINED: &str = "; entries that you add or edit are yours: kept as they are, never dropped";
 
 impl WisdomFile {
     /// Makes a file without entries for an agent.
@@ -104,13 +113,15 @@ impl WisdomFile {
              newer facts win.\n\n{COMPACTED}never\n\n---\n",
             one_line(agent_name)
         );
-        Self { pieces: vec![Piece::Text(head)], distilled: BTreeSet::new() }
+        let (pieces, distilled) = (vec![Piece::Text(head)], BTreeSet::new());
+        Self { pieces, distilled, explained: true, crlf: false }
     }
 
     /// Cuts a file into its pieces. Any text is a wisdom file; one without comments is a person's.
     pub fn parse(text: &str) -> Self {
         let mut pieces = Vec::new();
         let mut distilled = BTreeSet::new();
+        let mut explained = false;
         let mut category: Option<String> = None;
         let mut fenced = false;
         let mut open: Option<(bool, String)> = None; // whether an entry, and its text so far
@@ -133,6 +144,7 @@ impl WisdomFile {
             }
             if let Some(months) = read_distilled(bare) {
                 distilled.extend(months);
+                explained |= bare.contains(EXPLAINED);
                 continue;
             }
             if let Some(name) = line.strip_prefix("## ").filter(|_| !fenced) {
@@ -147,7 +159,7 @@ impl WisdomFile {
             }
         }
         finish(&mut pieces, open, category.as_deref());
-        Self { pieces, distilled }
+        Self { pieces, distilled, explained, crlf: frontmatter::is_crlf(text) }
     }
 
     /// Prints the file.
@@ -162,9 +174,11 @@ impl WisdomFile {
         if !self.distilled.is_empty() {
             let months: Vec<_> = self.distilled.iter().map(ToString::to_string).collect();
             end_paragraph(&mut text);
-            text.extend([MARK_OPEN, "distilled ", &months.join(", "), MARK_CLOSE, "\n"]);
+            let explained = if self.explained { EXPLAINED } else { "" };
+            let months = months.join(", ");
+            text.extend([MARK_OPEN, "distilled ", &months, explained, MARK_CLOSE, "\n"]);
         }
-        text
+        if self.crlf { frontmatter::with_crlf(&text) } else { text }
     }
 
     /// Returns the entries in order.
@@ -198,7 +212,8 @@ impl WisdomFile {
 
     /// Notes that a month has been distilled.
     pub fn add_distilled(&mut self, month: Period) {
-        self.distilled.insert(month);
+        // No file is written for the sake of the explanation alone.
+        self.explained |= self.distilled.insert(month);
     }
 
     /// Adds an entry under its category, after those that stand there, and returns its id.
@@ -218,7 +233,8 @@ impl WisdomFile {
             id = format!("w-{}", ContentHash::of(&id).hex8());
         }
         let (first_seen, last_reinforced) = (sources.oldest_date(), sources.newest_date());
-        let mark = WisdomMark { id: id.clone(), hash, sources, first_seen, last_reinforced };
+        let lines = BTreeMap::new();
+        let mark = WisdomMark { id: id.clone(), hash, sources, lines, first_seen, last_reinforced };
         let category = category.map(one_line).filter(|it| !it.is_empty());
         let entry = WisdomEntry::written(title, text, category.clone(), mark);
         let at = self.place_for(category.as_deref());
@@ -266,8 +282,13 @@ impl WisdomFile {
         let Some(entry) = self.ours_mut(id) else { return false };
         let Some(mark) = &mut entry.mark else { return false };
         let before = mark.clone();
+        for (stem, lines) in more.files().filter(|(stem, _)| stem.is_summary()) {
+            // A person's bullet is in one place; where it stood before tells nothing now.
+            mark.sources.replace_lines(stem, lines.clone());
+        }
         mark.sources.merge(more);
         mark.sources = newest_and_oldest(&mark.sources);
+        mark.forget_other_lines();
         mark.first_seen = mark.first_seen.min(more.oldest_date());
         mark.last_reinforced = mark.last_reinforced.max(more.newest_date());
         let (title, text) = match words {
@@ -293,15 +314,40 @@ impl WisdomFile {
         true
     }
 
-    /// Gives an entry of ours the sources where they stand now, when lines of logs moved.
-    pub fn readdress(&mut self, id: &str, sources: Citation) -> bool {
-        let Some(entry) = self.ours_mut(id) else { return false };
-        let Some(mark) = entry.mark.as_mut().filter(|it| it.sources != sources) else {
+    /// Gives an entry of ours these sources, each with the short hash of its line where it is known.
+    /// Returns whether that changed anything.
+    pub fn readdress(&mut self, id: &str, sources: &[(Address, Option<String>)]) -> bool {
+        let lines = sources.iter().filter_map(|(at, hash)| Some((at.clone(), hash.clone()?)));
+        let lines: BTreeMap<Address, String> = lines.collect();
+        let Some(sources) = Citation::from_addresses(sources.iter().map(|it| &it.0)) else {
             return false;
         };
-        let old = mark.print();
-        mark.sources = sources;
-        entry.raw = entry.raw.replacen(&old, &mark.print(), 1);
+        self.remark(id, |mark| {
+            mark.sources = sources;
+            mark.lines = lines;
+        })
+    }
+
+    /// Notes the short hashes of lines that an entry of ours cites.
+    pub fn note_lines(&mut self, id: &str, lines: impl IntoIterator<Item = (Address, String)>) {
+        self.remark(id, |mark| {
+            mark.lines.extend(lines);
+            mark.forget_other_lines();
+        });
+    }
+
+    /// Changes the comment of an entry of ours, and no other byte.
+    fn remark(&mut self, id: &str, change: impl FnOnce(&mut WisdomMark)) -> bool {
+        let Some(entry) = self.ours_mut(id) else { return false };
+        let Some(mark) = &mut entry.mark else { return false };
+        let before = mark.clone();
+        change(mark);
+        if *mark == before {
+            return false;
+        }
+        // The mark is the first comment that reads as one; it may be spelled in another way.
+        let old = entry.raw.lines().find(|it| WisdomMark::parse(it).is_some()).unwrap_or_default();
+        entry.raw = entry.raw.replacen(&old.trim().to_owned(), &mark.print(), 1);
         true
     }
 
@@ -397,6 +443,32 @@ impl WisdomEntry {
         Self { title, text, category, mark: Some(mark), raw }
     }
 
+    /// Returns the entry as it stands with other words, after `**Title**` also with another title, and
+    /// other sources if there are any. The hash in its comment stays that of the old words.
+    pub fn reworded(&self, words: &str, sources: Option<&Citation>) -> String {
+        let mut lines = self.raw.split_inclusive('\n');
+        let first = lines.next().unwrap_or_default();
+        let end = if first.ends_with("\r\n") { "\r\n" } else { "\n" };
+        let titled = words.strip_prefix("**").and_then(|it| it.split_once("**"));
+        let (title, text) = match titled {
+            Some((title, text)) => (format!("**{}**", title.trim()), text.trim()),
+            None => (first.trim_end().to_owned(), words),
+        };
+        let rest: Vec<&str> = lines.collect();
+        let is_mark = |it: &&str| it.trim_start().starts_with(MARK_OPEN);
+        let tail_at = rest.iter().position(is_mark).unwrap_or_else(|| {
+            rest.iter().rposition(|it| !it.trim().is_empty()).map_or(0, |it| it + 1)
+        });
+        let mut tail = rest[tail_at..].concat();
+        if let (Some(mark), Some(sources)) = (&self.mark, sources) {
+            let new = WisdomMark { sources: sources.clone(), ..mark.clone() };
+            tail = tail.replacen(&mark.print(), &new.print(), 1);
+        }
+        let text = one_line(text);
+        let end_of_text = if tail.is_empty() && !self.raw.ends_with('\n') { "" } else { end };
+        [&title, end, &text, end_of_text, &tail].concat()
+    }
+
     /// Returns whether the words are still those that we wrote.
     pub fn is_ours(&self) -> bool {
         self.mark.as_ref().is_some_and(|it| it.hash == words_hash(&self.title, &self.text))
@@ -409,9 +481,24 @@ impl WisdomEntry {
 }
 
 impl WisdomMark {
+    /// Stands for the hash of a line of which none is known.
+    const UNKNOWN: &str = "-";
+
+    fn forget_other_lines(&mut self) {
+        let Self { lines, sources, .. } = self;
+        lines.retain(|at, _| sources.lines_of(&at.stem).is_some_and(|it| it.contains(at.line)));
+    }
+
     fn print(&self) -> String {
+        let hash = |at: Address| self.lines.get(&at).map_or(Self::UNKNOWN, String::as_str);
+        let lines: Vec<&str> = self.sources.addresses().map(hash).collect();
+        let lines = if self.lines.is_empty() {
+            String::new()
+        } else {
+            format!("; lines={}", lines.join(","))
+        };
         format!(
-            "{MARK_OPEN}id={}; hash={}; sources={}; first={}; last={}{MARK_CLOSE}",
+            "{MARK_OPEN}id={}; hash={}; sources={}{lines}; first={}; last={}{MARK_CLOSE}",
             self.id,
             self.hash,
             self.sources.to_string().replace("; ", " & "),
@@ -428,10 +515,16 @@ impl WisdomMark {
                 .find_map(|it| it.strip_prefix(name)?.strip_prefix('='))
                 .map(str::trim)
         };
+        let sources: Citation = field("sources")?.replace(" & ", "; ").parse().ok()?;
+        let hashes: Vec<&str> = field("lines").map_or_else(Vec::new, |it| it.split(',').collect());
+        // A list that does not fit its lines says nothing.
+        let fits = hashes.len() == sources.addresses().take(hashes.len() + 1).count();
+        let lines = sources.addresses().zip(hashes).filter(|(_, it)| fits && is_hex4(it));
         Some(Self {
             id: field("id")?.to_owned(),
             hash: field("hash")?.to_owned(),
-            sources: field("sources")?.replace(" & ", "; ").parse().ok()?,
+            lines: lines.map(|(at, hash)| (at, hash.to_owned())).collect(),
+            sources,
             first_seen: field("first")?.parse().ok()?,
             last_reinforced: field("last")?.parse().ok()?,
         })
@@ -444,9 +537,14 @@ fn entry_title(line: &str) -> Option<&str> {
     (!title.trim().is_empty() && !title.contains("**")).then(|| title.trim())
 }
 
+fn is_hex4(text: &str) -> bool {
+    text.len() == 4 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 fn read_distilled(line: &str) -> Option<Vec<Period>> {
     let months =
         line.strip_prefix(MARK_OPEN)?.strip_suffix(MARK_CLOSE)?.strip_prefix("distilled ")?;
+    let (months, _) = months.split_once(';').unwrap_or((months, ""));
     months
         .split(',')
         .map(|it| it.trim().parse::<Period>().ok().filter(|it| it.grain() == Grain::Month))
@@ -484,7 +582,7 @@ fn end_paragraph(text: &mut String) {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    if !text.is_empty() && !text.ends_with("\n\n") {
+    if !text.is_empty() && !text.ends_with("\n\n") && !text.ends_with("\n\r\n") {
         text.push('\n');
     }
 }
@@ -498,7 +596,7 @@ fn newest_and_oldest(sources: &Citation) -> Citation {
     let kept: Vec<_> = sources
         .files()
         .enumerate()
-        .filter(|(i, _)| *i < OLDEST || i + NEWEST >= count)
+        .filter(|(i, (stem, _))| *i < OLDEST || i + NEWEST >= count || stem.is_summary())
         .flat_map(|(_, (stem, lines))| {
             lines.iter().map(|line| Address { stem: stem.clone(), line }).collect::<Vec<_>>()
         })
@@ -568,7 +666,7 @@ mod tests {
         Jo knows the schema.
         <!-- memoird: id=w-ea3e497c; hash=d1f534e3; sources=2026-04-03:1 & 2026-04-05:2; first=2026-04-03; last=2026-04-05 -->
 
-        <!-- memoird: distilled 2026-04 -->
+        <!-- memoird: distilled 2026-04; entries that you add or edit are yours: kept as they are, never dropped -->
         ");
         let read = WisdomFile::parse(&text);
         assert_eq!(read.print(), text);
@@ -611,6 +709,52 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_before_learns_whose_entries_are_whose_when_it_is_written_anyway() {
+        let old = format!("{}\n<!-- memoird: distilled 2026-03 -->\n", sample().print());
+        let mut file = WisdomFile::parse(&old);
+        file.add_distilled("2026-03".parse().unwrap());
+        assert_eq!(file.print(), old, "no file is written for that alone");
+        file.add_distilled("2026-04".parse().unwrap());
+        assert!(
+            file.print()
+                .ends_with("\n<!-- memoird: distilled 2026-03, 2026-04; entries that you add or edit are yours: kept as they are, never dropped -->\n")
+        );
+        assert_eq!(WisdomFile::parse(&file.print()).distilled().len(), 2);
+    }
+
+    #[test]
+    fn line_ends_of_a_file_stay() {
+        let text = sample().print().replace('\n', "\r\n");
+        let mut file = WisdomFile::parse(&text);
+        assert_eq!(file.print(), text);
+        assert!(file.entries().all(WisdomEntry::is_ours));
+        let id = file.add("New", "Words.", Some("People"), cite("2026-04-09:1"));
+        file.add_distilled("2026-04".parse().unwrap());
+        let printed = file.print();
+        assert!(
+            printed.starts_with(text.trim_end()) && frontmatter::is_crlf(&printed),
+            "{printed:?}"
+        );
+        assert!(!printed.contains("\r\n\r\n\r\n"), "{printed:?}");
+        assert!(file.drop_entry(&id));
+    }
+
+    #[test]
+    fn a_place_of_a_persons_words_is_replaced_and_never_forgotten() {
+        let mut file = sample();
+        let id = file.entries().nth(1).unwrap().id().unwrap().to_owned();
+        assert!(file.merge(&id, Some(("Tag", "Theirs.")), &cite("2026-04-02:4; 2026-W14:9")));
+        assert!(file.merge(&id, None, &cite("2026-04-02:4; 2026-W14:12")));
+        let mark = |file: &WisdomFile| file.entries().nth(1).unwrap().mark.clone().unwrap();
+        assert_eq!(mark(&file).sources, cite("2026-04-02:4,9; 2026-W14:12"));
+        for day in 1..28 {
+            let said = format!("2026-05-{day:02}:1; 2026-06-{day:02}:1");
+            assert!(file.merge(&id, None, &cite(&said)));
+        }
+        assert!(mark(&WisdomFile::parse(&file.print())).sources.rests_on_summary());
+    }
+
+    #[test]
     fn reinforcing_changes_the_comment_and_no_word() {
         let mut file = sample();
         let before = file.print();
@@ -650,14 +794,29 @@ mod tests {
     fn lines_that_moved_are_followed() {
         let mut file = sample();
         let id = file.entries().nth(1).unwrap().id().unwrap().to_owned();
-        assert!(file.readdress(&id, cite("2026-04-02:5,10")));
-        assert!(!file.readdress(&id, cite("2026-04-02:5,10")));
-        let read = WisdomFile::parse(&file.print());
-        assert_eq!(
-            read.entries().nth(1).unwrap().mark.as_ref().unwrap().sources,
-            cite("2026-04-02:5,10")
-        );
+        let to = |line, hash: Option<&str>| {
+            (Address { stem: "2026-04-02".parse().unwrap(), line }, hash.map(str::to_owned))
+        };
+        let sources = [to(5, Some("07be")), to(10, None)];
+        assert!(file.readdress(&id, &sources));
+        assert!(!file.readdress(&id, &sources));
+        let text = file.print();
+        assert!(text.contains("sources=2026-04-02:5,10; lines=07be,-; first="), "{text}");
+        let read = WisdomFile::parse(&text);
+        assert_eq!(read.print(), text);
         assert!(read.entries().all(WisdomEntry::is_ours));
+        let mark = read.entries().nth(1).unwrap().mark.clone().unwrap();
+        assert_eq!(mark.lines, BTreeMap::from([(sources[0].0.clone(), "07be".to_owned())]));
+    }
+
+    #[test]
+    fn hashes_that_do_not_fit_their_lines_say_nothing() {
+        for lines in ["", "; lines=07be", "; lines=07be,1,", "; lines=x,y"] {
+            let mark = format!(
+                "<!-- memoird: id=w-1; hash=2; sources=2026-04-02:5,10{lines}; first=2026-04-02; last=2026-04-02 -->"
+            );
+            assert_eq!(WisdomMark::parse(&mark).unwrap().lines, BTreeMap::new(), "{mark}");
+        }
     }
 
     #[test]

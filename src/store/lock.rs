@@ -1,26 +1,47 @@
 //! Locks: which daemon serves a root, who makes a pass over it, and who writes to it right now.
 //!
 //! All are `flock` locks, which the kernel frees when their holder ends however it ends; a file
-//! that stays behind locks nothing. The daemon's lock is a file in the private folder and holds
-//! the name of its process, for messages only. The lock on passes stands beside it. The write lock is on the root folder itself, so
-//! that it also holds between processes that see the root under different paths.
+//! that stays behind locks nothing. They belong to inodes, so that they also hold between
+//! processes that see the root under different paths: through a link, a bind mount, a container.
+//!
+//! | lock | on | held | asked for |
+//! |---|---|---|---|
+//! | [`DaemonLock`] | `.memoird/daemon.lock`, and the memory folder | for life | at once, else 75 |
+//! | [`PassLock`] | `.memoird/pass.lock` | for a pass or a repair | 30 s, else 75 |
+//! | [`WriteLock`] | the root folder | for a commit | 30 s, else 75 |
+//!
+//! # Order
+//!
+//! Who needs several takes them in the order of the table, and the database's own lock last; nobody
+//! asks for an earlier one while holding a later one, so no two processes wait for each other.
+//!
+//! A person may delete `.memoird/` while a daemon runs, and with it the name of its lock. The
+//! memory folder is locked too, where it is not the root itself, so that even then no second
+//! daemon starts. The file holds process and boot, for messages only.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{Read as _, Seek as _, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use rustix::fs::{FlockOperation, flock};
 
+use super::layout::Layout;
+
 /// How long a commit waits for another writer.
 const WRITE_WAIT: Duration = Duration::from_secs(30);
 /// How long a pass waits for another one, which may have years of logs to catch up on.
 const PASS_WAIT: Duration = Duration::from_secs(30);
+/// How long a daemon asks: others hold its lock for an instant, to see whether it is taken.
+const DAEMON_WAIT: Duration = Duration::from_millis(200);
 /// How often a lock is asked for again: a commit takes milliseconds.
 const POLL: Duration = Duration::from_millis(20);
+
+/// How long a refused daemon waits for the name of the one that holds the lock.
+const PID_WAIT: Duration = Duration::from_millis(250);
 
 /// A lock that could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +60,14 @@ pub enum LockError {
         /// The root.
         root: PathBuf,
     },
+    /// Anybody may put another folder in the place of any folder of the root.
+    #[error("anybody may change what is in `{}` (mode {mode:o}), so nothing is written there", root.display())]
+    OpenToAll {
+        /// The root.
+        root: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
     /// The lock cannot be asked for at all.
     #[error("cannot lock `{}`", path.display())]
     Io {
@@ -54,6 +83,7 @@ pub enum LockError {
 #[derive(Debug)]
 pub struct DaemonLock {
     _file: File,
+    _memory: Option<File>,
 }
 
 /// Proof that this process alone writes to a root. Freed on drop.
@@ -72,28 +102,33 @@ pub struct PassLock {
 }
 
 impl DaemonLock {
-    /// Takes the daemon's lock of a root.
+    /// Takes the daemon's lock of a root, whose private folder is there.
     ///
     /// # Errors
     ///
-    /// Returns [`LockError::Served`] at once when another process holds it.
-    pub fn acquire(root: &Path, path: &Path) -> Result<Self, LockError> {
-        let io = |source| LockError::Io { path: path.to_owned(), source };
-        let mut file = open_lock_file(path).map_err(io)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(LockError::Served { root: root.to_owned(), pid: read_pid(&mut file) });
+    /// Returns [`LockError::Served`] within a second when another process holds it.
+    pub fn acquire(layout: &Layout) -> Result<Self, LockError> {
+        let path = layout.daemon_lock();
+        let io = |source| LockError::Io { path: path.clone(), source };
+        let mut file = loop {
+            let mut file = open_lock_file(&path).map_err(io)?;
+            if !take(&file, &path)? {
+                let pid = await_pid(&mut file);
+                return Err(LockError::Served { root: layout.root().to_owned(), pid });
             }
-            Err(errno) => return Err(io(errno.into())),
-        }
+            // Whoever deleted the file between the two steps left us with a lock on nothing.
+            if is_named(&file, &path) {
+                break file;
+            }
+        };
+        let memory = lock_memory(layout)?;
         let write_pid = |file: &mut File| {
             file.set_len(0)?;
             file.rewind()?;
-            writeln!(file, "{}", std::process::id())
+            writeln!(file, "{} {}", std::process::id(), boot_id())
         };
         write_pid(&mut file).map_err(io)?;
-        Ok(Self { _file: file })
+        Ok(Self { _file: file, _memory: memory })
     }
 
     /// Returns the process that holds the daemon's lock, or `None` when nobody does.
@@ -116,14 +151,72 @@ impl DaemonLock {
     }
 }
 
+/// Locks the memory folder, where it is another folder than the root, which commits lock.
+fn lock_memory(layout: &Layout) -> Result<Option<File>, LockError> {
+    let path = layout.full(layout.memory_dir());
+    let io = |source| LockError::Io { path: path.clone(), source };
+    let memory = match File::open(&path) {
+        Ok(memory) => memory,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(io(e)),
+    };
+    let id = |it: &fs::Metadata| (it.dev(), it.ino());
+    let root = fs::metadata(layout.root()).map_err(io)?;
+    if id(&memory.metadata().map_err(io)?) == id(&root) {
+        return Ok(None);
+    }
+    if take(&memory, &path)? {
+        return Ok(Some(memory));
+    }
+    Err(LockError::Served { root: layout.root().to_owned(), pid: None })
+}
+
+/// Asks for a lock for an instant; returns whether it was had.
+fn take(file: &File, path: &Path) -> Result<bool, LockError> {
+    match wait_for(file, path, path, DAEMON_WAIT, &|| false) {
+        Ok(()) => Ok(true),
+        Err(LockError::Busy { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns whether the path still names the file.
+fn is_named(file: &File, path: &Path) -> bool {
+    let id = |it: fs::Metadata| (it.dev(), it.ino());
+    let open = file.metadata().map(id);
+    matches!((open, fs::metadata(path).map(id)), (Ok(open), Ok(named)) if open == named)
+}
+
 fn open_lock_file(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
+/// Reads who holds a lock: it may have been taken this very moment, and its file not yet be filled.
+fn await_pid(file: &mut File) -> Option<u32> {
+    let started = Instant::now();
+    loop {
+        if let Some(pid) = file.rewind().ok().and_then(|()| read_pid(file)) {
+            return Some(pid);
+        }
+        if started.elapsed() > PID_WAIT {
+            return None;
+        }
+        std::thread::sleep(POLL / 4);
+    }
+}
+
+fn boot_id() -> String {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    id.map(|it| it.trim().to_owned()).unwrap_or_default()
+}
+
+/// Reads who holds the lock; nobody whom a boot before this one named does.
 fn read_pid(file: &mut File) -> Option<u32> {
     let mut text = String::new();
-    file.take(32).read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
+    file.take(128).read_to_string(&mut text).ok()?;
+    let mut words = text.split_whitespace();
+    let pid = words.next()?.parse().ok()?;
+    words.next().is_none_or(|boot| boot == boot_id()).then_some(pid)
 }
 
 impl PassLock {
@@ -150,13 +243,24 @@ impl WriteLock {
     ///
     /// # Errors
     ///
-    /// Returns [`LockError::Busy`] when another process kept it that long.
+    /// Returns [`LockError::Busy`] when another process kept it that long, and
+    /// [`LockError::OpenToAll`] for a root in which any user may replace any file.
     pub fn acquire(root: &Path) -> Result<Self, LockError> {
         let io = |source| LockError::Io { path: root.to_owned(), source };
         let dir = File::open(root).map_err(io)?;
+        let mode = dir.metadata().map_err(io)?.mode() & 0o7777;
+        if is_open_to_all(mode) {
+            return Err(LockError::OpenToAll { root: root.to_owned(), mode });
+        }
         wait_for(&dir, root, root, WRITE_WAIT, &|| false)?;
         Ok(Self { _root: dir })
     }
+}
+
+/// Returns whether any user may replace what is in a folder of that mode. With the sticky bit they
+/// may only add to it, which `doctor` tells.
+pub fn is_open_to_all(mode: u32) -> bool {
+    mode & 0o002 != 0 && mode & 0o1000 == 0
 }
 
 fn wait_for(
@@ -188,22 +292,75 @@ fn wait_for(
 mod tests {
     use super::*;
 
+    /// Makes a root with a memory folder and a private one.
+    fn root() -> (tempfile::TempDir, Layout) {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("memory")).unwrap();
+        fs::create_dir(dir.path().join(".memoird")).unwrap();
+        let layout = Layout::new(dir.path(), "memory");
+        (dir, layout)
+    }
+
+    #[track_caller]
+    fn check_served(layout: &Layout, pid: Option<u32>) {
+        let second = DaemonLock::acquire(layout).unwrap_err();
+        assert!(matches!(second, LockError::Served { pid: found, .. } if found == pid), "{second}");
+    }
+
     #[test]
     fn one_daemon_holds_a_root_and_frees_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("daemon.lock");
+        let (_dir, layout) = root();
+        let path = layout.daemon_lock();
         assert_eq!(DaemonLock::holder(&path).unwrap(), None);
-        let held = DaemonLock::acquire(dir.path(), &path).unwrap();
-        let second = DaemonLock::acquire(dir.path(), &path).unwrap_err();
+        let held = DaemonLock::acquire(&layout).unwrap();
         let own = std::process::id();
-        assert!(
-            matches!(second, LockError::Served { pid: Some(pid), .. } if pid == own),
-            "{second}"
-        );
+        check_served(&layout, Some(own));
         assert_eq!(DaemonLock::holder(&path).unwrap(), Some(own));
         drop(held);
         assert_eq!(DaemonLock::holder(&path).unwrap(), None);
-        drop(DaemonLock::acquire(dir.path(), &path).unwrap());
+        drop(DaemonLock::acquire(&layout).unwrap());
+    }
+
+    #[test]
+    fn a_daemon_is_found_through_a_link_and_without_its_lock_file() {
+        let (dir, layout) = root();
+        let _held = DaemonLock::acquire(&layout).unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let link = elsewhere.path().join("link");
+        std::os::unix::fs::symlink(dir.path(), &link).unwrap();
+        check_served(&Layout::new(&link, "memory"), Some(std::process::id()));
+        fs::remove_dir_all(layout.private_dir()).unwrap();
+        fs::create_dir(layout.private_dir()).unwrap();
+        check_served(&layout, None);
+    }
+
+    #[test]
+    fn a_flat_root_can_be_written_while_it_is_served() {
+        let (dir, _) = root();
+        let layout = Layout::new(dir.path(), ".");
+        let _held = DaemonLock::acquire(&layout).unwrap();
+        drop(WriteLock::acquire(layout.root()).unwrap());
+    }
+
+    #[test]
+    fn a_process_of_an_earlier_boot_is_not_named() {
+        let (_dir, layout) = root();
+        let held = DaemonLock::acquire(&layout).unwrap();
+        let mut file = OpenOptions::new().write(true).open(layout.daemon_lock()).unwrap();
+        writeln!(file, "4711 00000000-0000-0000-0000-000000000000").unwrap();
+        check_served(&layout, None);
+        drop(held);
+    }
+
+    #[test]
+    fn nothing_is_written_where_anybody_may_replace_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (dir, _) = root();
+        for (mode, refused) in [(0o777, true), (0o702, true), (0o1777, false), (0o775, false)] {
+            fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
+            let lock = WriteLock::acquire(dir.path());
+            assert_eq!(matches!(lock, Err(LockError::OpenToAll { .. })), refused, "{mode:o}");
+        }
     }
 
     #[test]

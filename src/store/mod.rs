@@ -4,12 +4,16 @@
 //! - [`inventory`]: what a scan of the vault found, as values.
 //! - [`layout`]: where each file of a root stands.
 //! - [`lineage`]: the database. The only speaker of SQL.
+//! - [`filesystem`]: whether a disk can be trusted with a database.
 //! - [`failpoint`]: where tests stop or fail a step.
+//! - [`private`]: witnesses beside the database, and the quarantine.
 //! - [`lock`]: who may write to a root, and which daemon serves it.
 
 pub mod failpoint;
+pub mod filesystem;
 pub mod inventory;
 pub mod layout;
 pub mod lineage;
 pub mod lock;
+pub mod private;
 pub mod vault;

@@ -37,8 +37,13 @@ fn after_a_run_all_is_well() {
         ok    disk space           [N] MiB free
         ok    SQLite               [VERSION]
         ok    database             schema 2, 6 items, 2 logs
+        ok    last run             run 1 is known
+        ok    torn files           none is torn
         ok    records              4 files as recorded
+        ok    receipts             4 say written, and it is
         ok    citations            8 cited lines are there
+        ok    orphans              none
+        ok    links                none
         ok    typed memories       0 are in form
         ok    MEMORY.md            not needed yet
         ok    names and encodings  every file can be read
@@ -92,6 +97,16 @@ fn a_database_that_does_not_fit_the_files_is_named() {
     check(cut, "database", "memoird rebuild");
     let gone = |it: &Root| fs::remove_dir_all(it.path(".memoird")).unwrap();
     check(gone, "records", "memoird rebuild");
+    let lost = |it: &Root| fs::remove_file(it.path(".memoird/lineage.db")).unwrap();
+    let json = {
+        let root = made();
+        lost(&root);
+        root.run(&["doctor", "--json"]).json_as("doctor")
+    };
+    let check_of = |name: &str| {
+        json["checks"].as_array().unwrap().iter().find(|it| it["name"] == name).unwrap().clone()
+    };
+    assert!(check_of("last run")["detail"].as_str().unwrap().contains("commits were lost"));
     let week = |it: &Root| fs::remove_file(it.path("memory/weekly/2026-W10.md")).unwrap();
     check(week, "records", "memory/weekly/2026-W10.md is gone");
 }
@@ -132,4 +147,93 @@ fn a_configuration_that_does_not_load_is_a_finding() {
     let json = ran.json_as("doctor");
     assert_eq!(json["checks"][0]["name"], "configuration");
     assert!(json["checks"][0]["detail"].as_str().unwrap().contains("Europe/Berlin?"));
+}
+
+const WEEK: &str = "memory/weekly/2026-W10.md";
+
+#[test]
+fn a_torn_file_is_brought_back_and_what_stood_there_is_kept() {
+    let root = made();
+    let before = root.read(WEEK);
+    root.write(WEEK, &before[..before.len() / 2].replace('\n', "\0"));
+    let torn = root.files();
+    let asked = root.run(&["doctor", "--repair"]);
+    assert_eq!(asked.code, 2, "{asked}");
+    assert!(asked.stderr.contains("--repair --yes"), "{asked}");
+    let shown = root.run(&["doctor", "--repair", "--dry-run"]);
+    assert!(shown.stderr.contains("holds NUL bytes"), "{shown}");
+    assert_eq!(root.files(), torn);
+    // Nobody emptied it by hand, so nothing that stood in it counts as deleted.
+    root.run(&["compact"]);
+    assert!(!root.path("memory/.decisions.jsonl").exists());
+    let json = root.run(&["doctor", "--repair", "--yes", "--json"]).ok().json_as("doctor");
+    assert!(json["repairs"][0].as_str().unwrap().contains(".memoird/quarantine/"));
+    assert_eq!(root.read(WEEK), before);
+    assert_eq!(
+        root.run(&["doctor", "--repair", "--yes", "--json"]).ok().json()["repairs"],
+        serde_json::json!([])
+    );
+}
+
+#[test]
+fn a_file_that_nobody_can_read_is_moved_and_made_again() {
+    let root = made();
+    fs::remove_dir_all(root.path(".memoird")).unwrap();
+    let before = root.read(WEEK);
+    root.write(WEEK, "");
+    root.run(&["doctor", "--repair", "--yes"]).ok();
+    assert!(!root.path(WEEK).exists());
+    root.run(&["compact"]).ok();
+    assert_eq!(root.read(WEEK), before);
+    root.run(&["doctor"]).ok();
+}
+
+#[test]
+fn modes_and_what_a_crash_left_are_put_right() {
+    let root = made();
+    chmod(root.path(".memoird"), 0o755);
+    chmod(root.path(".memoird/lineage.db"), 0o644);
+    root.write("memory/.memoird-tmp-9-9", "half");
+    root.run(&["doctor", "--repair", "--yes"]).ok();
+    assert_eq!((root.mode(".memoird"), root.mode(".memoird/lineage.db")), (0o700, 0o600));
+    assert!(!root.path("memory/.memoird-tmp-9-9").exists());
+}
+
+#[test]
+fn who_needs_the_database_mends_it() {
+    let root = made();
+    let files = root.files();
+    let path = root.path(".memoird/lineage.db");
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(50_000).unwrap();
+    let mended = root.run(&["compact"]).ok();
+    assert!(mended.stderr.contains("the database was damaged"), "{mended}");
+    root.run(&["doctor"]).ok();
+    fs::remove_file(&path).unwrap();
+    let mended = root.run(&["compact"]).ok();
+    assert!(mended.stderr.contains("the database was gone"), "{mended}");
+    root.run(&["doctor"]).ok();
+    assert_eq!(root.files(), files);
+    let kept = fs::read_dir(root.path(".memoird")).unwrap();
+    let is_kept = |it: &fs::DirEntry| it.file_name().to_string_lossy().contains(".damaged-");
+    assert!(kept.flatten().any(|it| is_kept(&it)), "the damaged one is kept");
+}
+
+#[test]
+fn an_older_copy_of_the_database_makes_nobody_a_deleter() {
+    let mut root = Root::new("mara");
+    root.set_now("2026-02-16T09:00:00+01:00");
+    root.run(&["compact"]).ok();
+    let older = fs::read(root.path(".memoird/lineage.db")).unwrap();
+    root.set_now(crate::support::NOW);
+    root.run(&["compact"]).ok();
+    let files = root.files();
+    let mut file = fs::File::create(root.path(".memoird/lineage.db")).unwrap();
+    std::io::Write::write_all(&mut file, &older).unwrap();
+    drop(file);
+    let said = root.run(&["doctor"]);
+    assert!(said.stdout.contains("an older copy was put back"), "{said}");
+    root.run(&["compact"]).ok();
+    assert_eq!(root.files(), files);
+    assert!(!root.path("memory/.decisions.jsonl").exists());
 }

@@ -5,13 +5,16 @@
 
 #![cfg(test)]
 
+mod archive;
 mod compact;
+mod correct;
 mod coverage;
 mod demo;
 mod doctor;
 mod edits;
 mod history;
 mod init;
+mod late;
 mod layers;
 mod log;
 mod rebuild;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use memoird::store::lock::DaemonLock;
+use memoird::store::{layout::Layout, lock::DaemonLock};
 
 use crate::support::Root;
 
@@ -68,7 +68,7 @@ fn after_a_run_nothing_is_due_and_nothing_is_written() {
      typed memories  0      0      -           -
      weeks           2      198    2026-W11    -
      months          1      161    2026-03     -
-     wisdom          1      181    2026-03     -
+     wisdom          1      254    2026-03     -
 
     nothing is due; weekly 2026-W16 closes Mon 2026-04-20 02:00
 
@@ -189,7 +189,7 @@ fn several_folders_are_shown_in_one_table() {
 fn a_daemon_at_work_is_shown() {
     let root = Root::small();
     root.run(&["compact"]).ok();
-    let held = DaemonLock::acquire(&root.path(""), &root.path(".memoird/daemon.lock")).unwrap();
+    let held = DaemonLock::acquire(&Layout::new(root.path(""), "memory")).unwrap();
     let pid = std::process::id();
     let daemon = |root: &Root| {
         let json = root.run(&["status", "--json"]).ok().json_as("status");

@@ -204,8 +204,7 @@ impl Lineage {
                 .optional()
         })?;
         let Some((size, packed)): Option<(i64, Vec<u8>)> = found else { return Ok(None) };
-        let bytes =
-            usize::try_from(size).ok().and_then(|it| zstd::bulk::decompress(&packed, it).ok());
+        let bytes = unpack(&packed, size);
         match bytes.filter(|it| ContentHash::of(it) == hash) {
             Some(bytes) => Ok(Some(bytes)),
             None => Err(LineageError::Damaged {
@@ -342,6 +341,16 @@ impl Lineage {
         if busy == 0 { Ok(()) } else { Err(LineageError::Busy { path: self.path.clone() }) }
     }
 }
+
+/// Unpacks bytes of which there are `size`; `None` when they were damaged.
+pub(super) fn unpack(packed: &[u8], size: i64) -> Option<Vec<u8>> {
+    // A number that was damaged must not make us ask for all memory there is.
+    let size = usize::try_from(size).ok().filter(|it| *it <= BYTES_MAX)?;
+    zstd::bulk::decompress(packed, size).ok()
+}
+
+/// No file that is kept is larger: `vault` reads none.
+const BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Keeps bytes, if they are not kept yet.
 pub(super) fn put_content(tx: &Transaction<'_>, bytes: &[u8]) -> Result<ContentHash, Fault> {

@@ -164,7 +164,8 @@ pub struct JobRow {
 pub struct NewIntent<'a> {
     /// The file, relative to the root.
     pub target: &'a str,
-    /// Where the bytes come from, for a file that is moved.
+    /// Where the bytes come from, for a file that is moved; for one that is removed because of that,
+    /// where they stand.
     pub source: Option<&'a str>,
     /// The name of the temporary file in the same folder.
     pub temp: &'a str,
@@ -266,6 +267,13 @@ impl Receipt {
 
 /// Why a job ended that its process did not survive.
 const CRASHED: &str = "ended by a crash";
+/// Why a job counts as written that its process did not survive.
+const FINISHED: &str = "finished after a crash";
+
+/// A job all of whose files stand as intended has written, whatever became of its process.
+const HAS_WRITTEN: &str = "state = 'parsed' \
+    AND EXISTS (SELECT 1 FROM intent WHERE activity = activity.id) \
+    AND NOT EXISTS (SELECT 1 FROM intent WHERE activity = activity.id AND state <> 'done')";
 
 /// A failure counts once it has ended so, and until the same fingerprint has once gone well.
 const COUNTED: &str = "SELECT count(*) FROM activity WHERE fingerprint = ?1 AND counts = 1 AND id > \
@@ -300,6 +308,34 @@ impl Lineage {
                 params![run.0, column::from_time(now)],
             )?;
             Ok(())
+        })
+    }
+
+    /// Returns number and seal of the newest run that has ended.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn newest_ended(&self) -> Result<Option<(RunId, i64)>, LineageError> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT id, seal FROM run WHERE ended IS NOT NULL ORDER BY id DESC LIMIT 1",
+            )?
+            .query_row([], |row| Ok((RunId(row.get(0)?), row.get(1)?)))
+            .optional()
+        })
+    }
+
+    /// Returns the seal of a run.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn seal_of(&self, run: RunId) -> Result<Option<i64>, LineageError> {
+        self.read(|conn| {
+            conn.prepare_cached("SELECT seal FROM run WHERE id = ?1")?
+                .query_row([run.0], |row| row.get(0))
+                .optional()
         })
     }
 
@@ -437,8 +473,9 @@ impl Lineage {
 
     /// Ends the jobs whose process is gone, and returns them as they are now.
     ///
-    /// `alive` is asked with the `owner` of each run that has not ended. A job that had called a
-    /// model counts as an attempt; one that had not does not, for it did no harm.
+    /// `alive` is asked with the `owner` of each run that has not ended. What it was about to write
+    /// has been looked at before, so a job all of whose files stand is written. Of the others, one
+    /// that had called a model counts as an attempt; one that had not does not: it did no harm.
     ///
     /// # Errors
     ///
@@ -467,10 +504,17 @@ impl Lineage {
             let ids: Vec<JobId> = jobs_where(tx, left, [])?.into_iter().map(|it| it.id).collect();
             let mut ended = Vec::new();
             for id in ids {
+                let written = format!(
+                    "UPDATE activity SET state = 'written' WHERE id = ?1 AND {HAS_WRITTEN}"
+                );
+                tx.execute(&written, [id.0])?;
                 tx.execute(
-                    "UPDATE activity SET counts = (state IN ('called', 'replied')), state = 'ended', \
-                     outcome = 'failed', reason = ?2, ended = ?3 WHERE id = ?1",
-                    params![id.0, CRASHED, now],
+                    "UPDATE activity SET state = 'ended', ended = ?4, \
+                     outcome = iif(state = 'written', 'written', 'failed'), \
+                     reason = iif(state = 'written', ?3, ?2), \
+                     path = (SELECT target FROM intent WHERE activity = ?1 AND state = 'done'), \
+                     counts = (state IN ('called', 'replied')) WHERE id = ?1",
+                    params![id.0, CRASHED, FINISHED, now],
                 )?;
                 ended.extend(jobs_where(tx, "WHERE id = ?1", [id.0])?);
             }
@@ -616,7 +660,8 @@ fn insert_intent(
     now: DateTime<Utc>,
 ) -> Result<IntentId, Fault> {
     let NewIntent { target, source, temp, new, old, forgets } = *intent;
-    if let Some(old) = old.filter(|_| !forgets) {
+    // What is moved has its history under the name that it keeps.
+    if let Some(old) = old.filter(|_| !forgets && source.is_none()) {
         // What nobody recorded is somebody else's work.
         let found = NewVersion { path: target, cause: Cause::Found, bytes: Some(old) };
         history::put_version(tx, None, None, now, &found)?;

@@ -8,6 +8,8 @@
 //! - [`jobs`]: runs, jobs with their receipts, and the journal of intents.
 //! - [`record`]: what a job commits, in one transaction.
 //! - [`history`]: what stood in each file, and when.
+//! - [`salvage`]: what a damaged database still holds.
+//! - `seal`: a short hash in every row, by which damage is told.
 //! - [`query`]: what trace, coverage, plan, and status ask.
 //!
 //! # Invariants
@@ -25,28 +27,36 @@ pub mod history;
 pub mod jobs;
 pub mod query;
 pub mod record;
+pub mod salvage;
 mod schema;
+mod seal;
 #[cfg(test)]
 mod tests;
 
 use std::{
     fs::{self, DirBuilder, OpenOptions, Permissions},
     io,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::{
+        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+    },
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, ffi};
 
-use self::jobs::JobId;
+use self::{jobs::JobId, seal::Touched};
+use super::{failpoint, filesystem};
 
 /// The open database of one root.
 #[derive(Debug)]
 pub struct Lineage {
     conn: Connection,
     path: PathBuf,
+    touched: Touched,
+    /// Device and inode of the file when it was opened.
+    identity: Option<(u64, u64)>,
 }
 
 /// Why the lineage could not be read or written.
@@ -83,6 +93,22 @@ pub enum LineageError {
     /// It is a database of some other program.
     #[error("`{path}` is a database that memoird did not make; move it away")]
     NotOurs {
+        /// The database.
+        path: PathBuf,
+    },
+    /// The folder lies on a file system of the network, or on one that we do not know.
+    #[error(
+        "`{path}` would lie on {kind}, where a database is damaged when two hosts use it; the memory folder must lie on a local disk"
+    )]
+    Distant {
+        /// The database.
+        path: PathBuf,
+        /// What the file system calls itself.
+        kind: String,
+    },
+    /// Another process put it aside after we had opened it.
+    #[error("`{path}` was made anew by another process meanwhile; do the same again")]
+    Replaced {
         /// The database.
         path: PathBuf,
     },
@@ -182,6 +208,7 @@ impl Lineage {
             return Err(LineageError::OldSqlite { found });
         }
         make_private(path)?;
+        refuse_distant(path)?;
         let sql = |source| LineageError::from_sql(path, source);
         // The file exists, so a wrong path is an error and not a new database.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -207,7 +234,8 @@ impl Lineage {
             conn.pragma_update(None, name, value).map_err(sql)?;
         }
         schema::migrate(&mut conn, path, migrations)?;
-        Ok(Self { conn, path: path.to_owned() })
+        let touched = Touched::follow(&mut conn).map_err(sql)?;
+        Ok(Self { conn, path: path.to_owned(), touched, identity: identity(path) })
     }
 
     /// Opens the database at `path` to be read only; `None` when there is none.
@@ -244,7 +272,12 @@ impl Lineage {
                 drop(conn);
                 Self::open(path).map(Some)
             }
-            _ => Ok(Some(Self { conn, path: path.to_owned() })),
+            _ => Ok(Some(Self {
+                conn,
+                path: path.to_owned(),
+                touched: Touched::default(),
+                identity: identity(path),
+            })),
         }
     }
 
@@ -286,20 +319,38 @@ impl Lineage {
         schema::MIGRATIONS.len()
     }
 
+    /// Returns whether the database is still the one that was opened: it may have been put aside.
+    pub fn is_in_place(&self) -> bool {
+        self.identity == identity(&self.path)
+    }
+
     /// Returns where the database is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads the whole database and checks that it is sound.
+    /// Reads the whole database and checks its form: pages, indexes, and what points to what.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LineageError::Damaged`] with the first finding.
+    pub fn integrity_check(&self) -> Result<(), LineageError> {
+        self.check_form("PRAGMA integrity_check(1)")
+    }
+
+    /// Like [`Self::integrity_check`], but takes the indexes on trust.
     ///
     /// # Errors
     ///
     /// Returns [`LineageError::Damaged`] with the first finding.
     pub fn quick_check(&self) -> Result<(), LineageError> {
+        self.check_form("PRAGMA quick_check(1)")
+    }
+
+    fn check_form(&self, pragma: &str) -> Result<(), LineageError> {
         let damaged = |detail| LineageError::Damaged { path: self.path.clone(), detail };
-        let said: String =
-            self.read(|conn| conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))?;
+        schema::check(&self.conn, &self.path)?;
+        let said: String = self.read(|conn| conn.query_row(pragma, [], |row| row.get(0)))?;
         if said != "ok" {
             return Err(damaged(said));
         }
@@ -327,13 +378,24 @@ impl Lineage {
     ) -> Result<T, LineageError> {
         // Asking for the write lock at once makes the wait happen here, where it may be retried,
         // and not in the middle of a transaction, where SQLite gives up without waiting.
+        self.touched.clear();
+        let touched = self.touched.clone();
+        let path = &self.path;
+        let step = |name| {
+            failpoint::at(name)
+                .map_err(|source| LineageError::File { path: path.to_owned(), source })
+        };
         let done = self
             .conn
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(Fault::Sql)
             .and_then(|tx| {
+                step("lineage.write.begun")?;
                 let value = change(&tx)?;
+                touched.seal(&tx)?;
+                step("lineage.write.changed")?;
                 tx.commit()?;
+                step("lineage.write.committed")?;
                 Ok(value)
             });
         done.map_err(|fault| match fault {
@@ -348,6 +410,20 @@ impl LineageError {
     pub fn is_read_only(&self) -> bool {
         let Self::Sql { source, .. } = self else { return false };
         matches!(source.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))
+    }
+
+    /// Returns whether the disk is full or refused a write.
+    pub fn is_write(&self) -> bool {
+        match self {
+            Self::File { .. } => true,
+            Self::Sql { source: rusqlite::Error::SqliteFailure(error, _), .. } => {
+                let is_read = [ffi::SQLITE_IOERR_READ, ffi::SQLITE_IOERR_SHORT_READ]
+                    .contains(&error.extended_code);
+                error.code == ErrorCode::DiskFull
+                    || error.code == ErrorCode::SystemIoFailure && !is_read
+            }
+            _ => false,
+        }
     }
 
     /// Tells damage from a lock and from a failing disk.
@@ -366,9 +442,18 @@ impl LineageError {
                 | Sql::InvalidColumnType(..)
                 | Sql::Utf8Error(..),
             ) => Self::Damaged { path, detail: source.to_string() },
+            // A table, an index, or a column of ours is not there, or has another name.
+            (Some(ErrorCode::Unknown), _) if is_of_schema(&source.to_string()) => {
+                Self::Damaged { path, detail: source.to_string() }
+            }
             _ => Self::Sql { path, source },
         }
     }
+}
+
+/// Returns whether SQLite complains of the schema.
+fn is_of_schema(said: &str) -> bool {
+    ["no such ", "has no column", "already exists", "malformed"].iter().any(|it| said.contains(it))
 }
 
 impl From<rusqlite::Error> for Fault {
@@ -412,6 +497,21 @@ fn open_to_read(path: &Path) -> rusqlite::Result<Connection> {
         | OpenFlags::SQLITE_OPEN_URI;
     let conn = Connection::open_with_flags(format!("file:{text}?immutable=1"), flags)?;
     probe(&conn).map(|_| conn)
+}
+
+/// Refuses a place where a write-ahead log cannot be trusted.
+fn refuse_distant(path: &Path) -> Result<(), LineageError> {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let at = |source| LineageError::File { path: folder.to_owned(), source };
+    let kind = filesystem::of(folder).map_err(at)?;
+    match filesystem::refused(&kind, filesystem::is_fuse_trusted()) {
+        Some(kind) => Err(LineageError::Distant { path: path.to_owned(), kind: kind.to_owned() }),
+        None => Ok(()),
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|it| (it.dev(), it.ino()))
 }
 
 /// Makes folder and file if need be, and takes them from the eyes of others.

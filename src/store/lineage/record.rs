@@ -16,6 +16,7 @@ use super::{
     Fault, Lineage, LineageError,
     history::{self, Cause, NewVersion},
     jobs::{self, IntentEnd, IntentId, JobId, NewJob, Receipt, RunId},
+    seal::Seal,
 };
 use crate::{
     memory::{
@@ -98,7 +99,7 @@ pub struct ItemRecord {
 pub struct LogRecord {
     /// Its name without `.md`.
     pub stem: Stem,
-    /// The path, relative to the root.
+    /// The path that it has among the logs, relative to the root, also when it is archived.
     pub path: String,
     /// The hash of all its bytes.
     pub hash: ContentHash,
@@ -234,6 +235,21 @@ impl Lineage {
         })
     }
 
+    /// Remembers on which device a folder was found.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be written.
+    pub fn note_device(&mut self, folder: &str, device: u64) -> Result<(), LineageError> {
+        self.write(|tx| {
+            let put = "INSERT OR REPLACE INTO folder (path, device, seal) VALUES (?1, ?2, ?3)";
+            let device = device.cast_signed();
+            let seal = Seal::default().text(folder).int(device).finish();
+            tx.execute(put, params![folder, device, seal])?;
+            Ok(())
+        })
+    }
+
     /// Remembers what a walk saw, and forgets the files that are gone.
     ///
     /// # Errors
@@ -310,43 +326,65 @@ fn put_activity(tx: &Transaction<'_>, job: JobId, commit: &Commit<'_>) -> Result
 
 fn put_documents(tx: &Transaction<'_>, documents: &[DocumentRecord]) -> Result<(), Fault> {
     let mut put = tx.prepare_cached(
-        "INSERT INTO document (path, kind, entity) VALUES (?1, ?2, ?3) \
-         ON CONFLICT (path) DO UPDATE SET kind = excluded.kind, entity = excluded.entity",
+        "INSERT INTO document (path, kind, entity, seal) VALUES (?1, ?2, ?3, ?4) \
+         ON CONFLICT (path) DO UPDATE SET kind = excluded.kind, entity = excluded.entity, \
+         seal = excluded.seal",
     )?;
     let mut clear = tx.prepare_cached("DELETE FROM entity WHERE kind = 'item' AND path = ?1")?;
     let mut put_item = tx.prepare_cached(
-        "INSERT INTO entity (kind, path, line, hash) VALUES ('item', ?1, ?2, ?3)",
+        "INSERT INTO entity (kind, path, line, hash, seal) VALUES ('item', ?1, ?2, ?3, ?4)",
     )?;
     let mut put_source = tx.prepare_cached(
         "INSERT INTO was_derived_from (item, stem, line_start, line_end) VALUES (?1, ?2, ?3, ?4)",
     )?;
     for document in documents {
         let entity = put_version(tx, "file", &document.path, document.hash)?;
-        put.execute(params![document.path, document.kind.name(), entity])?;
+        let hash = document.hash.to_string();
+        let seal = Seal::default().text(&document.path).text(document.kind.name()).text(&hash);
+        put.execute(params![document.path, document.kind.name(), entity, seal.finish()])?;
         clear.execute([&document.path])?;
         for item in &document.items {
-            put_item.execute(params![document.path, item.line, item.hash])?;
+            let files = item.citation.iter().flat_map(Citation::files);
+            let mut sources: Vec<(&str, u32, u32)> = files
+                .flat_map(|(stem, lines)| {
+                    lines.ranges().iter().map(|&(start, end)| (stem.as_str(), start, end))
+                })
+                .collect();
+            sources.sort_unstable();
+            let seal = item_seal(&document.path, item, &sources);
+            put_item.execute(params![document.path, item.line, item.hash, seal])?;
             let id = tx.last_insert_rowid();
-            for (stem, lines) in item.citation.iter().flat_map(Citation::files) {
-                for (start, end) in lines.ranges() {
-                    put_source.execute(params![id, stem.as_str(), start, end])?;
-                }
+            for (stem, start, end) in sources {
+                put_source.execute(params![id, stem, start, end])?;
             }
         }
     }
     Ok(())
 }
 
+/// Returns the seal of an item, which covers its sources.
+fn item_seal(path: &str, item: &ItemRecord, sources: &[(&str, u32, u32)]) -> i64 {
+    let sources: Vec<String> =
+        sources.iter().map(|(stem, start, end)| format!("{stem}:{start}-{end}")).collect();
+    let seal = Seal::default().text("item").text(path).int(item.line.into()).text(&item.hash);
+    // Nothing joined is NULL to SQLite.
+    if sources.is_empty() { seal.null() } else { seal.text(&sources.join(";")) }.finish()
+}
+
 fn put_logs(tx: &Transaction<'_>, logs: &[LogRecord]) -> Result<(), Fault> {
     let mut put = tx.prepare_cached(
-        "INSERT INTO log_lines (stem, entity, first_line, hashes) VALUES (?1, ?2, ?3, ?4) \
+        "INSERT INTO log_lines (stem, entity, first_line, hashes, seal) \
+         VALUES (?1, ?2, ?3, ?4, ?5) \
          ON CONFLICT (stem) DO UPDATE SET entity = excluded.entity, \
-         first_line = excluded.first_line, hashes = excluded.hashes",
+         first_line = excluded.first_line, hashes = excluded.hashes, seal = excluded.seal",
     )?;
     for log in logs {
         let entity = put_version(tx, "log", &log.path, log.hash)?;
         let hashes: Vec<u8> = log.line_hashes.iter().flat_map(|it| it.to_be_bytes()).collect();
-        put.execute(params![log.stem.as_str(), entity, log.first_line, hashes])?;
+        let version = format!("{} {}", log.path, log.hash);
+        let seal = Seal::default().text(log.stem.as_str()).text(&version);
+        let seal = seal.int(log.first_line.into()).blob(&hashes).finish();
+        put.execute(params![log.stem.as_str(), entity, log.first_line, hashes, seal])?;
     }
     Ok(())
 }
@@ -358,17 +396,27 @@ fn put_version(
     path: &str,
     hash: ContentHash,
 ) -> Result<i64, Fault> {
-    let hash = hash.to_string();
+    put_entity(tx, kind, path, &hash.to_string())
+}
+
+/// Like [`put_version`], for a hash as it is printed.
+pub(super) fn put_entity(
+    tx: &Transaction<'_>,
+    kind: &str,
+    path: &str,
+    hash: &str,
+) -> Result<i64, Fault> {
+    let seal = Seal::default().text(kind).text(path).null().text(hash).null().finish();
     tx.prepare_cached(
-        "INSERT INTO entity (kind, path, hash) VALUES (?1, ?2, ?3) \
+        "INSERT INTO entity (kind, path, hash, seal) VALUES (?1, ?2, ?3, ?4) \
          ON CONFLICT (path, hash, kind) WHERE kind <> 'item' DO NOTHING",
     )?
-    .execute([kind, path, &hash])?;
+    .execute(params![kind, path, hash, seal])?;
     let id = tx
         .prepare_cached(
             "SELECT id FROM entity WHERE path = ?2 AND hash = ?3 AND kind = ?1 AND kind <> 'item'",
         )?
-        .query_row([kind, path, &hash], |row| row.get(0))?;
+        .query_row([kind, path, hash], |row| row.get(0))?;
     Ok(id)
 }
 
@@ -376,8 +424,8 @@ fn put_coverage(tx: &Transaction<'_>, coverage: &[CoverageRecord]) -> Result<(),
     let mut clear = tx.prepare_cached("DELETE FROM coverage WHERE path = ?1")?;
     let mut known = tx.prepare_cached("SELECT 1 FROM document WHERE path = ?1")?;
     let mut put = tx.prepare_cached(
-        "INSERT INTO coverage (path, stem, line_start, line_end, reason) \
-         VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT INTO coverage (path, stem, line_start, line_end, reason, seal) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
     for record in coverage {
         if !known.exists([&record.path])? {
@@ -395,7 +443,10 @@ fn put_coverage(tx: &Transaction<'_>, coverage: &[CoverageRecord]) -> Result<(),
             if let [(first, why), ..] = run
                 && let [.., (last, _)] = run
             {
-                put.execute(params![record.path, first.stem.as_str(), first.line, last.line, why])?;
+                let (path, stem) = (&record.path, first.stem.as_str());
+                let seal = Seal::default().text(path).text(stem).int(first.line.into());
+                let seal = seal.int(last.line.into()).text(why).finish();
+                put.execute(params![path, stem, first.line, last.line, why, seal])?;
             }
         }
     }
@@ -404,30 +455,30 @@ fn put_coverage(tx: &Transaction<'_>, coverage: &[CoverageRecord]) -> Result<(),
 
 fn put_extracted(tx: &Transaction<'_>, extracted: &[(Stem, ContentHash)]) -> Result<(), Fault> {
     let mut put = tx.prepare_cached(
-        "INSERT INTO extracted (stem, hash) VALUES (?1, ?2) \
-         ON CONFLICT (stem) DO UPDATE SET hash = excluded.hash",
+        "INSERT INTO extracted (stem, hash, seal) VALUES (?1, ?2, ?3) \
+         ON CONFLICT (stem) DO UPDATE SET hash = excluded.hash, seal = excluded.seal",
     )?;
     for (stem, hash) in extracted {
-        put.execute(params![stem.as_str(), hash.to_string()])?;
+        let hash = hash.to_string();
+        let seal = Seal::default().text(stem.as_str()).text(&hash).finish();
+        put.execute(params![stem.as_str(), hash, seal])?;
     }
     Ok(())
 }
 
 fn put_files(tx: &Transaction<'_>, files: &[(PathBuf, FileStamp)]) -> Result<(), Fault> {
     let mut put = tx.prepare_cached(
-        "INSERT OR REPLACE INTO file (path, inode, size, mtime_ns, hash, seen_ns) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT OR REPLACE INTO file (path, inode, size, mtime_ns, hash, seen_ns, seal) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     for (path, stamp) in files {
-        put.execute(params![
-            path.as_os_str().as_bytes(),
-            // Inodes use all 64 bits, SQLite has signed numbers.
-            stamp.inode.cast_signed(),
-            stamp.size.cast_signed(),
-            stamp.mtime_ns,
-            stamp.hash.to_string(),
-            stamp.seen_ns,
-        ])?;
+        let path = path.as_os_str().as_bytes();
+        // Inodes use all 64 bits, SQLite has signed numbers.
+        let (inode, size) = (stamp.inode.cast_signed(), stamp.size.cast_signed());
+        let hash = stamp.hash.to_string();
+        let seal = Seal::default().blob(path).int(inode).int(size).int(stamp.mtime_ns);
+        let seal = seal.text(&hash).int(stamp.seen_ns).finish();
+        put.execute(params![path, inode, size, stamp.mtime_ns, hash, stamp.seen_ns, seal])?;
     }
     Ok(())
 }

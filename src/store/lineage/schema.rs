@@ -5,13 +5,16 @@
 //! crash leaves the version before or the version after. A file is never edited once it has been
 //! released: databases of every version are out there.
 
-use std::{fs::OpenOptions, io::ErrorKind, os::unix::fs::OpenOptionsExt as _, path::Path};
+use std::{
+    fs::OpenOptions, io::ErrorKind, os::unix::fs::OpenOptionsExt as _, path::Path, sync::LazyLock,
+};
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::LineageError;
 
-/// The steps from an empty file to the newest schema, in order.
+/// The steps from an empty file to the newest schema, in order. Each changes a table, so that a
+/// number in the head of the file that was damaged is told from a newer schema.
 pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../../schema/lineage/0001.sql"),
     include_str!("../../../schema/lineage/0002.sql"),
@@ -44,6 +47,7 @@ pub(super) fn migrate(
         tx.execute_batch(migration).map_err(sql)?;
         tx.pragma_update(None, "user_version", number).map_err(sql)?;
     }
+    super::seal::seal_all(&tx).map_err(sql)?;
     tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(sql)?;
     tx.commit().map_err(sql)
 }
@@ -56,13 +60,85 @@ pub(super) fn version(conn: &Connection, path: &Path, known: usize) -> Result<us
     let id = number("application_id").map_err(sql)?;
     let tables = "SELECT count(*) FROM sqlite_schema";
     let tables: i64 = conn.query_row(tables, [], |row| row.get(0)).map_err(sql)?;
-    if id != i64::from(APPLICATION_ID) && (found != 0 || id != 0 || tables > 0) {
+    let ours = id == i64::from(APPLICATION_ID);
+    let wrong = !ours || usize::try_from(found) != Ok(MIGRATIONS.len());
+    if tables > 0 && wrong && is_newest(conn) && known == MIGRATIONS.len() {
+        // Nobody else has our tables: a number in the head of the file is damaged.
+        let detail = format!("its tables are ours, but its marks are {id:#x} and {found}");
+        return Err(LineageError::Damaged { path: path.to_owned(), detail });
+    }
+    if !ours && (found != 0 || id != 0 || tables > 0) {
         return Err(LineageError::NotOurs { path: path.to_owned() });
     }
     match usize::try_from(found) {
         Ok(version) if version <= known => Ok(version),
         _ => Err(LineageError::Newer { path: path.to_owned(), found, known }),
     }
+}
+
+/// Checks that the schema is the newest one, word for word, and that the head of the file says what
+/// we wrote in it.
+pub(super) fn check(conn: &Connection, path: &Path) -> Result<(), LineageError> {
+    let damaged = |detail| LineageError::Damaged { path: path.to_owned(), detail };
+    let sql = |source| LineageError::from_sql(path, source);
+    if let Ok(mut file) = std::fs::File::open(path) {
+        let mut head = [0; 100];
+        if std::io::Read::read_exact(&mut file, &mut head).is_ok()
+            && let Some(what) = wrong_in_head(&head)
+        {
+            return Err(damaged(format!("the head of the file is wrong: {what}")));
+        }
+    }
+    if statements(conn).map_err(sql)? != *EXPECTED {
+        return Err(damaged("its tables are not those that memoird makes".to_owned()));
+    }
+    Ok(())
+}
+
+/// Names what in the first 100 bytes is not as every database of ours has it.
+fn wrong_in_head(head: &[u8; 100]) -> Option<&'static str> {
+    // At 18 and 19: a write-ahead log. At 20: no reserved bytes. Then three numbers that never change.
+    if head[18..24] != [2, 2, 0, 64, 32, 32] && head[18..24] != [1, 1, 0, 64, 32, 32] {
+        return Some("versions");
+    }
+    let number =
+        |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    // Both are 0 while all that was ever written stands in the write-ahead log.
+    if !matches!((number(44), number(56)), (4, 1) | (0, 0)) {
+        return Some("format");
+    }
+    // Neither is used: vacuum is not automatic.
+    if number(52) != 0 || number(64) != 0 || head[72..92].iter().any(|it| *it != 0) {
+        return Some("settings");
+    }
+    None
+}
+
+/// Returns the statements that made the tables and indexes, sorted.
+fn statements(conn: &Connection) -> rusqlite::Result<Vec<String>> {
+    conn.prepare(
+        "SELECT type || ' ' || name || ' ' || tbl_name || ' ' || ifnull(sql, '') \
+         FROM sqlite_schema ORDER BY 1",
+    )?
+    .query_map([], |row| row.get(0))?
+    .collect()
+}
+
+/// The statements of the newest schema.
+static EXPECTED: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let made = || {
+        let conn = Connection::open_in_memory()?;
+        for migration in MIGRATIONS {
+            conn.execute_batch(migration)?;
+        }
+        statements(&conn)
+    };
+    made().expect("the migrations are tested")
+});
+
+/// Returns whether the tables are those of the newest schema, whatever the number of it says.
+fn is_newest(conn: &Connection) -> bool {
+    statements(conn).is_ok_and(|it| it == *EXPECTED)
 }
 
 /// Copies the database aside before its schema changes.

@@ -1,0 +1,535 @@
+//! What `doctor` asks of memory: do files, database, and history say the same, and is all of it as
+//! it was written?
+//!
+//! Each check reads and decides, and changes nothing; [`super::repair`] acts on what they find.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    error::Error,
+};
+
+use super::{View, records};
+use crate::{
+    memory::{
+        address::{Citation, Stem},
+        hash::ContentHash,
+    },
+    store::{
+        layout::{FileKind, Layout},
+        lineage::{
+            Lineage, LineageError,
+            history::VersionRow,
+            jobs::{Outcome, RunId},
+            record::{DocumentKind, DocumentRecord, LogRecord},
+        },
+        private,
+        vault::{Vault, VaultError},
+    },
+};
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// All is well; what was seen.
+    Well(String),
+    /// It works, but somebody should know.
+    Warning(String),
+    /// Something is not as it should be, each with what to do.
+    Ill(Vec<String>),
+}
+
+/// What a check says when it cannot even be made.
+pub type Checked = Result<Found, Box<dyn Error + Send + Sync>>;
+
+/// What a file of ours is like, as far as its bytes tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Torn {
+    /// There is nothing in it.
+    Empty,
+    /// There are NUL bytes in it: a disk that lost what was written shows such.
+    Nul,
+    /// It is not UTF-8.
+    NotUtf8,
+    /// It is the beginning of what was recorded, cut in the middle of a line.
+    CutOff,
+    /// It cannot be read as what its name says.
+    NotInForm,
+}
+
+impl Found {
+    /// All is well where nothing was found.
+    pub fn unless(findings: Vec<String>, well: impl FnOnce() -> String) -> Self {
+        if findings.is_empty() { Self::Well(well()) } else { Self::Ill(findings) }
+    }
+
+    /// Returns whether it is not as it should be.
+    pub fn is_ill(&self) -> bool {
+        matches!(self, Self::Ill(_))
+    }
+}
+
+impl Torn {
+    /// Returns what is wrong, as the end of a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Empty => "is empty",
+            Self::Nul => "holds NUL bytes",
+            Self::NotUtf8 => "is not UTF-8",
+            Self::CutOff => "is cut off in the middle of a line",
+            Self::NotInForm => "cannot be read as what it is",
+        }
+    }
+}
+
+/// Tells bytes that no person writes.
+pub fn torn(bytes: &[u8]) -> Option<Torn> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        Some(Torn::Empty)
+    } else if bytes.contains(&0) {
+        Some(Torn::Nul)
+    } else if std::str::from_utf8(bytes).is_err() {
+        Some(Torn::NotUtf8)
+    } else {
+        None
+    }
+}
+
+/// Returns whether `now` is the beginning of `before`, cut in the middle of a line.
+pub fn is_cut_off(now: &[u8], before: &[u8]) -> bool {
+    now.len() < before.len() && before.starts_with(now) && !now.ends_with(b"\n")
+}
+
+/// Reads the generated files as they would be recorded now. One that cannot be read is told by
+/// [`files`].
+pub fn documents(vault: &Vault, view: &View) -> BTreeMap<String, DocumentRecord> {
+    let inventory = &view.inventory;
+    let layout = vault.layout();
+    let summaries = inventory.weekly.values().chain(inventory.monthly.values());
+    let memories =
+        inventory.memories.iter().map(|it| layout.typed(&it.file_name.to_string_lossy()));
+    let wisdom = inventory.wisdom.is_some().then(|| layout.wisdom());
+    summaries
+        .map(|it| it.path.clone())
+        .chain(memories)
+        .chain(wisdom)
+        .filter_map(|path| {
+            let text = vault.read_text(&path).ok().flatten()?;
+            Some((path.clone(), records::of_path(layout, &path, &text)?))
+        })
+        .collect()
+}
+
+/// Reads the whole database: its form, the seal of every row, and the history.
+///
+/// # Errors
+///
+/// Returns [`LineageError::Damaged`] with what is wrong.
+pub fn database(lineage: &Lineage) -> Result<(), LineageError> {
+    lineage.integrity_check()?;
+    let damaged = |detail| LineageError::Damaged { path: lineage.path().to_owned(), detail };
+    let broken = lineage.broken_seals()?;
+    if !broken.is_empty() {
+        return Err(damaged(format!("not as it was written: {}", broken.join(", "))));
+    }
+    for hash in lineage.contents()? {
+        lineage.content(hash)?;
+    }
+    // What is asked of it every day can be read.
+    lineage.last_receipts()?;
+    lineage.open_intents()?;
+    lineage.versions()?;
+    lineage.taken_back()?;
+    lineage.canonical_dump()?;
+    lineage.logs()?;
+    lineage.extracted()?;
+    lineage.cached_files()?;
+    Ok(())
+}
+
+/// Asks the witnesses beside the database whether it knows all that was committed.
+///
+/// # Errors
+///
+/// Returns why it could not be told.
+pub fn witness(layout: &Layout, lineage: Option<&Lineage>) -> Checked {
+    let Some(said) = private::witness(layout) else {
+        return Ok(Found::Well("none yet".to_owned()));
+    };
+    let seal = lineage.map(|it| it.seal_of(RunId(said.run))).transpose()?.flatten();
+    if seal == Some(said.seal) {
+        return Ok(Found::Well(format!("run {} is known", said.run)));
+    }
+    let what = match seal {
+        None => "is not in the database",
+        Some(_) => "is another one in the database",
+    };
+    Ok(Found::Ill(vec![format!(
+        "run {} {what}: commits were lost, or an older copy was put back; `memoird doctor --repair`",
+        said.run
+    )]))
+}
+
+/// Looks at the record of decisions: it only grows.
+///
+/// # Errors
+///
+/// Returns why it could not be told.
+pub fn decisions(vault: &Vault, view: &View) -> Checked {
+    let layout = vault.layout();
+    let path = layout.decisions();
+    let copy = private::decisions_copy(layout);
+    let Some(found) = vault.read(&path)? else {
+        return Ok(match copy {
+            Some(_) => Found::Ill(vec![format!(
+                "{path} is gone, so what was deleted may come back; `memoird doctor --repair`"
+            )]),
+            None => Found::Well("none yet".to_owned()),
+        });
+    };
+    let mut findings = Vec::new();
+    if let Some(copy) = copy
+        && !found.bytes.starts_with(&copy)
+    {
+        findings.push(format!(
+            "{path} was changed otherwise than by adding to it; `memoird doctor --repair` puts back what it held"
+        ));
+    }
+    let decisions = &view.inventory.decisions;
+    if !decisions.has_key() {
+        findings.push(format!("{path} has lost its key, so what was deleted may come back"));
+    }
+    let lines: Vec<String> = decisions.unreadable().iter().map(usize::to_string).collect();
+    if !lines.is_empty() {
+        findings.push(format!("{path}: line {} cannot be read", lines.join(", ")));
+    }
+    Ok(Found::unless(findings, || "can be read".to_owned()))
+}
+
+/// Finds the generated files whose bytes are not what their name says, each with what is wrong.
+///
+/// # Errors
+///
+/// Returns why the database could not be read.
+pub fn torn_files(
+    vault: &Vault,
+    view: &View,
+    lineage: Option<&Lineage>,
+) -> Result<BTreeMap<String, Torn>, LineageError> {
+    let layout = vault.layout();
+    let inventory = &view.inventory;
+    let recorded = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::documents)?;
+    let summaries = inventory.weekly.values().chain(inventory.monthly.values());
+    let mut paths: BTreeSet<String> = summaries.map(|it| it.path.clone()).collect();
+    paths.extend(recorded.keys().cloned());
+    paths.extend([layout.wisdom(), layout.index()]);
+    let is_ours = |path: &str| {
+        matches!(
+            layout.kind_of(path),
+            Some(FileKind::Weekly | FileKind::Monthly | FileKind::Wisdom | FileKind::Index)
+        )
+    };
+    paths.extend(inventory.problems.iter().map(|it| it.path.clone()).filter(|it| is_ours(it)));
+    let mut found = BTreeMap::new();
+    for path in paths {
+        // What is no regular file is told by the check of names.
+        let Ok(Some(file)) = vault.read(&path) else { continue };
+        let known = recorded.get(&path).map(|(_, hash)| *hash);
+        if known == Some(ContentHash::of(&file.bytes)) {
+            continue;
+        }
+        let bytes_of = |hash| lineage.and_then(|it| it.content(hash).ok().flatten());
+        let is_index = path == layout.index();
+        let in_form = || {
+            let text = String::from_utf8_lossy(&file.bytes);
+            is_index || records::of_path(layout, &path, &text).is_some()
+        };
+        let wrong = if let Some(torn) = torn(&file.bytes) {
+            Some(torn)
+        } else if known.and_then(bytes_of).is_some_and(|it| is_cut_off(&file.bytes, &it)) {
+            Some(Torn::CutOff)
+        } else if known.is_some() && !in_form()
+            || inventory.problems.iter().any(|it| it.path == path)
+        {
+            Some(Torn::NotInForm)
+        } else {
+            None
+        };
+        found.extend(wrong.map(|it| (path, it)));
+    }
+    Ok(found)
+}
+
+/// Says which generated files are torn.
+pub fn files(torn: &BTreeMap<String, Torn>) -> Found {
+    let findings = torn
+        .iter()
+        .map(|(path, torn)| format!("{path} {}; `memoird doctor --repair`", torn.words()));
+    Found::unless(findings.collect(), || "none is torn".to_owned())
+}
+
+/// Compares what is recorded with what stands there.
+///
+/// # Errors
+///
+/// Returns why it could not be told.
+pub fn recorded(
+    vault: &Vault,
+    view: &View,
+    lineage: Option<&Lineage>,
+    documents: &BTreeMap<String, DocumentRecord>,
+) -> Checked {
+    let known = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::documents)?;
+    let mut findings = Vec::new();
+    let mut edited = Vec::new();
+    for (path, (kind, hash)) in &known {
+        match documents.get(path) {
+            Some(document) if document.hash == *hash => {
+                let items = lineage.map(|it| it.items_of(path)).transpose()?;
+                if items.is_some_and(|it| it != document.items) {
+                    findings.push(format!("{path} is recorded wrongly; `memoird rebuild`"));
+                }
+            }
+            Some(_) => edited.push(path.as_str()),
+            None if vault.read(path).is_ok_and(|it| it.is_some()) => {
+                findings.push(format!("{path} can no longer be read; `memoird status` says why"));
+            }
+            None => {
+                let then = match kind {
+                    DocumentKind::Weekly | DocumentKind::Monthly => "makes it again",
+                    DocumentKind::Memory | DocumentKind::Wisdom => "takes notice",
+                };
+                findings.push(format!("{path} is gone; `memoird compact` {then}"));
+            }
+        }
+    }
+    // A person's own files are recorded by the next pass; without any record, the database is new.
+    let ours = |it: &&DocumentRecord| it.items.iter().any(|it| it.citation.is_some());
+    let missing: Vec<&str> = documents
+        .values()
+        .filter(|it| !known.contains_key(&it.path))
+        .filter(ours)
+        .map(|it| &it.path[..])
+        .collect();
+    if !missing.is_empty() {
+        let few = missing[..missing.len().min(3)].join(", ");
+        findings
+            .push(format!("{} files are not recorded ({few}); `memoird rebuild`", missing.len()));
+    }
+    findings.extend(logs_as_recorded(vault, view, lineage)?);
+    Ok(Found::unless(findings, || match edited.len() {
+        0 => format!("{} files as recorded", known.len()),
+        _ => format!("{} files; edited since: {}", known.len(), edited.join(", ")),
+    }))
+}
+
+/// Compares the lines of logs that did not change with those on record.
+fn logs_as_recorded(
+    vault: &Vault,
+    view: &View,
+    lineage: Option<&Lineage>,
+) -> Result<Vec<String>, Box<dyn Error + Send + Sync>> {
+    let known = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::logs)?;
+    let mut findings = Vec::new();
+    for (stem, file) in &view.inventory.logs {
+        let Some(old) = known.get(stem) else { continue };
+        let Some(log) = vault.read_log(stem)? else { continue };
+        let now = LogRecord::of(&crate::privacy::serve(&log), file.path.clone());
+        let same = (now.first_line, &now.line_hashes) == (old.first_line, &old.line_hashes);
+        if now.hash == old.hash && !same {
+            findings.push(format!("{} is recorded wrongly; `memoird rebuild`", file.path));
+        }
+        if now.hash != file.hash {
+            findings.push(format!("{} has other bytes than when it was scanned", file.path));
+        }
+    }
+    Ok(findings)
+}
+
+/// Compares the last receipts with the files: what was written stands there, or the history says
+/// what became of it.
+///
+/// # Errors
+///
+/// Returns why it could not be told.
+pub fn receipts(vault: &Vault, lineage: Option<&Lineage>) -> Checked {
+    let Some(lineage) = lineage else { return Ok(Found::Well("none yet".to_owned())) };
+    let latest: HashMap<String, VersionRow> =
+        lineage.latest_versions()?.into_iter().map(|it| (it.path.clone(), it)).collect();
+    let mut findings = Vec::new();
+    let mut written = 0;
+    let mut silent = 0;
+    for job in lineage.last_receipts()? {
+        let Some(receipt) = &job.receipt else { continue };
+        if matches!(receipt.outcome, Outcome::Failed | Outcome::Parked | Outcome::Skipped)
+            && receipt.reason.as_deref().is_none_or(str::is_empty)
+        {
+            silent += 1;
+        }
+        if receipt.outcome != Outcome::Written {
+            continue;
+        }
+        written += 1;
+        for (path, hash) in lineage.generated_by(job.id)? {
+            // A later run or an edit that was noticed has replaced it.
+            if latest.get(&path).is_some_and(|it| it.hash != Some(hash)) {
+                continue;
+            }
+            match vault.read(&path) {
+                Ok(Some(found)) if ContentHash::of(&found.bytes) == hash => {}
+                Ok(Some(found)) => {
+                    if let Some(torn) = torn(&found.bytes) {
+                        findings.push(format!(
+                            "run {} wrote {path}, which now {}; `memoird doctor --repair`",
+                            job.run,
+                            torn.words()
+                        ));
+                    }
+                }
+                // The check of records tells it.
+                Ok(None) if lineage.document_hash(&path)?.is_some() => {}
+                Ok(None) => findings.push(format!(
+                    "run {} wrote {path}, which is gone; `memoird compact`",
+                    job.run
+                )),
+                Err(error) => {
+                    findings.push(format!("run {} wrote {path}, but {error}", job.run));
+                }
+            }
+        }
+    }
+    if silent > 0 {
+        findings.push(format!("{silent} receipts do not say why nothing was written"));
+    }
+    Ok(Found::unless(findings, || format!("{written} say written, and it is")))
+}
+
+/// Looks up every line that an item cites. Of a log that has vanished it can no longer be told.
+///
+/// # Errors
+///
+/// Returns why it could not be told.
+pub fn citations(vault: &Vault, documents: &BTreeMap<String, DocumentRecord>) -> Checked {
+    let mut findings: Vec<String> = dangling(vault, documents)?.into_values().flatten().collect();
+    let mut gone = BTreeSet::new();
+    let mut lines = 0_usize;
+    let mut there: HashMap<Stem, bool> = HashMap::new();
+    for item in documents.values().flat_map(|it| &it.items) {
+        for (stem, cited) in item.citation.iter().flat_map(Citation::files) {
+            lines += cited.iter().count();
+            let is_there = match there.get(stem) {
+                Some(known) => *known,
+                None => vault.read_log(stem)?.is_some(),
+            };
+            there.insert(stem.clone(), is_there);
+            if !is_there {
+                gone.insert(stem.clone());
+            }
+        }
+    }
+    if !findings.is_empty() {
+        findings.push("`memoird status` shows what is due for changed logs".to_owned());
+    }
+    Ok(Found::unless(findings, || {
+        let gone: Vec<String> = gone.iter().map(ToString::to_string).collect();
+        match gone.len() {
+            0 => format!("{lines} cited lines are there"),
+            _ => format!("{lines} cited lines; source gone: {}", gone.join(", ")),
+        }
+    }))
+}
+
+/// Returns, by file, the citations that lead nowhere: the log is there and never had such a line.
+///
+/// # Errors
+///
+/// Returns why a log could not be read.
+pub fn dangling(
+    vault: &Vault,
+    documents: &BTreeMap<String, DocumentRecord>,
+) -> Result<BTreeMap<String, Vec<String>>, VaultError> {
+    let mut last_lines: HashMap<Stem, Option<u32>> = HashMap::new();
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for document in documents.values() {
+        for item in &document.items {
+            for (stem, cited) in item.citation.iter().flat_map(Citation::files) {
+                let last = match last_lines.get(stem) {
+                    Some(last) => *last,
+                    None => last_line(vault, stem)?,
+                };
+                last_lines.insert(stem.clone(), last);
+                // A log that has vanished is told as such; one that nobody ever saw is not there.
+                let Some(last) = last else { continue };
+                let Some(line) = cited.iter().find(|it| *it > last) else { continue };
+                found.entry(document.path.clone()).or_default().push(format!(
+                    "{}:{} cites {stem}:{line}, but that log ends on line {last}",
+                    document.path, item.line
+                ));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the number of the last line of a log that says anything; `None` when the log is gone.
+fn last_line(vault: &Vault, stem: &Stem) -> Result<Option<u32>, VaultError> {
+    let log = vault.read_log(stem)?;
+    Ok(log.map(|log| {
+        let lines = log.lines();
+        lines.iter().rfind(|it| !it.1.trim().is_empty()).map_or(0, |it| it.0)
+    }))
+}
+
+/// Looks for what belongs to nothing: sources that a file names and nobody has, files in the
+/// private folder that are none of ours, and copies that repairs left.
+pub fn orphans(vault: &Vault, view: &View) -> Found {
+    let layout = vault.layout();
+    let mut notes = Vec::new();
+    let inventory = &view.inventory;
+    for (period, file) in inventory.monthly.iter().chain(&inventory.weekly) {
+        let Some(header) = &file.header else { continue };
+        let gone: Vec<&str> =
+            header.sources.keys().filter(|it| !is_there(vault, it)).map(|it| &it[..]).collect();
+        if !gone.is_empty() {
+            notes.push(format!("{period}: source gone: {}", gone.join(", ")));
+        }
+    }
+    let strange = private::strangers(layout);
+    if !strange.is_empty() {
+        notes.push(format!(".memoird holds files of somebody else: {}", strange.join(", ")));
+    }
+    if notes.is_empty() { Found::Well("none".to_owned()) } else { Found::Warning(notes.join("\n")) }
+}
+
+/// Returns whether the source that a head names is there, as a log or as a file below.
+fn is_there(vault: &Vault, name: &str) -> bool {
+    let layout = vault.layout();
+    if let Ok(period) = name.parse::<crate::memory::period::Period>()
+        && vault.is_taken(&layout.summary(period))
+    {
+        return true;
+    }
+    name.parse::<Stem>().is_ok_and(|stem| vault.read_log(&stem).is_ok_and(|it| it.is_some()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn torn_bytes_are_told_from_words() {
+        assert_eq!(torn(b""), Some(Torn::Empty));
+        assert_eq!(torn(b" \n\n"), Some(Torn::Empty));
+        assert_eq!(torn(b"# Week\0\0\0"), Some(Torn::Nul));
+        assert_eq!(torn(b"caf\xe9"), Some(Torn::NotUtf8));
+        assert_eq!(torn("# Woche – gut\n".as_bytes()), None);
+    }
+
+    #[test]
+    fn a_file_that_ends_with_a_line_was_shortened_by_a_person() {
+        let before = b"- one [2026-04-02:1]\n- two [2026-04-02:2]\n";
+        assert!(is_cut_off(b"- one [2026-04-02:1]\n- tw", before));
+        assert!(!is_cut_off(b"- one [2026-04-02:1]\n", before));
+        assert!(!is_cut_off(b"- one, in other words", before));
+        assert!(!is_cut_off(before, before));
+    }
+}

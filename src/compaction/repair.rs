@@ -1,0 +1,374 @@
+//! What a program can put right, and how.
+//!
+//! [`steps`] says what is to be done, so that a person can be shown it first, and
+//! [`Compactor::repair`] does it. Nothing is deleted: bytes that are replaced go to the quarantine
+//! and into the history, and the run that does it is recorded like any other.
+
+use std::{collections::BTreeMap, fmt};
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    Compactor, PassError, View,
+    check::{self, Found, Torn},
+    records,
+};
+use crate::{
+    memory::{decision::Decisions, hash::ContentHash, index, typed_schema},
+    store::{
+        layout::FileKind,
+        lineage::{
+            Lineage,
+            history::{Cause, NewVersion},
+            jobs::{NewIntent, RunId},
+            record::Commit,
+        },
+        private::{self, Exposed, Witness},
+        vault::{Vault, VaultError},
+    },
+};
+
+/// One thing to put right. They are done in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Others can get at a private file.
+    Close(Exposed),
+    /// A crash left jobs, intents, or temporary files.
+    Recover,
+    /// The record of decisions is not what it was.
+    Decisions,
+    /// A file is brought back as it was recorded last.
+    Restore {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+        /// The bytes that are brought back.
+        hash: ContentHash,
+    },
+    /// A file that cannot be read, of which the history knows nothing.
+    Quarantine {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// What is recorded is not what the files say, or not all of it.
+    Record,
+    /// `MEMORY.md` does not list the typed memories.
+    Index,
+    /// The witnesses beside the database know of runs that it does not.
+    Witness,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Close(it) => write!(f, "chmod {:o} `{}`", it.wanted, it.path.display()),
+            Self::Recover => f.write_str("finish or drop what a crash cut off"),
+            Self::Decisions => f.write_str("put back what the record of decisions held"),
+            Self::Restore { path, why, .. } => {
+                write!(
+                    f,
+                    "{path} {why}: move it to the quarantine, bring back what was recorded last"
+                )
+            }
+            Self::Quarantine { path, why } => write!(f, "{path} {why}: move it to the quarantine"),
+            Self::Record => f.write_str("record files and logs anew"),
+            Self::Index => f.write_str("write MEMORY.md anew"),
+            Self::Witness => f.write_str("take note that the database lacks its last runs"),
+        }
+    }
+}
+
+/// Says what is to be done in a root whose database is sound or missing.
+///
+/// # Errors
+///
+/// Returns an error when files or database cannot be read.
+pub fn steps(
+    vault: &Vault,
+    view: &View,
+    lineage: Option<&Lineage>,
+) -> Result<Vec<Step>, PassError> {
+    let layout = vault.layout();
+    let io = |source| VaultError::Io { action: "read", path: layout.private_dir(), source };
+    let mut steps: Vec<Step> = private::exposed(layout)
+        .map_err(io)?
+        .into_iter()
+        .filter(|it| it.mode & !it.wanted != 0)
+        .map(Step::Close)
+        .collect();
+    let busy = lineage.map_or(Ok(false), |it| {
+        let alive = |runs: Vec<(RunId, String)>| {
+            runs.iter().any(|(_, owner)| super::commit::is_alive(owner))
+        };
+        it.open_runs().map(alive)
+    })?;
+    let left = lineage.map_or(Ok(false), |it| {
+        let open = !it.open_runs()?.is_empty() || !it.open_intents()?.is_empty();
+        Ok::<_, PassError>(open || !it.live_jobs()?.is_empty())
+    })?;
+    if !busy && (left || !vault.temporary()?.is_empty()) {
+        steps.push(Step::Recover);
+    }
+    if matches!(check::decisions(vault, view), Ok(Found::Ill(_)))
+        && private::decisions_copy(layout).is_some()
+    {
+        steps.push(Step::Decisions);
+    }
+    let documents = check::documents(vault, view);
+    let torn = check::torn_files(vault, view, lineage)?;
+    let dangling = check::dangling(vault, &documents)?;
+    let mut wrong: BTreeMap<String, String> =
+        torn.iter().map(|(path, torn)| (path.clone(), torn.words().to_owned())).collect();
+    for (path, said) in dangling {
+        let Some(said) = said.first() else { continue };
+        let why = said.split_once(" cites ").map_or("cites nothing", |it| it.1);
+        wrong.entry(path).or_insert_with(|| format!("cites {why}"));
+    }
+    for memory in &view.inventory.memories {
+        let path = layout.typed(&memory.file_name.to_string_lossy());
+        let now = documents.get(&path).map(|it| it.hash);
+        let known = lineage.map_or(Ok(None), |it| it.document_hash(&path))?;
+        // As it was recorded, it is for a person to put in form.
+        if known.is_some() && known != now && typed_schema::check(memory).is_err() {
+            wrong.entry(path).or_insert_with(|| "is not in form".to_owned());
+        }
+    }
+    for (path, why) in wrong {
+        let best = lineage.map_or(Ok(None), |it| last_sound(it, &path))?;
+        match best {
+            Some(hash) => steps.push(Step::Restore { path, why, hash }),
+            // Without a better one, only what nobody can read is moved.
+            None if torn.contains_key(&path) => steps.push(Step::Quarantine { path, why }),
+            None => {}
+        }
+    }
+    let recorded = check::recorded(vault, view, lineage, &documents);
+    let behind = matches!(check::witness(layout, lineage), Ok(Found::Ill(_)));
+    // A file that is gone or was edited is for the next pass to notice.
+    let amiss = |it: &String| it.contains("memoird rebuild");
+    if matches!(&recorded, Ok(Found::Ill(found)) if found.iter().any(amiss)) || behind {
+        steps.push(Step::Record);
+    }
+    let inventory = &view.inventory;
+    let wanted = index::render(inventory.index.as_deref(), &inventory.memories);
+    let needed = inventory.index.is_some() || !inventory.memories.is_empty();
+    let torn_index = torn.contains_key(&layout.index());
+    if needed && (torn_index || inventory.index.as_deref() != Some(&wanted)) {
+        steps.push(Step::Index);
+    }
+    if behind {
+        steps.push(Step::Witness);
+    }
+    Ok(steps)
+}
+
+/// Returns the newest bytes of a file that stand in the history and differ from what stands there.
+fn last_sound(lineage: &Lineage, path: &str) -> Result<Option<ContentHash>, PassError> {
+    // What was recorded last is the newest version that somebody looked at.
+    let recorded = lineage.document_hash(path)?;
+    let mut hashes: Vec<ContentHash> = recorded.into_iter().collect();
+    let versions = lineage.versions_of(path)?;
+    hashes.extend(versions.iter().rev().filter_map(|it| it.hash));
+    for hash in hashes {
+        let Some(bytes) = lineage.content(hash)? else { continue };
+        if check::torn(&bytes).is_none() {
+            return Ok(Some(hash));
+        }
+    }
+    Ok(None)
+}
+
+impl Compactor<'_> {
+    /// Does what [`steps`] said, and says what was done, in the past tense.
+    ///
+    /// # Errors
+    ///
+    /// Returns what stopped it; each step that was done is done, and to try again does no harm.
+    pub fn repair(&mut self, steps: &[Step], now: DateTime<Utc>) -> Result<Vec<String>, PassError> {
+        let mut said = Vec::new();
+        let mut run = None;
+        let result = steps.iter().try_for_each(|step| {
+            said.push(self.repair_one(step, &mut run, now)?);
+            Ok(())
+        });
+        if let Some(run) = run {
+            self.end_run(run)?;
+        }
+        result.map(|()| said)
+    }
+
+    fn repair_one(
+        &mut self,
+        step: &Step,
+        run: &mut Option<RunId>,
+        now: DateTime<Utc>,
+    ) -> Result<String, PassError> {
+        let layout = self.vault.layout().clone();
+        let cannot =
+            |path: &str, source| VaultError::Io { action: "write", path: path.into(), source };
+        match step {
+            Step::Close(exposed) => {
+                private::close(exposed).map_err(|e| cannot(&exposed.path.to_string_lossy(), e))?;
+                Ok(format!("closed `{}` to others", exposed.path.display()))
+            }
+            Step::Recover => {
+                self.recover(now)?;
+                let swept = self.vault.sweep(&self.write_lock()?)?;
+                Ok(format!("closed what a crash cut off; {swept} temporary files put away"))
+            }
+            Step::Decisions => self.restore_decisions(now),
+            Step::Restore { path, why, hash } => {
+                let bytes = self.lineage.content(*hash)?;
+                let kept = self.replace(path, bytes.as_deref(), run, now)?;
+                Ok(format!(
+                    "{path} {why}: it is kept as {kept}, and was brought back as it was recorded"
+                ))
+            }
+            Step::Quarantine { path, why } => {
+                let kept = self.replace(path, None, run, now)?;
+                let then = match layout.kind_of(path) {
+                    Some(FileKind::Weekly | FileKind::Monthly) => {
+                        "; `memoird compact` makes it again"
+                    }
+                    _ => "",
+                };
+                Ok(format!("{path} {why}: it is kept as {kept}{then}"))
+            }
+            Step::Record => {
+                let rebuilt = self.record_anew(now)?;
+                Ok(format!(
+                    "recorded {} logs and the files made from them anew",
+                    rebuilt.counts.logs
+                ))
+            }
+            Step::Index => {
+                let view = self.look(now)?;
+                self.refresh_index(*run, &view)?;
+                Ok("wrote MEMORY.md anew".to_owned())
+            }
+            Step::Witness => {
+                self.run(run, "repair", now)?;
+                Ok("took note that runs are missing from the database".to_owned())
+            }
+        }
+    }
+
+    /// Moves what stands under a name to the quarantine, and puts `bytes` there, if any.
+    fn replace(
+        &mut self,
+        path: &str,
+        bytes: Option<&[u8]>,
+        run: &mut Option<RunId>,
+        now: DateTime<Utc>,
+    ) -> Result<String, PassError> {
+        let run = self.run(run, "repair", now)?;
+        let lock = self.write_lock()?;
+        let Some(found) = self.vault.read(path)? else { return Ok("nothing".to_owned()) };
+        let old = ContentHash::of(&found.bytes);
+        let layout = self.vault.layout().clone();
+        let kept = private::quarantine(&layout, now, path, &found.bytes)
+            .map_err(|source| VaultError::Io { action: "write", path: path.into(), source })?;
+        let temp = Vault::new_temp_name();
+        let intent = NewIntent {
+            target: path,
+            source: None,
+            temp: &temp,
+            new: bytes,
+            old: Some(&found.bytes),
+            forgets: false,
+        };
+        let intents = self.lineage.begin_intents(Some(run), None, &[intent], now)?;
+        match bytes {
+            Some(bytes) => {
+                let staged = self.vault.stage(path, &temp, bytes)?;
+                self.vault.place(&lock, staged, Some(old))?;
+            }
+            None => self.vault.remove(&lock, path, &temp, old)?,
+        }
+        let text = bytes.map(String::from_utf8_lossy);
+        let document = text.as_ref().and_then(|it| records::of_path(&layout, path, it));
+        let documents: Vec<_> = document.into_iter().collect();
+        let removed = if bytes.is_none() { vec![path.to_owned()] } else { Vec::new() };
+        let cause = if bytes.is_some() { Cause::Written } else { Cause::Removed };
+        let version = NewVersion { path, cause, bytes };
+        self.lineage.commit(&Commit {
+            documents: &documents,
+            removed: &removed,
+            intents: &intents,
+            versions: &[version],
+            run: Some(run),
+            at: now,
+            ..Commit::default()
+        })?;
+        Ok(kept)
+    }
+
+    /// Puts back what the copy of the decisions holds, and after it the lines that were added since
+    /// and can be read.
+    fn restore_decisions(&mut self, now: DateTime<Utc>) -> Result<String, PassError> {
+        let layout = self.vault.layout().clone();
+        let path = layout.decisions();
+        let lock = self.write_lock()?;
+        let Some(copy) = private::decisions_copy(&layout) else {
+            return Ok("there is no copy of the decisions".to_owned());
+        };
+        let mut text = String::from_utf8_lossy(&copy).into_owned();
+        let found = self.vault.read(&path)?;
+        let mut kept = String::new();
+        if let Some(found) = &found {
+            let known = text.lines().count();
+            let now_text = String::from_utf8_lossy(&found.bytes).into_owned();
+            for line in now_text.lines().skip(known) {
+                if Decisions::parse(line).unreadable().is_empty() {
+                    text.push_str(line);
+                    text.push('\n');
+                }
+            }
+            let at = private::quarantine(&layout, now, &path, &found.bytes).map_err(|source| {
+                VaultError::Io { action: "write", path: path.clone().into(), source }
+            })?;
+            kept = format!("; what stood there is kept as {at}");
+        }
+        let temp = Vault::new_temp_name();
+        let staged = self.vault.stage(&path, &temp, text.as_bytes())?;
+        self.vault.place(&lock, staged, found.map(|it| ContentHash::of(it.bytes)))?;
+        let exposed = private::exposed(&layout).unwrap_or_default();
+        for it in exposed.iter().filter(|it| it.path == layout.full(&path)) {
+            private::close(it).map_err(|source| VaultError::Io {
+                action: "write",
+                path: path.clone().into(),
+                source,
+            })?;
+        }
+        Ok(format!("put back the record of decisions{kept}"))
+    }
+
+    /// Has the witnesses beside the database say what it knows by now.
+    pub(super) fn bear_witness(&mut self) -> Result<(), PassError> {
+        let layout = self.vault.layout();
+        let failed =
+            |source| VaultError::Io { action: "write", path: layout.private_dir(), source };
+        if let Some((run, seal)) = self.lineage.newest_ended()? {
+            let said = Witness { run: run.0, seal };
+            if private::witness(layout) != Some(said) {
+                private::bear_witness(layout, said).map_err(failed)?;
+            }
+        }
+        let Some(now) = self.vault.read(&layout.decisions())? else { return Ok(()) };
+        let copy = private::decisions_copy(layout);
+        // One that did not grow from the copy is told by `doctor`, and the copy kept for it.
+        let grew = copy.as_ref().is_none_or(|it| now.bytes.starts_with(it) && now.bytes != *it);
+        if grew && Decisions::parse(&String::from_utf8_lossy(&now.bytes)).unreadable().is_empty() {
+            private::copy_decisions(layout, &now.bytes).map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether text is what nobody wrote, so that it is not taken for somebody's edit.
+pub(super) fn is_torn(text: &str) -> Option<Torn> {
+    check::torn(text.as_bytes())
+}
