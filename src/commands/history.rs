@@ -1,6 +1,9 @@
 //! `memoird history`: lists the versions of a file, or the runs with what each wrote.
 
-use std::{collections::HashMap, process::ExitCode};
+use std::{
+    collections::{HashMap, HashSet},
+    process::ExitCode,
+};
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde::Serialize;
@@ -14,7 +17,7 @@ use super::{
 use crate::{
     memory::hash::ContentHash,
     recall::history::{self, Counted, History, ParseTimeError, Standing, Version},
-    store::lineage::{Lineage, history::Cause},
+    store::lineage::{Lineage, history::Cause, jobs::IntentRow},
 };
 
 /// List the versions of a file, or the runs
@@ -35,7 +38,7 @@ pub(super) struct Args {
 
 /// What `--json` prints of a file.
 #[derive(Serialize)]
-struct Versions {
+struct Listed {
     path: String,
     versions: Vec<VersionLine>,
     /// How many older ones are not listed.
@@ -248,7 +251,7 @@ fn show_versions(
     }
     if ui.is_json() {
         let versions = listed.into_iter().map(|(it, change)| past.line(it, change)).collect();
-        ui.json(&Versions { path: history.path.clone(), versions, older });
+        ui.json(&Listed { path: history.path.clone(), versions, older });
         return Ok(());
     }
     if history.is_unrecorded() {
@@ -297,8 +300,8 @@ fn show_runs(past: &Past<'_>, last: usize, ui: &Ui) -> Result<(), CommandError> 
             trigger: run.trigger,
             started: past.rfc3339(run.started),
             ended: run.ended.map(|it| past.rfc3339(it)),
-            written: written.into_iter().map(|it| it.target).collect(),
-            removed: removed.into_iter().map(|it| it.target).collect(),
+            written: targets(written),
+            removed: targets(removed),
             taken_back_by: taken_by.get(&run.id.0).copied(),
         };
         listed.push((past.clock(run.started), line));
@@ -317,6 +320,15 @@ fn show_runs(past: &Past<'_>, last: usize, ui: &Ui) -> Result<(), CommandError> 
     Ok(())
 }
 
+/// Returns the files that were written, each once, in the order of the last writes.
+fn targets(writes: Vec<IntentRow>) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let mut files: Vec<String> = writes.into_iter().rev().map(|it| it.target).collect();
+    files.retain(|it| seen.insert(it.clone()));
+    files.reverse();
+    files
+}
+
 impl RunLine {
     fn row(self, when: String) -> Vec<String> {
         const NAMED_MAX: usize = 3;
@@ -327,21 +339,19 @@ impl RunLine {
         files.extend(self.written);
         // The last ones are those that people read first.
         files.reverse();
-        files.dedup();
         let more = files.len().saturating_sub(NAMED_MAX);
         files.truncate(NAMED_MAX);
-        let mut named = files.join(" ");
+        let mut told = files;
         if more > 0 {
-            named += &format!(" and {more} more");
+            told.push(format!("and {more} more"));
         }
         if let Some(by) = self.taken_back_by {
-            let space = if named.is_empty() { "" } else { " " };
-            named += &format!("{space}(taken back by run {by})");
+            told.push(format!("(taken back by run {by})"));
         }
         if self.ended.is_none() {
-            named += " (not ended)";
+            told.push("(not ended)".to_owned());
         }
-        vec![self.run.to_string(), when, self.trigger, written, removed, named.trim().to_owned()]
+        vec![self.run.to_string(), when, self.trigger, written, removed, told.join(" ")]
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     recall::history::{self, History, Version},
-    store::lineage::history::VersionId,
+    store::{layout::FileKind, lineage::history::VersionId},
 };
 
 /// Print a file of the memory folder, as it stands or as it stood
@@ -91,7 +91,7 @@ fn show(
     if ui.is_json() {
         ui.json(&Shown {
             path: &history.path,
-            kind: root.vault.layout().kind_of(&history.path).map(|it| it.name()),
+            kind: root.vault.layout().kind_of(&history.path).map(FileKind::name),
             text: String::from_utf8_lossy(&bytes).into_owned(),
             version: Some(past.line(version, None)),
         });

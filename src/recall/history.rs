@@ -285,8 +285,8 @@ fn span(text: &str) -> Option<Span> {
 /// soon after.
 fn by_clock(wall: NaiveDateTime, zone: Tz) -> Option<DateTime<Utc>> {
     // No zone leaps over more than a day.
-    let later = (0..=96).map(|quarters| wall + Duration::minutes(15 * quarters));
-    let found = later.filter_map(|it| zone.from_local_datetime(&it).latest()).next();
+    let mut later = (0..=96).map(|quarters| wall + Duration::minutes(15 * quarters));
+    let found = later.find_map(|it| zone.from_local_datetime(&it).latest());
     found.map(|it| it.with_timezone(&Utc))
 }
 
@@ -448,13 +448,14 @@ mod tests {
 
     #[track_caller]
     fn check_hunks(old: &str, new: &str, expected: &str) {
-        let mut shown = String::new();
-        for hunk in hunks(old, new) {
-            shown += &(hunk.head() + "\n");
-            for line in hunk.lines {
-                shown += &format!("{}{:?}\n", line.op.mark(), line.text);
-            }
-        }
+        let shown: String = hunks(old, new)
+            .into_iter()
+            .flat_map(|hunk| {
+                let lines = hunk.lines.iter().map(|it| format!("{}{:?}\n", it.op.mark(), it.text));
+                let lines: Vec<String> = lines.collect();
+                [vec![hunk.head() + "\n"], lines].concat()
+            })
+            .collect();
         assert_eq!(shown, expected);
     }
 
