@@ -144,7 +144,7 @@ pub(crate) fn told(ran: &Ran) -> Result<(), String> {
 }
 
 /// Counts different decisions: their key is random, and one that was cut off is taken down again.
-fn decisions(text: &String) -> usize {
+fn decisions(text: &str) -> usize {
     text.lines().collect::<BTreeSet<_>>().len()
 }
 
