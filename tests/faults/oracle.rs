@@ -157,7 +157,7 @@ fn difference(wanted: &Files, found: &Files, but_today: bool) -> Option<String> 
     names.into_iter().find_map(|name| {
         let (wanted, found) = (wanted.get(name), found.get(name));
         let same = if name.ends_with(".decisions.jsonl") {
-            wanted.map(decisions) == found.map(decisions)
+            wanted.map(|it| decisions(it)) == found.map(|it| decisions(it))
         } else {
             wanted == found
         };
