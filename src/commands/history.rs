@@ -107,7 +107,7 @@ impl<'a> Past<'a> {
             Ok(versions.is_some_and(|it| !it.is_empty()))
         };
         let path = self.root.find_past(&self.call.around, named, &is_known)?;
-        let history = self.of(path)?;
+        let history = self.of(&path)?;
         match history.versions.last() {
             // It never was there.
             None => Err(context::missing(&history.path)),
@@ -116,10 +116,10 @@ impl<'a> Past<'a> {
     }
 
     /// Returns all that is known of the file at `path`.
-    pub(super) fn of(&self, path: String) -> Result<History, CommandError> {
+    pub(super) fn of(&self, path: &str) -> Result<History, CommandError> {
         let vault = &self.root.vault;
         // A log has one history, wherever it stands.
-        let path = vault.layout().recorded(&path);
+        let path = vault.layout().recorded(path);
         let recorded = self.lineage().map(|it| it.versions_of(&path)).transpose()?;
         let recorded = recorded.unwrap_or_default();
         let standing = vault.read(&vault.standing(&path))?.map(|it| Standing {

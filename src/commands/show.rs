@@ -120,7 +120,7 @@ fn numbered(past: &Past<'_>, id: VersionId, file: Option<&str>) -> Result<Histor
                 .hint(format!("memoird history {named}")));
         }
     }
-    past.of(path)
+    past.of(&path)
 }
 
 pub(super) fn unknown(id: i64) -> CommandError {
