@@ -14,6 +14,7 @@ mod context;
 mod coverage;
 mod demo;
 mod doctor;
+mod forget;
 mod init;
 mod log;
 mod man;
@@ -51,6 +52,7 @@ Look inside:
 
 Keep in order:
   compact      Do all that is due now
+  forget       Remove lines and all that derives from them, everywhere
   doctor       Check files, database, and settings
   rebuild      Make the database anew from the files
 
@@ -115,6 +117,7 @@ enum Verb {
     Coverage(coverage::Args),
     Show(show::Args),
     Compact(compact::Args),
+    Forget(forget::Args),
     Doctor(doctor::Args),
     Rebuild(rebuild::Args),
     Run(run::Args),
@@ -158,6 +161,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
         Verb::Coverage(args) => coverage::run(&global, args, ui),
         Verb::Show(args) => show::run(&global, &args, ui),
         Verb::Compact(args) => compact::run(&global, &args, ui),
+        Verb::Forget(args) => forget::run(&global, &args, ui),
         Verb::Doctor(args) => doctor::run(&global, args, ui),
         Verb::Rebuild(args) => rebuild::run(&global, args, ui),
         Verb::Run(args) => run::run(&global, args, ui),

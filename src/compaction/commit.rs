@@ -51,6 +51,8 @@ pub(super) struct Recorded {
     pub(super) extracted: Vec<(crate::memory::address::Stem, ContentHash)>,
     /// Paths that the job read.
     pub(super) used: Vec<String>,
+    /// What stands in the files now must not be kept: it is being forgotten.
+    pub(super) forgets: bool,
     /// What somebody else wrote (its bytes) or removed (none), by path.
     pub(super) found: Vec<(String, Option<Vec<u8>>)>,
 }
@@ -78,14 +80,14 @@ pub fn is_alive(owner: &str) -> bool {
 }
 
 impl NewFile {
-    fn intent<'a>(&'a self, temp: &'a str) -> NewIntent<'a> {
+    fn intent<'a>(&'a self, temp: &'a str, forgets: bool) -> NewIntent<'a> {
         NewIntent {
             target: &self.path,
             source: None,
             temp,
             new: self.text.as_deref().map(str::as_bytes),
             old: self.standing.as_deref().map(str::as_bytes),
-            forgets: false,
+            forgets,
         }
     }
 
@@ -117,7 +119,9 @@ impl Compactor<'_> {
         let temps: Vec<String> = files.iter().map(|_| Vault::new_temp_name()).collect();
         let mut intents = Vec::new();
         if !files.is_empty() {
-            let new: Vec<_> = files.iter().zip(&temps).map(|(it, temp)| it.intent(temp)).collect();
+            let forgets = recorded.forgets;
+            let new: Vec<_> =
+                files.iter().zip(&temps).map(|(it, temp)| it.intent(temp, forgets)).collect();
             intents = self.lineage.begin_intents(run, job.map(|(id, _)| id), &new, now)?;
         }
         passed("commit.intents")?;
@@ -294,7 +298,7 @@ fn found_version((path, bytes): &(String, Option<Vec<u8>>)) -> NewVersion<'_> {
 }
 
 /// Passes a step that tests stop at.
-fn passed(name: &'static str) -> Result<(), VaultError> {
+pub(super) fn passed(name: &'static str) -> Result<(), VaultError> {
     failpoint::at(name).map_err(|source| VaultError::Io {
         action: "write",
         path: name.into(),

@@ -26,7 +26,7 @@ use crate::{
         typed_schema,
         wisdom::{WisdomCaps, WisdomEntry, WisdomFile},
     },
-    privacy::{self, ServedLog},
+    privacy::{self, Rules, ServedLog},
     store::{
         lineage::{
             jobs::{JobId, NewJob, Outcome, Receipt, RunId},
@@ -296,11 +296,12 @@ impl Compactor<'_> {
 
     /// Reads the logs of all weeks of a month.
     fn logs_beneath(&self, month: Period, view: &View) -> Result<Vec<ServedLog>, JobError> {
+        let rules = Rules::of(&view.inventory.decisions);
         let mut logs = Vec::new();
         for week in month.weeks() {
             for stem in view.inventory.logs_of(week).map(|(stem, _)| stem) {
                 if let Some(log) = self.vault.read_log(stem)? {
-                    logs.push(privacy::serve(&log));
+                    logs.push(privacy::serve(&log, &rules));
                 }
             }
         }
@@ -318,7 +319,7 @@ struct DayReader<'a> {
 
 impl DayReader<'_> {
     fn read(&self, job: &Job, existing: &[TypedMemory]) -> Result<Day, JobError> {
-        let logs = read_logs(self.vault, job)?;
+        let logs = read_logs(self.vault, job, &Rules::of(self.decisions))?;
         let layout = self.vault.layout();
         let mut day = Day {
             memories: Vec::new(),

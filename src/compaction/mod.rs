@@ -12,6 +12,7 @@
 //! - [`draft`], [`fold`]: a week or a month; drafts are made side by side ([`parallel`]).
 //! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
 //! - [`ground`], [`merge`], [`moved`]: the checks and merges that those use; pure.
+//! - [`forget`]: what a person wants gone, and all that derives from it.
 //! - [`commit`]: intents, files, and one transaction.
 //! - [`records`]: what of each file the lineage keeps, so that a pass and a rebuild agree.
 //! - [`rebuild`]: the database anew from the files.
@@ -20,6 +21,7 @@
 pub mod commit;
 mod draft;
 mod fold;
+pub mod forget;
 pub mod ground;
 mod lasting;
 pub mod merge;
@@ -111,6 +113,9 @@ pub enum PassError {
         /// How many logs the database knows.
         logs: usize,
     },
+    /// What a person wants forgotten cannot be taken out now.
+    #[error("forgetting is not finished: {0}; do the same `memoird forget` again")]
+    Forget(String),
     /// The system gives no random bytes for the key of the decisions.
     #[error("the system gives no random bytes")]
     Random(#[source] std::io::Error),
@@ -196,6 +201,8 @@ impl Compactor<'_> {
         let now = (self.clock)();
         self.refuse_if_gone()?;
         self.recover(now)?;
+        let mut selection = selection.clone();
+        selection.again.extend(self.finish_forgetting(now)?);
         let mut view = self.look(now)?;
         let mut report = PassReport::default();
         let mut run = None;
@@ -204,13 +211,14 @@ impl Compactor<'_> {
         }
         let mut corpus = draft::CorpusReader::default();
         for tier in Tier::ALL {
-            let mut jobs = self.plan(&view, selection, now).jobs;
+            let mut jobs = self.plan(&view, &selection, now).jobs;
             jobs.retain(|job| job.tier == tier);
             if jobs.is_empty() {
                 continue;
             }
             let run = self.run(&mut run, trigger, now)?;
             self.make(run, &jobs, &view, &mut corpus, watcher, &mut report)?;
+            selection.again.retain(|&(tier, period)| !report.is_done(tier, period));
             view = self.look(now)?;
         }
         if let Some(path) = self.refresh_index(run, &view)?
@@ -222,7 +230,8 @@ impl Compactor<'_> {
         if let Some(run) = run {
             self.lineage.end_run(run, (self.clock)())?;
         }
-        let plan = self.plan(&view, selection, (self.clock)());
+        let plan = self.plan(&view, &selection, (self.clock)());
+        self.end_forgetting(&selection.again, &plan)?;
         Ok(Passed { report, view, plan })
     }
 

@@ -26,7 +26,7 @@ use crate::{
         period::{Grain, Period},
         wisdom::WisdomFile,
     },
-    privacy,
+    privacy::{self, Rules},
     store::{
         inventory::SummaryFile,
         lineage::{
@@ -138,6 +138,7 @@ impl Compactor<'_> {
         for item in after {
             *left.entry(&item.hash).or_default() += 1;
         }
+        let rules = Rules::of(&view.inventory.decisions);
         let mut made = Vec::new();
         let mut key = None;
         let mut decide = |what, citation: &Citation| -> Result<(), PassError> {
@@ -150,7 +151,7 @@ impl Compactor<'_> {
                 }),
             };
             let hashes = self
-                .line_texts(citation)
+                .line_texts(citation, &rules)
                 .iter()
                 .filter_map(|it| key.line_hash(it))
                 .collect::<Vec<_>>();
@@ -172,7 +173,7 @@ impl Compactor<'_> {
         let known: BTreeSet<&str> = before.iter().map(|it| &it.hash[..]).collect();
         for item in after.iter().filter(|it| !known.contains(&it.hash[..])) {
             let Some(citation) = &item.citation else { continue };
-            let texts = self.line_texts(citation);
+            let texts = self.line_texts(citation, &rules);
             if view.inventory.decisions.is_deleted(path, texts.iter().map(String::as_str)) {
                 decide(What::Restored, citation)?;
             }
@@ -181,19 +182,19 @@ impl Compactor<'_> {
     }
 
     /// Returns the texts of cited lines, as far as they are there.
-    fn line_texts(&self, citation: &Citation) -> Vec<String> {
+    fn line_texts(&self, citation: &Citation, rules: &Rules) -> Vec<String> {
         let mut texts = Vec::new();
         for (stem, lines) in citation.files() {
             // A log that cannot be read is reported by the scan; its lines cannot come back.
             let Ok(Some(log)) = self.vault.read_log(stem) else { continue };
-            let served = privacy::serve(&log);
+            let served = privacy::serve(&log, rules);
             texts.extend(lines.iter().filter_map(|it| Some(served.line(it)?.text().to_owned())));
         }
         texts
     }
 
     /// Makes the key of a root whose first decision this is.
-    fn new_decisions(&self) -> Result<Decisions, PassError> {
+    pub(super) fn new_decisions(&self) -> Result<Decisions, PassError> {
         let path = self.vault.layout().decisions();
         if let Some(text) = self.vault.read_text(&path)? {
             return Ok(Decisions::parse(&text));
@@ -206,7 +207,7 @@ impl Compactor<'_> {
         Ok(decisions)
     }
 
-    fn append_decisions(&self, made: &[Decision]) -> Result<(), PassError> {
+    pub(super) fn append_decisions(&self, made: &[Decision]) -> Result<(), PassError> {
         if made.is_empty() {
             return Ok(());
         }
@@ -226,6 +227,7 @@ impl Compactor<'_> {
         now: DateTime<Utc>,
         report: &mut PassReport,
     ) -> Result<bool, JobError> {
+        let rules = Rules::of(&view.inventory.decisions);
         let known = self.lineage.logs()?;
         let mut changed = Changed::new();
         let mut recorded = Recorded::default();
@@ -233,7 +235,7 @@ impl Compactor<'_> {
         for (stem, file) in &view.inventory.logs {
             let Some(old) = known.get(stem).filter(|it| it.hash != file.hash) else { continue };
             let Some(log) = self.vault.read_log(stem)? else { continue };
-            let new = LogRecord::of(&privacy::serve(&log), file.path.clone());
+            let new = LogRecord::of(&privacy::serve(&log, &rules), file.path.clone());
             let hashes = |it: &LogRecord| LineHashes {
                 first: it.first_line,
                 hashes: it.line_hashes.clone(),

@@ -65,6 +65,10 @@ pub struct Selection {
     pub force: bool,
     /// Also files that another engine made, of periods that end after the date.
     pub redo: Option<Option<NaiveDate>>,
+    /// Also these, though their inputs are the same: a line of theirs was forgotten.
+    pub again: BTreeSet<(Tier, Period)>,
+    /// Nothing but those.
+    pub only_again: bool,
 }
 
 /// One file to be made, or one day to be extracted.
@@ -225,7 +229,8 @@ impl Planner<'_> {
             let changed = changed(&inputs, &self.extracted_in(period));
             let reason =
                 if changed.len() == inputs.len() { Reason::New } else { Reason::Changed(changed) };
-            let due = reason != Reason::Changed(Vec::new());
+            let due = reason != Reason::Changed(Vec::new())
+                || self.selection.again.contains(&(Tier::Extract, period));
             self.consider(Tier::Extract, period, inputs, due.then_some(reason));
         }
     }
@@ -316,6 +321,8 @@ impl Planner<'_> {
                     Some(Reason::Changed(changed))
                 } else if header.partial && self.is_closed(period) {
                     Some(Reason::Closed)
+                } else if self.selection.again.contains(&(tier, period)) {
+                    Some(Reason::Forced)
                 } else {
                     self.redo_reason(tier, period, &header.engine)
                 }
@@ -439,6 +446,12 @@ impl Planner<'_> {
     }
 
     fn is_selected(&self, tier: Tier, period: Period) -> bool {
+        if self.selection.again.contains(&(tier, period)) {
+            return true;
+        }
+        if self.selection.only_again {
+            return false;
+        }
         let tiers = &self.selection.tiers;
         let tier_wanted = if tiers.is_empty() {
             self.selection.period.is_none_or(|it| Tier::of_period(it) == tier)

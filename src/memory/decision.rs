@@ -11,6 +11,10 @@
 //!
 //! A bullet that a person deleted binds the lines that it cited, in that file: an item that rests
 //! only on such lines is kept out. Writing the bullet back lifts that.
+//!
+//! A line that a person had forgotten is barred for good, in every log (`in` is empty) or, where a
+//! whole log was forgotten, in that one (`in` is its name). Nothing lifts that: whoever brings the
+//! same words back, by hand or by a sync tool, must not bring them into a generated file.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,6 +32,8 @@ pub struct Decisions {
     key: Option<[u8; 32]>,
     /// Per file, the lines that are barred from it.
     barred: BTreeMap<String, BTreeSet<String>>,
+    /// Per log, the lines that are forgotten; under the empty name those of all logs.
+    forgotten: BTreeMap<String, BTreeSet<String>>,
     /// 1-based numbers of lines that could not be read.
     unreadable: Vec<usize>,
 }
@@ -60,7 +66,8 @@ pub struct Decision {
     pub at: DateTime<Utc>,
     /// What.
     pub what: What,
-    /// In which file, relative to the root.
+    /// In which file, relative to the root; of forgotten lines the name of the log, or nothing where
+    /// they are forgotten in every log.
     #[serde(rename = "in")]
     pub path: String,
     /// The lines that it is about, by [`Decisions::line_hash`].
@@ -129,8 +136,28 @@ impl Decisions {
                     }
                 }
             }
+            What::Forgotten => {
+                let forgotten = self.forgotten.entry(decision.path.clone()).or_default();
+                forgotten.extend(decision.hashes.iter().cloned());
+            }
             _ => {}
         }
+    }
+
+    /// Returns whether any line was forgotten, so that lines must be asked for.
+    pub fn has_forgotten(&self) -> bool {
+        !self.forgotten.is_empty()
+    }
+
+    /// Returns whether a line of the log of that name is to be seen by nobody.
+    pub fn is_forgotten(&self, log: &str, line: &str) -> bool {
+        let everywhere = self.forgotten.get("");
+        let here = self.forgotten.get(log);
+        if everywhere.is_none() && here.is_none() {
+            return false;
+        }
+        let Some(hash) = self.line_hash(line) else { return false };
+        [everywhere, here].into_iter().flatten().any(|it| it.contains(&hash))
     }
 
     /// Returns whether an item that rests on `lines` is kept out of the file at `path`: every one of
@@ -209,6 +236,22 @@ mod tests {
         decide(&mut decisions, What::Restored, &["- one"]);
         assert!(!decisions.is_deleted(WEEK, ["- one"]));
         assert!(decisions.is_deleted(WEEK, ["- two"]));
+    }
+
+    #[test]
+    fn what_is_forgotten_is_so_in_one_log_or_in_all() {
+        let mut decisions = Decisions::with_key([7; 32]);
+        assert!(!decisions.has_forgotten());
+        for (log, line) in [("", "- one"), ("2026-04-02", "- two")] {
+            let hashes = vec![decisions.line_hash(line).unwrap()];
+            let at = "2026-04-06T03:00:12Z".parse().unwrap();
+            decisions.apply(&Decision { at, what: What::Forgotten, path: log.to_owned(), hashes });
+        }
+        assert!(decisions.has_forgotten());
+        assert!(decisions.is_forgotten("2026-04-03", " - one"));
+        assert!(decisions.is_forgotten("2026-04-02", "- two"));
+        assert!(!decisions.is_forgotten("2026-04-03", "- two"));
+        assert!(!decisions.is_forgotten("2026-04-02", "- three"));
     }
 
     #[test]

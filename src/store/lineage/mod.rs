@@ -8,6 +8,7 @@
 //! - [`jobs`]: runs, jobs with their receipts, and the journal of intents.
 //! - [`record`]: what a job commits, in one transaction.
 //! - [`history`]: what stood in each file, and when.
+//! - `forget`: names and reasons that hold forgotten words.
 //! - [`query`]: what trace, coverage, plan, and status ask.
 //!
 //! # Invariants
@@ -21,6 +22,7 @@
 //! Several processes may have the same database open. Who writes holds the root's write lock.
 
 mod column;
+mod forget;
 pub mod history;
 pub mod jobs;
 pub mod query;
