@@ -114,3 +114,9 @@ DROP TABLE intent_before;
 CREATE INDEX intent_open ON intent (id) WHERE state = 'open';
 CREATE INDEX intent_activity ON intent (activity);
 CREATE INDEX intent_run ON intent (run);
+
+-- The device on which a folder was found last: files that are gone from another one were not deleted.
+CREATE TABLE folder (
+    path   TEXT PRIMARY KEY,
+    device INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     clock,
     compaction::{
-        self, Compactor, PassError, Passed, View, Watcher,
+        self, Compactor, PassError, Passed, View, Watcher, missing,
         plan::{Job, Plan, Selection, WaitCause},
         report::{JobReport, PassReport},
     },
@@ -24,6 +24,7 @@ use crate::{
 
 /// Do all that is due now
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(super) struct Args {
     /// Only this tier
     #[arg(value_enum)]
@@ -40,6 +41,9 @@ pub(super) struct Args {
     /// Make again what another engine made
     #[arg(long)]
     redo: bool,
+    /// Go on though many known files are gone: they are gone for good
+    #[arg(long)]
+    accept_missing: bool,
     /// With --redo: only periods that end on this day or later
     #[arg(long, value_name = "DATE", requires = "redo")]
     since: Option<NaiveDate>,
@@ -107,6 +111,13 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
         let view = compaction::peek(&root.vault, lineage.as_ref())?;
         let plan = compaction::plan_of(&view, &root.settings, engine.id(), &selection, now);
+        if let Some((tier, period)) = plan.sourceless {
+            return Err(PassError::NoSource { tier, period }.into());
+        }
+        let missing = lineage.as_ref().map(|it| missing::look(&root.vault, it)).transpose()?;
+        if let Some(missing) = missing.flatten().filter(|_| !selection.accept_missing) {
+            return Err(PassError::Missing(missing).into());
+        }
         show_plan(&plan, &view, args.period, &root.vault, ui)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -138,6 +149,7 @@ impl Args {
             period: self.period,
             force: self.force,
             redo: self.redo.then_some(self.since),
+            accept_missing: self.accept_missing,
             ..Selection::default()
         }
     }
@@ -356,7 +368,12 @@ fn row(job: &JobReport) -> Vec<String> {
         job.items.to_string(),
         job.output_chars.to_string(),
         job.source_chars.to_string(),
-        if done { files } else { job.reason.clone() },
+        match (done, job.reason.split_once("; ")) {
+            // What went is in no list of what was written.
+            (true, Some((_, taken))) => format!("{files} ({taken})").trim_start().to_owned(),
+            (true, None) => files,
+            (false, _) => job.reason.clone(),
+        },
     ]
 }
 
@@ -395,6 +412,11 @@ impl From<PassError> for CommandError {
             PassError::Random(_) | PassError::Forget(_) => Self::new(Kind::CannotWrite, error),
             PassError::Gone { .. } => Self::new(Kind::Data, error)
                 .hint("mount or move the folder back, then `memoird compact`"),
+            PassError::Missing(_) => Self::new(Kind::Data, error)
+                .hint("put them back, then `memoird compact`")
+                .hint("are they gone for good? `memoird compact --accept-missing`"),
+            PassError::NoSource { .. } => Self::new(Kind::Usage, error)
+                .hint("put its logs back first; `memoird status` names those that are gone"),
         }
     }
 }

@@ -220,9 +220,13 @@ impl From<LineageError> for CommandError {
             return Self::new(Kind::CannotWrite, error)
                 .hint("give this user the right to write `.memoird` in the memory folder");
         }
+        if error.is_write() {
+            return Self::new(Kind::CannotWrite, error)
+                .hint("`memoird doctor` looks at rights and free space");
+        }
         let kind = match &error {
             LineageError::Busy { .. } | LineageError::AlreadyLive { .. } => Kind::Busy,
-            LineageError::File { .. } | LineageError::NoWal { .. } => Kind::CannotWrite,
+            LineageError::NoWal { .. } => Kind::CannotWrite,
             _ => Kind::Data,
         };
         Self::new(kind, error)

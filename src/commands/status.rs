@@ -17,6 +17,7 @@ use super::{
 use crate::{
     compaction::{
         self, PassError, View,
+        missing::{self, Missing},
         plan::{Plan, Selection, WaitCause},
     },
     config::{
@@ -26,7 +27,7 @@ use crate::{
         settings::{EngineKind, Settings},
     },
     engine::{Engine as _, extractive::Extractive},
-    memory::{item::Tier, wisdom::WisdomFile},
+    memory::{address::Stem, item::Tier, wisdom::WisdomFile},
     store::{
         inventory::{Inventory, SummaryFile},
         lineage::{Lineage, LineageError, jobs::Outcome},
@@ -97,6 +98,8 @@ struct Daemon {
     running: bool,
     pid: Option<u32>,
     since: Option<String>,
+    /// Why it writes nothing until a person has done something.
+    paused: Option<String>,
 }
 
 #[derive(Default, Serialize)]
@@ -117,6 +120,7 @@ struct DaemonFile {
     last_event: Option<String>,
     last_scan: Option<String>,
     missed: Option<u64>,
+    paused: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -273,7 +277,14 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         }
         seen => seen,
     };
-    let Seen { view, plan, failed, last_run } = seen?;
+    let Seen { view, plan, failed, last_run, missing } = seen?;
+    problems.extend(missing.map(|it| Problem {
+        path: settings.memory_dir.display().to_string(),
+        reason: format!(
+            "{it}; nothing is written until they are back, or until \
+             `memoird compact --accept-missing` says that they are gone for good"
+        ),
+    }));
     problems.extend(found_problems(&root, &view, &plan));
     let (daemon, watcher) = daemon(&root, zone)?;
     Ok(Status {
@@ -312,6 +323,7 @@ struct Seen {
     plan: Plan,
     failed: Vec<Stuck>,
     last_run: Option<LastRun>,
+    missing: Option<Missing>,
 }
 
 fn look(root: &Root, now: DateTime<Utc>) -> Result<Seen, PassError> {
@@ -327,7 +339,8 @@ impl Seen {
         let plan = compaction::plan_of(&view, settings, Extractive.id(), &selection, now);
         let failed = failed(lineage, &plan)?;
         let last_run = last_run(lineage, settings.zone.name.0)?;
-        Ok(Self { view, plan, failed, last_run })
+        let missing = lineage.map(|it| missing::look(&root.vault, it)).transpose()?.flatten();
+        Ok(Self { view, plan, failed, last_run, missing })
     }
 }
 
@@ -346,6 +359,7 @@ fn found_problems(root: &Root, view: &View, plan: &Plan) -> Vec<Problem> {
     let found = view.inventory.problems.iter().chain(&plan.problems);
     let mut problems: Vec<Problem> =
         found.map(|it| Problem { path: it.path.clone(), reason: it.reason.clone() }).collect();
+    problems.extend(gone_sources(root, &view.inventory));
     let unreadable = view.inventory.decisions.unreadable();
     if !unreadable.is_empty() {
         let lines: Vec<String> = unreadable.iter().map(usize::to_string).collect();
@@ -361,6 +375,24 @@ fn found_problems(root: &Root, view: &View, plan: &Plan) -> Vec<Problem> {
                      `engine: extractive` is set"
                 .to_owned(),
         });
+    }
+    problems
+}
+
+/// Names the logs that weekly files rest on and that are no longer there.
+fn gone_sources(root: &Root, inventory: &Inventory) -> Vec<Problem> {
+    let layout = root.vault.layout();
+    let mut problems = Vec::new();
+    for file in inventory.weekly.values() {
+        let sources = file.header.iter().flat_map(|it| it.sources.keys());
+        let stems = sources.filter_map(|it| it.parse::<Stem>().ok());
+        for stem in stems.filter(|it| !inventory.logs.contains_key(it)) {
+            let path = layout.source(&stem);
+            if !root.vault.is_taken(&path) {
+                let reason = format!("source gone; what {} says of it stays", file.path);
+                problems.push(Problem { path, reason });
+            }
+        }
     }
     problems
 }
@@ -456,7 +488,10 @@ fn daemon(root: &Root, zone: Tz) -> Result<(Daemon, Watcher), CommandError> {
     let layout = root.vault.layout();
     let lock = layout.daemon_lock();
     let Some(pid) = DaemonLock::holder(&lock)? else {
-        return Ok((Daemon { running: false, pid: None, since: None }, Watcher::default()));
+        return Ok((
+            Daemon { running: false, pid: None, since: None, paused: None },
+            Watcher::default(),
+        ));
     };
     let about = std::fs::read(layout.private_dir().join("daemon.json")).ok();
     let about = about.and_then(|it| serde_json::from_slice::<DaemonFile>(&it).ok());
@@ -465,9 +500,14 @@ fn daemon(root: &Root, zone: Tz) -> Result<(Daemon, Watcher), CommandError> {
     // The lock file is written when the daemon starts, and never again.
     let locked = std::fs::metadata(&lock).and_then(|it| it.modified()).ok();
     let locked = locked.map(|it| time(DateTime::<Utc>::from(it), zone));
-    let DaemonFile { since, mode, last_event, last_scan, missed, .. } = about;
+    let DaemonFile { since, mode, last_event, last_scan, missed, paused, .. } = about;
     Ok((
-        Daemon { running: true, pid: Some(pid).filter(|&it| it > 0), since: since.or(locked) },
+        Daemon {
+            running: true,
+            pid: Some(pid).filter(|&it| it > 0),
+            since: since.or(locked),
+            paused,
+        },
         Watcher { mode, last_event, last_scan, missed },
     ))
 }
@@ -669,7 +709,8 @@ fn show_engine(status: &Status, ui: &Ui) {
     ui.data(if daemon.running {
         let watch = watcher.mode.as_deref().unwrap_or("unknown");
         let scan = watcher.last_scan.as_ref().map(|it| format!(", last look {it}"));
-        format!("daemon    running{process}{since}\nwatching  {watch}{}", scan.unwrap_or_default())
+        let state = if daemon.paused.is_some() { "paused" } else { "running" };
+        format!("daemon    {state}{process}{since}\nwatching  {watch}{}", scan.unwrap_or_default())
     } else {
         "daemon    not running; `memoird run` starts it".to_owned()
     });

@@ -5,8 +5,6 @@
 //! file takes its name, and one transaction records it with its job. A crash leaves at most an open
 //! intent, which [`Compactor::recover`] closes by looking at the file.
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, Utc};
 
 use super::{Compactor, JobError, PassError, records};
@@ -15,9 +13,8 @@ use crate::{
     store::{
         failpoint,
         lineage::{
-            LineageError,
             history::{Cause, NewVersion},
-            jobs::{IntentEnd, IntentRow, JobId, NewIntent, Outcome, Receipt, RunId},
+            jobs::{IntentEnd, IntentRow, JobId, NewIntent, Receipt, RunId},
             record::{Commit, CoverageRecord, DocumentRecord, LogRecord},
         },
         lock::WriteLock,
@@ -199,30 +196,12 @@ impl Compactor<'_> {
     /// An intent is open only while its process holds the write lock, so whoever has the lock finds
     /// none but those of the dead.
     pub(super) fn recover(&mut self, now: DateTime<Utc>) -> Result<(), PassError> {
-        let mut finished = BTreeMap::new();
         if !self.lineage.open_intents()?.is_empty() {
             let lock = self.write_lock()?;
             // Whoever held the lock until now may have closed some of them.
             for intent in self.lineage.open_intents()? {
-                let done = self.recover_intent(&lock, &intent, now)?;
-                if let Some(job) = intent.job {
-                    let all = finished.entry(job).or_insert((true, intent.target));
-                    all.0 &= done;
-                }
+                self.recover_intent(&lock, &intent, now)?;
                 passed("recover.intent")?;
-            }
-        }
-        for (job, (all, path)) in finished {
-            if !all {
-                continue;
-            }
-            let reason = Some("finished after a crash".to_owned());
-            let mut receipt = Receipt::new(Outcome::Written, reason, now);
-            receipt.path = Some(path);
-            match self.lineage.finish_job(job, &receipt) {
-                // Its process lived to see the step fail, and said so.
-                Ok(()) | Err(LineageError::NotLive { .. }) => {}
-                Err(error) => return Err(error.into()),
             }
         }
         // A root has one pass at a time in a process, so an unfinished run of our own is dead too.
@@ -232,14 +211,13 @@ impl Compactor<'_> {
         Ok(())
     }
 
-    /// Brings one write that was cut off to its end, or takes note that it did not happen. Returns
-    /// whether the file stands as intended.
+    /// Brings one write that was cut off to its end, or takes note that it did not happen.
     fn recover_intent(
         &mut self,
         lock: &WriteLock,
         intent: &IntentRow,
         now: DateTime<Utc>,
-    ) -> Result<bool, PassError> {
+    ) -> Result<(), PassError> {
         let IntentRow { target, temp, new_hash, old_hash, .. } = intent;
         let standing = self.bytes_of(target)?;
         let beside = self.bytes_of(&Vault::temp_of(target, temp))?;
@@ -260,7 +238,7 @@ impl Compactor<'_> {
         }
         if !done {
             self.lineage.close_intents(&[intent.id], IntentEnd::Dropped)?;
-            return Ok(false);
+            return Ok(());
         }
         let text = standing.as_deref().map(String::from_utf8_lossy);
         let layout = self.vault.layout();
@@ -279,7 +257,7 @@ impl Compactor<'_> {
             at: now,
             ..Commit::default()
         })?;
-        Ok(true)
+        Ok(())
     }
 
     fn bytes_of(&self, path: &str) -> Result<Option<Vec<u8>>, PassError> {

@@ -1,13 +1,15 @@
 //! What lasts: typed memories from days, their index, and `WISDOM.md` from months.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 use super::{
     Compactor, JobError, Made, PassError, View, ask,
     commit::{NewFile, Recorded},
     draft::{read_logs, unreadable},
     fold::count,
-    ground, parallel,
+    ground,
+    late::{self, Doubt, Revised, Shaken},
+    parallel,
     plan::{Job, Reason},
     records,
     report::{JobReport, PassReport},
@@ -42,7 +44,12 @@ const DAYS_AT_ONCE: usize = 64;
 
 /// A day that was read.
 struct Day {
+    /// New ones.
     memories: Vec<TypedMemory>,
+    /// Those whose lines were changed or moved.
+    revised: Vec<Revised>,
+    /// Those whose lines were changed and that nothing says any more.
+    withdrawn: Vec<TypedMemory>,
     rejected: usize,
     recorded: Recorded,
     source_chars: usize,
@@ -59,6 +66,8 @@ impl Compactor<'_> {
         report: &mut PassReport,
     ) -> Result<(), PassError> {
         let mut existing = view.inventory.memories.clone();
+        let rules = Rules::of(&view.inventory.decisions);
+        let mut doubts = late::doubts(self.vault, jobs, &existing, &rules);
         for (i, chunk) in jobs.chunks(DAYS_AT_ONCE).enumerate() {
             if watcher.is_stopped() {
                 report.left += jobs.len() - i * DAYS_AT_ONCE;
@@ -66,21 +75,24 @@ impl Compactor<'_> {
             }
             watcher.begins(&chunk[0], jobs.len() - i * DAYS_AT_ONCE - 1);
             let mut quiet: Vec<(NewJob, Receipt, Recorded)> = Vec::new();
-            for (job, day) in chunk.iter().zip(self.read_days(chunk, &existing, view)) {
+            for (job, day) in chunk.iter().zip(self.read_days(chunk, &existing, &doubts, view)) {
                 let made = match day {
-                    Ok(day) if day.memories.is_empty() => {
+                    Ok(day) if day.is_quiet() => {
                         let receipt = self.day_receipt(job, &day, Outcome::Unchanged);
                         quiet.push((self.new_job(job), receipt.clone(), day.recorded));
                         Made { receipt, paths: Vec::new() }
                     }
-                    first => match self.make_day(run, job, first, &mut existing, view)? {
-                        Some(made) => made,
-                        None => continue,
-                    },
+                    first => {
+                        let known = (&mut existing, &mut doubts);
+                        match self.make_day(run, job, first, known, view)? {
+                            Some(made) => made,
+                            None => continue,
+                        }
+                    }
                 };
                 let due = match made.receipt.outcome {
                     Outcome::Unchanged => "nothing to remember".to_owned(),
-                    _ => job.reason.to_string(),
+                    _ => made.receipt.reason.clone().unwrap_or_else(|| job.reason.to_string()),
                 };
                 let done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &due);
                 watcher.ended(&done);
@@ -96,6 +108,7 @@ impl Compactor<'_> {
         &self,
         jobs: &[Job],
         existing: &[TypedMemory],
+        doubts: &[Doubt],
         view: &View,
     ) -> Vec<Result<Day, JobError>> {
         let reader = DayReader {
@@ -103,7 +116,7 @@ impl Compactor<'_> {
             engine: self.engine,
             decisions: &view.inventory.decisions,
         };
-        parallel::map(jobs, |job| reader.read(job, existing))
+        parallel::map(jobs, |job| reader.read(job, existing, doubts))
     }
 
     /// Makes a day that has something to remember, or could not be read. `None` when another
@@ -113,16 +126,17 @@ impl Compactor<'_> {
         run: RunId,
         job: &Job,
         first: Result<Day, JobError>,
-        existing: &mut Vec<TypedMemory>,
+        (existing, doubts): (&mut Vec<TypedMemory>, &mut Vec<Doubt>),
         view: &View,
     ) -> Result<Option<Made>, PassError> {
         let Some(id) = self.begin(run, job)? else { return Ok(None) };
         // The days before it may have said the same; what it adds is decided one day at a time.
         let day = first.and_then(|_| {
             let decisions = &view.inventory.decisions;
-            DayReader { vault: self.vault, engine: self.engine, decisions }.read(job, existing)
+            DayReader { vault: self.vault, engine: self.engine, decisions }
+                .read(job, existing, doubts)
         });
-        let made = match day.and_then(|day| self.write_day(job, id, day, existing)) {
+        let made = match day.and_then(|day| self.write_day(job, id, day, (existing, doubts))) {
             Ok(made) => made,
             Err(JobError::Critical(error)) => return Err(error),
             Err(error) => self.fail(job, id, &error)?,
@@ -159,11 +173,8 @@ impl Compactor<'_> {
         job: &Job,
         id: JobId,
         mut day: Day,
-        existing: &mut Vec<TypedMemory>,
+        (existing, doubts): (&mut Vec<TypedMemory>, &mut Vec<Doubt>),
     ) -> Result<Made, JobError> {
-        let none = day.memories.is_empty();
-        let outcome = if none { Outcome::Unchanged } else { Outcome::Written };
-        let mut receipt = self.day_receipt(job, &day, outcome);
         let mut files = Vec::new();
         for memory in &day.memories {
             let path = self.vault.layout().typed(&memory.file_name.to_string_lossy());
@@ -171,19 +182,68 @@ impl Compactor<'_> {
             day.recorded.documents.push(records::of_memory(&path, memory, &text));
             files.push(NewFile { path, text: Some(text), standing: None });
         }
+        for Revised { before, after } in &day.revised {
+            let (path, standing) = self.standing_memory(before)?;
+            let text = after.print();
+            if text != standing {
+                day.recorded.documents.push(records::of_memory(&path, after, &text));
+                files.push(NewFile { path, text: Some(text), standing: Some(standing) });
+            }
+        }
         let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
-        receipt.path = paths.first().cloned();
+        for memory in &day.withdrawn {
+            let (path, standing) = self.standing_memory(memory)?;
+            day.recorded.removed.push(path.clone());
+            files.push(NewFile { path, text: None, standing: Some(standing) });
+        }
+        let outcome = if files.is_empty() { Outcome::Unchanged } else { Outcome::Written };
+        let mut receipt = self.day_receipt(job, &day, outcome);
+        receipt.path = files.first().map(|it| it.path.clone());
         self.write(None, Some((id, &receipt)), &files, &day.recorded)?;
+        // What was decided about a memory is decided for the days that come after, too.
+        let is = |name: &Path| {
+            let name = name.to_owned();
+            move |it: &TypedMemory| it.file_name == name
+        };
+        for Revised { before, after } in day.revised {
+            doubts.retain(|it| it.memory.file_name != before.file_name);
+            if let Some(at) = existing.iter().position(is(&before.file_name)) {
+                existing[at] = after;
+            }
+        }
+        for memory in &day.withdrawn {
+            doubts.retain(|it| it.memory.file_name != memory.file_name);
+            existing.retain(|it| it.file_name != memory.file_name);
+        }
         existing.append(&mut day.memories);
         Ok(Made { receipt, paths })
     }
 
+    /// Returns path and text of a memory's file, if it is still the one that was looked at.
+    fn standing_memory(&self, memory: &TypedMemory) -> Result<(String, String), JobError> {
+        let path = self.vault.layout().typed(&memory.file_name.to_string_lossy());
+        let text = self.vault.read_text(&path)?;
+        let same = |it: &String| {
+            TypedMemory::parse(&memory.file_name, it).is_ok_and(|found| found == *memory)
+        };
+        match text.filter(same) {
+            Some(text) => Ok((path, text)),
+            None => Err(JobError::Stale(path)),
+        }
+    }
+
     fn day_receipt(&self, job: &Job, day: &Day, outcome: Outcome) -> Receipt {
-        let mut receipt = Receipt::new(outcome, Some(job.reason.to_string()), (self.clock)());
+        let mut reason = job.reason.to_string();
+        for memory in &day.withdrawn {
+            let path = self.vault.layout().typed(&memory.file_name.to_string_lossy());
+            reason.extend(["; ", &path, " withdrawn: its source changed"]);
+        }
+        let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
         receipt.sources = count(job.inputs.len());
         receipt.source_chars = day.source_chars as u64;
-        receipt.output_chars = day.memories.iter().map(|it| it.body.chars().count() as u64).sum();
-        receipt.items = count(day.memories.len());
+        let written = day.memories.iter().chain(day.revised.iter().map(|it| &it.after));
+        receipt.output_chars = written.clone().map(|it| it.body.chars().count() as u64).sum();
+        receipt.items = count(written.count());
         receipt.rejected = count(day.rejected);
         receipt
     }
@@ -235,7 +295,10 @@ impl Compactor<'_> {
             Some(text) => WisdomFile::parse(text),
             None => WisdomFile::new(&self.settings.agent_name),
         };
-        let entries: Vec<WisdomEntry> = file.entries().cloned().collect();
+        let shaken = self.shaken(&mut file, &logs, &Rules::of(&view.inventory.decisions))?;
+        // An entry that nothing carries must not keep out what may take its place.
+        let is_sound = |it: &&WisdomEntry| !shaken.iter().any(|s| it.id() == Some(&s.id));
+        let entries: Vec<WisdomEntry> = file.entries().filter(is_sound).cloned().collect();
         let memories = memories_of(job.period, &view.inventory.memories);
         let items: Vec<_> =
             month.bullets().map(|(_, item, section)| (section, item.clone())).collect();
@@ -256,6 +319,7 @@ impl Compactor<'_> {
             late: matches!(job.reason, Reason::Changed(_)),
             logs: &logs,
             is_deleted: &|citation| decisions.is_deleted(&path, texts(citation, &logs)),
+            shaken: &shaken,
         };
         let done = edit.apply(&mut file, &ops, caps);
         file.add_distilled(job.period);
@@ -263,12 +327,16 @@ impl Compactor<'_> {
             file.set_compacted(date);
         }
         let text = file.print();
-        let outcome = if done.changed > 0 || standing.is_none() {
+        let outcome = if done.changed > 0 || !done.dropped.is_empty() || standing.is_none() {
             Outcome::Written
         } else {
             Outcome::Unchanged
         };
-        let mut receipt = Receipt::new(outcome, Some(job.reason.to_string()), (self.clock)());
+        let mut reason = job.reason.to_string();
+        for id in &done.dropped {
+            reason.extend(["; entry ", id, " dropped: its source changed"]);
+        }
+        let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
         receipt.path = Some(path.clone());
         receipt.sources = 1;
         receipt.source_chars = month.text_chars() as u64;
@@ -317,19 +385,34 @@ struct DayReader<'a> {
     decisions: &'a Decisions,
 }
 
+impl Day {
+    /// Returns whether it changes no memory.
+    fn is_quiet(&self) -> bool {
+        self.memories.is_empty() && self.revised.is_empty() && self.withdrawn.is_empty()
+    }
+}
+
 impl DayReader<'_> {
-    fn read(&self, job: &Job, existing: &[TypedMemory]) -> Result<Day, JobError> {
-        let logs = read_logs(self.vault, job, &Rules::of(self.decisions))?;
+    fn read(&self, job: &Job, existing: &[TypedMemory], doubts: &[Doubt]) -> Result<Day, JobError> {
+        let rules = Rules::of(self.decisions);
+        let logs = read_logs(self.vault, job, &rules)?;
         let layout = self.vault.layout();
+        // A memory that lost a line must not keep out what may take its place.
+        let lost = |it: &&TypedMemory| {
+            doubts.iter().any(|doubt| doubt.is_lost() && doubt.memory.file_name == it.file_name)
+        };
+        let sound: Vec<TypedMemory> = existing.iter().filter(|it| !lost(it)).cloned().collect();
         let mut day = Day {
             memories: Vec::new(),
+            revised: Vec::new(),
+            withdrawn: Vec::new(),
             rejected: 0,
             recorded: Recorded::default(),
             source_chars: 0,
         };
         for log in &logs {
             day.source_chars += log.chars();
-            let mut known = existing.to_vec();
+            let mut known = sound.clone();
             known.extend(day.memories.iter().cloned());
             let input = ExtractInput { log, existing: &known };
             for draft in ask(self.engine, |engine| engine.extract(&input))? {
@@ -345,7 +428,7 @@ impl DayReader<'_> {
                 };
                 let path = layout.typed(&typed::file_name(draft.kind, &draft.topic));
                 let barred = self.decisions.is_deleted(&path, texts(&draft.citation, &logs));
-                if !barred && !is_known(&memory, existing) {
+                if !barred && !is_known(&memory, &sound) {
                     day.memories.push(memory);
                 }
             }
@@ -353,6 +436,10 @@ impl DayReader<'_> {
             day.recorded.used.push(layout.source(log.stem()));
             day.recorded.logs.push(LogRecord::of(log, layout.source(log.stem())));
         }
+        day.revised = late::take_over(&mut day.memories, doubts);
+        let settled = late::settle(self.vault, job.period.first(), doubts, &day.revised, &rules)?;
+        day.revised.extend(settled.revised);
+        day.withdrawn = settled.withdrawn;
         Ok(day)
     }
 }
@@ -417,12 +504,23 @@ fn texts<'a>(citation: &Citation, logs: &'a [ServedLog]) -> Vec<&'a str> {
     citation.addresses().filter_map(line).collect()
 }
 
+/// Returns the short hashes of cited lines.
+fn hashes(citation: &Citation, logs: &[ServedLog]) -> Vec<(Address, String)> {
+    let line = |at: Address| {
+        let hash = logs.iter().find(|log| *log.stem() == at.stem)?.line(at.line)?.hash().hex4();
+        Some((at, hash))
+    };
+    citation.addresses().filter_map(line).collect()
+}
+
 /// What an engine's operations may do to the file.
 struct Edit<'a> {
     /// The month was distilled before: only entries that rest on it are touched.
     late: bool,
     logs: &'a Vec<ServedLog>,
     is_deleted: &'a dyn Fn(&Citation) -> bool,
+    /// Entries that are rewritten by something new, or go.
+    shaken: &'a [Shaken],
 }
 
 /// What they did.
@@ -430,6 +528,8 @@ struct Edit<'a> {
 struct Edited {
     changed: usize,
     rejected: usize,
+    /// Entries that nothing carries any more.
+    dropped: Vec<String>,
     newest: Option<chrono::NaiveDate>,
 }
 
@@ -438,18 +538,29 @@ impl Edit<'_> {
         let mut done = Edited::default();
         let mut touched = BTreeSet::new();
         let categories: Vec<String> = file.entries().filter_map(|it| it.category.clone()).collect();
+        let mut open: Vec<&Shaken> = self.shaken.iter().collect();
         for op in ops {
-            let citation = match op {
+            let (id, citation) = match op {
                 WisdomOp::Add { title, text, category, citation, .. } => {
-                    if self.late || (self.is_deleted)(citation) {
+                    let heir = |it: &&Shaken| it.fit(title, text, citation);
+                    let best = (0..open.len()).max_by_key(|&i| (heir(&open[i]), usize::MAX - i));
+                    let best = best.filter(|&i| heir(&open[i]).is_some());
+                    if (self.late && best.is_none()) || (self.is_deleted)(citation) {
                         continue;
                     }
                     if !self.stands(title, text, citation) {
                         done.rejected += 1;
                         continue;
                     }
-                    touched.insert(file.add(title, text, category.as_deref(), citation.clone()));
-                    citation
+                    let id = if let Some(best) = best {
+                        let old = open.remove(best);
+                        file.readdress(&old.id, &old.sources_with(citation));
+                        file.merge(&old.id, Some((title, text)), citation);
+                        old.id.clone()
+                    } else {
+                        file.add(title, text, category.as_deref(), citation.clone())
+                    };
+                    (id, citation)
                 }
                 WisdomOp::Merge { id, words, citation, .. } => {
                     let words = words.as_ref().map(|(title, text)| (&title[..], &text[..]));
@@ -461,16 +572,22 @@ impl Edit<'_> {
                     {
                         continue;
                     }
-                    touched.insert(id.clone());
-                    citation
+                    (id.clone(), citation)
                 }
                 // An entry that nothing has reinforced is dropped where room is needed, not before.
                 WisdomOp::Drop { .. } => continue,
             };
+            file.note_lines(&id, hashes(citation, self.logs));
+            touched.insert(id);
             done.changed += 1;
             done.newest = done.newest.max(Some(citation.newest_date()));
         }
-        if done.changed > 0 {
+        for entry in open {
+            if file.drop_entry(&entry.id) {
+                done.dropped.push(entry.id.clone());
+            }
+        }
+        if done.changed > 0 || !done.dropped.is_empty() {
             for id in file.over_cap(caps, &touched) {
                 file.drop_entry(&id);
                 done.changed -= usize::from(touched.contains(&id));

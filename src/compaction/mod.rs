@@ -11,8 +11,10 @@
 //! - [`observe`]: what people did to files since the last pass, and lines that moved.
 //! - [`draft`], [`fold`]: a week or a month; drafts are made side by side ([`parallel`]).
 //! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
-//! - [`ground`], [`merge`], [`moved`]: the checks and merges that those use; pure.
+//! - [`late`]: memories and entries whose lines were changed.
+//! - [`ground`], [`merge`], [`moved`], [`standing`]: the checks and merges that those use; pure.
 //! - [`forget`]: what a person wants gone, and all that derives from it.
+//! - [`missing`]: the breaker for files that are gone in numbers.
 //! - [`commit`]: intents, files, and one transaction.
 //! - [`records`]: what of each file the lineage keeps, so that a pass and a rebuild agree.
 //! - [`rebuild`]: the database anew from the files.
@@ -24,7 +26,9 @@ mod fold;
 pub mod forget;
 pub mod ground;
 mod lasting;
+mod late;
 pub mod merge;
+pub mod missing;
 pub mod moved;
 mod observe;
 mod parallel;
@@ -32,6 +36,7 @@ pub mod plan;
 pub mod rebuild;
 pub mod records;
 pub mod report;
+mod standing;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -48,7 +53,7 @@ use self::{
 use crate::{
     config::{root::RootSettings, span::Span},
     engine::{Engine, EngineError},
-    memory::{hash::ContentHash, item::Tier, wisdom::WisdomFile},
+    memory::{hash::ContentHash, item::Tier, period::Period, wisdom::WisdomFile},
     store::{
         inventory::{Inventory, Stamp},
         lineage::{
@@ -116,6 +121,19 @@ pub enum PassError {
     /// What a person wants forgotten cannot be taken out now.
     #[error("forgetting is not finished: {0}; do the same `memoird forget` again")]
     Forget(String),
+    /// So many known files are gone that a person is asked.
+    #[error("{0}; nothing was done")]
+    Missing(missing::Missing),
+    /// What is to be made by force has no source.
+    #[error(
+        "no source of {tier} {period} is there, so it cannot be made; what was made of it stays"
+    )]
+    NoSource {
+        /// What was asked for.
+        tier: Tier,
+        /// For which time.
+        period: Period,
+    },
     /// The system gives no random bytes for the key of the decisions.
     #[error("the system gives no random bytes")]
     Random(#[source] std::io::Error),
@@ -183,6 +201,18 @@ struct Made {
     paths: Vec<String>,
 }
 
+/// Returns whether a day of a week failed in this pass: what lasts of it would be missing from the
+/// wisdom above the week, which would not be due again when the day succeeds.
+fn is_held_up(job: &Job, report: &PassReport) -> bool {
+    let failed = |it: &&JobReport| {
+        it.tier == Tier::Extract.name() && it.outcome == Outcome::Failed.name()
+    };
+    let days = report.jobs.iter().filter(failed).filter_map(|it| it.period.parse::<Period>().ok());
+    let mut days = days.map(Period::first);
+    let within = job.period.first()..job.period.end();
+    job.tier == Tier::Weekly && days.any(|day| within.contains(&day))
+}
+
 impl Compactor<'_> {
     /// Does all that is due and selected.
     ///
@@ -199,11 +229,18 @@ impl Compactor<'_> {
         let lock = layout.pass_lock();
         let _alone = PassLock::acquire(layout.root(), &lock, &|| watcher.is_stopped())?;
         let now = (self.clock)();
-        self.refuse_if_gone()?;
+        self.refuse_if_missing(selection.accept_missing)?;
         self.recover(now)?;
+        // Temporary files exist only while their process holds the write lock.
+        if !self.vault.temporary()?.is_empty() {
+            self.vault.sweep(&self.write_lock()?)?;
+        }
         let mut selection = selection.clone();
         selection.again.extend(self.finish_forgetting(now)?);
         let mut view = self.look(now)?;
+        if let Some((tier, period)) = self.plan(&view, &selection, now).sourceless {
+            return Err(PassError::NoSource { tier, period });
+        }
         let mut report = PassReport::default();
         let mut run = None;
         if self.observe(&mut run, trigger, &view, now, &mut report)? {
@@ -212,7 +249,7 @@ impl Compactor<'_> {
         let mut corpus = draft::CorpusReader::default();
         for tier in Tier::ALL {
             let mut jobs = self.plan(&view, &selection, now).jobs;
-            jobs.retain(|job| job.tier == tier);
+            jobs.retain(|job| job.tier == tier && !is_held_up(job, &report));
             if jobs.is_empty() {
                 continue;
             }
@@ -254,6 +291,7 @@ impl Compactor<'_> {
     ///
     /// Returns an error when the folder cannot be listed, or nothing can be written.
     pub fn notice(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<(), PassError> {
+        self.refuse_if_missing(false)?;
         self.recover(now)?;
         let view = self.look(now)?;
         let mut run = None;
@@ -308,8 +346,6 @@ impl Compactor<'_> {
         if let Some(run) = *run {
             return Ok(run);
         }
-        // Temporary files exist only while their process holds the write lock.
-        self.vault.sweep(&self.write_lock()?)?;
         let owner = commit::owner();
         let new = NewRun { trigger, version: env!("CARGO_PKG_VERSION"), owner: &owner, now };
         let begun = self.lineage.begin_run(&new)?;
@@ -382,7 +418,7 @@ impl Compactor<'_> {
             Err(JobError::Critical(error)) => return Err(error),
             Err(error) => self.fail(job, id, &error)?,
         };
-        let due = job.reason.to_string();
+        let due = made.receipt.reason.clone().unwrap_or_else(|| job.reason.to_string());
         let done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &due);
         watcher.ended(&done);
         report.push(done);
@@ -426,14 +462,6 @@ impl Compactor<'_> {
         receipt.excused = excused;
         self.lineage.finish_job(id, &receipt)?;
         Ok(Made { receipt, paths: Vec::new() })
-    }
-
-    /// Stops before a folder that is not there is taken for one that a person emptied.
-    fn refuse_if_gone(&self) -> Result<(), PassError> {
-        let layout = self.vault.layout();
-        let path = layout.full(layout.memory_dir());
-        let logs = if path.is_dir() { 0 } else { self.lineage.logs()?.len() };
-        if logs > 0 { Err(PassError::Gone { path, logs }) } else { Ok(()) }
     }
 
     fn write_lock(&self) -> Result<WriteLock, LockError> {
@@ -500,6 +528,10 @@ fn record(lineage: Option<&Lineage>, inventory: &Inventory) -> Result<Record, Li
     let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
     let mut distilled: BTreeMap<_, _> =
         wisdom.iter().flat_map(WisdomFile::distilled).map(|&month| (month, None)).collect();
+    let unsettled = match (lineage, &wisdom) {
+        (Some(lineage), Some(wisdom)) => late::unsettled(lineage, inventory, wisdom)?,
+        _ => Vec::new(),
+    };
     let mut settled = BTreeSet::new();
     let mut parked = BTreeMap::new();
     for job in receipts {
@@ -510,6 +542,12 @@ fn record(lineage: Option<&Lineage>, inventory: &Inventory) -> Result<Record, Li
             }
             Outcome::Skipped => {
                 settled.insert(job.fingerprint);
+            }
+            // What it was before is not known, so `WISDOM.md` is not known to rest on it as it is.
+            Outcome::Written if job.tier == Tier::Monthly => {
+                if let Some(slot @ None) = distilled.get_mut(&job.period) {
+                    *slot = Some(String::new());
+                }
             }
             // The fingerprint of a wisdom job tells which body of the month was distilled.
             Outcome::Written | Outcome::Unchanged if job.tier == Tier::Wisdom => {
@@ -527,5 +565,5 @@ fn record(lineage: Option<&Lineage>, inventory: &Inventory) -> Result<Record, Li
     }
     let extracted =
         extracted.into_iter().map(|(stem, hash)| (stem.to_string(), hash.hex16())).collect();
-    Ok(Record { extracted, distilled, settled, parked })
+    Ok(Record { extracted, distilled, unsettled, settled, parked })
 }

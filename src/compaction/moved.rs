@@ -61,6 +61,13 @@ impl Moves {
         self.to.get(&old).copied()
     }
 
+    /// Returns where a line stands now, or, when it is gone, what stands in its place: the line after
+    /// the one that it followed.
+    pub fn place(&self, old: u32) -> u32 {
+        let before = (1..old).rev().find_map(|it| Some((it, self.line(it)?)));
+        self.line(old).or_else(|| before.map(|(it, now)| now + (old - it))).unwrap_or(old)
+    }
+
     /// Returns the citation with the lines of `stem` where they stand now.
     ///
     /// Lines that are gone leave it, unless nothing would be left: then it stays as it is, and
@@ -131,6 +138,14 @@ mod tests {
         check("a\nx\nx\nb", "x\na\nx\nb\nx", "2 1 3 4", false);
         check("a\nb", "a\nB", "1 -", false);
         check("", "", "1", true);
+    }
+
+    #[test]
+    fn a_line_that_is_gone_leaves_its_place() {
+        let moves = Moves::between(&hashes(1, "a\nb\nc\nd"), &hashes(1, "top\na\nB\nC\nd"));
+        let places: Vec<u32> = (1..=4).map(|line| moves.place(line)).collect();
+        assert_eq!(places, [2, 3, 4, 5]);
+        assert_eq!(Moves::between(&hashes(1, "a\nb"), &hashes(1, "b")).place(1), 1);
     }
 
     #[test]

@@ -15,16 +15,17 @@ use super::{
     moved::{LineHashes, Moves},
     plan, records,
     report::{JobReport, PassReport},
+    standing::Source,
 };
 use crate::{
     memory::{
         address::{Address, Citation, Stem},
         decision::{Decision, Decisions, What},
         document::{Block, Summary, SummaryHeader},
-        hash::ContentHash,
+        hash::{self, ContentHash},
         item::{Item, Tier},
         period::{Grain, Period},
-        wisdom::WisdomFile,
+        wisdom::{WisdomFile, WisdomMark},
     },
     privacy::{self, Rules},
     store::{
@@ -51,6 +52,7 @@ impl Compactor<'_> {
         report: &mut PassReport,
     ) -> Result<bool, PassError> {
         let edited = self.note_edits(view, now)?;
+        self.note_vanished(view)?;
         let moved = match self.follow_moves(run, trigger, view, now, report) {
             Ok(moved) => moved,
             Err(JobError::Critical(error)) => return Err(error),
@@ -251,7 +253,7 @@ impl Compactor<'_> {
             return Ok(false);
         }
         let mut files = Vec::new();
-        self.readdress_lasting(view, &changed, &mut files, &mut recorded)?;
+        self.readdress_lasting(view, &known, &changed, &mut files, &mut recorded)?;
         let weeks = self.readdress_summaries(view, &known, &changed, &mut files, &mut recorded)?;
         let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
         if paths.is_empty() {
@@ -292,10 +294,12 @@ impl Compactor<'_> {
         Ok(true)
     }
 
-    /// Typed memories and wisdom entries of ours follow whatever became of the rest of the log.
+    /// Typed memories and wisdom entries of ours follow whatever became of the rest of the log. Where
+    /// a line of theirs is gone, its hash stays and tells so.
     fn readdress_lasting(
         &self,
         view: &View,
+        known: &BTreeMap<Stem, LogRecord>,
         changed: &Changed,
         files: &mut Vec<NewFile>,
         recorded: &mut Recorded,
@@ -306,8 +310,7 @@ impl Compactor<'_> {
                 .sources
                 .iter()
                 .map(|(at, hash)| {
-                    let line =
-                        changed.get(&at.stem).and_then(|it| it.line(at.line)).unwrap_or(at.line);
+                    let line = changed.get(&at.stem).map_or(at.line, |it| it.place(at.line));
                     (Address { stem: at.stem.clone(), line }, hash.clone())
                 })
                 .collect();
@@ -323,15 +326,12 @@ impl Compactor<'_> {
         }
         if let Some(old) = &view.inventory.wisdom {
             let mut file = WisdomFile::parse(old);
-            let marks: Vec<(String, Citation)> = file
-                .entries()
-                .filter_map(|it| {
-                    it.mark.as_ref().map(|mark| (mark.id.clone(), mark.sources.clone()))
-                })
-                .collect();
+            let marks: Vec<WisdomMark> = file.entries().filter_map(|it| it.mark.clone()).collect();
             let mut any = false;
-            for (id, sources) in marks {
-                any |= file.readdress(&id, follow(changed, &sources));
+            for mark in marks {
+                if mark.sources.files().any(|(stem, _)| changed.contains_key(stem)) {
+                    any |= file.readdress(&mark.id, &follow_lines(known, changed, &mark));
+                }
             }
             if any {
                 let (path, text) = (layout.wisdom(), file.print());
@@ -451,6 +451,43 @@ fn listed(path: &str, text: &str) -> Option<BTreeSet<String>> {
 fn follow(changed: &Changed, citation: &Citation) -> Citation {
     changed.iter().fold(citation.clone(), |citation, (stem, moves)| moves.apply(stem, &citation))
 }
+
+/// Returns the sources of an entry where they stand now, each with the hash of its line as it was
+/// when it was cited.
+fn follow_lines(
+    known: &BTreeMap<Stem, LogRecord>,
+    changed: &Changed,
+    mark: &WisdomMark,
+) -> Vec<Source> {
+    let before = |at: &Address| known.get(&at.stem)?.line_hash(at.line).map(hash::hex4_of);
+    let mut sources: BTreeMap<Address, Option<String>> = BTreeMap::new();
+    let mut lost = Vec::new();
+    for at in mark.sources.addresses() {
+        let Some(moves) = changed.get(&at.stem) else {
+            let hash = mark.lines.get(&at).cloned();
+            sources.insert(at, hash);
+            continue;
+        };
+        let hash = mark.lines.get(&at).cloned().or_else(|| before(&at));
+        let stem = at.stem.clone();
+        match moves.line(at.line) {
+            Some(line) => drop(sources.insert(Address { stem, line }, hash)),
+            None => lost.push((Address { stem, line: moves.place(at.line) }, hash)),
+        }
+    }
+    // An address names one line: a lost one that stands where another line is cited gets a number
+    // that no line of the log has.
+    for (mut at, hash) in lost {
+        while sources.contains_key(&at) {
+            at.line = at.line.saturating_add(NO_LINE);
+        }
+        sources.insert(at, hash);
+    }
+    sources.into_iter().collect()
+}
+
+/// More than any log has lines.
+const NO_LINE: u32 = 10_000_000;
 
 /// Puts another citation in the place of the one that ends a bullet; its words stay byte for byte.
 fn recite(raw: &str, citation: &Citation) -> String {

@@ -48,6 +48,8 @@ pub struct Record {
     pub extracted: BTreeMap<String, String>,
     /// Months already distilled into `WISDOM.md`, each with the hash of its body then, if known.
     pub distilled: BTreeMap<Period, Option<String>>,
+    /// Months whose entries in `WISDOM.md` cite a line that reads otherwise now, each with the log.
+    pub unsettled: Vec<(Period, String)>,
     /// Jobs that were done and left no file, because there was nothing to say.
     pub settled: BTreeSet<ContentHash>,
     /// Jobs that failed three times, with the last reason.
@@ -69,6 +71,8 @@ pub struct Selection {
     pub again: BTreeSet<(Tier, Period)>,
     /// Nothing but those.
     pub only_again: bool,
+    /// Files that are gone in numbers are gone for good.
+    pub accept_missing: bool,
 }
 
 /// One file to be made, or one day to be extracted.
@@ -138,6 +142,8 @@ pub struct Plan {
     pub foreign: Vec<(Tier, Period)>,
     /// Files made by another engine, per tier.
     pub other_engine: BTreeMap<Tier, usize>,
+    /// What is asked for by force and has no source.
+    pub sourceless: Option<(Tier, Period)>,
     /// What is odd about the dates of logs.
     pub problems: Vec<Problem>,
 }
@@ -198,12 +204,30 @@ impl Planner<'_> {
         self.wisdom();
         // Tiers wait for each other whether they are asked for or not, so what is not asked for
         // leaves the plan only now.
+        self.plan.sourceless = self.sourceless();
         let mut plan = std::mem::take(&mut self.plan);
         plan.jobs.retain(|it| self.is_selected(it.tier, it.period));
         plan.following.retain(|&(tier, period)| self.is_selected(tier, period));
         plan.waiting.retain(|it| self.is_selected(it.tier, it.period));
         plan.jobs.sort_by_key(|job| (job.tier, job.period));
         plan
+    }
+
+    /// Finds out whether what is forced has nothing to be made from: its logs are gone, or there were
+    /// never any.
+    fn sourceless(&self) -> Option<(Tier, Period)> {
+        let period = self.selection.period.filter(|_| self.selection.force)?;
+        let tier = *self.selection.tiers.first().unwrap_or(&Tier::of_period(period));
+        let has_logs = |period: Period| self.inventory.logs_of(period).next().is_some();
+        let is_foreign = |week: &Period| {
+            self.inventory.weekly.get(week).is_some_and(|file| file.header.is_none())
+        };
+        let has_source = match tier {
+            Tier::Extract | Tier::Weekly => has_logs(period),
+            Tier::Monthly => period.weeks().iter().any(|week| has_logs(*week) || is_foreign(week)),
+            Tier::Wisdom => self.inventory.monthly.contains_key(&period),
+        };
+        (!has_source).then_some((tier, period))
     }
 
     /// A log dated after tomorrow is a slip of the pen or a wrong clock.
@@ -226,9 +250,9 @@ impl Planner<'_> {
                 continue;
             }
             let inputs = self.log_inputs(period);
-            let changed = changed(&inputs, &self.extracted_in(period));
-            let reason =
-                if changed.len() == inputs.len() { Reason::New } else { Reason::Changed(changed) };
+            let extracted = self.extracted_in(period);
+            let changed = changed(&inputs, &extracted);
+            let reason = if extracted.is_empty() { Reason::New } else { Reason::Changed(changed) };
             let due = reason != Reason::Changed(Vec::new())
                 || self.selection.again.contains(&(Tier::Extract, period));
             self.consider(Tier::Extract, period, inputs, due.then_some(reason));
@@ -357,7 +381,11 @@ impl Planner<'_> {
                 Some(Some(hash)) if *hash != file.body_hash => {
                     Some(Reason::Changed(vec![month.to_string()]))
                 }
-                Some(_) => None,
+                Some(_) => {
+                    let unsettled = self.record.unsettled.iter().filter(|it| it.0 == month);
+                    let logs: Vec<String> = unsettled.map(|it| it.1.clone()).collect();
+                    (!logs.is_empty()).then_some(Reason::Changed(logs))
+                }
             };
             let before = self.plan.waiting.len();
             self.consider(Tier::Wisdom, month, inputs, reason);

@@ -355,7 +355,12 @@ impl<'a> Daemon<'a> {
                 root.place(&mut self.watch);
                 return;
             }
-            Ok(Err(error)) => chain(&error),
+            Ok(Err(error)) => {
+                let why = chain(&error);
+                let waits = matches!(error, PassError::Missing(_) | PassError::Gone { .. });
+                root.pause(waits.then(|| why.clone()));
+                why
+            }
             Err(_) => "the pass stopped with an internal error; please report it".to_owned(),
         };
         let delay = root.fail(want);

@@ -85,6 +85,7 @@ impl Order {
             clock: &clock,
         };
         let report = if tiers.is_empty() {
+            compactor.refuse_if_missing(false)?;
             PassReport::default()
         } else {
             let tiers = tiers.into_iter().collect();

@@ -59,6 +59,8 @@ pub(super) struct Served {
     /// When failed jobs are to be tried again.
     again_at: Option<Instant>,
     backoff: Backoff,
+    /// Why nothing is written until a person has done something.
+    paused: Option<String>,
     /// What stood there after the last pass.
     seen: Option<ContentHash>,
     /// Whether a change was told of since.
@@ -158,6 +160,7 @@ impl Served {
             scan_at: Instant::now() + SCAN_EVERY,
             again_at: None,
             backoff: Backoff::default(),
+            paused: None,
             seen: None,
             announced: false,
             last_event: None,
@@ -275,6 +278,10 @@ impl Served {
         let first = self.burst.map_or(at, |it| it.first);
         self.burst = Some(Burst { first, last: at });
         self.announced = true;
+        if self.paused.is_some() {
+            // A person may be putting right what it waits for, and a pass that pauses causes no event.
+            self.backoff.until = None;
+        }
         self.last_event = Some(now);
         self.missed += u64::from(overflow);
     }
@@ -361,6 +368,7 @@ impl Served {
         // A burst that is under way was announced, and is not looked at yet.
         self.announced = self.burst.is_some();
         self.backoff = Backoff::default();
+        self.paused = None;
         let failed = done.report.jobs.iter().any(|it| it.outcome == "failed");
         self.again_at = failed.then(|| Instant::now() + JOB_AGAIN);
         self.last_scan = Some(done.at);
@@ -378,6 +386,14 @@ impl Served {
         let delay = (self.backoff.delay * 2).clamp(BACKOFF_MIN, BACKOFF_MAX);
         self.backoff = Backoff { delay, until: Some(Instant::now() + delay) };
         delay
+    }
+
+    /// Takes note of whether the pass that failed waits for a person, and tells other processes.
+    pub(super) fn pause(&mut self, why: Option<String>) {
+        if self.paused != why {
+            self.paused = why;
+            self.save();
+        }
     }
 
     /// Returns whether `text` is news about the root, and remembers it.
@@ -410,6 +426,7 @@ impl Served {
             last_event: self.last_event,
             last_scan: self.last_scan,
             missed: self.missed,
+            paused: self.paused.clone(),
         };
         if let Err(error) = state.write(&open.vault.layout().private_dir()) {
             tracing::debug!("{}: daemon.json: {error}", self.path.display());

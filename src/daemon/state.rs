@@ -31,6 +31,8 @@ pub(super) struct DaemonState {
     pub(super) last_scan: Option<DateTime<Utc>>,
     /// How often changes were found that nobody had told of.
     pub(super) missed: u64,
+    /// Why nothing is written until a person has done something.
+    pub(super) paused: Option<String>,
 }
 
 /// How changes are noticed.
@@ -75,6 +77,7 @@ mod tests {
             last_event: None,
             last_scan: Some(DateTime::UNIX_EPOCH),
             missed: 3,
+            paused: None,
         };
         state.write(dir.path()).unwrap();
         state.mode = Mode::Poll;
@@ -84,7 +87,7 @@ mod tests {
         assert_eq!(
             text,
             "{\"pid\":7,\"since\":\"1970-01-01T00:00:00Z\",\"version\":\"0.1.0\",\"mode\":\"poll\",\
-             \"last_event\":null,\"last_scan\":\"1970-01-01T00:00:00Z\",\"missed\":3}\n"
+             \"last_event\":null,\"last_scan\":\"1970-01-01T00:00:00Z\",\"missed\":3,\"paused\":null}\n"
         );
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "a temporary file is left");

@@ -48,6 +48,11 @@ impl ContentHash {
     }
 }
 
+/// Returns the first 4 hex digits of a hash of which [`ContentHash::prefix64`] is known.
+pub fn hex4_of(prefix64: u64) -> String {
+    hex(&prefix64.to_be_bytes()[..2])
+}
+
 impl fmt::Display for ContentHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&hex(&self.0))

@@ -13,7 +13,7 @@
 //!
 //! **Tag before the upload**
 //! The mirror copies what is tagged, so an upload without a tag is never seen.
-//! <!-- memoird: id=w-3fa91c22; hash=a1b2c3d4; sources=2026-04-02:4,9; first=2026-04-02; last=2026-05-03 -->
+//! <!-- memoird: id=w-3fa91c22; hash=a1b2c3d4; sources=2026-04-02:4,9; lines=3fa9,07be; first=2026-04-02; last=2026-05-03 -->
 //!
 //! <!-- memoird: distilled 2026-03, 2026-04 -->
 //! ```
@@ -25,7 +25,7 @@
 //! - An entry is ours when its comment is there and the hash in it is that of its words. Every
 //!   other entry is the person's and is never changed or dropped.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
@@ -77,6 +77,8 @@ pub struct WisdomMark {
     pub hash: String,
     /// The day lines that it rests on.
     pub sources: Citation,
+    /// Of each of these lines, as far as it was noted, the first 4 hex digits of its hash.
+    pub lines: BTreeMap<Address, String>,
     /// Day of the oldest source.
     pub first_seen: NaiveDate,
     /// Day of the newest line that said it again.
@@ -218,7 +220,8 @@ impl WisdomFile {
             id = format!("w-{}", ContentHash::of(&id).hex8());
         }
         let (first_seen, last_reinforced) = (sources.oldest_date(), sources.newest_date());
-        let mark = WisdomMark { id: id.clone(), hash, sources, first_seen, last_reinforced };
+        let lines = BTreeMap::new();
+        let mark = WisdomMark { id: id.clone(), hash, sources, lines, first_seen, last_reinforced };
         let category = category.map(one_line).filter(|it| !it.is_empty());
         let entry = WisdomEntry::written(title, text, category.clone(), mark);
         let at = self.place_for(category.as_deref());
@@ -268,6 +271,7 @@ impl WisdomFile {
         let before = mark.clone();
         mark.sources.merge(more);
         mark.sources = newest_and_oldest(&mark.sources);
+        mark.forget_other_lines();
         mark.first_seen = mark.first_seen.min(more.oldest_date());
         mark.last_reinforced = mark.last_reinforced.max(more.newest_date());
         let (title, text) = match words {
@@ -293,15 +297,40 @@ impl WisdomFile {
         true
     }
 
-    /// Gives an entry of ours the sources where they stand now, when lines of logs moved.
-    pub fn readdress(&mut self, id: &str, sources: Citation) -> bool {
-        let Some(entry) = self.ours_mut(id) else { return false };
-        let Some(mark) = entry.mark.as_mut().filter(|it| it.sources != sources) else {
+    /// Gives an entry of ours these sources, each with the short hash of its line where it is known.
+    /// Returns whether that changed anything.
+    pub fn readdress(&mut self, id: &str, sources: &[(Address, Option<String>)]) -> bool {
+        let lines = sources.iter().filter_map(|(at, hash)| Some((at.clone(), hash.clone()?)));
+        let lines: BTreeMap<Address, String> = lines.collect();
+        let Some(sources) = Citation::from_addresses(sources.iter().map(|it| &it.0)) else {
             return false;
         };
-        let old = mark.print();
-        mark.sources = sources;
-        entry.raw = entry.raw.replacen(&old, &mark.print(), 1);
+        self.remark(id, |mark| {
+            mark.sources = sources;
+            mark.lines = lines;
+        })
+    }
+
+    /// Notes the short hashes of lines that an entry of ours cites.
+    pub fn note_lines(&mut self, id: &str, lines: impl IntoIterator<Item = (Address, String)>) {
+        self.remark(id, |mark| {
+            mark.lines.extend(lines);
+            mark.forget_other_lines();
+        });
+    }
+
+    /// Changes the comment of an entry of ours, and no other byte.
+    fn remark(&mut self, id: &str, change: impl FnOnce(&mut WisdomMark)) -> bool {
+        let Some(entry) = self.ours_mut(id) else { return false };
+        let Some(mark) = &mut entry.mark else { return false };
+        let before = mark.clone();
+        change(mark);
+        if *mark == before {
+            return false;
+        }
+        // The mark is the first comment that reads as one; it may be spelled in another way.
+        let old = entry.raw.lines().find(|it| WisdomMark::parse(it).is_some()).unwrap_or_default();
+        entry.raw = entry.raw.replacen(&old.trim().to_owned(), &mark.print(), 1);
         true
     }
 
@@ -433,9 +462,24 @@ impl WisdomEntry {
 }
 
 impl WisdomMark {
+    /// Stands for the hash of a line of which none is known.
+    const UNKNOWN: &str = "-";
+
+    fn forget_other_lines(&mut self) {
+        let Self { lines, sources, .. } = self;
+        lines.retain(|at, _| sources.lines_of(&at.stem).is_some_and(|it| it.contains(at.line)));
+    }
+
     fn print(&self) -> String {
+        let hash = |at: Address| self.lines.get(&at).map_or(Self::UNKNOWN, String::as_str);
+        let lines: Vec<&str> = self.sources.addresses().map(hash).collect();
+        let lines = if self.lines.is_empty() {
+            String::new()
+        } else {
+            format!("; lines={}", lines.join(","))
+        };
         format!(
-            "{MARK_OPEN}id={}; hash={}; sources={}; first={}; last={}{MARK_CLOSE}",
+            "{MARK_OPEN}id={}; hash={}; sources={}{lines}; first={}; last={}{MARK_CLOSE}",
             self.id,
             self.hash,
             self.sources.to_string().replace("; ", " & "),
@@ -452,10 +496,16 @@ impl WisdomMark {
                 .find_map(|it| it.strip_prefix(name)?.strip_prefix('='))
                 .map(str::trim)
         };
+        let sources: Citation = field("sources")?.replace(" & ", "; ").parse().ok()?;
+        let hashes: Vec<&str> = field("lines").map_or_else(Vec::new, |it| it.split(',').collect());
+        // A list that does not fit its lines says nothing.
+        let fits = hashes.len() == sources.addresses().take(hashes.len() + 1).count();
+        let lines = sources.addresses().zip(hashes).filter(|(_, it)| fits && is_hex4(it));
         Some(Self {
             id: field("id")?.to_owned(),
             hash: field("hash")?.to_owned(),
-            sources: field("sources")?.replace(" & ", "; ").parse().ok()?,
+            lines: lines.map(|(at, hash)| (at, hash.to_owned())).collect(),
+            sources,
             first_seen: field("first")?.parse().ok()?,
             last_reinforced: field("last")?.parse().ok()?,
         })
@@ -466,6 +516,10 @@ impl WisdomMark {
 fn entry_title(line: &str) -> Option<&str> {
     let title = line.trim_end().strip_prefix("**")?.strip_suffix("**")?;
     (!title.trim().is_empty() && !title.contains("**")).then(|| title.trim())
+}
+
+fn is_hex4(text: &str) -> bool {
+    text.len() == 4 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn read_distilled(line: &str) -> Option<Vec<Period>> {
@@ -674,14 +728,29 @@ mod tests {
     fn lines_that_moved_are_followed() {
         let mut file = sample();
         let id = file.entries().nth(1).unwrap().id().unwrap().to_owned();
-        assert!(file.readdress(&id, cite("2026-04-02:5,10")));
-        assert!(!file.readdress(&id, cite("2026-04-02:5,10")));
-        let read = WisdomFile::parse(&file.print());
-        assert_eq!(
-            read.entries().nth(1).unwrap().mark.as_ref().unwrap().sources,
-            cite("2026-04-02:5,10")
-        );
+        let to = |line, hash: Option<&str>| {
+            (Address { stem: "2026-04-02".parse().unwrap(), line }, hash.map(str::to_owned))
+        };
+        let sources = [to(5, Some("07be")), to(10, None)];
+        assert!(file.readdress(&id, &sources));
+        assert!(!file.readdress(&id, &sources));
+        let text = file.print();
+        assert!(text.contains("sources=2026-04-02:5,10; lines=07be,-; first="), "{text}");
+        let read = WisdomFile::parse(&text);
+        assert_eq!(read.print(), text);
         assert!(read.entries().all(WisdomEntry::is_ours));
+        let mark = read.entries().nth(1).unwrap().mark.clone().unwrap();
+        assert_eq!(mark.lines, BTreeMap::from([(sources[0].0.clone(), "07be".to_owned())]));
+    }
+
+    #[test]
+    fn hashes_that_do_not_fit_their_lines_say_nothing() {
+        for lines in ["", "; lines=07be", "; lines=07be,1,", "; lines=x,y"] {
+            let mark = format!(
+                "<!-- memoird: id=w-1; hash=2; sources=2026-04-02:5,10{lines}; first=2026-04-02; last=2026-04-02 -->"
+            );
+            assert_eq!(WisdomMark::parse(&mark).unwrap().lines, BTreeMap::new(), "{mark}");
+        }
     }
 
     #[test]

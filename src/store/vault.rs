@@ -141,6 +141,15 @@ pub struct Staged {
     placed: bool,
 }
 
+/// Who may read a file that is made.
+#[derive(Clone, Copy)]
+enum Like {
+    /// Who could read the one that it replaces, else who may read its folder.
+    Neighbours,
+    /// Its owner.
+    Private,
+}
+
 /// The files of one root.
 #[derive(Clone, Debug)]
 pub struct Vault {
@@ -370,6 +379,16 @@ impl Vault {
     ///
     /// Returns [`VaultError::Io`]; nothing stays behind.
     pub fn stage(&self, target: &str, temp: &str, bytes: &[u8]) -> Result<Staged, VaultError> {
+        self.stage_like(target, temp, bytes, Like::Neighbours)
+    }
+
+    fn stage_like(
+        &self,
+        target: &str,
+        temp: &str,
+        bytes: &[u8],
+        like: Like,
+    ) -> Result<Staged, VaultError> {
         let full = self.layout.full(target);
         let dir = full.parent().unwrap_or(self.layout.root());
         self.create_dir(dir)?;
@@ -381,11 +400,15 @@ impl Vault {
             let mut file = OpenOptions::new()
                 .write(true)
                 .create_new(true)
+                .mode(0o600)
                 .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
                 .open(&staged.temp)?;
             failpoint::at("vault.stage.write")?;
             file.write_all(bytes)?;
-            follow_mode(&file, &full, dir)?;
+            failpoint::at("vault.stage.written")?;
+            if matches!(like, Like::Neighbours) {
+                follow_mode(&file, &full, dir)?;
+            }
             failpoint::at("vault.stage.sync")?;
             file.sync_all()
         };
@@ -519,51 +542,52 @@ impl Vault {
 
     /// Appends to a file of lines and returns after fsync; creates it with `head` when there is none.
     ///
+    /// A crash leaves a new file whole or not there. On a full disk nothing is added, where the file
+    /// system can say so beforehand.
+    ///
     /// # Errors
     ///
     /// Returns [`VaultError`] when the bytes are not known to be on disk.
     pub fn append(
         &self,
-        _lock: &WriteLock,
+        lock: &WriteLock,
         target: &str,
         head: &str,
         text: &str,
         private: bool,
     ) -> Result<(), VaultError> {
         let full = self.layout.full(target);
-        let dir = full.parent().unwrap_or(self.layout.root());
-        self.create_dir(dir)?;
-        let existing = read_regular(&full)?;
+        let existing = loop {
+            if let Some(found) = read_regular(&full)? {
+                break found;
+            }
+            let bytes = format!("{head}{text}");
+            let like = if private { Like::Private } else { Like::Neighbours };
+            let staged = self.stage_like(target, &Self::new_temp_name(), bytes.as_bytes(), like)?;
+            match self.place(lock, staged, None) {
+                // An agent was faster to begin the day.
+                Err(VaultError::Changed { .. }) => {}
+                result => return result,
+            }
+        };
         let failed = |e: io::Error| io_error("write", &full, e);
         let mut file = OpenOptions::new()
             .append(true)
-            .create(true)
             .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
             .open(&full)
             .map_err(failed)?;
         let mut bytes = Vec::new();
-        match &existing {
-            None => {
-                if private {
-                    file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(failed)?;
-                } else {
-                    follow_mode(&file, Path::new(""), dir).map_err(failed)?;
-                }
-                bytes.extend_from_slice(head.as_bytes());
-            }
-            // A text without a final newline must not swallow the first new line.
-            Some(found) if !found.bytes.is_empty() && !found.bytes.ends_with(b"\n") => {
-                bytes.push(b'\n');
-            }
-            Some(_) => {}
+        // A text without a final newline must not swallow the first new line.
+        if !existing.bytes.is_empty() && !existing.bytes.ends_with(b"\n") {
+            bytes.push(b'\n');
         }
         bytes.extend_from_slice(text.as_bytes());
+        failpoint::at("vault.append.reserve").map_err(failed)?;
+        reserve(&file, existing.stamp.size, bytes.len() as u64).map_err(failed)?;
+        failpoint::at("vault.append.write").map_err(failed)?;
         file.write_all(&bytes).map_err(failed)?;
-        file.sync_all().map_err(failed)?;
-        if existing.is_none() {
-            sync_dir(dir)?;
-        }
-        Ok(())
+        failpoint::at("vault.append.sync").map_err(failed)?;
+        file.sync_all().map_err(failed)
     }
 
     /// Makes the private folder, closed to others.
@@ -594,7 +618,9 @@ impl Vault {
             let mut file = File::create(&path)?;
             file.set_permissions(fs::Permissions::from_mode(0o600))?;
             file.write_all(bytes)?;
-            file.sync_all()
+            failpoint::at("vault.keep.written")?;
+            file.sync_all()?;
+            failpoint::at("vault.keep.synced")
         };
         keep().map_err(|e| io_error("write", &path, e))?;
         sync_dir(&dir)?;
@@ -697,6 +723,7 @@ impl Vault {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
             result => result.map_err(failed)?,
         }
+        failpoint::at("vault.folder.made").map_err(failed)?;
         let parent = dir.parent().unwrap_or(self.layout.root());
         let meta = fs::metadata(parent).map_err(failed)?;
         fs::set_permissions(dir, fs::Permissions::from_mode(meta.mode() & 0o777))
@@ -716,7 +743,10 @@ impl Vault {
             let path = self.layout.full(name);
             if let Some(found) = read_regular(&path)? {
                 self.keep_copy(name, &found.bytes)?;
-                fs::remove_file(&path).map_err(|e| io_error("remove", &path, e))?;
+                let failed = |e| io_error("remove", &path, e);
+                failpoint::at("vault.sweep.kept").map_err(failed)?;
+                fs::remove_file(&path).map_err(failed)?;
+                failpoint::at("vault.sweep.removed").map_err(failed)?;
             }
         }
         Ok(left.len())
@@ -868,6 +898,17 @@ fn follow_mode(file: &File, replaced: &Path, dir: &Path) -> io::Result<()> {
         drop(std::os::unix::fs::fchown(file, Some(like.uid()), Some(like.gid())));
     }
     Ok(())
+}
+
+/// Makes sure that so many bytes find room behind the end of a file: a write that stops in the middle
+/// leaves half an entry, which cannot be taken back while others may append too.
+fn reserve(file: &File, end: u64, bytes: u64) -> io::Result<()> {
+    use rustix::{fs::FallocateFlags, io::Errno};
+    match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, end, bytes) {
+        // This file system cannot say beforehand.
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        result => result.map_err(Into::into),
+    }
 }
 
 /// Renames with flags, or plainly on a file system that knows no flags: the caller has compared

@@ -11,6 +11,7 @@ mod demo;
 mod doctor;
 mod edits;
 mod init;
+mod late;
 mod layers;
 mod log;
 mod rebuild;

@@ -414,3 +414,36 @@ fn several_folders_are_served_side_by_side() {
     assert!(root.home("jonas/memory/weekly/2026-W14.md").exists());
     assert!(!root.home("gone").exists());
 }
+
+#[test]
+fn a_mass_disappearance_pauses_the_daemon_until_the_files_are_back() {
+    let root = Root::empty("six");
+    root.write("memoird.yaml", "zone: Europe/Berlin\n");
+    let logs: Vec<String> = (2..8).map(|day| format!("memory/2026-03-0{day}.md")).collect();
+    for log in &logs {
+        root.write(log, "- Measured 12 ms at the new gate\n");
+    }
+    root.run(&["compact"]).ok();
+    let mut daemon = Daemon::start(&root);
+    daemon.await_idle();
+    let about = root.path(".memoird/daemon.json");
+    let says = |what: &str| {
+        let about = about.clone();
+        let what = what.to_owned();
+        move || fs::read_to_string(&about).is_ok_and(|it| it.contains(&what))
+    };
+    for log in &logs {
+        fs::rename(root.path(log), root.home(&log.replace('/', "_"))).unwrap();
+    }
+    daemon.await_that("it is paused", says("known files are gone"));
+    let status = root.run(&["status", "--json"]).json_as("status");
+    assert!(status["daemon"]["paused"].as_str().unwrap().starts_with("6 of "), "{status}");
+    let before = root.files();
+    for log in &logs {
+        fs::rename(root.home(&log.replace('/', "_")), root.path(log)).unwrap();
+    }
+    daemon.await_that("it goes on", says("\"paused\":null"));
+    let mut after = root.files();
+    after.retain(|it, _| !logs.contains(it));
+    assert_eq!(after, before);
+}

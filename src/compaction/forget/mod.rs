@@ -56,6 +56,8 @@ use crate::{
 
 /// More files than this of a person's are not looked through.
 const FILES_MAX: usize = 20_000;
+/// So few that a crash between their removal and its record looks like no mass disappearance.
+const REMOVED_AT_ONCE: usize = 4;
 /// How often it begins anew because a person wrote a file at the same moment.
 const TRIES: usize = 5;
 
@@ -495,6 +497,7 @@ impl Compactor<'_> {
         let lock = layout.pass_lock();
         let _alone = PassLock::acquire(layout.root(), &lock, &|| false)?;
         let now = (self.clock)();
+        self.refuse_if_missing(false)?;
         self.recover(now)?;
         self.finish_forgetting(now)?;
         let left = self.left()?;
@@ -551,6 +554,8 @@ impl Compactor<'_> {
         mut left: Left,
         now: DateTime<Utc>,
     ) -> Result<Forgotten, PassError> {
+        // A temporary file that was left holds the words, too; the copy that is kept of it goes below.
+        self.vault.sweep(&self.write_lock()?)?;
         let mut run = None;
         let run = self.run(&mut run, "forget", now)?;
         let decisions = self.new_decisions()?;
@@ -616,25 +621,15 @@ impl Compactor<'_> {
         for attempt in 1.. {
             let (reach, _) = survey_files(self.vault, &wish)?;
             wish = reach.wish.clone();
-            let layout = self.vault.layout();
-            let documents = reach.files.iter().filter_map(|it| {
-                records::of_path(layout, &it.path, it.text.as_deref()?)
-            });
-            let documents: Vec<_> = documents.collect();
-            let gone = reach.files.iter().filter(|it| it.text.is_none());
-            let removed: Vec<String> = gone.map(|it| it.path.clone()).collect();
-            let items = Recorded { documents, removed, forgets: true, ..Recorded::default() };
-            let written = self.write(Some(run), None, &reach.files, &items).and_then(|()| {
+            let (gone, left): (Vec<_>, Vec<_>) =
+                reach.files.into_iter().partition(|it| it.text.is_none());
+            let written = self.write_all(run, left).and_then(|()| {
+                self.remove_all(run, gone.into_iter().map(|it| (it.path.clone(), it)).collect())?;
                 passed("forget.items")?;
-                let gone = reach.logs.iter().filter(|(_, it)| it.text.is_none());
-                // Where the others stand now is noticed by the next pass, which follows them.
-                let removed: Vec<String> = gone.map(|(name, _)| name.clone()).collect();
-                let recorded = Recorded { removed, forgets: true, ..Recorded::default() };
-                let files: Vec<NewFile> = reach.logs.into_iter().map(|(_, file)| file).collect();
-                if files.is_empty() {
-                    return Ok(());
-                }
-                self.write(Some(run), None, &files, &recorded)
+                let (gone, left): (Vec<_>, Vec<_>) =
+                    reach.logs.into_iter().partition(|(_, it)| it.text.is_none());
+                self.write_all(run, left.into_iter().map(|(_, it)| it).collect())?;
+                self.remove_all(run, gone)
             });
             match written {
                 Ok(()) => break,
@@ -646,6 +641,36 @@ impl Compactor<'_> {
             }
         }
         Ok(wish)
+    }
+
+    /// Writes files anew; the history does not keep what they were. Where the lines of a log stand now
+    /// is noticed by the next pass, which follows them.
+    fn write_all(&mut self, run: RunId, files: Vec<NewFile>) -> Result<(), JobError> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let layout = self.vault.layout();
+        let documents = files
+            .iter()
+            .filter_map(|it| records::of_path(layout, &it.path, it.text.as_deref()?))
+            .collect();
+        let recorded = Recorded { documents, forgets: true, ..Recorded::default() };
+        self.write(Some(run), None, &files, &recorded)
+    }
+
+    /// Removes files, each with the path that the lineage names it by.
+    fn remove_all(
+        &mut self,
+        run: RunId,
+        mut files: Vec<(String, NewFile)>,
+    ) -> Result<(), JobError> {
+        while !files.is_empty() {
+            let few = files.split_off(files.len().saturating_sub(REMOVED_AT_ONCE));
+            let (removed, few): (Vec<String>, Vec<NewFile>) = few.into_iter().unzip();
+            let recorded = Recorded { removed, forgets: true, ..Recorded::default() };
+            self.write(Some(run), None, &few, &recorded)?;
+        }
+        Ok(())
     }
 
     /// Renames typed memories that are gone wherever they are named: their names are made of words.

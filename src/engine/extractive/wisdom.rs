@@ -730,6 +730,7 @@ mod tests {
                 id: id.to_owned(),
                 hash: ContentHash::of(text).hex8(),
                 sources: format!("{last}:1").parse().unwrap(),
+                lines: BTreeMap::new(),
                 first_seen: day,
                 last_reinforced: day,
             }),

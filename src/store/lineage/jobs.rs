@@ -266,6 +266,13 @@ impl Receipt {
 
 /// Why a job ended that its process did not survive.
 const CRASHED: &str = "ended by a crash";
+/// Why a job counts as written that its process did not survive.
+const FINISHED: &str = "finished after a crash";
+
+/// A job all of whose files stand as intended has written, whatever became of its process.
+const HAS_WRITTEN: &str = "state = 'parsed' \
+    AND EXISTS (SELECT 1 FROM intent WHERE activity = activity.id) \
+    AND NOT EXISTS (SELECT 1 FROM intent WHERE activity = activity.id AND state <> 'done')";
 
 /// A failure counts once it has ended so, and until the same fingerprint has once gone well.
 const COUNTED: &str = "SELECT count(*) FROM activity WHERE fingerprint = ?1 AND counts = 1 AND id > \
@@ -437,8 +444,9 @@ impl Lineage {
 
     /// Ends the jobs whose process is gone, and returns them as they are now.
     ///
-    /// `alive` is asked with the `owner` of each run that has not ended. A job that had called a
-    /// model counts as an attempt; one that had not does not, for it did no harm.
+    /// `alive` is asked with the `owner` of each run that has not ended. What it was about to write
+    /// has been looked at before, so a job all of whose files stand is written. Of the others, one
+    /// that had called a model counts as an attempt; one that had not does not: it did no harm.
     ///
     /// # Errors
     ///
@@ -467,10 +475,17 @@ impl Lineage {
             let ids: Vec<JobId> = jobs_where(tx, left, [])?.into_iter().map(|it| it.id).collect();
             let mut ended = Vec::new();
             for id in ids {
+                let written = format!(
+                    "UPDATE activity SET state = 'written' WHERE id = ?1 AND {HAS_WRITTEN}"
+                );
+                tx.execute(&written, [id.0])?;
                 tx.execute(
-                    "UPDATE activity SET counts = (state IN ('called', 'replied')), state = 'ended', \
-                     outcome = 'failed', reason = ?2, ended = ?3 WHERE id = ?1",
-                    params![id.0, CRASHED, now],
+                    "UPDATE activity SET state = 'ended', ended = ?4, \
+                     outcome = iif(state = 'written', 'written', 'failed'), \
+                     reason = iif(state = 'written', ?3, ?2), \
+                     path = (SELECT target FROM intent WHERE activity = ?1 AND state = 'done'), \
+                     counts = (state IN ('called', 'replied')) WHERE id = ?1",
+                    params![id.0, CRASHED, FINISHED, now],
                 )?;
                 ended.extend(jobs_where(tx, "WHERE id = ?1", [id.0])?);
             }

@@ -40,9 +40,10 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, ffi};
 
 use self::jobs::JobId;
+use super::failpoint;
 
 /// The open database of one root.
 #[derive(Debug)]
@@ -329,13 +330,21 @@ impl Lineage {
     ) -> Result<T, LineageError> {
         // Asking for the write lock at once makes the wait happen here, where it may be retried,
         // and not in the middle of a transaction, where SQLite gives up without waiting.
+        let path = &self.path;
+        let step = |name| {
+            failpoint::at(name)
+                .map_err(|source| LineageError::File { path: path.to_owned(), source })
+        };
         let done = self
             .conn
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(Fault::Sql)
             .and_then(|tx| {
+                step("lineage.write.begun")?;
                 let value = change(&tx)?;
+                step("lineage.write.changed")?;
                 tx.commit()?;
+                step("lineage.write.committed")?;
                 Ok(value)
             });
         done.map_err(|fault| match fault {
@@ -350,6 +359,20 @@ impl LineageError {
     pub fn is_read_only(&self) -> bool {
         let Self::Sql { source, .. } = self else { return false };
         matches!(source.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))
+    }
+
+    /// Returns whether the disk is full or refused a write.
+    pub fn is_write(&self) -> bool {
+        match self {
+            Self::File { .. } => true,
+            Self::Sql { source: rusqlite::Error::SqliteFailure(error, _), .. } => {
+                let is_read = [ffi::SQLITE_IOERR_READ, ffi::SQLITE_IOERR_SHORT_READ]
+                    .contains(&error.extended_code);
+                error.code == ErrorCode::DiskFull
+                    || error.code == ErrorCode::SystemIoFailure && !is_read
+            }
+            _ => false,
+        }
     }
 
     /// Tells damage from a lock and from a failing disk.

@@ -207,6 +207,35 @@ impl Lineage {
         })
     }
 
+    /// Returns the path of each log that is recorded.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn log_paths(&self) -> Result<BTreeMap<Stem, String>, LineageError> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT stem, entity.path FROM log_lines \
+                 JOIN entity ON entity.id = log_lines.entity",
+            )?
+            .query_map([], |row| Ok((column::parsed(row, 0)?, row.get(1)?)))?
+            .collect()
+        })
+    }
+
+    /// Returns the device on which a folder was found last.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn device_of(&self, folder: &str) -> Result<Option<u64>, LineageError> {
+        self.read(|conn| {
+            conn.prepare_cached("SELECT device FROM folder WHERE path = ?1")?
+                .query_row([folder], |row| row.get::<_, i64>(0).map(i64::cast_unsigned))
+                .optional()
+        })
+    }
+
     /// Returns the logs whose typed memories were extracted, with the hash that they had.
     ///
     /// # Errors

@@ -234,6 +234,19 @@ impl Lineage {
         })
     }
 
+    /// Remembers on which device a folder was found.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be written.
+    pub fn note_device(&mut self, folder: &str, device: u64) -> Result<(), LineageError> {
+        self.write(|tx| {
+            let put = "INSERT OR REPLACE INTO folder (path, device) VALUES (?1, ?2)";
+            tx.execute(put, params![folder, device.cast_signed()])?;
+            Ok(())
+        })
+    }
+
     /// Remembers what a walk saw, and forgets the files that are gone.
     ///
     /// # Errors

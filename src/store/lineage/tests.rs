@@ -729,3 +729,38 @@ fn a_database_of_the_first_schema_keeps_its_jobs() {
         .unwrap();
     assert_eq!(kept, (7, 3, "new".to_owned()));
 }
+
+#[test]
+fn a_job_whose_files_all_stand_is_written_though_its_process_died() {
+    let Fixture { mut lineage, .. } = fixture();
+    let dead = run(&mut lineage, "dead");
+    let intent = |target| NewIntent {
+        target,
+        source: None,
+        temp: ".memoird-tmp-1",
+        new: Some(b"new"),
+        old: None,
+        forgets: false,
+    };
+    let whole = lineage.begin_job(dead, &week_job("whole")).unwrap();
+    let half = lineage.begin_job(dead, &week_job("half")).unwrap();
+    let both = lineage.begin_intents(None, Some(whole), &[intent("a.md")], now()).unwrap();
+    lineage.close_intents(&both, IntentEnd::Done).unwrap();
+    let two = [intent("b.md"), intent("c.md")];
+    let two = lineage.begin_intents(None, Some(half), &two, now()).unwrap();
+    lineage.close_intents(&two[..1], IntentEnd::Done).unwrap();
+    lineage.close_intents(&two[1..], IntentEnd::Dropped).unwrap();
+    let ended = lineage.abandoned(now(), &|_| false).unwrap();
+    let said: Vec<_> = ended
+        .iter()
+        .map(|it| it.receipt.as_ref().unwrap())
+        .map(|it| (it.outcome, it.path.as_deref(), it.reason.as_deref().unwrap()))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            (Outcome::Written, Some("a.md"), "finished after a crash"),
+            (Outcome::Failed, Some("b.md"), "ended by a crash")
+        ]
+    );
+}

@@ -1,0 +1,148 @@
+//! The breaker: files that are gone in such a number that no person is likely to have meant it.
+//!
+//! A folder that was not mounted, a sync that went wrong, a wrong disk: to go on would take all that
+//! is missing for deleted. So a pass stops before it takes notice of anything, until the files are
+//! back or a person says that they are gone for good. A few files that vanish are noticed one by
+//! one, as ever.
+
+use std::os::unix::fs::MetadataExt as _;
+
+use super::{Compactor, JobError, PassError, View, commit::Recorded};
+use crate::{
+    memory::address::Stem,
+    store::{
+        layout::Layout,
+        lineage::{Lineage, LineageError},
+        vault::Vault,
+    },
+};
+
+/// From this share of the known files on …
+const SHARE_MAX_PERCENT: usize = 20;
+/// … if it is at least so many, …
+const FEW: usize = 5;
+/// … or from so many on, whatever their share, it is asked.
+const MANY: usize = 50;
+/// More names than this say nothing more.
+const EXAMPLES_MAX: usize = 3;
+
+/// Known files that are not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// How many.
+    pub gone: usize,
+    /// Of how many.
+    pub known: usize,
+    /// Some of them, relative to the root.
+    pub examples: Vec<String>,
+    /// Whether the memory folder lies on another device than it did.
+    pub other_device: bool,
+}
+
+impl std::fmt::Display for Missing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { gone, known, examples, other_device } = self;
+        write!(f, "{gone} of {known} known files are gone ({}", examples.join(", "))?;
+        match gone - examples.len() {
+            0 => f.write_str(")")?,
+            more => write!(f, ", and {more} more)")?,
+        }
+        if *other_device {
+            f.write_str(", and the memory folder is on another device than it was")?;
+        }
+        Ok(())
+    }
+}
+
+/// Looks whether so many known files are gone that a person is to be asked. Reads no file.
+///
+/// # Errors
+///
+/// Returns why the database could not be read.
+pub fn look(vault: &Vault, lineage: &Lineage) -> Result<Option<Missing>, LineageError> {
+    let layout = vault.layout();
+    let mut known: Vec<(String, bool)> = Vec::new();
+    for (stem, path) in lineage.log_paths()? {
+        let there = vault.is_taken(&path) || is_archived(vault, &stem);
+        known.push((path, there));
+    }
+    for path in lineage.documents()?.into_keys() {
+        let there = vault.is_taken(&path);
+        known.push((path, there));
+    }
+    let gone: Vec<&String> = known.iter().filter(|it| !it.1).map(|it| &it.0).collect();
+    if gone.is_empty() {
+        return Ok(None);
+    }
+    let in_folder = |path: &str| path != layout.wisdom();
+    let emptied = known.iter().all(|(path, there)| !there || !in_folder(path));
+    let before = lineage.device_of(layout.memory_dir())?;
+    let other_device = before.is_some() && before != device(layout);
+    let share = gone.len() * 100 > known.len() * SHARE_MAX_PERCENT && gone.len() >= FEW;
+    if !(emptied || other_device || share || gone.len() > MANY) {
+        return Ok(None);
+    }
+    let examples = gone.iter().take(EXAMPLES_MAX).map(|it| (*it).clone()).collect();
+    Ok(Some(Missing { gone: gone.len(), known: known.len(), examples, other_device }))
+}
+
+/// A log that was moved to the archive is not gone.
+fn is_archived(vault: &Vault, stem: &Stem) -> bool {
+    let layout = vault.layout();
+    let year = stem.date().format("%Y");
+    vault.is_taken(&layout.typed(&format!("archive/{year}/{stem}.md")))
+}
+
+/// Numbers of devices are not kept by all systems over a restart, so another one alone says nothing.
+fn device(layout: &Layout) -> Option<u64> {
+    std::fs::metadata(layout.full(layout.memory_dir())).ok().map(|it| it.dev())
+}
+
+impl Compactor<'_> {
+    /// Stops before files that are not there are taken for files that a person deleted.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`PassError::Gone`] where the whole folder is not there, which nobody can accept, and
+    /// [`PassError::Missing`] where too many of its files are not, unless that was accepted.
+    pub fn refuse_if_missing(&self, accepted: bool) -> Result<(), PassError> {
+        let layout = self.vault.layout();
+        let path = layout.full(layout.memory_dir());
+        if !path.is_dir() {
+            let logs = self.lineage.log_paths()?.len();
+            return if logs > 0 { Err(PassError::Gone { path, logs }) } else { Ok(()) };
+        }
+        match look(self.vault, self.lineage)?.filter(|_| !accepted) {
+            Some(missing) => Err(PassError::Missing(missing)),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes note of logs that have vanished: they are no longer known, and what was made of them
+    /// stays.
+    pub(super) fn note_vanished(&mut self, view: &View) -> Result<(), PassError> {
+        let layout = self.vault.layout();
+        if let Some(device) = device(layout)
+            && self.lineage.device_of(layout.memory_dir())? != Some(device)
+        {
+            self.lineage.note_device(layout.memory_dir(), device)?;
+        }
+        let mut changes = Recorded::default();
+        for (stem, path) in self.lineage.log_paths()? {
+            let there = view.inventory.logs.contains_key(&stem)
+                || self.vault.is_taken(&path)
+                || is_archived(self.vault, &stem);
+            if !there {
+                changes.found.push((path.clone(), None));
+                changes.removed.push(path);
+            }
+        }
+        if changes.removed.is_empty() {
+            return Ok(());
+        }
+        match self.write(None, None, &[], &changes) {
+            Err(JobError::Critical(error)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What of a memory or an entry still stands in the logs as they are now.
+//!
+//! A source is an address with a short hash of its line. A line whose hash is found elsewhere in its
+//! log has moved; one that is not found was changed or deleted, and whatever rests on it is looked
+//! at again. Pure, and it needs no database: files and logs say it all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ground;
+use crate::{
+    memory::{
+        address::{Address, Citation, Stem},
+        item::Item,
+        typed::TypedMemory,
+    },
+    privacy::{ServedLine, ServedLog},
+};
+
+/// A cited line, with the first 4 hex digits of its hash where they were noted.
+pub(super) type Source = (Address, Option<String>);
+
+/// Logs that were read again, by name; `None` for one that is not there.
+pub(super) type Logs = BTreeMap<Stem, Option<ServedLog>>;
+
+impl ground::Sources for Logs {
+    fn line(&self, stem: &Stem, number: u32) -> Option<&ServedLine> {
+        self.get(stem)?.as_ref()?.line(number)
+    }
+}
+
+/// The sources of one memory or entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Standing {
+    /// The lines that are there, where they stand now; also those of logs that are not looked at.
+    pub(super) left: Vec<Source>,
+    /// The lines that are not, where they stood.
+    pub(super) lost: Vec<Source>,
+    /// Whether any line stands elsewhere than noted.
+    pub(super) moved: bool,
+    /// Whether any log is gone: what it said can no longer be checked.
+    pub(super) gone: bool,
+}
+
+impl Standing {
+    /// Looks the sources up. `words` is what rests on them: a short hash may fit a line that has
+    /// nothing to do with it.
+    pub(super) fn find(sources: &[Source], logs: &Logs, words: &str) -> Self {
+        let mut standing = Self::default();
+        let stands = |(at, hash): &Source| match logs.get(&at.stem) {
+            None | Some(None) => true,
+            Some(Some(log)) => log.line(at.line).is_some_and(|line| {
+                let says = !line.text().trim().is_empty();
+                hash.as_ref().map_or(says, |hash| line.hash().hex4() == *hash)
+            }),
+        };
+        let mut taken: BTreeSet<Address> =
+            sources.iter().filter(|it| stands(it)).map(|it| it.0.clone()).collect();
+        let spoken = telling_words_of(words);
+        for source in sources {
+            let (at, hash) = source;
+            standing.gone |= matches!(logs.get(&at.stem), Some(None));
+            if stands(source) {
+                standing.left.push(source.clone());
+                continue;
+            }
+            let log = logs.get(&at.stem).and_then(Option::as_ref);
+            let fits = |line: &&ServedLine| {
+                hash.as_ref().is_some_and(|it| line.hash().hex4() == *it)
+                    && !telling_words_of(line.text()).is_disjoint(&spoken)
+            };
+            let lines = log.iter().flat_map(|it| it.lines()).filter(fits);
+            let elsewhere = lines
+                .map(|line| Address { stem: at.stem.clone(), line: line.number() })
+                .filter(|it| !taken.contains(it))
+                .min_by_key(|it| it.line.abs_diff(at.line));
+            if let Some(place) = elsewhere {
+                standing.moved = true;
+                taken.insert(place.clone());
+                standing.left.push((place, hash.clone()));
+            } else {
+                standing.lost.push(source.clone());
+            }
+        }
+        standing
+    }
+
+    /// Returns the lines that words may rest on now: those that are there, and whatever stands where
+    /// a lost one stood.
+    pub(super) fn lines_now(&self) -> Option<Citation> {
+        Citation::from_addresses(self.left.iter().chain(&self.lost).map(|it| &it.0))
+    }
+
+    /// Returns the lines that are there.
+    pub(super) fn lines_left(&self) -> Option<Citation> {
+        Citation::from_addresses(self.left.iter().map(|it| &it.0))
+    }
+}
+
+/// Returns those of the cited lines that hold any of the words, if together they hold all of them
+/// and the program's check finds nothing that they do not say.
+///
+/// This is stricter than the check of a draft: nobody reads these lines again.
+pub(super) fn still_said(words: &str, citation: &Citation, logs: &Logs) -> Option<Vec<Source>> {
+    let spoken = words_of(words);
+    let mut missing = spoken.clone();
+    let mut lines = Vec::new();
+    for at in citation.addresses() {
+        let Some(line) = ground::Sources::line(logs, &at.stem, at.line) else { continue };
+        let said = words_of(line.text());
+        if !said.is_disjoint(&spoken) {
+            missing.retain(|it| !said.contains(it));
+            lines.push((at, Some(line.hash().hex4())));
+        }
+    }
+    let citation = Citation::from_addresses(lines.iter().map(|it| &it.0))?;
+    let item = Item { text: words.to_owned(), citation: Some(citation) };
+    (missing.is_empty() && ground::check(&item, logs).is_ok()).then_some(lines)
+}
+
+/// Returns how well a new memory takes the place of one that lost lines; `None` when it is about
+/// something else. The higher the better.
+pub(super) fn succession(new: &TypedMemory, old: &TypedMemory, standing: &Standing) -> Option<u8> {
+    if new.kind != old.kind {
+        return None;
+    }
+    let shared = alike(&said_by(new), &said_by(old));
+    let same_line = |(at, hash): &(Address, String)| {
+        let noted = |it: &Source| it.1.as_ref() == Some(hash);
+        standing.left.iter().any(|it| it.0 == *at && noted(it))
+            || (shared > 0.0 && standing.lost.iter().any(noted))
+    };
+    let same_place = |(at, _): &(Address, String)| standing.lost.iter().any(|it| it.0 == *at);
+    if new.sources.iter().any(same_line) {
+        Some(3)
+    } else if same_topic(new, old) {
+        Some(2)
+    } else {
+        (new.sources.iter().any(same_place) && shared >= ALIKE).then_some(1)
+    }
+}
+
+/// From this share of common words on, two statements are about the same.
+pub(super) const ALIKE: f64 = 0.4;
+
+/// Returns the share of the shorter text's words that the other one has too.
+pub(super) fn alike(a: &str, b: &str) -> f64 {
+    let (a, b) = (telling_words_of(a), telling_words_of(b));
+    let shared = a.intersection(&b).count();
+    #[expect(clippy::cast_precision_loss, reason = "counts of words")]
+    let share = shared as f64 / a.len().min(b.len()).max(1) as f64;
+    share
+}
+
+/// Returns what a memory says, without the labels that we put there.
+pub(super) fn said_by(memory: &TypedMemory) -> String {
+    memory.body.replace("**Why:**", " ").replace("**How to apply:**", " ").trim().to_owned()
+}
+
+/// Whether two names differ at most in the number that tells files of one topic apart.
+fn same_topic(a: &TypedMemory, b: &TypedMemory) -> bool {
+    let topic = |it: &TypedMemory| {
+        let name = it.file_name.to_string_lossy().into_owned();
+        let name = name.trim_end_matches(".md").to_owned();
+        match name.rsplit_once('-') {
+            Some((topic, number)) if number.bytes().all(|b| b.is_ascii_digit()) => topic.to_owned(),
+            _ => name,
+        }
+    };
+    topic(a) == topic(b)
+}
+
+/// Returns the words of a text that tell what it is about: short ones stand everywhere.
+fn telling_words_of(text: &str) -> BTreeSet<String> {
+    const SHORT: usize = 3;
+    let mut words = words_of(text);
+    words.retain(|it| it.chars().count() > SHORT || it.bytes().any(|b| b.is_ascii_digit()));
+    words
+}
+
+/// Returns the words of a text, in lower case.
+fn words_of(text: &str) -> BTreeSet<String> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|it| !it.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}

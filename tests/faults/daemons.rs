@@ -1,0 +1,154 @@
+//! Many daemons are started at once on one root, some under another name of it: exactly one runs,
+//! and the others say who does.
+
+use std::{
+    fmt, fs,
+    os::unix::fs::symlink,
+    process::Child,
+    sync::Mutex,
+    time::{Duration, Instant},
+};
+
+use super::{
+    root::{Ran, Root, program, wait},
+    trials::{Module, Random, by_form},
+};
+
+/// A daemon that may not run ends within this time; more where a machine is shared by many.
+const REFUSED_WITHIN: Duration = Duration::from_secs(1);
+const REFUSED_WITHIN_ON_SHARED: Duration = Duration::from_secs(5);
+/// What takes longer than this does not happen.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Case {
+    number: usize,
+    daemons: usize,
+    /// The holder is killed and another one started.
+    is_killed: bool,
+}
+
+/// Daemons that were started; what is left of them is killed when dropped.
+struct Daemons(Vec<Option<Child>>);
+
+#[test]
+fn of_many_daemons_one_runs() {
+    let mut module = Module::begin("daemons");
+    let mut random = Random::seeded(&mut module);
+    let cases: Vec<_> = (0..by_form(5, 200))
+        .map(|number| Case {
+            number,
+            // The short form takes both ends.
+            daemons: match number {
+                0 => 2,
+                1 => 20,
+                _ => 2 + usize::try_from(random.next() % 19).unwrap(),
+            },
+            is_killed: number % 2 == 0,
+        })
+        .collect();
+    let start = Root::new();
+    start.write("memoird.yaml", "zone: Europe/Berlin\n");
+    start.add_logs(&["2026-03-1"]);
+    start.run(&["compact"]).ok();
+    let slowest = Mutex::new(Duration::ZERO);
+    // One round at a time: the daemons of a round are many enough.
+    module.run_on(1, &cases, |_, case| {
+        let took = trial(&start, case)?;
+        let mut slowest = slowest.lock().unwrap();
+        *slowest = took.max(*slowest);
+        Ok(())
+    });
+    let slowest = slowest.into_inner().unwrap();
+    module.note(format!("the slowest refusal took {} ms", slowest.as_millis()));
+    module.end();
+}
+
+/// Returns how long the slowest refusal took.
+fn trial(start: &Root, case: &Case) -> Result<Duration, String> {
+    let root = start.copy();
+    let other_name = root.home().join("other-name");
+    symlink(root.path(""), &other_name).unwrap();
+    let lock = root.path(".memoird/daemon.lock");
+    let begin = |by_other_name: bool| {
+        let mut command = root.command(&program(), &["run"]);
+        if by_other_name {
+            command.current_dir(root.home()).arg("--root").arg(&other_name);
+        }
+        command.spawn().unwrap()
+    };
+    let begun = Instant::now();
+    let mut daemons = Daemons((0..case.daemons).map(|i| Some(begin(i % 2 == 1))).collect());
+    let mut refused = Vec::new();
+    let mut slowest = Duration::ZERO;
+    while refused.len() + 1 < case.daemons {
+        if begun.elapsed() > PATIENCE {
+            return Err(format!("{} of them run", case.daemons - refused.len()));
+        }
+        for daemon in &mut daemons.0 {
+            if let Some(mut child) = daemon.take() {
+                if child.try_wait().unwrap().is_some() {
+                    slowest = begun.elapsed();
+                    refused.push(wait(child, "memoird run".to_owned()));
+                } else {
+                    *daemon = Some(child);
+                }
+            }
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let Some(mut holder) = daemons.0.iter_mut().find_map(Option::take) else {
+        return Err(format!("none runs: {}", refused[0]));
+    };
+    let pid = holder.id();
+    for ran in &refused {
+        is_refusal(ran, pid)?;
+    }
+    if let Some(over) = holder.try_wait().unwrap() {
+        return Err(format!("the one that was left ended: {over}"));
+    }
+    let limit = by_form(REFUSED_WITHIN_ON_SHARED, REFUSED_WITHIN);
+    if slowest > limit {
+        return Err(format!("a refusal took {} ms", slowest.as_millis()));
+    }
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    if case.is_killed {
+        let next = begin(true);
+        let pid = next.id();
+        daemons.0.push(Some(next));
+        let is_held = || fs::read_to_string(&lock).is_ok_and(|it| it.trim() == pid.to_string());
+        let begun = Instant::now();
+        while !is_held() {
+            if begun.elapsed() > PATIENCE {
+                return Err("a killed daemon still holds the root".to_owned());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    Ok(slowest)
+}
+
+/// Checks that a daemon ended since `holder` serves the root, and said so.
+fn is_refusal(ran: &Ran, holder: u32) -> Result<(), String> {
+    let is_told = ran.stderr.contains(&format!("process {holder}"));
+    if ran.status.code() == Some(75) && is_told {
+        Ok(())
+    } else {
+        Err(format!("{holder} holds the root, but another daemon ends so:\n{ran}"))
+    }
+}
+
+impl Drop for Daemons {
+    fn drop(&mut self) {
+        for child in self.0.iter_mut().flatten() {
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "round {} with {} daemons", self.number, self.daemons)
+    }
+}

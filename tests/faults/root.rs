@@ -1,0 +1,246 @@
+//! A memory folder in a home of its own, and the program run in it.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    fs::{self, File},
+    io::Write as _,
+    os::unix::process::ExitStatusExt as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+/// When all trials take place: a Monday after all weeks of the sample journal.
+pub(crate) const NOW: &str = "2026-04-13T09:00:00+02:00";
+/// The log of that day.
+pub(crate) const TODAY: &str = "memory/2026-04-13.md";
+/// What takes longer than this hangs.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A memory folder. Its home is removed when dropped.
+#[derive(Debug)]
+pub(crate) struct Root {
+    home: TempDir,
+    path: PathBuf,
+}
+
+/// Files by path, with their text.
+pub(crate) type Files = BTreeMap<String, String>;
+
+/// A run that has ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Ran {
+    pub(crate) line: String,
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// The program that modules other than the failpoints disturb.
+pub(crate) fn program() -> PathBuf {
+    std::env::var_os("MEMOIRD_FAULTS_BIN").map_or_else(built_program, PathBuf::from)
+}
+
+/// The program as it was built for this test.
+pub(crate) fn built_program() -> PathBuf {
+    assert_cmd::cargo::cargo_bin!("memoird").to_owned()
+}
+
+impl Root {
+    /// Makes an empty folder in the system's place for temporary files.
+    pub(crate) fn new() -> Self {
+        Self::new_in(&std::env::temp_dir())
+    }
+
+    /// Makes an empty folder below `dir`.
+    pub(crate) fn new_in(dir: &Path) -> Self {
+        let home = tempfile::Builder::new().prefix("faults-").tempdir_in(dir).unwrap();
+        let path = home.path().canonicalize().unwrap().join("mara");
+        fs::create_dir(&path).unwrap();
+        Self { home, path }
+    }
+
+    /// Copies the folder, with what is private in it.
+    pub(crate) fn copy(&self) -> Self {
+        self.copy_to(&std::env::temp_dir())
+    }
+
+    /// Copies the folder to another one below `dir`.
+    pub(crate) fn copy_to(&self, dir: &Path) -> Self {
+        let copy = Self::new_in(dir);
+        copy_all(&self.path, &copy.path);
+        copy
+    }
+
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.path.join(relative)
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub(crate) fn write(&self, relative: &str, text: &str) {
+        let path = self.path(relative);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn read(&self, relative: &str) -> String {
+        fs::read_to_string(self.path(relative)).unwrap_or_else(|e| panic!("{relative}: {e}"))
+    }
+
+    /// Replaces the first `from` in a file.
+    pub(crate) fn edit(&self, relative: &str, from: &str, to: &str) {
+        let text = self.read(relative);
+        assert!(text.contains(from), "no `{from}` in {relative}:\n{text}");
+        self.write(relative, &text.replacen(from, to, 1));
+    }
+
+    /// Copies those sample logs into the folder whose names begin with one of `names`.
+    pub(crate) fn add_logs(&self, names: &[&str]) {
+        let journal = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/journal/mara/memory");
+        fs::create_dir_all(self.path("memory")).unwrap();
+        for entry in fs::read_dir(journal).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            if names.iter().any(|it| name.starts_with(it)) {
+                fs::copy(entry.path(), self.path("memory").join(name)).unwrap();
+            }
+        }
+    }
+
+    /// Returns all files but those in `.memoird/` and the temporary ones.
+    pub(crate) fn files(&self) -> Files {
+        let mut files = Files::new();
+        collect(&self.path, &self.path, &mut files);
+        files
+    }
+
+    /// Returns the program, ready to run in the folder.
+    pub(crate) fn command(&self, program: &Path, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(args);
+        self.set_up(&mut command);
+        command
+    }
+
+    /// Gives a command the surroundings of the folder, and none of the machine's.
+    pub(crate) fn set_up(&self, command: &mut Command) {
+        command
+            .env_clear()
+            .env("PATH", "/nonexistent")
+            .env("HOME", self.home.path())
+            .env("TZ", "Europe/Berlin")
+            .env("MEMOIRD_NOW", NOW)
+            .current_dir(&self.path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+    }
+
+    /// Runs the program in the folder.
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        finish(self.command(&program(), args))
+    }
+}
+
+/// Runs a command to its end.
+pub(crate) fn finish(mut command: Command) -> Ran {
+    let line = line_of(&command);
+    wait(command.spawn().unwrap(), line)
+}
+
+/// Runs a command, and kills it after `delay` if it has not ended by then.
+pub(crate) fn kill_after(mut command: Command, delay: Duration) -> Ran {
+    let line = line_of(&command);
+    let mut child = command.spawn().unwrap();
+    std::thread::sleep(delay);
+    child.kill().unwrap();
+    wait(child, line)
+}
+
+fn line_of(command: &Command) -> String {
+    let mut line = "memoird".to_owned();
+    for arg in command.get_args() {
+        line.push(' ');
+        line.push_str(&arg.to_string_lossy());
+    }
+    line
+}
+
+/// Waits for the end of a process that prints no more than a pipe holds.
+pub(crate) fn wait(mut child: Child, line: String) -> Ran {
+    let begun = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if begun.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            panic!("`{line}` hangs");
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ran { line, status: output.status, stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            fs::create_dir(&target).unwrap();
+            let mode = entry.metadata().unwrap().permissions();
+            fs::set_permissions(&target, mode).unwrap();
+            copy_all(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+fn collect(top: &Path, dir: &Path, files: &mut Files) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.strip_prefix(top).unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            if name != ".memoird" {
+                collect(top, &path, files);
+            }
+        } else {
+            files.insert(name, String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned());
+        }
+    }
+}
+
+impl Ran {
+    /// Returns whether it ended with exit code 0: what it was asked for is done, and stays done.
+    pub(crate) fn is_done(&self) -> bool {
+        self.status.success()
+    }
+
+    /// Returns whether it was killed.
+    pub(crate) fn is_killed(&self) -> bool {
+        self.status.signal() == Some(9)
+    }
+
+    /// Checks that the run ended well.
+    #[track_caller]
+    pub(crate) fn ok(self) -> Self {
+        assert!(self.is_done(), "{self}");
+        self
+    }
+}
+
+impl fmt::Display for Ran {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "$ {}\n{}", self.line, self.stdout)?;
+        for line in self.stderr.lines() {
+            writeln!(f, "! {line}")?;
+        }
+        write!(f, "[{}]", self.status)
+    }
+}

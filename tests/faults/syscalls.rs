@@ -1,0 +1,130 @@
+//! The n-th call of a kind fails, or is the last one of the process: `strace -e inject`.
+
+use std::{
+    fmt, fs,
+    path::PathBuf,
+    process::Command,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use super::{
+    oracle::{self, Acked},
+    root::{Ran, finish, program},
+    scenario::{SCENARIOS, Stage},
+    trials::{Module, by_form},
+};
+
+/// Calls by which bytes and names reach the disk, and those that open files.
+const CALLS: [&str; 11] = [
+    "fsync", "fdatasync", "write", "pwrite64", "renameat2", "ftruncate", "unlink", "mkdir",
+    "fchmod", "pread64", "openat",
+];
+const FAULTS: [&str; 3] = ["error=EIO", "error=ENOSPC", "signal=SIGKILL"];
+/// Commands of which each call is disturbed.
+const DISTURBED: [&str; 4] = ["compact", "refold", "log", "first log of a day"];
+
+/// All calls of a kind in a command.
+struct Case<'a> {
+    stage: &'a Stage,
+    call: &'static str,
+    fault: &'static str,
+    when: usize,
+}
+
+#[test]
+fn every_call_may_fail() {
+    let mut module = Module::begin("syscalls");
+    let Some(strace) = strace() else {
+        return module.skip("strace is not installed, or may not trace here");
+    };
+    let names = by_form(&DISTURBED[..1], &DISTURBED[..]);
+    for name in names {
+        let scenario = SCENARIOS.iter().find(|it| it.name == *name).unwrap();
+        let stage = scenario.stage();
+        let mut cases = Vec::new();
+        for call in CALLS {
+            let count = count(&strace, &stage, call);
+            for (i, fault) in FAULTS.into_iter().enumerate() {
+                let short = [1, 1 + count / 2].into_iter().nth(i % 2);
+                let all = 1..=count;
+                let whens: Vec<_> = by_form(short.into_iter().collect(), all.collect());
+                let whens = whens.into_iter().filter(|it| *it <= count);
+                cases.extend(whens.map(|when| Case { stage: &stage, call, fault, when }));
+            }
+        }
+        let missed = AtomicUsize::new(0);
+        module.run(&cases, |case| trial(&strace, case, &missed));
+        let missed = missed.into_inner();
+        if missed > 0 {
+            module.note(format!("{missed} calls of `{name}` not reached"));
+        }
+    }
+    module.end();
+}
+
+/// Returns where strace is, if it works.
+fn strace() -> Option<PathBuf> {
+    let dirs = std::env::var_os("PATH")?;
+    let strace = std::env::split_paths(&dirs).map(|it| it.join("strace")).find(|it| it.is_file())?;
+    let works = Command::new(&strace).args(["-qq", "-o", "/dev/null", "true"]).status();
+    works.is_ok_and(|it| it.success()).then_some(strace)
+}
+
+/// Counts the calls of a kind that the command makes on one thread; injection counts by thread.
+fn count(strace: &PathBuf, stage: &Stage, call: &str) -> usize {
+    let root = stage.start.copy();
+    let out = root.home().join("strace");
+    let mut command = Command::new(strace);
+    command.args(["-f", "--seccomp-bpf", "-qq", "-o"]).arg(&out);
+    command.args(["-e", &format!("trace={call}"), "-e", "signal=none"]);
+    command.arg(program()).args(stage.command);
+    root.set_up(&mut command);
+    finish(command).ok();
+    let text = fs::read_to_string(out).unwrap();
+    let main = text.split_whitespace().next().unwrap_or_default();
+    text.lines().filter(|it| it.starts_with(main) && it.contains(&format!(" {call}("))).count()
+}
+
+fn trial(strace: &PathBuf, case: &Case<'_>, missed: &AtomicUsize) -> Result<(), String> {
+    let Case { stage, call, fault, when } = case;
+    let root = stage.start.copy();
+    let out = root.home().join("strace");
+    let mut command = Command::new(strace);
+    command.args(["-f", "--seccomp-bpf", "-qq", "-o"]).arg(&out);
+    command.args(["-e", &format!("trace={call}"), "-e", "signal=none", "-e"]);
+    command.arg(format!("inject={call}:{fault}:when={when}"));
+    command.arg(program()).args(stage.command);
+    root.set_up(&mut command);
+    let ran = finish(command);
+    let is_kill = fault.starts_with("signal");
+    let is_reached = if is_kill {
+        ran.is_killed()
+    } else {
+        fs::read_to_string(out).unwrap().contains("(INJECTED)")
+    };
+    if !is_reached {
+        missed.fetch_add(1, Ordering::Relaxed);
+    }
+    if !is_kill {
+        is_orderly(call, &ran)?;
+    }
+    oracle::check(stage, &root, &Acked { done: ran.is_done(), ..Acked::default() })
+}
+
+/// Checks that a refused call ends no process by a signal or a panic, and that one that reaches the
+/// disk is told as such.
+fn is_orderly(call: &str, ran: &Ran) -> Result<(), String> {
+    // These two are also how the program itself is loaded, and its configuration read.
+    let reads = ["openat", "pread64"].contains(&call);
+    match ran.status.code() {
+        Some(2 | 65 | 78 | 127) if reads => Ok(()),
+        _ => oracle::told(ran),
+    }
+}
+
+impl fmt::Display for Case<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { stage, call, fault, when } = self;
+        write!(f, "{}: {call}:{fault}:when={when}", stage.name)
+    }
+}

@@ -1,0 +1,349 @@
+//! Late, changed and vanished logs: what rests on a line follows it, and nothing else moves.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::support::{Ran, Root};
+
+const LOG: &str = "memory/2026-03-10.md";
+const WEEK: &str = "memory/weekly/2026-W11.md";
+const MONTH: &str = "memory/monthly/2026-03.md";
+const DECISION: &str = "- Decided to use SQLite for staging, because one file is easy to back up\n";
+const KEPT: &str =
+    "- Always tag a release before the upload, because the mirror copies tags #keep\n";
+
+/// A folder with one log, in which all that is due has been done.
+fn folded(log: &str) -> Root {
+    let root = Root::empty("late");
+    root.write("memoird.yaml", "zone: UTC\n");
+    root.write("memory/2026-03-04.md", "- Measured 31 ms at the old gate\n");
+    root.write(LOG, log);
+    root.run(&["compact"]).ok();
+    root
+}
+
+fn memories(root: &Root) -> Vec<String> {
+    let is_typed = |it: &&String| {
+        ["user_", "feedback_", "project_", "reference_"].iter().any(|kind| it.contains(kind))
+    };
+    root.files().keys().filter(is_typed).cloned().collect()
+}
+
+/// Folds, and returns the files that are not as they were: new, changed, or gone.
+fn changed_by(root: &Root, args: &[&str]) -> BTreeSet<String> {
+    let before = root.files();
+    root.run(args).ok();
+    differences(&before, &root.files())
+}
+
+fn differences(
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> BTreeSet<String> {
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    names.into_iter().filter(|it| before.get(*it) != after.get(*it)).cloned().collect()
+}
+
+fn reasons(ran: &Ran) -> Vec<String> {
+    let report = ran.json_as("compact");
+    let job = |it: &serde_json::Value| {
+        let of = |key: &str| it[key].as_str().unwrap().to_owned();
+        format!("{} {}: {}", of("tier"), of("outcome"), of("reason"))
+    };
+    report["jobs"].as_array().unwrap().iter().map(job).collect()
+}
+
+/// Returns the texts of the lines that a memory rests on, and whether each reads as it did.
+fn sources(root: &Root, path: &str) -> Vec<(String, bool)> {
+    let traced = root.run(&["trace", path, "--json"]).ok().json_as("trace");
+    let source = |it: &serde_json::Value| {
+        let same = it.get("changed").and_then(serde_json::Value::as_bool) != Some(true);
+        (it["text"].as_str().unwrap().to_owned(), same)
+    };
+    traced["sources"].as_array().unwrap().iter().map(source).collect()
+}
+
+fn without_database(root: &Root) {
+    std::fs::remove_dir_all(root.path(".memoird")).unwrap();
+    root.run(&["rebuild"]).ok();
+}
+
+#[test]
+fn a_memory_says_what_its_line_says_now() {
+    let root = folded(DECISION);
+    let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
+    root.write(LOG, &DECISION.replace("one file is easy", "a single file is easier"));
+    assert_eq!(
+        changed_by(&root, &["compact"]),
+        [LOG, WEEK, MONTH, memory].map(str::to_owned).into_iter().filter(|it| it != LOG).collect()
+    );
+    let text = root.read(memory);
+    assert!(text.contains("a single file is easier") && !text.contains("one file"), "{text}");
+    assert!(sources(&root, memory).iter().all(|it| it.1), "{text}");
+    assert!(changed_by(&root, &["compact"]).is_empty());
+    root.run(&["doctor"]).ok();
+}
+
+#[test]
+fn a_memory_whose_line_went_is_withdrawn_and_comes_back_with_it() {
+    let root = folded(DECISION);
+    let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
+    let text = root.read(memory);
+    root.write(LOG, "- Measured 12 ms at the new gate\n");
+    let ran = root.run(&["compact", "--json"]).ok();
+    let told = format!("{memory} withdrawn: its source changed");
+    assert!(reasons(&ran).iter().any(|it| it.ends_with(&told)), "{:?}", reasons(&ran));
+    assert!(memories(&root).is_empty());
+    assert!(!root.read("memory/MEMORY.md").contains("SQLite"));
+    // The line is no longer there; nobody deleted the memory.
+    assert!(!root.path("memory/.decisions.jsonl").exists());
+    assert!(changed_by(&root, &["compact"]).is_empty());
+    root.run(&["doctor"]).ok();
+    root.append(LOG, DECISION);
+    root.run(&["compact"]).ok();
+    assert_eq!(root.read(memory), text.replace("10:1#", "10:2#"));
+}
+
+#[test]
+fn a_line_that_is_only_spelled_otherwise_keeps_its_memory() {
+    let root = folded(DECISION);
+    let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
+    let before = root.read(memory);
+    root.write(LOG, &DECISION.replace("- Decided", "*  Decided"));
+    root.run(&["compact"]).ok();
+    let after = root.read(memory);
+    let body = |text: &str| text.rsplit_once("---\n").unwrap().1.to_owned();
+    assert_eq!(body(&after), body(&before));
+    assert_ne!(after, before, "the hash of its line");
+    assert!(sources(&root, memory).iter().all(|it| it.1), "{after}");
+}
+
+#[test]
+fn without_the_database_the_hashes_in_the_files_do() {
+    let log = format!("- Measured 12 ms at the new gate\n{DECISION}");
+    for (edit, stays) in [
+        (format!("A late note at the top.\n\n{log}"), true),
+        (log.replace("one file", "a single file"), true),
+        ("- Measured 12 ms at the new gate\n".to_owned(), false),
+    ] {
+        let root = folded(&log);
+        let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
+        std::fs::remove_dir_all(root.path(".memoird")).unwrap();
+        root.write(LOG, &edit);
+        root.run(&["rebuild"]).ok();
+        root.run(&["compact"]).ok();
+        assert_eq!(memories(&root).contains(memory), stays, "{edit}");
+        if stays {
+            let found = sources(&root, memory);
+            let decision = edit.lines().find(|it| it.starts_with("- Decided")).unwrap();
+            assert_eq!(found, [(decision.to_owned(), true)], "{edit}");
+        }
+        assert!(changed_by(&root, &["compact"]).is_empty(), "{edit}");
+    }
+}
+
+#[test]
+fn a_line_that_went_to_another_day_takes_its_memory_along() {
+    for other in ["memory/2026-03-09.md", "memory/2026-03-11.md"] {
+        let root = folded(&format!("- Measured 12 ms at the new gate\n{DECISION}"));
+        let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
+        root.write(LOG, "- Measured 12 ms at the new gate\n");
+        root.write(other, DECISION);
+        root.run(&["compact"]).ok();
+        assert_eq!(memories(&root), std::slice::from_ref(memory), "{other}");
+        assert_eq!(sources(&root, memory), [(DECISION.trim_end().to_owned(), true)], "{other}");
+    }
+}
+
+#[test]
+fn a_persons_memory_stays_whatever_becomes_of_its_line() {
+    let root = folded(DECISION);
+    let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
+    root.append(memory, "\nI know better.\n");
+    let mine = root.read(memory);
+    root.write(LOG, "- Measured 12 ms at the new gate\n");
+    root.run(&["compact"]).ok();
+    assert_eq!(root.read(memory), mine);
+}
+
+#[test]
+fn an_entry_of_wisdom_follows_its_line() {
+    for lost in [false, true] {
+        let root = folded(KEPT);
+        let wisdom = root.read("WISDOM.md");
+        assert!(wisdom.contains("because the mirror copies tags"), "{wisdom}");
+        root.write(LOG, &KEPT.replace("the mirror copies tags", "the archive needs 1 tag"));
+        if lost {
+            without_database(&root);
+        }
+        root.run(&["compact"]).ok();
+        let after = root.read("WISDOM.md");
+        assert!(!after.contains("mirror") && after.contains("archive needs 1 tag"), "{after}");
+        assert!(changed_by(&root, &["compact"]).is_empty());
+        // And when it is gone, so is the entry; nobody deleted it, and it may come back.
+        root.write(LOG, "- Measured 12 ms at the new gate\n");
+        if lost {
+            without_database(&root);
+        }
+        let ran = root.run(&["compact", "--json"]).ok();
+        let after = root.read("WISDOM.md");
+        assert!(!after.contains("archive needs"), "{after}\n{ran}");
+        assert!(
+            reasons(&ran).iter().any(|it| it.ends_with("dropped: its source changed")),
+            "{ran}"
+        );
+        assert!(!root.path("memory/.decisions.jsonl").exists());
+        assert!(changed_by(&root, &["compact"]).is_empty());
+        root.run(&["doctor"]).ok();
+    }
+}
+
+#[test]
+fn a_persons_entry_stays_whatever_becomes_of_its_line() {
+    let root = folded(KEPT);
+    let mine = root.read("WISDOM.md").replace("before the upload", "long before the upload");
+    root.write("WISDOM.md", &mine);
+    root.run(&["compact"]).ok();
+    root.write(LOG, "- Measured 12 ms at the new gate\n");
+    root.run(&["compact"]).ok();
+    assert!(root.read("WISDOM.md").contains("long before the upload"));
+}
+
+/// Returns the generated files that rest on a log, and the index of the memories among them.
+fn resting_on(root: &Root, stem: &str) -> BTreeSet<String> {
+    let cites = |text: &str| text.contains(&format!("{stem}:"));
+    let mut files: BTreeSet<String> =
+        memories(root).into_iter().filter(|it| cites(&root.read(it))).collect();
+    files.extend([WEEK.to_owned(), MONTH.to_owned()]);
+    files
+}
+
+#[test]
+fn an_edit_changes_what_rests_on_it_and_nothing_else() {
+    let fresh = Root::new("mara");
+    fresh.run(&["compact"]).ok();
+    let log = "memory/2026-03-11.md";
+    let text = fresh.read(log);
+    let bullets: Vec<&str> = text.lines().filter(|it| it.starts_with("- ")).collect();
+    let first = bullets[0];
+    for edited in [
+        text.replacen(first, &format!("{first}, measured 4711 times"), 1),
+        text.replacen(&format!("{first}\n"), "", 1),
+        format!("{text}\n- Late: 4711 packets were lost at the gate\n"),
+    ] {
+        let root = Root::new("mara");
+        root.run(&["compact"]).ok();
+        let resting = resting_on(&root, "2026-03-11");
+        let wisdom = root.read("WISDOM.md");
+        root.write(log, &edited);
+        let mut changed = changed_by(&root, &["compact"]);
+        assert!(changed.remove(WEEK), "{changed:?}");
+        let after = root.read("WISDOM.md");
+        if changed.remove("WISDOM.md") {
+            // Only entries that rest on the log are touched.
+            let parts = |text: &str| -> BTreeSet<String> {
+                text.split("\n\n")
+                    .filter(|it| !it.contains("2026-03-11:"))
+                    .map(str::to_owned)
+                    .collect()
+            };
+            assert!(parts(&wisdom).is_superset(&parts(&after)), "{wisdom}\n{after}");
+        }
+        changed.remove("memory/MEMORY.md");
+        assert!(changed.is_subset(&resting), "{changed:?} {resting:?}");
+        assert!(changed_by(&root, &["compact"]).is_empty());
+        root.run(&["doctor"]).ok();
+    }
+}
+
+#[test]
+fn what_a_vanished_log_said_stays_and_is_marked() {
+    let root = folded(&format!("{DECISION}{KEPT}"));
+    let before = root.files();
+    std::fs::remove_file(root.path(LOG)).unwrap();
+    root.run(&["compact"]).ok();
+    assert_eq!(differences(&before, &root.files()), [LOG.to_owned()].into());
+    let told = |args: &[&str]| {
+        let ran = root.run(args);
+        assert!(ran.to_string().contains("source gone"), "{ran}");
+    };
+    told(&["status"]);
+    told(&["trace", WEEK]);
+    told(&["doctor"]);
+    insta::assert_snapshot!(root.run(&["compact", "--period", "2026-W11", "--force"]), @r"
+    $ memoird compact --period 2026-W11 --force
+    ! error: no source of weekly 2026-W11 is there, so it cannot be made; what was made of it stays
+    !   try: put its logs back first; `memoird status` names those that are gone
+    [exit 2]
+    ");
+    let args = ["compact", "--period", "2026-W30", "--force", "--dry-run"];
+    assert_eq!(root.run(&args).code, 2);
+    assert_eq!(differences(&before, &root.files()), [LOG.to_owned()].into());
+    // Without the database as well.
+    without_database(&root);
+    root.run(&["compact"]).ok();
+    assert_eq!(differences(&before, &root.files()), [LOG.to_owned()].into());
+    // The month still has a source, and keeps what the other one said.
+    root.run(&["compact", "--period", "2026-03", "--force"]).ok();
+    assert!(root.read(MONTH).contains("SQLite"), "{}", root.read(MONTH));
+}
+
+/// Moves the logs of two months away, and returns where they are.
+fn take_away(root: &Root) -> Vec<(String, std::path::PathBuf)> {
+    let logs = root.files().into_keys().filter(|it| it.starts_with("memory/2026-0"));
+    let taken: Vec<_> = logs
+        .filter(|it| it.starts_with("memory/2026-02") || it.starts_with("memory/2026-01"))
+        .map(|it| (it.clone(), root.home(&it.replace('/', "_"))))
+        .collect();
+    for (path, away) in &taken {
+        std::fs::rename(root.path(path), away).unwrap();
+    }
+    taken
+}
+
+#[test]
+fn a_mass_disappearance_pauses_and_goes_on_when_the_files_are_back() {
+    let root = Root::new("mara");
+    root.run(&["compact"]).ok();
+    let taken = take_away(&root);
+    let before = root.files();
+    insta::assert_snapshot!(root.run(&["compact"]), @r"
+    $ memoird compact
+    ! error: 37 of 99 known files are gone (memory/2026-01-05.md, memory/2026-01-06.md, memory/2026-01-07.md, and 34 more); nothing was done
+    !   try: put them back, then `memoird compact`
+    !   try: are they gone for good? `memoird compact --accept-missing`
+    [exit 65]
+    ");
+    assert_eq!(root.run(&["compact", "--dry-run"]).code, 65);
+    assert_eq!(root.run(&["rebuild"]).code, 65);
+    let status = root.run(&["status"]);
+    assert!(status.to_string().contains("known files are gone"), "{status}");
+    assert_eq!(root.files(), before);
+    for (path, away) in &taken {
+        std::fs::rename(away, root.path(path)).unwrap();
+    }
+    assert!(changed_by(&root, &["compact"]).is_empty());
+}
+
+#[test]
+fn a_mass_disappearance_that_a_person_accepts_is_asked_about_once() {
+    let root = Root::new("mara");
+    root.run(&["compact"]).ok();
+    take_away(&root);
+    assert!(changed_by(&root, &["compact", "--accept-missing"]).is_empty());
+    assert!(changed_by(&root, &["compact"]).is_empty());
+    let status = root.run(&["status"]);
+    assert!(!status.to_string().contains("known files are gone"), "{status}");
+}
+
+#[test]
+fn an_emptied_folder_is_asked_about_however_small_it_was() {
+    let root = folded(DECISION);
+    std::fs::rename(root.path("memory"), root.path("elsewhere")).unwrap();
+    std::fs::create_dir(root.path("memory")).unwrap();
+    assert_eq!(root.run(&["compact"]).code, 65);
+    assert!(std::fs::read_dir(root.path("memory")).unwrap().next().is_none());
+    // An archived log is not gone.
+    std::fs::remove_dir(root.path("memory")).unwrap();
+    std::fs::rename(root.path("elsewhere"), root.path("memory")).unwrap();
+    assert!(changed_by(&root, &["compact"]).is_empty());
+}
