@@ -37,10 +37,7 @@ use crate::{
         typed::TypedMemory,
         wisdom::WisdomFile,
     },
-    store::{
-        layout::FileKind,
-        lineage::Lineage,
-    },
+    store::{layout::FileKind, lineage::Lineage},
 };
 
 /// Remove lines of logs and all that derives from them, everywhere
@@ -169,7 +166,8 @@ impl Args {
             } else {
                 std::fs::read_to_string(path).map_err(cannot)?
             };
-            wanted.extend(text.lines().map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned));
+            wanted
+                .extend(text.lines().map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned));
         }
         Ok(wanted)
     }
@@ -446,7 +444,8 @@ fn show(reach: &Reach, args: &Args, done: Option<(&Forgotten, &PassReport)>, ui:
 }
 
 fn show_reach(reach: &Reach, args: &Args, ui: &Ui) {
-    let stays = "lines of logs (they stay there, barred from every summary; --from-log removes them)";
+    let stays =
+        "lines of logs (they stay there, barred from every summary; --from-log removes them)";
     let lines = if args.from_log { "lines of logs" } else { stays };
     for (title, list) in [
         (lines, &reach.lines),

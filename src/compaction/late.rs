@@ -160,7 +160,8 @@ pub(super) fn settle(
             continue;
         }
         let lines = doubt.standing.lines_now();
-        let logs = read(vault, rules, lines.iter().flat_map(|it| it.files().map(|(stem, _)| stem)))?;
+        let logs =
+            read(vault, rules, lines.iter().flat_map(|it| it.files().map(|(stem, _)| stem)))?;
         let words = standing::said_by(&before);
         let said = lines.and_then(|it| standing::still_said(&words, &it, &logs));
         let gone = logs.values().any(Option::is_none);

@@ -204,9 +204,8 @@ struct Made {
 /// Returns whether a day of a week failed in this pass: what lasts of it would be missing from the
 /// wisdom above the week, which would not be due again when the day succeeds.
 fn is_held_up(job: &Job, report: &PassReport) -> bool {
-    let failed = |it: &&JobReport| {
-        it.tier == Tier::Extract.name() && it.outcome == Outcome::Failed.name()
-    };
+    let failed =
+        |it: &&JobReport| it.tier == Tier::Extract.name() && it.outcome == Outcome::Failed.name();
     let days = report.jobs.iter().filter(failed).filter_map(|it| it.period.parse::<Period>().ok());
     let mut days = days.map(Period::first);
     let within = job.period.first()..job.period.end();

@@ -667,18 +667,25 @@ impl Vault {
         self.place(lock, staged, Some(ContentHash::of(expected)))
     }
 
-    /// Removes a file of the private folder for good. One that is gone is removed.
+    /// Removes a file of the private folder for good, with what a crash left of its writing. One that
+    /// is gone is removed.
     ///
     /// # Errors
     ///
     /// Returns [`VaultError::Io`] when it cannot be removed.
     pub fn remove_private(&self, relative: &str) -> Result<(), VaultError> {
         let full = self.layout.full(relative);
-        match fs::remove_file(&full) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-            result => result.map_err(|e| io_error("remove", &full, e))?,
+        let mut removed = false;
+        for path in [full.with_extension("new"), full] {
+            match fs::remove_file(&path) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                result => result.map_err(|e| io_error("remove", &path, e))?,
+            }
+            removed = true;
         }
-        sync_dir(full.parent().unwrap_or(self.layout.root()))
+        let dir = self.layout.full(relative);
+        let dir = dir.parent().unwrap_or(self.layout.root());
+        if removed { sync_dir(dir) } else { Ok(()) }
     }
 
     /// Lists the regular files below a folder, relative to the root and sorted, but not those in

@@ -10,6 +10,7 @@ mod coverage;
 mod demo;
 mod doctor;
 mod edits;
+mod forget;
 mod init;
 mod late;
 mod layers;

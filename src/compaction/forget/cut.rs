@@ -51,12 +51,14 @@ pub struct Wish {
 pub struct Found {
     /// The words of all that derived from the lines, folded.
     pub texts: BTreeSet<String>,
-    /// Names of the typed memories among it.
+    /// Paths of the typed memories among it: their names are made of the words.
     pub names: BTreeSet<String>,
     /// Where the lines stand, as the generated files cite them.
     pub now: Places,
     /// Where they stood in any version of their logs.
     pub ever: Places,
+    /// Logs that go as a whole: no file names them any more.
+    pub logs: BTreeSet<String>,
     /// Logs of which that is not known for every version.
     pub unknown: BTreeSet<String>,
 }
@@ -144,8 +146,9 @@ impl<'a> Needles<'a> {
             wish.lines.iter().map(|it| core(it)).filter(|it| !it.is_empty()).collect();
         let longer = |than: usize| cores.iter().filter(move |it| it.chars().count() >= than);
         let found = wish.found.texts.iter().filter(|it| it.chars().count() >= PURGED_CHARS);
-        let purged =
-            wish.words.iter().chain(longer(PURGED_CHARS)).chain(found).chain(&wish.found.names);
+        let names: Vec<String> =
+            wish.found.names.iter().map(|it| folded(it.rsplit('/').next().unwrap_or(it))).collect();
+        let purged = wish.words.iter().chain(longer(PURGED_CHARS)).chain(found).chain(&names);
         Self {
             words: automaton(wish.words.iter()),
             telling: automaton(longer(TELLING_CHARS)),
@@ -259,12 +262,20 @@ impl<'a> Needles<'a> {
                 section @ Block::Section(..) => left.push(section),
             }
         }
+        let named = header.sources.len();
+        header.sources.retain(|it, _| !self.wish.found.logs.contains(it));
+        header.pointers.retain(|it| {
+            let name = it.rsplit('/').next().unwrap_or(it);
+            !self.wish.found.logs.contains(name.strip_suffix(".md").unwrap_or(name))
+        });
+        let renamed = header.sources.len() < named;
         let keys = summary.other_keys.len();
         summary.other_keys.retain(|key, value| {
             let text = serde_yaml::to_string(&(key, value)).unwrap_or_default();
             !self.has_words(&text)
         });
-        if cut.items.is_empty() && cut.lines.is_empty() && summary.other_keys.len() == keys {
+        let same = cut.items.is_empty() && cut.lines.is_empty();
+        if same && !renamed && summary.other_keys.len() == keys {
             return Ok(None);
         }
         summary.blocks = without_empty_sections(left);
@@ -300,7 +311,8 @@ impl<'a> Needles<'a> {
         let begin = rendered.find(index::BEGIN).unwrap_or(rendered.len());
         let end = rendered.find(index::END).map_or(rendered.len(), |it| it + index::END.len());
         let (before, mut out) = self.cut_lines(path, 1, &rendered[..begin]);
-        let (after, more) = self.cut_lines(path, 1 + count_lines(&rendered[..end]), &rendered[end..]);
+        let (after, more) =
+            self.cut_lines(path, 1 + count_lines(&rendered[..end]), &rendered[end..]);
         out.extend(more);
         let cut = format!("{before}{}{after}", &rendered[begin..end]);
         (cut != text).then(|| Cut { text: Some(cut), items: Vec::new(), lines: out })
@@ -375,7 +387,11 @@ fn core(line: &str) -> String {
     let kind = markdown::kinds([line]).first().copied();
     let words = kind.and_then(|it| line.get(it.text_at(line)..)).unwrap_or(line);
     let is_time = |it: &str| {
-        it.len() == 5 && it.bytes().enumerate().all(|(i, b)| (i == 2) == (b == b':') && (i == 2 || b.is_ascii_digit()))
+        it.len() == 5
+            && it
+                .bytes()
+                .enumerate()
+                .all(|(i, b)| (i == 2) == (b == b':') && (i == 2 || b.is_ascii_digit()))
     };
     let words = words.split_once(' ').filter(|it| is_time(it.0)).map_or(words, |it| it.1);
     let words: Vec<&str> = words.split_whitespace().filter(|it| *it != "#keep").collect();
@@ -464,7 +480,11 @@ mod tests {
         check_log(&secret, "\u{feff}- secret plan\n- b\n", Some("\u{feff}- b\n"));
         check_log(&secret, "- a\n- secret plan", Some("- a\n"));
         check_log(&secret, "- secret plans\n", None);
-        check_log(&wish(&[], &["Secret"]), "---\nabout: a secret\n---\n- A SECRET\n- b\n", Some("---\n---\n- b\n"));
+        check_log(
+            &wish(&[], &["Secret"]),
+            "---\nabout: a secret\n---\n- A SECRET\n- b\n",
+            Some("---\n---\n- b\n"),
+        );
         check_log(&wish(&[], &["two  words"]), "- two words\n- twowords\n", Some("- twowords\n"));
     }
 
@@ -494,7 +514,10 @@ mod tests {
         let period = "2026-W14".parse().unwrap();
         let cut = Needles::of(&wish).cut_summary("x", period, &week()).unwrap().unwrap();
         let text = cut.text.unwrap();
-        assert!(text.ends_with("### Key Outcomes\n- Importer shipped [2026-04-02:3]\n\n"), "{text}");
+        assert!(
+            text.ends_with("### Key Outcomes\n- Importer shipped [2026-04-02:3]\n\n"),
+            "{text}"
+        );
         let left = Summary::parse(period, &text).unwrap();
         assert!(left.ownership().missing.is_empty(), "it would be taken for a deletion");
         assert_eq!((cut.items[0].line, cut.items[0].by_person), (15, false));
@@ -529,9 +552,18 @@ mod tests {
             ("- other words [2026-04-02:4]", false),
             ("- other words [2026-04-03:9]", true),
             ("a Secret\n  Plan in prose", true),
-            ("**T**\nx\n<!-- memoird: id=w-1; hash=a; sources=2026-04-02:5; first=2026-04-02; last=2026-04-02 -->", true),
-            ("---\nname: n\ndescription: d\ntype: user\nsources: [2026-04-02:5#3fa9]\n---\nb\n", true),
-            ("---\nname: n\ndescription: d\ntype: user\nsources: [2026-04-02:6#3fa9]\n---\nb\n", false),
+            (
+                "**T**\nx\n<!-- memoird: id=w-1; hash=a; sources=2026-04-02:5; first=2026-04-02; last=2026-04-02 -->",
+                true,
+            ),
+            (
+                "---\nname: n\ndescription: d\ntype: user\nsources: [2026-04-02:5#3fa9]\n---\nb\n",
+                true,
+            ),
+            (
+                "---\nname: n\ndescription: d\ntype: user\nsources: [2026-04-02:6#3fa9]\n---\nb\n",
+                false,
+            ),
         ] {
             assert_eq!(needles.purges(text), goes, "{text}");
         }

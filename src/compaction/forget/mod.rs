@@ -86,8 +86,6 @@ pub struct Reach {
     files: Vec<NewFile>,
     /// Logs as they will stand, by the path that the lineage names them by.
     logs: Vec<(String, NewFile)>,
-    /// Names that typed memories had and that are made of their words.
-    names: BTreeSet<String>,
 }
 
 /// A file that holds the words and stays as it is.
@@ -111,8 +109,8 @@ pub struct Forgotten {
 /// What is under way, as the private folder keeps it.
 #[derive(Debug, Serialize, Deserialize)]
 enum Pending {
-    /// The wish is to be carried out.
-    Remove(Wish),
+    /// The wish is to be carried out, and then this is left.
+    Remove(Wish, Left),
     /// It was; this is left.
     Refold(Left),
 }
@@ -215,6 +213,9 @@ fn find_logs(sources: &[Source], needles: &Needles<'_>, reach: &mut Reach) {
     for Source { log, path, name } in sources {
         let Some(Cut { text, .. }) = needles.cut_log(path, log) else { continue };
         let standing = Some(log.raw().to_string());
+        if text.is_none() {
+            reach.wish.found.logs.insert(log.stem.to_string());
+        }
         reach.logs.push((name.clone(), NewFile { path: path.clone(), text, standing }));
     }
 }
@@ -265,13 +266,12 @@ fn find_lasting(
         }
         let Some(standing) = vault.read_text(&path)? else { continue };
         let found = &mut reach.wish.found;
-        found.names.insert(cut::folded(&name));
+        found.names.insert(path.clone());
         found.texts.extend([&memory.name, &memory.description].map(|it| cut::folded(it)));
         for (at, _) in &memory.sources {
             let day = Period::containing(Grain::Day, at.stem.date());
             reach.again.insert((Tier::Extract, day));
         }
-        reach.names.insert(path.clone());
         reach.memories.push(Gone {
             path: path.clone(),
             line: 1,
@@ -310,6 +310,7 @@ impl Reach {
             && self.memories.is_empty()
             && self.others.is_empty()
             && self.versions.is_empty()
+            && self.copies.iter().all(|it| is_database(it))
     }
 }
 
@@ -378,9 +379,7 @@ fn find_versions(
             }
             gone.insert(row.id);
             if layout.kind_of(&row.path) == Some(FileKind::Memory) {
-                let name = row.path.rsplit('/').next().unwrap_or_default();
-                reach.wish.found.names.insert(cut::folded(name));
-                reach.names.insert(row.path.clone());
+                reach.wish.found.names.insert(row.path.clone());
             }
         }
     }
@@ -401,7 +400,7 @@ fn find_copies(vault: &Vault, reach: &mut Reach) {
         if own.contains(&name) || path == layout.forgetting() {
             continue;
         }
-        let goes = name.starts_with("lineage.db") || name.ends_with(".db") || {
+        let goes = is_database(&path) || {
             match vault.read(&path) {
                 Ok(Some(found)) => needles.purges(&String::from_utf8_lossy(&found.bytes)),
                 _ => false,
@@ -411,6 +410,11 @@ fn find_copies(vault: &Vault, reach: &mut Reach) {
             reach.copies.push(path);
         }
     }
+}
+
+fn is_database(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.starts_with("lineage.db")
 }
 
 /// Finds the files that hold the words and are none of ours to change.
@@ -473,7 +477,9 @@ fn add_again(inventory: &Inventory, reach: &mut Reach) {
         .collect();
     reach.again.extend(above.iter().map(|&month| (Tier::Monthly, month)));
     let is_ours = |file: Option<&SummaryFile>| {
-        file.is_some_and(|it| it.header.as_ref().is_some_and(|it: &SummaryHeader| !it.engine.is_empty()))
+        file.is_some_and(|it| {
+            it.header.as_ref().is_some_and(|it: &SummaryHeader| !it.engine.is_empty())
+        })
     };
     // What was never folded is folded when it is due.
     reach.again.retain(|(tier, period)| match tier {
@@ -500,10 +506,11 @@ impl Compactor<'_> {
         self.refuse_if_missing(false)?;
         self.recover(now)?;
         self.finish_forgetting(now)?;
-        let left = self.left()?;
+        let mut left = self.left()?;
         let reach = survey(self.vault, Some(self.lineage), wish)?;
         // Unless it is written down first, a crash could leave words that nobody knows of any more.
-        self.note(&Pending::Remove(reach.wish.clone()))?;
+        left.again.extend(reach.again.iter().copied().map(named));
+        self.note(&Pending::Remove(reach.wish.clone(), left.clone()))?;
         passed("forget.noted")?;
         self.carry_out(reach, left, now)
     }
@@ -515,13 +522,13 @@ impl Compactor<'_> {
     ) -> Result<BTreeSet<(Tier, Period)>, PassError> {
         match self.pending()? {
             None => {
-                // A wish that a crash kept from being noted, and so from being begun.
-                self.vault.remove_private(&self.vault.layout().forgetting().replace(".json", ".new"))?;
+                // A wish that a crash kept from being noted was never begun.
+                self.vault.remove_private(&self.vault.layout().forgetting())?;
                 return Ok(BTreeSet::new());
             }
-            Some(Pending::Remove(wish)) => {
+            Some(Pending::Remove(wish, left)) => {
                 let reach = survey(self.vault, Some(self.lineage), &wish)?;
-                self.carry_out(reach, Left::default(), now)?;
+                self.carry_out(reach, left, now)?;
             }
             Some(Pending::Refold(left)) if left.vacuum => {
                 self.vacuum(left)?;
@@ -539,7 +546,8 @@ impl Compactor<'_> {
     ) -> Result<(), PassError> {
         let Some(Pending::Refold(left)) = self.pending()? else { return Ok(()) };
         let jobs = plan.jobs.iter().map(|it| (it.tier, it.period));
-        let written = plan.waiting.iter().filter(|it| matches!(it.cause, WaitCause::StillWritten(_)));
+        let written =
+            plan.waiting.iter().filter(|it| matches!(it.cause, WaitCause::StillWritten(_)));
         let open: BTreeSet<(Tier, Period)> = jobs
             .chain(plan.following.iter().copied())
             .chain(written.map(|it| (it.tier, it.period)))
@@ -566,12 +574,11 @@ impl Compactor<'_> {
         {
             // Nobody adds to the history between what is found there and what goes.
             let lock = self.write_lock()?;
-            let mut reach = survey(self.vault, Some(self.lineage), &done)?;
+            let reach = survey(self.vault, Some(self.lineage), &done)?;
             // What was found before is known for certain; what is there now may be more.
             self.lineage.forget_versions(&reach.versions)?;
             passed("forget.history")?;
-            reach.names.extend(first.names.iter().cloned());
-            self.forget_names(&lock, &decisions, &reach.names)?;
+            self.forget_names(&lock, &decisions, &reach.wish.found.names)?;
             let wish = reach.wish.clone();
             let needles = Needles::of(&wish);
             self.lineage.forget_reasons(&|it| needles.holds(it))?;
@@ -582,8 +589,6 @@ impl Compactor<'_> {
             }
             left.again.extend(reach.again.iter().copied().map(named));
         }
-        let new = self.vault.layout().forgetting().replace(".json", ".new");
-        self.vault.remove_private(&new)?;
         left.again.extend(first.again.iter().copied().map(named));
         left.vacuum = true;
         self.keep_left(&left)?;
@@ -594,12 +599,7 @@ impl Compactor<'_> {
     }
 
     /// Bars the lines, so that nothing is made of them again.
-    fn bar(
-        &self,
-        decisions: &Decisions,
-        wish: &Wish,
-        now: DateTime<Utc>,
-    ) -> Result<(), PassError> {
+    fn bar(&self, decisions: &Decisions, wish: &Wish, now: DateTime<Utc>) -> Result<(), PassError> {
         let all = [(String::new(), &wish.lines)].into_iter();
         let scopes = all.chain(wish.logs.iter().map(|(log, lines)| (log.clone(), lines)));
         let scopes: Vec<_> = scopes.filter(|(_, lines)| !lines.is_empty()).collect();
@@ -739,8 +739,8 @@ impl Compactor<'_> {
     }
 
     fn note(&self, pending: &Pending) -> Result<(), PassError> {
-        let text = serde_json::to_string(pending)
-            .map_err(|error| PassError::Forget(error.to_string()))?;
+        let text =
+            serde_json::to_string(pending).map_err(|error| PassError::Forget(error.to_string()))?;
         Ok(self.vault.write_private(&self.vault.layout().forgetting(), &text)?)
     }
 }
