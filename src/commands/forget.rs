@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeSet, HashMap},
     io::Read as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -46,6 +46,7 @@ use crate::{
 /// undone. The daily log itself stays as it is, and its line is barred from every summary; with
 /// --from-log the line leaves the log too.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(super) struct Args {
     /// A line (2026-04-02:12, memory/2026-04-02.md:12-15), a bullet or entry
     /// (memory/weekly/2026-W14.md:9, WISDOM.md:20), a log, a typed memory, or words
@@ -211,7 +212,7 @@ impl<'a> Resolver<'a> {
         }
         // A name with a slash that stands nowhere may be words: TCP/IP.
         let there = || self.root.vault.is_taken(named);
-        if looks_like_a_file(named) && (!named.contains('/') || named.ends_with(".md") || there()) {
+        if looks_like_a_file(named) && (!named.contains('/') || is_markdown(named) || there()) {
             let (path, kind) = self.root.find(self.around, named)?;
             return self.add_file(&path, kind);
         }
@@ -385,7 +386,11 @@ fn line_numbers(text: &str) -> Option<LineSet> {
 fn looks_like_a_file(name: &str) -> bool {
     let plain = !name.is_empty() && !name.contains(char::is_whitespace);
     let known = name.parse::<Stem>().is_ok() || name.parse::<Period>().is_ok();
-    plain && (known || name.contains('/') || name.ends_with(".md"))
+    plain && (known || name.contains('/') || is_markdown(name))
+}
+
+fn is_markdown(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|it| it == "md")
 }
 
 fn is_summary(stem: &Stem) -> bool {

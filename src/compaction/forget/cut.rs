@@ -153,7 +153,7 @@ impl<'a> Needles<'a> {
             words: automaton(wish.words.iter()),
             telling: automaton(longer(TELLING_CHARS)),
             purged: automaton(purged),
-            all_lines: cores.iter().map(|it| format!("{it}\n")).collect(),
+            all_lines: cores.iter().flat_map(|it| [it, "\n"]).collect(),
             exact: cores.into_iter().collect(),
             wish,
         }

@@ -20,7 +20,7 @@
 
 pub mod cut;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -110,7 +110,7 @@ pub struct Forgotten {
 #[derive(Debug, Serialize, Deserialize)]
 enum Pending {
     /// The wish is to be carried out, and then this is left.
-    Remove(Wish, Left),
+    Remove(Box<Wish>, Left),
     /// It was; this is left.
     Refold(Left),
 }
@@ -139,7 +139,7 @@ pub fn survey(vault: &Vault, lineage: Option<&Lineage>, wish: &Wish) -> Result<R
 }
 
 fn survey_files(vault: &Vault, wish: &Wish) -> Result<(Reach, Inventory), PassError> {
-    let inventory = vault.scan(&Default::default())?.inventory;
+    let inventory = vault.scan(&HashMap::new())?.inventory;
     let mut reach = Reach { wish: wish.clone(), ..Reach::default() };
     let sources = logs(vault, &inventory)?;
     find_lines(&sources, &mut reach);
@@ -510,7 +510,7 @@ impl Compactor<'_> {
         let reach = survey(self.vault, Some(self.lineage), wish)?;
         // Unless it is written down first, a crash could leave words that nobody knows of any more.
         left.again.extend(reach.again.iter().copied().map(named));
-        self.note(&Pending::Remove(reach.wish.clone(), left.clone()))?;
+        self.note(&Pending::Remove(Box::new(reach.wish.clone()), left.clone()))?;
         passed("forget.noted")?;
         self.carry_out(reach, left, now)
     }
@@ -623,12 +623,13 @@ impl Compactor<'_> {
             wish = reach.wish.clone();
             let (gone, left): (Vec<_>, Vec<_>) =
                 reach.files.into_iter().partition(|it| it.text.is_none());
-            let written = self.write_all(run, left).and_then(|()| {
+            let written = self.write_all(run, &left).and_then(|()| {
                 self.remove_all(run, gone.into_iter().map(|it| (it.path.clone(), it)).collect())?;
                 passed("forget.items")?;
                 let (gone, left): (Vec<_>, Vec<_>) =
                     reach.logs.into_iter().partition(|(_, it)| it.text.is_none());
-                self.write_all(run, left.into_iter().map(|(_, it)| it).collect())?;
+                let left: Vec<NewFile> = left.into_iter().map(|(_, it)| it).collect();
+                self.write_all(run, &left)?;
                 self.remove_all(run, gone)
             });
             match written {
@@ -645,7 +646,7 @@ impl Compactor<'_> {
 
     /// Writes files anew; the history does not keep what they were. Where the lines of a log stand now
     /// is noticed by the next pass, which follows them.
-    fn write_all(&mut self, run: RunId, files: Vec<NewFile>) -> Result<(), JobError> {
+    fn write_all(&mut self, run: RunId, files: &[NewFile]) -> Result<(), JobError> {
         if files.is_empty() {
             return Ok(());
         }
@@ -655,7 +656,7 @@ impl Compactor<'_> {
             .filter_map(|it| records::of_path(layout, &it.path, it.text.as_deref()?))
             .collect();
         let recorded = Recorded { documents, forgets: true, ..Recorded::default() };
-        self.write(Some(run), None, &files, &recorded)
+        self.write(Some(run), None, files, &recorded)
     }
 
     /// Removes files, each with the path that the lineage names it by.
