@@ -520,7 +520,7 @@ mod tests {
         );
         let left = Summary::parse(period, &text).unwrap();
         assert!(left.ownership().missing.is_empty(), "it would be taken for a deletion");
-        assert_eq!((cut.items[0].line, cut.items[0].by_person), (15, false));
+        assert_eq!((cut.items[0].line, cut.items[0].by_person), (16, false));
         assert!(Needles::of(&wish).cut_summary("x", period, &text).unwrap().is_none());
     }
 
