@@ -14,10 +14,11 @@ use super::{
 use crate::{
     clock,
     compaction::{
-        self, Compactor, PassError, Passed, View, Watcher, missing,
+        self, Compactor, PassError, Passed, View, Watcher, archive, missing,
         plan::{Job, Plan, Selection, WaitCause},
         report::{JobReport, PassReport},
     },
+    config::settings::Keep,
     memory::{item::Tier, period::Period},
     store::{lineage::Lineage, vault::Vault},
 };
@@ -35,7 +36,7 @@ pub(super) struct Args {
     /// Show what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do it though it is not due, is stuck, or the file is somebody else's (a copy is kept)
+    /// Do it though it is not due, is stuck, or the file is somebody else's (its words stay in the history)
     #[arg(long, requires = "period")]
     force: bool,
     /// Make again what another engine made
@@ -67,6 +68,10 @@ struct Foreseen {
     written: usize,
     unchanged: usize,
     failed: usize,
+    /// Logs that would move into the archive now: where they would stand.
+    archived: Vec<String>,
+    /// Why they would not.
+    archive_held: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -118,7 +123,16 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         if let Some(missing) = missing.flatten().filter(|_| !selection.accept_missing) {
             return Err(PassError::Missing(missing).into());
         }
-        show_plan(&plan, &view, args.period, &root.vault, ui)?;
+        let whole = Selection::default();
+        let all = compaction::plan_of(&view, &root.settings, engine.id(), &whole, now);
+        let layout = root.vault.layout();
+        let (archived, doubt) = if selection.is_whole() {
+            archive::foresee(&view, &all, lineage.as_ref(), &root.settings, layout, now)?
+        } else {
+            Default::default()
+        };
+        let archived = (archived, doubt.map(|it| it.to_string()));
+        show_plan(&plan, &view, args.period, &root.vault, archived, ui)?;
         return Ok(ExitCode::SUCCESS);
     }
     refuse_reader(&call, &root)?;
@@ -132,6 +146,11 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         clock: &clock,
     };
     let Passed { report, view, plan } = pass(&mut compactor, "compact", &selection, ui)?;
+    if report.pruned > 0
+        && let Keep::For(span) = root.settings.settings.history.keep
+    {
+        ui.detail(format!("let go of {} versions older than {span}", report.pruned));
+    }
     show_report(&report, &plan, &view, args.period, ui);
     Ok(if report.failed > 0 { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
 }
@@ -176,7 +195,7 @@ pub(super) fn pass(
         ui.detail(format!("{}; waiting", written.cause));
         std::thread::sleep(quiet.min(LONGEST_WAIT));
         let Passed { report, view, plan } = compactor.pass(trigger, selection, &mut progress)?;
-        report.jobs.into_iter().for_each(|job| passed.report.push(job));
+        passed.report.add(report);
         (passed.view, passed.plan) = (view, plan);
     }
     Ok(passed)
@@ -217,6 +236,7 @@ fn show_plan(
     view: &View,
     period: Option<Period>,
     vault: &Vault,
+    (archived, archive_held): (Vec<String>, Option<String>),
     ui: &Ui,
 ) -> Result<(), CommandError> {
     let mut jobs = Vec::new();
@@ -241,8 +261,17 @@ fn show_plan(
             written: 0,
             unchanged: 0,
             failed: 0,
+            archived,
+            archive_held,
         });
         return Ok(());
+    }
+    if !archived.is_empty() {
+        let logs = archived.len();
+        ui.note(format!("would archive {logs} logs into {}/", vault.layout().archive_dir()));
+    }
+    if let Some(why) = archive_held {
+        ui.note(format!("but not now: {why}"));
     }
     if jobs.is_empty() && plan.following.is_empty() {
         ui.note(nothing_due(plan, view, period));
@@ -330,8 +359,20 @@ fn show_report(report: &PassReport, plan: &Plan, view: &View, period: Option<Per
     if !rows.is_empty() {
         ui.table(&["tier", "period", "outcome", "items", "chars", "of", "file or reason"], &rows);
     }
+    if !report.joined.is_empty() {
+        let logs = report.joined.len();
+        ui.good(format!("lines that came late were added to {logs} archived logs, which are back"));
+    }
+    if !report.archived.is_empty() {
+        ui.good(format!("archived {} logs", report.archived.len()));
+    }
+    if let Some(why) = &report.archive_held {
+        ui.warn(format!("old logs were not archived: {why}"));
+    }
     if report.jobs.is_empty() {
-        ui.note(nothing_due(plan, view, period));
+        if report.archived.is_empty() && report.joined.is_empty() {
+            ui.note(nothing_due(plan, view, period));
+        }
         return;
     }
     let quiet =

@@ -112,9 +112,7 @@ impl Root {
     ) -> Result<(String, FileKind), CommandError> {
         let layout = self.vault.layout();
         let root = layout.root();
-        let here = around.cwd.canonicalize().unwrap_or_else(|_| around.cwd.clone());
-        let readings =
-            [root, &here].map(|base| within(root, &around.absolute(Path::new(named), base)));
+        let readings = self.readings(around, named);
         let there = readings
             .iter()
             .flatten()
@@ -128,10 +126,10 @@ impl Root {
             return layout.kind_of(path).map(|kind| (path.clone(), kind)).ok_or_else(unknown);
         }
         let known = |path: String| layout.kind_of(&path).map(|kind| (path, kind));
-        let by_name = if let Ok(period) = named.parse::<Period>() {
+        let by_name = if let Ok(stem) = named.parse::<Stem>() {
+            known(self.vault.log_path(&stem))
+        } else if let Ok(period) = named.parse::<Period>() {
             known(layout.summary(period))
-        } else if let Ok(stem) = named.parse::<Stem>() {
-            known(layout.source(&stem))
         } else {
             let file = match named {
                 INDEX_FILE | "MEMORY" => layout.index(),
@@ -157,6 +155,43 @@ impl Root {
                 .hint("name the folder that it is in: `--root DIR`"));
         }
         Err(missing(named))
+    }
+
+    /// Returns the file that an argument names, as [`Self::find`] does, or one that is no longer
+    /// there, if something is known of it.
+    pub(super) fn find_past(
+        &self,
+        around: &Surroundings,
+        named: &str,
+        is_known: &dyn Fn(&str) -> Result<bool, CommandError>,
+    ) -> Result<String, CommandError> {
+        let error = match self.find(around, named) {
+            Ok((path, _)) => return Ok(path),
+            Err(error) => error,
+        };
+        let layout = self.vault.layout();
+        let by_name = match named {
+            INDEX_FILE | "MEMORY" => layout.index(),
+            "WISDOM" => layout.wisdom(),
+            name => layout.typed(&format!("{name}.md")),
+        };
+        for path in self.readings(around, named).into_iter().flatten().chain([by_name]) {
+            if is_known(&path)? {
+                return Ok(path);
+            }
+        }
+        Err(error)
+    }
+
+    /// Reads an argument as a path relative to the root and to the working folder; `None` for one
+    /// that leads out of the root.
+    fn readings(&self, around: &Surroundings, named: &str) -> [Option<String>; 2] {
+        let root = self.vault.layout().root();
+        let here = around.cwd.canonicalize().unwrap_or_else(|_| around.cwd.clone());
+        [root, &here].map(|base| {
+            let path = within(root, &around.absolute(Path::new(named), base))?;
+            Some(self.vault.standing(&path))
+        })
     }
 }
 
@@ -198,7 +233,7 @@ impl Sources for Root {
     }
 
     fn path_of(&self, stem: &Stem) -> String {
-        self.vault.layout().source(stem)
+        self.vault.log_path(stem)
     }
 }
 

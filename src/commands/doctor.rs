@@ -34,7 +34,7 @@ use crate::{
             Lineage,
             record::{DocumentKind, DocumentRecord},
         },
-        vault::VaultError,
+        vault::{REPLACED_DIR, VaultError},
     },
 };
 
@@ -156,6 +156,7 @@ fn check_root(root: &Root, call: &Call) -> Vec<Check> {
     if is_sound {
         checks.push(Check::new("unfinished work", unfinished(root, lineage.as_ref())));
     }
+    checks.extend(kept_copies(root).map(|it| Check::new("kept copies", it)));
     checks
 }
 
@@ -477,6 +478,21 @@ fn unfinished(root: &Root, lineage: Option<&Lineage>) -> Checked {
         temporary.iter().map(|it| format!("{it} is left; the next run that writes removes it")),
     );
     Ok(Found::unless(findings, || "none".to_owned()))
+}
+
+/// Tells of copies of what stood under a temporary name after a crash: somebody's words may be in
+/// them, and only a person can tell. Says nothing where there are none.
+fn kept_copies(root: &Root) -> Option<Checked> {
+    let count = match root.vault.kept_copies() {
+        Ok(copies) if copies.is_empty() => return None,
+        Ok(copies) => copies.len(),
+        Err(error) => return Some(Err(error.into())),
+    };
+    let dir = root.vault.layout().private_dir().join(REPLACED_DIR);
+    Some(Ok(Found::Warning(format!(
+        "{count} in `{}`: what a crash left half replaced; look at them, then delete them",
+        dir.display()
+    ))))
 }
 
 fn show(report: &Report, ui: &Ui) {

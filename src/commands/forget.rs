@@ -394,7 +394,7 @@ fn is_markdown(name: &str) -> bool {
 }
 
 fn is_summary(stem: &Stem) -> bool {
-    stem.is_week()
+    stem.is_summary()
 }
 
 fn stem_name(path: &str) -> &str {

@@ -235,11 +235,18 @@ fn memory_dir(root: &Path) -> &'static str {
     if has_log(root) && !has_log(&root.join("memory")) { "." } else { "memory" }
 }
 
+/// Tells whether a folder holds logs, or an archive of them.
 fn has_log(dir: &Path) -> bool {
-    let names = fs::read_dir(dir).into_iter().flatten().flatten();
-    names
-        .filter_map(|it| it.file_name().into_string().ok())
-        .any(|it| matches!(layout::classify(&it), Name::Log(_)))
+    let names = |dir: &Path| {
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        entries.filter_map(|it| it.file_name().into_string().ok())
+    };
+    let is_log = |it: String| matches!(layout::classify(&it), Name::Log(_));
+    let archive = dir.join(layout::ARCHIVE_DIR);
+    names(dir).any(is_log)
+        || names(&archive)
+            .filter(|it| layout::is_year(it))
+            .any(|year| names(&archive.join(year)).any(is_log))
 }
 
 /// Returns what is missing and has to be written.

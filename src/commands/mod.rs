@@ -11,10 +11,13 @@ pub mod ui;
 mod compact;
 mod completions;
 mod context;
+mod correct;
 mod coverage;
 mod demo;
+mod diff;
 mod doctor;
 mod forget;
+mod history;
 mod init;
 mod log;
 mod man;
@@ -44,11 +47,14 @@ Everyday:
   status       Show what there is, what is due and why
   log          Append an entry to today's log
   trace        Lead a line back to the log lines it rests on (alias: why)
+  correct      Put an item right, here and above
   demo         Show the whole chain on a sample journal
 
 Look inside:
   coverage     List log lines that reached no summary (alias: missed)
-  show         Print a file of the memory folder
+  show         Print a file of the memory folder, as it stands or as it stood
+  history      List the versions of a file, or the runs
+  diff         Show what changed between two versions of a file
 
 Keep in order:
   compact      Do all that is due now
@@ -112,10 +118,13 @@ enum Verb {
     Log(log::Args),
     #[command(visible_alias = "why")]
     Trace(trace::Args),
+    Correct(correct::Args),
     Demo(demo::Args),
     #[command(visible_alias = "missed")]
     Coverage(coverage::Args),
     Show(show::Args),
+    History(history::Args),
+    Diff(diff::Args),
     Compact(compact::Args),
     Forget(forget::Args),
     Doctor(doctor::Args),
@@ -157,9 +166,12 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
         Verb::Status(args) => status::run(&global, args, ui),
         Verb::Log(args) => log::run(&global, &args, ui),
         Verb::Trace(args) => trace::run(&global, args, ui),
+        Verb::Correct(args) => correct::run(&global, &args, ui),
         Verb::Demo(args) => demo::run(&global, &args, ui),
         Verb::Coverage(args) => coverage::run(&global, args, ui),
         Verb::Show(args) => show::run(&global, &args, ui),
+        Verb::History(args) => history::run(&global, &args, ui),
+        Verb::Diff(args) => diff::run(&global, &args, ui),
         Verb::Compact(args) => compact::run(&global, &args, ui),
         Verb::Forget(args) => forget::run(&global, &args, ui),
         Verb::Doctor(args) => doctor::run(&global, args, ui),

@@ -1,4 +1,4 @@
-//! `memoird show`: prints a file of the memory folder as it stands.
+//! `memoird show`: prints a file of the memory folder, as it stands or as it stood.
 
 use std::process::ExitCode;
 
@@ -6,37 +6,159 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    context::{self, Call},
-    error::CommandError,
+    context::{self, Call, Root},
+    error::{CommandError, Kind},
+    history::{BEGINS, Past, VersionLine},
     ui::Ui,
 };
+use crate::{
+    recall::history::{self, History, Version},
+    store::lineage::history::VersionId,
+};
 
-/// Print a file of the memory folder
+/// Print a file of the memory folder, as it stands or as it stood
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A path, a day, week, or month (2026-04-02, 2026-W14, 2026-04), or the name of a memory
-    #[arg(value_name = "FILE")]
-    file: String,
+    #[arg(value_name = "FILE", required_unless_present = "version")]
+    file: Option<String>,
+    /// As it stood then: 2026-04-02 (at the end of the day), "2026-04-02 14:00", "3 days ago"
+    #[arg(long, value_name = "TIME", requires = "file")]
+    as_of: Option<String>,
+    /// The version with this number; `memoird history FILE` lists them
+    #[arg(long, value_name = "ID", conflicts_with = "as_of")]
+    version: Option<i64>,
 }
 
 /// What `--json` prints.
 #[derive(Serialize)]
 struct Shown<'a> {
     path: &'a str,
-    kind: &'static str,
+    kind: Option<&'static str>,
     text: String,
+    /// Which version it is, where one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<VersionLine>,
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
     let call = Call::read(global)?;
     let root = call.root(global)?;
-    let (path, kind) = root.find(&call.around, &args.file)?;
+    match args {
+        Args { version: Some(id), file, .. } => {
+            let past = Past::open(&call, &root)?;
+            let history = numbered(&past, VersionId(*id), file.as_deref())?;
+            let version = history.versions.iter().find(|it| it.id == Some(VersionId(*id)));
+            let version = version.ok_or_else(|| unknown(*id))?;
+            show(&past, &root, &history, version, ui)?;
+        }
+        Args { as_of: Some(time), file: Some(file), .. } => {
+            let past = Past::open(&call, &root)?;
+            let time = history::parse_time(time, root.settings.zone.name.0, call.now)?;
+            let history = past.find(file)?;
+            let version = history.at(time).ok_or_else(|| before_all(&past, &history))?;
+            show(&past, &root, &history, version, ui)?;
+        }
+        Args { file: Some(file), .. } => show_present(&call, &root, file, ui)?,
+        // clap asks for one of them.
+        Args { .. } => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_present(call: &Call, root: &Root, file: &str, ui: &Ui) -> Result<(), CommandError> {
+    let (path, kind) = root.find(&call.around, file)?;
     if ui.is_json() {
         let text = root.vault.read_text(&path)?.ok_or_else(|| context::missing(&path))?;
-        ui.json(&Shown { path: &path, kind: kind.name(), text });
+        ui.json(&Shown { path: &path, kind: Some(kind.name()), text, version: None });
     } else {
         let found = root.vault.read(&path)?.ok_or_else(|| context::missing(&path))?;
         ui.file(&found.bytes);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
+}
+
+fn show(
+    past: &Past<'_>,
+    root: &Root,
+    history: &History,
+    version: &Version,
+    ui: &Ui,
+) -> Result<(), CommandError> {
+    let Some(bytes) = past.bytes(history, version)? else {
+        return Err(absent(past, history, version));
+    };
+    if ui.is_json() {
+        ui.json(&Shown {
+            path: &history.path,
+            kind: root.vault.layout().kind_of(&history.path).map(|it| it.name()),
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+            version: Some(past.line(version, None)),
+        });
+        return Ok(());
+    }
+    ui.detail(format!(
+        "{}, {version}, since {}: {}",
+        history.path,
+        past.clock(version.at),
+        history.cause(version)
+    ));
+    ui.file(&bytes);
+    Ok(())
+}
+
+/// Returns the history of the file that a version is of; a file that is named too has to be that.
+fn numbered(past: &Past<'_>, id: VersionId, file: Option<&str>) -> Result<History, CommandError> {
+    let row = past.lineage().map(|it| it.version(id)).transpose()?.flatten();
+    let path = row.ok_or_else(|| unknown(id.0))?.path;
+    if let Some(file) = file {
+        let named = past.find(file)?.path;
+        if named != path {
+            let what = format!("version {} is one of `{path}`, not of `{named}`", id.0);
+            return Err(CommandError::new(Kind::Usage, what)
+                .hint(format!("memoird show --version {}", id.0))
+                .hint(format!("memoird history {named}")));
+        }
+    }
+    past.of(path)
+}
+
+pub(super) fn unknown(id: i64) -> CommandError {
+    CommandError::new(Kind::Usage, format!("there is no version {id}"))
+        .hint("`memoird history FILE` lists the versions of a file")
+}
+
+/// The time lies before anything that is known.
+pub(super) fn before_all(past: &Past<'_>, history: &History) -> CommandError {
+    let path = &history.path;
+    match history.versions.first() {
+        Some(first) if first.id.is_some() => {
+            let what = format!(
+                "nothing is known of `{path}` at that time: its history begins on {} ({first})",
+                past.clock(first.at)
+            );
+            CommandError::new(Kind::Usage, what).hint(format!("memoird history {path}"))
+        }
+        _ => {
+            CommandError::new(Kind::Usage, format!("there is no version of `{path}` yet: {BEGINS}"))
+                .hint(format!("memoird show {path}"))
+        }
+    }
+}
+
+/// Nothing stood there then.
+fn absent(past: &Past<'_>, history: &History, version: &Version) -> CommandError {
+    let path = &history.path;
+    let what = format!(
+        "`{path}` was not there then: {} on {}{}",
+        history.cause(version),
+        past.clock(version.at),
+        version.id.map_or(String::new(), |it| format!(" (version {})", it.0)),
+    );
+    let error = CommandError::new(Kind::Usage, what);
+    let last = history.before(version).filter(|it| it.hash.is_some()).and_then(|it| it.id);
+    match last {
+        Some(last) => error.hint(format!("memoird show --version {}", last.0)),
+        None => error.hint(format!("memoird history {path}")),
+    }
 }

@@ -61,6 +61,8 @@ struct Status {
     /// Jobs that are due and did not work when they were last tried.
     failed: Vec<Stuck>,
     quarantined: usize,
+    /// How many of the logs stand in the archive.
+    archived: usize,
     /// Files of somebody else under names of ours.
     foreign: Vec<Foreign>,
     problems: Vec<Problem>,
@@ -302,6 +304,7 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         parked: parked(&plan),
         failed,
         quarantined: 0,
+        archived: view.inventory.archived.len(),
         foreign: plan
             .foreign
             .iter()
@@ -605,6 +608,9 @@ fn show(status: &Status, ui: &Ui) {
     }
     ui.data("");
     show_tiers(status, ui);
+    if status.archived > 0 {
+        ui.data(format!("{} of the logs are archived", status.archived));
+    }
     ui.data("");
     show_due(status, ui);
     show_list(ui, "stuck", &status.parked, |it| {

@@ -143,8 +143,13 @@ impl<'a> Recorded<'a> {
 }
 
 /// Returns the path relative to the root that an argument names: a period, a log, a path in the
-/// root, or one in the working folder.
+/// root, or one in the working folder. A log is found where it stands, archived or not.
 fn resolve(name: &str, root: &Root, call: &Call) -> String {
+    let path = named(name, root, call);
+    root.vault.layout().stem_at(&path).map_or(path, |stem| root.vault.log_path(&stem))
+}
+
+fn named(name: &str, root: &Root, call: &Call) -> String {
     let layout = root.vault.layout();
     if let Ok(period) = name.parse::<Period>() {
         return layout.summary(period);
@@ -171,10 +176,7 @@ fn resolve(name: &str, root: &Root, call: &Call) -> String {
 
 /// Returns the address of a log line.
 fn address(path: &str, line: Option<u32>, root: &Root) -> Result<Address, CommandError> {
-    let stem = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md"));
-    let stem = stem.and_then(|it| it.parse::<Stem>().ok());
-    let stem = stem.filter(|it| root.vault.layout().source(it) == path);
-    match (stem, line) {
+    match (root.vault.layout().stem_at(path), line) {
         (Some(stem), Some(line)) => Ok(Address { stem, line }),
         (None, _) => Err(not_a_log(path)),
         (Some(stem), None) => Err(CommandError::new(Kind::Usage, "--up needs a line of the log")

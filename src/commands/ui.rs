@@ -14,6 +14,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::error::CommandError;
+use crate::recall::history::{Hunk, Op};
 
 /// When to use colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -46,6 +47,7 @@ enum Loudness {
 /// Styles of words; empty when the stream shows no colour, since `anstream` strips them.
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
+const GONE: Style = AnsiColor::Red.on_default();
 const FAINT: Style = Style::new().dimmed();
 const STRONG: Style = Style::new().bold();
 
@@ -94,6 +96,31 @@ impl Ui {
             stdout.write_all(bytes)
         };
         ignore_closed_pipe(done.and_then(|()| stdout.flush()));
+    }
+
+    /// Prints a unified diff: its head, and each line with the character that says what became of it.
+    ///
+    /// A terminal gets colour and escapes; a pipe gets lines that `patch` understands.
+    pub fn diff(&self, head: [&str; 2], hunks: &[Hunk]) {
+        let shown = anstream::stdout().current_choice() != anstream::ColorChoice::Never;
+        let safe = |text: &str| if shown { escape(text) } else { text.to_owned() };
+        let [old, new] = head.map(safe);
+        out(format_args!("{STRONG}--- {old}{STRONG:#}\n{STRONG}+++ {new}{STRONG:#}\n"));
+        for hunk in hunks {
+            out(format_args!("{FAINT}{}{FAINT:#}\n", hunk.head()));
+            for line in &hunk.lines {
+                let style = match line.op {
+                    Op::Same => Style::new(),
+                    Op::Added => GOOD,
+                    Op::Removed => GONE,
+                };
+                let (text, end) = match line.text.strip_suffix('\n') {
+                    Some(text) => (text, "\n"),
+                    None => (&line.text[..], "\n\\ No newline at end of file\n"),
+                };
+                out(format_args!("{style}{}{}{style:#}{end}", line.op.mark(), safe(text)));
+            }
+        }
     }
 
     /// Prints the JSON document of a command.

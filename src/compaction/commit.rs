@@ -218,20 +218,31 @@ impl Compactor<'_> {
         intent: &IntentRow,
         now: DateTime<Utc>,
     ) -> Result<(), PassError> {
+        if intent.source.is_some() {
+            return self.recover_move(lock, intent);
+        }
         let IntentRow { target, temp, new_hash, old_hash, .. } = intent;
         let standing = self.bytes_of(target)?;
         let beside = self.bytes_of(&Vault::temp_of(target, temp))?;
         let hash = |it: &Option<Vec<u8>>| it.as_ref().map(ContentHash::of);
         let mut done = hash(&standing) == *new_hash;
         if let Some(left) = hash(&beside) {
+            // Only a file that was there can have changed places with its temporary one.
+            let is_theirs = match new_hash {
+                Some(_) => done && old_hash.is_some(),
+                None => standing.is_none(),
+            };
             if Some(left) == *new_hash || Some(left) == *old_hash {
                 // Not used yet, or in the history and no longer used.
                 self.vault.drop_temp(lock, target, temp)?;
-            } else if done || standing.is_none() {
+            } else if is_theirs {
                 // Somebody wrote in the moment of the exchange: their words stand, not ours.
                 self.vault.put_back(lock, target, temp)?;
                 self.vault.drop_temp(lock, target, temp)?;
                 done = false;
+            } else if hash(&standing) == *old_hash {
+                // Ours, and cut off in the middle.
+                self.vault.drop_temp(lock, target, temp)?;
             }
             // What is left under the temporary name beside a stranger's file is swept into the
             // private folder.
@@ -260,7 +271,7 @@ impl Compactor<'_> {
         Ok(())
     }
 
-    fn bytes_of(&self, path: &str) -> Result<Option<Vec<u8>>, PassError> {
+    pub(super) fn bytes_of(&self, path: &str) -> Result<Option<Vec<u8>>, PassError> {
         match self.vault.read(path) {
             Ok(found) => Ok(found.map(|it| it.bytes)),
             // It cannot be told what stands there; the next pass reports it.

@@ -155,6 +155,7 @@ impl Compactor<'_> {
             ..Recorded::default()
         };
         self.write(None, Some((id, &receipt)), &files, &recorded)?;
+        self.note_deleted(view, &path, &merged.deleted, (self.clock)())?;
         let paths = if same_body { Vec::new() } else { vec![path] };
         Ok(Made { receipt, paths })
     }
@@ -223,7 +224,7 @@ fn keep_orphans(
         let gone = |citation: &Citation| {
             citation
                 .files()
-                .all(|(stem, _)| !stem.is_week() && !view.inventory.logs.contains_key(stem))
+                .all(|(stem, _)| !stem.is_summary() && !view.inventory.logs.contains_key(stem))
         };
         let (Some(section), true) = (section, item.citation.as_ref().is_some_and(gone)) else {
             continue;

@@ -18,11 +18,12 @@ use crate::{
     compaction::Watcher,
     engine::{DistilInput, Engine, ExtractInput, MemoryDraft, WisdomOp},
     memory::{
-        address::{Address, Citation},
+        address::{Address, Citation, LineSet, Stem},
         decision::Decisions,
-        document::Summary,
+        document::{Owner, Summary},
         index,
-        item::Item,
+        item::{Item, Section},
+        log::DailyLog,
         period::Period,
         typed::{self, TypedMemory},
         typed_schema,
@@ -68,6 +69,12 @@ impl Compactor<'_> {
         let mut existing = view.inventory.memories.clone();
         let rules = Rules::of(&view.inventory.decisions);
         let mut doubts = late::doubts(self.vault, jobs, &existing, &rules);
+        for doubt in doubts.iter().filter(|it| !it.is_lost()) {
+            let same = |it: &&mut TypedMemory| it.file_name == doubt.memory.file_name;
+            if let Some(memory) = existing.iter_mut().find(same) {
+                *memory = doubt.readdressed();
+            }
+        }
         for (i, chunk) in jobs.chunks(DAYS_AT_ONCE).enumerate() {
             if watcher.is_stopped() {
                 report.left += jobs.len() - i * DAYS_AT_ONCE;
@@ -160,6 +167,7 @@ impl Compactor<'_> {
                     logs: &recorded.logs,
                     extracted: &recorded.extracted,
                     used: &recorded.used,
+                    at: receipt.ended,
                     ..Commit::default()
                 };
                 (job, receipt, commit)
@@ -295,13 +303,15 @@ impl Compactor<'_> {
             Some(text) => WisdomFile::parse(text),
             None => WisdomFile::new(&self.settings.agent_name),
         };
-        let shaken = self.shaken(&mut file, &logs, &Rules::of(&view.inventory.decisions))?;
+        let rules = Rules::of(&view.inventory.decisions);
+        let items = cite_own_lines(&month);
+        let summaries = self.summaries_cited(&month, &items, &file, &rules)?;
+        follow_summaries(&mut file, &summaries);
+        let shaken = self.shaken(&mut file, &logs, &rules)?;
         // An entry that nothing carries must not keep out what may take its place.
         let is_sound = |it: &&WisdomEntry| !shaken.iter().any(|s| it.id() == Some(&s.id));
         let entries: Vec<WisdomEntry> = file.entries().filter(is_sound).cloned().collect();
         let memories = memories_of(job.period, &view.inventory.memories);
-        let items: Vec<_> =
-            month.bullets().map(|(_, item, section)| (section, item.clone())).collect();
         let wisdom = &self.settings.settings.wisdom;
         let ops = ask(self.engine, |engine| {
             engine.distil(&DistilInput {
@@ -315,10 +325,15 @@ impl Compactor<'_> {
         })?;
         let caps = WisdomCaps { entries: wisdom.max_entries, chars: wisdom.max_chars };
         let decisions = &view.inventory.decisions;
+        // What is said is checked against what people wrote above the logs, too.
+        let mut lines: Vec<ServedLog> = summaries.iter().map(|(_, log)| log.clone()).collect();
+        lines.extend(logs.iter().cloned());
+        lines.sort_by(|a, b| a.stem().cmp(b.stem()));
         let edit = Edit {
             late: matches!(job.reason, Reason::Changed(_)),
-            logs: &logs,
-            is_deleted: &|citation| decisions.is_deleted(&path, texts(citation, &logs)),
+            logs: &lines,
+            memories: &memories,
+            is_deleted: &|citation| decisions.is_deleted(&path, texts(citation, &lines)),
             shaken: &shaken,
         };
         let done = edit.apply(&mut file, &ops, caps);
@@ -362,6 +377,35 @@ impl Compactor<'_> {
         Ok(Made { receipt, paths })
     }
 
+    /// Reads the weekly and monthly files whose own lines are cited, by bullets or by entries.
+    fn summaries_cited(
+        &self,
+        month: &Summary,
+        items: &[(Option<Section>, Item)],
+        file: &WisdomFile,
+        rules: &Rules,
+    ) -> Result<Vec<(Summary, ServedLog)>, JobError> {
+        let mut stems: BTreeSet<Stem> = BTreeSet::new();
+        let marks = file.entries().filter_map(|it| Some(&it.mark.as_ref()?.sources));
+        for citation in items.iter().filter_map(|(_, it)| it.citation.as_ref()).chain(marks) {
+            stems.extend(citation.files().map(|(stem, _)| stem.clone()).filter(Stem::is_summary));
+        }
+        let weeks = month.period.weeks();
+        let mut found = Vec::new();
+        for stem in stems {
+            let Some(period) = stem.summary() else { continue };
+            let path = self.vault.layout().source(&stem);
+            let Some(text) = self.vault.read_text(&path)? else { continue };
+            if period != month.period && !weeks.contains(&period) {
+                continue;
+            }
+            let summary = Summary::parse(period, &text).map_err(|e| unreadable(&path, &e))?;
+            let log = DailyLog::parse(stem, text.as_bytes()).map_err(|e| unreadable(&path, &e))?;
+            found.push((summary, privacy::serve(&log, rules)));
+        }
+        Ok(found)
+    }
+
     /// Reads the logs of all weeks of a month.
     fn logs_beneath(&self, month: Period, view: &View) -> Result<Vec<ServedLog>, JobError> {
         let rules = Rules::of(&view.inventory.decisions);
@@ -401,7 +445,8 @@ impl DayReader<'_> {
         let lost = |it: &&TypedMemory| {
             doubts.iter().any(|doubt| doubt.is_lost() && doubt.memory.file_name == it.file_name)
         };
-        let sound: Vec<TypedMemory> = existing.iter().filter(|it| !lost(it)).cloned().collect();
+        let mut known: Vec<TypedMemory> = existing.iter().filter(|it| !lost(it)).cloned().collect();
+        let sound = known.len();
         let mut day = Day {
             memories: Vec::new(),
             revised: Vec::new(),
@@ -412,7 +457,7 @@ impl DayReader<'_> {
         };
         for log in &logs {
             day.source_chars += log.chars();
-            let mut known = sound.clone();
+            known.truncate(sound);
             known.extend(day.memories.iter().cloned());
             let input = ExtractInput { log, existing: &known };
             for draft in ask(self.engine, |engine| engine.extract(&input))? {
@@ -428,7 +473,7 @@ impl DayReader<'_> {
                 };
                 let path = layout.typed(&typed::file_name(draft.kind, &draft.topic));
                 let barred = self.decisions.is_deleted(&path, texts(&draft.citation, &logs));
-                if !barred && !is_known(&memory, &sound) {
+                if !barred && !is_known(&memory, &known[..sound]) {
                     day.memories.push(memory);
                 }
             }
@@ -441,6 +486,54 @@ impl DayReader<'_> {
         day.revised.extend(settled.revised);
         day.withdrawn = settled.withdrawn;
         Ok(day)
+    }
+}
+
+/// Returns the bullets of a month. One that a person wrote or changed is a source itself, above the
+/// lines that it cites.
+fn cite_own_lines(month: &Summary) -> Vec<(Option<Section>, Item)> {
+    let stem = Stem::of_summary(month.period);
+    let owners = month.ownership().owners;
+    let cite = |((line, item, section), owner): ((u32, &Item, _), _)| {
+        let mut item = item.clone();
+        if let (Owner::Person, Some(stem)) = (owner, &stem) {
+            let own = Citation::one(stem.clone(), line);
+            match &mut item.citation {
+                Some(citation) => citation.merge(&own),
+                none => *none = Some(own),
+            }
+        }
+        (section, item)
+    };
+    month.bullets_as_read().zip(owners).map(cite).collect()
+}
+
+/// Follows the bullets of people whose words entries repeat to the lines where they stand now.
+fn follow_summaries(file: &mut WisdomFile, summaries: &[(Summary, ServedLog)]) {
+    let ours: Vec<WisdomEntry> = file.entries().filter(|it| it.is_ours()).cloned().collect();
+    for entry in ours {
+        let Some(mark) = &entry.mark else { continue };
+        let (mut sources, mut known) = (mark.sources.clone(), mark.lines.clone());
+        for (summary, log) in summaries {
+            if sources.lines_of(log.stem()).is_none() {
+                continue;
+            }
+            // An entry says the first sentences of a bullet.
+            let says = |item: &Item| item.text.trim_start_matches("[ ] ").starts_with(&entry.text);
+            let lines = summary.bullets_as_read().filter(|(_, item, _)| says(item));
+            let lines: LineSet = lines.map(|(line, ..)| line).collect();
+            if lines.is_empty() {
+                continue;
+            }
+            for line in lines.iter().filter_map(|it| log.line(it)) {
+                known.insert(log.address(line), line.hash().hex4());
+            }
+            sources.replace_lines(log.stem(), lines);
+        }
+        let source = |at: Address| (at.clone(), known.get(&at).cloned());
+        if sources.rests_on_summary() {
+            file.readdress(&mark.id, &sources.addresses().map(source).collect::<Vec<_>>());
+        }
     }
 }
 
@@ -469,7 +562,7 @@ fn accept(
         sources: draft.citation.addresses().filter_map(|it| line_of(&it)).collect(),
         supersedes: None,
         recorded_body: None,
-        other_keys: serde_yaml::Mapping::new(),
+        other_keys: crate::memory::frontmatter::OtherKeys::default(),
         body: typed::body(&draft.statement, draft.why.as_deref(), draft.how_to_apply.as_deref()),
     };
     memory.seal();
@@ -515,9 +608,12 @@ fn hashes(citation: &Citation, logs: &[ServedLog]) -> Vec<(Address, String)> {
 
 /// What an engine's operations may do to the file.
 struct Edit<'a> {
-    /// The month was distilled before: only entries that rest on it are touched.
+    /// The month was distilled before: only entries that rest on it are touched, and only what a
+    /// person wrote is added.
     late: bool,
+    /// The logs, and the weekly and monthly files that people wrote in.
     logs: &'a Vec<ServedLog>,
+    memories: &'a [TypedMemory],
     is_deleted: &'a dyn Fn(&Citation) -> bool,
     /// Entries that are rewritten by something new, or go.
     shaken: &'a [Shaken],
@@ -545,7 +641,8 @@ impl Edit<'_> {
                     let heir = |it: &&Shaken| it.fit(title, text, citation);
                     let best = (0..open.len()).max_by_key(|&i| (heir(&open[i]), usize::MAX - i));
                     let best = best.filter(|&i| heir(&open[i]).is_some());
-                    if (self.late && best.is_none()) || (self.is_deleted)(citation) {
+                    let late = self.late && best.is_none() && !citation.rests_on_summary();
+                    if late || (self.is_deleted)(citation) {
                         continue;
                     }
                     if !self.stands(title, text, citation) {
@@ -600,6 +697,7 @@ impl Edit<'_> {
     fn stands(&self, title: &str, text: &str, citation: &Citation) -> bool {
         let item = Item { text: format!("{title}. {text}"), citation: Some(citation.clone()) };
         ground::check(&item, self.logs).is_ok()
+            || self.memories.iter().any(|it| is_said_by(it, &item))
     }
 
     /// Returns whether the entry rests on a log of this month.
@@ -609,4 +707,24 @@ impl Edit<'_> {
             mark.sources.files().any(|(stem, _)| self.logs.iter().any(|it| it.stem() == stem))
         })
     }
+}
+
+/// Returns whether the words of an item stand in a typed memory that a person changed and that rests
+/// on the same lines.
+fn is_said_by(memory: &TypedMemory, item: &Item) -> bool {
+    let Some(citation) = &item.citation else { return false };
+    let cited = Citation::from_addresses(memory.sources.iter().map(|(address, _)| address));
+    let Some(day) = memory.sources.first().map(|(address, _)| address.stem.clone()) else {
+        return false;
+    };
+    if memory.is_ours() || !cited.is_some_and(|it| it.shares_line_with(citation)) {
+        return false;
+    }
+    let said = format!("{}\n{}", memory.name, memory.body);
+    let Ok(log) = DailyLog::parse(day, said.as_bytes()) else { return false };
+    let served = privacy::serve(&log, &Rules::default());
+    let lines = served.lines().iter().filter(|it| !it.text().trim().is_empty());
+    let addresses: Vec<Address> = lines.map(|it| served.address(it)).collect();
+    let item = Item { text: item.text.clone(), citation: Citation::from_addresses(&addresses) };
+    ground::check(&item, &vec![served]).is_ok()
 }

@@ -65,7 +65,7 @@ impl Doubt {
     }
 
     /// Returns the memory with the lines that are left.
-    fn readdressed(&self) -> TypedMemory {
+    pub(super) fn readdressed(&self) -> TypedMemory {
         with_sources(&self.memory, &self.standing.left)
     }
 }
@@ -104,7 +104,24 @@ pub(super) fn doubts(
         let day = read.map(|(at, _)| at.stem.date()).max()?;
         Some(Doubt { memory: (*memory).clone(), standing, day })
     };
-    concerned.iter().filter_map(doubt).collect()
+    let mut doubts: Vec<Doubt> = concerned.iter().filter_map(doubt).collect();
+    follow_to_other_logs(vault, jobs, &mut doubts, rules);
+    doubts
+}
+
+/// Finds lost lines that went to another log of these days, word for word.
+fn follow_to_other_logs(vault: &Vault, jobs: &[Job], doubts: &mut [Doubt], rules: &Rules) {
+    if !doubts.iter().any(Doubt::is_lost) {
+        return;
+    }
+    let stems = jobs.iter().flat_map(|it| it.inputs.keys()).filter_map(|it| it.parse().ok());
+    for stem in stems {
+        let Ok(Some(log)) = vault.read_log(&stem) else { continue };
+        let log = privacy::serve(&log, rules);
+        for doubt in doubts.iter_mut().filter(|it| it.is_lost()) {
+            doubt.standing.find_in(&log, &standing::said_by(&doubt.memory));
+        }
+    }
 }
 
 fn is_day_in(days: &BTreeSet<NaiveDate>, stem: &Stem) -> bool {

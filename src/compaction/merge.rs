@@ -1,11 +1,24 @@
 //! What a person did to a weekly or monthly file, carried over into its new fold.
 //!
 //! The file itself tells: its frontmatter lists a hash for each bullet as we wrote it. A bullet
-//! that is not listed is the person's and keeps its words and its section; a listed one that is
-//! gone was deleted and stays out; any other text of the person's stays in the section that it
-//! stood in. So the merge needs no database.
+//! that is not listed is the person's and keeps its words; a listed one that is gone was deleted
+//! and stays out; any other text of the person's stays. So the merge needs no database.
+//!
+//! # Where things stand
+//!
+//! What a person wrote stays in its section, after the bullet of ours that it stood after, or after
+//! the nearest one before that is still there. Under a heading of the person's own everything stays
+//! as they arranged it, bullets of ours too as long as the fold has them. A bullet of ours beneath
+//! which a person wrote something stays for its sake, and is theirs once the fold no longer has it.
+//!
+//! # Invariants
+//!
+//! - Each line of the person's is in the result, once; spelling of line ends aside, byte for byte.
+//! - No bullet that they deleted is.
+//! - Each drafted item is, unless it was deleted or a bullet of the person's stands for it.
+//! - Merging the same draft again changes nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::memory::{
     document::{Block, Owner, Summary, SummaryHeader},
@@ -20,10 +33,9 @@ pub struct Merged {
     pub summary: Summary,
     /// Drafted items that the person deleted, or that a bullet of the person's already says.
     pub kept_out: Vec<Item>,
+    /// Those of them that are missing from the file in just these words: the person deleted them.
+    pub deleted: Vec<Item>,
 }
-
-/// Blocks under each section of ours; those before the first one under `None`.
-type Sections = BTreeMap<Option<Section>, Vec<Block>>;
 
 /// Merges drafted sections with the file that stands there.
 ///
@@ -36,125 +48,484 @@ pub fn merge(
     is_deleted: &dyn Fn(&Item) -> bool,
 ) -> Merged {
     // A foreign file that was adopted leaves nothing but its own keys of the frontmatter.
-    let ours = current.filter(|it| it.header.is_some());
-    let ownership = ours.map(Summary::ownership);
-    let (owners, missing) = ownership.map(|it| (it.owners, it.missing)).unwrap_or_default();
-    let theirs = ours.map(|it| theirs(it, &owners)).unwrap_or_default();
-    let said: Vec<&Item> = theirs.values().flatten().filter_map(Block::item).collect();
-    let gone: BTreeSet<&str> = missing.iter().map(String::as_str).collect();
+    let Some(ours) = current.filter(|it| it.header.is_some()) else {
+        let (keep, kept_out) = partition(drafted, &mut |it| !is_deleted(it));
+        let mut summary = Summary::from_draft(period, header, &keep);
+        if let Some(current) = current {
+            summary.take_keys_of(current);
+        }
+        return Merged { summary, kept_out, deleted: Vec::new() };
+    };
+    let ownership = ours.ownership();
+    let mut standing = Standing::read(ours, &ownership.owners);
+    standing.keep_parents(&drafted);
+    let said: Vec<&Item> = standing.theirs().filter_map(Block::item).collect();
+    let mut gone = Gone::new(&ownership.missing, standing.ours(), &drafted);
+    let mut deleted = Vec::new();
+    let (keep, kept_out) = partition(drafted, &mut |item| {
+        let known = said.iter().any(|it| it.text == item.text || rests_within(item, it));
+        let gone = gone.takes(item);
+        if gone && !known {
+            deleted.push(item.clone());
+        }
+        !known && !gone && !is_deleted(item)
+    });
+    let mut summary = Summary::from_draft(period, header, &keep);
+    if let Some(header) = &mut summary.header {
+        // A hash that stays listed without its bullet tells the next fold that it was deleted. Where
+        // a bullet of theirs has these words, it would be taken for ours.
+        let said: BTreeSet<String> = said.iter().map(|it| it.hash()).collect();
+        header.items.extend(ownership.missing.iter().filter(|it| !said.contains(*it)).cloned());
+    }
+    summary.take_keys_of(ours);
+    if !standing.is_untouched() {
+        let body = standing.join(&summary.blocks);
+        summary.set_body(&body);
+    }
+    summary.take_line_ends_of(ours);
+    Merged { summary, kept_out, deleted }
+}
+
+/// Parts the items that `keeps` keeps from the others.
+fn partition(
+    drafted: Vec<(Section, Vec<Item>)>,
+    keeps: &mut dyn FnMut(&Item) -> bool,
+) -> (Vec<(Section, Vec<Item>)>, Vec<Item>) {
     let mut kept_out = Vec::new();
-    let sections: Vec<(Section, Vec<Item>)> = drafted
+    let sections = drafted
         .into_iter()
         .map(|(section, items)| {
-            let (keep, out): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| {
-                let known = said.iter().any(|it| it.text == item.text || rests_within(item, it));
-                !known && !gone.contains(&item.hash()[..]) && !is_deleted(item)
-            });
+            let (keep, out): (Vec<_>, Vec<_>) = items.into_iter().partition(|it| keeps(it));
             kept_out.extend(out);
             (section, keep)
         })
         .collect();
-    let mut summary = Summary::from_draft(period, header, &sections);
-    if let Some(header) = &mut summary.header {
-        // A hash that stays listed without its bullet tells the next fold that it was deleted.
-        header.items.extend(missing.iter().cloned());
-    }
-    if let Some(current) = current {
-        summary.other_keys = current.other_keys.clone();
-    }
-    if !theirs.is_empty() {
-        summary.blocks = join(std::mem::take(&mut summary.blocks), theirs);
-    }
-    Merged { summary, kept_out }
+    (sections, kept_out)
 }
 
 /// Returns whether all lines that the item rests on are cited by a bullet of the person's.
+///
+/// Lines of weekly files are left aside where there are lines of logs: they say where a person's
+/// bullet stood when it was cited, and that changes when the week is folded again.
 fn rests_within(item: &Item, theirs: &Item) -> bool {
     let (Some(mine), Some(theirs)) = (&item.citation, &theirs.citation) else { return false };
+    let on_logs = mine.files().any(|(stem, _)| !stem.is_summary());
     mine.addresses()
+        .filter(|it| !on_logs || !it.stem.is_summary())
         .all(|it| theirs.lines_of(&it.stem).is_some_and(|lines| lines.contains(it.line)))
 }
 
-/// Collects the blocks that a person wrote or changed.
-fn theirs(current: &Summary, owners: &[Owner]) -> Sections {
-    let title = Summary::from_draft(current.period, SummaryHeader::default(), &[]).body();
-    let mut sections = Sections::new();
-    let mut section = None;
-    let mut owners = owners.iter();
-    for block in &current.blocks {
-        let keep = match block {
-            Block::Section(name, _) => {
-                section = Some(*name);
-                false
+/// Which drafted items are kept out because their words were listed and are missing.
+struct Gone {
+    /// Per missing hash, how many bullets of these words may stand, and the items that go first.
+    left: HashMap<String, (usize, Vec<Item>)>,
+}
+
+impl Gone {
+    /// Of bullets with the same words, those that still stand may stay: first the ones that cite the
+    /// same lines.
+    fn new<'a>(
+        missing: &[String],
+        standing: impl Iterator<Item = &'a Item>,
+        drafted: &[(Section, Vec<Item>)],
+    ) -> Self {
+        let mut left: HashMap<String, (usize, Vec<Item>)> =
+            missing.iter().map(|hash| (hash.clone(), (0, Vec::new()))).collect();
+        for item in standing {
+            if let Some((count, _)) = left.get_mut(&item.hash()) {
+                *count += 1;
+                let same = drafted.iter().flat_map(|(_, items)| items).any(|it| it == item);
+                if same {
+                    left.entry(item.hash()).and_modify(|it| it.1.push(item.clone()));
+                }
             }
-            Block::Bullet(..) => owners.next() == Some(&Owner::Person),
-            Block::Other(raw) => !raw.trim().is_empty() && raw.trim() != title.trim(),
+        }
+        Self { left }
+    }
+
+    fn takes(&mut self, item: &Item) -> bool {
+        let Some((count, first)) = self.left.get_mut(&item.hash()) else { return false };
+        if let Some(at) = first.iter().position(|it| it == item) {
+            first.remove(at);
+            *count -= 1;
+            return false;
+        }
+        // The others take what the first ones leave.
+        if *count > first.len() {
+            *count -= 1;
+            return false;
+        }
+        true
+    }
+}
+
+/// What stands in a file of ours, section by section.
+#[derive(Default)]
+struct Standing {
+    /// Whether our title is there.
+    titled: bool,
+    /// Those before the first heading under `None`.
+    areas: BTreeMap<Option<Section>, Area>,
+    /// A block of the person's that leaves a code fence or a comment open, so that all after it
+    /// would be part of it.
+    open: Option<Block>,
+}
+
+/// One section.
+#[derive(Default)]
+struct Area {
+    /// Its heading as it stands.
+    heading: Option<String>,
+    /// Up to the first heading of the person's own.
+    head: Vec<Piece>,
+    /// From there on.
+    tail: Vec<Piece>,
+}
+
+enum Piece {
+    /// A bullet of ours.
+    Ours(Item, String),
+    /// Anything of the person's, and whether a blank line stands before it.
+    Theirs(Block, bool),
+}
+
+impl Standing {
+    fn read(current: &Summary, owners: &[Owner]) -> Self {
+        let title = Summary::title(current.period);
+        let mut standing = Self::default();
+        let mut section = None;
+        let mut owners = owners.iter();
+        let mut blank = true;
+        let mut blocks = current.blocks.clone();
+        if let Some(last) = blocks.last_mut()
+            && let Some(at) = last.open_at()
+        {
+            let raw = last.raw().to_owned();
+            standing.open = Some(trimmed(&Block::Other(raw[at..].to_owned())));
+            *last = Block::Other(raw[..at].to_owned());
+        }
+        for block in &blocks {
+            let is_blank = |line: Option<&str>| line.is_none_or(|it| it.trim().is_empty());
+            let apart = blank || is_blank(block.raw().lines().next());
+            blank = is_blank(block.raw().lines().next_back());
+            let mut own_heading = block.is_heading();
+            match block {
+                Block::Section(name, raw) => {
+                    let area = standing.areas.entry(Some(*name)).or_default();
+                    if area.heading.is_none() || is_plain(*name, raw) {
+                        section = Some(*name);
+                        area.heading.get_or_insert_with(|| raw.clone());
+                        continue;
+                    }
+                    // The same section in another spelling is a heading of the person's.
+                    own_heading = true;
+                }
+                Block::Other(raw) if raw.trim().is_empty() => continue,
+                Block::Other(raw)
+                    if section.is_none() && raw.trim() == title && !standing.titled =>
+                {
+                    standing.titled = true;
+                    continue;
+                }
+                _ => {}
+            }
+            let piece = match block {
+                Block::Bullet(item, raw) if owners.next() == Some(&Owner::Ours) => {
+                    Piece::Ours(item.clone(), raw.clone())
+                }
+                block => Piece::Theirs(trimmed(block), apart),
+            };
+            let area = standing.areas.entry(section).or_default();
+            if own_heading || !area.tail.is_empty() {
+                area.tail.push(piece);
+            } else {
+                area.head.push(piece);
+            }
+        }
+        standing
+    }
+
+    /// Makes bullets of ours beneath which a person wrote something theirs, where the new fold no
+    /// longer has them: what is beneath would hang on another bullet.
+    fn keep_parents(&mut self, drafted: &[(Section, Vec<Item>)]) {
+        let is_drafted = |item: &Item| {
+            drafted.iter().any(|(_, items)| items.iter().any(|it| it.text == item.text))
         };
-        if keep {
-            sections.entry(section).or_default().push(trimmed(block.clone()));
-        }
-    }
-    sections
-}
-
-/// Puts the blocks of the person's after ours, section by section.
-fn join(blocks: Vec<Block>, theirs: Sections) -> Vec<Block> {
-    let mut sections = Sections::new();
-    let mut section = None;
-    for block in blocks {
-        match block {
-            Block::Section(name, _) => section = Some(name),
-            Block::Other(ref raw) if section.is_some() && raw.trim().is_empty() => {}
-            block => sections.entry(section).or_default().push(block),
-        }
-    }
-    if let Some(preamble) = sections.get_mut(&None) {
-        // The blank line before the first section is written with the section.
-        while matches!(preamble.last(), Some(Block::Other(raw)) if raw.trim().is_empty()) {
-            preamble.pop();
-        }
-    }
-    for (section, blocks) in theirs {
-        let under = sections.entry(section).or_default();
-        for block in blocks {
-            // Without a blank line a paragraph would continue the bullet before it.
-            if matches!(block, Block::Other(_)) {
-                under.push(blank());
+        for pieces in self.areas.values_mut().flat_map(|it| [&mut it.head, &mut it.tail]) {
+            for i in 1..pieces.len() {
+                let beneath = matches!(&pieces[i], Piece::Theirs(block, _)
+                    if block.raw().starts_with([' ', '\t']));
+                if let (Piece::Ours(item, raw), true) = (&pieces[i - 1], beneath)
+                    && !is_drafted(item)
+                {
+                    let bullet = Block::Bullet(item.clone(), raw.clone());
+                    pieces[i - 1] = Piece::Theirs(trimmed(&bullet), false);
+                }
             }
-            under.push(block);
         }
     }
-    sections
-        .into_iter()
-        .flat_map(|(section, blocks)| {
-            let heading = section.map(|it| Block::Section(it, format!("### {}\n", it.title())));
-            let lead = heading.map(|it| [blank(), it]).into_iter().flatten();
-            lead.chain(blocks).collect::<Vec<_>>()
+
+    fn pieces(&self) -> impl Iterator<Item = &Piece> {
+        self.areas.values().flat_map(|it| it.head.iter().chain(&it.tail))
+    }
+
+    fn theirs(&self) -> impl Iterator<Item = &Block> {
+        self.pieces().filter_map(|it| match it {
+            Piece::Theirs(block, _) => Some(block),
+            Piece::Ours(..) => None,
         })
-        .collect()
+    }
+
+    fn ours(&self) -> impl Iterator<Item = &Item> {
+        self.pieces().filter_map(|it| match it {
+            Piece::Ours(item, _) => Some(item),
+            Piece::Theirs(..) => None,
+        })
+    }
+
+    /// Returns whether nothing but bullets of ours stands there, under headings of ours.
+    fn is_untouched(&self) -> bool {
+        let plain = |(section, area): (&Option<Section>, &Area)| {
+            area.heading.iter().zip(section).all(|(raw, section)| is_plain(*section, raw))
+        };
+        self.titled
+            && self.open.is_none()
+            && self.theirs().next().is_none()
+            && self.areas.iter().all(plain)
+    }
+
+    /// Puts the new bullets among the person's text, and returns the body.
+    fn join(mut self, blocks: &[Block]) -> String {
+        let mut fresh = Fresh::read(blocks);
+        for area in self.areas.values_mut() {
+            area.tail.retain_mut(|piece| match piece {
+                Piece::Theirs(..) => true,
+                Piece::Ours(item, raw) => match fresh.take(item) {
+                    Some(bullet) => {
+                        bullet.clone_into(raw);
+                        true
+                    }
+                    None => false,
+                },
+            });
+        }
+        for section in fresh.0.keys() {
+            self.areas.entry(Some(*section)).or_default();
+        }
+        let mut page = Page::default();
+        if self.titled {
+            page.heading(&format!("{}\n", fresh.1));
+        }
+        for (section, area) in self.areas {
+            let bullets = section.and_then(|it| fresh.0.remove(&it)).unwrap_or_default();
+            let own_heading = area
+                .heading
+                .as_ref()
+                .zip(section)
+                .is_some_and(|(raw, section)| !is_plain(section, raw));
+            if bullets.is_empty()
+                && area.theirs().next().is_none()
+                && area.tail.is_empty()
+                && !own_heading
+            {
+                continue;
+            }
+            if let Some(section) = section {
+                let plain = || format!("### {}\n", section.title());
+                page.heading(&area.heading.clone().unwrap_or_else(plain));
+            }
+            area.print(&bullets, &mut page);
+        }
+        if let Some(open) = &self.open {
+            page.theirs(open, true);
+        }
+        page.text
+    }
 }
 
-fn blank() -> Block {
-    Block::Other("\n".to_owned())
+impl Area {
+    fn theirs(&self) -> impl Iterator<Item = &Block> {
+        self.head.iter().filter_map(|it| match it {
+            Piece::Theirs(block, _) => Some(block),
+            Piece::Ours(..) => None,
+        })
+    }
+
+    /// Prints the new bullets in their order, and the person's blocks where they stood.
+    fn print(self, bullets: &[(Item, String)], page: &mut Page) {
+        // What stands before the first of ours, then what stands after each.
+        let mut first = Vec::new();
+        let mut after: Vec<Vec<(Block, bool)>> = bullets.iter().map(|_| Vec::new()).collect();
+        let mut taken = vec![false; bullets.len()];
+        let mut anchor = None;
+        for piece in self.head {
+            match piece {
+                Piece::Ours(item, _) => {
+                    // The same words, or other ones on the same lines.
+                    let likeness = |at: usize| {
+                        let new = &bullets[at].0;
+                        match (new.text == item.text, new.citation == item.citation) {
+                            (true, true) => 3,
+                            (true, false) => 2,
+                            (false, same) => u8::from(same && item.citation.is_some()),
+                        }
+                    };
+                    let free = (0..bullets.len()).filter(|at| !taken[*at] && likeness(*at) > 0);
+                    // Of several the first: `max_by_key` would take the last.
+                    if let Some(at) = free.min_by_key(|at| 3 - likeness(*at)) {
+                        taken[at] = true;
+                        anchor = Some(at);
+                    }
+                }
+                Piece::Theirs(block, apart) => match anchor {
+                    Some(at) => after[at].push((block, apart)),
+                    None => first.push((block, apart)),
+                },
+            }
+        }
+        for (block, apart) in &first {
+            page.theirs(block, *apart);
+        }
+        for ((_, raw), after) in bullets.iter().zip(&after) {
+            page.bullet(raw);
+            for (block, apart) in after {
+                page.theirs(block, *apart);
+            }
+        }
+        for piece in &self.tail {
+            match piece {
+                Piece::Ours(_, raw) => page.bullet(raw),
+                Piece::Theirs(block, apart) => page.theirs(block, *apart),
+            }
+        }
+    }
+}
+
+/// New bullets by section, each with its line; and the title.
+struct Fresh(BTreeMap<Section, Vec<(Item, String)>>, String);
+
+impl Fresh {
+    fn read(blocks: &[Block]) -> Self {
+        let mut fresh = Self(BTreeMap::new(), String::new());
+        let mut section = None;
+        for block in blocks {
+            match block {
+                Block::Section(name, _) => section = Some(*name),
+                Block::Bullet(item, raw) => {
+                    if let Some(section) = section {
+                        let under = fresh.0.entry(section).or_default();
+                        under.push((item.clone(), raw.clone()));
+                    }
+                }
+                Block::Other(raw) if section.is_none() && block.is_heading() => {
+                    raw.trim_end().clone_into(&mut fresh.1);
+                }
+                Block::Other(_) => {}
+            }
+        }
+        fresh
+    }
+
+    /// Takes the bullet of these words out, for a place of the person's choice.
+    fn take(&mut self, item: &Item) -> Option<String> {
+        let all = self.0.iter().flat_map(|(section, items)| {
+            items.iter().enumerate().map(move |(i, (it, _))| (*section, i, it))
+        });
+        let same = all.filter(|(_, _, it)| it.text == item.text);
+        let (section, i, _) = same.min_by_key(|(_, _, it)| it.citation != item.citation)?;
+        Some(self.0.get_mut(&section)?.remove(i).1)
+    }
+}
+
+/// The body as it is printed, with blank lines where they are needed.
+#[derive(Default)]
+struct Page {
+    text: String,
+    last: Last,
+}
+
+/// What was printed last.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Last {
+    #[default]
+    Nothing,
+    Heading,
+    Bullet,
+    Text,
+}
+
+impl Page {
+    fn heading(&mut self, raw: &str) {
+        self.text.push('\n');
+        self.push(raw, Last::Heading);
+    }
+
+    /// Prints a bullet of ours.
+    fn bullet(&mut self, raw: &str) {
+        if self.last == Last::Text {
+            self.text.push('\n');
+        }
+        self.push(raw, Last::Bullet);
+    }
+
+    /// Prints a block of the person's, apart where it stood so.
+    fn theirs(&mut self, block: &Block, apart: bool) {
+        let is_bullet = block.item().is_some();
+        let needed = match self.last {
+            Last::Heading => false,
+            Last::Bullet => !is_bullet,
+            Last::Nothing | Last::Text => true,
+        };
+        if apart || needed {
+            self.text.push('\n');
+        }
+        let last = match block {
+            Block::Bullet(..) => Last::Bullet,
+            _ if block.is_heading() => Last::Heading,
+            _ => Last::Text,
+        };
+        self.push(block.raw(), last);
+    }
+
+    fn push(&mut self, raw: &str, last: Last) {
+        self.text.push_str(raw);
+        self.last = last;
+        if !raw.ends_with('\n') {
+            self.text.push('\n');
+        }
+    }
+}
+
+/// Returns whether a heading of a section stands as we write it.
+fn is_plain(section: Section, raw: &str) -> bool {
+    raw.trim().strip_prefix("### ") == Some(section.title())
 }
 
 /// Takes the blank lines around a block away, so that they do not grow with every fold, and makes
 /// sure that it ends its last line, so that the next one does not join it.
-fn trimmed(block: Block) -> Block {
-    let ended = |raw: &str| format!("{}\n", raw.trim_end_matches(['\n', '\r']));
-    match block {
-        Block::Section(section, raw) => Block::Section(section, ended(&raw)),
-        Block::Bullet(item, raw) => Block::Bullet(item, ended(&raw)),
-        Block::Other(raw) => {
-            let blank_lines = raw.split_inclusive('\n').take_while(|line| line.trim().is_empty());
-            let lead: usize = blank_lines.map(str::len).sum();
-            Block::Other(ended(&raw[lead..]))
+fn trimmed(block: &Block) -> Block {
+    let bare = |raw: &str| {
+        let lines: Vec<&str> = raw.split_inclusive('\n').collect();
+        let is_text = |line: &&str| !line.trim().is_empty();
+        let from = lines.iter().position(is_text).unwrap_or(lines.len());
+        let to = lines.iter().rposition(is_text).map_or(from, |it| it + 1);
+        let mut text = lines[from..to].concat();
+        if !text.ends_with('\n') {
+            text.push('\n');
         }
+        text
+    };
+    match block {
+        // A heading that is not the one of its section is text of the person's.
+        Block::Section(_, raw) | Block::Other(raw) => Block::Other(bare(raw)),
+        Block::Bullet(item, raw) => Block::Bullet(item.clone(), bare(raw)),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const WEEK: &str = "2026-W14";
@@ -210,7 +581,7 @@ mod tests {
             fold_edit_fold(first, |it| it.replace("Shipped v2", "Shipped v3"), second);
         assert_eq!(
             body,
-            "\n# Week 2026-W14\n\n### Key Outcomes\n- Other [2026-04-02:5]\n- Shipped v3 [2026-04-02:1]\n\n\
+            "\n# Week 2026-W14\n\n### Key Outcomes\n- Shipped v3 [2026-04-02:1]\n- Other [2026-04-02:5]\n\n\
              ### Decisions\n- Why [2026-04-02:1-2]\n"
         );
         assert_eq!(merged.kept_out, [item("Shipped v2 today [2026-04-02:1]")]);
@@ -267,5 +638,260 @@ mod tests {
         let (_, merged) = fold_edit_fold(first, edit, draft(&["New [2026-04-02:1]"], &[]));
         let printed = merged.summary.print();
         assert!(printed.contains("tags") && printed.contains("memoird:"), "{printed}");
+    }
+
+    #[test]
+    fn what_stands_beneath_a_bullet_stays_beneath_it() {
+        let first = || draft(&["One [2026-04-02:1]", "Two [2026-04-02:2]"], &[]);
+        let edit = |it: &str| {
+            it.replace("- One [2026-04-02:1]\n", "- One [2026-04-02:1]\n  - but only here\n")
+        };
+        let (body, _) = fold_edit_fold(
+            first(),
+            edit,
+            draft(&["New [2026-04-02:9]", "One [2026-04-02:1]"], &[]),
+        );
+        assert!(
+            body.contains("- New [2026-04-02:9]\n- One [2026-04-02:1]\n  - but only here\n"),
+            "{body}"
+        );
+        let (body, merged) = fold_edit_fold(first(), edit, draft(&["Two [2026-04-02:2]"], &[]));
+        assert!(
+            body.contains("- One [2026-04-02:1]\n  - but only here\n- Two [2026-04-02:2]\n"),
+            "{body}"
+        );
+        assert_eq!(merged.summary.ownership().owners[0], Owner::Person);
+    }
+
+    #[test]
+    fn under_a_heading_of_their_own_everything_stays_as_arranged() {
+        let first = draft(&["One [2026-04-02:1]"], &["Two [2026-04-02:2]"]);
+        let edit = |it: &str| {
+            it.replace(
+                "\n### Decisions\n- Two [2026-04-02:2]\n",
+                "\n### For the board\n- Two [2026-04-02:2]\nas agreed\n",
+            )
+        };
+        let second = draft(&["More [2026-04-02:7]", "One [2026-04-02:1]"], &["Two [2026-04-02:2]"]);
+        let (body, merged) = fold_edit_fold(first, edit, second);
+        assert_eq!(
+            body,
+            "\n# Week 2026-W14\n\n### Key Outcomes\n- More [2026-04-02:7]\n- One [2026-04-02:1]\n\n\
+             ### For the board\n- Two [2026-04-02:2]\n\nas agreed\n"
+        );
+        assert!(merged.summary.ownership().owners.iter().all(|it| *it == Owner::Ours));
+    }
+
+    #[test]
+    fn of_two_bullets_with_the_same_words_only_the_deleted_one_goes() {
+        let both = || draft(&["Same [2026-04-02:1]", "Same [2026-04-03:1]"], &[]);
+        let delete = |it: &str| it.replace("- Same [2026-04-02:1]\n", "");
+        let (body, _) = fold_edit_fold(both(), delete, both());
+        assert_eq!(body, "\n# Week 2026-W14\n\n### Key Outcomes\n- Same [2026-04-03:1]\n");
+    }
+
+    #[test]
+    fn a_heading_and_a_title_of_their_own_spelling_stay() {
+        let first = draft(&["One [2026-04-02:1]"], &["Two [2026-04-02:2]"]);
+        let edit = |it: &str| {
+            it.replace("# Week 2026-W14", "# The week of the flood")
+                .replace("### Decisions", "## decisions")
+        };
+        let second = draft(&["One [2026-04-02:1]"], &["Three [2026-04-02:3]"]);
+        let (body, _) = fold_edit_fold(first, edit, second);
+        assert_eq!(
+            body,
+            "\n# The week of the flood\n\n### Key Outcomes\n- One [2026-04-02:1]\n\n## decisions\n- Three [2026-04-02:3]\n"
+        );
+    }
+
+    #[test]
+    fn a_fence_that_is_left_open_swallows_no_new_bullet() {
+        let first = draft(&["One [2026-04-02:1]"], &["Two [2026-04-02:2]"]);
+        let edit =
+            |it: &str| it.replace("- One [2026-04-02:1]\n", "- One [2026-04-02:1]\n\n```\ncode\n");
+        let (body, merged) = fold_edit_fold(first, edit, draft(&["New [2026-04-02:9]"], &[]));
+        assert!(
+            body.ends_with(
+                "- New [2026-04-02:9]\n\n```\ncode\n\n### Decisions\n- Two [2026-04-02:2]\n"
+            ),
+            "{body}"
+        );
+        assert_eq!(merged.summary.bullets().count(), 1);
+    }
+
+    #[test]
+    fn line_ends_of_a_file_stay() {
+        let first = || draft(&["One [2026-04-02:1]"], &[]);
+        let edit = |it: &str| (it.to_owned() + "- mine\n").replace('\n', "\r\n");
+        let (_, merged) = fold_edit_fold(first(), edit, draft(&["New [2026-04-02:1]"], &[]));
+        let text = merged.summary.print();
+        assert!(text.contains("- New [2026-04-02:1]\r\n- mine\r\n"), "{text:?}");
+        assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
+    }
+
+    /// One thing that a person does to a line.
+    #[derive(Clone, Debug)]
+    enum Do {
+        Reword(usize),
+        Delete(usize),
+        Move(usize, usize),
+        Add(usize, &'static str),
+    }
+
+    /// What a person may write; each has a place for a number, so that all lines are different.
+    const THEIRS: [&str; 22] = [
+        "- mine #",
+        "- mine # [2026-04-0#:1]",
+        "  - nested #\n    more of # [2026-04-04:#]",
+        "* 1#. 日本語 – ünïcode # \u{1f600}",
+        "A paragraph #\nof two lines #.",
+        "\nA paragraph # apart.\n",
+        "### Heading #\n",
+        "#### Below #\n- under a heading #",
+        "# Part #",
+        "```rust\n- no bullet #\n### Decisions of #\n```",
+        "```\nopen # for ever",
+        "<!-- a note # -->",
+        "<!-- open #",
+        "| a# | b |\n|---|---|\n| 1 | 2# |",
+        "> quoted #\n> - in a quote #",
+        "- [ ] open task #",
+        "- with a carriage return #\r",
+        "\t- after a tab #",
+        "---\nrule #",
+        "## Decisions of mine #",
+        "12. twelve #",
+        "   \n- after blanks # [wip]",
+    ];
+
+    fn acts() -> impl Strategy<Value = Vec<Do>> {
+        let at = 0..40_usize;
+        let one = prop_oneof![
+            2 => at.clone().prop_map(Do::Reword),
+            2 => at.clone().prop_map(Do::Delete),
+            1 => (at.clone(), at.clone()).prop_map(|(from, to)| Do::Move(from, to)),
+            3 => (at, 0..THEIRS.len()).prop_map(|(at, what)| Do::Add(at, THEIRS[what])),
+        ];
+        proptest::collection::vec(one, 0..8)
+    }
+
+    /// Does all of it to the body of `text`; the frontmatter stays.
+    fn edited(text: &str, acts: &[Do], crlf: bool, cut: bool) -> String {
+        let body_at = crate::memory::frontmatter::split(text).body_at;
+        let mut lines: Vec<String> = text[body_at..].lines().map(str::to_owned).collect();
+        for (n, act) in acts.iter().enumerate() {
+            let end = lines.len();
+            match *act {
+                Do::Reword(at) if end > 0 => {
+                    let line = &mut lines[at % end];
+                    if let Some(words) = line.strip_prefix("- ") {
+                        *line = format!("- reworded {n} {words}");
+                    }
+                }
+                Do::Delete(at) if end > 0 => drop(lines.remove(at % end)),
+                Do::Move(from, to) if end > 0 => {
+                    let line = lines.remove(from % end);
+                    lines.insert(to % end, line);
+                }
+                Do::Add(at, what) => {
+                    lines.insert(
+                        at % (end + 1),
+                        what.replace('#', &n.to_string()).replace("[2026-04-00", "[2026-04-09"),
+                    );
+                }
+                _ => {}
+            }
+        }
+        let mut body = lines.join("\n") + "\n";
+        if cut {
+            body.truncate(body.trim_end().len());
+        }
+        let text = format!("{}{body}", &text[..body_at]);
+        if crlf { crate::memory::frontmatter::with_crlf(&text) } else { text }
+    }
+
+    /// Items of which some repeat words or lines of others.
+    fn drafts() -> impl Strategy<Value = Vec<(Section, Vec<Item>)>> {
+        let item = (0..9_u32, 1..6_u32, 1..9_u32)
+            .prop_map(|(words, day, line)| item(&format!("Said {words} [2026-04-0{day}:{line}]")));
+        let sections = Section::WEEKLY;
+        proptest::collection::vec(proptest::collection::vec(item, 0..5), 4)
+            .prop_map(move |items| sections.into_iter().zip(items).collect())
+    }
+
+    fn counts<'a>(lines: impl IntoIterator<Item = &'a str>) -> BTreeMap<&'a str, usize> {
+        let mut counts = BTreeMap::new();
+        for line in lines {
+            *counts.entry(line.trim_end()).or_default() += 1;
+        }
+        counts
+    }
+
+    fn bullets(summary: &Summary) -> Vec<Item> {
+        summary.bullets().map(|(_, item, _)| item.clone()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_person_wins(first in drafts(), acts in acts(), second in drafts(), crlf: bool, cut: bool) {
+            let header =
+                || SummaryHeader { engine: "extractive/1".to_owned(), ..SummaryHeader::default() };
+            let none = |_: &Item| false;
+            let made = merge(week(), None, header(), first, &none).summary;
+            let text = edited(&made.print(), &acts, crlf, cut);
+            let current = Summary::parse(week(), &text).unwrap();
+            let merged = merge(week(), Some(&current), header(), second.clone(), &none);
+            let printed = merged.summary.print();
+
+            // What is written is read back as the same file.
+            let read = Summary::parse(week(), &printed).unwrap();
+            prop_assert_eq!(&read.print(), &printed);
+            prop_assert_eq!(&read.blocks, &merged.summary.blocks, "{}", printed);
+
+            // Each line of theirs is there, as often as it was.
+            let (made_body, body) = (made.body(), current.body());
+            let ours = counts(made_body.lines());
+            let result_body = merged.summary.body();
+            let result = counts(result_body.lines());
+            for (line, count) in counts(body.lines()) {
+                if line.trim().is_empty() || ours.contains_key(line) {
+                    continue;
+                }
+                prop_assert_eq!(result.get(line), Some(&count), "`{}` of:\n{}\nin:\n{}", line, text, printed);
+            }
+
+            // What they deleted is not: by words, as many as there were.
+            let standing = bullets(&current);
+            for item in bullets(&made) {
+                let count = |items: &[Item]| items.iter().filter(|it| it.text == item.text).count();
+                let (before, now) = (count(&bullets(&made)), count(&standing));
+                if now < before {
+                    prop_assert!(count(&bullets(&merged.summary)) <= now, "`{}` of:\n{}\nin:\n{}", item, text, printed);
+                }
+            }
+
+            // What is new is there, once, unless it was deleted or held off.
+            let owners = current.ownership();
+            let theirs: Vec<&Item> = standing.iter().zip(&owners.owners)
+                .filter(|(_, owner)| **owner == Owner::Person).map(|(item, _)| item).collect();
+            let result = bullets(&merged.summary);
+            for item in second.iter().flat_map(|(_, items)| items) {
+                let free = !owners.missing.contains(&item.hash())
+                    && !theirs.iter().any(|it| it.text == item.text || rests_within(item, it));
+                // A bullet that stays for what stands beneath it is theirs as well.
+                let adopted = merged.kept_out.contains(item);
+                if free && !adopted {
+                    let all = second.iter().flat_map(|(_, items)| items).filter(|it| *it == item).count();
+                    prop_assert_eq!(result.iter().filter(|it| *it == item).count(), all, "`{}` of:\n{}\nin:\n{}", item, text, printed);
+                }
+                prop_assert!(!free || !adopted || standing.iter().any(|it| rests_within(item, it)),
+                    "`{}` of:\n{}\nin:\n{}", item, text, printed);
+            }
+
+            // Once more is no change.
+            let again = merge(week(), Some(&read), header(), second, &none);
+            prop_assert_eq!(again.summary.print(), printed, "of:\n{}", text);
+        }
     }
 }

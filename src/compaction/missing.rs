@@ -88,9 +88,7 @@ pub fn look(vault: &Vault, lineage: &Lineage) -> Result<Option<Missing>, Lineage
 
 /// A log that was moved to the archive is not gone.
 fn is_archived(vault: &Vault, stem: &Stem) -> bool {
-    let layout = vault.layout();
-    let year = stem.date().format("%Y");
-    vault.is_taken(&layout.typed(&format!("archive/{year}/{stem}.md")))
+    vault.layout().archived(stem).is_some_and(|it| vault.is_taken(&it))
 }
 
 /// Numbers of devices are not kept by all systems over a restart, so another one alone says nothing.

@@ -11,20 +11,26 @@
 //! - [`observe`]: what people did to files since the last pass, and lines that moved.
 //! - [`draft`], [`fold`]: a week or a month; drafts are made side by side ([`parallel`]).
 //! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
+//! - [`correct`]: a person's words in the place of an item's, here and above.
 //! - [`late`]: memories and entries whose lines were changed.
 //! - [`ground`], [`merge`], [`moved`], [`standing`]: the checks and merges that those use; pure.
 //! - [`forget`]: what a person wants gone, and all that derives from it.
 //! - [`missing`]: the breaker for files that are gone in numbers.
+//! - [`archive`]: old logs move away once all that is made of them stands.
 //! - [`commit`]: intents, files, and one transaction.
+//! - [`history`]: what the history does not know yet, and what it lets go of.
 //! - [`records`]: what of each file the lineage keeps, so that a pass and a rebuild agree.
 //! - [`rebuild`]: the database anew from the files.
 //! - [`report`]: what a pass did.
 
+pub mod archive;
 pub mod commit;
+pub mod correct;
 mod draft;
 mod fold;
 pub mod forget;
 pub mod ground;
+mod history;
 mod lasting;
 mod late;
 pub mod merge;
@@ -234,6 +240,7 @@ impl Compactor<'_> {
         if !self.vault.temporary()?.is_empty() {
             self.vault.sweep(&self.write_lock()?)?;
         }
+        let last_run = archive::last_run(self.lineage)?;
         let mut selection = selection.clone();
         selection.again.extend(self.finish_forgetting(now)?);
         let mut view = self.look(now)?;
@@ -241,13 +248,39 @@ impl Compactor<'_> {
             return Err(PassError::NoSource { tier, period });
         }
         let mut report = PassReport::default();
+        if self.join_late(&view, now, &mut report)? {
+            view = self.look(now)?;
+        }
         let mut run = None;
         if self.observe(&mut run, trigger, &view, now, &mut report)? {
             view = self.look(now)?;
         }
+        let mut passed = self.go_on(run, trigger, &mut selection, view, now, watcher, report)?;
+        let Passed { report, view, plan } = &mut passed;
+        self.end_forgetting(&selection.again, plan)?;
+        if selection.is_whole() && self.archive(last_run, view, watcher, report)? {
+            *view = self.look(now)?;
+            *plan = self.plan(view, &selection, (self.clock)());
+        }
+        report.pruned = self.prune(now)?;
+        Ok(passed)
+    }
+
+    /// Makes what is due and selected, tier by tier, and ends the run.
+    #[expect(clippy::too_many_arguments, reason = "the second half of a pass")]
+    fn go_on(
+        &mut self,
+        mut run: Option<RunId>,
+        trigger: &str,
+        selection: &mut Selection,
+        mut view: View,
+        now: DateTime<Utc>,
+        watcher: &mut dyn Watcher,
+        mut report: PassReport,
+    ) -> Result<Passed, PassError> {
         let mut corpus = draft::CorpusReader::default();
         for tier in Tier::ALL {
-            let mut jobs = self.plan(&view, &selection, now).jobs;
+            let mut jobs = self.plan(&view, selection, now).jobs;
             jobs.retain(|job| job.tier == tier && !is_held_up(job, &report));
             if jobs.is_empty() {
                 continue;
@@ -266,8 +299,7 @@ impl Compactor<'_> {
         if let Some(run) = run {
             self.lineage.end_run(run, (self.clock)())?;
         }
-        let plan = self.plan(&view, &selection, (self.clock)());
-        self.end_forgetting(&selection.again, &plan)?;
+        let plan = self.plan(&view, selection, (self.clock)());
         Ok(Passed { report, view, plan })
     }
 
@@ -292,6 +324,12 @@ impl Compactor<'_> {
     pub fn notice(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<(), PassError> {
         self.refuse_if_missing(false)?;
         self.recover(now)?;
+        if self.is_forgetting()? {
+            // It knows lines by their places, which would shift under it.
+            let layout = self.vault.layout();
+            let _alone = PassLock::acquire(layout.root(), &layout.pass_lock(), &|| false)?;
+            self.finish_forgetting(now)?;
+        }
         let view = self.look(now)?;
         let mut run = None;
         let noticed = self.observe(&mut run, trigger, &view, now, &mut PassReport::default());
@@ -321,7 +359,8 @@ impl Compactor<'_> {
                 (path.into(), FileStamp { inode, size, mtime_ns, hash: *hash, seen_ns })
             })
             .collect();
-        let there: HashSet<&str> = inventory.logs.values().map(|it| &it.path[..]).collect();
+        let logs = inventory.logs.values().chain(inventory.late.values());
+        let there: HashSet<&str> = logs.map(|it| &it.path[..]).collect();
         let gone: Vec<PathBuf> =
             seen.keys().filter(|it| !there.contains(&it[..])).map(PathBuf::from).collect();
         if fresh.is_empty() && gone.is_empty() {

@@ -53,6 +53,7 @@ impl Compactor<'_> {
     ) -> Result<bool, PassError> {
         let edited = self.note_edits(view, now)?;
         self.note_vanished(view)?;
+        self.catch_up(view, now)?;
         let moved = match self.follow_moves(run, trigger, view, now, report) {
             Ok(moved) => moved,
             Err(JobError::Critical(error)) => return Err(error),
@@ -209,6 +210,29 @@ impl Compactor<'_> {
         Ok(decisions)
     }
 
+    /// Writes down that bullets were deleted whose words the fold of a file would bring back. Where
+    /// the database was lost before, only the file itself tells of that.
+    pub(super) fn note_deleted(
+        &self,
+        view: &View,
+        path: &str,
+        items: &[Item],
+        now: DateTime<Utc>,
+    ) -> Result<(), PassError> {
+        let decisions = &view.inventory.decisions;
+        let is_new = |citation: &Citation| {
+            let texts = self.line_texts(citation, &Rules::of(decisions));
+            !decisions.is_deleted(path, texts.iter().map(String::as_str))
+        };
+        let gone: Vec<ItemRecord> = items
+            .iter()
+            .filter(|it| it.citation.as_ref().is_some_and(is_new))
+            .map(|it| ItemRecord { line: 0, hash: it.hash(), citation: it.citation.clone() })
+            .collect();
+        let made = self.decide(view, path, &gone, &[], now)?;
+        self.append_decisions(&made)
+    }
+
     pub(super) fn append_decisions(&self, made: &[Decision]) -> Result<(), PassError> {
         if made.is_empty() {
             return Ok(());
@@ -237,7 +261,8 @@ impl Compactor<'_> {
         for (stem, file) in &view.inventory.logs {
             let Some(old) = known.get(stem).filter(|it| it.hash != file.hash) else { continue };
             let Some(log) = self.vault.read_log(stem)? else { continue };
-            let new = LogRecord::of(&privacy::serve(&log, &rules), file.path.clone());
+            let new =
+                LogRecord::of(&privacy::serve(&log, &rules), self.vault.layout().source(stem));
             let hashes = |it: &LogRecord| LineHashes {
                 first: it.first_line,
                 hashes: it.line_hashes.clone(),

@@ -75,6 +75,15 @@ pub struct Selection {
     pub accept_missing: bool,
 }
 
+impl Selection {
+    /// Returns whether the last tier is asked for, and no one period: what follows a pass follows
+    /// then.
+    pub fn is_whole(&self) -> bool {
+        let wisdom = self.tiers.is_empty() || self.tiers.contains(&Tier::Wisdom);
+        wisdom && self.period.is_none() && !self.only_again
+    }
+}
+
 /// One file to be made, or one day to be extracted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
@@ -196,6 +205,7 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn run(mut self) -> Plan {
         self.note_future_logs();
+        self.note_late_logs();
         if self.settings.extract {
             self.extracts();
         }
@@ -238,6 +248,18 @@ impl Planner<'_> {
                 let reason =
                     format!("dated in the future (today is {today}); it waits for its day");
                 self.plan.problems.push(Problem { path: log.path.clone(), reason });
+            }
+        }
+    }
+
+    /// A log that came after its day was archived is joined with it by the next pass, unless it is
+    /// being written to.
+    fn note_late_logs(&mut self) {
+        for (stem, late) in &self.inventory.late {
+            if self.is_still_written(late) {
+                let period = Period::containing(Grain::Week, stem.date());
+                let cause = WaitCause::StillWritten(late.path.clone());
+                self.plan.waiting.push(Waiting { tier: Tier::Weekly, period, cause });
             }
         }
     }
@@ -431,12 +453,13 @@ impl Planner<'_> {
     /// Returns the log of the period that was changed moments ago. A time after `now` is settled:
     /// a wrong clock must not hold a file up for ever.
     fn still_written(&self, period: Period) -> Option<&LogFile> {
+        self.inventory.logs_of(period).map(|(_, log)| log).find(|log| self.is_still_written(log))
+    }
+
+    fn is_still_written(&self, log: &LogFile) -> bool {
         let now = self.now.timestamp_nanos_opt().unwrap_or(i64::MAX);
         let quiet = self.settings.quiet.num_nanoseconds().unwrap_or(i64::MAX);
-        self.inventory
-            .logs_of(period)
-            .map(|(_, log)| log)
-            .find(|log| (0..quiet).contains(&now.saturating_sub(log.stamp.mtime_ns)))
+        (0..quiet).contains(&now.saturating_sub(log.stamp.mtime_ns))
     }
 
     /// Returns the periods of a tier that will yet be made in this pass or wait for a quiet moment.
@@ -739,6 +762,35 @@ mod tests {
             .distilled
             .insert("2026-04".parse().unwrap(), Some("0000000000000000".to_owned()));
         root.check("2026-05-10T09:00:00Z", "wisdom:2026-04");
+    }
+
+    #[test]
+    fn what_has_no_source_is_not_made_by_force() {
+        let force = |root: &mut Root, period: &str| {
+            root.selection =
+                Selection { period: period.parse().ok(), force: true, ..Selection::default() };
+            let plan = root.plan("2026-05-20T09:00:00Z");
+            (plan.jobs.len(), plan.sourceless.map(|it| it.1.to_string()))
+        };
+        let mut root = Root::new("2026-04-02 2026-W14 2026-W15 2026-04");
+        assert_eq!(force(&mut root, "2026-W14"), (1, None));
+        assert_eq!(force(&mut root, "2026-W15"), (0, Some("2026-W15".to_owned())));
+        assert_eq!(force(&mut root, "2026-04"), (1, None));
+        root.inventory.logs.clear();
+        assert_eq!(force(&mut root, "2026-04").1, Some("2026-04".to_owned()));
+        assert_eq!(force(&mut root, "2026-04-02").1, Some("2026-04-02".to_owned()));
+    }
+
+    #[test]
+    fn a_line_that_reads_otherwise_makes_wisdom_look_again() {
+        let mut root = Root::new("2026-04-02 2026-W14 2026-W15 2026-W16 2026-W17 2026-W18 2026-04");
+        let month: Period = "2026-04".parse().unwrap();
+        let hash = root.inventory.monthly[&month].body_hash.clone();
+        root.record.distilled.insert(month, Some(hash));
+        root.record.unsettled = vec![(month, "2026-04-02".to_owned())];
+        let jobs = root.plan("2026-05-20T09:00:00Z").jobs;
+        let found: Vec<_> = jobs.iter().map(|it| (it.tier, it.reason.to_string())).collect();
+        assert_eq!(found, [(Tier::Wisdom, "changed: 2026-04-02".to_owned())]);
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl Compactor<'_> {
         let mut extracted = Vec::new();
         for (stem, file) in &inventory.logs {
             let Some(log) = self.vault.read_log(stem)? else { continue };
-            logs.push(LogRecord::of(&privacy::serve(&log, &rules), file.path.clone()));
+            logs.push(LogRecord::of(&privacy::serve(&log, &rules), layout.source(stem)));
             extracted.extend(extraction(inventory, stem, file));
         }
         self.lineage.replace_all(&documents, &logs, &extracted)?;

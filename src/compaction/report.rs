@@ -20,6 +20,14 @@ pub struct PassReport {
     pub failed: usize,
     /// Jobs that are due and were not begun, because the pass was stopped.
     pub left: usize,
+    /// Logs that moved into the archive: where they stand now, relative to the root.
+    pub archived: Vec<String>,
+    /// Archived logs to which late lines were added: where they stand again.
+    pub joined: Vec<String>,
+    /// Why logs that are old enough did not move.
+    pub archive_held: Option<String>,
+    /// Versions that the history let go of, because they were older than it is to be.
+    pub pruned: usize,
 }
 
 /// One job.
@@ -97,6 +105,15 @@ impl JobReport {
 }
 
 impl PassReport {
+    /// Adds what a further pass did.
+    pub fn add(&mut self, further: Self) {
+        further.jobs.into_iter().for_each(|job| self.push(job));
+        self.archived.extend(further.archived);
+        self.joined.extend(further.joined);
+        self.archive_held = further.archive_held;
+        self.pruned += further.pruned;
+    }
+
     /// Adds a job.
     pub fn push(&mut self, job: JobReport) {
         match job.outcome {

@@ -84,6 +84,27 @@ impl Standing {
         standing
     }
 
+    /// Finds lost lines in another log that was read again. A short hash fits many lines there, so
+    /// the line must be made of the words that rest on it.
+    pub(super) fn find_in(&mut self, log: &ServedLog, words: &str) {
+        let spoken = words_of(words);
+        for (at, hash) in std::mem::take(&mut self.lost) {
+            let fits = |line: &&ServedLine| {
+                let said = words_of(line.text());
+                *log.stem() != at.stem
+                    && hash.as_ref().is_some_and(|it| line.hash().hex4() == *it)
+                    && said.intersection(&spoken).count() * 2 > said.len()
+            };
+            match log.lines().iter().find(fits) {
+                Some(line) => {
+                    self.moved = true;
+                    self.left.push((log.address(line), hash));
+                }
+                None => self.lost.push((at, hash)),
+            }
+        }
+    }
+
     /// Returns the lines that words may rest on now: those that are there, and whatever stands where
     /// a lost one stood.
     pub(super) fn lines_now(&self) -> Option<Citation> {
@@ -183,4 +204,86 @@ fn words_of(text: &str) -> BTreeSet<String> {
         .filter(|it| !it.is_empty())
         .map(str::to_lowercase)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{memory::log::DailyLog, privacy};
+
+    const STEM: &str = "2026-04-02";
+
+    fn logs(text: Option<&str>) -> Logs {
+        let stem: Stem = STEM.parse().unwrap();
+        let read = |text: &str| {
+            privacy::serve(
+                &DailyLog::parse(stem.clone(), text.as_bytes()).unwrap(),
+                &privacy::Rules::default(),
+            )
+        };
+        Logs::from([(stem.clone(), text.map(read))])
+    }
+
+    fn source(line: u32, text: &str) -> Source {
+        let at = Address { stem: STEM.parse().unwrap(), line };
+        (at, Some(crate::memory::hash::ContentHash::of(text).hex4()))
+    }
+
+    /// `lines` are where the cited lines `alpha` (1), `beta` (2) and `gamma` (3) stand now.
+    #[track_caller]
+    fn check(now: &str, lines: &str) {
+        let sources = [source(1, "- alpha"), source(2, "- beta"), source(3, "- gamma")];
+        let found = Standing::find(&sources, &logs(Some(now)), "alpha beta gamma");
+        let numbers = |sources: &[Source]| -> Vec<String> {
+            sources.iter().map(|(at, _)| at.line.to_string()).collect()
+        };
+        let text = format!(
+            "{}/{}{}",
+            numbers(&found.left).join(" "),
+            numbers(&found.lost).join(" "),
+            if found.moved { " moved" } else { "" }
+        );
+        assert_eq!(text, lines, "{now}");
+    }
+
+    #[test]
+    fn lines_are_found_by_their_hashes() {
+        check("- alpha\n- beta\n- gamma", "1 2 3/");
+        check("top\n- alpha\n- beta\n- gamma", "2 3 4/ moved");
+        check("- alpha\n- gamma", "1 2/2 moved");
+        check("- alpha\n- beta two\n- gamma", "1 3/2");
+        check("- gamma\n- beta\n- alpha", "3 2 1/ moved");
+        check("", "/1 2 3");
+    }
+
+    #[test]
+    fn a_hash_that_fits_by_chance_is_no_line_of_ours() {
+        let sources = [source(1, "- delta")];
+        let found = Standing::find(&sources, &logs(Some("top\n- delta")), "alpha");
+        assert_eq!(found.lost, sources);
+    }
+
+    #[test]
+    fn a_log_that_is_gone_or_not_asked_about_takes_nothing() {
+        let sources = [source(1, "- alpha")];
+        for (logs, gone) in [(logs(None), true), (Logs::new(), false)] {
+            let found = Standing::find(&sources, &logs, "alpha");
+            assert_eq!((found.left, found.lost, found.gone), (sources.to_vec(), vec![], gone));
+        }
+    }
+
+    #[track_caller]
+    fn check_said(words: &str, now: &str, stands: bool) {
+        let citation = format!("{STEM}:1-2").parse().unwrap();
+        assert_eq!(still_said(words, &citation, &logs(Some(now))).is_some(), stands, "{words}");
+    }
+
+    #[test]
+    fn words_stand_only_where_each_of_them_does() {
+        check_said("Use SQLite for staging.", "- **Use** SQLite for staging", true);
+        check_said("Use SQLite for staging.", "- Use SQLite\n  for staging", true);
+        check_said("Use SQLite for staging.", "- Use DuckDB for staging", false);
+        check_said("Always deploy on Friday", "- Never deploy on Friday", false);
+        check_said("Use SQLite for staging.", "\n", false);
+    }
 }

@@ -33,6 +33,7 @@ pub struct Settings {
     /// How long replaced versions are kept.
     pub history: History,
     /// Logs older than this many days are archived once all made from them is done; null: never.
+    #[schemars(range(min = 1))]
     pub archive_after_days: Option<u32>,
     /// A program and its arguments, told of stuck jobs, caps reached, and an open breaker.
     #[schemars(length(min = 1))]

@@ -143,9 +143,10 @@ impl Watcher for Pulse {
 impl Done {
     /// Returns the line for the log; `None` when nothing was done.
     pub(super) fn line(&self) -> Option<String> {
-        let PassReport { jobs, written, unchanged, failed, left } = &self.report;
+        let PassReport { jobs, written, unchanged, failed, left, .. } = &self.report;
+        let moved = self.moved();
         if jobs.is_empty() && *left == 0 {
-            return None;
+            return moved;
         }
         // The last jobs are those that people read first.
         let mut paths: Vec<&str> = Vec::new();
@@ -161,8 +162,23 @@ impl Done {
         };
         let left = if *left > 0 { format!(", {left} left") } else { String::new() };
         Some(format!(
-            "wrote {what}{more} ({written} written, {unchanged} unchanged, {failed} failed{left})"
+            "wrote {what}{more} ({written} written, {unchanged} unchanged, {failed} failed{left}){}",
+            moved.map(|it| format!("; {it}")).unwrap_or_default(),
         ))
+    }
+
+    /// Says which logs moved.
+    fn moved(&self) -> Option<String> {
+        let PassReport { archived, joined, archive_held, .. } = &self.report;
+        let mut said = Vec::new();
+        if !joined.is_empty() {
+            said.push(format!("added late lines to {} archived logs", joined.len()));
+        }
+        if !archived.is_empty() {
+            said.push(format!("archived {} logs", archived.len()));
+        }
+        said.extend(archive_held.iter().map(|why| format!("archived no more logs: {why}")));
+        (!said.is_empty()).then(|| said.join(", "))
     }
 
     /// Returns a hash of all that stands there, to tell whether anything changed.

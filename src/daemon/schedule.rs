@@ -100,7 +100,8 @@ impl Agenda {
             let at = match &waiting.cause {
                 WaitCause::Closes(at) => at.with_timezone(&Utc),
                 WaitCause::StillWritten(path) => {
-                    let log = inventory.logs.values().find(|log| log.path == *path);
+                    let mut logs = inventory.logs.values().chain(inventory.late.values());
+                    let log = logs.find(|log| log.path == *path);
                     let Some(log) = log else { continue };
                     DateTime::from_timestamp_nanos(log.stamp.mtime_ns) + self.quiet
                 }

@@ -7,8 +7,8 @@
 //! # Invariants
 //!
 //! - A stem is a day (`2026-04-02`), a day and a slug (`2026-04-02-standup`), a session record
-//!   (`CMEM-20260402-101500`), or the week of a weekly file that somebody else wrote (`2026-W14`);
-//!   it never holds a character that a citation uses as a mark.
+//!   (`CMEM-20260402-101500`), or the week or month of a file in which a person's words stand
+//!   (`2026-W14`, `2026-04`); it never holds a character that a citation uses as a mark.
 //! - A [`Citation`] is never empty; its stems are sorted; its lines are sorted, disjoint, and not
 //!   adjacent ranges. So `Display` and `FromStr` are inverse on what we write.
 
@@ -60,7 +60,7 @@ impl Stem {
         Self { name: date.to_string().into(), date }
     }
 
-    /// Returns the day that the file belongs to; of a week its Monday.
+    /// Returns the day that the file belongs to; of a week or a month its first one.
     pub fn date(&self) -> NaiveDate {
         self.date
     }
@@ -70,9 +70,26 @@ impl Stem {
         &self.name
     }
 
-    /// Returns whether this names a foreign weekly file.
+    /// Returns whether this names a weekly file.
     pub fn is_week(&self) -> bool {
         self.name.len() == 8
+    }
+
+    /// Returns whether this names a weekly or a monthly file: a line of one is cited where a person
+    /// wrote it.
+    pub fn is_summary(&self) -> bool {
+        self.name.len() <= 8
+    }
+
+    /// Returns the stem of the file of a week or a month; `None` of a day, whose file is a log.
+    pub fn of_summary(period: Period) -> Option<Self> {
+        let date = period.first();
+        (period.grain() != Grain::Day).then(|| Self { name: period.to_string().into(), date })
+    }
+
+    /// Returns the week or the month whose file this names.
+    pub fn summary(&self) -> Option<Period> {
+        self.name.parse().ok().filter(|_| self.is_summary())
     }
 
     /// Returns whether this names a session record.
@@ -92,9 +109,9 @@ impl FromStr for Stem {
                 return Err(error());
             }
             NaiveDate::parse_from_str(day, "%Y%m%d").map_err(|_| error())?
-        } else if name.len() == 8 {
-            let week = name.parse::<Period>().ok().filter(|it| it.grain() == Grain::Week);
-            week.ok_or_else(error)?.first()
+        } else if matches!(name.len(), 7 | 8) {
+            let period = name.parse::<Period>().ok().filter(|it| it.grain() != Grain::Day);
+            period.ok_or_else(error)?.first()
         } else {
             let (day, tail) = name.split_at_checked(10).ok_or_else(error)?;
             let slug_ok = match tail.strip_prefix('-') {
@@ -262,6 +279,20 @@ impl Citation {
         })
     }
 
+    /// Returns whether a line of a weekly or monthly file is cited: words of a person's.
+    pub fn rests_on_summary(&self) -> bool {
+        self.0.keys().any(Stem::is_summary)
+    }
+
+    /// Puts other lines of one file in the place of those that are cited.
+    pub fn replace_lines(&mut self, stem: &Stem, lines: LineSet) {
+        if lines.is_empty() {
+            self.0.remove(stem);
+        } else {
+            self.0.insert(stem.clone(), lines);
+        }
+    }
+
     /// Returns the newest day that is cited.
     pub fn newest_date(&self) -> NaiveDate {
         self.0.keys().map(Stem::date).max().unwrap_or_default()
@@ -341,6 +372,8 @@ mod tests {
         check("2026-04-03:2;2026-04-02:11,4,9-10", Some("2026-04-02:4,9-11; 2026-04-03:2"));
         check("2026-04-02-standup:1-2,3", Some("2026-04-02-standup:1-3"));
         check("CMEM-20260402-101500:42", Some("CMEM-20260402-101500:42"));
+        check("2026-04:9; 2026-W14:2; 2026-04-02:4", Some("2026-04:9; 2026-04-02:4; 2026-W14:2"));
+        check("2026-13:9", None);
         check("2026-02-30:1", None);
         check("2026-04-02:0", None);
         check("2026-04-02:04", None);
@@ -360,6 +393,7 @@ mod tests {
     fn stems_are_days_slugs_and_records() {
         check_stem("2026-04-02", Some("2026-04-02"));
         check_stem("2026-W14", Some("2026-03-30"));
+        check_stem("2026-04", Some("2026-04-01"));
         check_stem("2026-04-02-réunion_2", Some("2026-04-02"));
         check_stem("CMEM-20260402-101500", Some("2026-04-02"));
         for bad in [

@@ -399,6 +399,83 @@ fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t') || is_break(c)
 }
 
+/// Keys that are not ours: their values, and their lines as they stand.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OtherKeys {
+    values: Mapping,
+    /// With the comments before each; `None` where the lines do not tell the values alone.
+    lines: Option<String>,
+}
+
+impl OtherKeys {
+    /// Takes what is left of the keys of `yaml` after ours were taken out.
+    pub fn new(values: Mapping, yaml: &str) -> Self {
+        let lines = other_lines(yaml, &values);
+        Self { values, lines }
+    }
+
+    /// Returns the keys and their values, in order.
+    pub fn values(&self) -> &Mapping {
+        &self.values
+    }
+
+    /// Returns what is left without the keys that are to be forgotten, or `None` where all stay. The
+    /// comments go with them, since one may say the same.
+    pub fn without(&self, goes: &dyn Fn(&str) -> bool) -> Option<Self> {
+        let holds = |key: &Value, value: &Value| {
+            serde_yaml::to_string(&(key, value)).is_ok_and(|it| goes(&it))
+        };
+        let mut values = self.values.clone();
+        values.retain(|key, value| !holds(key, value));
+        let same = values.len() == self.values.len();
+        let said = self.lines.as_deref().is_some_and(|it| it.lines().any(goes));
+        (!same || said).then_some(Self { values, lines: None })
+    }
+}
+
+/// Cuts the lines of `keys` out of YAML, each with what belongs to it and the comments before it.
+///
+/// `None` where they would not be read as the same values: then those are written anew.
+fn other_lines(yaml: &str, keys: &Mapping) -> Option<String> {
+    let mut lines = String::new();
+    let mut comments = String::new();
+    let mut other = false;
+    for line in yaml.lines() {
+        let is_key = line.contains(':') && !line.starts_with([' ', '\t', '#', '-', '?', '}', ']']);
+        if line.starts_with('#') {
+            comments.extend([line, "\n"]);
+            continue;
+        }
+        if is_key {
+            let key = line.split(':').next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+            other = keys.contains_key(key);
+        }
+        // Comments stay, also those before a key of ours.
+        lines.push_str(&std::mem::take(&mut comments));
+        if other {
+            lines.extend([line, "\n"]);
+        }
+    }
+    lines.push_str(&comments);
+    let same = match serde_yaml::from_str::<Value>(&lines) {
+        Ok(Value::Mapping(read)) => read.iter().eq(keys.iter()),
+        Ok(Value::Null) => keys.is_empty(),
+        _ => false,
+    };
+    (same && !lines.is_empty()).then_some(lines)
+}
+
+/// Ends every line in `\r\n`.
+pub fn with_crlf(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\n', "\r\n")
+}
+
+/// Returns whether every line of the text ends in `\r\n`, and there is one.
+pub fn is_crlf(text: &str) -> bool {
+    text.contains("\r\n")
+        && text.split_inclusive('\n').all(|it| !it.ends_with('\n') || it.ends_with("\r\n"))
+}
+
 /// Writes a frontmatter key by key, in the order of the calls.
 #[derive(Debug)]
 pub struct Writer {
@@ -468,8 +545,19 @@ impl Writer {
         self.indent = "";
     }
 
+    /// Writes keys that are not ours as they stood, or at least with the values that were read.
+    pub fn other_keys(&mut self, keys: &OtherKeys) {
+        if let Some(lines) = &keys.lines {
+            self.text.push_str(lines);
+            return;
+        }
+        for (key, value) in &keys.values {
+            self.value(key, value);
+        }
+    }
+
     /// Writes a key of somebody else's with the value that was read.
-    pub fn value(&mut self, key: &Value, value: &Value) {
+    fn value(&mut self, key: &Value, value: &Value) {
         match key {
             Value::Sequence(_) | Value::Mapping(_) => {
                 let line =

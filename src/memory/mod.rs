@@ -7,11 +7,13 @@
 //! - [`log`], [`markdown`]: a daily log and the structure of its lines.
 //! - [`item`], [`document`]: bullets, and the weekly and monthly files made of them.
 //! - [`typed`], [`typed_schema`], [`index`], [`wisdom`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
+//! - [`correction`]: a person's words in the place of an item's.
 //! - [`decision`]: what people decided, as `.decisions.jsonl` keeps it.
 //! - [`frontmatter`]: YAML between two fences, read under limits and written with quotes.
 
 pub mod address;
 pub mod atom;
+pub mod correction;
 pub mod decision;
 pub mod document;
 pub mod frontmatter;

@@ -25,7 +25,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use super::{
     address::Address,
-    frontmatter::{self, FrontmatterError, Writer, YAML_BYTES_MAX},
+    frontmatter::{self, FrontmatterError, OtherKeys, Writer, YAML_BYTES_MAX},
     hash::ContentHash,
 };
 
@@ -66,8 +66,8 @@ pub struct TypedMemory {
     pub supersedes: Option<String>,
     /// The hash of the body as we wrote it; `None` in a person's file.
     pub recorded_body: Option<String>,
-    /// Frontmatter keys that are not ours, in order; kept.
-    pub other_keys: Mapping,
+    /// Frontmatter keys that are not ours; kept.
+    pub other_keys: OtherKeys,
     /// All after the frontmatter.
     pub body: String,
 }
@@ -166,7 +166,7 @@ impl TypedMemory {
             sources: take(&mut keys, "sources", as_sources).unwrap_or_default(),
             supersedes: take(&mut keys, "supersedes", |it| it.as_str().map(str::to_owned)),
             recorded_body: take(&mut keys, "memoird", as_recorded_body),
-            other_keys: keys,
+            other_keys: OtherKeys::new(keys, yaml),
             body: split.body(text).to_owned(),
         })
     }
@@ -191,9 +191,7 @@ impl TypedMemory {
         if let Some(file) = &self.supersedes {
             writer.text("supersedes", file);
         }
-        for (key, value) in &self.other_keys {
-            writer.value(key, value);
-        }
+        writer.other_keys(&self.other_keys);
         if let Some(hash) = &self.recorded_body {
             writer.flow_map("memoird", [(&"body".to_owned(), hash)]);
         }
@@ -388,7 +386,7 @@ mod tests {
             sources: vec![("2026-04-02:12".parse().unwrap(), "3fa9".to_owned())],
             supersedes: None,
             recorded_body: None,
-            other_keys: Mapping::new(),
+            other_keys: OtherKeys::default(),
             body: body("Test against a real database.", Some("Mocks hid a bug."), None),
         };
         memory.seal();
@@ -480,7 +478,7 @@ Test against a real database.
     fn values_that_are_not_ours_stay_other_keys() {
         let text = "---\nname: A\ndescription: b\ntype: user\ncreated: once\nmemoird: { body: x, next: 1 }\ntags: [a]\n---\n";
         let memory = TypedMemory::parse(Path::new("user_a.md"), text).unwrap();
-        let keys: Vec<_> = memory.other_keys.keys().filter_map(Value::as_str).collect();
+        let keys: Vec<_> = memory.other_keys.values().keys().filter_map(Value::as_str).collect();
         assert_eq!(keys, ["created", "memoird", "tags"]);
         assert_eq!(TypedMemory::parse(Path::new("user_a.md"), &memory.print()), Ok(memory));
     }

@@ -15,7 +15,7 @@
 //! The mirror copies what is tagged, so an upload without a tag is never seen.
 //! <!-- memoird: id=w-3fa91c22; hash=a1b2c3d4; sources=2026-04-02:4,9; lines=3fa9,07be; first=2026-04-02; last=2026-05-03 -->
 //!
-//! <!-- memoird: distilled 2026-03, 2026-04 -->
+//! <!-- memoird: distilled 2026-03, 2026-04; entries that you add or edit are yours: kept as they are, never dropped -->
 //! ```
 //!
 //! # Invariants
@@ -31,6 +31,7 @@ use chrono::NaiveDate;
 
 use super::{
     address::{Address, Citation},
+    frontmatter,
     hash::ContentHash,
     period::{Grain, Period},
 };
@@ -40,6 +41,10 @@ use super::{
 pub struct WisdomFile {
     pieces: Vec<Piece>,
     distilled: BTreeSet<Period>,
+    /// Whether the last comment says whose entries are whose.
+    explained: bool,
+    /// Whether all lines end in `\r\n`.
+    crlf: bool,
 }
 
 /// A part of the file.
@@ -97,6 +102,8 @@ pub struct WisdomCaps {
 const MARK_OPEN: &str = "<!-- memoird: ";
 const MARK_CLOSE: &str = " -->";
 const COMPACTED: &str = "Last compacted: ";
+/// Tells who reads the file what becomes of edits. Files of before have no such words.
+const EXPLAINED: &str = "; entries that you add or edit are yours: kept as they are, never dropped";
 
 impl WisdomFile {
     /// Makes a file without entries for an agent.
@@ -106,13 +113,15 @@ impl WisdomFile {
              newer facts win.\n\n{COMPACTED}never\n\n---\n",
             one_line(agent_name)
         );
-        Self { pieces: vec![Piece::Text(head)], distilled: BTreeSet::new() }
+        let (pieces, distilled) = (vec![Piece::Text(head)], BTreeSet::new());
+        Self { pieces, distilled, explained: true, crlf: false }
     }
 
     /// Cuts a file into its pieces. Any text is a wisdom file; one without comments is a person's.
     pub fn parse(text: &str) -> Self {
         let mut pieces = Vec::new();
         let mut distilled = BTreeSet::new();
+        let mut explained = false;
         let mut category: Option<String> = None;
         let mut fenced = false;
         let mut open: Option<(bool, String)> = None; // whether an entry, and its text so far
@@ -135,6 +144,7 @@ impl WisdomFile {
             }
             if let Some(months) = read_distilled(bare) {
                 distilled.extend(months);
+                explained |= bare.contains(EXPLAINED);
                 continue;
             }
             if let Some(name) = line.strip_prefix("## ").filter(|_| !fenced) {
@@ -149,7 +159,7 @@ impl WisdomFile {
             }
         }
         finish(&mut pieces, open, category.as_deref());
-        Self { pieces, distilled }
+        Self { pieces, distilled, explained, crlf: frontmatter::is_crlf(text) }
     }
 
     /// Prints the file.
@@ -164,9 +174,11 @@ impl WisdomFile {
         if !self.distilled.is_empty() {
             let months: Vec<_> = self.distilled.iter().map(ToString::to_string).collect();
             end_paragraph(&mut text);
-            text.extend([MARK_OPEN, "distilled ", &months.join(", "), MARK_CLOSE, "\n"]);
+            let explained = if self.explained { EXPLAINED } else { "" };
+            let months = months.join(", ");
+            text.extend([MARK_OPEN, "distilled ", &months, explained, MARK_CLOSE, "\n"]);
         }
-        text
+        if self.crlf { frontmatter::with_crlf(&text) } else { text }
     }
 
     /// Returns the entries in order.
@@ -200,7 +212,8 @@ impl WisdomFile {
 
     /// Notes that a month has been distilled.
     pub fn add_distilled(&mut self, month: Period) {
-        self.distilled.insert(month);
+        // No file is written for the sake of the explanation alone.
+        self.explained |= self.distilled.insert(month);
     }
 
     /// Adds an entry under its category, after those that stand there, and returns its id.
@@ -269,6 +282,10 @@ impl WisdomFile {
         let Some(entry) = self.ours_mut(id) else { return false };
         let Some(mark) = &mut entry.mark else { return false };
         let before = mark.clone();
+        for (stem, lines) in more.files().filter(|(stem, _)| stem.is_summary()) {
+            // A person's bullet is in one place; where it stood before tells nothing now.
+            mark.sources.replace_lines(stem, lines.clone());
+        }
         mark.sources.merge(more);
         mark.sources = newest_and_oldest(&mark.sources);
         mark.forget_other_lines();
@@ -450,6 +467,32 @@ impl WisdomEntry {
         Self { title, text, category, mark: Some(mark), raw }
     }
 
+    /// Returns the entry as it stands with other words, after `**Title**` also with another title, and
+    /// other sources if there are any. The hash in its comment stays that of the old words.
+    pub fn reworded(&self, words: &str, sources: Option<&Citation>) -> String {
+        let mut lines = self.raw.split_inclusive('\n');
+        let first = lines.next().unwrap_or_default();
+        let end = if first.ends_with("\r\n") { "\r\n" } else { "\n" };
+        let titled = words.strip_prefix("**").and_then(|it| it.split_once("**"));
+        let (title, text) = match titled {
+            Some((title, text)) => (format!("**{}**", title.trim()), text.trim()),
+            None => (first.trim_end().to_owned(), words),
+        };
+        let rest: Vec<&str> = lines.collect();
+        let is_mark = |it: &&str| it.trim_start().starts_with(MARK_OPEN);
+        let tail_at = rest.iter().position(is_mark).unwrap_or_else(|| {
+            rest.iter().rposition(|it| !it.trim().is_empty()).map_or(0, |it| it + 1)
+        });
+        let mut tail = rest[tail_at..].concat();
+        if let (Some(mark), Some(sources)) = (&self.mark, sources) {
+            let new = WisdomMark { sources: sources.clone(), ..mark.clone() };
+            tail = tail.replacen(&mark.print(), &new.print(), 1);
+        }
+        let text = one_line(text);
+        let end_of_text = if tail.is_empty() && !self.raw.ends_with('\n') { "" } else { end };
+        [&title, end, &text, end_of_text, &tail].concat()
+    }
+
     /// Returns whether the words are still those that we wrote.
     pub fn is_ours(&self) -> bool {
         self.mark.as_ref().is_some_and(|it| it.hash == words_hash(&self.title, &self.text))
@@ -525,6 +568,7 @@ fn is_hex4(text: &str) -> bool {
 fn read_distilled(line: &str) -> Option<Vec<Period>> {
     let months =
         line.strip_prefix(MARK_OPEN)?.strip_suffix(MARK_CLOSE)?.strip_prefix("distilled ")?;
+    let (months, _) = months.split_once(';').unwrap_or((months, ""));
     months
         .split(',')
         .map(|it| it.trim().parse::<Period>().ok().filter(|it| it.grain() == Grain::Month))
@@ -562,7 +606,7 @@ fn end_paragraph(text: &mut String) {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    if !text.is_empty() && !text.ends_with("\n\n") {
+    if !text.is_empty() && !text.ends_with("\n\n") && !text.ends_with("\n\r\n") {
         text.push('\n');
     }
 }
@@ -576,7 +620,7 @@ fn newest_and_oldest(sources: &Citation) -> Citation {
     let kept: Vec<_> = sources
         .files()
         .enumerate()
-        .filter(|(i, _)| *i < OLDEST || i + NEWEST >= count)
+        .filter(|(i, (stem, _))| *i < OLDEST || i + NEWEST >= count || stem.is_summary())
         .flat_map(|(_, (stem, lines))| {
             lines.iter().map(|line| Address { stem: stem.clone(), line }).collect::<Vec<_>>()
         })
@@ -646,7 +690,7 @@ mod tests {
         Jo knows the schema.
         <!-- memoird: id=w-ea3e497c; hash=d1f534e3; sources=2026-04-03:1 & 2026-04-05:2; first=2026-04-03; last=2026-04-05 -->
 
-        <!-- memoird: distilled 2026-04 -->
+        <!-- memoird: distilled 2026-04; entries that you add or edit are yours: kept as they are, never dropped -->
         ");
         let read = WisdomFile::parse(&text);
         assert_eq!(read.print(), text);
@@ -686,6 +730,52 @@ mod tests {
         let caps = WisdomCaps { entries: 0, chars: 0 };
         assert!(!file.over_cap(caps, &BTreeSet::new()).contains(&id.to_owned()));
         assert_eq!(file.print(), text);
+    }
+
+    #[test]
+    fn a_file_of_before_learns_whose_entries_are_whose_when_it_is_written_anyway() {
+        let old = format!("{}\n<!-- memoird: distilled 2026-03 -->\n", sample().print());
+        let mut file = WisdomFile::parse(&old);
+        file.add_distilled("2026-03".parse().unwrap());
+        assert_eq!(file.print(), old, "no file is written for that alone");
+        file.add_distilled("2026-04".parse().unwrap());
+        assert!(
+            file.print()
+                .ends_with("\n<!-- memoird: distilled 2026-03, 2026-04; entries that you add or edit are yours: kept as they are, never dropped -->\n")
+        );
+        assert_eq!(WisdomFile::parse(&file.print()).distilled().len(), 2);
+    }
+
+    #[test]
+    fn line_ends_of_a_file_stay() {
+        let text = sample().print().replace('\n', "\r\n");
+        let mut file = WisdomFile::parse(&text);
+        assert_eq!(file.print(), text);
+        assert!(file.entries().all(WisdomEntry::is_ours));
+        let id = file.add("New", "Words.", Some("People"), cite("2026-04-09:1"));
+        file.add_distilled("2026-04".parse().unwrap());
+        let printed = file.print();
+        assert!(
+            printed.starts_with(text.trim_end()) && frontmatter::is_crlf(&printed),
+            "{printed:?}"
+        );
+        assert!(!printed.contains("\r\n\r\n\r\n"), "{printed:?}");
+        assert!(file.drop_entry(&id));
+    }
+
+    #[test]
+    fn a_place_of_a_persons_words_is_replaced_and_never_forgotten() {
+        let mut file = sample();
+        let id = file.entries().nth(1).unwrap().id().unwrap().to_owned();
+        assert!(file.merge(&id, Some(("Tag", "Theirs.")), &cite("2026-04-02:4; 2026-W14:9")));
+        assert!(file.merge(&id, None, &cite("2026-04-02:4; 2026-W14:12")));
+        let mark = |file: &WisdomFile| file.entries().nth(1).unwrap().mark.clone().unwrap();
+        assert_eq!(mark(&file).sources, cite("2026-04-02:4,9; 2026-W14:12"));
+        for day in 1..28 {
+            let said = format!("2026-05-{day:02}:1; 2026-06-{day:02}:1");
+            assert!(file.merge(&id, None, &cite(&said)));
+        }
+        assert!(mark(&WisdomFile::parse(&file.print())).sources.rests_on_summary());
     }
 
     #[test]

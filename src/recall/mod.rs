@@ -1,4 +1,5 @@
-//! Reading memory back: from a generated line to its sources, and from a period to what it left out.
+//! Reading memory back: from a generated line to its sources, and from a period to what it left out,
+//! and to what stood in a file before.
 //!
 //! Nothing here changes a file or the database. What is shown comes from the served view of logs and
 //! from the generated files; the lineage only says where to look.
@@ -6,9 +7,11 @@
 //! - [`trace`]: from an item down to log lines, and from a log line up to all that came of it.
 //! - [`graph`]: a trace as a tree, as a drawing for Graphviz, and as PROV-JSON.
 //! - [`coverage`]: the source lines of a period that reached no item, and why.
+//! - [`history`]: which version of a file is meant, and what changed between two.
 
 pub mod coverage;
 pub mod graph;
+pub mod history;
 pub mod trace;
 
 #[cfg(test)]

@@ -163,9 +163,19 @@ pub enum TraceError {
     Lineage(#[from] LineageError),
 }
 
-/// How deep a source that is itself an item is followed: from a month over a weekly file, cited by
-/// its lines, to the logs. A file that somebody made cite itself must end, and soon.
-const DEPTH_MAX: usize = 1;
+impl Source {
+    /// Returns whether this, or what lies beneath it, is or holds the lines of `other`.
+    fn holds(&self, other: &Self) -> bool {
+        let here = self.path == other.path
+            && self.line_start <= other.line_start
+            && other.line_end <= self.line_end;
+        here || self.sources.iter().any(|it| it.holds(other))
+    }
+}
+
+/// How deep a source that is itself an item is followed: from wisdom over a monthly and a weekly
+/// file, cited by their lines, to the logs. A file that somebody made cite itself must end, and soon.
+const DEPTH_MAX: usize = 2;
 
 /// Cuts `PATH:LINE` into path and line; without a number at the end, all is path.
 pub fn split_target(target: &str) -> (&str, Option<u32>) {
@@ -196,7 +206,7 @@ pub fn trace(
     if lineage.document(path)?.is_none()
         && let Some(stem) = stem_of(path)
         && sources.path_of(&stem) == path
-        && !stem.is_week()
+        && !stem.is_summary()
     {
         return Err(TraceError::IsLog { path: path.to_owned() });
     }
@@ -324,6 +334,9 @@ impl<'a> Tracer<'a> {
                 }
             }
         }
+        // What a cited bullet of a person's rests on is told beneath it, not once more beside it.
+        let beneath: Vec<Source> = found.iter().flat_map(|it| it.sources.clone()).collect();
+        found.retain(|it| !beneath.iter().any(|lower| lower.holds(it)));
         Ok(found)
     }
 

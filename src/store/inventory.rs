@@ -1,6 +1,6 @@
 //! What a scan found in a root: values only, so that a plan can be made without a disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::memory::{
     address::Stem, decision::Decisions, document::SummaryHeader, hash::ContentHash, period::Period,
@@ -21,8 +21,13 @@ pub struct Stamp {
 /// The files of a root, sorted.
 #[derive(Clone, Debug, Default)]
 pub struct Inventory {
-    /// Daily logs that can be read.
+    /// Daily logs that can be read, archived ones too.
     pub logs: BTreeMap<Stem, LogFile>,
+    /// Those of them that stand in the archive.
+    pub archived: BTreeSet<Stem>,
+    /// Files that stand under the name of a log that is archived: what was written to a day after
+    /// it had been. The archived one counts until the next pass has joined the two.
+    pub late: BTreeMap<Stem, LogFile>,
     /// Weekly files.
     pub weekly: BTreeMap<Period, SummaryFile>,
     /// Monthly files.
@@ -42,7 +47,7 @@ pub struct Inventory {
 /// A daily log that can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFile {
-    /// Path relative to the root.
+    /// Where it stands, relative to the root: in the archive if it was moved there.
     pub path: String,
     /// Inode, size, and time.
     pub stamp: Stamp,

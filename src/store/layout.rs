@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use chrono::NaiveDate;
+use chrono::{Datelike as _, NaiveDate};
 
 use crate::memory::{
     address::Stem,
@@ -25,6 +25,9 @@ pub const WISDOM_FILE: &str = "WISDOM.md";
 pub const INDEX_FILE: &str = "MEMORY.md";
 /// Name of the record of what people decided.
 pub const DECISIONS_FILE: &str = ".decisions.jsonl";
+
+/// Name of the folder for archived logs.
+pub const ARCHIVE_DIR: &str = "archive";
 
 /// The places of one root.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,15 +117,44 @@ impl Layout {
         }
     }
 
-    /// Returns the path of a log, a session record, or a foreign weekly file.
+    /// Returns the path of a log, a session record, or a weekly or monthly file, by which the lineage
+    /// and the files name it wherever it stands: archiving a log changes neither.
     pub fn source(&self, stem: &Stem) -> String {
         if stem.is_session() {
             self.in_memory(&format!("sessions/{stem}.md"))
-        } else if stem.is_week() {
-            self.in_memory(&format!("weekly/{stem}.md"))
+        } else if let Some(period) = stem.summary() {
+            self.summary(period)
         } else {
             self.in_memory(&format!("{stem}.md"))
         }
+    }
+
+    /// Returns the folder under which archived logs stand, a folder for each year.
+    pub fn archive_dir(&self) -> String {
+        self.in_memory(ARCHIVE_DIR)
+    }
+
+    /// Returns the path of a daily log in the archive; `None` for what is never archived: session
+    /// records and weekly files.
+    pub fn archived(&self, stem: &Stem) -> Option<String> {
+        let year = stem.date().year();
+        let name = || self.in_memory(&format!("{ARCHIVE_DIR}/{year}/{stem}.md"));
+        (!stem.is_session() && stem.summary().is_none()).then(name)
+    }
+
+    /// Returns the name of the log, the session record, or the foreign weekly file whose place a
+    /// path is, in the archive or out of it.
+    pub fn stem_at(&self, relative: &str) -> Option<Stem> {
+        let (_, name) = relative.rsplit_once('/').unwrap_or(("", relative));
+        let stem = name.strip_suffix(".md")?.parse::<Stem>().ok()?;
+        let archived = self.archived(&stem).is_some_and(|it| it == relative);
+        (archived || self.source(&stem) == relative).then_some(stem)
+    }
+
+    /// Returns the path by which lineage and history name the file at `relative`: that of an archived
+    /// log is the one that it had among the others.
+    pub fn recorded(&self, relative: &str) -> String {
+        self.stem_at(relative).map_or_else(|| relative.to_owned(), |stem| self.source(&stem))
     }
 
     /// Returns the path of the file that covers a week or a month (of a day, its plain log).
@@ -190,7 +222,7 @@ impl Layout {
             "sessions" => {
                 stem.parse::<Stem>().is_ok_and(|it| it.is_session()).then_some(FileKind::Session)
             }
-            _ => None,
+            _ => self.stem_at(relative).map(|_| FileKind::Log),
         }
     }
 
@@ -227,7 +259,7 @@ pub fn classify(name: &str) -> Name {
     }
     if let Some(stem) = name.strip_suffix(".md") {
         if let Ok(stem) = stem.parse::<Stem>() {
-            return if stem.is_session() || stem.is_week() {
+            return if stem.is_session() || stem.is_summary() {
                 Name::NearMiss("a file of this name belongs in a folder below")
             } else {
                 Name::Log(stem)
@@ -242,6 +274,11 @@ pub fn classify(name: &str) -> Name {
         }
     }
     near_miss(name).map_or(Name::Other, Name::NearMiss)
+}
+
+/// Tells whether a name is that of a year's folder in the archive.
+pub fn is_year(name: &str) -> bool {
+    name.len() == 4 && name.bytes().all(|it| it.is_ascii_digit())
 }
 
 /// Tells whether a name is one that editors and sync tools, and we, use while they write.
@@ -329,6 +366,7 @@ mod tests {
         check("2026-4-2.md", "near");
         check("20260402.md", "near");
         check("2026-W14.md", "near");
+        check("2026-04.md", "near");
         check(".2026-04-02.md.swp", "other");
         check("2026-04-02.md~", "other");
         check("2026 plans.md", "other");
@@ -358,6 +396,12 @@ mod tests {
         check_kind("memory", ".memoird/lineage.db", None);
         check_kind("memory", "memoryx/2026-04-02.md", None);
         check_kind("memory", "memory/2026-02-30.md", None);
+        check_kind("memory", "memory/archive/2026/2026-04-02-call.md", Some(FileKind::Log));
+        check_kind(".", "archive/2026/2026-04-02.md", Some(FileKind::Log));
+        check_kind("memory", "memory/archive/2025/2026-04-02.md", None);
+        check_kind("memory", "memory/archive/2026-04-02.md", None);
+        check_kind("memory", "memory/archive/2026/2026-W14.md", None);
+        check_kind("memory", "archive/2026/2026-04-02.md", None);
     }
 
     #[test]

@@ -22,6 +22,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use chrono::Datelike as _;
 use rustix::fs::{CWD, OFlags, RenameFlags};
 
 use super::{
@@ -44,6 +45,9 @@ use crate::memory::{
 /// A log larger than this is reported and left alone: nobody writes that much in a day by hand,
 /// and a fold must fit into memory.
 pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Where a copy of what a crash left is kept, in the private folder.
+pub const REPLACED_DIR: &str = "replaced";
 
 /// A file that could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -96,6 +100,11 @@ pub enum VaultError {
 }
 
 impl VaultError {
+    /// Returns whether nothing stands under the name.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
     /// Returns whether a write was refused, as opposed to a file that cannot be read.
     pub fn is_write(&self) -> bool {
         matches!(self, Self::NotWritten { .. })
@@ -150,6 +159,28 @@ enum Like {
     Private,
 }
 
+/// A log to be moved into the archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// Where it stands, relative to the root.
+    pub from: String,
+    /// Where it is to stand.
+    pub to: String,
+    /// The name of a temporary file beside `to`, for a copy.
+    pub temp: String,
+    /// The hash that it must have.
+    pub hash: ContentHash,
+}
+
+/// How a log got into the archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// It took another name.
+    Renamed,
+    /// It was copied, since the archive is on another file system: it stands in both places.
+    Copied,
+}
+
 /// The files of one root.
 #[derive(Clone, Debug)]
 pub struct Vault {
@@ -196,17 +227,35 @@ impl Vault {
         fs::symlink_metadata(self.layout.full(relative)).is_ok()
     }
 
+    /// Returns where a log stands, or would stand: in the archive if it was moved there.
+    pub fn log_path(&self, stem: &Stem) -> String {
+        let archived = self.layout.archived(stem).filter(|it| self.is_taken(it));
+        archived.unwrap_or_else(|| self.layout.source(stem))
+    }
+
+    /// Returns where the file stands that a path names: a log may have moved into the archive since
+    /// somebody wrote its path down.
+    pub fn standing(&self, relative: &str) -> String {
+        let log = self.layout.stem_at(relative).filter(|_| !self.is_taken(relative));
+        log.map_or_else(|| relative.to_owned(), |stem| self.log_path(&stem))
+    }
+
     /// Reads and decodes a log or a session record, or `None` when there is none.
     ///
     /// # Errors
     ///
     /// Like [`Self::read`], and for bytes that are not UTF-8.
     pub fn read_log(&self, stem: &Stem) -> Result<Option<DailyLog>, VaultError> {
-        let relative = self.layout.source(stem);
-        let Some(found) = self.read(&relative)? else { return Ok(None) };
-        let log = DailyLog::parse(stem.clone(), &found.bytes)
-            .map_err(|e| VaultError::NotUtf8 { path: relative.into(), at: e.at })?;
-        Ok(Some(log))
+        let archived = self.layout.archived(stem);
+        let places = archived.iter().cloned().chain([self.layout.source(stem)]);
+        // One that is moved between two looks is found by the third.
+        for path in places.chain(archived.iter().cloned()) {
+            let Some(found) = self.read(&path)? else { continue };
+            let log = DailyLog::parse(stem.clone(), &found.bytes)
+                .map_err(|e| VaultError::NotUtf8 { path: path.into(), at: e.at })?;
+            return Ok(Some(log));
+        }
+        Ok(None)
     }
 
     /// Looks at all files of the root.
@@ -220,6 +269,8 @@ impl Vault {
     pub fn scan(&self, seen: &HashMap<String, Seen>) -> Result<Scan, VaultError> {
         let mut scan = Scan::default();
         self.scan_memory(seen, &mut scan)?;
+        // After the logs, so that one that is moved meanwhile is found there at the latest.
+        self.scan_archive(seen, &mut scan);
         for grain in [Grain::Week, Grain::Month] {
             self.scan_summaries(grain, &mut scan.inventory)?;
         }
@@ -247,6 +298,8 @@ impl Vault {
                         let Seen { stamp, hash } = found;
                         inventory.logs.insert(stem, LogFile { path, stamp, hash });
                     }
+                    // It went away since the folder was listed: into the archive, or for good.
+                    Err(error) if error.is_missing() => {}
                     Err(error) => inventory.problems.push(problem(path, &error)),
                 },
                 Name::Typed(_) => {
@@ -266,6 +319,69 @@ impl Vault {
             }
         }
         Ok(())
+    }
+
+    /// Looks at the archived logs. What of the archive cannot be listed becomes a problem.
+    fn scan_archive(&self, seen: &HashMap<String, Seen>, scan: &mut Scan) {
+        let Scan { inventory, read } = scan;
+        let archive = self.layout.archive_dir();
+        for year in self.names_or_problem(&archive, &mut inventory.problems) {
+            let dir = format!("{archive}/{year}");
+            if !layout::is_year(&year) {
+                if matches!(layout::classify(&year), Name::Log(_)) {
+                    let reason = format!("belongs in the folder of its year, {archive}/YYYY/");
+                    inventory.problems.push(Problem { path: dir, reason });
+                }
+                continue;
+            }
+            for name in self.names_or_problem(&dir, &mut inventory.problems) {
+                let path = format!("{dir}/{name}");
+                let stem = match layout::classify(&name) {
+                    Name::Log(stem) => stem,
+                    Name::NearMiss(reason) => {
+                        inventory.problems.push(Problem { path, reason: reason.to_owned() });
+                        continue;
+                    }
+                    Name::Typed(_) | Name::Other => continue,
+                };
+                if self.layout.archived(&stem).as_ref() != Some(&path) {
+                    let reason = format!("belongs in {archive}/{}/", stem.date().year());
+                    inventory.problems.push(Problem { path, reason });
+                    continue;
+                }
+                let live = inventory.logs.remove(&stem);
+                match self.look_at_log(&path, seen) {
+                    Ok((found, fresh)) => {
+                        if fresh {
+                            read.push((path.clone(), found));
+                        }
+                        let Seen { stamp, hash } = found;
+                        let file = LogFile { path, stamp, hash };
+                        // One that is gone from there by now is the one that was found here.
+                        if let Some(live) = live.filter(|it| self.is_taken(&it.path)) {
+                            inventory.problems.push(late_problem(&live, &file));
+                            inventory.late.insert(stem.clone(), live);
+                        }
+                        inventory.archived.insert(stem.clone());
+                        inventory.logs.insert(stem, file);
+                    }
+                    // It went back among the others: lines of that day came late.
+                    Err(error) if error.is_missing() => {
+                        inventory.logs.extend(live.map(|it| (stem, it)));
+                    }
+                    // Neither counts: what came late is not all of the day.
+                    Err(error) => inventory.problems.push(problem(path, &error)),
+                }
+            }
+        }
+    }
+
+    /// Lists a folder like [`Self::names_in`]; one that cannot be listed is a problem and is empty.
+    fn names_or_problem(&self, dir: &str, problems: &mut Vec<Problem>) -> Vec<String> {
+        self.names_in(dir, problems).unwrap_or_else(|error| {
+            problems.push(problem(dir.to_owned(), &error));
+            Vec::new()
+        })
     }
 
     /// Returns the hash of a log, and whether it had to be read for that.
@@ -540,6 +656,131 @@ impl Vault {
         sync_dir(full.parent().unwrap_or(self.layout.root()))
     }
 
+    /// Moves logs into the archive, each only as it was looked at, and reads them back there.
+    ///
+    /// The order is one in which no crash loses a byte: the bytes have their name in the archive,
+    /// synced, before anybody removes them elsewhere. Where a rename does not reach, a copy is made,
+    /// and the log that was copied stands until it is removed with [`Self::remove`].
+    ///
+    /// Each move ends by itself: [`VaultError::Changed`] says that the log, or the name in the
+    /// archive, is not as it was; then it stands where it stood.
+    pub fn archive(&self, _lock: &WriteLock, moves: &[Move]) -> Vec<Result<Moved, VaultError>> {
+        let mut ends: Vec<_> = moves.iter().map(|it| self.move_log(it)).collect();
+        let synced = self.sync_moves(moves);
+        for (it, end) in moves.iter().zip(&mut ends) {
+            if let Ok(moved) = *end {
+                let ended = match &synced {
+                    Ok(()) => self.read_back(it, moved),
+                    Err((dir, e)) => {
+                        let code = e.raw_os_error().map(io::Error::from_raw_os_error);
+                        Err(io_error("write", dir, code.unwrap_or_else(|| e.kind().into())))
+                    }
+                };
+                if let Err(error) = ended {
+                    *end = Err(error);
+                }
+            }
+        }
+        ends
+    }
+
+    fn move_log(&self, it: &Move) -> Result<Moved, VaultError> {
+        let (from, to) = (self.layout.full(&it.from), self.layout.full(&it.to));
+        let failed = |e: io::Error| io_error("move", &from, e);
+        let changed = |path: &str| VaultError::Changed { path: path.into() };
+        let found = read_regular(&from)?.filter(|found| ContentHash::of(&found.bytes) == it.hash);
+        let Some(found) = found else { return Err(changed(&it.from)) };
+        self.create_dir(to.parent().unwrap_or(self.layout.root()))?;
+        failpoint::at("archive.move").map_err(failed)?;
+        match rustix::fs::renameat_with(CWD, &from, CWD, &to, RenameFlags::NOREPLACE) {
+            Ok(()) => Ok(Moved::Renamed),
+            Err(rustix::io::Errno::EXIST) => Err(changed(&it.to)),
+            // Another file system, or one that might replace what stands there.
+            Err(rustix::io::Errno::XDEV | rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+                self.copy_log(it, &found.bytes).map(|()| Moved::Copied)
+            }
+            Err(errno) => Err(failed(errno.into())),
+        }
+    }
+
+    /// Copies a log, with mode, owner, and time.
+    fn copy_log(&self, it: &Move, bytes: &[u8]) -> Result<(), VaultError> {
+        let (from, to) = (self.layout.full(&it.from), self.layout.full(&it.to));
+        let dir = to.parent().unwrap_or(self.layout.root());
+        let temp = dir.join(&it.temp);
+        let copy = || -> io::Result<()> {
+            failpoint::at("archive.copy.create")?;
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+                .open(&temp)?;
+            failpoint::at("archive.copy.write")?;
+            file.write_all(bytes)?;
+            follow_mode(&file, &from, dir)?;
+            let modified = fs::symlink_metadata(&from)?.modified()?;
+            file.set_times(fs::FileTimes::new().set_modified(modified))?;
+            failpoint::at("archive.copy.sync")?;
+            file.sync_all()?;
+            failpoint::at("archive.copy.rename")?;
+            // Nobody but us puts files there, and we hold the lock.
+            if to.symlink_metadata().is_ok() {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            rename_with(&temp, &to, RenameFlags::NOREPLACE)
+        };
+        copy().map_err(|e| {
+            // What cannot be removed now is swept by the next run.
+            drop(fs::remove_file(&temp));
+            if e.kind() == io::ErrorKind::AlreadyExists {
+                VaultError::Changed { path: it.to.clone().into() }
+            } else {
+                io_error("move", &from, e)
+            }
+        })
+    }
+
+    /// Syncs the folders that logs moved into, and then those that they left.
+    fn sync_moves(&self, moves: &[Move]) -> Result<(), (PathBuf, io::Error)> {
+        let parents = |of: fn(&Move) -> &String| -> BTreeSet<PathBuf> {
+            let full = moves.iter().map(|it| self.layout.full(of(it)));
+            full.filter_map(|it| it.parent().map(Path::to_owned)).collect()
+        };
+        for dir in parents(|it| &it.to).into_iter().chain(parents(|it| &it.from)) {
+            failpoint::at("archive.sync")
+                .and_then(|()| File::open(&dir)?.sync_all())
+                .map_err(|e| (dir, e))?;
+        }
+        Ok(())
+    }
+
+    /// Reads a log where it was moved to. One that was written to in the moment of the move goes
+    /// back.
+    fn read_back(&self, it: &Move, moved: Moved) -> Result<(), VaultError> {
+        let (from, to) = (self.layout.full(&it.from), self.layout.full(&it.to));
+        failpoint::at("archive.read_back").map_err(|e| io_error("read", &to, e))?;
+        let back = read_regular(&to)?.map(|it| ContentHash::of(it.bytes));
+        if back == Some(it.hash) {
+            return Ok(());
+        }
+        match moved {
+            Moved::Renamed => {
+                // Where a new log of that day stands by now, the two are joined later.
+                match rustix::fs::renameat_with(CWD, &to, CWD, &from, RenameFlags::NOREPLACE) {
+                    Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                    Err(errno) => return Err(io_error("move", &to, errno.into())),
+                }
+                self.sync_moves(std::slice::from_ref(it))
+                    .map_err(|(dir, e)| io_error("write", &dir, e))?;
+                Err(VaultError::Changed { path: it.from.clone().into() })
+            }
+            Moved::Copied => {
+                fs::remove_file(&to).map_err(|e| io_error("remove", &to, e))?;
+                Err(VaultError::NotWritten { path: it.to.clone().into() })
+            }
+        }
+    }
+
     /// Appends to a file of lines and returns after fsync; creates it with `head` when there is none.
     ///
     /// A crash leaves a new file whole or not there. On a full disk nothing is added, where the file
@@ -602,15 +843,11 @@ impl Vault {
             .map_err(|e| io_error("write", &dir, e))
     }
 
-    /// Keeps a copy of what a person's command is about to replace, under its hash in the private
-    /// folder, and returns the copy's path.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`VaultError::Io`] when the copy is not known to be on disk.
-    pub fn keep_copy(&self, target: &str, bytes: &[u8]) -> Result<PathBuf, VaultError> {
+    /// Keeps a copy of what nobody knows the name of, under its hash in the private folder, and
+    /// returns the copy's path.
+    fn keep_copy(&self, target: &str, bytes: &[u8]) -> Result<PathBuf, VaultError> {
         self.create_private_dir()?;
-        let dir = self.layout.private_dir().join("replaced");
+        let dir = self.layout.private_dir().join(REPLACED_DIR);
         let name = target.rsplit_once('/').map_or(target, |(_, name)| name);
         let path = dir.join(format!("{}-{name}", ContentHash::of(bytes).hex16()));
         let keep = || -> io::Result<()> {
@@ -717,6 +954,15 @@ impl Vault {
         (found, false)
     }
 
+    /// Lists the copies that [`Self::sweep`] kept, by name.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Io`] when the folder cannot be listed.
+    pub fn kept_copies(&self) -> Result<Vec<String>, VaultError> {
+        self.names_in(&format!("{}/{REPLACED_DIR}", layout::PRIVATE_DIR), &mut Vec::new())
+    }
+
     /// Makes a folder and those above it, with the mode of the first one that exists.
     fn create_dir(&self, dir: &Path) -> Result<(), VaultError> {
         if dir.is_dir() {
@@ -765,12 +1011,18 @@ impl Vault {
     ///
     /// Returns [`VaultError::Io`] when a folder cannot be listed.
     pub fn temporary(&self) -> Result<BTreeSet<String>, VaultError> {
-        let dirs = [
+        let mut dirs = vec![
             String::new(),
             self.layout.memory_dir().to_owned(),
             self.layout.summary_dir(Grain::Week),
             self.layout.summary_dir(Grain::Month),
         ];
+        // What cannot be listed there is a problem that the scan names.
+        let archive = self.layout.archive_dir();
+        let years = self.names_or_problem(&archive, &mut Vec::new());
+        let years = years.iter().filter(|it| layout::is_year(it));
+        let years = years.map(|it| format!("{archive}/{it}"));
+        dirs.extend(years.filter(|it| self.layout.full(it).is_dir()));
         let mut found = BTreeSet::new();
         for dir in dirs {
             let names = self.names_in(&dir, &mut Vec::new())?;
@@ -832,6 +1084,19 @@ pub fn write_settings(path: &Path, text: &str) -> Result<(), VaultError> {
     };
     write().map_err(|e| io_error("write", &path, e))?;
     sync_dir(dir)
+}
+
+/// Says that a day stands in two places.
+fn late_problem(live: &LogFile, archived: &LogFile) -> Problem {
+    let reason = if live.hash == archived.hash {
+        format!("also stands as {}; the next run leaves only that one", archived.path)
+    } else {
+        format!(
+            "written after the log of that day was archived as {}; the next run joins the two",
+            archived.path
+        )
+    };
+    Problem { path: live.path.clone(), reason }
 }
 
 fn problem(path: String, error: &dyn std::error::Error) -> Problem {

@@ -5,7 +5,7 @@ use std::{
     fmt, fs,
     os::unix::fs::symlink,
     process::Child,
-    sync::Mutex,
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
@@ -50,16 +50,14 @@ fn of_many_daemons_one_runs() {
     start.write("memoird.yaml", "zone: Europe/Berlin\n");
     start.add_logs(&["2026-03-1"]);
     start.run(&["compact"]).ok();
-    let slowest = Mutex::new(Duration::ZERO);
+    let slowest_ms = AtomicU64::new(0);
     // One round at a time: the daemons of a round are many enough.
     module.run_on(1, &cases, |_, case| {
         let took = trial(&start, case)?;
-        let mut slowest = slowest.lock().unwrap();
-        *slowest = took.max(*slowest);
+        slowest_ms.fetch_max(u64::try_from(took.as_millis()).unwrap(), Ordering::Relaxed);
         Ok(())
     });
-    let slowest = slowest.into_inner().unwrap();
-    module.note(format!("the slowest refusal took {} ms", slowest.as_millis()));
+    module.note(format!("the slowest refusal took {} ms", slowest_ms.into_inner()));
     module.end();
 }
 
@@ -69,7 +67,7 @@ fn trial(start: &Root, case: &Case) -> Result<Duration, String> {
     let other_name = root.home().join("other-name");
     symlink(root.path(""), &other_name).unwrap();
     let lock = root.path(".memoird/daemon.lock");
-    let begin = |by_other_name: bool| {
+    let start_one = |by_other_name: bool| {
         let mut command = root.command(&program(), &["run"]);
         if by_other_name {
             command.current_dir(root.home()).arg("--root").arg(&other_name);
@@ -77,7 +75,7 @@ fn trial(start: &Root, case: &Case) -> Result<Duration, String> {
         command.spawn().unwrap()
     };
     let begun = Instant::now();
-    let mut daemons = Daemons((0..case.daemons).map(|i| Some(begin(i % 2 == 1))).collect());
+    let mut daemons = Daemons((0..case.daemons).map(|i| Some(start_one(i % 2 == 1))).collect());
     let mut refused = Vec::new();
     let mut slowest = Duration::ZERO;
     while refused.len() + 1 < case.daemons {
@@ -113,7 +111,7 @@ fn trial(start: &Root, case: &Case) -> Result<Duration, String> {
     holder.kill().unwrap();
     holder.wait().unwrap();
     if case.is_killed {
-        let next = begin(true);
+        let next = start_one(true);
         let pid = next.id();
         daemons.0.push(Some(next));
         let is_held = || fs::read_to_string(&lock).is_ok_and(|it| it.trim() == pid.to_string());

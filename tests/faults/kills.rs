@@ -40,8 +40,8 @@ fn a_kill_at_any_time_loses_nothing() {
             number,
             verb: if number % 2 == 0 { "compact" } else { "run" },
             after: random.below(most),
-            again: (random.next() % 2 == 0).then(|| random.below(most / 2)),
-            logs: random.next() % 4 == 0,
+            again: random.next().is_multiple_of(2).then(|| random.below(most / 2)),
+            logs: random.next().is_multiple_of(4),
         })
         .collect();
     module.run(&cases, |case| trial(&stage, case));

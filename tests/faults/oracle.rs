@@ -5,6 +5,8 @@
 //! well, a second `compact` changes nothing and says so, and the files are those of a run that
 //! nothing disturbed.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::{
@@ -40,7 +42,8 @@ pub(crate) fn check(stage: &Stage, root: &Root, acked: &Acked) -> Result<(), Str
     well(root).map_err(then)?;
     let after = root.files();
     let again = root.run(&["compact"]);
-    let idle = again.is_done() && format!("{}{}", again.stdout, again.stderr).contains("nothing to do");
+    let idle =
+        again.is_done() && format!("{}{}", again.stdout, again.stderr).contains("nothing to do");
     if !idle {
         return Err(format!("a second run finds something to do\n{again}\nafter\n{restart}"));
     }
@@ -53,13 +56,21 @@ pub(crate) fn check(stage: &Stage, root: &Root, acked: &Acked) -> Result<(), Str
     if differences.len() < ends.len() {
         return Ok(());
     }
-    Err(then(format!("the files are not those of an undisturbed run: {}", differences.join("\nor: "))))
+    Err(then(format!(
+        "the files are not those of an undisturbed run: {}",
+        differences.join("\nor: ")
+    )))
 }
 
 /// Every byte of the logs is there.
 fn kept(stage: &Stage, root: &Root, acked: &Acked) -> Result<(), String> {
     let files = root.files();
-    let no_edit = |name: &str| stage.ends.iter().all(|it| it.get(name).is_some_and(|end| end.starts_with(&stage.before[name])));
+    let no_edit = |name: &str| {
+        stage
+            .ends
+            .iter()
+            .all(|it| it.get(name).is_some_and(|end| end.starts_with(&stage.before[name])))
+    };
     for (name, before) in stage.before.iter().filter(|it| is_log(it.0) && no_edit(it.0)) {
         let archived = || {
             let name = name.rsplit('/').next().unwrap();
@@ -85,7 +96,9 @@ pub(crate) fn whole(stage: &Stage, root: &Root) -> Result<(), String> {
             Kind::Summary => {
                 known.filter_map(|it| it.get(name)).any(|it| it == text) || has_all_items(text)
             }
-            Kind::Typed => text.starts_with("---\n") && text[4..].contains("\n---\n") && text.ends_with('\n'),
+            Kind::Typed => {
+                text.starts_with("---\n") && text[4..].contains("\n---\n") && text.ends_with('\n')
+            }
             Kind::Page => text.starts_with("# ") && text.ends_with('\n'),
             Kind::Other => true,
         };
@@ -109,11 +122,13 @@ fn has_all_items(text: &str) -> bool {
 /// `doctor` finds all well.
 fn well(root: &Root) -> Result<(), String> {
     let doctor = root.run(&["doctor", "--json"]);
-    let report: Value = serde_json::from_str(&doctor.stdout).map_err(|e| format!("{e}\n{doctor}"))?;
+    let report: Value =
+        serde_json::from_str(&doctor.stdout).map_err(|e| format!("{e}\n{doctor}"))?;
     if report["ok"] == true && doctor.is_done() {
         return Ok(());
     }
-    let bad: Vec<_> = report["checks"].as_array().into_iter().flatten().filter(|it| it["ok"] != true).collect();
+    let bad: Vec<_> =
+        report["checks"].as_array().into_iter().flatten().filter(|it| it["ok"] != true).collect();
     Err(format!("doctor says {bad:#?}"))
 }
 
@@ -128,7 +143,12 @@ pub(crate) fn told(ran: &Ran) -> Result<(), String> {
     if told { Ok(()) } else { Err(format!("it does not end as a refused write should\n{ran}")) }
 }
 
-/// Returns where two folders differ; decisions have a random key, so only their number counts.
+/// Counts different decisions: their key is random, and one that was cut off is taken down again.
+fn decisions(text: &String) -> usize {
+    text.lines().collect::<BTreeSet<_>>().len()
+}
+
+/// Returns where two folders differ.
 fn difference(wanted: &Files, found: &Files, but_today: bool) -> Option<String> {
     let names = wanted.keys().chain(found.keys());
     let mut names: Vec<_> = names.filter(|it| !(but_today && *it == TODAY)).collect();
@@ -137,7 +157,7 @@ fn difference(wanted: &Files, found: &Files, but_today: bool) -> Option<String> 
     names.into_iter().find_map(|name| {
         let (wanted, found) = (wanted.get(name), found.get(name));
         let same = if name.ends_with(".decisions.jsonl") {
-            wanted.map(|it| it.lines().count()) == found.map(|it| it.lines().count())
+            wanted.map(decisions) == found.map(decisions)
         } else {
             wanted == found
         };
@@ -148,14 +168,15 @@ fn difference(wanted: &Files, found: &Files, but_today: bool) -> Option<String> 
 /// Shows the lines from the first on that differs.
 fn first_difference(wanted: Option<&String>, found: Option<&String>) -> String {
     let (Some(wanted), Some(found)) = (wanted, found) else {
-        return if wanted.is_some() { "it is missing" } else { "it should not be there" }.to_owned();
+        return if wanted.is_some() { "it is missing" } else { "it should not be there" }
+            .to_owned();
     };
     let same = wanted.lines().zip(found.lines()).take_while(|(a, b)| a == b).count();
-    let show = |mark: &str, text: &str| -> String {
-        let lines = text.lines().enumerate().skip(same).take(LINES_SHOWN);
-        lines.map(|(i, line)| format!("{mark} {}: {line}\n", i + 1)).collect()
+    let show = |mark: &str, text: &str| {
+        let lines = text.lines().zip(1..).skip(same).take(LINES_SHOWN);
+        lines.map(|(line, number)| format!("{mark} {number}: {line}")).collect::<Vec<_>>()
     };
-    show("wanted", wanted) + &show("found ", found)
+    [show("wanted", wanted), show("found", found)].concat().join("\n")
 }
 
 enum Kind {
@@ -175,7 +196,13 @@ fn kind(name: &str) -> Kind {
         _ if !is_markdown => Kind::Other,
         ("memory/weekly" | "memory/monthly", _) => Kind::Summary,
         ("", "WISDOM.md") | ("memory", "MEMORY.md") => Kind::Page,
-        ("memory", _) if ["user_", "feedback_", "project_", "reference_"].iter().any(|it| file.starts_with(it)) => Kind::Typed,
+        ("memory", _)
+            if ["user_", "feedback_", "project_", "reference_"]
+                .iter()
+                .any(|it| file.starts_with(it)) =>
+        {
+            Kind::Typed
+        }
         _ => Kind::Other,
     }
 }

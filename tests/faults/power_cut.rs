@@ -61,7 +61,8 @@ fn a_power_cut_takes_nothing_that_was_acknowledged() {
     let root = stage.start.copy_to(disks[0].path());
     let begun = Instant::now();
     root.run(&["compact"]).ok();
-    let most = begun.elapsed() * 3 / 2;
+    // Beside the log entries, and on as many disks at once as there are cores, it takes longer.
+    let most = begun.elapsed() * 4;
     drop(root);
     let cases: Vec<_> = (0..count)
         .map(|number| Case { number, after: random.below(most), by_week: number % 2 == 1 })

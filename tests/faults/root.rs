@@ -113,7 +113,7 @@ impl Root {
         }
     }
 
-    /// Returns all files but those in `.memoird/` and the temporary ones.
+    /// Returns all files but those in `.memoird/`.
     pub(crate) fn files(&self) -> Files {
         let mut files = Files::new();
         collect(&self.path, &self.path, &mut files);

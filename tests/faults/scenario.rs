@@ -29,6 +29,9 @@ pub(crate) struct Stage {
     pub(crate) ends: Vec<Files>,
 }
 
+/// Line 21 is the first bullet of the week.
+const CORRECT: &[&str] = &["correct", "2026-W10:21", "Pilot, day 1: 47,918 rows by 17:00"];
+
 /// A line here, and every step of a command is disturbed.
 pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario { name: "compact", prepare: journal, command: &["compact"], ends: &[&["compact"]] },
@@ -54,6 +57,25 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         ends: &[&["compact"]],
     },
     Scenario {
+        name: "deletion",
+        prepare: |root| {
+            folded(root);
+            let bullet = first_bullet(root, "memory/weekly/2026-W10.md");
+            root.edit("memory/weekly/2026-W10.md", &(bullet + "\n"), "");
+        },
+        command: &["compact"],
+        ends: &[&["compact"]],
+    },
+    Scenario {
+        name: "leftover of a crash",
+        prepare: |root| {
+            journal(root);
+            root.write("memory/.memoird-tmp-1-0", "---\ntype: weekly\nper");
+        },
+        command: &["compact"],
+        ends: &[&["compact"]],
+    },
+    Scenario {
         name: "adopt",
         prepare: |root| {
             journal(root);
@@ -62,6 +84,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         command: &["compact", "--period", "2026-W10", "--force"],
         ends: &[&["compact", "--period", "2026-W10", "--force"], &["compact"]],
     },
+    Scenario { name: "correct", prepare: folded, command: CORRECT, ends: &[CORRECT, &["compact"]] },
     Scenario {
         name: "log",
         prepare: |root| {
@@ -130,11 +153,18 @@ fn whole_journal(root: &Root) {
     root.add_logs(&["2026-"]);
 }
 
-/// Changes a word that no log has, as a person would.
+/// Adds words that no log has, as a person would.
 fn edit_first_bullet(root: &Root, path: &str) {
-    let text = root.read(path);
-    let body = text.split("\n# ").nth(1).unwrap();
-    let bullet = body.lines().find(|it| it.starts_with("- ")).unwrap();
+    let bullet = first_bullet(root, path);
     let (words, sources) = bullet.rsplit_once(" [").unwrap();
-    root.edit(path, bullet, &format!("{words}, as Priya says [{sources}"));
+    root.edit(path, &bullet, &format!("{words}, as Priya says [{sources}"));
+}
+
+fn first_bullet(root: &Root, path: &str) -> String {
+    let text = root.read(path);
+    text.lines()
+        .skip_while(|it| !it.starts_with("# "))
+        .find(|it| it.starts_with("- "))
+        .unwrap()
+        .to_owned()
 }

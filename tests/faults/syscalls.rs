@@ -16,8 +16,17 @@ use super::{
 
 /// Calls by which bytes and names reach the disk, and those that open files.
 const CALLS: [&str; 11] = [
-    "fsync", "fdatasync", "write", "pwrite64", "renameat2", "ftruncate", "unlink", "mkdir",
-    "fchmod", "pread64", "openat",
+    "fsync",
+    "fdatasync",
+    "write",
+    "pwrite64",
+    "renameat2",
+    "ftruncate",
+    "unlink",
+    "mkdir",
+    "fchmod",
+    "pread64",
+    "openat",
 ];
 const FAULTS: [&str; 3] = ["error=EIO", "error=ENOSPC", "signal=SIGKILL"];
 /// Commands of which each call is disturbed.
@@ -55,9 +64,9 @@ fn every_call_may_fail() {
         let missed = AtomicUsize::new(0);
         module.run(&cases, |case| trial(&strace, case, &missed));
         let missed = missed.into_inner();
-        if missed > 0 {
-            module.note(format!("{missed} calls of `{name}` not reached"));
-        }
+        module.note(format!("{} of `{name}`, {missed} not reached", cases.len()));
+        // Runs differ by a call or two. More would mean that this test tests nothing.
+        assert!(missed * 10 <= cases.len(), "strace did not disturb {missed} calls of `{name}`");
     }
     module.end();
 }
@@ -65,7 +74,8 @@ fn every_call_may_fail() {
 /// Returns where strace is, if it works.
 fn strace() -> Option<PathBuf> {
     let dirs = std::env::var_os("PATH")?;
-    let strace = std::env::split_paths(&dirs).map(|it| it.join("strace")).find(|it| it.is_file())?;
+    let strace =
+        std::env::split_paths(&dirs).map(|it| it.join("strace")).find(|it| it.is_file())?;
     let works = Command::new(&strace).args(["-qq", "-o", "/dev/null", "true"]).status();
     works.is_ok_and(|it| it.success()).then_some(strace)
 }
@@ -90,7 +100,8 @@ fn trial(strace: &PathBuf, case: &Case<'_>, missed: &AtomicUsize) -> Result<(), 
     let root = stage.start.copy();
     let out = root.home().join("strace");
     let mut command = Command::new(strace);
-    command.args(["-f", "--seccomp-bpf", "-qq", "-o"]).arg(&out);
+    // Not with `--seccomp-bpf`: strace does not deliver the signal then.
+    command.args(["-f", "-qq", "-o"]).arg(&out);
     command.args(["-e", &format!("trace={call}"), "-e", "signal=none", "-e"]);
     command.arg(format!("inject={call}:{fault}:when={when}"));
     command.arg(program()).args(stage.command);

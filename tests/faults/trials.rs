@@ -101,8 +101,7 @@ impl Module {
                         let tried = catch_unwind(AssertUnwindSafe(|| trial(thread, case)));
                         let tried = tried.unwrap_or_else(|_| Err("the trial panicked".to_owned()));
                         if let Err(what) = tried {
-                            let mut findings = findings.lock().unwrap();
-                            findings.push(format!("{case}: {what}"));
+                            findings.lock().unwrap().push(format!("{case}: {what}"));
                         }
                     }
                 });
@@ -125,8 +124,8 @@ impl Module {
             0 => "nothing found".to_owned(),
             some => format!("{some} FOUND"),
         };
-        let notes: String = notes.iter().map(|it| format!("; {it}")).collect();
-        say(format_args!("{name}: {ran} trials in {took:.1} s, {found}{notes}"));
+        let figures = format!("{name}: {ran} trials in {took:.1} s, {found}");
+        say([&[figures][..], notes].concat().join("; "));
         if findings.is_empty() {
             return;
         }
@@ -152,7 +151,7 @@ impl Random {
         Self(seed)
     }
 
-    /// Returns the next number (SplitMix64).
+    /// Returns the next number (`SplitMix64`).
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;

@@ -329,3 +329,207 @@ fn a_name_that_is_taken_by_any_file_is_left_alone() {
     assert_eq!(root.read(&memory), "my own notes\n");
     assert!(root.files().contains_key(&memory.replace(".md", "-2.md")));
 }
+
+/// Puts words of a person's in the place of a bullet's, and takes another bullet out; returns what
+/// they wrote, and the lines that the deleted one rested on.
+fn edit_by_hand(root: &Root, path: &str) -> (String, String, String) {
+    let text = root.read(path);
+    let all = bullets(&text);
+    let single =
+        |it: &&String| !cited(it).contains([',', ';', '-']) || cited(it).matches('-').count() == 2;
+    let changed = all[0].clone();
+    let gone = all[1..].iter().find(single).unwrap_or(&all[1]).clone();
+    let mine =
+        format!("- Nobody but Ottilie may restart the harbour gateway [{}]", cited(&changed));
+    let text = text.replacen(&changed, &mine, 1).replacen(&format!("{gone}\n"), "", 1);
+    root.write(path, &(text + "\nA last word of mine.\n"));
+    (mine, gone.clone(), cited(&gone).to_owned())
+}
+
+#[test]
+fn without_a_database_the_file_itself_tells_what_a_person_did() {
+    let root = folded("mara");
+    let month = root.read(MONTH);
+    let (mine, gone, lines) = edit_by_hand(&root, WEEK);
+    std::fs::remove_dir_all(root.path(".memoird")).unwrap();
+    root.append(LOG, "\n- The late line that makes the week due again: 4711 packets were lost.\n");
+    root.run(&["compact"]).ok();
+    for round in 0..2 {
+        let week = root.read(WEEK);
+        assert!(week.contains(&mine) && week.contains("\nA last word of mine.\n"), "{week}");
+        assert!(week.contains(["4711", "12 packets"][round]), "{week}");
+        assert!(
+            !week.contains(&gone) && !bullets(&week).iter().any(|it| cited(it) == lines),
+            "{week}"
+        );
+        let now = root.read(MONTH);
+        assert!(now.contains("Ottilie"), "{now}");
+        let words = gone.trim_start_matches("- ").rsplit_once(" [").unwrap().0;
+        assert!(!now.contains(words), "{words} in:\n{now}");
+        assert_ne!(month, now);
+        if round == 0 {
+            // Written down, it outlives the list in the file as well.
+            assert!(root.read("memory/.decisions.jsonl").contains("\"deleted\""));
+            std::fs::remove_dir_all(root.path(".memoird")).unwrap();
+            root.run(&["rebuild"]).ok();
+            root.append(LOG, "\n- One more late line, and 12 packets came back.\n");
+            root.run(&["compact"]).ok();
+        }
+    }
+    assert!(changed_by_compact(&root).is_empty());
+}
+
+#[test]
+fn entries_of_a_person_stay_byte_for_byte_and_deleted_ones_stay_away() {
+    let mut root = folded("mara");
+    let wisdom = root.read("WISDOM.md");
+    assert!(
+        wisdom.contains(
+            "; entries that you add or edit are yours: kept as they are, never dropped -->"
+        ),
+        "{wisdom}"
+    );
+    let edited = wisdom
+        .replace(
+            "Ines prefers numbers first, then the reason, in at most five lines.\n",
+            "Ines prefers  numbers,\n  and *brevity*.\n",
+        )
+        .replacen(
+            "## How to work\n",
+            "## How to work\n\n**Mine**\nLet the tide decide.  \n\tAlways.\n",
+            1,
+        );
+    let at = edited.find("**A mail to the customer").unwrap();
+    let end = at + edited[at..].find("-->\n\n").unwrap() + 5;
+    let edited = edited[..at].to_owned() + &edited[end..];
+    root.write("WISDOM.md", &edited);
+    root.run(&["compact"]).ok();
+    assert_eq!(root.read("WISDOM.md"), edited, "nothing was due");
+    std::fs::remove_dir_all(root.path(".memoird")).unwrap();
+    root.run(&["rebuild"]).ok();
+    // More than the cap allows, over years; what they deleted is said again by a refold.
+    root.append("memory/2026-01-28.md", "\n- A late line: the gauge froze.\n");
+    let rule =
+        |n| format!("- Gauge {n} must never be read by fewer than {n}0 people on pier {n}\n");
+    let rules = (1..9).map(rule).collect::<Vec<_>>().concat();
+    for day in ["04-14", "04-15", "04-16", "05-04", "05-05"] {
+        root.write(&format!("memory/2026-{day}.md"), &rules);
+    }
+    root.set_now("2026-06-09T09:00:00+02:00");
+    root.run(&["compact", "--set", "wisdom.max_entries=6"]).ok();
+    let wisdom = root.read("WISDOM.md");
+    for kept in [
+        "**Mine**\nLet the tide decide.  \n\tAlways.\n",
+        "\nInes prefers  numbers,\n  and *brevity*.\n<!-- memoird: id=",
+    ] {
+        assert!(wisdom.contains(kept), "{wisdom}");
+    }
+    assert!(
+        wisdom.contains("must never be read") && !wisdom.contains("A mail to the customer"),
+        "{wisdom}"
+    );
+    assert!(wisdom.matches("<!-- memoird: id=").count() <= 6, "{wisdom}");
+}
+
+#[test]
+fn keys_and_comments_of_a_person_stay_in_every_kind_of_file() {
+    let root = folded("mara");
+    let theirs = "# what I think of it\ntags: [ tide,  gauge ]   # two\nnote: |\n  one\n\n  two\n";
+    let memory = root.files().into_keys().find(|it| it.contains("/feedback_importers")).unwrap();
+    for path in [WEEK, MONTH, &memory] {
+        root.write(path, &root.read(path).replacen("memoird:", &format!("{theirs}memoird:"), 1));
+    }
+    // A late line folds week and month; a line on top moves the sources of the memory.
+    root.append(LOG, "\n- The late line that makes the week due again: 4711 packets were lost.\n");
+    let source = "memory/2026-01-21.md";
+    root.write(source, &format!("\n{}", root.read(source)));
+    let changed = changed_by_compact(&root);
+    for path in [WEEK, MONTH, &memory] {
+        assert!(changed.contains(path), "{path}: {changed:?}");
+        assert!(root.read(path).contains(theirs), "{}", root.read(path));
+    }
+    assert!(root.read(WEEK).contains("4711"));
+    assert!(changed_by_compact(&root).is_empty());
+}
+
+/// Lets the program run up to the first step `name` that it passes, does `edit`, and lets it go.
+#[track_caller]
+fn edit_at(root: &Root, name: &str, edit: impl FnOnce()) -> crate::support::Ran {
+    let go = root.home("go");
+    let reached = root.home("go.reached");
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("memoird"));
+    let env = [
+        ("HOME", root.home("")),
+        ("TZ", "Europe/Berlin".into()),
+        ("MEMOIRD_NOW", crate::support::NOW.into()),
+    ];
+    command
+        .arg("compact")
+        .env_clear()
+        .envs(env)
+        .env("PATH", "/nonexistent")
+        .env("MEMOIRD_FAIL", format!("wait:{}@{name}", go.display()))
+        .current_dir(root.path(""))
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    while !reached.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "`{name}` was never passed");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    edit();
+    drop(std::fs::File::create(&go).unwrap());
+    let output = child.wait_with_output().unwrap();
+    std::fs::remove_file(&go).unwrap();
+    std::fs::remove_file(&reached).unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    crate::support::Ran {
+        line: "memoird compact".to_owned(),
+        code: output.status.code().unwrap_or(-1),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
+
+/// An edit made while the week is being written: before its bytes are staged, between the look at
+/// what stands there and the exchange, in the moment after it.
+#[test]
+fn an_edit_made_while_the_file_is_written_is_kept() {
+    for name in ["vault.stage.create", "vault.stage.sync", "vault.place.rename"] {
+        let root = folded("mara");
+        root.append(
+            LOG,
+            "\n- The late line that makes the week due again: 4711 packets were lost.\n",
+        );
+        let mut edited = None;
+        let ran = edit_at(&root, name, || edited = Some(edit_by_hand(&root, WEEK)));
+        let (mine, gone, _) = edited.unwrap();
+        assert!(ran.to_string().contains("changed by somebody else meanwhile"), "{name}: {ran}");
+        assert!(root.read(WEEK).contains(&mine), "{name}: {}", root.read(WEEK));
+        root.run(&["compact"]).ok();
+        let week = root.read(WEEK);
+        assert!(
+            week.contains(&mine) && week.contains("4711") && week.contains("A last word of mine."),
+            "{name}: {week}"
+        );
+        assert!(!week.contains(&gone), "{name}: {week}");
+        assert!(root.read(MONTH).contains("Ottilie"), "{name}");
+        assert!(changed_by_compact(&root).is_empty(), "{name}");
+    }
+}
+
+/// Whoever has the file open while it is replaced may write into the old one: it is put back.
+#[test]
+fn words_written_into_the_file_that_is_being_replaced_are_kept() {
+    let root = folded("mara");
+    root.append(LOG, "\n- The late line that makes the week due again: 4711 packets were lost.\n");
+    let mut open = std::fs::OpenOptions::new().append(true).open(root.path(WEEK)).unwrap();
+    let ran = edit_at(&root, "vault.place.verify", || {
+        std::io::Write::write_all(&mut open, b"\nWritten at the last moment.\n").unwrap();
+    });
+    assert!(ran.to_string().contains("changed by somebody else meanwhile"), "{ran}");
+    assert!(root.read(WEEK).contains("Written at the last moment."), "{}", root.read(WEEK));
+    root.run(&["compact"]).ok();
+    let week = root.read(WEEK);
+    assert!(week.contains("Written at the last moment.") && week.contains("4711"), "{week}");
+}

@@ -5,12 +5,15 @@
 
 #![cfg(test)]
 
+mod archive;
 mod compact;
+mod correct;
 mod coverage;
 mod demo;
 mod doctor;
 mod edits;
 mod forget;
+mod history;
 mod init;
 mod late;
 mod layers;

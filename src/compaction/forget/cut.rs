@@ -269,14 +269,13 @@ impl<'a> Needles<'a> {
             !self.wish.found.logs.contains(name.strip_suffix(".md").unwrap_or(name))
         });
         let renamed = header.sources.len() < named;
-        let keys = summary.other_keys.len();
-        summary.other_keys.retain(|key, value| {
-            let text = serde_yaml::to_string(&(key, value)).unwrap_or_default();
-            !self.has_words(&text)
-        });
+        let keys = summary.other_keys.without(&|it| self.has_words(it));
         let same = cut.items.is_empty() && cut.lines.is_empty();
-        if same && !renamed && summary.other_keys.len() == keys {
+        if same && !renamed && keys.is_none() {
             return Ok(None);
+        }
+        if let Some(keys) = keys {
+            summary.other_keys = keys;
         }
         summary.blocks = without_empty_sections(left);
         cut.text = Some(summary.print());

@@ -169,7 +169,12 @@ fn logs(vault: &Vault, inventory: &Inventory) -> Result<Vec<Source>, VaultError>
     let sessions = vault.files_below(&layout.sessions_dir(), FILES_MAX).0;
     let sessions = sessions.into_iter().filter(|it| layout.kind_of(it) == Some(FileKind::Session));
     let sessions = sessions.filter_map(|path| Some((stem_of(&path)?, path)));
-    let logs = inventory.logs.iter().map(|(stem, file)| (stem.clone(), file.path.clone()));
+    // What came late to an archived day stands beside it until a pass joins the two.
+    let logs = inventory
+        .logs
+        .iter()
+        .chain(&inventory.late)
+        .map(|(stem, file)| (stem.clone(), file.path.clone()));
     let mut found = Vec::new();
     for (stem, path) in logs.chain(sessions) {
         let Some(file) = vault.read(&path)? else { continue };
@@ -513,6 +518,11 @@ impl Compactor<'_> {
         self.note(&Pending::Remove(Box::new(reach.wish.clone()), left.clone()))?;
         passed("forget.noted")?;
         self.carry_out(reach, left, now)
+    }
+
+    /// Returns whether a wish is being carried out, or was cut off.
+    pub(super) fn is_forgetting(&self) -> Result<bool, PassError> {
+        Ok(matches!(self.pending()?, Some(Pending::Remove(..))))
     }
 
     /// Finishes what a crash cut off, and returns what is to be made again.

@@ -1519,7 +1519,7 @@ mod tests {
             sources,
             supersedes: None,
             recorded_body: None,
-            other_keys: serde_yaml::Mapping::new(),
+            other_keys: crate::memory::frontmatter::OtherKeys::default(),
             body: body.to_owned(),
         }
     }

@@ -12,6 +12,8 @@
 //!   statement of the same thing has another number, date, or weekday: then the newer one wins.
 //! - Text of external origin supports nothing.
 //! - A person's entry is never touched: it only keeps us from saying the same.
+//! - What a person wrote into a week, a month, or a typed memory stands above the lines that it
+//!   cites: an entry that repeats those takes the person's words, and keeps them.
 //! - The same input gives the same edits, best first.
 //!
 //! Called by the extractive engine.
@@ -68,12 +70,15 @@ const FORGOTTEN_AFTER: Months = Months::new(3);
 /// Proposes edits of the entries from one month.
 pub(super) fn distil(input: &DistilInput<'_>) -> Vec<WisdomOp> {
     let said = Said::of(input.logs);
+    let own = words_of_people(input);
     let mut pieces = said.recurring();
     pieces.extend(said.kept());
     pieces.extend(input.memories.iter().filter_map(|memory| piece_of_memory(memory, input.logs)));
     for piece in &mut pieces {
         heed_items(piece, input);
+        heed_people(piece, &own);
     }
+    pieces.extend(own.iter().filter(|it| it.stands).map(OwnWords::piece));
     // Best first; then by words, so that equal scores do not depend on the order of reading.
     pieces.sort_by(|a, b| b.score.cmp(&a.score).then_with(|| a.text.cmp(&b.text)));
 
@@ -85,6 +90,15 @@ pub(super) fn distil(input: &DistilInput<'_>) -> Vec<WisdomOp> {
     let mut merged: BTreeMap<&str, WisdomOp> = BTreeMap::new();
     let mut adds: Vec<WisdomOp> = Vec::new();
     let mut added: Vec<Gist> = Vec::new();
+    for (gist, entry) in &entries {
+        if let Some(mark) = &entry.mark
+            && let Some(words) = said.corrected(entry, gist, mark, &own)
+        {
+            // Whatever else repeats it says nothing new.
+            added.push(words.gist.clone());
+            merged.insert(&mark.id, words.correction(mark));
+        }
+    }
     for piece in pieces {
         if let Some(entry) = said.entry_of(&piece, &entries) {
             if let Some(mark) = &entry.mark
@@ -352,6 +366,34 @@ impl<'a> Said<'a> {
             .map(|(_, entry)| *entry)
     }
 
+    /// Returns the words of a person's that an entry has to say instead of its own: it rests on a
+    /// line that they cite, and says what that line says, or much the same as they do.
+    fn corrected<'w>(
+        &self,
+        entry: &WisdomEntry,
+        gist: &Gist,
+        mark: &WisdomMark,
+        own: &'w [OwnWords],
+    ) -> Option<&'w OwnWords> {
+        /// From this likeness on, two statements on the same line are about the same.
+        const ALIKE: f64 = 0.5;
+        let about = |words: &&OwnWords| {
+            let shared = |at: &Address| {
+                mark.sources.lines_of(&at.stem).is_some_and(|lines| lines.contains(at.line))
+            };
+            let repeats = |at: &Address| {
+                let log = self.logs.iter().find(|log| *log.stem() == at.stem);
+                let line = log.and_then(|log| log.line(at.line));
+                line.is_some_and(|line| covers(&Gist::of(line.words()), gist))
+            };
+            let shared: Vec<Address> = words.citation.addresses().filter(shared).collect();
+            !shared.is_empty() && (words.gist.likeness(gist) >= ALIKE || shared.iter().any(repeats))
+        };
+        let found: Vec<&OwnWords> = own.iter().filter(about).collect();
+        let said = found.iter().any(|it| it.text == entry.text);
+        found.first().copied().filter(|_| !said)
+    }
+
     /// Returns the lines, newer than the last that count, that say again what an entry says.
     fn again(&self, entry: &Gist, mark: &WisdomMark) -> Option<Citation> {
         /// With fewer stems in common two sentences are about different things.
@@ -381,6 +423,83 @@ impl<'a> Said<'a> {
     }
 }
 
+/// Words of a person's, above the lines that they cite: a bullet of theirs in a week or a month,
+/// or a typed memory that they changed.
+struct OwnWords {
+    title: String,
+    text: String,
+    gist: Gist,
+    citation: Citation,
+    /// Whether they may be an entry by themselves.
+    stands: bool,
+}
+
+/// Finds what people wrote: a bullet of theirs cites the weekly or monthly file that it stands in.
+fn words_of_people(input: &DistilInput<'_>) -> Vec<OwnWords> {
+    let mut own = Vec::new();
+    for (_, item) in input.items {
+        let Some(citation) = item.citation.as_ref().filter(|it| it.rests_on_summary()) else {
+            continue;
+        };
+        let bare = item.text.trim_start_matches("[ ] ").trim_start_matches("[x] ");
+        let text = sentences_of(&without_mark(bare));
+        let words = Words::of(&text);
+        if words.len() < 3 {
+            continue;
+        }
+        own.push(OwnWords {
+            title: title(&text),
+            gist: Gist::of(&text),
+            stands: stands(&text, &words),
+            citation: citation.clone(),
+            text,
+        });
+    }
+    for memory in input.memories.iter().filter(|it| !it.is_ours()) {
+        if let Some(piece) = piece_of_memory(memory, input.logs)
+            && let Some(citation) = piece.citation()
+        {
+            let Piece { title, text, gist, .. } = piece;
+            own.push(OwnWords { title, text, gist, citation, stands: false });
+        }
+    }
+    own
+}
+
+impl OwnWords {
+    fn piece(&self) -> Piece {
+        let lines: Saying = self.citation.addresses().collect();
+        let mut piece = piece_of_text(&self.text, vec![lines.clone()], lines, 1);
+        piece.score += 10;
+        "a person wrote it".clone_into(&mut piece.reason);
+        piece
+    }
+
+    fn correction(&self, mark: &WisdomMark) -> WisdomOp {
+        WisdomOp::Merge {
+            id: mark.id.clone(),
+            words: Some((self.title.clone(), self.text.clone())),
+            reason: "a person corrected it".to_owned(),
+            citation: self.citation.clone(),
+        }
+    }
+}
+
+/// Where a person said otherwise what a line says, their words stand for it.
+fn heed_people(piece: &mut Piece, own: &[OwnWords]) {
+    let within = |words: &&OwnWords| {
+        piece.own.iter().all(|it| {
+            words.citation.lines_of(&it.stem).is_some_and(|lines| lines.contains(it.line))
+        })
+    };
+    if let Some(words) = own.iter().find(within) {
+        piece.title.clone_from(&words.title);
+        piece.text.clone_from(&words.text);
+        piece.gist = words.gist.clone();
+        piece.own = words.citation.addresses().collect();
+    }
+}
+
 impl Piece {
     fn citation(&self) -> Option<Citation> {
         cite(&self.sayings, &self.own)
@@ -392,7 +511,9 @@ impl Piece {
         let new: Vec<Saying> = self.sayings.iter().filter(newer).cloned().collect();
         let citation = cite(&new, &[])?;
         let told = Gist::of(&entry.text);
-        let changed = told.likeness(&self.gist) >= SAME_BUT_VALUES
+        // What a person wrote is not brought up to date by what a log repeats.
+        let changed = !mark.sources.rests_on_summary()
+            && told.likeness(&self.gist) >= SAME_BUT_VALUES
             && !told.values.is_empty()
             && told.values != self.gist.values;
         let day = citation.newest_date();
@@ -752,7 +873,7 @@ mod tests {
             sources: vec![(source.parse().unwrap(), String::new())],
             supersedes: None,
             recorded_body: None,
-            other_keys: serde_yaml::Mapping::new(),
+            other_keys: crate::memory::frontmatter::OtherKeys::default(),
             body: body.to_owned(),
         }
     }

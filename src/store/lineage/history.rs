@@ -81,6 +81,12 @@ pub struct Pruned {
 /// How hard zstd tries: its own default. Markdown shrinks to about a third at 300 MB/s.
 const LEVEL: i32 = 3;
 
+/// The versions that were replaced before a time and are not the newest bytes of their path.
+const PRUNABLE: &str = "SELECT id FROM (SELECT id, path, hash, lead(at) OVER \
+    (PARTITION BY path ORDER BY id) AS replaced FROM version) AS old \
+    WHERE hash IS NOT NULL AND replaced < ?1 AND EXISTS (SELECT 1 FROM version AS newer \
+    WHERE newer.path = old.path AND newer.id > old.id AND newer.hash IS NOT NULL)";
+
 impl Cause {
     /// All causes.
     pub const ALL: [Self; 7] = [
@@ -272,8 +278,17 @@ impl Lineage {
         })
     }
 
-    /// Lets go of the bytes of versions that were replaced before `before`, but for those that the
-    /// newest version of a path holds.
+    /// Returns whether [`Self::prune`] would let go of anything.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn has_prunable(&self, before: DateTime<Utc>) -> Result<bool, LineageError> {
+        self.read(|conn| conn.prepare_cached(PRUNABLE)?.exists([column::from_time(before)]))
+    }
+
+    /// Lets go of the bytes of versions that were replaced before `before`, but for the newest bytes
+    /// of a path: of a file that is gone they may be the only ones left.
     ///
     /// # Errors
     ///
@@ -281,15 +296,11 @@ impl Lineage {
     pub fn prune(&mut self, before: DateTime<Utc>) -> Result<Pruned, LineageError> {
         self.write(|tx| {
             let ids: Vec<i64> = tx
-                .prepare(
-                    "SELECT id FROM (SELECT id, hash, lead(at) OVER (PARTITION BY path ORDER BY id) \
-                     AS replaced FROM version) WHERE hash IS NOT NULL AND replaced < ?1",
-                )?
+                .prepare(PRUNABLE)?
                 .query_map([column::from_time(before)], |row| row.get(0))?
                 .collect::<Result<_, _>>()?;
-            let mut let_go = tx.prepare(
-                "UPDATE version SET cause = 'pruned', hash = NULL WHERE id = ?1",
-            )?;
+            let mut let_go =
+                tx.prepare("UPDATE version SET cause = 'pruned', hash = NULL WHERE id = ?1")?;
             for id in &ids {
                 let_go.execute([id])?;
             }

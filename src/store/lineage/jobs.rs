@@ -164,7 +164,8 @@ pub struct JobRow {
 pub struct NewIntent<'a> {
     /// The file, relative to the root.
     pub target: &'a str,
-    /// Where the bytes come from, for a file that is moved.
+    /// Where the bytes come from, for a file that is moved; for one that is removed because of that,
+    /// where they stand.
     pub source: Option<&'a str>,
     /// The name of the temporary file in the same folder.
     pub temp: &'a str,
@@ -631,7 +632,8 @@ fn insert_intent(
     now: DateTime<Utc>,
 ) -> Result<IntentId, Fault> {
     let NewIntent { target, source, temp, new, old, forgets } = *intent;
-    if let Some(old) = old.filter(|_| !forgets) {
+    // What is moved has its history under the name that it keeps.
+    if let Some(old) = old.filter(|_| !forgets && source.is_none()) {
         // What nobody recorded is somebody else's work.
         let found = NewVersion { path: target, cause: Cause::Found, bytes: Some(old) };
         history::put_version(tx, None, None, now, &found)?;

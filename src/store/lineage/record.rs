@@ -98,7 +98,7 @@ pub struct ItemRecord {
 pub struct LogRecord {
     /// Its name without `.md`.
     pub stem: Stem,
-    /// The path, relative to the root.
+    /// The path that it has among the logs, relative to the root, also when it is archived.
     pub path: String,
     /// The hash of all its bytes.
     pub hash: ContentHash,

@@ -1,0 +1,209 @@
+//! `memoird correct`: puts an item right, here and above.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::{
+    GlobalArgs,
+    compact::refuse_reader,
+    context::{Call, Root},
+    error::{CommandError, Kind},
+    ui::Ui,
+};
+use crate::{
+    clock,
+    compaction::{
+        Compactor,
+        correct::{Asked, CorrectError, Draft},
+        plan::Plan,
+        report::{JobReport, PassReport},
+    },
+    memory::{address::Stem, correction::Words, item::Tier},
+    recall::trace::split_target,
+    store::{layout::FileKind, lineage::Lineage},
+};
+
+/// Put an item right, here and above
+///
+/// The words take the place of the bullet's, the entry's, or the memory's; its citation stays, unless
+/// the words end in one of their own. From then on the item is yours: memoird keeps it as it is, and
+/// what rests on it says the same.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A line of a weekly or monthly file or of WISDOM.md, or a typed memory
+    /// (2026-W14:19, memory/monthly/2026-04.md:9, WISDOM.md:12)
+    #[arg(value_name = "PATH:LINE")]
+    target: String,
+    /// What is right
+    #[arg(value_name = "TEXT", required = true)]
+    text: Vec<String>,
+    /// Leave what rests on it to the next `compact`
+    #[arg(long)]
+    no_fold: bool,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What `--json` prints; a document of `schema/correct.schema.json`.
+#[derive(Serialize)]
+struct Shown<'a> {
+    path: &'a str,
+    line: u32,
+    before: &'a str,
+    after: &'a str,
+    citation: Option<String>,
+    dry_run: bool,
+    changed: bool,
+    above: Vec<Above>,
+    jobs: &'a [JobReport],
+}
+
+#[derive(Serialize)]
+struct Above {
+    tier: &'static str,
+    period: String,
+}
+
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let root = call.root(global)?;
+    let words = Words::parse(&args.text.join(" "))
+        .map_err(|error| CommandError::new(Kind::Usage, error))?;
+    let (name, line) = split_target(&args.target);
+    let (path, kind) = root.find(&call.around, name)?;
+    if let (FileKind::Log | FileKind::Session, Some(line)) = (kind, line) {
+        return Err(log_line(&root, &path, line));
+    }
+    let asked = Asked { path: &path, kind, line, words: &words };
+    if args.dry_run {
+        let draft = Draft::new(&root.vault, &asked)?;
+        show(&draft, args, None, ui);
+        return Ok(ExitCode::SUCCESS);
+    }
+    refuse_reader(&call, &root)?;
+    let engine = root.engine()?;
+    let mut lineage = root.lineage()?;
+    let clock = || clock::now().unwrap_or(call.now);
+    let mut compactor = Compactor {
+        vault: &root.vault,
+        lineage: &mut lineage,
+        engine: engine.as_ref(),
+        settings: &root.settings,
+        clock: &clock,
+    };
+    let (draft, passed) = compactor.correct(&asked, !args.no_fold, &mut ())?;
+    show(&draft, args, Some((&passed.report, &passed.plan)), ui);
+    let failed = passed.report.failed > 0;
+    Ok(if failed { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
+}
+
+fn show(draft: &Draft, args: &Args, done: Option<(&PassReport, &Plan)>, ui: &Ui) {
+    let jobs = done.map_or(&[][..], |(report, _)| &report.jobs);
+    let (path, corrected) = (&draft.path, &draft.corrected);
+    let line = corrected.line;
+    if ui.is_json() {
+        let above = draft.above.iter();
+        ui.json(&Shown {
+            path,
+            line,
+            before: &corrected.before,
+            after: &corrected.after,
+            citation: corrected.citation.as_ref().map(ToString::to_string),
+            dry_run: args.dry_run,
+            changed: !draft.is_said() && !args.dry_run,
+            above: above
+                .map(|(tier, period)| Above { tier: tier.name(), period: period.to_string() })
+                .collect(),
+            jobs,
+        });
+        return;
+    }
+    if draft.is_said() {
+        ui.note(format!("{path}:{line} says so already; nothing was changed"));
+        return;
+    }
+    ui.heading(format!("{path}:{line}"));
+    let (before, after) = (&corrected.before, &corrected.after);
+    for (sign, text, other) in [("-", before, after), ("+", after, before)] {
+        for line in text.lines().filter(|line| !other.lines().any(|it| it == *line)) {
+            ui.data(format!("{sign} {line}"));
+        }
+    }
+    let names: Vec<String> = draft
+        .above
+        .iter()
+        .map(|(tier, period)| match tier {
+            Tier::Wisdom => "WISDOM.md".to_owned(),
+            tier => format!("{tier} {period}"),
+        })
+        .collect();
+    let above = names.join(" and ");
+    let Some((report, plan)) = done else {
+        ui.note("nothing was changed");
+        if !above.is_empty() {
+            ui.note(format!("what rests on it would follow: {above}"));
+        }
+        return;
+    };
+    ui.good("written; it is yours now and stays as it is");
+    for job in &report.jobs {
+        let what = job.path.as_deref().unwrap_or(job.tier);
+        let told = match job.outcome {
+            "written" => format!("{what} follows"),
+            "unchanged" => format!("{what} says nothing else by it"),
+            other => format!("{what} {other}: {}", job.reason),
+        };
+        if matches!(job.outcome, "failed" | "parked") { ui.warn(told) } else { ui.note(told) }
+    }
+    if args.no_fold && !above.is_empty() {
+        ui.note(format!("{above} will follow with the next `memoird compact`"));
+    } else if !plan.following.is_empty() || (report.jobs.is_empty() && !draft.above.is_empty()) {
+        ui.note(format!("{above} will follow when its time comes; `memoird status` says when"));
+    }
+}
+
+/// Says that logs are not ours to change, and what of ours rests on the line.
+fn log_line(root: &Root, path: &str, line: u32) -> CommandError {
+    let what = format!(
+        "`{path}` holds what people and agents wrote, and memoird does not change it; \
+         edit line {line} there, or correct what was made of it"
+    );
+    let error = CommandError::new(Kind::Usage, what);
+    let stem = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md"));
+    let database = root.vault.layout().database();
+    let items = stem
+        .and_then(|it| it.parse::<Stem>().ok())
+        .and_then(|stem| Lineage::open_existing(&database).ok()??.items_citing(&stem, line).ok());
+    let items = items.unwrap_or_default();
+    if items.is_empty() {
+        return error.hint(format!("nothing of memoird's rests on line {line}"));
+    }
+    items.iter().fold(error, |error, item| {
+        error.hint(format!("memoird correct {}:{} \"TEXT\"", item.path, item.line))
+    })
+}
+
+impl From<CorrectError> for CommandError {
+    fn from(error: CorrectError) -> Self {
+        let (kind, hint) = match error {
+            CorrectError::Pass(error) => return error.into(),
+            CorrectError::Vault(error) => return error.into(),
+            CorrectError::Missing { .. } => (Kind::Usage, Some("memoird status".to_owned())),
+            CorrectError::NeedsLine { ref path } => {
+                (Kind::Usage, Some(format!("memoird trace {path}, which shows the line of each")))
+            }
+            CorrectError::NoItem { ref path, nearest, .. } => {
+                (Kind::Usage, nearest.map(|it| format!("memoird correct {path}:{it} \"TEXT\"")))
+            }
+            CorrectError::NotOurs { .. } | CorrectError::NoLine { .. } => (Kind::Usage, None),
+            CorrectError::Unreadable { .. } => (Kind::Data, Some("memoird doctor".to_owned())),
+        };
+        let wrapped = Self::new(kind, error);
+        match hint {
+            Some(hint) => wrapped.hint(hint),
+            None => wrapped,
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! `memoird history`: lists the versions of a file, or the runs with what each wrote.
+
+use std::{collections::HashMap, process::ExitCode};
+
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use serde::Serialize;
+
+use super::{
+    GlobalArgs,
+    context::{self, Call, Root},
+    error::{CommandError, Kind},
+    ui::Ui,
+};
+use crate::{
+    memory::hash::ContentHash,
+    recall::history::{self, Counted, History, ParseTimeError, Standing, Version},
+    store::lineage::{Lineage, history::Cause},
+};
+
+/// List the versions of a file, or the runs
+///
+/// Without a file: the runs, each with what it wrote.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A path, a day, week, or month, or the name of a memory; it need not be there any more
+    #[arg(value_name = "FILE")]
+    file: Option<String>,
+    /// How many to list, the newest first
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    last: usize,
+    /// List all
+    #[arg(long, conflicts_with = "last")]
+    all: bool,
+}
+
+/// What `--json` prints of a file.
+#[derive(Serialize)]
+struct Versions {
+    path: String,
+    versions: Vec<VersionLine>,
+    /// How many older ones are not listed.
+    older: usize,
+}
+
+/// One version.
+#[derive(Serialize)]
+pub(super) struct VersionLine {
+    version: Option<i64>,
+    at: String,
+    cause: &'static str,
+    run: Option<i64>,
+    trigger: Option<String>,
+    size: Option<u64>,
+    hash: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    added: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    removed: Option<usize>,
+}
+
+/// What `--json` prints without a file.
+#[derive(Serialize)]
+struct Runs {
+    runs: Vec<RunLine>,
+    /// How many older ones are not listed.
+    older: usize,
+}
+
+#[derive(Serialize)]
+struct RunLine {
+    run: i64,
+    trigger: String,
+    started: String,
+    ended: Option<String>,
+    written: Vec<String>,
+    removed: Vec<String>,
+    /// The run that took this one back.
+    taken_back_by: Option<i64>,
+}
+
+/// What is known of the files of a root: the recorded versions and the files as they stand.
+pub(super) struct Past<'a> {
+    call: &'a Call,
+    root: &'a Root,
+    lineage: Option<Lineage>,
+}
+
+impl<'a> Past<'a> {
+    pub(super) fn open(call: &'a Call, root: &'a Root) -> Result<Self, CommandError> {
+        let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+        Ok(Self { call, root, lineage })
+    }
+
+    /// Returns the database, if there is one.
+    pub(super) fn lineage(&self) -> Option<&Lineage> {
+        self.lineage.as_ref()
+    }
+
+    /// Returns all that is known of the file that an argument names.
+    pub(super) fn find(&self, named: &str) -> Result<History, CommandError> {
+        let is_known = |path: &str| {
+            let path = self.root.vault.layout().recorded(path);
+            let versions = self.lineage().map(|it| it.versions_of(&path)).transpose()?;
+            Ok(versions.is_some_and(|it| !it.is_empty()))
+        };
+        let path = self.root.find_past(&self.call.around, named, &is_known)?;
+        let history = self.of(path)?;
+        match history.versions.last() {
+            // It never was there.
+            None => Err(context::missing(&history.path)),
+            Some(_) => Ok(history),
+        }
+    }
+
+    /// Returns all that is known of the file at `path`.
+    pub(super) fn of(&self, path: String) -> Result<History, CommandError> {
+        let vault = &self.root.vault;
+        // A log has one history, wherever it stands.
+        let path = vault.layout().recorded(&path);
+        let recorded = self.lineage().map(|it| it.versions_of(&path)).transpose()?;
+        let recorded = recorded.unwrap_or_default();
+        let standing = vault.read(&vault.standing(&path))?.map(|it| Standing {
+            hash: ContentHash::of(&it.bytes),
+            size: it.bytes.len() as u64,
+            changed: DateTime::UNIX_EPOCH + TimeDelta::nanoseconds(it.stamp.mtime_ns),
+        });
+        if recorded.is_empty() && standing.is_none() {
+            return Ok(History { path, versions: Vec::new() });
+        }
+        Ok(History::new(path, recorded, standing, self.call.now))
+    }
+
+    /// Returns the bytes of a version; `None` where nothing stood there.
+    pub(super) fn bytes(
+        &self,
+        history: &History,
+        version: &Version,
+    ) -> Result<Option<Vec<u8>>, CommandError> {
+        let path = &history.path;
+        if version.id.is_none() {
+            let vault = &self.root.vault;
+            return Ok(vault.read(&vault.standing(path))?.map(|it| it.bytes));
+        }
+        match version.cause {
+            Cause::Removed | Cause::Gone => return Ok(None),
+            Cause::Forgotten => {
+                let what = format!("{version} of `{path}` was forgotten");
+                return Err(
+                    CommandError::new(Kind::Usage, what).hint(format!("memoird history {path}"))
+                );
+            }
+            Cause::Pruned => {
+                let what = format!(
+                    "{version} of `{path}` is no longer kept: it was older than `history.keep` says"
+                );
+                return Err(
+                    CommandError::new(Kind::Usage, what).hint(format!("memoird history {path}"))
+                );
+            }
+            Cause::Written | Cause::Folded | Cause::Found => {}
+        }
+        let bytes = match (self.lineage(), version.hash) {
+            (Some(lineage), Some(hash)) => lineage.content(hash)?,
+            _ => None,
+        };
+        let lost = || {
+            let what = format!("the bytes of {version} of `{path}` are not in the database");
+            CommandError::new(Kind::Data, what).hint("memoird doctor")
+        };
+        bytes.map(Some).ok_or_else(lost)
+    }
+
+    /// Returns the text of a version, empty where nothing stood there.
+    pub(super) fn text(
+        &self,
+        history: &History,
+        version: &Version,
+    ) -> Result<String, CommandError> {
+        let bytes = self.bytes(history, version)?.unwrap_or_default();
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Writes a time as the clocks of the root show it.
+    pub(super) fn clock(&self, time: DateTime<Utc>) -> String {
+        let zone = self.root.settings.zone.name.0;
+        time.with_timezone(&zone).format("%Y-%m-%d %H:%M:%S").to_string()
+    }
+
+    fn rfc3339(&self, time: DateTime<Utc>) -> String {
+        let zone = self.root.settings.zone.name.0;
+        time.with_timezone(&zone).to_rfc3339_opts(SecondsFormat::AutoSi, false)
+    }
+
+    /// Describes a version for JSON.
+    pub(super) fn line(&self, version: &Version, change: Option<Counted>) -> VersionLine {
+        VersionLine {
+            version: version.id.map(|it| it.0),
+            at: self.rfc3339(version.at),
+            cause: version.cause.name(),
+            run: version.run.map(|it| it.0),
+            trigger: version.trigger.clone(),
+            size: version.size,
+            hash: version.hash.map(|it| it.to_string()),
+            added: change.map(|it| it.added),
+            removed: change.map(|it| it.removed),
+        }
+    }
+
+    /// Counts the lines by which a version differs from the one before it; `None` where either is
+    /// not kept.
+    fn change(
+        &self,
+        history: &History,
+        version: &Version,
+    ) -> Result<Option<Counted>, CommandError> {
+        let is_kept = |it: &Version| it.is_absent() || it.hash.is_some();
+        let before = history.before(version);
+        if !is_kept(version) || !before.is_none_or(is_kept) {
+            return Ok(None);
+        }
+        let old = before.map_or_else(|| Ok(String::new()), |it| self.text(history, it))?;
+        Ok(Some(history::count(&old, &self.text(history, version)?)))
+    }
+}
+
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let root = call.root(global)?;
+    let past = Past::open(&call, &root)?;
+    let last = if args.all { usize::MAX } else { args.last };
+    match &args.file {
+        Some(file) => show_versions(&past, &past.find(file)?, last, ui)?,
+        None => show_runs(&past, last, ui)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_versions(
+    past: &Past<'_>,
+    history: &History,
+    last: usize,
+    ui: &Ui,
+) -> Result<(), CommandError> {
+    let older = history.versions.len().saturating_sub(last);
+    let mut listed = Vec::new();
+    for version in history.versions[older..].iter().rev() {
+        listed.push((version, past.change(history, version)?));
+    }
+    if ui.is_json() {
+        let versions = listed.into_iter().map(|(it, change)| past.line(it, change)).collect();
+        ui.json(&Versions { path: history.path.clone(), versions, older });
+        return Ok(());
+    }
+    if history.is_unrecorded() {
+        ui.note(format!("no version of {} yet: {BEGINS}", history.path));
+        return Ok(());
+    }
+    let or_none = |it: Option<String>| it.unwrap_or_else(|| "-".to_owned());
+    let rows: Vec<Vec<String>> = listed
+        .into_iter()
+        .map(|(it, change)| {
+            vec![
+                or_none(it.id.map(|id| id.0.to_string())),
+                past.clock(it.at),
+                history.cause(it),
+                or_none(it.size.map(|size| size.to_string())),
+                or_none(change.map(|Counted { added, removed }| format!("+{added} -{removed}"))),
+            ]
+        })
+        .collect();
+    ui.table(&["version", "since", "how", "bytes", "lines"], &rows);
+    note_older(older, ui);
+    Ok(())
+}
+
+/// When a history begins, in words.
+pub(super) const BEGINS: &str = "history begins with the next run";
+
+fn note_older(older: usize, ui: &Ui) {
+    if older > 0 {
+        ui.note(format!("and {older} older; --all lists them"));
+    }
+}
+
+fn show_runs(past: &Past<'_>, last: usize, ui: &Ui) -> Result<(), CommandError> {
+    let runs = past.lineage().map(|it| it.last_runs(u32::MAX)).transpose()?.unwrap_or_default();
+    let older = runs.len().saturating_sub(last);
+    let taken = past.lineage().map(Lineage::taken_back).transpose()?.unwrap_or_default();
+    let taken_by: HashMap<i64, i64> = taken.into_iter().map(|(by, it)| (it.0, by.0)).collect();
+    let mut listed = Vec::new();
+    for run in runs.into_iter().take(last) {
+        let writes = past.lineage().map(|it| it.writes_of_run(run.id)).transpose()?;
+        let (removed, written): (Vec<_>, Vec<_>) =
+            writes.unwrap_or_default().into_iter().partition(|it| it.new_hash.is_none());
+        let line = RunLine {
+            run: run.id.0,
+            trigger: run.trigger,
+            started: past.rfc3339(run.started),
+            ended: run.ended.map(|it| past.rfc3339(it)),
+            written: written.into_iter().map(|it| it.target).collect(),
+            removed: removed.into_iter().map(|it| it.target).collect(),
+            taken_back_by: taken_by.get(&run.id.0).copied(),
+        };
+        listed.push((past.clock(run.started), line));
+    }
+    if ui.is_json() {
+        ui.json(&Runs { runs: listed.into_iter().map(|(_, it)| it).collect(), older });
+        return Ok(());
+    }
+    if listed.is_empty() {
+        ui.note(format!("no run yet: {BEGINS}"));
+        return Ok(());
+    }
+    let rows: Vec<Vec<String>> = listed.into_iter().map(|(when, run)| run.row(when)).collect();
+    ui.table(&["run", "began", "by", "written", "removed", "files"], &rows);
+    note_older(older, ui);
+    Ok(())
+}
+
+impl RunLine {
+    fn row(self, when: String) -> Vec<String> {
+        const NAMED_MAX: usize = 3;
+        let count =
+            |it: &[String]| if it.is_empty() { "-".to_owned() } else { it.len().to_string() };
+        let (written, removed) = (count(&self.written), count(&self.removed));
+        let mut files: Vec<String> = self.removed;
+        files.extend(self.written);
+        // The last ones are those that people read first.
+        files.reverse();
+        files.dedup();
+        let more = files.len().saturating_sub(NAMED_MAX);
+        files.truncate(NAMED_MAX);
+        let mut named = files.join(" ");
+        if more > 0 {
+            named += &format!(" and {more} more");
+        }
+        if let Some(by) = self.taken_back_by {
+            let space = if named.is_empty() { "" } else { " " };
+            named += &format!("{space}(taken back by run {by})");
+        }
+        if self.ended.is_none() {
+            named += " (not ended)";
+        }
+        vec![self.run.to_string(), when, self.trigger, written, removed, named.trim().to_owned()]
+    }
+}
+
+impl From<ParseTimeError> for CommandError {
+    fn from(error: ParseTimeError) -> Self {
+        Self::new(Kind::Usage, error)
+    }
+}

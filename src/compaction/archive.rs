@@ -1,0 +1,692 @@
+//! Old logs move into the archive once all that is made of them stands, and come back when lines of
+//! their day arrive late.
+//!
+//! [`choose`] says which logs may move; it is pure. A log keeps its name, its bytes, and so its
+//! addresses and fingerprints: a move makes nothing due. Off unless `archive_after_days` is set.
+//!
+//! # What a crash can and cannot do
+//!
+//! An intent is recorded, the log takes its name in the archive, both folders are synced, it is read
+//! back, and only then the intent is closed; where the archive is on another file system, the log
+//! that was copied is removed after that. At any point the bytes stand in at least one of the two
+//! places. Where they stand in both, or a log was written anew for a day that is archived, the next
+//! pass leaves one file ([`Compactor::join_late`]): the files alone tell what is left to do.
+//!
+//! Archived bytes are removed in one case only: when all of them were just read at the beginning of
+//! the log among the others.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Days, Duration, Utc};
+use chrono_tz::Tz;
+
+use super::{
+    Compactor, JobError, PassError, View, Watcher,
+    commit::{NewFile, Recorded, passed},
+    plan::{self, Plan, Record, Selection, WaitCause},
+    report::PassReport,
+};
+use crate::{
+    config::root::RootSettings,
+    memory::{
+        address::Stem,
+        hash::ContentHash,
+        item::Tier,
+        period::{Grain, Period},
+    },
+    store::{
+        inventory::{Inventory, LogFile},
+        layout::Layout,
+        lineage::{
+            Lineage, LineageError,
+            jobs::{IntentEnd, IntentRow, NewIntent, NewRun},
+            record::{Commit, FileStamp},
+        },
+        lock::WriteLock,
+        vault::{FILE_BYTES_MAX, Move, Moved, Vault, VaultError},
+    },
+};
+
+/// A log that was changed less than this ago stays where it is.
+const QUIET: Duration = Duration::hours(24);
+/// A clock that differs by more than this from all that is known is not believed at once.
+const JUMP: Duration = Duration::hours(24);
+/// How many logs are moved under one write lock and recorded at once.
+const MOVED_AT_ONCE: usize = 64;
+/// What the run is recorded under that only took note of a time.
+pub const CLOCK_CHECK: &str = "clock";
+
+/// What the choice depends on beside files and record.
+#[derive(Clone, Copy, Debug)]
+pub struct ArchiveSettings {
+    /// Logs older than this many days.
+    pub after_days: u32,
+    /// The zone in which days begin.
+    pub zone: Tz,
+    /// Whether typed memories are extracted.
+    pub extract: bool,
+}
+
+/// The newest run before the pass that asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastRun {
+    /// When it began.
+    pub started: DateTime<Utc>,
+    /// Whether it only took note of the time, because the clock had jumped.
+    pub is_clock_check: bool,
+}
+
+/// Why nothing is moved though something could be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// A run was made by a clock that was ahead of this one.
+    Behind(DateTime<Utc>),
+    /// Nothing happened in this folder for so long before now: off all the time, or the clock
+    /// jumped.
+    Ahead(DateTime<Utc>),
+}
+
+/// Returns the logs that may move into the archive, the oldest first.
+///
+/// Such a log is older than the setting asks, and was not changed for a day. The file of its week
+/// names just this log, the file of its month names just that week, the month was distilled, and
+/// the day extracted. Nothing of all these is due, waits, or is stuck.
+///
+/// `plan` is what is due with nothing selected.
+pub fn choose<'a>(
+    inventory: &'a Inventory,
+    record: &Record,
+    plan: &Plan,
+    settings: &ArchiveSettings,
+    now: DateTime<Utc>,
+) -> Vec<(&'a Stem, &'a LogFile)> {
+    let today = now.with_timezone(&settings.zone).date_naive();
+    let Some(oldest_kept) = today.checked_sub_days(Days::new(settings.after_days.into())) else {
+        return Vec::new();
+    };
+    let waiting = plan.waiting.iter().map(|it| (it.tier, it.period));
+    let open: BTreeSet<(Tier, Period)> = plan
+        .jobs
+        .iter()
+        .map(|it| (it.tier, it.period))
+        .chain(plan.following.iter().copied())
+        .chain(waiting)
+        .collect();
+    let is_done = |stem: &Stem, log: &LogFile| -> Option<bool> {
+        let day = Period::containing(Grain::Day, stem.date());
+        let week = Period::containing(Grain::Week, stem.date());
+        let month = week.parent()?;
+        let tiers = [
+            (Tier::Extract, day),
+            (Tier::Weekly, week),
+            (Tier::Monthly, month),
+            (Tier::Wisdom, month),
+        ];
+        let hash = log.hash.hex16();
+        let (week_file, month_file) =
+            (inventory.weekly.get(&week)?, inventory.monthly.get(&month)?);
+        let (of_week, of_month) = (week_file.header.as_ref()?, month_file.header.as_ref()?);
+        let folded = !of_week.partial
+            && of_week.sources.get(stem.as_str()) == Some(&hash)
+            && of_month.sources.get(&week.to_string()) == Some(&week_file.body_hash);
+        let extracted = !settings.extract
+            || record.extracted.get(stem.as_str()) == Some(&hash)
+            || of_week.extracted.contains(&day.to_string());
+        let inputs = [(month.to_string(), month_file.body_hash.clone())].into();
+        let distilled = match record.distilled.get(&month) {
+            Some(known) => known.as_ref().is_none_or(|it| *it == month_file.body_hash),
+            None => record.settled.contains(&plan::fingerprint(Tier::Wisdom, month, &inputs)),
+        };
+        let nothing_open = tiers.iter().all(|it| !open.contains(it));
+        Some(folded && extracted && distilled && nothing_open)
+    };
+    // What a wrong clock will have changed in the future has not been quiet either.
+    let quiet_since = (now - QUIET).timestamp_nanos_opt().unwrap_or(i64::MIN);
+    inventory
+        .logs
+        .iter()
+        .take_while(|(stem, _)| stem.date() < oldest_kept)
+        .filter(|(stem, log)| {
+            !inventory.archived.contains(*stem)
+                && log.stamp.mtime_ns <= quiet_since
+                && is_done(stem, log) == Some(true)
+        })
+        .collect()
+}
+
+/// Says whether the clock may be wrong: then it does not decide what is old.
+///
+/// A clock that went back is doubted until it has caught up. After a gap of more than a day, of
+/// which nobody can tell whether the machine was off or the clock jumped, the first pass takes note
+/// of the time and moves nothing; the next one does.
+pub fn doubt(last: Option<LastRun>, inventory: &Inventory, now: DateTime<Utc>) -> Option<Doubt> {
+    let LastRun { started, is_clock_check } = last?;
+    if started > now + JUMP {
+        return Some(Doubt::Behind(started));
+    }
+    let changes = inventory.logs.values().chain(inventory.late.values());
+    let changes = changes.map(|it| DateTime::from_timestamp_nanos(it.stamp.mtime_ns));
+    let known = changes.filter(|it| *it <= now).chain([started]).max()?;
+    (known < now - JUMP && !is_clock_check).then_some(Doubt::Ahead(known))
+}
+
+impl std::fmt::Display for Doubt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let format = "%Y-%m-%d %H:%M UTC";
+        match self {
+            Self::Behind(then) => write!(
+                f,
+                "a run was made on {}, which is yet to come; is the clock right?",
+                then.format(format)
+            ),
+            Self::Ahead(then) => write!(
+                f,
+                "nothing happened here since {}, or the clock jumped; the next run does it",
+                then.format(format)
+            ),
+        }
+    }
+}
+
+impl Compactor<'_> {
+    /// Moves the logs that may move. What cannot be moved is told and stops nothing else.
+    pub(super) fn archive(
+        &mut self,
+        last: Option<LastRun>,
+        view: &View,
+        watcher: &dyn Watcher,
+        report: &mut PassReport,
+    ) -> Result<bool, PassError> {
+        let now = (self.clock)();
+        let Some(settings) = archive_settings(self.settings) else { return Ok(false) };
+        let plan = self.plan(view, &Selection::default(), now);
+        let chosen = choose(&view.inventory, &view.record, &plan, &settings, now);
+        if chosen.is_empty() {
+            return Ok(false);
+        }
+        if let Some(doubt) = doubt(last, &view.inventory, now) {
+            report.archive_held = Some(doubt.to_string());
+            if matches!(doubt, Doubt::Ahead(_)) {
+                self.note_time(now)?;
+            }
+            return Ok(false);
+        }
+        let layout = self.vault.layout();
+        let moves: Vec<Move> = chosen
+            .into_iter()
+            .filter_map(|(stem, log)| {
+                let to = layout.archived(stem)?;
+                let temp = Vault::new_temp_name();
+                Some(Move { from: log.path.clone(), to, temp, hash: log.hash })
+            })
+            .collect();
+        for some in moves.chunks(MOVED_AT_ONCE) {
+            if watcher.is_stopped() {
+                break;
+            }
+            match self.move_some(some, report) {
+                Ok(()) => {}
+                Err(JobError::Critical(error)) => return Err(error),
+                Err(JobError::Vault(error)) => report.archive_held = Some(told(&error)),
+                Err(error) => report.archive_held = Some(error.to_string()),
+            }
+            if report.archive_held.is_some() {
+                break;
+            }
+        }
+        Ok(!report.archived.is_empty())
+    }
+
+    /// Leaves a trace of the time, which the next pass compares its own with.
+    fn note_time(&mut self, now: DateTime<Utc>) -> Result<(), PassError> {
+        let owner = super::commit::owner();
+        let new =
+            NewRun { trigger: CLOCK_CHECK, version: env!("CARGO_PKG_VERSION"), owner: &owner, now };
+        let run = self.lineage.begin_run(&new)?;
+        Ok(self.lineage.end_run(run, now)?)
+    }
+
+    fn move_some(&mut self, moves: &[Move], report: &mut PassReport) -> Result<(), JobError> {
+        let lock = self.write_lock()?;
+        let mut bytes = Vec::new();
+        for it in moves {
+            let found = self.vault.read(&it.from)?;
+            bytes.push(found.map(|it| it.bytes));
+        }
+        // One that was changed since it was looked at stays.
+        let as_seen = |it: &(&Move, &Option<Vec<u8>>)| {
+            it.1.as_ref().is_some_and(|bytes| ContentHash::of(bytes) == it.0.hash)
+        };
+        let (moves, bytes): (Vec<Move>, Vec<&[u8]>) = moves
+            .iter()
+            .zip(&bytes)
+            .filter(as_seen)
+            .map(|(it, bytes)| (it.clone(), bytes.as_deref().unwrap_or_default()))
+            .unzip();
+        if moves.is_empty() {
+            return Ok(());
+        }
+        let new: Vec<NewIntent<'_>> = moves
+            .iter()
+            .zip(&bytes)
+            .map(|(it, bytes)| NewIntent {
+                target: &it.to,
+                source: Some(&it.from),
+                temp: &it.temp,
+                new: Some(bytes),
+                old: None,
+                forgets: false,
+            })
+            .collect();
+        let now = (self.clock)();
+        // In no run: what a run made can be taken back, and a move is nothing that it made.
+        let intents = self.lineage.begin_intents(None, None, &new, now)?;
+        passed("archive.intents")?;
+        let ends = self.vault.archive(&lock, &moves);
+        let (mut done, mut dropped) = (Vec::new(), Vec::new());
+        let (mut stamps, mut copied) = (Vec::new(), Vec::new());
+        for (((it, end), intent), bytes) in moves.iter().zip(ends).zip(intents).zip(&bytes) {
+            match end {
+                Ok(how) => {
+                    done.push(intent);
+                    stamps.extend(self.stamp_of(it, now)?);
+                    copied.extend((how == Moved::Copied).then_some((it, *bytes)));
+                    report.archived.push(it.to.clone());
+                }
+                // A person was faster: the next pass looks again.
+                Err(VaultError::Changed { .. }) => dropped.push(intent),
+                // Recovery finds out how far it came.
+                Err(error) => drop(report.archive_held.get_or_insert_with(|| told(&error))),
+            }
+        }
+        passed("archive.moved")?;
+        self.lineage.commit(&Commit {
+            intents: &done,
+            files: &stamps,
+            at: now,
+            ..Commit::default()
+        })?;
+        self.lineage.close_intents(&dropped, IntentEnd::Dropped)?;
+        passed("archive.recorded")?;
+        for (it, bytes) in copied {
+            match self.leave(&lock, &it.to, &it.from, bytes) {
+                // Late lines are joined by the next pass.
+                Ok(()) | Err(JobError::Vault(VaultError::Changed { .. })) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what the scan may remember of a log that was moved.
+    fn stamp_of(
+        &self,
+        it: &Move,
+        now: DateTime<Utc>,
+    ) -> Result<Option<(std::path::PathBuf, FileStamp)>, VaultError> {
+        let Some(found) = self.vault.read(&it.to)? else { return Ok(None) };
+        let crate::store::inventory::Stamp { inode, size, mtime_ns } = found.stamp;
+        let seen_ns = now.timestamp_nanos_opt().unwrap_or(0);
+        let hash = ContentHash::of(&found.bytes);
+        Ok(Some(((&it.to).into(), FileStamp { inode, size, mtime_ns, hash, seen_ns })))
+    }
+
+    /// Removes `path`, whose `bytes` all stand in `stays`, too.
+    fn leave(
+        &mut self,
+        lock: &WriteLock,
+        stays: &str,
+        path: &str,
+        bytes: &[u8],
+    ) -> Result<(), JobError> {
+        let whole = self.vault.read(stays)?.is_some_and(|it| it.bytes.starts_with(bytes));
+        if !whole {
+            return Err(VaultError::Changed { path: stays.into() }.into());
+        }
+        let temp = Vault::new_temp_name();
+        let intent = NewIntent {
+            target: path,
+            source: Some(stays),
+            temp: &temp,
+            new: None,
+            old: Some(bytes),
+            forgets: false,
+        };
+        let now = (self.clock)();
+        let intents = self.lineage.begin_intents(None, None, &[intent], now)?;
+        passed("archive.leave")?;
+        if let Err(error) = self.vault.remove(lock, path, &temp, ContentHash::of(bytes)) {
+            // Where a step failed, recovery finds out how far it came.
+            if matches!(error, VaultError::Changed { .. }) {
+                self.lineage.close_intents(&intents, IntentEnd::Dropped)?;
+            }
+            return Err(error.into());
+        }
+        passed("archive.left")?;
+        self.lineage.close_intents(&intents, IntentEnd::Done)?;
+        Ok(())
+    }
+
+    /// Leaves one file of each day that stands in the archive and among the logs: what was written
+    /// after the day was archived is added to what is there, and the log is among the others again.
+    /// Returns whether anything was changed.
+    ///
+    /// A file that is written to right now waits. So does one that is changed while this looks: each
+    /// step compares, and puts back what is not as it was.
+    pub(super) fn join_late(
+        &mut self,
+        view: &View,
+        now: DateTime<Utc>,
+        report: &mut PassReport,
+    ) -> Result<bool, PassError> {
+        let mut any = false;
+        let plan = self.plan(view, &Selection::default(), now);
+        let is_written = |path: &str| {
+            plan.waiting
+                .iter()
+                .any(|it| matches!(&it.cause, WaitCause::StillWritten(written) if written == path))
+        };
+        for (stem, late) in &view.inventory.late {
+            let Some(archived) = view.inventory.logs.get(stem).filter(|_| !is_written(&late.path))
+            else {
+                continue;
+            };
+            match self.join(late, archived) {
+                Ok(joined) => {
+                    any = true;
+                    report.joined.extend(joined.then(|| late.path.clone()));
+                }
+                Err(JobError::Critical(error)) => return Err(error),
+                // A person was faster: the next pass looks again.
+                Err(JobError::Vault(VaultError::Changed { .. })) => {}
+                Err(JobError::Vault(error)) => report.archive_held = Some(told(&error)),
+                Err(error) => report.archive_held = Some(error.to_string()),
+            }
+        }
+        Ok(any)
+    }
+
+    /// Joins two files of a day; returns whether lines came to those that were archived.
+    fn join(&mut self, late: &LogFile, archived: &LogFile) -> Result<bool, JobError> {
+        let read = |file: &LogFile| -> Result<String, JobError> {
+            let text = self.vault.read_text(&file.path)?;
+            let text = text.filter(|it| ContentHash::of(it) == file.hash);
+            text.ok_or_else(|| VaultError::Changed { path: file.path.clone().into() }.into())
+        };
+        let (old, new) = (read(archived)?, read(late)?);
+        if old.starts_with(&new) {
+            // Nothing came late: a copy was left, or put back, and its bytes are all in the archive.
+            let lock = self.write_lock()?;
+            self.leave(&lock, &archived.path, &late.path, new.as_bytes())?;
+            return Ok(false);
+        }
+        let added = !new.starts_with(&old);
+        if added {
+            let newline = if old.is_empty() || old.ends_with('\n') { "" } else { "\n" };
+            let text = format!("{old}{newline}{new}");
+            if text.len() as u64 > FILE_BYTES_MAX {
+                return Err(VaultError::TooLarge { path: late.path.clone().into() }.into());
+            }
+            passed("archive.join")?;
+            let file = NewFile { path: late.path.clone(), text: Some(text), standing: Some(new) };
+            self.write(None, None, &[file], &Recorded::default())?;
+        }
+        let lock = self.write_lock()?;
+        self.leave(&lock, &late.path, &archived.path, old.as_bytes())?;
+        Ok(true)
+    }
+
+    /// Closes the intent of a move, or of the removal that ends one, that a crash cut off. The files
+    /// tell the rest: what is left is done by the next pass.
+    pub(super) fn recover_move(
+        &mut self,
+        lock: &WriteLock,
+        intent: &IntentRow,
+    ) -> Result<(), PassError> {
+        let IntentRow { target, source, temp, new_hash, .. } = intent;
+        let elsewhere = source.as_deref().map(|it| self.bytes_of(it)).transpose()?.flatten();
+        let stands = |bytes: &[u8]| elsewhere.as_ref().is_some_and(|it| it.starts_with(bytes));
+        if let Some(beside) = self.bytes_of(&Vault::temp_of(target, temp))? {
+            if stands(&beside) {
+                // A copy that was not used yet, or what was to be removed.
+                self.vault.drop_temp(lock, target, temp)?;
+            } else if new_hash.is_none() && !self.vault.is_taken(target) {
+                // Somebody wrote to it in the moment of its removal.
+                self.vault.put_back(lock, target, temp)?;
+            }
+            // Anything else is swept into the private folder.
+        }
+        let done = self.bytes_of(target)?.as_ref().map(ContentHash::of) == *new_hash;
+        let end = if done { IntentEnd::Done } else { IntentEnd::Dropped };
+        Ok(self.lineage.close_intents(&[intent.id], end)?)
+    }
+}
+
+/// Returns the newest run.
+pub(super) fn last_run(lineage: &Lineage) -> Result<Option<LastRun>, LineageError> {
+    let run = lineage.last_runs(1)?.into_iter().next();
+    Ok(run.map(|it| LastRun { started: it.started, is_clock_check: it.trigger == CLOCK_CHECK }))
+}
+
+/// Says where the logs would stand that the next pass would move if nothing were due before, and
+/// why it would move none.
+///
+/// # Errors
+///
+/// Returns why the database could not be read.
+pub fn foresee(
+    view: &View,
+    plan: &Plan,
+    lineage: Option<&Lineage>,
+    settings: &RootSettings,
+    layout: &Layout,
+    now: DateTime<Utc>,
+) -> Result<(Vec<String>, Option<Doubt>), LineageError> {
+    let Some(chosen) = archive_settings(settings)
+        .map(|it| choose(&view.inventory, &view.record, plan, &it, now))
+        .filter(|it| !it.is_empty())
+    else {
+        return Ok((Vec::new(), None));
+    };
+    let last = lineage.map_or(Ok(None), last_run)?;
+    let paths = chosen.into_iter().filter_map(|(stem, _)| layout.archived(stem)).collect();
+    Ok((paths, doubt(last, &view.inventory, now)))
+}
+
+/// Returns what the choice depends on; `None` where nothing is archived.
+fn archive_settings(settings: &RootSettings) -> Option<ArchiveSettings> {
+    Some(ArchiveSettings {
+        after_days: settings.settings.archive_after_days?,
+        zone: settings.zone.name.0,
+        extract: settings.settings.compaction.extract,
+    })
+}
+
+fn told(error: &VaultError) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{
+        memory::document::SummaryHeader,
+        store::inventory::{Stamp, SummaryFile},
+    };
+
+    const NOW: &str = "2026-08-03T12:00:00Z";
+
+    /// A log of a week of March, all that is made of it, and nothing to do.
+    struct Root {
+        inventory: Inventory,
+        record: Record,
+        plan: Plan,
+        settings: ArchiveSettings,
+        now: DateTime<Utc>,
+    }
+
+    fn time(text: &str) -> DateTime<Utc> {
+        text.parse().unwrap()
+    }
+
+    fn nanos(text: &str) -> i64 {
+        time(text).timestamp_nanos_opt().unwrap()
+    }
+
+    fn period(name: &str) -> Period {
+        name.parse().unwrap()
+    }
+
+    fn stem() -> Stem {
+        "2026-03-03-call".parse().unwrap()
+    }
+
+    fn summary(period: &str, sources: &[(&str, String)]) -> SummaryFile {
+        let sources = sources.iter().map(|(name, hash)| ((*name).to_owned(), hash.clone()));
+        let header = SummaryHeader { sources: sources.collect(), ..SummaryHeader::default() };
+        let hash = ContentHash::of(period);
+        SummaryFile {
+            path: format!("{period}.md"),
+            hash,
+            body_hash: hash.hex16(),
+            chars: 100,
+            header: Some(header),
+        }
+    }
+
+    impl Root {
+        fn new() -> Self {
+            let hash = ContentHash::of("log");
+            let stamp = Stamp { inode: 1, size: 3, mtime_ns: nanos("2026-03-04T00:00:00Z") };
+            let path = format!("memory/{}.md", stem());
+            let week = summary("2026-W10", &[("2026-03-03-call", hash.hex16())]);
+            let month = summary("2026-03", &[("2026-W10", week.body_hash.clone())]);
+            Self {
+                inventory: Inventory {
+                    logs: BTreeMap::from([(stem(), LogFile { path, stamp, hash })]),
+                    weekly: BTreeMap::from([(period("2026-W10"), week)]),
+                    monthly: BTreeMap::from([(period("2026-03"), month)]),
+                    ..Inventory::default()
+                },
+                record: Record {
+                    extracted: BTreeMap::from([(stem().to_string(), hash.hex16())]),
+                    distilled: BTreeMap::from([(period("2026-03"), None)]),
+                    ..Record::default()
+                },
+                plan: Plan::default(),
+                settings: ArchiveSettings { after_days: 90, zone: Tz::UTC, extract: true },
+                now: time(NOW),
+            }
+        }
+
+        fn log(&mut self) -> &mut LogFile {
+            self.inventory.logs.get_mut(&stem()).unwrap()
+        }
+
+        fn week(&mut self) -> &mut SummaryFile {
+            self.inventory.weekly.get_mut(&period("2026-W10")).unwrap()
+        }
+
+        fn month(&mut self) -> &mut SummaryFile {
+            self.inventory.monthly.get_mut(&period("2026-03")).unwrap()
+        }
+
+        fn waits(&mut self, tier: Tier, name: &str) {
+            let cause = WaitCause::Parked(String::new());
+            self.plan.waiting.push(plan::Waiting { tier, period: period(name), cause });
+        }
+    }
+
+    #[track_caller]
+    fn check(moves: bool, change: impl FnOnce(&mut Root)) {
+        let mut root = Root::new();
+        change(&mut root);
+        let Root { inventory, record, plan, settings, now } = &root;
+        let chosen = choose(inventory, record, plan, settings, *now);
+        assert_eq!(chosen.len(), usize::from(moves));
+    }
+
+    #[test]
+    fn a_log_moves_when_all_that_is_made_of_it_stands() {
+        check(true, |_| {});
+        // Age is counted in days of the root's zone, and "older" means more.
+        check(false, |it| it.now = time("2026-06-01T23:59:59Z"));
+        check(true, |it| it.now = time("2026-06-02T00:00:00Z"));
+        check(false, |it| it.settings.after_days = 153);
+        check(false, |it| it.settings.after_days = u32::MAX);
+        // Quiet for a day; a time to come is no quiet one.
+        check(false, |it| it.log().stamp.mtime_ns = nanos("2026-08-02T12:00:01Z"));
+        check(true, |it| it.log().stamp.mtime_ns = nanos("2026-08-02T12:00:00Z"));
+        check(false, |it| it.log().stamp.mtime_ns = nanos("2030-01-01T00:00:00Z"));
+        // The week names just this log, and the month just that week.
+        check(false, |it| it.log().hash = ContentHash::of("edited"));
+        check(false, |it| it.week().header = None);
+        check(false, |it| it.week().header.as_mut().unwrap().partial = true);
+        check(false, |it| it.week().header.as_mut().unwrap().sources.clear());
+        check(false, |it| it.week().body_hash = "edited".to_owned());
+        check(false, |it| it.inventory.weekly.clear());
+        check(false, |it| it.month().header = None);
+        check(false, |it| it.inventory.monthly.clear());
+        // The day is extracted, or nothing is.
+        check(false, |it| it.record.extracted.clear());
+        check(true, |it| {
+            it.record.extracted.clear();
+            it.settings.extract = false;
+        });
+        check(true, |it| {
+            it.record.extracted.clear();
+            it.week().header.as_mut().unwrap().extracted.push("2026-03-03".to_owned());
+        });
+        // The month is distilled, as it stands, or there was nothing to distil.
+        check(false, |it| it.record.distilled.clear());
+        check(false, |it| {
+            it.record.distilled.insert(period("2026-03"), Some("older".to_owned()));
+        });
+        check(true, |it| {
+            it.record.distilled.clear();
+            let inputs = [("2026-03".to_owned(), it.month().body_hash.clone())].into();
+            let done = plan::fingerprint(Tier::Wisdom, period("2026-03"), &inputs);
+            it.record.settled.insert(done);
+        });
+        // Nothing is due or stuck, but elsewhere.
+        check(false, |it| it.waits(Tier::Extract, "2026-03-03"));
+        check(false, |it| it.waits(Tier::Weekly, "2026-W10"));
+        check(false, |it| it.waits(Tier::Monthly, "2026-03"));
+        check(false, |it| it.waits(Tier::Wisdom, "2026-03"));
+        check(false, |it| it.plan.following.push((Tier::Wisdom, period("2026-03"))));
+        check(true, |it| it.waits(Tier::Weekly, "2026-W11"));
+        // It stands there already.
+        check(false, |it| {
+            it.inventory.archived.insert(stem());
+        });
+    }
+
+    #[test]
+    fn a_clock_that_jumped_decides_nothing() {
+        #[track_caller]
+        fn check(last: Option<(&str, bool)>, changed: &str, held: bool) {
+            let mut root = Root::new();
+            root.log().stamp.mtime_ns = nanos(changed);
+            let last = last.map(|(started, is_clock_check)| LastRun {
+                started: time(started),
+                is_clock_check,
+            });
+            assert_eq!(doubt(last, &root.inventory, time(NOW)).is_some(), held, "{last:?}");
+        }
+        let long_ago = "2026-03-04T00:00:00Z";
+        check(None, long_ago, false);
+        check(Some(("2026-08-03T03:00:00Z", false)), long_ago, false);
+        check(Some(("2026-08-04T11:00:00Z", false)), long_ago, false);
+        check(Some(("2026-08-05T00:00:00Z", false)), long_ago, true);
+        check(Some(("2026-08-05T00:00:00Z", true)), long_ago, true);
+        check(Some(("2026-08-01T03:00:00Z", false)), long_ago, true);
+        check(Some(("2026-08-01T03:00:00Z", true)), long_ago, false);
+        check(Some(("2026-08-01T03:00:00Z", false)), "2026-08-03T08:00:00Z", false);
+        check(Some(("2026-08-01T03:00:00Z", false)), "2027-01-01T00:00:00Z", true);
+    }
+}

@@ -1,0 +1,144 @@
+//! The history beside the flow: what it does not know yet is entered, what is too old is let go of.
+//!
+//! A write enters what it replaces and what it makes by itself. What stands there otherwise is
+//! entered here: the files of a root whose database is new or was made before there was a history,
+//! `MEMORY.md` that a person edited, and logs that are gone.
+
+use std::collections::{BTreeSet, HashMap};
+
+use chrono::{DateTime, Duration, NaiveTime, Utc};
+
+use super::{Compactor, PassError, View};
+use crate::{
+    config::settings::Keep,
+    memory::{
+        address::Stem,
+        hash::ContentHash,
+        period::{Grain, Period},
+    },
+    store::{
+        inventory::{Inventory, LogFile},
+        layout::FileKind,
+        lineage::{
+            history::{Cause, NewVersion},
+            record::Commit,
+        },
+    },
+};
+
+/// How many bytes are entered in one transaction: ten years of logs do not fit into memory twice.
+const BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
+
+impl Compactor<'_> {
+    /// Enters what stands there and is not in the history, once edits have been noticed.
+    pub(super) fn catch_up(&mut self, view: &View, now: DateTime<Utc>) -> Result<(), PassError> {
+        let missing = self.not_in_history(view)?;
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let _lock = self.write_lock()?;
+        let mut read = Vec::new();
+        let mut bytes_read = 0;
+        for (path, cause) in missing {
+            let bytes = if cause == Cause::Gone {
+                None
+            } else {
+                // What cannot be read is reported by the scan.
+                let Ok(Some(found)) = self.vault.read(&self.vault.standing(&path)) else {
+                    continue;
+                };
+                bytes_read += found.bytes.len();
+                Some(found.bytes)
+            };
+            read.push((path, cause, bytes));
+            if bytes_read >= BYTES_AT_ONCE {
+                self.enter(&read, now)?;
+                read.clear();
+                bytes_read = 0;
+            }
+        }
+        self.enter(&read, now)
+    }
+
+    fn enter(
+        &mut self,
+        read: &[(String, Cause, Option<Vec<u8>>)],
+        now: DateTime<Utc>,
+    ) -> Result<(), PassError> {
+        let versions: Vec<NewVersion<'_>> = read
+            .iter()
+            .map(|(path, cause, bytes)| NewVersion { path, cause: *cause, bytes: bytes.as_deref() })
+            .collect();
+        Ok(self.lineage.commit(&Commit { versions: &versions, at: now, ..Commit::default() })?)
+    }
+
+    fn not_in_history(&self, view: &View) -> Result<Vec<(String, Cause)>, PassError> {
+        let inventory = &view.inventory;
+        let layout = self.vault.layout();
+        let latest: HashMap<String, _> = self
+            .lineage
+            .latest_versions()?
+            .into_iter()
+            .map(|it| (it.path, (it.cause, it.hash)))
+            .collect();
+        // What was forgotten does not come back because it still stands somewhere.
+        let is_known = |path: &str, hash: ContentHash| {
+            let latest = latest.get(path);
+            latest.is_some_and(|it| it.1 == Some(hash) || it.0 == Cause::Forgotten)
+        };
+        let mut missing = Vec::new();
+        for (path, (_, hash)) in self.lineage.documents()? {
+            if !is_known(&path, hash) {
+                missing.push((path, Cause::Found));
+            }
+        }
+        if let Some(text) = &inventory.index
+            && !is_known(&layout.index(), ContentHash::of(text))
+        {
+            missing.push((layout.index(), Cause::Found));
+        }
+        for (stem, file) in &inventory.logs {
+            // The history of a log goes on under its name when it is archived.
+            let path = layout.source(stem);
+            match latest.get(&path) {
+                None if is_folded(inventory, stem, file) => missing.push((path, Cause::Folded)),
+                Some((Cause::Gone | Cause::Removed, _)) => missing.push((path, Cause::Found)),
+                _ => {}
+            }
+        }
+        let logs: BTreeSet<String> = inventory.logs.keys().map(|it| layout.source(it)).collect();
+        for (path, _) in latest.iter().filter(|(_, (_, hash))| hash.is_some()) {
+            let watched = match layout.kind_of(path) {
+                Some(FileKind::Log | FileKind::Session) => !logs.contains(path),
+                Some(FileKind::Index) => inventory.index.is_none(),
+                _ => false,
+            };
+            if watched && !self.vault.is_taken(path) {
+                missing.push((path.clone(), Cause::Gone));
+            }
+        }
+        missing.sort();
+        Ok(missing)
+    }
+
+    /// Lets go of versions that are older than the history is to be, and returns how many.
+    pub(super) fn prune(&mut self, now: DateTime<Utc>) -> Result<usize, PassError> {
+        let Keep::For(span) = self.settings.settings.history.keep else { return Ok(0) };
+        let span = Duration::from_std(span.as_duration()).unwrap_or(Duration::MAX);
+        let Some(before) = now.checked_sub_signed(span) else { return Ok(0) };
+        // From the start of a day, so that later passes of the day have nothing left to do.
+        let before = before.date_naive().and_time(NaiveTime::MIN).and_utc();
+        if !self.lineage.has_prunable(before)? {
+            return Ok(0);
+        }
+        let _lock = self.write_lock()?;
+        Ok(self.lineage.prune(before)?.versions)
+    }
+}
+
+/// Returns whether a log stands there as the file of its week was made from it.
+fn is_folded(inventory: &Inventory, stem: &Stem, file: &LogFile) -> bool {
+    let week = Period::containing(Grain::Week, stem.date());
+    let header = inventory.weekly.get(&week).and_then(|it| it.header.as_ref());
+    header.and_then(|it| it.sources.get(stem.as_str())) == Some(&file.hash.hex16())
+}

@@ -1,0 +1,409 @@
+//! Corrections: a person's words in the place of an item's, all else byte for byte as it stands.
+//!
+//! The record of what we wrote (the `items` of a summary, the hash in the comment of an entry, the
+//! hash of a memory's body) stays as it is. So the item no longer matches it and is the person's,
+//! to whoever reads the file, with or without a database.
+//!
+//! Called by `compaction::correct`.
+
+use super::{
+    address::Citation,
+    document::{Block, Summary},
+    frontmatter,
+    item::Item,
+    markdown::{self, LineKind},
+    typed::{self, TypedMemory},
+    wisdom::WisdomFile,
+};
+
+/// The longest line of the index.
+const DESCRIPTION_CHARS_MAX: usize = 119;
+/// A title is one line.
+const TITLE_CHARS_MAX: usize = 80;
+
+/// What a person typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// On one line, without list marker and citation.
+    pub text: String,
+    /// Lines of the person's choice; `None` to keep those that the item cites.
+    pub citation: Option<Citation>,
+}
+
+/// What cannot be put in the place of an item.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WordsError {
+    /// Nothing.
+    #[error("there are no words to put there; to take an item out, delete it in the file")]
+    Empty,
+    /// It ends in brackets that look like a citation.
+    #[error("`[{0}]` is not a citation (expected one like [2026-04-02:4,9-11; 2026-04-03:2])")]
+    NotACitation(String),
+}
+
+/// A file with other words in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Corrected {
+    /// All of it.
+    pub text: String,
+    /// The first line of the item in the file as it stood.
+    pub line: u32,
+    /// The item's lines as they stood.
+    pub before: String,
+    /// Its lines now.
+    pub after: String,
+    /// The lines that the words rest on now.
+    pub citation: Option<Citation>,
+}
+
+/// Why there is nothing to correct at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaceError {
+    /// The line belongs to no item; the nearest one begins there.
+    NoItem(Option<u32>),
+    /// The frontmatter of a memory was spelled by hand, so its sources cannot be changed here.
+    Sources,
+}
+
+impl Words {
+    /// Reads what was typed.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`WordsError`] where nothing is left, or a citation is misspelled.
+    pub fn parse(typed: &str) -> Result<Self, WordsError> {
+        let line = typed::one_line(typed);
+        let bare = ["- ", "* ", "+ "].iter().find_map(|it| line.strip_prefix(it)).unwrap_or(&line);
+        let Item { text, citation } = Item::parse(bare);
+        if citation.is_none()
+            && let Some((_, inner)) = text.strip_suffix(']').and_then(|it| it.rsplit_once('['))
+            && looks_cited(inner)
+        {
+            return Err(WordsError::NotACitation(inner.to_owned()));
+        }
+        if text.trim_matches(['-', '*', '+', ' ']).is_empty() {
+            return Err(WordsError::Empty);
+        }
+        Ok(Self { text: text.trim().to_owned(), citation })
+    }
+}
+
+/// Returns whether what stands between brackets is meant to be lines of a log.
+fn looks_cited(inner: &str) -> bool {
+    let marks = |c: char| c.is_alphanumeric() || ":;,- _.".contains(c);
+    inner.contains(':')
+        && inner.chars().all(marks)
+        && (inner.starts_with("CMEM-") || inner.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Puts words into the bullet of a weekly or monthly file to which a line belongs.
+///
+/// # Errors
+///
+/// Returns where the nearest bullet begins.
+pub fn of_summary(
+    summary: &Summary,
+    text: &str,
+    line: u32,
+    words: &Words,
+) -> Result<Corrected, PlaceError> {
+    let front = &text[..frontmatter::split(text).body_at];
+    let (mut at, mut number) = (front.len(), 1 + lines_in(front));
+    let mut nearest: Option<u32> = None;
+    for block in &summary.blocks {
+        let raw = block.raw();
+        let lines = lines_in(raw).max(1);
+        if let Block::Bullet(item, _) = block {
+            if (number..number + lines).contains(&line) {
+                let citation = words.citation.clone().or_else(|| item.citation.clone());
+                let new = Item { text: boxed(item, &words.text), citation: citation.clone() };
+                let after = format!("{}{new}", marker(raw));
+                let end = &raw[raw.trim_end_matches(['\r', '\n']).len()..];
+                let whole = [&text[..at], &after, end, &text[at + raw.len()..]].concat();
+                let before = raw.trim_end().to_owned();
+                return Ok(Corrected { text: whole, line: number, before, after, citation });
+            }
+            if nearest.is_none_or(|it| number.abs_diff(line) < it.abs_diff(line)) {
+                nearest = Some(number);
+            }
+        }
+        at += raw.len();
+        number += lines_in(raw);
+    }
+    Err(PlaceError::NoItem(nearest))
+}
+
+/// Returns what stands before the words of a bullet: indent, marker, blanks.
+fn marker(raw: &str) -> &str {
+    let first = raw.split('\n').next().unwrap_or_default();
+    let words_at = match markdown::kinds([first]).first() {
+        Some(LineKind::ListItem { text_at, task: Some(_), .. }) => {
+            first[..*text_at].rfind('[').unwrap_or(*text_at)
+        }
+        Some(LineKind::ListItem { text_at, .. }) => *text_at,
+        _ => 0,
+    };
+    let blanks = first[..words_at].trim_end().len();
+    // A bullet without words has no blank after its marker.
+    if blanks == words_at { "- " } else { &first[..words_at] }
+}
+
+/// Keeps the box of a task, unless the new words bring one.
+fn boxed(item: &Item, words: &str) -> String {
+    let box_of = |text: &str| {
+        let inner = text.strip_prefix('[')?.get(..2)?;
+        matches!(inner, " ]" | "x]" | "X]").then(|| format!("[{inner} "))
+    };
+    match (box_of(&item.text), box_of(words)) {
+        (Some(task), None) => task + words,
+        _ => words.to_owned(),
+    }
+}
+
+/// Puts words into the entry of `WISDOM.md` to which a line belongs. Words that begin with
+/// `**Title**` bring another title.
+///
+/// # Errors
+///
+/// Returns where the nearest entry begins.
+pub fn of_wisdom(text: &str, line: u32, words: &Words) -> Result<Corrected, PlaceError> {
+    let file = WisdomFile::parse(text);
+    let (mut at, mut nearest) = (0, None::<u32>);
+    for entry in file.entries() {
+        // Entries stand in the file as they were read, one after the other.
+        let Some(found) = text[at..].find(&entry.raw) else { continue };
+        let number = 1 + lines_in(&text[..at + found]);
+        let body = entry.raw.trim_end();
+        if (number..=number + lines_in(body)).contains(&line) {
+            // A title that repeats the words goes with them.
+            let titled = words.text.starts_with("**") || !repeats(&entry.title, &entry.text);
+            let new = if titled {
+                words.text.clone()
+            } else {
+                format!("**{}** {}", shorten(&words.text, TITLE_CHARS_MAX), words.text)
+            };
+            let after = entry.reworded(&new, words.citation.as_ref());
+            let whole =
+                [&text[..at + found], &after, &text[at + found + entry.raw.len()..]].concat();
+            let mark = entry.mark.as_ref().map(|it| it.sources.clone());
+            return Ok(Corrected {
+                text: whole,
+                line: number,
+                before: body.to_owned(),
+                after: after.trim_end().to_owned(),
+                citation: words.citation.clone().or(mark),
+            });
+        }
+        if nearest.is_none_or(|it| number.abs_diff(line) < it.abs_diff(line)) {
+            nearest = Some(number);
+        }
+        at += found + entry.raw.len();
+    }
+    Err(PlaceError::NoItem(nearest))
+}
+
+/// Puts words into the paragraph of a typed memory to which a line belongs; without a line, into its
+/// statement. The label of a paragraph (`**Why:**`) stays; a title or a description that repeated
+/// the statement follows it. `hash_of` gives the check beside a source.
+///
+/// # Errors
+///
+/// Returns where the statement begins, for a line of no paragraph.
+pub fn of_memory(
+    memory: &TypedMemory,
+    text: &str,
+    line: Option<u32>,
+    words: &Words,
+    hash_of: &dyn Fn(&super::address::Address) -> Option<String>,
+) -> Result<Corrected, PlaceError> {
+    let body_at = frontmatter::split(text).body_at;
+    let paragraphs = paragraphs(&text[body_at..]);
+    let first = 1 + lines_in(&text[..body_at]);
+    let number = |at: usize| first + lines_in(&text[body_at..body_at + at]);
+    let statement = paragraphs
+        .iter()
+        .position(|&(from, to)| !text[body_at + from..body_at + to].starts_with('#'));
+    let nearest = statement.map(|it| number(paragraphs[it].0));
+    let chosen = match line {
+        None => statement,
+        Some(line) => {
+            paragraphs.iter().position(|&(from, to)| (number(from)..=number(to)).contains(&line))
+        }
+    };
+    let chosen = chosen.ok_or(PlaceError::NoItem(nearest))?;
+    let (from, to) = paragraphs[chosen];
+    let before = &text[body_at + from..body_at + to];
+    let label = ["**Why:** ", "**How to apply:** "].into_iter().find(|it| before.starts_with(it));
+    let label = label.filter(|_| !words.text.starts_with("**")).unwrap_or_default();
+    let after = format!("{label}{}", words.text);
+    let body = [&text[body_at..body_at + from], &after, &text[body_at + to..]].concat();
+    let cited = || Citation::from_addresses(memory.sources.iter().map(|(address, _)| address));
+    let citation = words.citation.clone().or_else(cited);
+    let whole = if memory.print() == text {
+        let mut new = TypedMemory { body, ..memory.clone() };
+        if Some(chosen) == statement {
+            let old = typed::one_line(before);
+            if repeats(&new.description, &old) {
+                new.description = shorten(&words.text, DESCRIPTION_CHARS_MAX);
+            }
+            if repeats(&new.name, &old) {
+                new.name = shorten(&words.text, DESCRIPTION_CHARS_MAX);
+            }
+        }
+        if let Some(citation) = &words.citation {
+            let source = |at| Some((hash_of(&at)?, at)).map(|(hash, at)| (at, hash));
+            new.sources = citation.addresses().filter_map(source).collect();
+        }
+        new.print()
+    } else if words.citation.is_some() {
+        return Err(PlaceError::Sources);
+    } else {
+        [&text[..body_at], &body].concat()
+    };
+    Ok(Corrected { text: whole, line: number(from), before: before.to_owned(), after, citation })
+}
+
+/// Returns the paragraphs of a body by bytes, without the line end of the last line.
+fn paragraphs(body: &str) -> Vec<(usize, usize)> {
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    let (mut at, mut open) = (0, false);
+    for line in body.split_inclusive('\n') {
+        let end = at + line.trim_end().len();
+        match found.last_mut() {
+            _ if line.trim().is_empty() => open = false,
+            Some(last) if open => last.1 = end,
+            _ => {
+                found.push((at, end));
+                open = true;
+            }
+        }
+        at += line.len();
+    }
+    found
+}
+
+/// Returns whether a title or a description says the beginning of a statement, or all of it.
+fn repeats(short: &str, statement: &str) -> bool {
+    let bare = short.trim_end_matches(['…', '.']).to_lowercase();
+    !bare.is_empty() && statement.to_lowercase().starts_with(&bare)
+}
+
+fn shorten(text: &str, chars_max: usize) -> String {
+    if text.chars().count() <= chars_max {
+        return text.to_owned();
+    }
+    let cut: String = text.chars().take(chars_max - 1).collect();
+    let words = cut.rfind(' ').map_or(&cut[..], |at| &cut[..at]);
+    format!("{}…", words.trim_end_matches([',', ';', ':', '—', '-', ' ']))
+}
+
+fn lines_in(text: &str) -> u32 {
+    u32::try_from(text.matches('\n').count()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::document::Owner;
+
+    const WEEK: &str = "---\ntype: weekly\nperiod: 2026-W14\nmemoird:\n  engine: extractive/1\n  sources: {}\n  items: [aaaaaaaa]\n---\n\n# Week 2026-W14\n\n### Decisions\n- One [2026-04-02:1]\n  and more\n* [ ] two\r\n- three";
+
+    fn week(line: u32, typed: &str) -> Result<Corrected, PlaceError> {
+        let summary = Summary::parse("2026-W14".parse().unwrap(), WEEK).unwrap();
+        of_summary(&summary, WEEK, line, &Words::parse(typed).unwrap())
+    }
+
+    #[test]
+    fn a_bullet_changes_its_words_and_nothing_else_changes() {
+        for (line, typed, old, new) in [
+            (13, "Uno", "- One [2026-04-02:1]\n  and more\n", "- Uno [2026-04-02:1]\n"),
+            (
+                14,
+                "- Uno [2026-04-03:7]",
+                "- One [2026-04-02:1]\n  and more\n",
+                "- Uno [2026-04-03:7]\n",
+            ),
+            (15, "due", "* [ ] two\r\n", "* [ ] due\r\n"),
+            (15, "[x] due", "* [ ] two\r\n", "* [x] due\r\n"),
+            (16, "tre\n  volte", "- three", "- tre volte"),
+        ] {
+            let corrected = week(line, typed).unwrap();
+            assert_eq!(corrected.text, WEEK.replace(old, new), "{typed}");
+            let read = Summary::parse("2026-W14".parse().unwrap(), &corrected.text).unwrap();
+            assert!(read.ownership().owners.iter().all(|it| *it == Owner::Person));
+        }
+        assert_eq!(week(12, "x"), Err(PlaceError::NoItem(Some(13))));
+        assert_eq!(week(400, "x"), Err(PlaceError::NoItem(Some(16))));
+    }
+
+    #[test]
+    fn what_is_typed_is_read_strictly() {
+        let error = |typed: &str| Words::parse(typed).unwrap_err();
+        assert_eq!(error(" - "), WordsError::Empty);
+        assert_eq!(error("[2026-04-02:1]"), WordsError::Empty);
+        assert_eq!(error("x [2026-04-02:0]"), WordsError::NotACitation("2026-04-02:0".to_owned()));
+        assert_eq!(error("x [2026-04-31:4]"), WordsError::NotACitation("2026-04-31:4".to_owned()));
+        assert_eq!(Words::parse("see [1] and [wip]").unwrap().text, "see [1] and [wip]");
+    }
+
+    #[test]
+    fn an_entry_keeps_its_title_and_its_comment() {
+        let mut file = WisdomFile::new("A");
+        let cite = |text: &str| text.parse::<Citation>().unwrap();
+        file.add("Ask Jo", "Jo knows.", None, cite("2026-04-02:1"));
+        file.add("Order", "Tag first.", None, cite("2026-04-03:1"));
+        file.add("Never on Friday", "Never on Friday.", None, cite("2026-04-03:2"));
+        let text = file.print() + "\n**Mine**\nmy words\nof two lines\n";
+        let at = |words: &str| {
+            1 + u32::try_from(text.lines().position(|it| it == words).unwrap()).unwrap()
+        };
+        let words = |typed: &str| Words::parse(typed).unwrap();
+        let new = of_wisdom(&text, at("Tag first."), &words("Tag last.")).unwrap();
+        assert_eq!(new.text, text.replace("Tag first.", "Tag last."));
+        assert_eq!((new.line, new.citation), (at("**Order**"), Some(cite("2026-04-03:1"))));
+        let read = WisdomFile::parse(&new.text);
+        assert!(!read.entries().nth(1).unwrap().is_ours());
+        let new =
+            of_wisdom(&text, at("**Order**"), &words("**Tags** Never. [2026-04-09:2]")).unwrap();
+        assert!(new.text.contains("**Tags**\nNever.\n<!-- memoird: id="), "{}", new.text);
+        assert!(new.text.contains("sources=2026-04-09:2;"), "{}", new.text);
+        let new = of_wisdom(&text, at("of two lines"), &words("one line")).unwrap();
+        assert!(new.text.ends_with("\n**Mine**\none line\n"), "{}", new.text);
+        let new = of_wisdom(&text, at("Never on Friday."), &words("Never.")).unwrap();
+        assert!(new.text.contains("**Never.**\nNever.\n<!--"), "{}", new.text);
+        assert!(of_wisdom(&text, 1, &words("x")).is_err());
+    }
+
+    #[test]
+    fn a_memory_changes_one_paragraph_and_what_repeated_it() {
+        let mut memory = TypedMemory::parse(
+            "feedback_squash.md".as_ref(),
+            "---\nname: Always squash\ndescription: Always squash before merging\ntype: feedback\nsources: [2026-04-02:1#3fa9]\nmine: yes\n---\n\nAlways squash before merging.\n\n**Why:** the notes\nlist commits\n",
+        )
+        .unwrap();
+        memory.seal();
+        let text = memory.print();
+        let none = |_: &super::super::address::Address| None;
+        let words = |typed: &str| Words::parse(typed).unwrap();
+        let new = of_memory(&memory, &text, None, &words("Never squash."), &none).unwrap();
+        assert_eq!(
+            new.text,
+            text.replace("before merging.", "before merging")
+                .replace(
+                    "description: Always squash before merging",
+                    "description: \"Never squash.\""
+                )
+                .replace("name: Always squash", "name: \"Never squash.\"")
+                .replace("\nAlways squash before merging\n", "\nNever squash.\n")
+                .replace("\"Always squash before merging\"", "\"Never squash.\"")
+                .replace("\"Always squash\"", "\"Never squash.\"")
+        );
+        let read = TypedMemory::parse("feedback_squash.md".as_ref(), &new.text).unwrap();
+        assert!(!read.is_ours() && read.recorded_body.is_some());
+        let why =
+            1 + u32::try_from(text.lines().position(|it| it == "list commits").unwrap()).unwrap();
+        let new = of_memory(&memory, &text, Some(why), &words("so said Jo"), &none).unwrap();
+        assert!(new.text.ends_with("\n**Why:** so said Jo\n"), "{}", new.text);
+        assert!(of_memory(&memory, &text, Some(2), &words("x"), &none).is_err());
+    }
+}

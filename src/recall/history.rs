@@ -1,0 +1,476 @@
+//! What stood in a file, and when: which version a person means, and what changed between two.
+//!
+//! Pure: the recorded versions, the file as it stands, and the time are given. A file that nobody
+//! has taken notice of since it was changed is its own newest version, which has no number yet.
+
+use std::fmt;
+
+use chrono::{DateTime, Duration, NaiveDate, NaiveDateTime, NaiveTime, TimeZone, Utc};
+use chrono_tz::Tz;
+use serde::Serialize;
+use similar::{ChangeTag, TextDiff};
+
+use crate::{
+    config::span::Span,
+    memory::hash::ContentHash,
+    store::lineage::{
+        history::{Cause, VersionId, VersionRow},
+        jobs::RunId,
+    },
+};
+
+/// All that is known of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct History {
+    /// The file, relative to the root.
+    pub path: String,
+    /// What stood there, the oldest first; the last one is what stands there.
+    pub versions: Vec<Version>,
+}
+
+/// What stood under a path from a time on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// Its number; `None` for what stands there and is not recorded yet.
+    pub id: Option<VersionId>,
+    /// How it came about.
+    pub cause: Cause,
+    /// The hash of the bytes; `None` where none stand there or none are kept.
+    pub hash: Option<ContentHash>,
+    /// The number of bytes.
+    pub size: Option<u64>,
+    /// The run that wrote or read it.
+    pub run: Option<RunId>,
+    /// What began that run.
+    pub trigger: Option<String>,
+    /// Since when.
+    pub at: DateTime<Utc>,
+}
+
+/// A file as it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing {
+    /// The hash of its bytes.
+    pub hash: ContentHash,
+    /// How many they are.
+    pub size: u64,
+    /// When it was last changed.
+    pub changed: DateTime<Utc>,
+}
+
+/// A version, as a person names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// By its number.
+    Version(VersionId),
+    /// The one that stood there at a time.
+    Time(DateTime<Utc>),
+}
+
+/// Text that names no time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a time (expected 2026-04-02, 2026-04-02 14:00, 2026-04-02T14:00:00+02:00, or `3 days ago`)"
+)]
+pub struct ParseTimeError(String);
+
+/// How many lines came and went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Lines that came.
+    pub added: usize,
+    /// Lines that went.
+    pub removed: usize,
+}
+
+/// A stretch of lines of which some changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Hunk {
+    /// The first of its lines in the old text, from 1; the line before it where it has none.
+    pub old_start: usize,
+    /// How many lines of the old text it spans.
+    pub old_lines: usize,
+    /// The first of its lines in the new text, from 1; the line before it where it has none.
+    pub new_start: usize,
+    /// How many lines of the new text it spans.
+    pub new_lines: usize,
+    /// The lines.
+    pub lines: Vec<Line>,
+}
+
+/// One line of a [`Hunk`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Line {
+    /// What became of it.
+    pub op: Op,
+    /// The line with its ending.
+    pub text: String,
+}
+
+/// What became of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Op {
+    /// It stands in both texts.
+    Same,
+    /// It came.
+    Added,
+    /// It went.
+    Removed,
+}
+
+/// How many unchanged lines are shown around those that changed.
+const CONTEXT_LINES: usize = 3;
+
+impl History {
+    /// Puts together what is recorded of a file (the oldest first) and what stands there.
+    pub fn new(
+        path: String,
+        recorded: Vec<VersionRow>,
+        standing: Option<Standing>,
+        now: DateTime<Utc>,
+    ) -> Self {
+        let mut versions: Vec<Version> = recorded.into_iter().map(Version::from).collect();
+        let last = versions.last();
+        if last.and_then(|it| it.hash) != standing.map(|it| it.hash) {
+            // Nobody can have changed it in the future, nor before what was last known of it.
+            let changed = standing.map_or(now, |it| it.changed.min(now));
+            versions.push(Version {
+                id: None,
+                cause: if standing.is_some() { Cause::Found } else { Cause::Gone },
+                hash: standing.map(|it| it.hash),
+                size: standing.map(|it| it.size),
+                run: None,
+                trigger: None,
+                at: last.map_or(changed, |it| it.at.max(changed)),
+            });
+        }
+        Self { path, versions }
+    }
+
+    /// Returns what stood there at a time: the newest version not after it.
+    pub fn at(&self, time: DateTime<Utc>) -> Option<&Version> {
+        self.versions.iter().rfind(|it| it.at <= time)
+    }
+
+    /// Returns the version that a person names.
+    pub fn find(&self, point: Point) -> Option<&Version> {
+        match point {
+            Point::Version(id) => self.versions.iter().find(|it| it.id == Some(id)),
+            Point::Time(time) => self.at(time),
+        }
+    }
+
+    /// Returns the version before another one.
+    pub fn before(&self, version: &Version) -> Option<&Version> {
+        let at = self.versions.iter().position(|it| it == version)?;
+        self.versions.get(at.checked_sub(1)?)
+    }
+
+    /// Returns whether no number has been given yet.
+    pub fn is_unrecorded(&self) -> bool {
+        self.versions.iter().all(|it| it.id.is_none())
+    }
+
+    /// Says in a few words how a version of the file came about.
+    pub fn cause(&self, version: &Version) -> String {
+        let run = match (version.run, &version.trigger) {
+            (Some(run), Some(trigger)) => format!("run {run} ({trigger})"),
+            (Some(run), None) => format!("run {run}"),
+            (None, _) => String::new(),
+        };
+        match version.cause {
+            Cause::Found if version.id.is_none() => "changed since, not recorded yet".to_owned(),
+            Cause::Gone if version.id.is_none() => "no longer there, not recorded yet".to_owned(),
+            Cause::Written if run.is_empty() => "written".to_owned(),
+            Cause::Written => format!("written by {run}"),
+            Cause::Removed if run.is_empty() => "removed".to_owned(),
+            Cause::Removed => format!("removed by {run}"),
+            Cause::Folded if run.is_empty() => "as it was read".to_owned(),
+            Cause::Folded => format!("as {run} read it"),
+            Cause::Found if self.before(version).is_none() => "found as it stood".to_owned(),
+            Cause::Found => "changed by somebody else".to_owned(),
+            Cause::Gone => "removed by somebody else".to_owned(),
+            Cause::Forgotten => "forgotten".to_owned(),
+            Cause::Pruned => "pruned, no longer kept".to_owned(),
+        }
+    }
+}
+
+impl From<VersionRow> for Version {
+    fn from(row: VersionRow) -> Self {
+        let VersionRow { id, path: _, cause, hash, size, run, trigger, at } = row;
+        Self { id: Some(id), cause, hash, size, run, trigger, at }
+    }
+}
+
+impl Version {
+    /// Returns whether nothing stood there.
+    pub fn is_absent(&self) -> bool {
+        matches!(self.cause, Cause::Removed | Cause::Gone)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.id {
+            Some(id) => write!(f, "version {}", id.0),
+            None => f.write_str("as it stands"),
+        }
+    }
+}
+
+impl Point {
+    /// Reads the number of a version, or a time.
+    ///
+    /// # Errors
+    ///
+    /// Like [`parse_time`].
+    pub fn parse(text: &str, zone: Tz, now: DateTime<Utc>) -> Result<Self, ParseTimeError> {
+        match text.trim().parse() {
+            Ok(id) => Ok(Self::Version(VersionId(id))),
+            Err(_) => parse_time(text, zone, now).map(Self::Time),
+        }
+    }
+}
+
+/// Reads a time as people write it. A day, a minute, or a second means its end, so that what
+/// happened in it has happened.
+///
+/// # Errors
+///
+/// Returns [`ParseTimeError`] for text that is no time.
+pub fn parse_time(
+    text: &str,
+    zone: Tz,
+    now: DateTime<Utc>,
+) -> Result<DateTime<Utc>, ParseTimeError> {
+    let text = text.trim();
+    let error = || ParseTimeError(text.to_owned());
+    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        return Ok(time.with_timezone(&Utc));
+    }
+    if let Some(length) = text.strip_suffix(" ago") {
+        let span = Duration::from_std(span(length).ok_or_else(error)?.as_duration());
+        return span.ok().and_then(|it| now.checked_sub_signed(it)).ok_or_else(error);
+    }
+    let clock = |form: &str| NaiveDateTime::parse_from_str(&text.replacen('T', " ", 1), form).ok();
+    let day = || NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
+    let end = None
+        .or_else(|| Some(clock("%Y-%m-%d %H:%M:%S")? + Duration::seconds(1)))
+        .or_else(|| Some(clock("%Y-%m-%d %H:%M")? + Duration::minutes(1)))
+        .or_else(|| Some(day()?.and_time(NaiveTime::MIN) + Duration::days(1)));
+    let end = end.and_then(|it| by_clock(it, zone)).ok_or_else(error)?;
+    Ok(end - Duration::milliseconds(1))
+}
+
+/// Reads `3 days`, `1 hour`, `90m`.
+fn span(text: &str) -> Option<Span> {
+    if let Ok(span) = text.parse() {
+        return Some(span);
+    }
+    let (number, unit) = text.trim().split_once(' ')?;
+    let unit = match unit.trim().trim_end_matches('s') {
+        "second" => "s",
+        "minute" => "m",
+        "hour" => "h",
+        "day" => "d",
+        "week" => "w",
+        _ => return None,
+    };
+    format!("{number}{unit}").parse().ok()
+}
+
+/// Returns when clocks show a time, the second time where they do so twice; where they leap over it,
+/// soon after.
+fn by_clock(wall: NaiveDateTime, zone: Tz) -> Option<DateTime<Utc>> {
+    // No zone leaps over more than a day.
+    let later = (0..=96).map(|quarters| wall + Duration::minutes(15 * quarters));
+    let found = later.filter_map(|it| zone.from_local_datetime(&it).latest()).next();
+    found.map(|it| it.with_timezone(&Utc))
+}
+
+/// Counts the lines that came and went between two texts.
+pub fn count(old: &str, new: &str) -> Counted {
+    let mut counted = Counted::default();
+    for change in TextDiff::from_lines(old, new).iter_all_changes() {
+        match change.tag() {
+            ChangeTag::Insert => counted.added += 1,
+            ChangeTag::Delete => counted.removed += 1,
+            ChangeTag::Equal => {}
+        }
+    }
+    counted
+}
+
+/// Returns where two texts differ, with some lines around.
+pub fn hunks(old: &str, new: &str) -> Vec<Hunk> {
+    let diff = TextDiff::from_lines(old, new);
+    let mut hunks = Vec::new();
+    for ops in diff.grouped_ops(CONTEXT_LINES) {
+        let (Some(first), Some(last)) = (ops.first(), ops.last()) else { continue };
+        let old_lines = last.old_range().end - first.old_range().start;
+        let new_lines = last.new_range().end - first.new_range().start;
+        let lines = ops.iter().flat_map(|op| diff.iter_changes(op)).map(|change| Line {
+            op: match change.tag() {
+                ChangeTag::Equal => Op::Same,
+                ChangeTag::Insert => Op::Added,
+                ChangeTag::Delete => Op::Removed,
+            },
+            text: change.value().to_owned(),
+        });
+        hunks.push(Hunk {
+            old_start: first.old_range().start + usize::from(old_lines > 0),
+            old_lines,
+            new_start: first.new_range().start + usize::from(new_lines > 0),
+            new_lines,
+            lines: lines.collect(),
+        });
+    }
+    hunks
+}
+
+impl Hunk {
+    /// Returns the line that begins it in a unified diff.
+    pub fn head(&self) -> String {
+        let range = |start: usize, lines: usize| match lines {
+            1 => start.to_string(),
+            _ => format!("{start},{lines}"),
+        };
+        format!(
+            "@@ -{} +{} @@",
+            range(self.old_start, self.old_lines),
+            range(self.new_start, self.new_lines)
+        )
+    }
+}
+
+impl Op {
+    /// Returns the character that begins such a line in a unified diff.
+    pub fn mark(self) -> char {
+        match self {
+            Self::Same => ' ',
+            Self::Added => '+',
+            Self::Removed => '-',
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn utc(text: &str) -> DateTime<Utc> {
+        text.parse().unwrap()
+    }
+
+    #[track_caller]
+    fn check_time(text: &str, expected: &str) {
+        let now = utc("2026-04-13T07:00:00Z");
+        let found = parse_time(text, chrono_tz::Europe::Berlin, now);
+        let found = found.map(|it| it.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true));
+        assert_eq!(found.as_deref().unwrap_or("-"), expected, "{text}");
+    }
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        check_time("2026-04-02T14:00:00+02:00", "2026-04-02T12:00:00Z");
+        check_time("2026-04-02T12:00:00.250Z", "2026-04-02T12:00:00.250Z");
+        check_time("2026-04-02", "2026-04-02T21:59:59.999Z");
+        check_time("2026-04-02 14:00", "2026-04-02T12:00:59.999Z");
+        check_time("2026-04-02T14:00", "2026-04-02T12:00:59.999Z");
+        check_time(" 2026-04-02 14:00:07 ", "2026-04-02T12:00:07.999Z");
+        check_time("3 days ago", "2026-04-10T07:00:00Z");
+        check_time("1 hour ago", "2026-04-13T06:00:00Z");
+        check_time("90m ago", "2026-04-13T05:30:00Z");
+        // Clocks leap from 2 to 3, and fall from 3 to 2.
+        check_time("2026-03-29 02:30", "2026-03-29T01:00:59.999Z");
+        check_time("2026-10-25 02:30", "2026-10-25T01:30:59.999Z");
+        for wrong in ["", "ago", "2026-02-30", "2026-04-02 25:00", "some days ago", "-3 days ago"] {
+            check_time(wrong, "-");
+        }
+    }
+
+    fn row(id: i64, at: &str, cause: Cause, text: Option<&str>) -> VersionRow {
+        VersionRow {
+            id: VersionId(id),
+            path: "a.md".to_owned(),
+            cause,
+            hash: text.map(ContentHash::of),
+            size: text.map(|it| it.len() as u64),
+            run: matches!(cause, Cause::Written).then_some(RunId(3)),
+            trigger: matches!(cause, Cause::Written).then(|| "tick".to_owned()),
+            at: utc(at),
+        }
+    }
+
+    fn standing(text: &str, changed: &str) -> Standing {
+        Standing { hash: ContentHash::of(text), size: text.len() as u64, changed: utc(changed) }
+    }
+
+    #[test]
+    fn what_stands_there_is_the_newest_version() {
+        let rows = vec![
+            row(4, "2026-04-01T00:00:00Z", Cause::Written, Some("one")),
+            row(7, "2026-04-05T00:00:00Z", Cause::Gone, None),
+            row(9, "2026-04-06T00:00:00Z", Cause::Found, Some("two")),
+        ];
+        let now = utc("2026-04-13T00:00:00Z");
+        let history = |standing| History::new("a.md".to_owned(), rows.clone(), standing, now);
+        let at = |history: &History, time: &str| {
+            history
+                .at(utc(time))
+                .map_or("-".to_owned(), |it| format!("{it}: {}", history.cause(it)))
+        };
+
+        let same = history(Some(standing("two", "2026-04-10T00:00:00Z")));
+        assert_eq!(same.versions.len(), 3);
+        assert_eq!(at(&same, "2026-03-31T23:59:59Z"), "-");
+        assert_eq!(at(&same, "2026-04-01T00:00:00Z"), "version 4: written by run 3 (tick)");
+        assert_eq!(at(&same, "2026-04-05T12:00:00Z"), "version 7: removed by somebody else");
+        assert_eq!(at(&same, "2027-01-01T00:00:00Z"), "version 9: changed by somebody else");
+
+        let edited = history(Some(standing("three", "2026-04-10T00:00:00Z")));
+        assert_eq!(at(&edited, "2026-04-09T00:00:00Z"), "version 9: changed by somebody else");
+        let unnoticed = "as it stands: changed since, not recorded yet";
+        assert_eq!(at(&edited, "2026-04-10T00:00:00Z"), unnoticed);
+
+        // The time of a file may lie: it is neither after now nor before what is known.
+        for time in ["2036-01-01T00:00:00Z", "1999-01-01T00:00:00Z"] {
+            let edited = history(Some(standing("three", time)));
+            assert_eq!(at(&edited, "2026-04-13T00:00:00Z"), unnoticed);
+            assert_ne!(at(&edited, "2026-04-05T23:00:00Z"), unnoticed);
+        }
+        let gone = history(None);
+        assert!(gone.versions.last().unwrap().is_absent());
+        assert_eq!(at(&gone, "2026-04-12T00:00:00Z"), "version 9: changed by somebody else");
+    }
+
+    #[track_caller]
+    fn check_hunks(old: &str, new: &str, expected: &str) {
+        let mut shown = String::new();
+        for hunk in hunks(old, new) {
+            shown += &(hunk.head() + "\n");
+            for line in hunk.lines {
+                shown += &format!("{}{:?}\n", line.op.mark(), line.text);
+            }
+        }
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn hunks_are_those_of_a_unified_diff() {
+        check_hunks("a\n", "a\n", "");
+        check_hunks("", "a\nb\n", "@@ -0,0 +1,2 @@\n+\"a\\n\"\n+\"b\\n\"\n");
+        check_hunks("a\n", "", "@@ -1 +0,0 @@\n-\"a\\n\"\n");
+        check_hunks("a\r\nb\n", "a\nb\n", "@@ -1,2 +1,2 @@\n-\"a\\r\\n\"\n+\"a\\n\"\n \"b\\n\"\n");
+        check_hunks("a\n", "a", "@@ -1 +1 @@\n-\"a\\n\"\n+\"a\"\n");
+        let lines = |changed: &str| format!("1\n2\n3\n4\n{changed}\n6\n7\n8\n9\n");
+        check_hunks(
+            &lines("old"),
+            &lines("new"),
+            "@@ -2,7 +2,7 @@\n \"2\\n\"\n \"3\\n\"\n \"4\\n\"\n-\"old\\n\"\n+\"new\\n\"\n \"6\\n\"\n \"7\\n\"\n \"8\\n\"\n",
+        );
+        assert_eq!(count("a\nb\n", "b\nc\nd\n"), Counted { added: 2, removed: 1 });
+    }
+}

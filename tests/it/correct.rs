@@ -1,0 +1,251 @@
+//! `correct`: a person's words in the place of an item's, here and above.
+
+use crate::support::Root;
+
+const RULE: &str = "- The upload limit must always stay under 40 MB per file\n";
+const WEEK: &str = "memory/weekly/2026-W11.md";
+const MONTH: &str = "memory/monthly/2026-03.md";
+
+/// A rule that is said on three days of March, so that it reaches every tier.
+fn ruled() -> Root {
+    let root = Root::empty("ruled");
+    root.write("memoird.yaml", "zone: Europe/Berlin\nagent_name: Ada\n");
+    for day in ["03", "10", "17"] {
+        let text = format!("# Day {day}\n\n{RULE}- The cellar was painted on day {day}\n");
+        root.write(&format!("memory/2026-03-{day}.md"), &text);
+    }
+    root.run(&["compact"]).ok();
+    assert!(root.read("WISDOM.md").contains("under 40 MB"), "{}", root.read("WISDOM.md"));
+    root
+}
+
+/// Returns `PATH:LINE` of the first line that holds the words.
+fn place(root: &Root, path: &str, words: &str) -> String {
+    let text = root.read(path);
+    let line = text.lines().position(|it| it.contains(words));
+    format!("{path}:{}", line.unwrap_or_else(|| panic!("{words} in:\n{text}")) + 1)
+}
+
+#[test]
+fn a_bullet_of_a_week_is_put_right_in_the_month_too() {
+    let root = ruled();
+    let at = place(&root, WEEK, "painted on day 10");
+    insta::assert_snapshot!(root.run(&["correct", &at, "The cellar was painted by Ottilie on day 10"]), @r"
+    $ memoird correct memory/weekly/2026-W11.md:17 The cellar was painted by Ottilie on day 10
+    memory/weekly/2026-W11.md:17
+    - - The cellar was painted on day 10 [2026-03-10:4]
+    + - The cellar was painted by Ottilie on day 10 [2026-03-10:4]
+    ! written; it is yours now and stays as it is
+    ! memory/monthly/2026-03.md follows
+    ! WISDOM.md says nothing else by it
+    ");
+    let line = at.rsplit_once(':').unwrap().1;
+    assert!(
+        root.read(WEEK).contains("- The cellar was painted by Ottilie on day 10 [2026-03-10:4]\n"),
+        "{}",
+        root.read(WEEK)
+    );
+    let month = root.read(MONTH);
+    assert!(
+        month.contains(&format!(
+            "- The cellar was painted by Ottilie on day 10 [2026-03-10:4; 2026-W11:{line}]\n"
+        )),
+        "{month}"
+    );
+    assert!(!month.contains("was painted on day 10"), "{month}");
+    let before = root.files();
+    root.run(&["compact"]).ok();
+    assert_eq!(root.files(), before);
+    insta::assert_snapshot!(root.run(&["why", &place(&root, MONTH, "Ottilie")]), @r"
+    $ memoird why memory/monthly/2026-03.md:20
+    memory/monthly/2026-03.md:20  The cellar was painted by Ottilie on day 10
+    └─ memory/weekly/2026-W11.md:17  - The cellar was painted by Ottilie on day 10 [2026-03-10:4]
+       └─ memory/2026-03-10.md:4  - The cellar was painted on day 10
+    ");
+    // Said once more, nothing happens.
+    insta::assert_snapshot!(root.run(&["correct", &at, "The cellar was painted by Ottilie on day 10"]), @r"
+    $ memoird correct memory/weekly/2026-W11.md:17 The cellar was painted by Ottilie on day 10
+    ! memory/weekly/2026-W11.md:17 says so already; nothing was changed
+    ");
+    assert_eq!(root.files(), before);
+}
+
+#[test]
+fn a_bullet_of_a_month_is_put_right_in_wisdom_and_stays() {
+    let root = ruled();
+    let at = place(&root, MONTH, "under 40 MB");
+    root.run(&["correct", &at, "The upload limit must always stay under 55 MB per file"]).ok();
+    let wisdom = root.read("WISDOM.md");
+    assert!(wisdom.contains("under 55 MB") && !wisdom.contains("under 40 MB"), "{wisdom}");
+    assert!(wisdom.contains(&format!("2026-03:{}", at.rsplit_once(':').unwrap().1)), "{wisdom}");
+    insta::assert_snapshot!(root.run(&["why", &place(&root, "WISDOM.md", "**The upload")]), @r"
+    $ memoird why WISDOM.md:11
+    WISDOM.md:11  The upload limit must always stay under 55 MB per file: The upload limit must always stay under 55 MB per file
+    ├─ memory/monthly/2026-03.md:17  - The upload limit must always stay under 55 MB per file [2026-03-03:1,3]
+    │  └─ memory/weekly/2026-W10.md:16  Day 03: The upload limit must always stay under 40 MB per file
+    │     ├─ memory/2026-03-03.md:1  # Day 03
+    │     └─ memory/2026-03-03.md:3  - The upload limit must always stay under 40 MB per file
+    ├─ memory/weekly/2026-W11.md:16  Day 10: The upload limit must always stay under 40 MB per file
+    │  └─ memory/2026-03-10.md:3  - The upload limit must always stay under 40 MB per file
+    ├─ memory/monthly/2026-03.md:19  Day 10: The upload limit must always stay under 40 MB per file
+    │  └─ memory/2026-03-10.md:3  - The upload limit must always stay under 40 MB per file
+    ├─ memory/weekly/2026-W12.md:16  Day 17: The upload limit must always stay under 40 MB per file
+    │  └─ memory/2026-03-17.md:3  - The upload limit must always stay under 40 MB per file
+    └─ memory/monthly/2026-03.md:21  Day 17: The upload limit must always stay under 40 MB per file
+       └─ memory/2026-03-17.md:3  - The upload limit must always stay under 40 MB per file
+    ");
+    // What the logs repeat later does not bring the old words back.
+    for day in ["04-01", "04-02"] {
+        root.write(&format!("memory/2026-{day}.md"), RULE);
+    }
+    let mut root = root;
+    root.set_now("2026-05-11T09:00:00+02:00");
+    root.run(&["compact"]).ok();
+    let wisdom = root.read("WISDOM.md");
+    assert!(wisdom.contains("under 55 MB") && !wisdom.contains("under 40 MB"), "{wisdom}");
+    let before = root.files();
+    std::fs::remove_dir_all(root.path(".memoird")).unwrap();
+    root.run(&["rebuild"]).ok();
+    root.run(&["compact"]).ok();
+    assert_eq!(root.files(), before);
+}
+
+#[test]
+fn a_bullet_of_a_week_is_put_right_up_to_wisdom() {
+    let root = ruled();
+    let at = place(&root, WEEK, "under 40 MB");
+    root.run(&["correct", &at, "The upload limit must always stay under 55 MB per file"]).ok();
+    assert!(root.read(MONTH).contains("under 55 MB"), "{}", root.read(MONTH));
+    let wisdom = root.read("WISDOM.md");
+    assert!(wisdom.contains("under 55 MB") && !wisdom.contains("under 40 MB"), "{wisdom}");
+    // A late line moves the bullet; the entry follows it.
+    root.write("memory/2026-03-09.md", "- Decided to move the press to the attic\n");
+    root.run(&["compact"]).ok();
+    let line = place(&root, WEEK, "under 55 MB").rsplit_once(':').unwrap().1.to_owned();
+    assert_ne!(at.rsplit_once(':').unwrap().1, line);
+    assert!(
+        root.read("WISDOM.md").contains(&format!("2026-W11:{line}")),
+        "{}",
+        root.read("WISDOM.md")
+    );
+    assert!(root.run(&["doctor"]).code == 0, "{}", root.run(&["doctor"]));
+}
+
+#[test]
+fn an_entry_of_wisdom_is_put_right_and_is_the_persons_then() {
+    let root = ruled();
+    let at = place(&root, "WISDOM.md", "under 40 MB per file");
+    insta::assert_snapshot!(root.run(&["correct", &at, "Ask Jo before an upload."]), @r"
+    $ memoird correct WISDOM.md:11 Ask Jo before an upload.
+    WISDOM.md:11
+    - **The upload limit must always stay under 40 MB per file**
+    - The upload limit must always stay under 40 MB per file
+    + **Ask Jo before an upload.**
+    + Ask Jo before an upload.
+    ! written; it is yours now and stays as it is
+    ");
+    let wisdom = root.read("WISDOM.md");
+    root.append("memory/2026-03-17.md", RULE);
+    root.run(&["compact"]).ok();
+    assert!(wisdom.contains("\nAsk Jo before an upload.\n<!-- memoird: id="), "{wisdom}");
+    assert_eq!(root.read("WISDOM.md"), wisdom);
+}
+
+#[test]
+fn a_typed_memory_is_put_right_and_its_entry_of_wisdom_with_it() {
+    let root = Root::empty("typed");
+    root.write("memoird.yaml", "zone: Europe/Berlin\n");
+    root.write(
+        "memory/2026-03-10.md",
+        "- Ines prefers numbers first, then the reason, in at most five lines\n",
+    );
+    root.run(&["compact"]).ok();
+    let memory = root.files().into_keys().find(|it| it.contains("/user_")).unwrap();
+    assert!(root.read("WISDOM.md").contains("numbers first"), "{}", root.read("WISDOM.md"));
+    let words = "Ines prefers the reason first, then numbers, in at most five lines";
+    let shown = root.run(&["correct", &memory, words, "--json"]).ok().json_as("correct");
+    assert_eq!((&shown["changed"], &shown["above"][0]["tier"]), (&true.into(), &"wisdom".into()));
+    assert!(root.read(&memory).contains(&format!("\n{words}\n")), "{}", root.read(&memory));
+    let wisdom = root.read("WISDOM.md");
+    assert!(wisdom.contains("reason first") && !wisdom.contains("numbers first"), "{wisdom}");
+    let index = root.read("memory/MEMORY.md");
+    assert!(index.contains("reason first") && !index.contains("numbers first"), "{index}");
+    let before = root.files();
+    root.run(&["compact"]).ok();
+    assert_eq!(root.files(), before);
+    // Once more: it is the person's, and stays one that can be put right.
+    root.run(&["correct", &memory, "Ines prefers numbers on Fridays only"]).ok();
+    assert!(root.read(&memory).contains("Fridays only"));
+}
+
+#[test]
+fn a_dry_run_shows_and_changes_nothing() {
+    let root = ruled();
+    let before = root.files();
+    let at = place(&root, WEEK, "painted on day 10").replace(WEEK, "2026-W11");
+    insta::assert_snapshot!(root.run(&["correct", &at, "It was painted twice", "--dry-run"]), @r"
+    $ memoird correct 2026-W11:17 It was painted twice --dry-run
+    memory/weekly/2026-W11.md:17
+    - - The cellar was painted on day 10 [2026-03-10:4]
+    + - It was painted twice [2026-03-10:4]
+    ! nothing was changed
+    ! what rests on it would follow: monthly 2026-03 and WISDOM.md
+    ");
+    let shown = root.run(&["correct", &at, "It was painted twice", "--dry-run", "--json"]).ok();
+    assert_eq!(shown.json_as("correct")["changed"], false);
+    assert_eq!(root.files(), before);
+    root.run(&["correct", &at, "It was painted twice", "--no-fold"]).ok();
+    assert!(
+        root.read(WEEK).contains("painted twice") && !root.read(MONTH).contains("painted twice")
+    );
+    root.run(&["compact"]).ok();
+    assert!(root.read(MONTH).contains("painted twice"));
+}
+
+#[test]
+fn what_is_not_to_be_corrected_says_what_is() {
+    let root = ruled();
+    let report = |args: &[&str]| root.run(args).to_string();
+    insta::assert_snapshot!(report(&["correct", "2026-03-10:4", "x"]), @r#"
+    $ memoird correct 2026-03-10:4 x
+    ! error: `memory/2026-03-10.md` holds what people and agents wrote, and memoird does not change it; edit line 4 there, or correct what was made of it
+    !   try: memoird correct memory/weekly/2026-W11.md:17 "TEXT"
+    !   try: memoird correct memory/monthly/2026-03.md:20 "TEXT"
+    [exit 2]
+    "#);
+    insta::assert_snapshot!(report(&["correct", "2026-W11", "x"]), @r"
+    $ memoird correct 2026-W11 x
+    ! error: `memory/weekly/2026-W11.md` has many items; name the line of one
+    !   try: memoird trace memory/weekly/2026-W11.md, which shows the line of each
+    [exit 2]
+    ");
+    insta::assert_snapshot!(report(&["correct", "2026-W11:3", "x"]), @r#"
+    $ memoird correct 2026-W11:3 x
+    ! error: line 3 of `memory/weekly/2026-W11.md` is no item; the nearest one begins on line 16
+    !   try: memoird correct memory/weekly/2026-W11.md:16 "TEXT"
+    [exit 2]
+    "#);
+    insta::assert_snapshot!(report(&["correct", "2026-W11:15", "x [2026-03-10:99]"]), @r"
+    $ memoird correct 2026-W11:15 x [2026-03-10:99]
+    ! error: `2026-03-10:99` is cited, and there is no such line
+    [exit 2]
+    ");
+    insta::assert_snapshot!(report(&["correct", "2026-W11:15", "x [2026-13-10:9]"]), @r"
+    $ memoird correct 2026-W11:15 x [2026-13-10:9]
+    ! error: `[2026-13-10:9]` is not a citation (expected one like [2026-04-02:4,9-11; 2026-04-03:2])
+    [exit 2]
+    ");
+    insta::assert_snapshot!(report(&["correct", "2026-W40:15", "x"]), @r"
+    $ memoird correct 2026-W40:15 x
+    ! error: there is no `memory/weekly/2026-W40.md`
+    !   try: memoird status
+    [exit 2]
+    ");
+    let foreign = "# Week 11\n\n- mine\n";
+    root.write("memory/weekly/2026-W12.md", foreign);
+    insta::assert_snapshot!(report(&["correct", "2026-W12:3", "x"]), @r"
+    $ memoird correct 2026-W12:3 x
+    ! error: `memory/weekly/2026-W12.md` is a file of your own: edit it; memoird does not change it
+    [exit 2]
+    ");
+}

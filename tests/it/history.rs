@@ -1,0 +1,358 @@
+//! `memoird history`, `memoird diff`, and `memoird show` of what stood there before.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{Ran, Root};
+
+const WEEK: &str = "memory/weekly/2026-W10.md";
+const LOG: &str = "memory/2026-03-03.md";
+
+/// The minute of the n-th step of a test.
+fn minute(n: usize) -> String {
+    format!("2026-04-13T09:{n:02}:00+02:00")
+}
+
+fn versions(root: &Root, file: &str) -> Vec<Value> {
+    let listed = root.run(&["history", file, "--all", "--json"]).ok().json_as("history");
+    listed["versions"].as_array().unwrap().clone()
+}
+
+fn causes(root: &Root, file: &str) -> Vec<String> {
+    let cause = |it: &Value| it["cause"].as_str().unwrap().to_owned();
+    versions(root, file).iter().rev().map(cause).collect()
+}
+
+/// Writes bytes that need not be text, as a person would.
+fn write_bytes(root: &Root, relative: &str, bytes: &[u8]) {
+    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+    fs::write(root.path(relative), bytes).unwrap();
+}
+
+/// Runs and returns the bytes on stdout as they are.
+#[track_caller]
+fn bytes(root: &Root, args: &[&str]) -> Vec<u8> {
+    let output = root.command(args).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+#[test]
+fn before_the_first_run_there_is_no_version() {
+    let root = Root::small();
+    insta::assert_snapshot!(root.run(&["history"]).ok(), @r"
+    $ memoird history
+    ! no run yet: history begins with the next run
+    ");
+    insta::assert_snapshot!(root.run(&["history", "2026-03-03"]).ok(), @r"
+    $ memoird history 2026-03-03
+    ! no version of memory/2026-03-03.md yet: history begins with the next run
+    ");
+    insta::assert_snapshot!(root.run(&["diff", "2026-03-03"]).ok(), @r"
+    $ memoird diff 2026-03-03
+    ! memory/2026-03-03.md has no older version to compare with
+    ");
+    insta::assert_snapshot!(root.run(&["show", "2026-03-03", "--as-of", "2020-01-01"]), @r"
+    $ memoird show 2026-03-03 --as-of 2020-01-01
+    ! error: there is no version of `memory/2026-03-03.md` yet: history begins with the next run
+    !   try: memoird show memory/2026-03-03.md
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["history", "2026-W10"]), @r"
+    $ memoird history 2026-W10
+    ! error: there is no `memory/weekly/2026-W10.md`
+    !   try: `memoird status` says what there is; a path, a period (2026-W14), or the name of a memory can be given
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["show", "--version", "7"]), @r"
+    $ memoird show --version 7
+    ! error: there is no version 7
+    !   try: `memoird history FILE` lists the versions of a file
+    [exit 2]
+    ");
+    assert_eq!(root.run(&["show"]).code, 2);
+}
+
+#[test]
+fn ten_versions_come_back_byte_for_byte() {
+    let mut root = Root::small();
+    root.run(&["compact"]).ok();
+    let mut stood = vec![(0, root.read(WEEK))];
+    let mut known = 1;
+    for n in 1..=9 {
+        root.set_now(&minute(n));
+        let text = root.read(WEEK);
+        if n % 2 == 0 {
+            // A person adds a bullet, and another one's log makes the week due.
+            root.write(WEEK, &(text + &format!("\n- Seen by hand, {n}\n")));
+        } else {
+            root.append(LOG, &format!("- Importer run {n} took {} s\n", n * 7));
+        }
+        root.run(&["compact"]).ok();
+        known = versions(&root, WEEK).len().max(known);
+        stood.push((n, root.read(WEEK)));
+    }
+    assert!(known >= 10, "{known}");
+    for (n, text) in &stood {
+        let shown = root.run(&["show", "2026-W10", "--as-of", &minute(*n)]).ok();
+        assert_eq!(shown.stdout, *text, "{n}");
+    }
+    for version in versions(&root, WEEK) {
+        let id = version["version"].to_string();
+        let shown = root.run(&["show", "--version", &id, "--json"]).ok().json_as("show");
+        assert_eq!(shown["path"], WEEK);
+        assert_eq!(shown["version"]["version"], version["version"]);
+        assert_eq!(shown["text"].as_str().unwrap().len() as u64, version["size"]);
+    }
+    // A day means its end, and the time of a version is its own beginning.
+    let now = root.read(WEEK);
+    assert_eq!(root.run(&["show", WEEK, "--as-of", "2026-04-13"]).ok().stdout, now);
+    assert_eq!(root.run(&["show", WEEK, "--as-of", "2026-04-13 09:09"]).ok().stdout, now);
+    let early = root.run(&["show", WEEK, "--as-of", "2026-04-12"]);
+    assert!(early.stderr.contains("its history begins on 2026-04-13 09:00:00"), "{early}");
+    assert_eq!(early.code, 2);
+    let wrong = root.run(&["show", WEEK, "--as-of", "soon"]);
+    assert!(wrong.stderr.contains("`soon` is not a time"), "{wrong}");
+}
+
+#[test]
+fn a_file_has_its_versions_and_a_run_its_files() {
+    let mut root = Root::small();
+    root.run(&["compact"]).ok();
+    root.set_now(&minute(1));
+    root.append(LOG, "- Disk at 71%\n");
+    root.run(&["compact"]).ok();
+    insta::assert_snapshot!(root.run(&["history"]).ok(), @r"
+    $ memoird history
+     RUN  BEGAN                BY       WRITTEN  REMOVED  FILES
+     2    2026-04-13 09:01:00  compact  2        -        memory/monthly/2026-03.md memory/weekly/2026-W10.md
+     1    2026-04-13 09:00:00  compact  4        -        WISDOM.md memory/monthly/2026-03.md memory/weekly/2026-W11.md and 1 more
+    ");
+    insta::assert_snapshot!(root.run(&["history", LOG]).ok(), @r"
+    $ memoird history memory/2026-03-03.md
+     VERSION  SINCE                HOW                         BYTES  LINES
+     7        2026-04-13 09:01:00  as it was read              94     +1 -0
+     1        2026-04-13 09:00:00  as run 1 (compact) read it  80     +4 -0
+    ");
+    root.set_now(&minute(2));
+    root.append(LOG, "- Disk at 99%\n");
+    insta::assert_snapshot!(root.run(&["history", LOG, "-n", "2"]).ok(), @r"
+    $ memoird history memory/2026-03-03.md -n 2
+     VERSION  SINCE                HOW                              BYTES  LINES
+     -        2026-04-13 09:02:00  changed since, not recorded yet  108    +1 -0
+     7        2026-04-13 09:01:00  as it was read                   94     +1 -0
+    ! and 1 older; --all lists them
+    ");
+    let runs = root.run(&["history", "--json"]).ok().json_as("history");
+    assert_eq!(runs["runs"].as_array().unwrap().len(), 2);
+    assert_eq!(runs["runs"][0]["trigger"], "compact");
+    assert!(runs["runs"][0]["written"].as_array().unwrap().contains(&WEEK.into()), "{runs}");
+}
+
+#[test]
+fn a_diff_is_one_that_patch_reads() {
+    let mut root = Root::small();
+    root.run(&["compact"]).ok();
+    root.set_now(&minute(1));
+    root.append(LOG, "- Disk at 71%");
+    let unnoticed = root.run(&["diff", LOG]).ok();
+    insta::assert_snapshot!(unnoticed, @r"
+    $ memoird diff memory/2026-03-03.md
+    --- memory/2026-03-03.md	version 1, 2026-04-13 09:00:00
+    +++ memory/2026-03-03.md	as it stands, 2026-04-13 09:01:00
+    @@ -2,3 +2,4 @@
+     
+     - Importer v2 shipped, 3.2 s per GB
+     - Backfill of 2019 begun, 38 GB
+    +- Disk at 71%
+    \ No newline at end of file
+    ");
+    root.run(&["compact"]).ok();
+    let noticed = root.run(&["diff", "2026-03-03", "--json"]).ok().json_as("diff");
+    assert_eq!(
+        noticed["hunks"][0]["lines"][3],
+        serde_json::json!({"op": "added", "text": "- Disk at 71%"})
+    );
+    let first = noticed["from"]["version"].to_string();
+    let last = noticed["to"]["version"].to_string();
+    let same = root.run(&["diff", LOG, "--from", &first, "--to", &last]).ok();
+    let times = root.run(&["diff", LOG, "--from", "2026-04-13 09:00", "--to", "2026-04-13"]).ok();
+    assert_eq!(same.stdout, times.stdout);
+    assert!(same.stdout.ends_with("+- Disk at 71%\n\\ No newline at end of file\n"), "{same}");
+    let back = root.run(&["diff", LOG, "--from", &last, "--to", &first]).ok();
+    assert!(back.stdout.contains("\n-- Disk at 71%\n"), "{back}");
+    let none = root.run(&["diff", LOG, "--from", &last, "--to", &last]).ok();
+    assert!(none.stderr.contains("no difference"), "{none}");
+    let colour = root.run(&["diff", LOG, "--color", "always"]).ok();
+    assert!(colour.stdout.contains("\u{1b}[32m+- Disk at 71%"), "{colour}");
+    let other =
+        root.run(&["history", WEEK, "--json"]).ok().json()["versions"][0]["version"].to_string();
+    let refused = root.run(&["diff", LOG, "--from", &other]);
+    assert_eq!(refused.code, 2, "{refused}");
+    let refused = root.run(&["show", LOG, "--version", &other]);
+    assert!(refused.stderr.contains(&format!("version {other} is one of `{WEEK}`")), "{refused}");
+}
+
+#[test]
+fn logs_are_kept_as_they_were_folded() {
+    let mut root = Root::small();
+    let first =
+        b"\xef\xbb\xbf# Importer\r\n\r\n- Importer v2 shipped, 3.2 s per GB\r\n- caf\xc3\xa9 \r\n";
+    write_bytes(&root, LOG, first);
+    root.run(&["compact"]).ok();
+    root.set_now(&minute(1));
+    let second = [&first[..], b"- Disk at 71%\r"].concat();
+    write_bytes(&root, LOG, &second);
+    root.run(&["compact"]).ok();
+    assert_eq!(causes(&root, LOG), ["folded", "folded"]);
+    assert_eq!(bytes(&root, &["show", LOG, "--as-of", &minute(0)]), first);
+    assert_eq!(bytes(&root, &["show", LOG, "--as-of", &minute(1)]), second);
+}
+
+#[test]
+fn what_is_gone_can_be_read() {
+    let mut root = Root::new("mara");
+    root.run(&["compact"]).ok();
+    let memory = root.files().into_keys().find(|it| it.starts_with("memory/feedback_")).unwrap();
+    let name = memory.trim_start_matches("memory/").trim_end_matches(".md").to_owned();
+    let text = root.read(&memory);
+    root.set_now(&minute(1));
+    fs::remove_file(root.path(&memory)).unwrap();
+    // Nobody has taken notice yet.
+    let unnoticed = root.run(&["history", &memory]).ok();
+    assert!(unnoticed.stdout.contains("no longer there, not recorded yet"), "{unnoticed}");
+    root.run(&["compact"]).ok();
+    assert_eq!(causes(&root, &name), ["written", "gone"]);
+    assert_eq!(root.run(&["show", &name, "--as-of", &minute(0)]).ok().stdout, text);
+    let gone = root.run(&["show", &name, "--as-of", &minute(1)]);
+    assert!(gone.stderr.contains("was not there then: removed by somebody else on"), "{gone}");
+    assert!(gone.stderr.contains("try: memoird show --version"), "{gone}");
+    assert_eq!(gone.code, 2);
+    let diff = root.run(&["diff", &name]).ok();
+    assert!(diff.stdout.contains("+++ /dev/null\t"), "{diff}");
+    // A log that vanished, and came back.
+    let log = root.read("memory/2026-03-11.md");
+    fs::remove_file(root.path("memory/2026-03-11.md")).unwrap();
+    root.set_now(&minute(2));
+    root.run(&["compact"]).ok();
+    assert_eq!(causes(&root, "2026-03-11"), ["folded", "gone"]);
+    root.write("memory/2026-03-11.md", &log);
+    root.set_now(&minute(3));
+    root.run(&["compact"]).ok();
+    assert_eq!(causes(&root, "2026-03-11"), ["folded", "gone", "found"]);
+}
+
+#[test]
+fn every_generated_file_and_every_folded_log_is_in_the_history() {
+    let root = Root::new("mara");
+    root.write(
+        "memory/user_own.md",
+        "---\nname: own\ndescription: mine\ntype: user\n---\n\nMine.\n",
+    );
+    root.write("memory/weekly/2025-W40.md", "# Somebody else's week\n\n- Words\n");
+    root.run(&["compact"]).ok();
+    let check = |root: &Root| {
+        for (path, text) in root.files() {
+            // The two newest logs lie in the open week.
+            let kept = path.ends_with(".md") && !path.starts_with("memory/2026-04-1");
+            if kept {
+                let latest = versions(root, &path)[0].clone();
+                assert!(latest["version"].is_i64(), "{path}: {latest}");
+                let id = latest["version"].to_string();
+                assert_eq!(root.run(&["show", "--version", &id]).ok().stdout, text, "{path}");
+            }
+        }
+    };
+    check(&root);
+    // A second look is no version.
+    let before = versions(&root, "WISDOM.md");
+    root.run(&["compact"]).ok();
+    assert_eq!(versions(&root, "WISDOM.md"), before);
+    // A person's edit of the index, outside of what is ours in it.
+    root.append("memory/MEMORY.md", "\nMy own words.\n");
+    root.run(&["compact"]).ok();
+    assert_eq!(causes(&root, "MEMORY.md").last().unwrap(), "found");
+    // A lost database loses the versions before, not those that stand there.
+    fs::remove_dir_all(root.path(".memoird")).unwrap();
+    root.run(&["rebuild"]).ok();
+    check(&root);
+    assert_eq!(causes(&root, "WISDOM.md"), ["found"]);
+    fs::remove_dir_all(root.path(".memoird")).unwrap();
+    root.run(&["compact"]).ok();
+    check(&root);
+}
+
+#[test]
+fn an_adopted_file_gives_its_old_words() {
+    let mut root = Root::small();
+    let theirs = "# Somebody else's week\n\n- Their words\n";
+    root.write(WEEK, theirs);
+    root.run(&["compact"]).ok();
+    assert_eq!(root.read(WEEK), theirs);
+    root.set_now(&minute(1));
+    root.run(&["compact", "--period", "2026-W10", "--force"]).ok();
+    assert_ne!(root.read(WEEK), theirs);
+    assert_eq!(root.run(&["show", WEEK, "--as-of", &minute(0)]).ok().stdout, theirs);
+    assert_eq!(causes(&root, WEEK), ["found", "written"]);
+
+    // Also one that no run has seen before.
+    let root = Root::small();
+    root.write(WEEK, theirs);
+    root.run(&["compact", "--period", "2026-W10", "--force"]).ok();
+    assert_eq!(causes(&root, WEEK), ["found", "written"]);
+    let first = versions(&root, WEEK)[1]["version"].to_string();
+    assert_eq!(root.run(&["show", "--version", &first]).ok().stdout, theirs);
+}
+
+#[test]
+fn what_is_older_than_the_history_is_let_go_of() {
+    let mut root = Root::small();
+    root.run(&["compact"]).ok();
+    root.append(LOG, "- Disk at 71%\n");
+    root.set_now("2026-04-14T09:00:00+02:00");
+    root.run(&["compact"]).ok();
+    let first = versions(&root, LOG)[1]["version"].to_string();
+    let keep = ["compact", "-v", "--set", "history.keep=30d"];
+    root.set_now("2026-05-10T09:00:00+02:00");
+    let early = root.run(&keep).ok();
+    assert!(!early.stderr.contains("let go of"), "{early}");
+    assert_eq!(root.run(&["show", "--version", &first]).code, 0);
+    root.set_now("2026-08-01T09:00:00+02:00");
+    let pruned: Ran = root.run(&keep).ok();
+    assert!(pruned.stderr.contains("versions older than 30d"), "{pruned}");
+    let again = root.run(&keep).ok();
+    assert!(!again.stderr.contains("let go of"), "{again}");
+    let listed = causes(&root, LOG);
+    assert_eq!(listed, ["pruned", "folded"]);
+    insta::assert_snapshot!(root.run(&["show", "--version", &first]), @r"
+    $ memoird show --version 1
+    ! error: version 1 of `memory/2026-03-03.md` is no longer kept: it was older than `history.keep` says
+    !   try: memoird history memory/2026-03-03.md
+    [exit 2]
+    ");
+    assert!(root.run(&["diff", LOG]).stderr.contains("no longer kept"));
+    // The newest stays, also of a file that is gone.
+    fs::remove_file(root.path(LOG)).unwrap();
+    root.run(&keep).ok();
+    root.set_now("2027-08-01T09:00:00+02:00");
+    root.run(&keep).ok();
+    assert_eq!(causes(&root, LOG), ["pruned", "folded", "gone"]);
+}
+
+#[test]
+fn the_same_bytes_are_kept_once() {
+    let mut root = Root::small();
+    root.run(&["compact"]).ok();
+    let (text, edited) = (root.read(WEEK), root.read(WEEK) + "\n- By hand\n");
+    for n in 1..=6 {
+        root.set_now(&minute(n));
+        root.write(WEEK, if n % 2 == 1 { &edited } else { &text });
+        root.run(&["trace", WEEK]).ok();
+    }
+    let listed = versions(&root, WEEK);
+    assert_eq!(listed.len(), 7);
+    let hashes: std::collections::BTreeSet<_> =
+        listed.iter().map(|it| it["hash"].as_str().unwrap()).collect();
+    assert_eq!(hashes.len(), 2);
+}
