@@ -109,7 +109,7 @@ impl Compactor<'_> {
             let path = layout.source(stem);
             match latest.get(&path) {
                 None if is_folded(inventory, stem, file) && is_kept(stem) => {
-                    missing.push((path, Cause::Folded))
+                    missing.push((path, Cause::Folded));
                 }
                 Some((Cause::Gone | Cause::Removed, _)) if is_kept(stem) => {
                     missing.push((path, Cause::Found));
