@@ -151,7 +151,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         if is_mended {
             compactor.mend(now)?;
         }
-        pass(&mut compactor, &selection, ui)
+        pass(&mut compactor, "compact", &selection, ui)
     })?;
     let Passed { report, view, plan } = passed;
     if report.pruned > 0
@@ -177,21 +177,23 @@ impl Args {
             force: self.force,
             redo: self.redo.then_some(self.since),
             accept_missing: self.accept_missing,
+            ..Selection::default()
         }
     }
 }
 
 /// Does what is due, and then what was held up by a log that had been changed moments ago, as after
 /// a copy; not for ever, since a log may be written to all day.
-fn pass(
+pub(super) fn pass(
     compactor: &mut Compactor<'_>,
+    trigger: &str,
     selection: &Selection,
     ui: &Ui,
 ) -> Result<Passed, PassError> {
     const ROUNDS_MAX: u32 = 3;
     let quiet = compactor.settings.settings.compaction.quiet.as_duration();
     let mut progress = Shown { progress: ui.progress(0), done: 0 };
-    let mut passed = compactor.pass("compact", selection, &mut progress)?;
+    let mut passed = compactor.pass(trigger, selection, &mut progress)?;
     for _ in 0..ROUNDS_MAX {
         let mut waiting = passed.plan.waiting.iter();
         let Some(written) = waiting.find(|it| matches!(it.cause, WaitCause::StillWritten(_)))
@@ -200,7 +202,7 @@ fn pass(
         };
         ui.detail(format!("{}; waiting", written.cause));
         std::thread::sleep(quiet.min(LONGEST_WAIT));
-        let Passed { report, view, plan } = compactor.pass("compact", selection, &mut progress)?;
+        let Passed { report, view, plan } = compactor.pass(trigger, selection, &mut progress)?;
         passed.report.add(report);
         (passed.view, passed.plan) = (view, plan);
     }
@@ -464,7 +466,7 @@ impl From<PassError> for CommandError {
             PassError::Vault(error) => error.into(),
             PassError::Lineage(error) => error.into(),
             PassError::Lock(error) => error.into(),
-            PassError::Random(_) => Self::new(Kind::CannotWrite, error),
+            PassError::Random(_) | PassError::Forget(_) => Self::new(Kind::CannotWrite, error),
             PassError::Gone { .. } => Self::new(Kind::Data, error)
                 .hint("mount or move the folder back, then `memoird compact`"),
             PassError::Missing(_) => Self::new(Kind::Data, error)

@@ -15,8 +15,8 @@ use crate::{
     clock,
     config::{self, Config, root::RootSettings, settings::EngineKind, surroundings::Surroundings},
     engine::{Engine, extractive::Extractive},
-    memory::{address::Stem, hash::ContentHash, period::Period},
-    privacy::{self, ServedLog},
+    memory::{address::Stem, decision::Decisions, hash::ContentHash, period::Period},
+    privacy::{self, Rules, ServedLog},
     recall::trace::{Document, Sources},
     store::{
         layout::{FileKind, INDEX_FILE, Layout, ROOT_FILE},
@@ -38,6 +38,8 @@ pub(super) struct Call {
 pub(super) struct Root {
     pub(super) settings: RootSettings,
     pub(super) vault: Vault,
+    /// What of its logs may not be seen.
+    pub(super) rules: Rules,
 }
 
 impl Call {
@@ -59,7 +61,10 @@ impl Call {
         let settings = self.config.open(path, &self.around)?;
         let memory_dir = settings.memory_dir.to_string_lossy().into_owned();
         let vault = Vault::new(Layout::new(settings.path.clone(), &memory_dir));
-        Ok(Root { settings, vault })
+        // A record that cannot be read is reported by the scan.
+        let decisions = vault.read_text(&vault.layout().decisions()).ok().flatten();
+        let rules = decisions.map(|it| Rules::of(&Decisions::parse(&it))).unwrap_or_default();
+        Ok(Root { settings, vault, rules })
     }
 }
 
@@ -224,7 +229,7 @@ fn within(root: &Path, path: &Path) -> Option<String> {
 /// The vault as `recall` reads it.
 impl Sources for Root {
     fn log(&self, stem: &Stem) -> Option<ServedLog> {
-        self.vault.read_log(stem).ok().flatten().map(|it| privacy::serve(&it))
+        self.vault.read_log(stem).ok().flatten().map(|it| privacy::serve(&it, &self.rules))
     }
 
     fn document(&self, path: &str) -> Option<Document> {

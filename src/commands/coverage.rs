@@ -99,7 +99,7 @@ fn covered(
     };
     let mut logs = Vec::new();
     for (stem, _) in beneath.into_iter().flat_map(|it| inventory.logs_of(it)) {
-        logs.extend(root.vault.read_log(stem)?.map(|it| privacy::serve(&it)));
+        logs.extend(root.vault.read_log(stem)?.map(|it| privacy::serve(&it, &root.rules)));
     }
     let mut found = coverage(folded, &path, &logs, recorded.lineage(), root)?;
     found.period = period.to_string();

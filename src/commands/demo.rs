@@ -34,6 +34,7 @@ use crate::{
         period::{Grain, Period},
         wisdom::WisdomFile,
     },
+    privacy::Rules,
     recall::{
         graph::Branch,
         trace::{self, Place, Trace},
@@ -242,7 +243,7 @@ fn unpack(
     // Settings of the person's own could keep the chain from being shown whole.
     let settings = Config::from_text(None, &global.set, &call.around)?.open(path, &call.around)?;
     let layout = Layout::new(settings.path.clone(), &settings.memory_dir.to_string_lossy());
-    Ok(Root { settings, vault: Vault::new(layout) })
+    Ok(Root { settings, vault: Vault::new(layout), rules: Rules::default() })
 }
 
 /// Returns the morning after the last log's week, so that all weeks are closed; unless the clock is

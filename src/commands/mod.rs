@@ -16,6 +16,7 @@ mod coverage;
 mod demo;
 mod diff;
 mod doctor;
+mod forget;
 mod history;
 mod init;
 mod log;
@@ -59,6 +60,7 @@ Look inside:
 
 Keep in order:
   compact      Do all that is due now
+  forget       Remove lines and all that derives from them, everywhere
   doctor       Check files, database, and settings
   rebuild      Make the database anew from the files
 
@@ -127,6 +129,7 @@ enum Verb {
     History(history::Args),
     Diff(diff::Args),
     Compact(compact::Args),
+    Forget(forget::Args),
     Doctor(doctor::Args),
     Rebuild(rebuild::Args),
     Run(run::Args),
@@ -174,6 +177,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
         Verb::History(args) => history::run(&global, &args, ui),
         Verb::Diff(args) => diff::run(&global, &args, ui),
         Verb::Compact(args) => compact::run(&global, &args, ui),
+        Verb::Forget(args) => forget::run(&global, &args, ui),
         Verb::Doctor(args) => doctor::run(&global, &args, ui),
         Verb::Rebuild(args) => rebuild::run(&global, args, ui),
         Verb::Run(args) => run::run(&global, args, ui),

@@ -14,6 +14,7 @@ use crate::{
         address::{Citation, Stem},
         hash::ContentHash,
     },
+    privacy,
     store::{
         layout::{FileKind, Layout},
         lineage::{
@@ -333,7 +334,9 @@ fn logs_as_recorded(
     for (stem, file) in &view.inventory.logs {
         let Some(old) = known.get(stem) else { continue };
         let Some(log) = vault.read_log(stem)? else { continue };
-        let now = LogRecord::of(&crate::privacy::serve(&log), file.path.clone());
+        // Hashes are of the raw lines, whatever may be seen of them.
+        let served = privacy::serve(&log, &privacy::Rules::default());
+        let now = LogRecord::of(&served, file.path.clone());
         let same = (now.first_line, &now.line_hashes) == (old.first_line, &old.line_hashes);
         if now.hash == old.hash && !same {
             findings.push(format!("{} is recorded wrongly; `memoird rebuild`", file.path));

@@ -48,6 +48,8 @@ pub(super) struct Recorded {
     pub(super) extracted: Vec<(crate::memory::address::Stem, ContentHash)>,
     /// Paths that the job read.
     pub(super) used: Vec<String>,
+    /// What stands in the files now must not be kept: it is being forgotten.
+    pub(super) forgets: bool,
     /// What somebody else wrote (its bytes) or removed (none), by path.
     pub(super) found: Vec<(String, Option<Vec<u8>>)>,
 }
@@ -75,14 +77,14 @@ pub fn is_alive(owner: &str) -> bool {
 }
 
 impl NewFile {
-    fn intent<'a>(&'a self, temp: &'a str) -> NewIntent<'a> {
+    fn intent<'a>(&'a self, temp: &'a str, forgets: bool) -> NewIntent<'a> {
         NewIntent {
             target: &self.path,
             source: None,
             temp,
             new: self.text.as_deref().map(str::as_bytes),
             old: self.standing.as_deref().map(str::as_bytes),
-            forgets: false,
+            forgets,
         }
     }
 
@@ -114,7 +116,9 @@ impl Compactor<'_> {
         let temps: Vec<String> = files.iter().map(|_| Vault::new_temp_name()).collect();
         let mut intents = Vec::new();
         if !files.is_empty() {
-            let new: Vec<_> = files.iter().zip(&temps).map(|(it, temp)| it.intent(temp)).collect();
+            let forgets = recorded.forgets;
+            let new: Vec<_> =
+                files.iter().zip(&temps).map(|(it, temp)| it.intent(temp, forgets)).collect();
             intents = self.lineage.begin_intents(run, job.map(|(id, _)| id), &new, now)?;
         }
         passed("commit.intents")?;

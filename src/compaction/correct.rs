@@ -191,7 +191,9 @@ impl Draft {
 
 /// Returns the check beside a source line, if there is such a line.
 fn line_hash(vault: &Vault, address: &Address) -> Result<Option<String>, VaultError> {
-    let log = vault.read_log(&address.stem)?.map(|it| crate::privacy::serve(&it));
+    let log = vault
+        .read_log(&address.stem)?
+        .map(|it| crate::privacy::serve(&it, &crate::privacy::Rules::default()));
     Ok(log.and_then(|log| Some(log.line(address.line)?.hash().hex4())))
 }
 
@@ -214,6 +216,7 @@ impl Compactor<'_> {
         let now = (self.clock)();
         self.refuse_if_missing(false)?;
         self.recover(now)?;
+        self.finish_forgetting(now)?;
         let view = self.look(now)?;
         let mut run = None;
         let mut report = PassReport::default();
@@ -237,8 +240,8 @@ impl Compactor<'_> {
         if asked.kind == FileKind::Memory && !nothing {
             self.distil_again(&mut run, &draft, &view, watcher, &mut report)?;
         }
-        let selection = if nothing { no_work() } else { selection };
-        let passed = self.go_on(run, TRIGGER, &selection, view, now, watcher, report)?;
+        let mut selection = if nothing { no_work() } else { selection };
+        let passed = self.go_on(run, TRIGGER, &mut selection, view, now, watcher, report)?;
         Ok((draft, passed))
     }
 

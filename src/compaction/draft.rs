@@ -25,7 +25,7 @@ use crate::{
         markdown::LineKind,
         period::Period,
     },
-    privacy::{self, ServedLine, ServedLog},
+    privacy::{self, Rules, ServedLine, ServedLog},
     store::{
         inventory::Inventory,
         vault::{Vault, VaultError},
@@ -59,11 +59,12 @@ impl CorpusReader {
             let inside = logs.map(|(stem, _)| stem).take_while(|it| it.date() <= to);
             stems.extend(inside.filter(|it| self.read.insert((*it).clone())));
         }
+        let rules = Rules::of(&inventory.decisions);
         let shares: Vec<&[&Stem]> = stems.chunks(LOGS_AT_ONCE).collect();
         let readings = parallel::map(&shares, |share| {
             let mut logs = Vec::new();
             for stem in *share {
-                logs.extend(vault.read_log(stem)?.map(|it| privacy::serve(&it)));
+                logs.extend(vault.read_log(stem)?.map(|it| privacy::serve(&it, &rules)));
             }
             Ok::<_, VaultError>(counts::read(&logs))
         });
@@ -157,7 +158,7 @@ impl Drafter<'_> {
     }
 
     fn week_sources(&self, job: &Job) -> Result<Sources, JobError> {
-        let logs = read_logs(self.vault, job)?;
+        let logs = read_logs(self.vault, job, &Rules::of(&self.inventory.decisions))?;
         Ok(Sources {
             pointers: logs.iter().map(|it| self.vault.layout().source(it.stem())).collect(),
             chars: logs.iter().map(ServedLog::chars).sum(),
@@ -175,6 +176,7 @@ impl Drafter<'_> {
             pointers: Vec::new(),
             chars: 0,
         };
+        let rules = Rules::of(&self.inventory.decisions);
         for (name, hash) in &job.inputs {
             let Ok(week) = name.parse::<Period>() else { continue };
             let path = self.vault.layout().summary(week);
@@ -184,18 +186,18 @@ impl Drafter<'_> {
                 return Err(JobError::Stale(path));
             }
             sources.chars += summary.text_chars();
-            let (source, cites_itself) = week_source(&summary, &text);
+            let (source, cites_itself) = week_source(&summary, &text, &rules);
             if cites_itself {
                 let stem = name.parse::<Stem>().map_err(|e| unreadable(&path, &e))?;
                 let log =
                     DailyLog::parse(stem, text.as_bytes()).map_err(|e| unreadable(&path, &e))?;
-                sources.week_files.push(privacy::serve(&log));
+                sources.week_files.push(privacy::serve(&log, &rules));
             }
             sources.weeks.push(source);
             sources.pointers.push(path);
             for stem in self.inventory.logs_of(week).map(|(stem, _)| stem) {
                 if let Some(log) = self.vault.read_log(stem)? {
-                    sources.logs.push(privacy::serve(&log));
+                    sources.logs.push(privacy::serve(&log, &rules));
                 }
             }
         }
@@ -241,7 +243,11 @@ impl ground::Sources for Lines<'_> {
 }
 
 /// Reads the logs that a job names, as they were when it was planned.
-pub(super) fn read_logs(vault: &Vault, job: &Job) -> Result<Vec<ServedLog>, JobError> {
+pub(super) fn read_logs(
+    vault: &Vault,
+    job: &Job,
+    rules: &Rules,
+) -> Result<Vec<ServedLog>, JobError> {
     let mut logs = Vec::new();
     for (name, hash) in &job.inputs {
         let stem: Stem = name.parse().map_err(|e| unreadable(name, &e))?;
@@ -250,7 +256,7 @@ pub(super) fn read_logs(vault: &Vault, job: &Job) -> Result<Vec<ServedLog>, JobE
         if log.hash.hex16() != *hash {
             return Err(JobError::Stale(path));
         }
-        logs.push(privacy::serve(&log));
+        logs.push(privacy::serve(&log, rules));
     }
     Ok(logs)
 }
@@ -262,7 +268,7 @@ pub(super) fn unreadable(path: &str, error: &dyn std::error::Error) -> JobError 
 /// Reads a weekly file as the source of a month, and tells whether lines of its own are cited.
 ///
 /// A bullet that a person wrote or changed is a source itself, above the lines that it cites.
-fn week_source(summary: &Summary, text: &str) -> (WeekSource, bool) {
+fn week_source(summary: &Summary, text: &str, rules: &Rules) -> (WeekSource, bool) {
     let own_line = |line: u32| {
         let stem = summary.period.to_string().parse::<Stem>().ok()?;
         Some(Citation::one(stem, line))
@@ -284,17 +290,17 @@ fn week_source(summary: &Summary, text: &str) -> (WeekSource, bool) {
         items.push((section, item));
     }
     if items.is_empty() && summary.header.is_none() {
-        items = foreign_lines(summary.period, text);
+        items = foreign_lines(summary.period, text, rules);
         cites_itself = !items.is_empty();
     }
     (WeekSource { period: summary.period, items }, cites_itself)
 }
 
 /// Takes a file without bullets as it stands: each line that says something is an item.
-fn foreign_lines(week: Period, text: &str) -> Vec<(Option<Section>, Item)> {
+fn foreign_lines(week: Period, text: &str, rules: &Rules) -> Vec<(Option<Section>, Item)> {
     let Ok(stem) = week.to_string().parse::<Stem>() else { return Vec::new() };
     let Ok(log) = DailyLog::parse(stem.clone(), text.as_bytes()) else { return Vec::new() };
-    let served = privacy::serve(&log);
+    let served = privacy::serve(&log, rules);
     let mut section = None;
     let mut items = Vec::new();
     for line in served.lines() {

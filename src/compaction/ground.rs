@@ -248,7 +248,7 @@ mod tests {
     #[track_caller]
     fn check_item(bullet: &str, expected: &str) {
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), LOG.as_bytes()).unwrap();
-        let logs = vec![privacy::serve(&log)];
+        let logs = vec![privacy::serve(&log, &privacy::Rules::default())];
         let verdict = check(&Item::parse(bullet), &logs);
         let verdict = verdict.map_or_else(|v| v.to_string(), |()| "ok".to_owned());
         assert_eq!(verdict, expected, "{bullet:?}");

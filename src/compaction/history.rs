@@ -16,6 +16,7 @@ use crate::{
         hash::ContentHash,
         period::{Grain, Period},
     },
+    privacy::{self, Rules},
     store::{
         inventory::{Inventory, LogFile},
         layout::FileKind,
@@ -97,12 +98,22 @@ impl Compactor<'_> {
         {
             missing.push((layout.index(), Cause::Found));
         }
+        let rules = Rules::of(&inventory.decisions);
+        // A log of which a line is forgotten is not kept.
+        let is_kept = |stem: &Stem| {
+            let log = self.vault.read_log(stem).ok().flatten();
+            log.is_some_and(|it| privacy::serve(&it, &rules).raw().is_some())
+        };
         for (stem, file) in &inventory.logs {
             // The history of a log goes on under its name when it is archived.
             let path = layout.source(stem);
             match latest.get(&path) {
-                None if is_folded(inventory, stem, file) => missing.push((path, Cause::Folded)),
-                Some((Cause::Gone | Cause::Removed, _)) => missing.push((path, Cause::Found)),
+                None if is_folded(inventory, stem, file) && is_kept(stem) => {
+                    missing.push((path, Cause::Folded));
+                }
+                Some((Cause::Gone | Cause::Removed, _)) if is_kept(stem) => {
+                    missing.push((path, Cause::Found));
+                }
                 _ => {}
             }
         }

@@ -29,7 +29,7 @@ use crate::{
         typed_schema,
         wisdom::{WisdomCaps, WisdomEntry, WisdomFile},
     },
-    privacy::{self, ServedLog},
+    privacy::{self, Rules, ServedLog},
     store::{
         lineage::{
             jobs::{JobId, NewJob, Outcome, Receipt, RunId},
@@ -67,7 +67,8 @@ impl Compactor<'_> {
         report: &mut PassReport,
     ) -> Result<(), PassError> {
         let mut existing = view.inventory.memories.clone();
-        let mut doubts = late::doubts(self.vault, jobs, &existing);
+        let rules = Rules::of(&view.inventory.decisions);
+        let mut doubts = late::doubts(self.vault, jobs, &existing, &rules);
         for doubt in doubts.iter().filter(|it| !it.is_lost()) {
             let same = |it: &&mut TypedMemory| it.file_name == doubt.memory.file_name;
             if let Some(memory) = existing.iter_mut().find(same) {
@@ -302,10 +303,11 @@ impl Compactor<'_> {
             Some(text) => WisdomFile::parse(text),
             None => WisdomFile::new(&self.settings.agent_name),
         };
+        let rules = Rules::of(&view.inventory.decisions);
         let items = cite_own_lines(&month);
-        let summaries = self.summaries_cited(&month, &items, &file)?;
+        let summaries = self.summaries_cited(&month, &items, &file, &rules)?;
         follow_summaries(&mut file, &summaries);
-        let shaken = self.shaken(&mut file, &logs)?;
+        let shaken = self.shaken(&mut file, &logs, &rules)?;
         // An entry that nothing carries must not keep out what may take its place.
         let is_sound = |it: &&WisdomEntry| !shaken.iter().any(|s| it.id() == Some(&s.id));
         let entries: Vec<WisdomEntry> = file.entries().filter(is_sound).cloned().collect();
@@ -381,6 +383,7 @@ impl Compactor<'_> {
         month: &Summary,
         items: &[(Option<Section>, Item)],
         file: &WisdomFile,
+        rules: &Rules,
     ) -> Result<Vec<(Summary, ServedLog)>, JobError> {
         let mut stems: BTreeSet<Stem> = BTreeSet::new();
         let marks = file.entries().filter_map(|it| Some(&it.mark.as_ref()?.sources));
@@ -398,18 +401,19 @@ impl Compactor<'_> {
             }
             let summary = Summary::parse(period, &text).map_err(|e| unreadable(&path, &e))?;
             let log = DailyLog::parse(stem, text.as_bytes()).map_err(|e| unreadable(&path, &e))?;
-            found.push((summary, privacy::serve(&log)));
+            found.push((summary, privacy::serve(&log, rules)));
         }
         Ok(found)
     }
 
     /// Reads the logs of all weeks of a month.
     fn logs_beneath(&self, month: Period, view: &View) -> Result<Vec<ServedLog>, JobError> {
+        let rules = Rules::of(&view.inventory.decisions);
         let mut logs = Vec::new();
         for week in month.weeks() {
             for stem in view.inventory.logs_of(week).map(|(stem, _)| stem) {
                 if let Some(log) = self.vault.read_log(stem)? {
-                    logs.push(privacy::serve(&log));
+                    logs.push(privacy::serve(&log, &rules));
                 }
             }
         }
@@ -434,7 +438,8 @@ impl Day {
 
 impl DayReader<'_> {
     fn read(&self, job: &Job, existing: &[TypedMemory], doubts: &[Doubt]) -> Result<Day, JobError> {
-        let logs = read_logs(self.vault, job)?;
+        let rules = Rules::of(self.decisions);
+        let logs = read_logs(self.vault, job, &rules)?;
         let layout = self.vault.layout();
         // A memory that lost a line must not keep out what may take its place.
         let lost = |it: &&TypedMemory| {
@@ -477,7 +482,7 @@ impl DayReader<'_> {
             day.recorded.logs.push(LogRecord::of(log, layout.source(log.stem())));
         }
         day.revised = late::take_over(&mut day.memories, doubts);
-        let settled = late::settle(self.vault, job.period.first(), doubts, &day.revised)?;
+        let settled = late::settle(self.vault, job.period.first(), doubts, &day.revised, &rules)?;
         day.revised.extend(settled.revised);
         day.withdrawn = settled.withdrawn;
         Ok(day)
@@ -717,7 +722,7 @@ fn is_said_by(memory: &TypedMemory, item: &Item) -> bool {
     }
     let said = format!("{}\n{}", memory.name, memory.body);
     let Ok(log) = DailyLog::parse(day, said.as_bytes()) else { return false };
-    let served = privacy::serve(&log);
+    let served = privacy::serve(&log, &Rules::default());
     let lines = served.lines().iter().filter(|it| !it.text().trim().is_empty());
     let addresses: Vec<Address> = lines.map(|it| served.address(it)).collect();
     let item = Item { text: item.text.clone(), citation: Citation::from_addresses(&addresses) };

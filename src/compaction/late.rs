@@ -25,7 +25,7 @@ use crate::{
         typed::TypedMemory,
         wisdom::WisdomFile,
     },
-    privacy::{self, ServedLog},
+    privacy::{self, Rules, ServedLog},
     store::{
         inventory::Inventory,
         lineage::{Lineage, LineageError},
@@ -73,7 +73,12 @@ impl Doubt {
 /// Returns the memories that rest on lines of these days that are no longer where they were.
 ///
 /// Reads only logs that some memory of ours rests on; none, when all days are new.
-pub(super) fn doubts(vault: &Vault, jobs: &[Job], memories: &[TypedMemory]) -> Vec<Doubt> {
+pub(super) fn doubts(
+    vault: &Vault,
+    jobs: &[Job],
+    memories: &[TypedMemory],
+    rules: &Rules,
+) -> Vec<Doubt> {
     let days: BTreeSet<NaiveDate> = jobs.iter().map(|it| it.period.first()).collect();
     let ours = memories.iter().filter(|it| it.is_ours());
     let concerned: Vec<&TypedMemory> =
@@ -87,7 +92,7 @@ pub(super) fn doubts(vault: &Vault, jobs: &[Job], memories: &[TypedMemory]) -> V
     for stem in stems {
         // A log that cannot be read fails its own job; one that is gone takes nothing with it.
         if let Ok(Some(log)) = vault.read_log(stem) {
-            logs.insert(stem.clone(), Some(privacy::serve(&log)));
+            logs.insert(stem.clone(), Some(privacy::serve(&log, rules)));
         }
     }
     let doubt = |memory: &&TypedMemory| {
@@ -100,19 +105,19 @@ pub(super) fn doubts(vault: &Vault, jobs: &[Job], memories: &[TypedMemory]) -> V
         Some(Doubt { memory: (*memory).clone(), standing, day })
     };
     let mut doubts: Vec<Doubt> = concerned.iter().filter_map(doubt).collect();
-    follow_to_other_logs(vault, jobs, &mut doubts);
+    follow_to_other_logs(vault, jobs, &mut doubts, rules);
     doubts
 }
 
 /// Finds lost lines that went to another log of these days, word for word.
-fn follow_to_other_logs(vault: &Vault, jobs: &[Job], doubts: &mut [Doubt]) {
+fn follow_to_other_logs(vault: &Vault, jobs: &[Job], doubts: &mut [Doubt], rules: &Rules) {
     if !doubts.iter().any(Doubt::is_lost) {
         return;
     }
     let stems = jobs.iter().flat_map(|it| it.inputs.keys()).filter_map(|it| it.parse().ok());
     for stem in stems {
         let Ok(Some(log)) = vault.read_log(&stem) else { continue };
-        let log = privacy::serve(&log);
+        let log = privacy::serve(&log, rules);
         for doubt in doubts.iter_mut().filter(|it| it.is_lost()) {
             doubt.standing.find_in(&log, &standing::said_by(&doubt.memory));
         }
@@ -159,6 +164,7 @@ pub(super) fn settle(
     day: NaiveDate,
     doubts: &[Doubt],
     revised: &[Revised],
+    rules: &Rules,
 ) -> Result<Settled, VaultError> {
     let mut settled = Settled::default();
     let open = |it: &&Doubt| {
@@ -171,7 +177,8 @@ pub(super) fn settle(
             continue;
         }
         let lines = doubt.standing.lines_now();
-        let logs = read(vault, lines.iter().flat_map(|it| it.files().map(|(stem, _)| stem)))?;
+        let logs =
+            read(vault, rules, lines.iter().flat_map(|it| it.files().map(|(stem, _)| stem)))?;
         let words = standing::said_by(&before);
         let said = lines.and_then(|it| standing::still_said(&words, &it, &logs));
         let gone = logs.values().any(Option::is_none);
@@ -214,11 +221,15 @@ fn sources_of(memory: &TypedMemory) -> Vec<Source> {
     memory.sources.iter().map(|(at, hash)| (at.clone(), Some(hash.clone()))).collect()
 }
 
-fn read<'a>(vault: &Vault, stems: impl Iterator<Item = &'a Stem>) -> Result<Logs, VaultError> {
+fn read<'a>(
+    vault: &Vault,
+    rules: &Rules,
+    stems: impl Iterator<Item = &'a Stem>,
+) -> Result<Logs, VaultError> {
     let mut logs = Logs::new();
     for stem in stems {
         if !logs.contains_key(stem) {
-            logs.insert(stem.clone(), vault.read_log(stem)?.map(|it| privacy::serve(&it)));
+            logs.insert(stem.clone(), vault.read_log(stem)?.map(|it| privacy::serve(&it, rules)));
         }
     }
     Ok(logs)
@@ -239,6 +250,7 @@ impl Compactor<'_> {
         &self,
         file: &mut WisdomFile,
         month: &[ServedLog],
+        rules: &Rules,
     ) -> Result<Vec<Shaken>, JobError> {
         let is_here = |stem: &Stem| month.iter().any(|it| it.stem() == stem);
         let ours: Vec<_> = file.entries().filter(|it| it.is_ours()).cloned().collect();
@@ -248,7 +260,7 @@ impl Compactor<'_> {
             if !mark.sources.files().any(|(stem, _)| is_here(stem)) {
                 continue;
             }
-            let logs = read(self.vault, mark.sources.files().map(|(stem, _)| stem))?;
+            let logs = read(self.vault, rules, mark.sources.files().map(|(stem, _)| stem))?;
             let source = |at: Address| {
                 let hash = mark.lines.get(&at).cloned();
                 (at, hash)

@@ -14,6 +14,7 @@
 //! - [`correct`]: a person's words in the place of an item's, here and above.
 //! - [`late`]: memories and entries whose lines were changed.
 //! - [`ground`], [`merge`], [`moved`], [`standing`]: the checks and merges that those use; pure.
+//! - [`forget`]: what a person wants gone, and all that derives from it.
 //! - [`missing`]: the breaker for files that are gone in numbers.
 //! - [`archive`]: old logs move away once all that is made of them stands.
 //! - [`commit`]: intents, files, and one transaction.
@@ -30,6 +31,7 @@ pub mod commit;
 pub mod correct;
 mod draft;
 mod fold;
+pub mod forget;
 pub mod ground;
 mod history;
 mod lasting;
@@ -127,6 +129,9 @@ pub enum PassError {
         /// How many logs the database knows.
         logs: usize,
     },
+    /// What a person wants forgotten cannot be taken out now.
+    #[error("forgetting is not finished: {0}; do the same `memoird forget` again")]
+    Forget(String),
     /// So many known files are gone that a person is asked.
     #[error("{0}; nothing was done")]
     Missing(missing::Missing),
@@ -241,8 +246,10 @@ impl Compactor<'_> {
         self.recover(now)?;
         self.sweep()?;
         let last_run = archive::last_run(self.lineage)?;
+        let mut selection = selection.clone();
+        selection.again.extend(self.finish_forgetting(now)?);
         let mut view = self.look(now)?;
-        if let Some((tier, period)) = self.plan(&view, selection, now).sourceless {
+        if let Some((tier, period)) = self.plan(&view, &selection, now).sourceless {
             return Err(PassError::NoSource { tier, period });
         }
         let mut report = PassReport::default();
@@ -253,11 +260,12 @@ impl Compactor<'_> {
         if self.observe(&mut run, trigger, &view, now, &mut report)? {
             view = self.look(now)?;
         }
-        let mut passed = self.go_on(run, trigger, selection, view, now, watcher, report)?;
+        let mut passed = self.go_on(run, trigger, &mut selection, view, now, watcher, report)?;
         let Passed { report, view, plan } = &mut passed;
+        self.end_forgetting(&selection.again, plan)?;
         if selection.is_whole() && self.archive(last_run, view, watcher, report)? {
             *view = self.look(now)?;
-            *plan = self.plan(view, selection, (self.clock)());
+            *plan = self.plan(view, &selection, (self.clock)());
         }
         report.pruned = self.prune(now)?;
         Ok(passed)
@@ -269,7 +277,7 @@ impl Compactor<'_> {
         &mut self,
         mut run: Option<RunId>,
         trigger: &str,
-        selection: &Selection,
+        selection: &mut Selection,
         mut view: View,
         now: DateTime<Utc>,
         watcher: &mut dyn Watcher,
@@ -285,6 +293,7 @@ impl Compactor<'_> {
             self.lift(&jobs, &view, now)?;
             let run = self.run(&mut run, trigger, now)?;
             self.make(run, &jobs, &view, &mut corpus, watcher, &mut report)?;
+            selection.again.retain(|&(tier, period)| !report.is_done(tier, period));
             view = self.look(now)?;
         }
         if let Some(path) = self.refresh_index(run, &view)?
@@ -321,6 +330,12 @@ impl Compactor<'_> {
     pub fn notice(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<(), PassError> {
         self.refuse_if_missing(false)?;
         self.recover(now)?;
+        if self.is_forgetting()? {
+            // It knows lines by their places, which would shift under it.
+            let layout = self.vault.layout();
+            let _alone = PassLock::acquire(layout.root(), &layout.pass_lock(), &|| false)?;
+            self.finish_forgetting(now)?;
+        }
         let view = self.look(now)?;
         let mut run = None;
         let noticed = self.observe(&mut run, trigger, &view, now, &mut PassReport::default());

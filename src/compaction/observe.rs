@@ -27,7 +27,7 @@ use crate::{
         period::{Grain, Period},
         wisdom::{WisdomFile, WisdomMark},
     },
-    privacy,
+    privacy::{self, Rules},
     store::{
         inventory::SummaryFile,
         lineage::{
@@ -167,6 +167,7 @@ impl Compactor<'_> {
         for item in after {
             *left.entry(&item.hash).or_default() += 1;
         }
+        let rules = Rules::of(&view.inventory.decisions);
         let mut made = Vec::new();
         let mut key = None;
         let mut decide = |what, citation: &Citation| -> Result<(), PassError> {
@@ -179,7 +180,7 @@ impl Compactor<'_> {
                 }),
             };
             let hashes = self
-                .line_texts(citation)
+                .line_texts(citation, &rules)
                 .iter()
                 .filter_map(|it| key.line_hash(it))
                 .collect::<Vec<_>>();
@@ -201,7 +202,7 @@ impl Compactor<'_> {
         let known: BTreeSet<&str> = before.iter().map(|it| &it.hash[..]).collect();
         for item in after.iter().filter(|it| !known.contains(&it.hash[..])) {
             let Some(citation) = &item.citation else { continue };
-            let texts = self.line_texts(citation);
+            let texts = self.line_texts(citation, &rules);
             if view.inventory.decisions.is_deleted(path, texts.iter().map(String::as_str)) {
                 decide(What::Restored, citation)?;
             }
@@ -210,12 +211,12 @@ impl Compactor<'_> {
     }
 
     /// Returns the texts of cited lines, as far as they are there.
-    fn line_texts(&self, citation: &Citation) -> Vec<String> {
+    fn line_texts(&self, citation: &Citation, rules: &Rules) -> Vec<String> {
         let mut texts = Vec::new();
         for (stem, lines) in citation.files() {
             // A log that cannot be read is reported by the scan; its lines cannot come back.
             let Ok(Some(log)) = self.vault.read_log(stem) else { continue };
-            let served = privacy::serve(&log);
+            let served = privacy::serve(&log, rules);
             texts.extend(lines.iter().filter_map(|it| Some(served.line(it)?.text().to_owned())));
         }
         texts
@@ -246,7 +247,7 @@ impl Compactor<'_> {
     ) -> Result<(), PassError> {
         let decisions = &view.inventory.decisions;
         let is_new = |citation: &Citation| {
-            let texts = self.line_texts(citation);
+            let texts = self.line_texts(citation, &Rules::of(decisions));
             !decisions.is_deleted(path, texts.iter().map(String::as_str))
         };
         let gone: Vec<ItemRecord> = items
@@ -278,6 +279,7 @@ impl Compactor<'_> {
         now: DateTime<Utc>,
         report: &mut PassReport,
     ) -> Result<bool, JobError> {
+        let rules = Rules::of(&view.inventory.decisions);
         let known = self.lineage.logs()?;
         let mut changed = Changed::new();
         let mut recorded = Recorded::default();
@@ -285,7 +287,8 @@ impl Compactor<'_> {
         for (stem, file) in &view.inventory.logs {
             let Some(old) = known.get(stem).filter(|it| it.hash != file.hash) else { continue };
             let Some(log) = self.vault.read_log(stem)? else { continue };
-            let new = LogRecord::of(&privacy::serve(&log), self.vault.layout().source(stem));
+            let new =
+                LogRecord::of(&privacy::serve(&log, &rules), self.vault.layout().source(stem));
             let hashes = |it: &LogRecord| LineHashes {
                 first: it.first_line,
                 hashes: it.line_hashes.clone(),

@@ -67,6 +67,10 @@ pub struct Selection {
     pub force: bool,
     /// Also files that another engine made, of periods that end after the date.
     pub redo: Option<Option<NaiveDate>>,
+    /// Also these, though their inputs are the same: a line of theirs was forgotten.
+    pub again: BTreeSet<(Tier, Period)>,
+    /// Nothing but those.
+    pub only_again: bool,
     /// Files that are gone in numbers are gone for good.
     pub accept_missing: bool,
 }
@@ -76,7 +80,7 @@ impl Selection {
     /// then.
     pub fn is_whole(&self) -> bool {
         let wisdom = self.tiers.is_empty() || self.tiers.contains(&Tier::Wisdom);
-        wisdom && self.period.is_none()
+        wisdom && self.period.is_none() && !self.only_again
     }
 }
 
@@ -273,7 +277,8 @@ impl Planner<'_> {
             let extracted = self.extracted_in(period);
             let changed = changed(&inputs, &extracted);
             let reason = if extracted.is_empty() { Reason::New } else { Reason::Changed(changed) };
-            let due = reason != Reason::Changed(Vec::new());
+            let due = reason != Reason::Changed(Vec::new())
+                || self.selection.again.contains(&(Tier::Extract, period));
             self.consider(Tier::Extract, period, inputs, due.then_some(reason));
         }
     }
@@ -364,6 +369,8 @@ impl Planner<'_> {
                     Some(Reason::Changed(changed))
                 } else if header.partial && self.is_closed(period) {
                     Some(Reason::Closed)
+                } else if self.selection.again.contains(&(tier, period)) {
+                    Some(Reason::Forced)
                 } else {
                     self.redo_reason(tier, period, &header.engine)
                 }
@@ -495,6 +502,12 @@ impl Planner<'_> {
     }
 
     fn is_selected(&self, tier: Tier, period: Period) -> bool {
+        if self.selection.again.contains(&(tier, period)) {
+            return true;
+        }
+        if self.selection.only_again {
+            return false;
+        }
         let tiers = &self.selection.tiers;
         let tier_wanted = if tiers.is_empty() {
             self.selection.period.is_none_or(|it| Tier::of_period(it) == tier)

@@ -202,11 +202,12 @@ impl Compactor<'_> {
             let Some(text) = self.vault.read_text(&path)? else { continue };
             documents.extend(records::of_path(layout, &path, &text));
         }
+        let rules = privacy::Rules::of(&inventory.decisions);
         let mut logs = Vec::new();
         let mut extracted = Vec::new();
         for (stem, file) in &inventory.logs {
             let Some(log) = self.vault.read_log(stem)? else { continue };
-            logs.push(LogRecord::of(&privacy::serve(&log), layout.source(stem)));
+            logs.push(LogRecord::of(&privacy::serve(&log, &rules), layout.source(stem)));
             extracted.extend(extraction(inventory, stem, file));
         }
         self.lineage.replace_all(&documents, &logs, &extracted)?;

@@ -63,6 +63,15 @@ pub struct JobReport {
     pub cost_usd: f64,
 }
 
+impl PassReport {
+    /// Returns whether a job of that tier and period was done.
+    pub fn is_done(&self, tier: Tier, period: Period) -> bool {
+        let name = period.to_string();
+        let mut jobs = self.jobs.iter().filter(|it| it.tier == tier.name() && it.period == name);
+        jobs.any(|it| matches!(it.outcome, "written" | "unchanged" | "skipped"))
+    }
+}
+
 impl JobReport {
     /// Reports a job by its receipt.
     pub fn new(

@@ -215,8 +215,12 @@ mod tests {
 
     fn logs(text: Option<&str>) -> Logs {
         let stem: Stem = STEM.parse().unwrap();
-        let read =
-            |text: &str| privacy::serve(&DailyLog::parse(stem.clone(), text.as_bytes()).unwrap());
+        let read = |text: &str| {
+            privacy::serve(
+                &DailyLog::parse(stem.clone(), text.as_bytes()).unwrap(),
+                &privacy::Rules::default(),
+            )
+        };
         Logs::from([(stem.clone(), text.map(read))])
     }
 

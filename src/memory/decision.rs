@@ -14,6 +14,10 @@
 //!
 //! Work that a person took back is known by its fingerprint, which names its inputs: it is not done
 //! again until one of them has changed, or until a person asks for it.
+//!
+//! A line that a person had forgotten is barred for good, in every log (`in` is empty) or, where a
+//! whole log was forgotten, in that one (`in` is its name). Nothing lifts that: whoever brings the
+//! same words back, by hand or by a sync tool, must not bring them into a generated file.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,6 +37,8 @@ pub struct Decisions {
     barred: BTreeMap<String, BTreeSet<String>>,
     /// Fingerprints of work that was taken back: 16 hex digits.
     undone: BTreeSet<String>,
+    /// Per log, the lines that are forgotten; under the empty name those of all logs.
+    forgotten: BTreeMap<String, BTreeSet<String>>,
     /// 1-based numbers of lines that could not be read.
     unreadable: Vec<usize>,
 }
@@ -65,7 +71,8 @@ pub struct Decision {
     pub at: DateTime<Utc>,
     /// What.
     pub what: What,
-    /// In which file, relative to the root.
+    /// In which file, relative to the root; of forgotten lines the name of the log, or nothing where
+    /// they are forgotten in every log.
     #[serde(rename = "in")]
     pub path: String,
     /// The lines that it is about, by [`Decisions::line_hash`].
@@ -138,8 +145,28 @@ impl Decisions {
                 }
             }
             What::Undone => self.undone.extend(decision.hashes.iter().cloned()),
+            What::Forgotten => {
+                let forgotten = self.forgotten.entry(decision.path.clone()).or_default();
+                forgotten.extend(decision.hashes.iter().cloned());
+            }
             _ => {}
         }
+    }
+
+    /// Returns whether any line was forgotten, so that lines must be asked for.
+    pub fn has_forgotten(&self) -> bool {
+        !self.forgotten.is_empty()
+    }
+
+    /// Returns whether a line of the log of that name is to be seen by nobody.
+    pub fn is_forgotten(&self, log: &str, line: &str) -> bool {
+        let everywhere = self.forgotten.get("");
+        let here = self.forgotten.get(log);
+        if everywhere.is_none() && here.is_none() {
+            return false;
+        }
+        let Some(hash) = self.line_hash(line) else { return false };
+        [everywhere, here].into_iter().flatten().any(|it| it.contains(&hash))
     }
 
     /// Returns whether an item that rests on `lines` is kept out of the file at `path`: every one of
@@ -237,6 +264,22 @@ mod tests {
         assert!(!Decisions::parse(&text).is_undone(ContentHash::of("another week")));
         text.push_str(&decision(What::Restored));
         assert!(!Decisions::parse(&text).is_undone(work));
+    }
+
+    #[test]
+    fn what_is_forgotten_is_so_in_one_log_or_in_all() {
+        let mut decisions = Decisions::with_key([7; 32]);
+        assert!(!decisions.has_forgotten());
+        for (log, line) in [("", "- one"), ("2026-04-02", "- two")] {
+            let hashes = vec![decisions.line_hash(line).unwrap()];
+            let at = "2026-04-06T03:00:12Z".parse().unwrap();
+            decisions.apply(&Decision { at, what: What::Forgotten, path: log.to_owned(), hashes });
+        }
+        assert!(decisions.has_forgotten());
+        assert!(decisions.is_forgotten("2026-04-03", " - one"));
+        assert!(decisions.is_forgotten("2026-04-02", "- two"));
+        assert!(!decisions.is_forgotten("2026-04-03", "- two"));
+        assert!(!decisions.is_forgotten("2026-04-02", "- three"));
     }
 
     #[test]

@@ -418,6 +418,19 @@ impl OtherKeys {
     pub fn values(&self) -> &Mapping {
         &self.values
     }
+
+    /// Returns what is left without the keys that are to be forgotten, or `None` where all stay. The
+    /// comments go with them, since one may say the same.
+    pub fn without(&self, goes: &dyn Fn(&str) -> bool) -> Option<Self> {
+        let holds = |key: &Value, value: &Value| {
+            serde_yaml::to_string(&(key, value)).is_ok_and(|it| goes(&it))
+        };
+        let mut values = self.values.clone();
+        values.retain(|key, value| !holds(key, value));
+        let same = values.len() == self.values.len();
+        let said = self.lines.as_deref().is_some_and(|it| it.lines().any(goes));
+        (!same || said).then_some(Self { values, lines: None })
+    }
 }
 
 /// Cuts the lines of `keys` out of YAML, each with what belongs to it and the comments before it.

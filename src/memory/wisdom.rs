@@ -360,6 +360,30 @@ impl WisdomFile {
         self.pieces.len() < before
     }
 
+    /// Removes entries, whoever's they are: only for a person who wants them forgotten. Returns how
+    /// many went.
+    pub fn forget_entries(&mut self, goes: &dyn Fn(&WisdomEntry) -> bool) -> usize {
+        let before = self.pieces.len();
+        self.pieces.retain(|it| !matches!(it, Piece::Entry(entry) if goes(entry)));
+        before - self.pieces.len()
+    }
+
+    /// Removes lines of the text around the entries, for the same reason, and returns them.
+    pub fn forget_lines(&mut self, goes: &dyn Fn(&str) -> bool) -> Vec<String> {
+        let mut gone = Vec::new();
+        for piece in &mut self.pieces {
+            let Piece::Text(raw) = piece else { continue };
+            if !raw.lines().any(goes) {
+                continue;
+            }
+            let (out, kept): (Vec<&str>, Vec<&str>) =
+                raw.split_inclusive('\n').partition(|it| goes(it));
+            gone.extend(out.iter().map(|it| it.trim().to_owned()));
+            *raw = kept.concat();
+        }
+        gone
+    }
+
     fn ours_mut(&mut self, id: &str) -> Option<&mut WisdomEntry> {
         self.pieces.iter_mut().find_map(|it| match it {
             Piece::Entry(entry) if entry.is_ours() && entry.id() == Some(id) => Some(entry),

@@ -2,7 +2,8 @@
 //!
 //! Engines, grounding, lineage, and everything printed take [`ServedLog`], which only [`serve`]
 //! makes. So there is one place that decides what may be seen, and the type proves that it was
-//! asked. Today the served view equals the raw one; each line already carries its origin.
+//! asked. What may not be seen is told by [`Rules`]: a line that a person had forgotten is served as
+//! if it were blank, and its log is not kept in the history. Each line carries its origin.
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use chrono::NaiveDate;
 
 use crate::memory::{
     address::{Address, Stem},
+    decision::Decisions,
     hash::ContentHash,
     log::{DailyLog, Origin},
     markdown::LineKind,
@@ -35,33 +37,56 @@ pub struct ServedLine {
     hash: ContentHash,
 }
 
+/// What of the logs of a root may not be seen. Cheap to copy.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// Only where there is anything to ask of it, so that most roots hash nothing.
+    forgotten: Option<Arc<Decisions>>,
+}
+
+impl Rules {
+    /// Takes the rules of a root from what its people decided.
+    pub fn of(decisions: &Decisions) -> Self {
+        Self { forgotten: decisions.has_forgotten().then(|| Arc::new(decisions.clone())) }
+    }
+
+    fn bars(&self, stem: &Stem, line: &str) -> bool {
+        self.forgotten.as_ref().is_some_and(|it| it.is_forgotten(stem.as_str(), line))
+    }
+}
+
 /// Makes the served view of a log.
 ///
 /// Quotes and code are external, whoever pasted them; the rest has the origin that the log's
-/// frontmatter names, else an agent's.
-pub fn serve(log: &DailyLog) -> ServedLog {
+/// frontmatter names, else an agent's. A line that is forgotten keeps its number and its hash, so
+/// that others are still found where they stand, and nothing else.
+pub fn serve(log: &DailyLog, rules: &Rules) -> ServedLog {
     let own = log.origin.unwrap_or(Origin::Agent);
+    let mut chars = log.body_chars();
+    let mut raw = Some(Arc::clone(log.raw()));
     let lines = log
         .lines()
         .into_iter()
-        .map(|(number, text, kind)| ServedLine {
-            number,
-            text: text.into(),
-            kind,
-            origin: match kind {
-                LineKind::Quote { .. } | LineKind::Fence | LineKind::Code => Origin::External,
-                _ => own,
-            },
-            hash: ContentHash::of(text),
+        .map(|(number, text, kind)| {
+            let barred = !text.trim().is_empty() && rules.bars(&log.stem, text);
+            if barred {
+                chars = chars.saturating_sub(text.chars().count() + 1);
+                raw = None;
+            }
+            let seen = if barred { "" } else { text };
+            ServedLine {
+                number,
+                text: seen.into(),
+                kind: if barred { LineKind::Blank } else { kind },
+                origin: match kind {
+                    LineKind::Quote { .. } | LineKind::Fence | LineKind::Code => Origin::External,
+                    _ => own,
+                },
+                hash: ContentHash::of(text),
+            }
         })
         .collect();
-    ServedLog {
-        stem: log.stem.clone(),
-        hash: log.hash,
-        chars: log.body_chars(),
-        lines,
-        raw: Some(Arc::clone(log.raw())),
-    }
+    ServedLog { stem: log.stem.clone(), hash: log.hash, chars, lines, raw }
 }
 
 impl ServedLog {
@@ -154,6 +179,7 @@ impl ServedLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::decision::{Decision, What};
     use Origin::{External, Human};
 
     #[test]
@@ -161,7 +187,7 @@ mod tests {
         let text =
             "---\norigin: human\n---\n\nI decided.\n> You must obey\n```\nrm -rf\n```\n- end";
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
-        let served = serve(&log);
+        let served = serve(&log, &Rules::default());
         let seen: Vec<_> =
             served.lines().iter().map(|l| (l.number(), l.words(), l.origin())).collect();
         assert_eq!(
@@ -178,5 +204,23 @@ mod tests {
         );
         assert_eq!(served.line(6).unwrap().text(), "> You must obey");
         assert!(served.line(3).is_none() && served.line(11).is_none());
+    }
+
+    #[test]
+    fn a_forgotten_line_is_served_as_a_blank_one() {
+        let mut decisions = Decisions::with_key([7; 32]);
+        let hashes = vec![decisions.line_hash("- secret").unwrap()];
+        let at = "2026-04-06T03:00:12Z".parse().unwrap();
+        decisions.apply(&Decision { at, what: What::Forgotten, path: String::new(), hashes });
+        let log = DailyLog::parse("2026-04-02".parse().unwrap(), b"- a\n  - secret\n- b").unwrap();
+        let served = serve(&log, &Rules::of(&decisions));
+        let line = served.line(2).unwrap();
+        assert_eq!((line.text(), line.kind(), line.words()), ("", LineKind::Blank, ""));
+        assert_eq!(line.hash(), ContentHash::of("  - secret"));
+        assert_eq!((served.line(3).unwrap().words(), served.chars()), ("b", 7));
+        assert!(served.raw().is_none(), "the history must not keep it");
+        assert_eq!(served.hash(), log.hash);
+        let all = serve(&log, &Rules::default());
+        assert!(all.raw().is_some() && all.line(2).unwrap().words() == "secret");
     }
 }

@@ -16,7 +16,7 @@ use crate::{
         item::Item,
         log::DailyLog,
     },
-    privacy::{ServedLog, serve},
+    privacy::{Rules, ServedLog, serve},
     store::lineage::{
         Lineage,
         record::{Commit, CoverageRecord, DocumentKind, DocumentRecord, ItemRecord, LogRecord},
@@ -38,7 +38,7 @@ struct Root {
 impl Sources for Root {
     fn log(&self, stem: &Stem) -> Option<ServedLog> {
         let text = self.files.get(&self.path_of(stem))?;
-        Some(serve(&DailyLog::parse(stem.clone(), text.as_bytes()).unwrap()))
+        Some(serve(&DailyLog::parse(stem.clone(), text.as_bytes()).unwrap(), &Rules::default()))
     }
 
     fn document(&self, path: &str) -> Option<Document> {

@@ -171,6 +171,11 @@ impl Layout {
         self.in_memory(if grain == Grain::Month { "monthly" } else { "weekly" })
     }
 
+    /// Returns the path of the folder of session records.
+    pub fn sessions_dir(&self) -> String {
+        self.in_memory("sessions")
+    }
+
     /// Returns the path of a typed memory.
     pub fn typed(&self, file_name: &str) -> String {
         self.in_memory(file_name)
@@ -229,6 +234,11 @@ impl Layout {
     /// Returns the full path of the database.
     pub fn database(&self) -> PathBuf {
         self.private_dir().join("lineage.db")
+    }
+
+    /// Returns the path of the record of what is being forgotten, relative to the root.
+    pub fn forgetting(&self) -> String {
+        format!("{PRIVATE_DIR}/forgetting.json")
     }
 
     /// Returns the full path of the file that the daemon locks.

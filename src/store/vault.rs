@@ -856,6 +856,96 @@ impl Vault {
         Ok(path)
     }
 
+    /// Writes a file of the private folder whole: after a crash the old or the new text stands there.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Io`] when the text is not known to be on disk.
+    pub fn write_private(&self, relative: &str, text: &str) -> Result<(), VaultError> {
+        self.create_private_dir()?;
+        let full = self.layout.full(relative);
+        let temp = full.with_extension("new");
+        let write = || -> io::Result<()> {
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(true).mode(0o600);
+            let mut file = options.open(&temp)?;
+            failpoint::at("vault.private.write")?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            failpoint::at("vault.private.rename")?;
+            fs::rename(&temp, &full)
+        };
+        write().map_err(|e| io_error("write", &full, e))?;
+        sync_dir(&self.layout.private_dir())
+    }
+
+    /// Replaces the record of decisions, if it still says `expected`. It is no generated file: the
+    /// history keeps none of it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Changed`] when somebody else changed it; it is not touched.
+    pub fn replace_decisions(
+        &self,
+        lock: &WriteLock,
+        expected: &str,
+        text: &str,
+    ) -> Result<(), VaultError> {
+        let staged =
+            self.stage(&self.layout.decisions(), &Self::new_temp_name(), text.as_bytes())?;
+        self.place(lock, staged, Some(ContentHash::of(expected)))
+    }
+
+    /// Removes a file of the private folder for good, with what a crash left of its writing. One that
+    /// is gone is removed.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Io`] when it cannot be removed.
+    pub fn remove_private(&self, relative: &str) -> Result<(), VaultError> {
+        let full = self.layout.full(relative);
+        let mut removed = false;
+        for path in [full.with_extension("new"), full] {
+            match fs::remove_file(&path) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                result => result.map_err(|e| io_error("remove", &path, e))?,
+            }
+            removed = true;
+        }
+        let dir = self.layout.full(relative);
+        let dir = dir.parent().unwrap_or(self.layout.root());
+        if removed { sync_dir(dir) } else { Ok(()) }
+    }
+
+    /// Lists the regular files below a folder, relative to the root and sorted, but not those in
+    /// `.memoird` (unless that is the folder) and not those of version control. At most `files_max`;
+    /// the flag says whether there are more. What cannot be listed is passed over.
+    pub fn files_below(&self, folder: &str, files_max: usize) -> (Vec<String>, bool) {
+        let mut found = Vec::new();
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            let Ok(entries) = fs::read_dir(self.layout.full(&folder)) else { continue };
+            for entry in entries.flatten() {
+                let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type())
+                else {
+                    continue;
+                };
+                let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+                if kind.is_dir() && !matches!(&path[..], layout::PRIVATE_DIR | ".git") {
+                    folders.push(path);
+                } else if kind.is_file() {
+                    if found.len() == files_max {
+                        found.sort_unstable();
+                        return (found, true);
+                    }
+                    found.push(path);
+                }
+            }
+        }
+        found.sort_unstable();
+        (found, false)
+    }
+
     /// Lists the copies that [`Self::sweep`] kept, by name.
     ///
     /// # Errors

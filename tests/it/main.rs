@@ -12,6 +12,7 @@ mod coverage;
 mod demo;
 mod doctor;
 mod edits;
+mod forget;
 mod history;
 mod init;
 mod late;

@@ -94,7 +94,9 @@ impl Foresight<'_> {
         let Some(hash) = then.and_then(|it| it.hash) else { return Ok(None) };
         let Some(bytes) = self.lineage.content(hash)? else { return Ok(None) };
         let log = DailyLog::parse(stem.clone(), &bytes).ok();
-        Ok(log.map(|it| LogRecord::of(&privacy::serve(&it), path)))
+        // Hashes are of the raw lines, whatever may be seen of them.
+        let rules = privacy::Rules::default();
+        Ok(log.map(|it| LogRecord::of(&privacy::serve(&it, &rules), path)))
     }
 }
 

@@ -213,7 +213,10 @@ mod tests {
     use super::*;
 
     fn log(stem: &str, text: &str) -> ServedLog {
-        privacy::serve(&DailyLog::parse(stem.parse().unwrap(), text.as_bytes()).unwrap())
+        privacy::serve(
+            &DailyLog::parse(stem.parse().unwrap(), text.as_bytes()).unwrap(),
+            &privacy::Rules::default(),
+        )
     }
 
     fn frequencies(corpus: &mut Corpus, period: &str) -> (usize, Vec<u32>) {

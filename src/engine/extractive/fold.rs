@@ -700,7 +700,10 @@ mod tests {
     use super::*;
 
     fn log(stem: &str, text: &str) -> ServedLog {
-        privacy::serve(&DailyLog::parse(stem.parse().unwrap(), text.as_bytes()).unwrap())
+        privacy::serve(
+            &DailyLog::parse(stem.parse().unwrap(), text.as_bytes()).unwrap(),
+            &privacy::Rules::default(),
+        )
     }
 
     fn budget(target_chars: usize) -> Budget {

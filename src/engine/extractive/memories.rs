@@ -996,7 +996,7 @@ mod tests {
 
     fn served(text: &str) -> ServedLog {
         let stem = "2026-04-02".parse().unwrap();
-        privacy::serve(&DailyLog::parse(stem, text.as_bytes()).unwrap())
+        privacy::serve(&DailyLog::parse(stem, text.as_bytes()).unwrap(), &privacy::Rules::default())
     }
 
     fn drafts(text: &str) -> Vec<MemoryDraft> {

@@ -803,7 +803,10 @@ mod tests {
             .enumerate()
             .map(|(i, text)| {
                 let stem = format!("2026-04-{:02}", i + 1).parse().unwrap();
-                privacy::serve(&DailyLog::parse(stem, text.as_bytes()).unwrap())
+                privacy::serve(
+                    &DailyLog::parse(stem, text.as_bytes()).unwrap(),
+                    &privacy::Rules::default(),
+                )
             })
             .collect()
     }

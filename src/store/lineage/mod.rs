@@ -10,6 +10,7 @@
 //! - [`history`]: what stood in each file, and when.
 //! - [`salvage`]: what a damaged database still holds.
 //! - `seal`: a short hash in every row, by which damage is told.
+//! - `forget`: names and reasons that hold forgotten words.
 //! - [`query`]: what trace, coverage, plan, and status ask.
 //!
 //! # Invariants
@@ -23,6 +24,7 @@
 //! Several processes may have the same database open. Who writes holds the root's write lock.
 
 mod column;
+mod forget;
 pub mod history;
 pub mod jobs;
 pub mod query;

@@ -1,0 +1,489 @@
+//! `memoird forget`: removes lines, and all that derives from them, everywhere.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    io::Read as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use serde::Serialize;
+
+use super::{
+    GlobalArgs,
+    compact::{self, refuse_reader},
+    context::{self, Call, Root},
+    error::{CommandError, Kind},
+    ui::Ui,
+};
+use crate::{
+    clock,
+    compaction::{
+        Compactor,
+        forget::{
+            Forgotten, Reach, Untouched,
+            cut::{Gone, Wish, folded},
+            survey,
+        },
+        plan::Selection,
+        report::PassReport,
+    },
+    config::surroundings::Surroundings,
+    memory::{
+        address::{Citation, LineSet, Stem},
+        document::{Owner, Summary},
+        log::DailyLog,
+        period::Period,
+        typed::TypedMemory,
+        wisdom::WisdomFile,
+    },
+    store::{layout::FileKind, lineage::Lineage},
+};
+
+/// Remove lines of logs and all that derives from them, everywhere
+///
+/// What goes is shown first: bullets, entries, typed memories, kept versions, and copies. It cannot be
+/// undone. The daily log itself stays as it is, and its line is barred from every summary; with
+/// --from-log the line leaves the log too.
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub(super) struct Args {
+    /// A line (2026-04-02:12, memory/2026-04-02.md:12-15), a bullet or entry
+    /// (memory/weekly/2026-W14.md:9, WISDOM.md:20), a log, a typed memory, or words
+    #[arg(value_name = "LINE|PATH|QUERY", required_unless_present = "from_file")]
+    what: Vec<String>,
+    /// Read what to forget from a file, one to a line; - for stdin
+    #[arg(long, value_name = "FILE")]
+    from_file: Option<PathBuf>,
+    /// Take everything for words, also what looks like a line or a path
+    #[arg(long)]
+    words: bool,
+    /// Remove the lines from the logs, too
+    #[arg(long)]
+    from_log: bool,
+    /// Show what would go, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Answer yes to what would be asked
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Words shorter than this stand everywhere.
+const WORDS_CHARS_MIN: usize = 3;
+/// More of a list than this is only counted, unless `--verbose`.
+const SHOWN_MAX: usize = 20;
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    dry_run: bool,
+    from_log: bool,
+    lines: &'a [Gone],
+    items: &'a [Gone],
+    memories: &'a [Gone],
+    others: &'a [Gone],
+    versions: usize,
+    copies: &'a [String],
+    untouched: &'a [Untouched],
+    again: Vec<Again>,
+    vacuumed: Option<bool>,
+    refolded: Option<&'a PassReport>,
+}
+
+#[derive(Serialize)]
+struct Again {
+    tier: &'static str,
+    period: String,
+}
+
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let root = call.root(global)?;
+    let engine = root.engine()?;
+    let now = call.now;
+    let wanted = args.wanted()?;
+    if args.dry_run {
+        let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+        let wish = Resolver::new(&root, &call.around, args)?.wish(&wanted)?;
+        let reach = survey(&root.vault, lineage.as_ref(), &wish)?;
+        show(&reach, args, None, ui);
+        return Ok(ExitCode::SUCCESS);
+    }
+    refuse_reader(&call, &root)?;
+    let mut lineage = root.lineage()?;
+    let clock = || clock::now().unwrap_or(now);
+    let mut compactor = Compactor {
+        vault: &root.vault,
+        lineage: &mut lineage,
+        engine: engine.as_ref(),
+        settings: &root.settings,
+        clock: &clock,
+    };
+    // What people did to the files since the last pass would shift the lines that are cited.
+    compactor.notice("forget", now)?;
+    let wish = Resolver::new(&root, &call.around, args)?.wish(&wanted)?;
+    let reach = survey(&root.vault, Some(compactor.lineage), &wish)?;
+    if reach.is_empty() {
+        show(&reach, args, None, ui);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !args.yes {
+        show(&reach, args, None, ui);
+        match ui.ask("Forget all this? It cannot be undone.") {
+            Some(true) => {}
+            Some(false) => {
+                ui.note("nothing was changed");
+                return Ok(ExitCode::SUCCESS);
+            }
+            None => {
+                let what = "nothing was changed: nobody can be asked here";
+                return Err(CommandError::new(Kind::Usage, what)
+                    .hint("add --yes to do it, or --dry-run to look only"));
+            }
+        }
+    }
+    let done = compactor.forget(&wish)?;
+    let selection = Selection { only_again: true, ..Selection::default() };
+    let passed = compact::pass(&mut compactor, "forget", &selection, ui)?;
+    show(&done.reach, args, Some((&done, &passed.report)), ui);
+    let failed = passed.report.failed > 0;
+    Ok(if failed { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
+}
+
+impl Args {
+    /// Returns what is named on the command line and in the file.
+    fn wanted(&self) -> Result<Vec<String>, CommandError> {
+        let mut wanted = self.what.clone();
+        if let Some(path) = &self.from_file {
+            let cannot = |error: std::io::Error| {
+                let what = format!("cannot read `{}`: {error}", path.display());
+                CommandError::new(Kind::Usage, what)
+            };
+            let text = if path.as_os_str() == "-" {
+                let mut text = String::new();
+                std::io::stdin().read_to_string(&mut text).map_err(cannot)?;
+                text
+            } else {
+                std::fs::read_to_string(path).map_err(cannot)?
+            };
+            wanted
+                .extend(text.lines().map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned));
+        }
+        Ok(wanted)
+    }
+}
+
+/// Turns what a person named into a wish.
+struct Resolver<'a> {
+    root: &'a Root,
+    around: &'a Surroundings,
+    args: &'a Args,
+    memories: Vec<TypedMemory>,
+    stems: Vec<Stem>,
+    wish: Wish,
+}
+
+impl<'a> Resolver<'a> {
+    fn new(root: &'a Root, around: &'a Surroundings, args: &'a Args) -> Result<Self, CommandError> {
+        let inventory = root.vault.scan(&HashMap::new())?.inventory;
+        let wish = Wish { from_log: args.from_log, ..Wish::default() };
+        let stems = inventory.logs.into_keys().collect();
+        Ok(Self { root, around, args, memories: inventory.memories, stems, wish })
+    }
+
+    fn wish(mut self, wanted: &[String]) -> Result<Wish, CommandError> {
+        for named in wanted {
+            self.add(named)?;
+        }
+        Ok(self.wish)
+    }
+
+    fn add(&mut self, named: &str) -> Result<(), CommandError> {
+        if self.args.words {
+            return self.add_words(named);
+        }
+        if let Some((file, lines)) = named.rsplit_once(':')
+            && let Some(lines) = line_numbers(lines)
+            && looks_like_a_file(file)
+        {
+            let (path, kind) = self.root.find(self.around, file)?;
+            return self.add_places(named, &path, kind, &lines);
+        }
+        // A name with a slash that stands nowhere may be words: TCP/IP.
+        let there = || self.root.vault.is_taken(named);
+        if looks_like_a_file(named) && (!named.contains('/') || is_markdown(named) || there()) {
+            let (path, kind) = self.root.find(self.around, named)?;
+            return self.add_file(&path, kind);
+        }
+        self.add_words(named)
+    }
+
+    fn add_words(&mut self, words: &str) -> Result<(), CommandError> {
+        let words = folded(words);
+        if words.chars().filter(|it| !it.is_whitespace()).count() < WORDS_CHARS_MIN {
+            let what = format!("`{words}` is too short: it stands in nearly every line");
+            return Err(CommandError::new(Kind::Usage, what).hint("name the line, or more words"));
+        }
+        self.wish.words.insert(words);
+        Ok(())
+    }
+
+    /// Adds lines of a log, or the items on lines of a generated file.
+    fn add_places(
+        &mut self,
+        named: &str,
+        path: &str,
+        kind: FileKind,
+        lines: &LineSet,
+    ) -> Result<(), CommandError> {
+        let text = self.root.vault.read_text(path)?.ok_or_else(|| context::missing(path))?;
+        let none = |what: &str| {
+            let what = format!("there is no {what} at `{named}`");
+            CommandError::new(Kind::Usage, what).hint(format!("memoird show {path}"))
+        };
+        match kind {
+            FileKind::Log | FileKind::Session => {
+                let stem = stem_of(path).ok_or_else(|| context::missing(path))?;
+                let cited = lines.ranges().iter().fold(None, |all: Option<Citation>, range| {
+                    let one = Citation::range(stem.clone(), range.0, range.1);
+                    Some(all.map_or(one.clone(), |mut all| {
+                        all.merge(&one);
+                        all
+                    }))
+                });
+                if cited.is_none_or(|it| self.add_cited(&it) == 0) {
+                    return Err(none("line with words"));
+                }
+            }
+            FileKind::Weekly | FileKind::Monthly => {
+                let period: Period = stem_name(path).parse().map_err(|_| context::missing(path))?;
+                let summary = Summary::parse(period, &text)
+                    .map_err(|error| CommandError::new(Kind::Data, error))?;
+                let mut found = false;
+                let owners = summary.ownership().owners;
+                for ((line, item, _), owner) in summary.bullets_as_read().zip(owners) {
+                    if !lines.contains(line) {
+                        continue;
+                    }
+                    found = true;
+                    self.add_item(path, &item.text, item.citation.as_ref(), owner == Owner::Ours);
+                }
+                if !found {
+                    return Err(none("bullet"));
+                }
+            }
+            FileKind::Wisdom => {
+                let file = WisdomFile::parse(&text);
+                let mut found = false;
+                for (line, entry) in file.entries_with_lines() {
+                    let more = u32::try_from(entry.raw.trim_end().matches('\n').count());
+                    let end = line + more.unwrap_or(0);
+                    if !(line..=end).any(|it| lines.contains(it)) {
+                        continue;
+                    }
+                    found = true;
+                    let citation = entry.mark.as_ref().map(|it| &it.sources);
+                    let text = format!("{} {}", entry.title, entry.text);
+                    self.add_item(path, &text, citation, entry.is_ours());
+                }
+                if !found {
+                    return Err(none("entry"));
+                }
+            }
+            FileKind::Memory => return self.add_file(path, kind),
+            FileKind::Index => return Err(index_error()),
+        }
+        Ok(())
+    }
+
+    /// Adds an item and, if it is ours, the lines that it rests on.
+    fn add_item(&mut self, path: &str, text: &str, citation: Option<&Citation>, ours: bool) {
+        self.wish.items.entry(path.to_owned()).or_default().insert(folded(text));
+        if let Some(citation) = citation.filter(|_| ours) {
+            self.add_cited(citation);
+        }
+    }
+
+    /// Adds the cited lines that are there, and returns how many.
+    fn add_cited(&mut self, citation: &Citation) -> usize {
+        let mut added = 0;
+        for (stem, lines) in citation.files().filter(|(stem, _)| !is_summary(stem)) {
+            let Ok(Some(log)) = self.root.vault.read_log(stem) else { continue };
+            for (number, text, _) in log.lines() {
+                if lines.contains(number) && !text.trim().is_empty() {
+                    self.wish.lines.insert(text.trim().to_owned());
+                    added += 1;
+                }
+            }
+        }
+        added
+    }
+
+    fn add_file(&mut self, path: &str, kind: FileKind) -> Result<(), CommandError> {
+        match kind {
+            FileKind::Log | FileKind::Session => self.add_log(path),
+            FileKind::Memory => {
+                let name = path.rsplit('/').next().unwrap_or(path);
+                let mut memories = self.memories.iter();
+                let memory = memories.find(|it| it.file_name.as_os_str() == name).cloned();
+                let Some(memory) = memory else { return Err(context::missing(path)) };
+                self.wish.memories.insert(path.to_owned());
+                let sources = Citation::from_addresses(memory.sources.iter().map(|it| &it.0));
+                if let Some(citation) = sources.filter(|_| memory.is_ours()) {
+                    self.add_cited(&citation);
+                }
+                Ok(())
+            }
+            FileKind::Index => Err(index_error()),
+            FileKind::Weekly | FileKind::Monthly | FileKind::Wisdom => {
+                let what = format!("`{path}` is made of other files, and would be made again");
+                Err(CommandError::new(Kind::Usage, what).hint(format!(
+                    "name one bullet or entry of it, `memoird forget {path}:LINE`, or the log"
+                )))
+            }
+        }
+    }
+
+    /// Adds all of a log. What stands in no other log is forgotten everywhere; a heading or a line
+    /// that others share is forgotten in this one alone.
+    fn add_log(&mut self, path: &str) -> Result<(), CommandError> {
+        let stem = stem_of(path).ok_or_else(|| context::missing(path))?;
+        let log = self.root.vault.read_log(&stem)?.ok_or_else(|| context::missing(path))?;
+        let mut shared = BTreeSet::new();
+        for other in self.stems.iter().filter(|it| **it != stem) {
+            let Ok(Some(other)) = self.root.vault.read_log(other) else { continue };
+            shared.extend(said(&other));
+        }
+        let lines: BTreeSet<String> = said(&log).collect();
+        self.wish.lines.extend(lines.difference(&shared).cloned());
+        self.wish.logs.insert(stem.to_string(), lines);
+        Ok(())
+    }
+}
+
+fn said(log: &DailyLog) -> impl Iterator<Item = String> {
+    let lines: Vec<String> = log
+        .lines()
+        .into_iter()
+        .filter(|(_, text, _)| !text.trim().is_empty())
+        .map(|(_, text, _)| text.trim().to_owned())
+        .collect();
+    lines.into_iter()
+}
+
+fn index_error() -> CommandError {
+    CommandError::new(Kind::Usage, "MEMORY.md only lists the typed memories")
+        .hint("name the file of the memory: `memoird forget memory/feedback_….md`")
+}
+
+/// Returns the numbers of `12`, `12-15`, and `4,9-11`.
+fn line_numbers(text: &str) -> Option<LineSet> {
+    let citation: Citation = format!("2000-01-01:{text}").parse().ok()?;
+    citation.files().next().map(|(_, lines)| lines.clone())
+}
+
+fn looks_like_a_file(name: &str) -> bool {
+    let plain = !name.is_empty() && !name.contains(char::is_whitespace);
+    let known = name.parse::<Stem>().is_ok() || name.parse::<Period>().is_ok();
+    plain && (known || name.contains('/') || is_markdown(name))
+}
+
+fn is_markdown(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|it| it == "md")
+}
+
+fn is_summary(stem: &Stem) -> bool {
+    stem.is_summary()
+}
+
+fn stem_name(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_suffix(".md").unwrap_or(name)
+}
+
+fn stem_of(path: &str) -> Option<Stem> {
+    stem_name(path).parse().ok()
+}
+
+fn show(reach: &Reach, args: &Args, done: Option<(&Forgotten, &PassReport)>, ui: &Ui) {
+    if ui.is_json() {
+        let again = reach.again.iter();
+        ui.json(&Report {
+            dry_run: done.is_none(),
+            from_log: args.from_log,
+            lines: &reach.lines,
+            items: &reach.items,
+            memories: &reach.memories,
+            others: &reach.others,
+            versions: reach.versions.len(),
+            copies: &reach.copies,
+            untouched: &reach.untouched,
+            again: again.map(|it| Again { tier: it.0.name(), period: it.1.to_string() }).collect(),
+            vacuumed: done.map(|it| it.0.vacuumed),
+            refolded: done.map(|it| it.1),
+        });
+        return;
+    }
+    if reach.is_empty() {
+        ui.note("nothing holds it");
+        return;
+    }
+    if let Some((forgotten, report)) = done {
+        let Reach { lines, items, memories, versions, .. } = reach;
+        ui.good(format!(
+            "forgotten: {} lines, {} bullets and entries, {} typed memories, {} kept versions; {} files made again",
+            lines.len(), items.len(), memories.len(), versions.len(), report.written
+        ));
+        if !forgotten.vacuumed {
+            ui.warn("somebody reads the database, so what was there is not overwritten yet; `memoird compact` does it");
+        }
+    } else {
+        show_reach(reach, args, ui);
+    }
+    if done.is_none() || !args.dry_run {
+        for it in &reach.untouched {
+            ui.note(format!("stays: {} ({})", it.path, it.reason));
+        }
+    }
+}
+
+fn show_reach(reach: &Reach, args: &Args, ui: &Ui) {
+    let stays =
+        "lines of logs (they stay there, barred from every summary; --from-log removes them)";
+    let lines = if args.from_log { "lines of logs" } else { stays };
+    for (title, list) in [
+        (lines, &reach.lines),
+        ("bullets and entries", &reach.items),
+        ("typed memories", &reach.memories),
+        ("lines of yours in these files", &reach.others),
+    ] {
+        if list.is_empty() {
+            continue;
+        }
+        ui.heading(format!("{} {title}", list.len()));
+        let shown = if ui.is_verbose() { list.len() } else { SHOWN_MAX };
+        for gone in list.iter().take(shown) {
+            let yours = if gone.by_person { "  (yours)" } else { "" };
+            let text = gone.text.lines().next().unwrap_or_default();
+            ui.data(format!("  {}:{}  {text}{yours}", gone.path, gone.line));
+        }
+        if list.len() > shown {
+            ui.data(format!("  … and {} more (--verbose)", list.len() - shown));
+        }
+    }
+    if !reach.versions.is_empty() {
+        ui.heading(format!("{} kept versions of files", reach.versions.len()));
+    }
+    if !reach.copies.is_empty() {
+        ui.heading(format!("{} copies", reach.copies.len()));
+        for copy in &reach.copies {
+            ui.data(format!("  {copy}"));
+        }
+    }
+    let again: Vec<String> = reach.again.iter().map(|it| format!("{} {}", it.0, it.1)).collect();
+    if !again.is_empty() {
+        ui.note(format!("made again where it changed: {}", again.join(", ")));
+    }
+    ui.note("this cannot be undone");
+}

@@ -1,0 +1,393 @@
+//! `memoird forget`: nothing of it is left anywhere, also when it is killed on the way.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use memoird::store::lineage::Lineage;
+
+use crate::support::{Ran, Root};
+
+/// How many lines are planted: in full with `MEMOIRD_FAULTS=full`.
+fn canaries() -> usize {
+    if std::env::var("MEMOIRD_FAULTS").is_ok_and(|it| it == "full") { 1000 } else { 60 }
+}
+
+/// What all planted words begin with: so long that packed bytes do not spell it by chance.
+const PLANTED: &str = "zqx00";
+
+/// A word that stands nowhere else, in lower case, so that it also shows in the name of a file.
+fn canary(number: usize) -> String {
+    format!("zqx{number:05}k")
+}
+
+fn planted_line(number: usize) -> String {
+    let canary = canary(number);
+    match number % 8 {
+        0 => format!(
+            "- Decided: {canary} for staging rather than tapes, because one file is easier to back up"
+        ),
+        1 => format!("- Jo prefers {canary} over mail for short questions"),
+        2 => format!("- {canary} is a standing rule of Tobias and stays word for word #keep"),
+        3 => format!("- 09:05 Importer {canary} shipped (#412), 3.2 s per GB"),
+        4 => format!("> The board asked for {canary} in its mail"),
+        5 => format!("| {canary} | 14 |"),
+        6 => format!("Blocked: the tunnel to {canary} is down since Monday, nobody knows why"),
+        _ => format!("  and {canary} continues the line above"),
+    }
+}
+
+/// A root whose logs of a quarter hold the planted lines between others.
+fn planted(count: usize, days: usize) -> Root {
+    let root = Root::empty("planted");
+    root.write("memoird.yaml", "agent_name: planted\nzone: Europe/Berlin\n");
+    let first: chrono::NaiveDate = "2026-01-05".parse().unwrap();
+    let mut logs: BTreeMap<String, String> = BTreeMap::new();
+    for day in 0..days {
+        let date = first + chrono::Days::new((day * 90 / days) as u64);
+        let log =
+            logs.entry(format!("memory/{date}.md")).or_insert_with(|| format!("# {date}\n\n"));
+        for line in 0..6 {
+            log.extend([format!(
+                "- Station {day}{line} sent its readings, {line}{day} of them late\n"
+            )]);
+        }
+        for number in (day..count).step_by(days) {
+            log.push_str(&planted_line(number));
+            log.push('\n');
+        }
+    }
+    for (path, text) in &logs {
+        root.write(path, text);
+    }
+    root
+}
+
+/// All files below the root, and what the history holds, unpacked.
+fn everything(root: &Root) -> Vec<(String, Vec<u8>)> {
+    fn collect(dir: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { collect(&path, found) } else { found.push(path) }
+        }
+    }
+    let mut paths = Vec::new();
+    collect(&root.path(""), &mut paths);
+    let mut all: Vec<_> = paths
+        .into_iter()
+        .map(|it| {
+            let name = it.strip_prefix(root.path("")).unwrap().to_str().unwrap().to_owned();
+            (name, fs::read(&it).unwrap())
+        })
+        .collect();
+    let lineage = Lineage::open_existing(&root.path(".memoird/lineage.db")).unwrap().unwrap();
+    for hash in lineage.contents().unwrap() {
+        all.push((format!("content {hash}"), lineage.content(hash).unwrap().unwrap()));
+    }
+    all
+}
+
+/// Returns which files (or versions) hold any of the words, by their bytes and by their names.
+fn holders(root: &Root, words: &str) -> Vec<String> {
+    let holds = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes).to_lowercase();
+        text.contains(words)
+    };
+    let all = everything(root).into_iter();
+    all.filter(|(name, bytes)| holds(name.as_bytes()) || holds(bytes)).map(|it| it.0).collect()
+}
+
+#[track_caller]
+fn check_nothing_left(root: &Root) {
+    assert_eq!(holders(root, PLANTED), Vec::<String>::new());
+    check_sound(root);
+}
+
+#[track_caller]
+fn check_sound(root: &Root) {
+    root.run(&["status"]).ok();
+    root.run(&["doctor"]).ok();
+    let again = root.run(&["compact", "--json"]).ok().json();
+    assert_eq!(again["jobs"], serde_json::json!([]), "nothing is left to do");
+    assert!(!root.path(".memoird/forgetting.json").exists());
+}
+
+/// Folds, edits logs and weeks by hand, leaves copies, and folds again.
+fn lived_in(root: &Root) {
+    root.run(&["compact", "-q"]).ok();
+    let files = root.files();
+    let holds =
+        |path: &str| files.iter().any(|(name, text)| name.contains(path) && text.contains("zqx"));
+    for tier in ["weekly/", "monthly/", "memory/project_", "memory/user_", "MEMORY.md", "WISDOM.md"]
+    {
+        assert!(holds(tier), "no planted line reached {tier}, so nothing is proven of it");
+    }
+    let is_log = |it: &&String| it.starts_with("memory/2026-");
+    let logs: Vec<&String> = files.keys().filter(is_log).collect();
+    for path in logs.iter().step_by(3) {
+        root.write(path, &format!("- Looked through the day before\n{}", files[*path]));
+    }
+    let weeks: Vec<&String> = files.keys().filter(|it| it.contains("weekly/")).collect();
+    for path in weeks.iter().step_by(2) {
+        let text = &files[*path];
+        let Some(bullet) = text.lines().find(|it| it.starts_with("- ") && it.contains("zqx"))
+        else {
+            continue;
+        };
+        let (words, citation) = bullet.rsplit_once(" [").unwrap();
+        let text = text.replace(bullet, &format!("{words}, as I was told [{citation}"));
+        root.write(path, &format!("{text}- {} was mine to write\n", canary(8)));
+        root.write(
+            &format!(".memoird/replaced/0123456789abcdef-{}", path.rsplit('/').next().unwrap()),
+            &text,
+        );
+    }
+    fs::copy(root.path(".memoird/lineage.db"), root.path(".memoird/lineage.db.v1")).unwrap();
+    root.run(&["compact", "-q"]).ok();
+}
+
+/// Names each planted line: every second one by its place, the others by its word.
+fn named(root: &Root, count: usize) -> String {
+    let mut places: BTreeMap<String, String> = BTreeMap::new();
+    for (path, text) in root.files() {
+        for (number, line) in (1..).zip(text.lines()) {
+            if path.starts_with("memory/2026-") && line.contains("zqx") {
+                let at = line.find("zqx").unwrap();
+                places.insert(line[at..at + 9].to_owned(), format!("{path}:{number}"));
+            }
+        }
+    }
+    let mut names = String::new();
+    for number in 0..count {
+        let canary = canary(number);
+        let place = &places[&canary];
+        names.extend([if number % 2 == 1 { place } else { &canary }, "\n"]);
+    }
+    names
+}
+
+fn forget(root: &Root, names: &str, more: &[&str]) -> Ran {
+    let args = [&["forget", "--from-file", "-", "--yes", "--json"], more].concat();
+    root.run_with_stdin(&args, names)
+}
+
+#[test]
+fn no_planted_line_is_left_anywhere() {
+    let count = canaries();
+    let root = planted(count, (count / 10).max(20));
+    lived_in(&root);
+    let names = named(&root, count);
+    let before = root.read("memory/2026-01-05.md");
+    let done = forget(&root, &names, &["--from-log"]).ok().json_as("forget");
+    assert_eq!(done["lines"].as_array().unwrap().len(), count);
+    assert_eq!((&done["vacuumed"], &done["dry_run"]), (&true.into(), &false.into()));
+    assert!(!done["copies"].as_array().unwrap().is_empty());
+    check_nothing_left(&root);
+    let kept: String = before.split_inclusive('\n').filter(|it| !it.contains("zqx")).collect();
+    assert_eq!(root.read("memory/2026-01-05.md"), kept, "all other bytes are exact");
+}
+
+#[test]
+fn without_from_log_the_logs_alone_hold_it() {
+    let root = planted(60, 20);
+    lived_in(&root);
+    let logs = |files: BTreeMap<String, String>| {
+        files.into_iter().filter(|it| it.0.starts_with("memory/2026-")).collect::<Vec<_>>()
+    };
+    let before = logs(root.files());
+    forget(&root, &named(&root, 60), &[]).ok();
+    assert!(holders(&root, PLANTED).iter().all(|it| it.starts_with("memory/2026-")));
+    assert_eq!(logs(root.files()), before);
+    check_sound(&root);
+    // Nothing brings it back: neither a fold by force nor a new database, nor writing it again.
+    root.append("memory/2026-03-31.md", &format!("{}\n", planted_line(1)));
+    root.run(&["compact", "-q"]).ok();
+    root.run(&["compact", "-q", "--period", "2026-W14", "--force"]).ok();
+    fs::remove_dir_all(root.path(".memoird")).unwrap();
+    root.run(&["rebuild"]).ok();
+    root.run(&["compact", "-q"]).ok();
+    assert!(holders(&root, PLANTED).iter().all(|it| it.starts_with("memory/2026-")));
+    let uncovered = root.run(&["coverage", "2026-W14"]).ok().stdout;
+    assert!(!uncovered.contains("zqx"), "{uncovered}");
+}
+
+/// Runs `forget` until the step `fail`, and returns whether it was stopped there.
+fn stopped_at(root: &Root, fail: &str, args: &[&str]) -> bool {
+    let mut command = root.command(args);
+    command.env("MEMOIRD_FAIL", fail);
+    root.finish(command, args).code != 0
+}
+
+#[test]
+fn killed_at_any_step_it_is_finished_by_the_next_pass() {
+    let made = planted(16, 8);
+    lived_in(&made);
+    let args = ["forget", "--yes", "--from-log", "zqx"];
+    let trace = made.home("steps");
+    let copy = || {
+        let root = Root::empty("planted");
+        copy_tree(&made.path(""), &root.path(""));
+        root
+    };
+    let root = copy();
+    let mut command = root.command(&args);
+    command.env("MEMOIRD_FAIL_TRACE", &trace);
+    root.finish(command, &args).ok();
+    check_nothing_left(&root);
+    let steps: Vec<String> =
+        fs::read_to_string(&trace).unwrap().lines().map(str::to_owned).collect();
+    let every = if canaries() > 60 { 1 } else { steps.len() / 12 };
+    let mut noted = false;
+    for (at, name) in (1..).zip(&steps) {
+        let first = steps.iter().position(|it| it == name) == Some(at - 1);
+        if !(name.starts_with("forget.") && first) && at % every != 0 {
+            continue;
+        }
+        let root = copy();
+        assert!(stopped_at(&root, &format!("kill@{at}"), &args), "{at} {name}");
+        noted |= name == "forget.noted";
+        // The next pass finishes it, and is killed on its way once, too.
+        stopped_at(&root, "kill@forget.removed", &["compact", "-q"]);
+        root.run(&["compact", "-q"]).ok();
+        if noted {
+            assert_eq!(holders(&root, PLANTED), Vec::<String>::new(), "{at} {name}");
+            check_sound(&root);
+        } else {
+            check_sound(&root);
+            root.run(&args).ok();
+            check_nothing_left(&root);
+        }
+    }
+    assert!(noted);
+}
+
+fn copy_tree(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_tree(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_is_written_meanwhile_stays() {
+    let root = Root::small();
+    root.run(&["compact", "-q"]).ok();
+    let go = root.home("go");
+    let args = ["forget", "--yes", "--from-log", "2026-03-03:4"];
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("memoird"));
+    command.args(args).env_clear().env("HOME", root.home("")).env("TZ", "Europe/Berlin");
+    command.env("MEMOIRD_NOW", crate::support::NOW).current_dir(root.path(""));
+    command.env("MEMOIRD_FAIL", format!("wait:{}@forget.items", go.display()));
+    let mut child = command.spawn().unwrap();
+    while !go.with_extension("reached").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    root.append("memory/2026-03-03.md", "- Written by a person meanwhile\n");
+    fs::File::create(&go).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(
+        root.read("memory/2026-03-03.md"),
+        "# Importer\n\n- Importer v2 shipped, 3.2 s per GB\n- Written by a person meanwhile\n"
+    );
+    root.run(&["compact", "-q"]).ok();
+    assert_eq!(holders(&root, "backfill of 2019 begun"), Vec::<String>::new());
+    assert!(root.read("memory/weekly/2026-W10.md").contains("Written by a person meanwhile"));
+    check_sound(&root);
+}
+
+#[test]
+fn it_shows_first_and_asks() {
+    let root = Root::small();
+    root.run(&["compact", "-q"]).ok();
+    root.write("notes.md", "The backfill of 2019 is Ana's\n");
+    let before = root.files();
+    let asked = root.run(&["forget", "Backfill of 2019"]);
+    assert_eq!(asked.code, 2, "{asked}");
+    for said in [
+        "memory/2026-03-03.md:4  - Backfill of 2019 begun, 38 GB",
+        "memory/weekly/2026-W10.md",
+        "memory/monthly/2026-03.md",
+        "kept versions",
+        "stays: notes.md",
+        "cannot be undone",
+        "--yes",
+    ] {
+        assert!(asked.to_string().contains(said), "{said}\n{asked}");
+    }
+    assert_eq!(root.files(), before);
+    let shown =
+        root.run(&["forget", "--dry-run", "--json", "Backfill of 2019"]).ok().json_as("forget");
+    assert_eq!(shown["dry_run"], true);
+    assert_eq!(root.files(), before);
+    insta::assert_snapshot!(root.run(&["forget", "ab"]), @r"
+    $ memoird forget ab
+    ! error: `ab` is too short: it stands in nearly every line
+    !   try: name the line, or more words
+    [exit 2]
+    ");
+    assert_eq!(root.run(&["forget", "--yes", "stands nowhere"]).ok().stderr, "nothing holds it\n");
+}
+
+/// `weekly` is what is left of the week after `named` was forgotten.
+#[track_caller]
+fn check_named(named: &str, left: &[&str], gone: &[&str]) {
+    let root = Root::small();
+    root.run(&["compact", "-q"]).ok();
+    root.append("memory/weekly/2026-W10.md", "- A thought of mine\n");
+    root.run(&["compact", "-q"]).ok();
+    root.run(&["forget", "--yes", "-q", named]).ok();
+    let week = root.read("memory/weekly/2026-W10.md");
+    assert!(left.iter().all(|it| week.contains(it)), "{named}: {week}");
+    assert!(!gone.iter().any(|it| week.contains(it)), "{named}: {week}");
+    check_sound(&root);
+}
+
+#[test]
+fn a_line_an_item_and_a_log_can_be_named() {
+    let (shipped, begun, mine) =
+        ("Importer v2 shipped", "Backfill of 2019 begun", "A thought of mine");
+    check_named("2026-03-03:4", &[shipped, mine], &[begun]);
+    check_named("memory/2026-03-03.md:3-4", &[mine], &[shipped, begun]);
+    check_named("v2 SHIPPED", &[begun, mine], &[shipped]);
+    check_named("a thought", &[shipped, begun], &[mine]);
+    let root = Root::small();
+    root.run(&["compact", "-q"]).ok();
+    let week = root.read("memory/weekly/2026-W10.md");
+    let line = 1 + week.lines().position(|it| it.contains(begun)).unwrap();
+    check_named(&format!("memory/weekly/2026-W10.md:{line}"), &[shipped, mine], &[begun]);
+    for (named, says) in [
+        ("2026-03-03:99", "there is no line with words at"),
+        ("memory/weekly/2026-W10.md", "name one bullet"),
+        ("memory/2026-03-04.md", "there is no `memory/2026-03-04.md`"),
+    ] {
+        let ran = root.run(&["forget", "--yes", named]);
+        assert!(ran.code == 2 && ran.stderr.contains(says), "{ran}");
+    }
+}
+
+#[test]
+fn a_whole_log_goes_and_takes_nothing_of_others() {
+    let root = Root::small();
+    root.write(
+        "memory/2026-03-04.md",
+        "# Importer\n\n- Importer v2 shipped, 3.2 s per GB\n- Ana was ill\n",
+    );
+    root.run(&["compact", "-q"]).ok();
+    root.run(&["forget", "--yes", "--from-log", "memory/2026-03-04.md"]).ok();
+    assert!(!root.path("memory/2026-03-04.md").exists());
+    assert_eq!(holders(&root, "ana was ill"), Vec::<String>::new());
+    let week = root.read("memory/weekly/2026-W10.md");
+    assert!(week.contains("Importer v2 shipped, 3.2 s per GB [2026-03-03:1,3]"), "{week}");
+    assert!(root.read("memory/2026-03-03.md").starts_with("# Importer\n\n- Importer v2 shipped"));
+    let problems = root.run(&["status", "--json"]).ok().json()["problems"].clone();
+    assert_eq!(problems, serde_json::json!([]), "nobody misses what was to go");
+    check_sound(&root);
+}
