@@ -114,7 +114,9 @@ fn trial(start: &Root, case: &Case) -> Result<Duration, String> {
         let next = start_one(true);
         let pid = next.id();
         daemons.0.push(Some(next));
-        let is_held = || fs::read_to_string(&lock).is_ok_and(|it| it.trim() == pid.to_string());
+        // The file names the process, and the boot that its number belongs to.
+        let names_it = |it: &str| it.split_whitespace().next() == Some(&pid.to_string());
+        let is_held = || fs::read_to_string(&lock).is_ok_and(|it| names_it(&it));
         let begun = Instant::now();
         while !is_held() {
             if begun.elapsed() > PATIENCE {
