@@ -20,8 +20,8 @@
 //! | 1 | [`privacy`] | the served view: what anything but the vault may see of a log |
 //! | 1 | [`store`] | the files, the database, the locks |
 //! | 2 | [`engine`] | what drafts: the extractive engine |
-//! | 2 | [`compaction`] | the flow: plan, fold, check, merge, write, record |
-//! | 2 | [`recall`] | reading back: trace, coverage |
+//! | 2 | [`compaction`] | the flow: plan, fold, check, merge, write, record; taking back, forgetting, repairing |
+//! | 2 | [`recall`] | reading back: trace, coverage, history |
 //! | 3 | [`daemon`] | one loop over one `enum Event` |
 //! | 4 | [`commands`] | one file per verb; the only place that prints |
 //!
