@@ -472,6 +472,9 @@ impl From<PassError> for CommandError {
             PassError::Missing(_) => Self::new(Kind::Data, error)
                 .hint("put them back, then `memoird compact`")
                 .hint("are they gone for good? `memoird compact --accept-missing`"),
+            PassError::Decisions { .. } => Self::new(Kind::Data, error)
+                .hint("`memoird doctor --repair` puts it back as it was after the last run")
+                .hint("is it gone for good? `memoird compact --accept-missing`"),
             PassError::NoSource { .. } => Self::new(Kind::Usage, error)
                 .hint("put its logs back first; `memoird status` names those that are gone"),
         }

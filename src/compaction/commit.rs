@@ -238,7 +238,9 @@ impl Compactor<'_> {
             } else if is_theirs {
                 // Somebody wrote in the moment of the exchange: their words stand, not ours.
                 self.vault.put_back(lock, target, temp)?;
-                self.vault.drop_temp(lock, target, temp)?;
+                if hash(&self.bytes_of(&Vault::temp_of(target, temp))?) == *new_hash {
+                    self.vault.drop_temp(lock, target, temp)?;
+                }
                 done = false;
             } else if hash(&standing) == *old_hash {
                 // Ours, and cut off in the middle.

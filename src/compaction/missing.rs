@@ -5,14 +5,15 @@
 //! back or a person says that they are gone for good. A few files that vanish are noticed one by
 //! one, as ever.
 
-use std::os::unix::fs::MetadataExt as _;
+use std::{collections::BTreeSet, os::unix::fs::MetadataExt as _};
 
 use super::{Compactor, JobError, PassError, View, commit::Recorded};
 use crate::{
-    memory::address::Stem,
+    memory::{address::Stem, decision::Decisions},
     store::{
         layout::Layout,
         lineage::{Lineage, LineageError},
+        private,
         vault::Vault,
     },
 };
@@ -70,6 +71,14 @@ pub fn look(vault: &Vault, lineage: &Lineage) -> Result<Option<Missing>, Lineage
         let there = vault.is_taken(&path);
         known.push((path, there));
     }
+    // What we were about to remove when a crash came is not missing.
+    let leaving: BTreeSet<String> = lineage
+        .open_intents()?
+        .into_iter()
+        .filter(|it| it.new_hash.is_none())
+        .map(|it| it.target)
+        .collect();
+    known.retain(|(path, there)| *there || !leaving.contains(path));
     let gone: Vec<&String> = known.iter().filter(|it| !it.1).map(|it| &it.0).collect();
     if gone.is_empty() {
         return Ok(None);
@@ -110,10 +119,34 @@ impl Compactor<'_> {
             let logs = self.lineage.log_paths()?.len();
             return if logs > 0 { Err(PassError::Gone { path, logs }) } else { Ok(()) };
         }
+        self.refuse_without_decisions(accepted)?;
         match look(self.vault, self.lineage)?.filter(|_| !accepted) {
             Some(missing) => Err(PassError::Missing(missing)),
             None => Ok(()),
         }
+    }
+
+    /// Stops before what people decided is taken for never decided: what they deleted, took back, or
+    /// had forgotten would come again.
+    fn refuse_without_decisions(&self, accepted: bool) -> Result<(), PassError> {
+        let path = self.vault.layout().decisions();
+        let copy = private::decisions_copy(self.vault.layout());
+        let copy = copy.map(|it| Decisions::parse(&String::from_utf8_lossy(&it)));
+        let had_key = copy.as_ref().is_some_and(Decisions::has_key);
+        let why = match self.vault.read_text(&path) {
+            Err(error) => format!("{error}"),
+            Ok(None) if had_key && !accepted => format!("`{path}` is gone"),
+            Ok(None) => return Ok(()),
+            Ok(Some(text)) => {
+                let known = Decisions::parse(&text);
+                // Work that was taken back is known without a key.
+                if known.has_key() || (!had_key && known.unreadable().is_empty()) {
+                    return Ok(());
+                }
+                format!("`{path}` has lost its key")
+            }
+        };
+        Err(PassError::Decisions { why })
     }
 
     /// Takes note of logs that have vanished: they are no longer known, and what was made of them

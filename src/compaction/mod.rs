@@ -145,6 +145,12 @@ pub enum PassError {
         /// For which time.
         period: Period,
     },
+    /// What people decided cannot be read, or is gone though it was there.
+    #[error("what was decided is not known: {why}; nothing was done")]
+    Decisions {
+        /// What is wrong with the file.
+        why: String,
+    },
     /// The system gives no random bytes for the key of the decisions.
     #[error("the system gives no random bytes")]
     Random(#[source] std::io::Error),
@@ -336,6 +342,18 @@ impl Compactor<'_> {
             let _alone = PassLock::acquire(layout.root(), &layout.pass_lock(), &|| false)?;
             self.finish_forgetting(now)?;
         }
+        self.take_notice(trigger, now)
+    }
+
+    /// Like [`Self::notice`], for who holds the lock on passes already.
+    fn notice_alone(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<(), PassError> {
+        self.refuse_if_missing(false)?;
+        self.recover(now)?;
+        self.finish_forgetting(now)?;
+        self.take_notice(trigger, now)
+    }
+
+    fn take_notice(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<(), PassError> {
         let view = self.look(now)?;
         let mut run = None;
         let noticed = self.observe(&mut run, trigger, &view, now, &mut PassReport::default());

@@ -113,7 +113,8 @@ impl Compactor<'_> {
             changes.documents.push(document);
         }
         for (path, (kind, _)) in &recorded {
-            if there.contains_key(path) || self.vault.read(path).is_ok_and(|it| it.is_some()) {
+            // What cannot be read just now is not gone: the scan has told of it.
+            if there.contains_key(path) || !matches!(self.vault.read(path), Ok(None)) {
                 continue;
             }
             // A summary that was deleted is folded anew; a memory or an entry stays deleted.
@@ -226,7 +227,10 @@ impl Compactor<'_> {
     pub(super) fn new_decisions(&self) -> Result<Decisions, PassError> {
         let path = self.vault.layout().decisions();
         if let Some(text) = self.vault.read_text(&path)? {
-            return Ok(Decisions::parse(&text));
+            let known = Decisions::parse(&text);
+            if known.has_key() {
+                return Ok(known);
+            }
         }
         let mut random = [0; 32];
         rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())

@@ -357,7 +357,10 @@ impl<'a> Daemon<'a> {
             }
             Ok(Err(error)) => {
                 let why = chain(&error);
-                let waits = matches!(error, PassError::Missing(_) | PassError::Gone { .. });
+                let waits = matches!(
+                    error,
+                    PassError::Missing(_) | PassError::Gone { .. } | PassError::Decisions { .. }
+                );
                 root.pause(waits.then(|| why.clone()));
                 why
             }

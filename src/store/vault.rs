@@ -16,10 +16,14 @@
 use std::{
     collections::{BTreeSet, HashMap},
     fs::{self, File, OpenOptions},
+    hash::{BuildHasher as _, Hasher as _, RandomState},
     io::{self, Read as _, Write as _},
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use chrono::Datelike as _;
@@ -468,8 +472,10 @@ impl Vault {
     /// Returns the name of a temporary file that nobody uses: the journal names it before it is made.
     pub fn new_temp_name() -> String {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
+        // Two containers may give their processes the same number.
+        static SALT: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-        format!("{}{}-{number}", layout::TEMP_PREFIX, std::process::id())
+        format!("{}{:016x}-{number}", layout::TEMP_PREFIX, *SALT)
     }
 
     /// Returns the path of a temporary file beside `target`, relative to the root.
@@ -500,16 +506,19 @@ impl Vault {
         let dir = full.parent().unwrap_or(self.layout.root());
         self.create_dir(dir)?;
         let temp = dir.join(temp);
+        let failed = |e| io_error("write", &full, e);
+        failpoint::at("vault.stage.create").map_err(failed)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+            .open(&temp)
+            .map_err(failed)?;
+        // From here on the file is ours, and goes when this is dropped.
         let staged =
             Staged { target: target.to_owned(), temp, hash: ContentHash::of(bytes), placed: false };
-        let write = || -> io::Result<()> {
-            failpoint::at("vault.stage.create")?;
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
-                .open(&staged.temp)?;
+        let mut write = || -> io::Result<()> {
             failpoint::at("vault.stage.write")?;
             file.write_all(bytes)?;
             failpoint::at("vault.stage.written")?;
@@ -519,7 +528,7 @@ impl Vault {
             failpoint::at("vault.stage.sync")?;
             file.sync_all()
         };
-        write().map_err(|e| io_error("write", &full, e))?;
+        write().map_err(failed)?;
         Ok(staged)
     }
 
@@ -557,7 +566,10 @@ impl Vault {
                 if let Some(out) = read_regular(&staged.temp)? {
                     if ContentHash::of(&out.bytes) != old {
                         rename_with(&staged.temp, &full, RenameFlags::EXCHANGE).map_err(failed)?;
-                        staged.placed = false;
+                        // Should they have written again meanwhile, that lies there now and is kept.
+                        let ours = read_regular(&staged.temp)?
+                            .is_some_and(|it| ContentHash::of(it.bytes) == staged.hash);
+                        staged.placed = !ours;
                         return Err(changed());
                     }
                     failpoint::at("vault.place.unlink").map_err(failed)?;

@@ -542,7 +542,7 @@ impl Compactor<'_> {
         let _alone = PassLock::acquire(root, &lock, &|| false).map_err(PassError::from)?;
         let now = (self.clock)();
         // What people did meanwhile is theirs and not of the run that is taken back.
-        self.notice(TRIGGER, now)?;
+        self.notice_alone(TRIGGER, now)?;
         self.sweep()?;
         let view = self.look(now)?;
         let foresight = Foresight {
