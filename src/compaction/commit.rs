@@ -54,7 +54,7 @@ pub(super) struct Recorded {
     pub(super) found: Vec<(String, Option<Vec<u8>>)>,
 }
 
-/// Names this process and its boot, so that another one can tell whether it still lives.
+/// Names this process and its boot, for people: whether it lives, the lock on passes tells.
 pub(super) fn owner() -> String {
     format!("{}@{}", std::process::id(), boot_id())
 }
@@ -62,18 +62,6 @@ pub(super) fn owner() -> String {
 fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     id.map(|it| it.trim().to_owned()).unwrap_or_default()
-}
-
-/// Returns whether the process that the `owner` of a run names is still there.
-pub fn is_alive(owner: &str) -> bool {
-    let Some((pid, boot)) = owner.split_once('@') else { return false };
-    let pid = pid.parse().ok().and_then(rustix::process::Pid::from_raw);
-    let Some(pid) = pid.filter(|_| boot == boot_id()) else { return false };
-    match rustix::process::test_kill_process(pid) {
-        Ok(()) => true,
-        // It is there and somebody else's.
-        Err(errno) => errno == rustix::io::Errno::PERM,
-    }
 }
 
 impl NewFile {
@@ -195,7 +183,19 @@ impl Compactor<'_> {
     ///
     /// An intent is open only while its process holds the write lock, so whoever has the lock finds
     /// none but those of the dead.
+    ///
+    /// The caller holds the lock on passes, so no run but its own can be under way.
     pub(super) fn recover(&mut self, now: DateTime<Utc>) -> Result<(), PassError> {
+        self.recover_beside(now, false)
+    }
+
+    /// Like [`Self::recover`], for who does not hold the lock on passes: `busy` says whether somebody
+    /// else does, whose run is not touched then.
+    pub(super) fn recover_beside(
+        &mut self,
+        now: DateTime<Utc>,
+        busy: bool,
+    ) -> Result<(), PassError> {
         if !self.lineage.open_intents()?.is_empty() {
             let lock = self.write_lock()?;
             // Whoever held the lock until now may have closed some of them.
@@ -204,9 +204,7 @@ impl Compactor<'_> {
                 passed("recover.intent")?;
             }
         }
-        // A root has one pass at a time in a process, so an unfinished run of our own is dead too.
-        let own = owner();
-        self.lineage.abandoned(now, &|it| it != own && is_alive(it))?;
+        self.lineage.abandoned(now, &|_| busy)?;
         passed("recover.done")?;
         Ok(())
     }

@@ -335,7 +335,8 @@ impl Compactor<'_> {
     /// Returns an error when the folder cannot be listed, or nothing can be written.
     pub fn notice(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<(), PassError> {
         self.refuse_if_missing(false)?;
-        self.recover(now)?;
+        let busy = PassLock::is_held(&self.vault.layout().pass_lock())?;
+        self.recover_beside(now, busy)?;
         if self.is_forgetting()? {
             // It knows lines by their places, which would shift under it.
             let layout = self.vault.layout();

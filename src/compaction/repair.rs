@@ -23,6 +23,7 @@ use crate::{
             jobs::{NewIntent, RunId},
             record::Commit,
         },
+        lock::PassLock,
         private::{self, Exposed, Witness},
         vault::{Vault, VaultError},
     },
@@ -99,12 +100,7 @@ pub fn steps(
         .filter(|it| it.mode & !it.wanted != 0)
         .map(Step::Close)
         .collect();
-    let busy = lineage.map_or(Ok(false), |it| {
-        let alive = |runs: Vec<(RunId, String)>| {
-            runs.iter().any(|(_, owner)| super::commit::is_alive(owner))
-        };
-        it.open_runs().map(alive)
-    })?;
+    let busy = PassLock::is_held(&layout.pass_lock())?;
     let left = lineage.map_or(Ok(false), |it| {
         let open = !it.open_runs()?.is_empty() || !it.open_intents()?.is_empty();
         Ok::<_, PassError>(open || !it.live_jobs()?.is_empty())
@@ -215,7 +211,8 @@ impl Compactor<'_> {
                 Ok(format!("closed `{}` to others", exposed.path.display()))
             }
             Step::Recover => {
-                self.recover(now)?;
+                let busy = PassLock::is_held(&self.vault.layout().pass_lock())?;
+                self.recover_beside(now, busy)?;
                 let swept = self.vault.sweep(&self.write_lock()?)?;
                 Ok(format!("closed what a crash cut off; {swept} temporary files put away"))
             }

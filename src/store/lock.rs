@@ -238,6 +238,28 @@ impl PassLock {
     }
 }
 
+impl PassLock {
+    /// Returns whether somebody makes a pass, or takes one back, just now. The lock says so and no
+    /// number of a process does: a number is given again, and one that was killed may linger.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LockError::Io`] when the lock file is there and cannot be asked.
+    pub fn is_held(path: &Path) -> Result<bool, LockError> {
+        let io = |source| LockError::Io { path: path.to_owned(), source };
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+            Err(e) => return Err(io(e)),
+        };
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => Ok(false),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),
+            Err(errno) => Err(io(errno.into())),
+        }
+    }
+}
+
 impl WriteLock {
     /// Takes the write lock of a root, waiting at most 30 seconds.
     ///
@@ -373,8 +395,10 @@ mod tests {
         let root = dir.path().to_owned();
         let second =
             std::thread::spawn(move || PassLock::acquire(&root, &path, &|| false).map(drop));
+        assert!(PassLock::is_held(&dir.path().join("pass.lock")).unwrap());
         drop(first);
         second.join().unwrap().unwrap();
+        assert!(!PassLock::is_held(&dir.path().join("pass.lock")).unwrap());
     }
 
     #[test]

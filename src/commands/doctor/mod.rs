@@ -23,7 +23,6 @@ use crate::{
     compaction::{
         self, Compactor, View,
         check::{self, Checked, Found},
-        commit::is_alive,
         plan::Selection,
         rebuild::{self, Look},
         repair,
@@ -33,6 +32,7 @@ use crate::{
     memory::{hash::ContentHash, index, typed_schema},
     store::{
         lineage::{Lineage, LineageError},
+        lock::PassLock,
         vault::REPLACED_DIR,
     },
 };
@@ -325,8 +325,9 @@ fn clock(root: &Root, now: DateTime<Utc>, view: &View, lineage: Option<&Lineage>
 fn unfinished(root: &Root, lineage: Option<&Lineage>) -> Checked {
     let temporary = root.vault.temporary()?;
     let runs = lineage.map_or_else(|| Ok(Vec::new()), Lineage::open_runs)?;
-    if let Some((run, _)) = runs.iter().find(|(_, owner)| is_alive(owner)) {
-        return Ok(Found::Well(format!("run {run} is at work")));
+    if PassLock::is_held(&root.vault.layout().pass_lock())? {
+        let run = runs.last().map_or_else(String::new, |(run, _)| format!(" {run}"));
+        return Ok(Found::Well(format!("run{run} is at work")));
     }
     let mut findings = Vec::new();
     if !runs.is_empty() {
