@@ -121,8 +121,12 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             return Err(PassError::NoSource { tier, period }.into());
         }
         let missing = lineage.as_ref().map(|it| missing::look(&root.vault, it)).transpose()?;
-        if let Some(missing) = missing.flatten().filter(|_| !selection.accept_missing) {
-            return Err(PassError::Missing(missing).into());
+        match missing.flatten() {
+            Some(missing) if selection.accept_missing => {
+                ui.note(format!("would be taken for gone for good: {missing}"));
+            }
+            Some(missing) => return Err(PassError::Missing(missing).into()),
+            None => {}
         }
         let whole = Selection::default();
         let all = compaction::plan_of(&view, &root.settings, engine.id(), &whole, now);
@@ -140,6 +144,14 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     root.refuse_stranger()?;
     let clock = || clock::now().unwrap_or(now);
     let mut say = |mended: &Mended| ui.warn(mended.to_string());
+    if selection.accept_missing
+        && let Some(lineage) = Lineage::open_existing(&root.vault.layout().database())?
+    {
+        match missing::look(&root.vault, &lineage)? {
+            Some(missing) => ui.note(format!("taken for gone for good: {missing}")),
+            None => ui.note("no files are missing in such a number that it has to be accepted"),
+        }
+    }
     let passed = rebuild::with_mended(&root.vault, now, &mut say, |lineage, is_mended| {
         let mut compactor = Compactor {
             vault: &root.vault,

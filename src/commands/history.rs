@@ -154,7 +154,7 @@ impl<'a> Past<'a> {
             }
             Cause::Pruned => {
                 let what = format!(
-                    "{version} of `{path}` is no longer kept: it was older than `history.keep` says"
+                    "{version} of `{path}` is no longer kept: it was older than `history.keep` says, or lost with a damaged database"
                 );
                 return Err(
                     CommandError::new(Kind::Usage, what).hint(format!("memoird history {path}"))

@@ -269,7 +269,9 @@ fn refusal(error: UndoError, zone: Tz) -> CommandError {
             CommandError::new(Kind::Busy, error).hint("do the same again")
         }
         error @ UndoError::Kept { .. } => CommandError::new(Kind::Data, error),
-        error => usage(error),
+        error @ (UndoError::Forgot { .. } | UndoError::NothingOf { .. }) => usage(error)
+            .hint("`memoird history` lists the runs; `memoird undo RUN` takes another one"),
+        error => usage(error).hint("`memoird history` lists the runs"),
     }
 }
 

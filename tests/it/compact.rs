@@ -218,3 +218,30 @@ fn a_failing_file_stops_no_other_and_is_told() {
     assert_eq!(report["failed"], 1, "{ran}");
     assert!(root.path("memory/weekly/2026-W04.md").is_file());
 }
+
+#[test]
+fn a_killed_run_that_its_parent_has_not_buried_holds_nothing_up() {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+    let root = Root::new("jonas");
+    let mut killed = std::process::Command::new(assert_cmd::cargo::cargo_bin!("memoird"))
+        .arg("compact")
+        .env_clear()
+        .envs([("HOME", root.home("")), ("TZ", "Europe/Berlin".into())])
+        .env("MEMOIRD_NOW", crate::support::NOW)
+        .env("MEMOIRD_FAIL", "kill@commit.placed#3")
+        .current_dir(root.path(""))
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // It is dead, and its number is still taken.
+    let pid = Pid::from_child(&killed);
+    waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+    let doctor = root.run(&["doctor"]);
+    assert!(doctor.stdout.contains("a run ended by a crash"), "{doctor}");
+    root.run(&["compact"]).ok();
+    root.run(&["doctor"]).ok();
+    let again = root.run(&["compact", "--json"]).ok().json_as("compact");
+    assert_eq!(again["jobs"], json!([]));
+    killed.wait().unwrap();
+}
