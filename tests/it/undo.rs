@@ -241,6 +241,7 @@ fn nothing_is_taken_back_unasked() {
     insta::assert_snapshot!(refused(&["undo", "--yes"]), @r"
     $ memoird undo --yes
     ! error: no run is recorded that could be taken back
+    !   try: `memoird history` lists the runs
     [exit 2]
     ");
     root.run(&["compact"]).ok();
