@@ -88,11 +88,9 @@ impl NewFile {
         }
     }
 
-    /// Returns what the history has to say once the file stands as intended.
-    fn version(&self) -> NewVersion<'_> {
-        let bytes = self.text.as_deref().map(str::as_bytes);
-        let cause = if bytes.is_some() { Cause::Written } else { Cause::Removed };
-        NewVersion { path: &self.path, cause, bytes }
+    /// Returns what the history has to say of `path` once the file stands as intended.
+    fn version<'a>(&'a self, path: &'a str) -> NewVersion<'a> {
+        written_version(path, self.text.as_deref().map(str::as_bytes))
     }
 }
 
@@ -133,7 +131,11 @@ impl Compactor<'_> {
             passed("commit.placed")?;
         }
         let mut versions: Vec<_> = recorded.found.iter().map(found_version).collect();
-        versions.extend(files[..placed].iter().map(NewFile::version));
+        // History and lineage name an archived log as it was named among the others.
+        let layout = self.vault.layout();
+        let names: Vec<String> =
+            files[..placed].iter().map(|it| layout.recorded(&it.path)).collect();
+        versions.extend(files.iter().zip(&names).map(|(it, name)| it.version(name)));
         let Some(error) = failure else {
             self.lineage.commit(&Commit {
                 job,
@@ -163,7 +165,7 @@ impl Compactor<'_> {
             Some((id, _)) => Some(self.lineage.run_of(id)?),
             None => run,
         };
-        let written = |path: &str| files[..placed].iter().any(|file| file.path == path);
+        let written = |path: &str| names.iter().any(|name| name == path);
         let documents: Vec<_> =
             recorded.documents.iter().filter(|it| written(&it.path)).cloned().collect();
         let removed: Vec<_> = recorded.removed.iter().filter(|it| written(it)).cloned().collect();
@@ -255,10 +257,9 @@ impl Compactor<'_> {
         let layout = self.vault.layout();
         let document = text.as_ref().and_then(|it| records::of_path(layout, target, it));
         let documents: Vec<_> = document.into_iter().collect();
-        let removed: Vec<String> =
-            if standing.is_none() { vec![target.clone()] } else { Vec::new() };
-        let cause = if standing.is_some() { Cause::Written } else { Cause::Removed };
-        let version = NewVersion { path: target, cause, bytes: standing.as_deref() };
+        let name = layout.recorded(target);
+        let removed: Vec<String> = if standing.is_none() { vec![name.clone()] } else { Vec::new() };
+        let version = written_version(&name, standing.as_deref());
         self.lineage.commit(&Commit {
             documents: &documents,
             removed: &removed,
@@ -279,6 +280,11 @@ impl Compactor<'_> {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+fn written_version<'a>(path: &'a str, bytes: Option<&'a [u8]>) -> NewVersion<'a> {
+    let cause = if bytes.is_some() { Cause::Written } else { Cause::Removed };
+    NewVersion { path, cause, bytes }
 }
 
 fn found_version((path, bytes): &(String, Option<Vec<u8>>)) -> NewVersion<'_> {

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -144,6 +145,8 @@ fn lived_in(root: &Root) {
             &text,
         );
     }
+    let replaced = fs::Permissions::from_mode(0o700);
+    fs::set_permissions(root.path(".memoird/replaced"), replaced).unwrap();
     fs::copy(root.path(".memoird/lineage.db"), root.path(".memoird/lineage.db.v1")).unwrap();
     root.run(&["compact", "-q"]).ok();
 }
@@ -265,6 +268,7 @@ fn killed_at_any_step_it_is_finished_by_the_next_pass() {
 
 fn copy_tree(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
+    fs::set_permissions(to, fs::metadata(from).unwrap().permissions()).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let to = to.join(entry.file_name());
