@@ -12,6 +12,7 @@ use crate::{
     memory::hash::ContentHash,
     store::{
         failpoint,
+        layout::{FileKind, Layout},
         lineage::{
             history::{Cause, NewVersion},
             jobs::{IntentEnd, IntentRow, JobId, NewIntent, Receipt, RunId},
@@ -117,7 +118,10 @@ impl Compactor<'_> {
             let forgets = recorded.forgets;
             let new: Vec<_> =
                 files.iter().zip(&temps).map(|(it, temp)| it.intent(temp, forgets)).collect();
-            intents = self.lineage.begin_intents(run, job.map(|(id, _)| id), &new, now)?;
+            let layout = self.vault.layout();
+            let keeps = |path: &str| keeps_bytes(layout, path);
+            let job = job.map(|(id, _)| id);
+            intents = self.lineage.begin_intents_keeping(run, job, &new, &keeps, now)?;
         }
         passed("commit.intents")?;
         let mut placed = 0;
@@ -135,7 +139,9 @@ impl Compactor<'_> {
         let layout = self.vault.layout();
         let names: Vec<String> =
             files[..placed].iter().map(|it| layout.recorded(&it.path)).collect();
-        versions.extend(files.iter().zip(&names).map(|(it, name)| it.version(name)));
+        let told = files.iter().zip(&names);
+        let told = told.filter(|(it, _)| it.text.is_none() || keeps_bytes(layout, &it.path));
+        versions.extend(told.map(|(it, name)| it.version(name)));
         let Some(error) = failure else {
             self.lineage.commit(&Commit {
                 job,
@@ -259,12 +265,13 @@ impl Compactor<'_> {
         let documents: Vec<_> = document.into_iter().collect();
         let name = layout.recorded(target);
         let removed: Vec<String> = if standing.is_none() { vec![name.clone()] } else { Vec::new() };
-        let version = written_version(&name, standing.as_deref());
+        let version = [written_version(&name, standing.as_deref())];
+        let told = standing.is_none() || keeps_bytes(layout, target);
         self.lineage.commit(&Commit {
             documents: &documents,
             removed: &removed,
             intents: &[intent.id],
-            versions: &[version],
+            versions: if told { &version } else { &[] },
             run: intent.run,
             at: now,
             ..Commit::default()
@@ -280,6 +287,12 @@ impl Compactor<'_> {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Returns whether the history keeps what is written to a file. The bytes of a log are kept by the fold
+/// that reads it, if it may: a log can hold lines that are to be forgotten.
+fn keeps_bytes(layout: &Layout, path: &str) -> bool {
+    !matches!(layout.kind_of(path), Some(FileKind::Log | FileKind::Session))
 }
 
 fn written_version<'a>(path: &'a str, bytes: Option<&'a [u8]>) -> NewVersion<'a> {

@@ -395,3 +395,24 @@ fn a_whole_log_goes_and_takes_nothing_of_others() {
     assert_eq!(problems, serde_json::json!([]), "nobody misses what was to go");
     check_sound(&root);
 }
+
+#[test]
+fn a_log_that_still_holds_forgotten_lines_is_not_kept() {
+    let only_in_logs = |root: &Root| {
+        let found = holders(root, "backfill of 2019");
+        assert!(found.iter().all(|it| it.starts_with("memory/2026-03-")), "{found:?}");
+    };
+    let root = Root::small();
+    root.run(&["compact", "-q"]).ok();
+    root.run(&["forget", "--yes", "-q", "Backfill of 2019"]).ok();
+    // The log is written anew, for another line of it.
+    root.run(&["forget", "--yes", "-q", "--from-log", "v2 shipped"]).ok();
+    only_in_logs(&root);
+    // Nor is it kept when it goes into the archive, or comes back.
+    root.write("memory/archive/2026/2026-03-03.md", &root.read("memory/2026-03-03.md"));
+    root.write("memory/2026-03-03.md", "- Came late to the day\n");
+    root.run(&["compact", "-q"]).ok();
+    only_in_logs(&root);
+    assert!(root.read("memory/2026-03-03.md").contains("Came late to the day"));
+    check_sound(&root);
+}
