@@ -12,6 +12,7 @@ use crate::{
     memory::hash::ContentHash,
     store::{
         failpoint,
+        layout::{FileKind, Layout},
         lineage::{
             history::{Cause, NewVersion},
             jobs::{IntentEnd, IntentRow, JobId, NewIntent, Receipt, RunId},
@@ -76,11 +77,9 @@ impl NewFile {
         }
     }
 
-    /// Returns what the history has to say once the file stands as intended.
-    fn version(&self) -> NewVersion<'_> {
-        let bytes = self.text.as_deref().map(str::as_bytes);
-        let cause = if bytes.is_some() { Cause::Written } else { Cause::Removed };
-        NewVersion { path: &self.path, cause, bytes }
+    /// Returns what the history has to say of `path` once the file stands as intended.
+    fn version<'a>(&'a self, path: &'a str) -> NewVersion<'a> {
+        written_version(path, self.text.as_deref().map(str::as_bytes))
     }
 }
 
@@ -107,7 +106,10 @@ impl Compactor<'_> {
             let forgets = recorded.forgets;
             let new: Vec<_> =
                 files.iter().zip(&temps).map(|(it, temp)| it.intent(temp, forgets)).collect();
-            intents = self.lineage.begin_intents(run, job.map(|(id, _)| id), &new, now)?;
+            let layout = self.vault.layout();
+            let keeps = |path: &str| keeps_bytes(layout, path);
+            let job = job.map(|(id, _)| id);
+            intents = self.lineage.begin_intents_keeping(run, job, &new, &keeps, now)?;
         }
         passed("commit.intents")?;
         let mut placed = 0;
@@ -121,7 +123,13 @@ impl Compactor<'_> {
             passed("commit.placed")?;
         }
         let mut versions: Vec<_> = recorded.found.iter().map(found_version).collect();
-        versions.extend(files[..placed].iter().map(NewFile::version));
+        // History and lineage name an archived log as it was named among the others.
+        let layout = self.vault.layout();
+        let names: Vec<String> =
+            files[..placed].iter().map(|it| layout.recorded(&it.path)).collect();
+        let told = files.iter().zip(&names);
+        let told = told.filter(|(it, _)| it.text.is_none() || keeps_bytes(layout, &it.path));
+        versions.extend(told.map(|(it, name)| it.version(name)));
         let Some(error) = failure else {
             self.lineage.commit(&Commit {
                 job,
@@ -151,7 +159,7 @@ impl Compactor<'_> {
             Some((id, _)) => Some(self.lineage.run_of(id)?),
             None => run,
         };
-        let written = |path: &str| files[..placed].iter().any(|file| file.path == path);
+        let written = |path: &str| names.iter().any(|name| name == path);
         let documents: Vec<_> =
             recorded.documents.iter().filter(|it| written(&it.path)).cloned().collect();
         let removed: Vec<_> = recorded.removed.iter().filter(|it| written(it)).cloned().collect();
@@ -255,15 +263,15 @@ impl Compactor<'_> {
         let layout = self.vault.layout();
         let document = text.as_ref().and_then(|it| records::of_path(layout, target, it));
         let documents: Vec<_> = document.into_iter().collect();
-        let removed: Vec<String> =
-            if standing.is_none() { vec![target.clone()] } else { Vec::new() };
-        let cause = if standing.is_some() { Cause::Written } else { Cause::Removed };
-        let version = NewVersion { path: target, cause, bytes: standing.as_deref() };
+        let name = layout.recorded(target);
+        let removed: Vec<String> = if standing.is_none() { vec![name.clone()] } else { Vec::new() };
+        let version = [written_version(&name, standing.as_deref())];
+        let told = standing.is_none() || keeps_bytes(layout, target);
         self.lineage.commit(&Commit {
             documents: &documents,
             removed: &removed,
             intents: &[intent.id],
-            versions: &[version],
+            versions: if told { &version } else { &[] },
             run: intent.run,
             at: now,
             ..Commit::default()
@@ -279,6 +287,17 @@ impl Compactor<'_> {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Returns whether the history keeps what is written to a file. The bytes of a log are kept by the fold
+/// that reads it, if it may: a log can hold lines that are to be forgotten.
+fn keeps_bytes(layout: &Layout, path: &str) -> bool {
+    !matches!(layout.kind_of(path), Some(FileKind::Log | FileKind::Session))
+}
+
+fn written_version<'a>(path: &'a str, bytes: Option<&'a [u8]>) -> NewVersion<'a> {
+    let cause = if bytes.is_some() { Cause::Written } else { Cause::Removed };
+    NewVersion { path, cause, bytes }
 }
 
 fn found_version((path, bytes): &(String, Option<Vec<u8>>)) -> NewVersion<'_> {

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -144,6 +145,8 @@ fn lived_in(root: &Root) {
             &text,
         );
     }
+    let replaced = fs::Permissions::from_mode(0o700);
+    fs::set_permissions(root.path(".memoird/replaced"), replaced).unwrap();
     fs::copy(root.path(".memoird/lineage.db"), root.path(".memoird/lineage.db.v1")).unwrap();
     root.run(&["compact", "-q"]).ok();
 }
@@ -265,6 +268,7 @@ fn killed_at_any_step_it_is_finished_by_the_next_pass() {
 
 fn copy_tree(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
+    fs::set_permissions(to, fs::metadata(from).unwrap().permissions()).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let to = to.join(entry.file_name());
@@ -389,5 +393,26 @@ fn a_whole_log_goes_and_takes_nothing_of_others() {
     assert!(root.read("memory/2026-03-03.md").starts_with("# Importer\n\n- Importer v2 shipped"));
     let problems = root.run(&["status", "--json"]).ok().json()["problems"].clone();
     assert_eq!(problems, serde_json::json!([]), "nobody misses what was to go");
+    check_sound(&root);
+}
+
+#[test]
+fn a_log_that_still_holds_forgotten_lines_is_not_kept() {
+    let only_in_logs = |root: &Root| {
+        let found = holders(root, "backfill of 2019");
+        assert!(found.iter().all(|it| it.starts_with("memory/2026-03-")), "{found:?}");
+    };
+    let root = Root::small();
+    root.run(&["compact", "-q"]).ok();
+    root.run(&["forget", "--yes", "-q", "Backfill of 2019"]).ok();
+    // The log is written anew, for another line of it.
+    root.run(&["forget", "--yes", "-q", "--from-log", "v2 shipped"]).ok();
+    only_in_logs(&root);
+    // Nor is it kept when it goes into the archive, or comes back.
+    root.write("memory/archive/2026/2026-03-03.md", &root.read("memory/2026-03-03.md"));
+    root.write("memory/2026-03-03.md", "- Came late to the day\n");
+    root.run(&["compact", "-q"]).ok();
+    only_in_logs(&root);
+    assert!(root.read("memory/2026-03-03.md").contains("Came late to the day"));
     check_sound(&root);
 }

@@ -50,6 +50,7 @@ use crate::{
             jobs::RunId,
         },
         lock::{PassLock, WriteLock},
+        private,
         vault::{Vault, VaultError},
     },
 };
@@ -604,7 +605,7 @@ impl Compactor<'_> {
         self.keep_left(&left)?;
         passed("forget.left")?;
         let vacuumed = self.vacuum(left)?;
-        self.lineage.end_run(run, (self.clock)())?;
+        self.end_run(run)?;
         Ok(Forgotten { reach: first, vacuumed })
     }
 
@@ -709,6 +710,17 @@ impl Compactor<'_> {
             serde_json::from_str::<Decision>(line).is_ok_and(|it| gone.contains(&it.path[..]))
         };
         let kept: String = text.split_inclusive('\n').filter(|it| !names_one(it)).collect();
+        // The copy first: what a crash leaves is finished by the next pass, which finds the names again.
+        let layout = self.vault.layout();
+        let held = private::decisions_copy(layout);
+        if held.is_some_and(|it| !kept.as_bytes().starts_with(&it)) {
+            let path = layout.private_dir();
+            private::copy_decisions(layout, kept.as_bytes()).map_err(|source| VaultError::Io {
+                action: "write",
+                path,
+                source,
+            })?;
+        }
         if kept != text {
             self.vault.replace_decisions(lock, &text, &kept)?;
         }

@@ -3,7 +3,7 @@
 
 use rusqlite::params;
 
-use super::{Lineage, LineageError};
+use super::{Lineage, LineageError, record};
 
 impl Lineage {
     /// Gives a file that is forgotten another name wherever it was recorded: that of a typed memory is
@@ -14,9 +14,9 @@ impl Lineage {
     /// Returns why the database could not be written.
     pub fn forget_name(&mut self, path: &str, instead: &str) -> Result<(), LineageError> {
         self.write(|tx| {
+            record::rename(tx, path, instead)?;
             for sql in [
                 "UPDATE version SET path = ?2 WHERE path = ?1",
-                "UPDATE OR IGNORE entity SET path = ?2 WHERE path = ?1",
                 "UPDATE activity SET path = ?2 WHERE path = ?1",
                 "UPDATE intent SET target = ?2 WHERE target = ?1",
                 "UPDATE intent SET source = ?2 WHERE source = ?1",

@@ -240,6 +240,8 @@ impl Lineage {
                     [run.0, taken.0],
                 )?;
             }
+            // The seal of the run covers them; SQLite tells of no change in a table without rowid.
+            tx.execute("UPDATE run SET owner = owner WHERE id = ?1", [run.0])?;
             Ok(())
         })
     }

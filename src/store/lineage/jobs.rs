@@ -537,11 +537,32 @@ impl Lineage {
         intents: &[NewIntent<'_>],
         now: DateTime<Utc>,
     ) -> Result<Vec<IntentId>, LineageError> {
+        self.begin_intents_keeping(run, job, intents, &|_| true, now)
+    }
+
+    /// Like [`Self::begin_intents`], but keeps the bytes of those targets only that `keeps` names.
+    ///
+    /// # Errors
+    ///
+    /// Returns what [`Self::begin_intents`] does.
+    pub fn begin_intents_keeping(
+        &mut self,
+        run: Option<RunId>,
+        job: Option<JobId>,
+        intents: &[NewIntent<'_>],
+        keeps: &dyn Fn(&str) -> bool,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<IntentId>, LineageError> {
         self.write(|tx| {
             if let Some(job) = job {
                 set_state(tx, job, State::Parsed)?;
             }
-            intents.iter().map(|it| insert_intent(tx, run, job, it, now)).collect()
+            let begin = |it: &NewIntent<'_>| {
+                // What is moved has its history under the name that it keeps.
+                let keeps = it.source.is_none() && keeps(it.target);
+                insert_intent(tx, run, job, it, keeps, now)
+            };
+            intents.iter().map(begin).collect()
         })
     }
 
@@ -670,22 +691,23 @@ pub(super) fn insert_job(tx: &Transaction<'_>, run: RunId, job: &NewJob) -> Resu
     Ok(JobId(tx.last_insert_rowid()))
 }
 
-/// Enters an intent, and keeps the bytes that it is about.
+/// Enters an intent, and `keeps` the bytes that it is about; recovery needs their hashes only.
 fn insert_intent(
     tx: &Transaction<'_>,
     run: Option<RunId>,
     job: Option<JobId>,
     intent: &NewIntent<'_>,
+    keeps: bool,
     now: DateTime<Utc>,
 ) -> Result<IntentId, Fault> {
     let NewIntent { target, source, temp, new, old, forgets } = *intent;
-    // What is moved has its history under the name that it keeps.
-    if let Some(old) = old.filter(|_| !forgets && source.is_none()) {
+    if let Some(old) = old.filter(|_| keeps && !forgets) {
         // What nobody recorded is somebody else's work.
         let found = NewVersion { path: target, cause: Cause::Found, bytes: Some(old) };
         history::put_version(tx, None, None, now, &found)?;
     }
-    let new_hash = new.map(|it| history::put_content(tx, it)).transpose()?;
+    let put = |it| if keeps { history::put_content(tx, it) } else { Ok(ContentHash::of(it)) };
+    let new_hash = new.map(put).transpose()?;
     tx.prepare_cached(
         "INSERT INTO intent (run, activity, target, source, temp, new_hash, old_hash, forgets, state) \
          VALUES (ifnull(?1, (SELECT run FROM activity WHERE id = ?2)), ?2, ?3, ?4, ?5, ?6, ?7, ?8, \

@@ -505,3 +505,38 @@ fn remove(tx: &Transaction<'_>, path: &str) -> Result<(), Fault> {
     )?;
     forget_file(tx, Path::new(path))
 }
+
+/// Forgets a document, and gives the versions that receipts name another path.
+pub(super) fn rename(tx: &Transaction<'_>, path: &str, instead: &str) -> Result<(), Fault> {
+    if path == instead {
+        return Ok(());
+    }
+    remove(tx, path)?;
+    let named: Vec<(i64, String, String)> = tx
+        .prepare_cached("SELECT id, kind, hash FROM entity WHERE path = ?1")?
+        .query_map([path], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+        .collect::<Result<_, _>>()?;
+    for (old, kind, hash) in named {
+        // The same bytes may have been forgotten under this path before.
+        let new = put_entity(tx, &kind, instead, &hash)?;
+        // The seal of a receipt covers the paths that it names; SQLite tells of no change there.
+        tx.execute(
+            "UPDATE activity SET path = path WHERE id IN \
+             (SELECT activity FROM used WHERE entity = ?1 \
+             UNION SELECT activity FROM was_generated_by WHERE entity = ?1)",
+            [old],
+        )?;
+        for sql in [
+            "DELETE FROM used WHERE entity = ?1 AND activity IN \
+             (SELECT activity FROM used WHERE entity = ?2)",
+            "DELETE FROM was_generated_by WHERE entity = ?1 AND activity IN \
+             (SELECT activity FROM was_generated_by WHERE entity = ?2)",
+            "UPDATE used SET entity = ?2 WHERE entity = ?1",
+            "UPDATE was_generated_by SET entity = ?2 WHERE entity = ?1",
+        ] {
+            tx.prepare_cached(sql)?.execute([old, new])?;
+        }
+        tx.execute("DELETE FROM entity WHERE id = ?1", [old])?;
+    }
+    Ok(())
+}

@@ -375,4 +375,24 @@ mod tests {
         tx.commit().unwrap();
         assert_eq!(lineage.broken_seals().unwrap(), [""; 0]);
     }
+
+    #[test]
+    fn what_is_forgotten_or_taken_back_is_sealed_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lineage.db");
+        let mut lineage = filled(&path);
+        let week = "memory/weekly/2026-W14.md";
+        for old in [week, "memory/2026-04-02.md", "memory/forgotten.md"] {
+            lineage.forget_name(old, "memory/forgotten.md").unwrap();
+            assert_eq!(lineage.broken_seals().unwrap(), [""; 0], "{old}");
+        }
+        let other = Connection::open(&path).unwrap();
+        let named = "SELECT count(*) FROM entity WHERE path <> 'memory/forgotten.md'";
+        assert_eq!(other.query_row(named, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+        let now = "2026-04-06T04:00:00Z".parse().unwrap();
+        let run = NewRun { trigger: "undo", version: "1", owner: "1@boot", now };
+        let run = lineage.begin_run(&run).unwrap();
+        lineage.take_back(run, &[super::super::jobs::RunId(1)]).unwrap();
+        assert_eq!(lineage.broken_seals().unwrap(), [""; 0], "before the run has ended");
+    }
 }
