@@ -4,7 +4,7 @@
 //! [`Compactor::repair`] does it. Nothing is deleted: bytes that are replaced go to the quarantine
 //! and into the history, and the run that does it is recorded like any other.
 
-use std::fmt;
+use std::{collections::HashSet, fmt};
 
 use chrono::{DateTime, Utc};
 
@@ -308,8 +308,8 @@ impl Compactor<'_> {
         Ok(kept)
     }
 
-    /// Puts back what the copy of the decisions holds, and after it the lines that were added since
-    /// and can be read.
+    /// Puts back what the copy of the decisions holds, and after it the lines that it lacks and
+    /// that can be read.
     fn restore_decisions(&mut self, now: DateTime<Utc>) -> Result<String, PassError> {
         let layout = self.vault.layout().clone();
         let path = layout.decisions();
@@ -321,9 +321,13 @@ impl Compactor<'_> {
         let found = self.vault.read(&path)?;
         let mut kept = String::new();
         if let Some(found) = &found {
-            let known = text.lines().count();
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            let known: HashSet<String> = text.lines().map(str::to_owned).collect();
             let now_text = String::from_utf8_lossy(&found.bytes).into_owned();
-            for line in now_text.lines().skip(known) {
+            // An older copy may have been put back and added to, so that no place says what is new.
+            for line in now_text.lines().filter(|it| !known.contains(*it)) {
                 if Decisions::parse(line).unreadable().is_empty() {
                     text.push_str(line);
                     text.push('\n');
