@@ -26,7 +26,6 @@ use crate::{
     store::{
         layout::FileKind,
         lineage::jobs::RunId,
-        lock::PassLock,
         vault::{Vault, VaultError},
     },
 };
@@ -209,10 +208,7 @@ impl Compactor<'_> {
         fold: bool,
         watcher: &mut dyn Watcher,
     ) -> Result<(Draft, Passed), CorrectError> {
-        let layout = self.vault.layout();
-        let lock = layout.pass_lock();
-        let alone = PassLock::acquire(layout.root(), &lock, &|| watcher.is_stopped());
-        let _alone = alone.map_err(PassError::from)?;
+        let _alone = self.alone(&|| watcher.is_stopped())?;
         let now = (self.clock)();
         self.refuse_if_missing(false)?;
         self.recover(now)?;

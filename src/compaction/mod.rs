@@ -241,12 +241,7 @@ impl Compactor<'_> {
         selection: &Selection,
         watcher: &mut dyn Watcher,
     ) -> Result<Passed, PassError> {
-        let layout = self.vault.layout();
-        let lock = layout.pass_lock();
-        let _alone = PassLock::acquire(layout.root(), &lock, &|| watcher.is_stopped())?;
-        if !self.lineage.is_in_place() {
-            return Err(LineageError::Replaced { path: self.lineage.path().to_owned() }.into());
-        }
+        let _alone = self.alone(&|| watcher.is_stopped())?;
         let now = (self.clock)();
         self.refuse_if_missing(selection.accept_missing)?;
         self.recover(now)?;
@@ -339,8 +334,7 @@ impl Compactor<'_> {
         self.recover_beside(now, busy)?;
         if self.is_forgetting()? {
             // It knows lines by their places, which would shift under it.
-            let layout = self.vault.layout();
-            let _alone = PassLock::acquire(layout.root(), &layout.pass_lock(), &|| false)?;
+            let _alone = self.alone(&|| false)?;
             self.finish_forgetting(now)?;
         }
         self.take_notice(trigger, now)
@@ -542,8 +536,10 @@ impl Compactor<'_> {
         Ok(())
     }
 
-    fn write_lock(&self) -> Result<WriteLock, LockError> {
-        WriteLock::acquire(self.vault.layout().root())
+    fn write_lock(&self) -> Result<WriteLock, PassError> {
+        let lock = WriteLock::acquire(self.vault.layout().root())?;
+        self.refuse_if_replaced()?;
+        Ok(lock)
     }
 }
 

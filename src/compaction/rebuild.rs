@@ -100,6 +100,32 @@ pub fn open(vault: &Vault, look: Look, now: DateTime<Utc>) -> Result<Opened, Pas
     let layout = vault.layout();
     let path = layout.database();
     vault.create_private_dir()?;
+    if let Ok(opened) = open_sound(vault, look)? {
+        return Ok(opened);
+    }
+    // A pass that has it open would go on writing into the file that was moved.
+    let _pass = PassLock::acquire(layout.root(), &layout.pass_lock(), &|| false)?;
+    let _writer = WriteLock::acquire(layout.root())?;
+    // Whoever had the locks before may have put it right.
+    let why = match open_sound(vault, Look::Close)? {
+        Ok(opened) => return Ok(opened),
+        Err(why) => why,
+    };
+    let aside = Lineage::set_aside(&path, now)?;
+    let mut lineage = Lineage::open(&path)?;
+    let salvaged = lineage.salvage(&aside)?;
+    let mended = Some(Mended::SetAside { path: aside, salvaged, why });
+    Ok(Opened { lineage, is_new: salvaged.runs == 0, mended })
+}
+
+/// Opens the database as it stands, or says in what way it is damaged.
+fn open_sound(vault: &Vault, look: Look) -> Result<Result<Opened, String>, PassError> {
+    let layout = vault.layout();
+    let path = layout.database();
+    // What a crash left of one that was damaged may look sound without its write-ahead log.
+    if Lineage::is_half_aside(&path) {
+        return Ok(Err("it was put aside by half".to_owned()));
+    }
     let is_missing = std::fs::metadata(&path).map_or(0, |it| it.len()) == 0;
     let opened = Lineage::open(&path).and_then(|lineage| {
         if look == Look::Close && !is_missing {
@@ -108,23 +134,15 @@ pub fn open(vault: &Vault, look: Look, now: DateTime<Utc>) -> Result<Opened, Pas
         let is_new = lineage.last_runs(1)?.is_empty();
         Ok((lineage, is_new))
     });
-    let why = match opened {
+    match opened {
         Ok((lineage, is_new)) => {
             let had_one = is_missing && private::witness(layout).is_some();
             let mended = had_one.then_some(Mended::Missing);
-            return Ok(Opened { lineage, is_new, mended });
+            Ok(Ok(Opened { lineage, is_new, mended }))
         }
-        Err(LineageError::Damaged { detail, .. }) => detail,
-        Err(error) => return Err(error.into()),
-    };
-    // A pass that has it open would go on writing into the file that was moved.
-    let _pass = PassLock::acquire(layout.root(), &layout.pass_lock(), &|| false)?;
-    let _writer = WriteLock::acquire(layout.root())?;
-    let aside = Lineage::set_aside(&path, now)?;
-    let mut lineage = Lineage::open(&path)?;
-    let salvaged = lineage.salvage(&aside)?;
-    let mended = Some(Mended::SetAside { path: aside, salvaged, why });
-    Ok(Opened { lineage, is_new: salvaged.runs == 0, mended })
+        Err(LineageError::Damaged { detail, .. }) => Ok(Err(detail)),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Opens the database for a pass, mends it if need be, and makes the pass. A database that is found
@@ -155,6 +173,27 @@ pub fn with_mended<T>(
 }
 
 impl Compactor<'_> {
+    /// Waits until no other pass is at work, for what needs the root alone.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error when it takes too long, or when the database was put aside meanwhile: what
+    /// is written into it then is read by nobody.
+    pub(super) fn alone(&self, is_stopped: &dyn Fn() -> bool) -> Result<PassLock, PassError> {
+        let layout = self.vault.layout();
+        let lock = PassLock::acquire(layout.root(), &layout.pass_lock(), is_stopped)?;
+        self.refuse_if_replaced()?;
+        Ok(lock)
+    }
+
+    /// Stops before anything is written into a database that was put aside.
+    pub(super) fn refuse_if_replaced(&self) -> Result<(), LineageError> {
+        if self.lineage.is_in_place() {
+            return Ok(());
+        }
+        Err(LineageError::Replaced { path: self.lineage.path().to_owned() })
+    }
+
     /// Forgets what is recorded of files and logs, and records what stands there. Runs and receipts
     /// stay.
     ///

@@ -4,7 +4,7 @@
 //! [`Compactor::repair`] does it. Nothing is deleted: bytes that are replaced go to the quarantine
 //! and into the history, and the run that does it is recorded like any other.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::HashSet, fmt};
 
 use chrono::{DateTime, Utc};
 
@@ -12,9 +12,10 @@ use super::{
     Compactor, PassError, View,
     check::{self, Found, Torn},
     records,
+    report::PassReport,
 };
 use crate::{
-    memory::{decision::Decisions, hash::ContentHash, index, typed_schema},
+    memory::{decision::Decisions, hash::ContentHash, index},
     store::{
         layout::FileKind,
         lineage::{
@@ -115,31 +116,15 @@ pub fn steps(
     }
     let documents = check::documents(vault, view);
     let torn = check::torn_files(vault, view, lineage)?;
-    let dangling = check::dangling(vault, &documents)?;
-    let mut wrong: BTreeMap<String, String> =
-        torn.iter().map(|(path, torn)| (path.clone(), torn.words().to_owned())).collect();
-    for (path, said) in dangling {
-        let Some(said) = said.first() else { continue };
-        let why = said.split_once(" cites ").map_or("cites nothing", |it| it.1);
-        wrong.entry(path).or_insert_with(|| format!("cites {why}"));
-    }
-    for memory in &view.inventory.memories {
-        let path = layout.typed(&memory.file_name.to_string_lossy());
-        let now = documents.get(&path).map(|it| it.hash);
-        let known = lineage.map_or(Ok(None), |it| it.document_hash(&path))?;
-        // As it was recorded, it is for a person to put in form.
-        if known.is_some() && known != now && typed_schema::check(memory).is_err() {
-            wrong.entry(path).or_insert_with(|| "is not in form".to_owned());
-        }
-    }
-    for (path, why) in wrong {
+    // What can be read may be what a person wrote, so only what nobody wrote is replaced. Lines that
+    // cite nothing are for the next fold, and a memory out of form is for a person.
+    for (path, torn) in &torn {
+        let (path, why) = (path.clone(), torn.words().to_owned());
         let best = lineage.map_or(Ok(None), |it| last_sound(it, &path))?;
-        match best {
-            Some(hash) => steps.push(Step::Restore { path, why, hash }),
-            // Without a better one, only what nobody can read is moved.
-            None if torn.contains_key(&path) => steps.push(Step::Quarantine { path, why }),
-            None => {}
-        }
+        steps.push(match best {
+            Some(hash) => Step::Restore { path, why, hash },
+            None => Step::Quarantine { path, why },
+        });
     }
     let recorded = check::recorded(vault, view, lineage, &documents);
     let behind = matches!(check::witness(layout, lineage), Ok(Found::Ill(_)));
@@ -161,7 +146,7 @@ pub fn steps(
     Ok(steps)
 }
 
-/// Returns the newest bytes of a file that stand in the history and differ from what stands there.
+/// Returns the newest bytes of a file that stand in the history and are not torn.
 fn last_sound(lineage: &Lineage, path: &str) -> Result<Option<ContentHash>, PassError> {
     // What was recorded last is the newest version that somebody looked at.
     let recorded = lineage.document_hash(path)?;
@@ -235,6 +220,7 @@ impl Compactor<'_> {
                 Ok(format!("{path} {why}: it is kept as {kept}{then}"))
             }
             Step::Record => {
+                self.notice_before_recording(run, now)?;
                 let rebuilt = self.record_anew(now)?;
                 Ok(format!(
                     "recorded {} logs and the files made from them anew",
@@ -251,6 +237,22 @@ impl Compactor<'_> {
                 Ok("took note that runs are missing from the database".to_owned())
             }
         }
+    }
+
+    /// Takes notice of what people did, while it can still be told from what was recorded.
+    ///
+    /// A database that lacks its last runs cannot tell it, so with that one nobody is a deleter.
+    fn notice_before_recording(
+        &mut self,
+        run: &mut Option<RunId>,
+        now: DateTime<Utc>,
+    ) -> Result<(), PassError> {
+        self.refuse_if_missing(false)?;
+        if matches!(check::witness(self.vault.layout(), Some(self.lineage)), Ok(Found::Well(_))) {
+            let view = self.look(now)?;
+            self.observe(run, "repair", &view, now, &mut PassReport::default())?;
+        }
+        Ok(())
     }
 
     /// Moves what stands under a name to the quarantine, and puts `bytes` there, if any.
@@ -303,8 +305,8 @@ impl Compactor<'_> {
         Ok(kept)
     }
 
-    /// Puts back what the copy of the decisions holds, and after it the lines that were added since
-    /// and can be read.
+    /// Puts back what the copy of the decisions holds, and after it the lines that it lacks and
+    /// that can be read.
     fn restore_decisions(&mut self, now: DateTime<Utc>) -> Result<String, PassError> {
         let layout = self.vault.layout().clone();
         let path = layout.decisions();
@@ -316,9 +318,13 @@ impl Compactor<'_> {
         let found = self.vault.read(&path)?;
         let mut kept = String::new();
         if let Some(found) = &found {
-            let known = text.lines().count();
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            let known: HashSet<String> = text.lines().map(str::to_owned).collect();
             let now_text = String::from_utf8_lossy(&found.bytes).into_owned();
-            for line in now_text.lines().skip(known) {
+            // An older copy may have been put back and added to, so that no place says what is new.
+            for line in now_text.lines().filter(|it| !known.contains(*it)) {
                 if Decisions::parse(line).unreadable().is_empty() {
                     text.push_str(line);
                     text.push('\n');

@@ -176,6 +176,43 @@ fn a_torn_file_is_brought_back_and_what_stood_there_is_kept() {
 }
 
 #[test]
+fn a_repair_takes_no_edit_away() {
+    let root = made();
+    root.write("memory/2026-03-03.md", "# Importer\n");
+    let recorded = root.read(WEEK);
+    let edits = [recorded.clone(), recorded.replacen("\n- ", "\n- In my own words: ", 1)];
+    for text in edits {
+        root.write(WEEK, &text);
+        let ran = root.run(&["doctor", "--repair", "--yes", "--json"]);
+        assert_eq!(ran.json()["repairs"], serde_json::json!([]), "{ran}");
+        assert_eq!(root.read(WEEK), text);
+    }
+    assert!(!root.path(".memoird/quarantine").exists());
+}
+
+#[test]
+fn what_was_deleted_is_noticed_before_a_repair_records_anew() {
+    let mut root = Root::new("mara");
+    root.run(&["compact"]).ok();
+    let files = root.files();
+    let memory = files.keys().find(|it| it.contains('_')).unwrap();
+    fs::remove_file(root.path(memory)).unwrap();
+    let other = files.keys().filter(|it| it.contains('_')).nth(1).unwrap();
+    // Another file stands as it was, and the database knows less of it.
+    let db = rusqlite::Connection::open(root.path(".memoird/lineage.db")).unwrap();
+    let sql = "DELETE FROM document WHERE path = ?1";
+    db.pragma_update(None, "foreign_keys", "ON").unwrap();
+    assert_eq!(db.execute(sql, [other]).unwrap(), 1);
+    drop(db);
+    root.set_now("2026-04-13T10:00:00+02:00");
+    let ran = root.run(&["doctor", "--repair", "--yes", "--json"]);
+    assert!(ran.json()["repairs"].to_string().contains("anew"), "{ran}");
+    assert!(root.read("memory/.decisions.jsonl").contains("\"what\":\"deleted\""));
+    root.run(&["compact"]).ok();
+    assert!(!root.path(memory).exists());
+}
+
+#[test]
 fn a_file_that_nobody_can_read_is_moved_and_made_again() {
     let root = made();
     fs::remove_dir_all(root.path(".memoird")).unwrap();

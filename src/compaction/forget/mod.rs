@@ -49,7 +49,7 @@ use crate::{
             history::{Cause, VersionId, VersionRow},
             jobs::RunId,
         },
-        lock::{PassLock, WriteLock},
+        lock::WriteLock,
         private,
         vault::{Vault, VaultError},
     },
@@ -505,9 +505,7 @@ impl Compactor<'_> {
     ///
     /// Returns what stopped it. From the first step on the next pass goes on where it stopped.
     pub fn forget(&mut self, wish: &Wish) -> Result<Forgotten, PassError> {
-        let layout = self.vault.layout();
-        let lock = layout.pass_lock();
-        let _alone = PassLock::acquire(layout.root(), &lock, &|| false)?;
+        let _alone = self.alone(&|| false)?;
         let now = (self.clock)();
         self.refuse_if_missing(false)?;
         self.recover(now)?;

@@ -50,7 +50,6 @@ use crate::{
             jobs::{JobId, JobRow, NewJob, Outcome, Receipt, RunId, RunRow},
             record::{Commit, LogRecord},
         },
-        lock::PassLock,
         vault::{Vault, VaultError},
     },
 };
@@ -537,9 +536,7 @@ impl Compactor<'_> {
         request: Request,
         expected: &[RunId],
     ) -> Result<(RunId, Undoing), UndoError> {
-        let layout = self.vault.layout();
-        let (root, lock) = (layout.root(), layout.pass_lock());
-        let _alone = PassLock::acquire(root, &lock, &|| false).map_err(PassError::from)?;
+        let _alone = self.alone(&|| false)?;
         let now = (self.clock)();
         // What people did meanwhile is theirs and not of the run that is taken back.
         self.notice_alone(TRIGGER, now)?;

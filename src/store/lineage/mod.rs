@@ -37,7 +37,7 @@ mod tests;
 
 use std::{
     fs::{self, DirBuilder, OpenOptions, Permissions},
-    io,
+    io::{self, Write as _},
     os::unix::fs::{
         DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
     },
@@ -292,23 +292,40 @@ impl Lineage {
     ///
     /// Returns [`LineageError::File`] for what could not be renamed; to try again does no harm.
     pub fn set_aside(path: &Path, now: DateTime<Utc>) -> Result<PathBuf, LineageError> {
-        let with = |path: &Path, suffix: &str| {
-            let mut name = path.as_os_str().to_owned();
-            name.push(suffix);
-            PathBuf::from(name)
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| LineageError::File { path, source }
         };
-        let aside = with(path, &now.format(".damaged-%Y%m%dT%H%M%S%3fZ").to_string());
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let sync = || fs::File::open(folder).and_then(|it| it.sync_all()).map_err(failed(folder));
+        // A crash may come between two of the names, and they belong together: the time that all of
+        // them get is written down first.
+        let note = with_suffix(path, ASIDE_NOTE);
+        let time = half_aside(path).unwrap_or_else(|| now.format("%Y%m%dT%H%M%S%3fZ").to_string());
+        let mut file = fs::File::create(&note).map_err(failed(&note))?;
+        file.write_all(time.as_bytes()).and_then(|()| file.sync_all()).map_err(failed(&note))?;
+        sync()?;
+        let aside = with_suffix(path, &format!(".damaged-{time}"));
         // The write-ahead log goes first: one that stayed would be played into the next database.
         for suffix in ["-shm", "-wal", ""] {
-            let from = with(path, suffix);
-            match fs::rename(&from, with(&aside, suffix)) {
+            let from = with_suffix(path, suffix);
+            match fs::rename(&from, with_suffix(&aside, suffix)) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {
                     return Err(LineageError::File { path: from, source });
                 }
                 _ => {}
             }
+            sync()?;
         }
+        fs::remove_file(&note).map_err(failed(&note))?;
+        sync()?;
         Ok(aside)
+    }
+
+    /// Returns whether a crash came while the database was put aside. What stands there may look
+    /// sound without its write-ahead log, and lacks its last commits.
+    pub fn is_half_aside(path: &Path) -> bool {
+        half_aside(path).is_some()
     }
 
     /// Returns the version of SQLite, and whether it is free of the fault that can damage a database.
@@ -510,6 +527,23 @@ fn refuse_distant(path: &Path) -> Result<(), LineageError> {
         Some(kind) => Err(LineageError::Distant { path: path.to_owned(), kind: kind.to_owned() }),
         None => Ok(()),
     }
+}
+
+/// Beside a database that is being put aside: the time in its new name.
+const ASIDE_NOTE: &str = ".damaged-next";
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Returns the time in the new name of a database that was being put aside when a crash came. Where
+/// both names are taken, or none is, there is nothing to finish.
+fn half_aside(path: &Path) -> Option<String> {
+    let time = fs::read_to_string(with_suffix(path, ASIDE_NOTE)).ok()?;
+    let aside = with_suffix(path, &format!(".damaged-{time}"));
+    (time.ends_with('Z') && aside.exists() != path.exists()).then_some(time)
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {

@@ -217,6 +217,28 @@ fn a_damaged_database_is_put_aside_with_its_log() {
 }
 
 #[test]
+fn a_database_that_was_put_aside_by_half_stays_with_its_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("lineage.db");
+    let file = |name: &str, text: &str| {
+        fs::File::create(dir.path().join(name)).unwrap().write_all(text.as_bytes()).unwrap();
+    };
+    // A crash came after the log was moved.
+    file("lineage.db", "no database");
+    file("lineage.db.damaged-next", "20260501T000000000Z");
+    file("lineage.db.damaged-20260501T000000000Z-wal", "frames");
+    assert!(Lineage::is_half_aside(&path));
+    let aside = Lineage::set_aside(&path, now()).unwrap();
+    assert_eq!(aside, dir.path().join("lineage.db.damaged-20260501T000000000Z"));
+    assert!(!Lineage::is_half_aside(&path));
+    // What is put aside later gets its own name.
+    file("lineage.db", "no database either");
+    let later = Lineage::set_aside(&path, now()).unwrap();
+    assert_eq!(later, dir.path().join("lineage.db.damaged-20260504T070000000Z"));
+    assert_eq!(fs::read_to_string(&aside).unwrap(), "no database");
+}
+
+#[test]
 fn one_fingerprint_is_live_once() {
     let Fixture { mut lineage, .. } = fixture();
     let run = run(&mut lineage, "1");
