@@ -270,11 +270,19 @@ impl Compactor<'_> {
             let standing = Standing::find(&sources, &logs, &words);
             // Of a line without a hash it cannot be told whether it is the one that was cited.
             let unsure = sources.iter().any(|(at, hash)| hash.is_none() && is_here(&at.stem));
-            let carried = (standing.lost.is_empty() && !unsure)
-                || standing.lines_left().is_some_and(|citation| {
-                    let item = Item { text: words.clone(), citation: Some(citation) };
-                    standing.gone || ground::check(&item, &logs).is_ok()
-                });
+            let checked = |citation: Citation| {
+                let item = Item { text: words.clone(), citation: Some(citation) };
+                ground::check(&item, &logs).is_ok()
+            };
+            let left = standing.lines_left();
+            // A line that is gone may be the one that said it: then all the words must still stand.
+            let carried = if standing.lost.is_empty() {
+                !unsure || standing.gone || left.is_some_and(checked)
+            } else {
+                left.is_some_and(|it| {
+                    standing.gone || standing::still_said(&words, &it, &logs).is_some()
+                })
+            };
             if carried {
                 file.readdress(&mark.id, &standing.left);
             } else {

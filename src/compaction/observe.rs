@@ -21,13 +21,15 @@ use crate::{
     memory::{
         address::{Address, Citation, Stem},
         decision::{Decision, Decisions, What},
-        document::{Block, Summary, SummaryHeader},
+        document::{Block, Owner, Summary, SummaryHeader},
         hash::{self, ContentHash},
         item::{Item, Tier},
+        log::DailyLog,
         period::{Grain, Period},
+        typed::TypedMemory,
         wisdom::{WisdomFile, WisdomMark},
     },
-    privacy::{self, Rules},
+    privacy::{self, Rules, ServedLog},
     store::{
         inventory::SummaryFile,
         lineage::{
@@ -181,7 +183,7 @@ impl Compactor<'_> {
                 }),
             };
             let hashes = self
-                .line_texts(citation, &rules)
+                .line_texts(citation, &rules)?
                 .iter()
                 .filter_map(|it| key.line_hash(it))
                 .collect::<Vec<_>>();
@@ -203,7 +205,7 @@ impl Compactor<'_> {
         let known: BTreeSet<&str> = before.iter().map(|it| &it.hash[..]).collect();
         for item in after.iter().filter(|it| !known.contains(&it.hash[..])) {
             let Some(citation) = &item.citation else { continue };
-            let texts = self.line_texts(citation, &rules);
+            let texts = self.line_texts(citation, &rules)?;
             if view.inventory.decisions.is_deleted(path, texts.iter().map(String::as_str)) {
                 decide(What::Restored, citation)?;
             }
@@ -211,16 +213,36 @@ impl Compactor<'_> {
         Ok(made)
     }
 
-    /// Returns the texts of cited lines, as far as they are there.
-    fn line_texts(&self, citation: &Citation, rules: &Rules) -> Vec<String> {
+    /// Returns the texts of cited lines as they read when they were cited, as far as they are known.
+    ///
+    /// A log may have changed in the same breath: what stands under the numbers now may be something
+    /// else. The recorded hashes say what stood there, and its words are in the log or in the history.
+    fn line_texts(&self, citation: &Citation, rules: &Rules) -> Result<Vec<String>, PassError> {
         let mut texts = Vec::new();
         for (stem, lines) in citation.files() {
             // A log that cannot be read is reported by the scan; its lines cannot come back.
-            let Ok(Some(log)) = self.vault.read_log(stem) else { continue };
-            let served = privacy::serve(&log, rules);
-            texts.extend(lines.iter().filter_map(|it| Some(served.line(it)?.text().to_owned())));
+            let log = self.vault.read_log(stem).ok().flatten();
+            let log = log.map(|it| privacy::serve(&it, rules));
+            let text = |log: &ServedLog, line| Some(log.line(line)?.text().to_owned());
+            let Some(known) = self
+                .lineage
+                .log(stem)?
+                .filter(|it| log.as_ref().map(ServedLog::hash) != Some(it.hash))
+            else {
+                texts.extend(lines.iter().filter_map(|it| text(log.as_ref()?, it)));
+                continue;
+            };
+            let mut logs: Vec<ServedLog> = log.into_iter().collect();
+            let bytes = self.lineage.content(known.hash)?;
+            let folded = bytes.and_then(|it| DailyLog::parse(stem.clone(), &it).ok());
+            logs.extend(folded.map(|it| privacy::serve(&it, rules)));
+            for hash in lines.iter().filter_map(|it| known.line_hash(it)) {
+                let mut all = logs.iter().flat_map(ServedLog::lines);
+                let line = all.find(|it| it.hash().prefix64() == hash);
+                texts.extend(line.map(|it| it.text().to_owned()));
+            }
         }
-        texts
+        Ok(texts)
     }
 
     /// Makes the key of a root whose first decision this is.
@@ -250,15 +272,15 @@ impl Compactor<'_> {
         now: DateTime<Utc>,
     ) -> Result<(), PassError> {
         let decisions = &view.inventory.decisions;
-        let is_new = |citation: &Citation| {
-            let texts = self.line_texts(citation, &Rules::of(decisions));
-            !decisions.is_deleted(path, texts.iter().map(String::as_str))
-        };
-        let gone: Vec<ItemRecord> = items
-            .iter()
-            .filter(|it| it.citation.as_ref().is_some_and(is_new))
-            .map(|it| ItemRecord { line: 0, hash: it.hash(), citation: it.citation.clone() })
-            .collect();
+        let mut gone = Vec::new();
+        for item in items {
+            let Some(citation) = &item.citation else { continue };
+            let texts = self.line_texts(citation, &Rules::of(decisions))?;
+            if !decisions.is_deleted(path, texts.iter().map(String::as_str)) {
+                let citation = item.citation.clone();
+                gone.push(ItemRecord { line: 0, hash: item.hash(), citation });
+            }
+        }
         let made = self.decide(view, path, &gone, &[], now)?;
         self.append_decisions(&made)
     }
@@ -348,8 +370,9 @@ impl Compactor<'_> {
         Ok(true)
     }
 
-    /// Typed memories and wisdom entries of ours follow whatever became of the rest of the log. Where
-    /// a line of theirs is gone, its hash stays and tells so.
+    /// Typed memories and wisdom entries follow whatever became of the rest of the log. Where a line
+    /// of one of ours is gone, its hash stays and tells so; of one of a person's, it goes as long as
+    /// there are others, and their words stay as they are.
     fn readdress_lasting(
         &self,
         view: &View,
@@ -359,34 +382,51 @@ impl Compactor<'_> {
         recorded: &mut Recorded,
     ) -> Result<(), JobError> {
         let layout = self.vault.layout();
-        for memory in view.inventory.memories.iter().filter(|it| it.is_ours()) {
-            let sources: Vec<(Address, String)> = memory
-                .sources
-                .iter()
-                .map(|(at, hash)| {
+        for memory in &view.inventory.memories {
+            let sources = if memory.is_ours() {
+                let place = |(at, hash): &(Address, String)| {
                     let line = changed.get(&at.stem).map_or(at.line, |it| it.place(at.line));
                     (Address { stem: at.stem.clone(), line }, hash.clone())
-                })
-                .collect();
+                };
+                memory.sources.iter().map(place).collect()
+            } else {
+                follow_theirs(changed, memory)
+            };
             if sources == memory.sources {
                 continue;
             }
             let path = layout.typed(&memory.file_name.to_string_lossy());
             let Some(old) = self.vault.read_text(&path)? else { continue };
-            let moved = crate::memory::typed::TypedMemory { sources, ..memory.clone() };
-            let text = moved.print();
+            let moved = TypedMemory { sources, ..memory.clone() };
+            let text = if memory.is_ours() {
+                moved.print()
+            } else {
+                let text = with_sources_of(&old, &moved.print());
+                // One that spells its sources in another way than we do is left alone.
+                let read = TypedMemory::parse(&memory.file_name, &text);
+                if read.ok().as_ref() != Some(&moved) {
+                    continue;
+                }
+                text
+            };
             recorded.documents.push(records::of_memory(&path, &moved, &text));
             files.push(NewFile { path, text: Some(text), standing: Some(old) });
         }
         if let Some(old) = &view.inventory.wisdom {
             let mut file = WisdomFile::parse(old);
-            let marks: Vec<WisdomMark> = file.entries().filter_map(|it| it.mark.clone()).collect();
-            let mut any = false;
-            for mark in marks {
-                if mark.sources.files().any(|(stem, _)| changed.contains_key(stem)) {
-                    any |= file.readdress(&mark.id, &follow_lines(known, changed, &mark));
+            let any = file.readdress_all(&|entry, mark| {
+                let concerned = mark.sources.files().any(|(stem, _)| changed.contains_key(stem));
+                let found = concerned.then(|| follow_lines(known, changed, mark))?;
+                if entry.is_ours() {
+                    return Some(found);
                 }
-            }
+                let hash = |at: &Address| {
+                    let found = found.iter().find(|it| it.0 == *at).and_then(|it| it.1.clone());
+                    found.or_else(|| mark.lines.get(at).cloned())
+                };
+                let now = follow(changed, &mark.sources);
+                Some(now.addresses().map(|at| (at.clone(), hash(&at))).collect())
+            });
             if any {
                 let (path, text) = (layout.wisdom(), file.print());
                 recorded.documents.push(records::of_wisdom(&path, &text));
@@ -397,7 +437,8 @@ impl Compactor<'_> {
     }
 
     /// Weeks follow where all their changed logs only moved, and months above them with them. Any
-    /// other week is due and cites what stands there now.
+    /// other week is due and cites what stands there now; only what a person wrote in it, and in the
+    /// month above it, follows here, since the fold keeps that as it stands.
     fn readdress_summaries(
         &self,
         view: &View,
@@ -411,6 +452,8 @@ impl Compactor<'_> {
         let weeks: BTreeSet<Period> =
             changed.keys().map(|it| Period::containing(Grain::Week, it.date())).collect();
         let mut done = Vec::new();
+        let parents: BTreeSet<Period> = weeks.iter().filter_map(|it| it.parent()).collect();
+        let none = BTreeMap::new();
         for week in weeks {
             let Some(file) = inventory.weekly.get(&week) else { continue };
             let of_week = changed
@@ -423,16 +466,16 @@ impl Compactor<'_> {
                     == known.get(stem).map(|it| it.hash.hex16()).as_ref()
             };
             if !of_week.iter().all(|(stem, moves)| moves.only_moved() && named(stem)) {
+                self.readdress(week, file, Whose::Theirs, &none, changed, files, recorded)?;
                 continue;
             }
             let renames: BTreeMap<String, String> = of_week
                 .iter()
                 .map(|(stem, _)| (stem.to_string(), inventory.logs[*stem].hash.hex16()))
                 .collect();
-            let Some(body_hash) = self.readdress(week, file, &renames, changed, files, recorded)?
-            else {
-                continue;
-            };
+            let followed =
+                self.readdress(week, file, Whose::All, &renames, changed, files, recorded)?;
+            let Some(body_hash) = followed else { continue };
             done.push(week);
             if let Some(month) = week.parent() {
                 months
@@ -441,26 +484,32 @@ impl Compactor<'_> {
                     .insert(week.to_string(), (file.body_hash.clone(), body_hash));
             }
         }
-        for (month, weeks) in months {
+        for month in parents {
             let Some(file) = inventory.monthly.get(&month) else { continue };
             let Some(header) = &file.header else { continue };
+            let Some(weeks) = months.remove(&month) else {
+                self.readdress(month, file, Whose::Theirs, &none, changed, files, recorded)?;
+                continue;
+            };
             // A month that was due before stays due: only hashes that it knew are replaced.
             let renames: BTreeMap<String, String> = weeks
                 .into_iter()
                 .filter(|(week, (old, _))| header.sources.get(week) == Some(old))
                 .map(|(week, (_, new))| (week, new))
                 .collect();
-            self.readdress(month, file, &renames, changed, files, recorded)?;
+            self.readdress(month, file, Whose::All, &renames, changed, files, recorded)?;
         }
         Ok(done)
     }
 
     /// Rewrites the citations of one file and the hashes of its sources; returns the hash of the
     /// new body, or `None` when the file cannot be followed now.
+    #[expect(clippy::too_many_arguments, reason = "what is rewritten, by what, and where it goes")]
     fn readdress(
         &self,
         period: Period,
         file: &SummaryFile,
+        whose: Whose,
         renames: &BTreeMap<String, String>,
         changed: &Changed,
         files: &mut Vec<NewFile>,
@@ -476,8 +525,12 @@ impl Compactor<'_> {
         for (name, hash) in renames {
             header.sources.insert(name.clone(), hash.clone());
         }
-        for block in &mut summary.blocks {
+        let theirs = theirs(&summary);
+        for (i, block) in summary.blocks.iter_mut().enumerate() {
             let Block::Bullet(item, raw) = block else { continue };
+            if whose == Whose::Theirs && !theirs.contains(&i) {
+                continue;
+            }
             let Some(citation) = &item.citation else { continue };
             let moved = follow(changed, citation);
             if moved != *citation {
@@ -500,6 +553,64 @@ fn listed(path: &str, text: &str) -> Option<BTreeSet<String>> {
     let name = path.rsplit('/').next()?.strip_suffix(".md")?;
     let header = SummaryHeader::read(name.parse().ok()?, text).ok().flatten()?;
     Some(header.items.into_iter().collect())
+}
+
+/// Whose bullets are followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    All,
+    Theirs,
+}
+
+/// Returns the places of the bullets that the next fold may keep as they stand: those of a person's,
+/// and those of ours beneath which a person wrote something.
+fn theirs(summary: &Summary) -> BTreeSet<usize> {
+    let mut owners = summary.ownership().owners.into_iter();
+    let mut found = BTreeSet::new();
+    for (i, block) in summary.blocks.iter().enumerate() {
+        let next = summary.blocks.get(i + 1).map(Block::raw);
+        let beneath = next.is_some_and(|it| it.starts_with([' ', '\t']) && !it.trim().is_empty());
+        if block.item().is_some() && (owners.next() == Some(Owner::Person) || beneath) {
+            found.insert(i);
+        }
+    }
+    found
+}
+
+/// Returns the sources of a memory of a person's where they stand now. Those that are gone are left
+/// out, unless nothing would be left.
+fn follow_theirs(changed: &Changed, memory: &TypedMemory) -> Vec<(Address, String)> {
+    let found: Vec<(Address, String)> = memory
+        .sources
+        .iter()
+        .filter_map(|(at, hash)| Some((now(changed, at)?, hash.clone())))
+        .collect();
+    if found.is_empty() { memory.sources.clone() } else { found }
+}
+
+/// Returns the text of a memory with the sources that another text of it has, and no other byte
+/// changed.
+fn with_sources_of(text: &str, other: &str) -> String {
+    let span = |text: &str| {
+        let from = text.find("\nsources:")? + 1;
+        let rest = text[from..].split_inclusive('\n').skip(1);
+        let more = rest.take_while(|it| it.starts_with([' ', '\t', '-']) && !it.starts_with("---"));
+        let first = text[from..].find('\n')? + 1;
+        Some(from..from + first + more.map(str::len).sum::<usize>())
+    };
+    match (span(text), span(other)) {
+        (Some(old), Some(new)) => {
+            let end = if text[old.clone()].ends_with("\r\n") { "\r\n" } else { "\n" };
+            let sources = other[new].trim_end();
+            [&text[..old.start], sources, end, &text[old.end..]].concat()
+        }
+        _ => text.to_owned(),
+    }
+}
+
+fn now(changed: &Changed, at: &Address) -> Option<Address> {
+    let line = changed.get(&at.stem).map_or(Some(at.line), |it| it.line(at.line))?;
+    Some(Address { stem: at.stem.clone(), line })
 }
 
 pub(super) fn follow(changed: &Changed, citation: &Citation) -> Citation {

@@ -317,38 +317,35 @@ impl WisdomFile {
     /// Gives an entry of ours these sources, each with the short hash of its line where it is known.
     /// Returns whether that changed anything.
     pub fn readdress(&mut self, id: &str, sources: &[(Address, Option<String>)]) -> bool {
-        let lines = sources.iter().filter_map(|(at, hash)| Some((at.clone(), hash.clone()?)));
-        let lines: BTreeMap<Address, String> = lines.collect();
-        let Some(sources) = Citation::from_addresses(sources.iter().map(|it| &it.0)) else {
-            return false;
-        };
-        self.remark(id, |mark| {
-            mark.sources = sources;
-            mark.lines = lines;
-        })
+        self.ours_mut(id).is_some_and(|it| it.readdress(sources))
     }
 
     /// Notes the short hashes of lines that an entry of ours cites.
     pub fn note_lines(&mut self, id: &str, lines: impl IntoIterator<Item = (Address, String)>) {
-        self.remark(id, |mark| {
+        let Some(entry) = self.ours_mut(id) else { return };
+        entry.remark(|mark| {
             mark.lines.extend(lines);
             mark.forget_other_lines();
         });
     }
 
-    /// Changes the comment of an entry of ours, and no other byte.
-    fn remark(&mut self, id: &str, change: impl FnOnce(&mut WisdomMark)) -> bool {
-        let Some(entry) = self.ours_mut(id) else { return false };
-        let Some(mark) = &mut entry.mark else { return false };
-        let before = mark.clone();
-        change(mark);
-        if *mark == before {
-            return false;
+    /// Gives all entries, the person's too, the sources that `sources_of` says, as [`readdress`] does
+    /// for one of ours. Returns whether that changed anything.
+    ///
+    /// [`readdress`]: Self::readdress
+    pub fn readdress_all(
+        &mut self,
+        sources_of: &dyn Fn(&WisdomEntry, &WisdomMark) -> Option<Vec<(Address, Option<String>)>>,
+    ) -> bool {
+        let mut any = false;
+        for piece in &mut self.pieces {
+            let Piece::Entry(entry) = piece else { continue };
+            let found = entry.mark.as_ref().and_then(|it| sources_of(entry, it));
+            if let Some(sources) = found {
+                any |= entry.readdress(&sources);
+            }
         }
-        // The mark is the first comment that reads as one; it may be spelled in another way.
-        let old = entry.raw.lines().find(|it| WisdomMark::parse(it).is_some()).unwrap_or_default();
-        entry.raw = entry.raw.replacen(&old.trim().to_owned(), &mark.print(), 1);
-        true
+        any
     }
 
     /// Removes an entry of ours. Returns whether it was there and ours.
@@ -491,6 +488,32 @@ impl WisdomEntry {
         let text = one_line(text);
         let end_of_text = if tail.is_empty() && !self.raw.ends_with('\n') { "" } else { end };
         [&title, end, &text, end_of_text, &tail].concat()
+    }
+
+    fn readdress(&mut self, sources: &[(Address, Option<String>)]) -> bool {
+        let lines = sources.iter().filter_map(|(at, hash)| Some((at.clone(), hash.clone()?)));
+        let lines: BTreeMap<Address, String> = lines.collect();
+        let Some(sources) = Citation::from_addresses(sources.iter().map(|it| &it.0)) else {
+            return false;
+        };
+        self.remark(|mark| {
+            mark.sources = sources;
+            mark.lines = lines;
+        })
+    }
+
+    /// Changes our comment, and no other byte.
+    fn remark(&mut self, change: impl FnOnce(&mut WisdomMark)) -> bool {
+        let Some(mark) = &mut self.mark else { return false };
+        let before = mark.clone();
+        change(mark);
+        if *mark == before {
+            return false;
+        }
+        // The mark is the first comment that reads as one; it may be spelled in another way.
+        let old = self.raw.lines().find(|it| WisdomMark::parse(it).is_some()).unwrap_or_default();
+        self.raw = self.raw.replacen(&old.trim().to_owned(), &mark.print(), 1);
+        true
     }
 
     /// Returns whether the words are still those that we wrote.

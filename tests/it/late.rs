@@ -347,3 +347,99 @@ fn an_emptied_folder_is_asked_about_however_small_it_was() {
     std::fs::rename(root.path("elsewhere"), root.path("memory")).unwrap();
     assert!(changed_by(&root, &["compact"]).is_empty());
 }
+
+#[test]
+fn a_persons_words_follow_their_lines_when_others_come_above() {
+    let notes = "- Measured 12 ms at the new gate\n- Painted the cellar blue with Ottilie\n";
+    for by_hand in [false, true] {
+        let root = folded(&format!("{notes}{KEPT}{DECISION}"));
+        let week = root.read(WEEK);
+        let at = week.lines().position(|it| it.contains("Painted the cellar")).unwrap() + 1;
+        if by_hand {
+            let words = "Painted the cellar blue with Ottilie";
+            root.write(WEEK, &week.replace(words, "Zebra stands here"));
+        } else {
+            root.run(&["correct", &format!("{WEEK}:{at}"), "Zebra stands here"]).ok();
+        }
+        root.run(&["compact"]).ok();
+        let [_, memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
+        let my_memory = root.read(memory).replace("one file is easy", "one file is very easy");
+        root.write(memory, &my_memory);
+        let mine = root.read("WISDOM.md").replace("before the upload", "long before the upload");
+        root.write("WISDOM.md", &mine);
+        root.run(&["compact"]).ok();
+        assert!(root.read(WEEK).contains("- Zebra stands here [2026-03-10:2]\n"));
+        assert!(root.read(MONTH).contains("Zebra stands here"), "{}", root.read(MONTH));
+
+        root.write(LOG, &format!("- Late: 4711 packets were lost\n{notes}{KEPT}{DECISION}"));
+        root.run(&["compact"]).ok();
+        let (week, month) = (root.read(WEEK), root.read(MONTH));
+        assert!(week.contains("- Zebra stands here [2026-03-10:3]\n"), "{week}");
+        assert!(week.contains("4711") && week.contains("12 ms"), "{week}");
+        assert!(!week.contains("Painted the cellar"), "{week}");
+        assert!(month.contains("- Zebra stands here [2026-03-10:3"), "{month}");
+        // Their words stay byte for byte; only the numbers of the lines follow.
+        let my_memory = my_memory.replace("2026-03-10:4#", "2026-03-10:5#");
+        assert_eq!(root.read(memory), my_memory);
+        let wisdom = root.read("WISDOM.md");
+        assert!(wisdom.contains("long before the upload"), "{wisdom}");
+        assert!(wisdom.contains("sources=2026-03-10:4;"), "{wisdom}");
+        assert!(sources(&root, memory).iter().all(|it| it.1), "{my_memory}");
+        assert!(changed_by(&root, &["compact"]).is_empty());
+    }
+}
+
+#[test]
+fn a_bullet_deleted_while_its_log_grew_above_takes_no_other_line() {
+    let notes = "- Measured 12 ms at the new gate\n- Painted the cellar blue with Ottilie\n";
+    for log_after in [
+        format!("- Late: 4711 packets were lost\n{notes}"),
+        // The line of the bullet is gone as well; it comes back later.
+        "- Late: 4711 packets were lost\n- Tuned 3 valves\n- Measured 12 ms at the new gate\n"
+            .to_owned(),
+    ] {
+        let root = folded(notes);
+        let week = root.read(WEEK);
+        let bullet = week.split_inclusive('\n').find(|it| it.contains("Painted")).unwrap();
+        root.write(WEEK, &week.replace(bullet, ""));
+        root.write(LOG, &log_after);
+        root.run(&["compact"]).ok();
+        let check = || {
+            let text = root.read(WEEK);
+            assert!(!text.contains("Painted"), "{text}");
+            assert!(text.contains("12 ms") && text.contains("4711"), "{text}");
+        };
+        check();
+        root.write(LOG, &format!("- Late: 4711 packets were lost\n\n{notes}"));
+        without_database(&root);
+        root.run(&["compact"]).ok();
+        check();
+    }
+}
+
+#[test]
+fn an_entry_goes_with_the_line_that_said_it_though_others_are_left() {
+    let root = Root::empty("late");
+    root.write("memoird.yaml", "zone: UTC\n");
+    let rule = "- Always read memory files first #keep\n";
+    root.write("memory/2026-03-04.md", "- Measured 31 ms at the old gate\n");
+    root.write(LOG, rule);
+    root.run(&["compact"]).ok();
+    let wisdom = root.read("WISDOM.md");
+    assert!(wisdom.contains("Always read memory files first"), "{wisdom}");
+    // A second day said something of it, and the entry took its line.
+    root.write("memory/2026-03-11.md", "- Reading memory files first was quick today\n");
+    root.run(&["compact"]).ok();
+    let two = root.read("WISDOM.md");
+    assert!(two.contains("sources=2026-03-10:1 & 2026-03-11:1;"), "{two}");
+    root.write(LOG, &rule.replace("Always", "Never"));
+    root.run(&["compact"]).ok();
+    let after = root.read("WISDOM.md");
+    assert!(!after.contains("Always read"), "{after}");
+    assert!(after.contains("Never read memory files first"), "{after}");
+    // And where nothing takes its place, it goes, and the run says so.
+    root.write(LOG, "- Measured 12 ms at the new gate\n");
+    let ran = root.run(&["compact", "--json"]).ok();
+    assert!(!root.read("WISDOM.md").contains("Never read"), "{}", root.read("WISDOM.md"));
+    assert!(reasons(&ran).iter().any(|it| it.ends_with("dropped: its source changed")), "{ran}");
+}
