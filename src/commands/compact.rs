@@ -379,6 +379,9 @@ fn show_report(report: &PassReport, plan: &Plan, view: &View, period: Option<Per
     if !rows.is_empty() {
         ui.table(&["tier", "period", "outcome", "items", "chars", "of", "file or reason"], &rows);
     }
+    for it in &report.put_back {
+        ui.warn(it);
+    }
     if !report.joined.is_empty() {
         let logs = report.joined.len();
         ui.good(format!("lines that came late were added to {logs} archived logs, which are back"));

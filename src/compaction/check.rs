@@ -95,9 +95,13 @@ pub fn torn(bytes: &[u8]) -> Option<Torn> {
     }
 }
 
-/// Returns whether `now` is the beginning of `before`, cut in the middle of a line.
+/// Returns whether `now` is the beginning of `before`, cut in the middle of a line or of its
+/// frontmatter. An editor that writes no newline at the end cuts no line.
 pub fn is_cut_off(now: &[u8], before: &[u8]) -> bool {
-    now.len() < before.len() && before.starts_with(now) && !now.ends_with(b"\n")
+    let Some(rest) = before.strip_prefix(now) else { return false };
+    let within_line = !now.ends_with(b"\n") && !rest.is_empty() && rest[0] != b'\n';
+    let within_head = now.starts_with(b"---\n") && !now[3..].windows(4).any(|it| it == b"\n---");
+    !rest.is_empty() && (within_line || within_head)
 }
 
 /// Reads the generated files as they would be recorded now. One that cannot be read is told by
@@ -230,8 +234,16 @@ pub fn torn_files(
         )
     };
     paths.extend(inventory.problems.iter().map(|it| it.path.clone()).filter(|it| is_ours(it)));
+    let summaries = inventory.weekly.values().chain(inventory.monthly.values());
+    let summary_hashes: HashMap<&str, ContentHash> =
+        summaries.map(|it| (&it.path[..], it.hash)).collect();
     let mut found = BTreeMap::new();
     for path in paths {
+        // Read by the scan a moment ago, so not again.
+        let scanned = summary_hashes.get(&path[..]).copied();
+        if scanned.is_some() && scanned == recorded.get(&path).map(|(_, hash)| *hash) {
+            continue;
+        }
         // What is no regular file is told by the check of names.
         let Ok(Some(file)) = vault.read(&path) else { continue };
         let known = recorded.get(&path).map(|(_, hash)| *hash);
@@ -534,5 +546,8 @@ mod tests {
         assert!(!is_cut_off(b"- one [2026-04-02:1]\n", before));
         assert!(!is_cut_off(b"- one, in other words", before));
         assert!(!is_cut_off(before, before));
+        let before = b"---\nperiod: x\nitems: y\n---\n- one\n- two\n";
+        assert!(is_cut_off(b"---\nperiod: x\n", before));
+        assert!(!is_cut_off(b"---\nperiod: x\nitems: y\n---\n- one", before));
     }
 }

@@ -253,7 +253,11 @@ impl Compactor<'_> {
         if let Some((tier, period)) = self.plan(&view, &selection, now).sourceless {
             return Err(PassError::NoSource { tier, period });
         }
-        let mut report = PassReport::default();
+        let put_back = self.put_back_torn(&view, now)?;
+        if !put_back.is_empty() {
+            view = self.look(now)?;
+        }
+        let mut report = PassReport { put_back, ..PassReport::default() };
         if self.join_late(&view, now, &mut report)? {
             view = self.look(now)?;
         }
@@ -349,7 +353,10 @@ impl Compactor<'_> {
     }
 
     fn take_notice(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<(), PassError> {
-        let view = self.look(now)?;
+        let mut view = self.look(now)?;
+        if !self.put_back_torn(&view, now)?.is_empty() {
+            view = self.look(now)?;
+        }
         let mut run = None;
         let noticed = self.observe(&mut run, trigger, &view, now, &mut PassReport::default());
         if let Some(run) = run {

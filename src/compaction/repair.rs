@@ -181,6 +181,42 @@ impl Compactor<'_> {
         result.map(|()| said)
     }
 
+    /// Puts back from the history what a disk cut off or emptied, before it is taken for what a
+    /// person deleted; returns the files and what was wrong with each.
+    pub(super) fn put_back_torn(
+        &mut self,
+        view: &View,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<String>, PassError> {
+        let mut said = Vec::new();
+        let mut run = None;
+        for (path, torn) in check::torn_files(self.vault, view, Some(self.lineage))? {
+            // In another form or encoding it may be a person's; `doctor` tells.
+            if !matches!(torn, Torn::Empty | Torn::Nul | Torn::CutOff) {
+                continue;
+            }
+            // Only what was made of lines is ours, and `MEMORY.md` is written anew by any pass.
+            if !self.lineage.items_of(&path)?.iter().any(|it| it.citation.is_some()) {
+                continue;
+            }
+            let Some(hash) = last_sound(self.lineage, &path)? else { continue };
+            let bytes = self.lineage.content(hash)?;
+            let kept = self.replace(&path, bytes.as_deref(), &mut run, now)?;
+            let what = match torn {
+                Torn::Empty => "was empty",
+                Torn::Nul => "held NUL bytes",
+                _ => "was cut off",
+            };
+            said.push(format!(
+                "{path} was put back: it {what}; what stood there is kept as {kept}"
+            ));
+        }
+        if let Some(run) = run {
+            self.end_run(run)?;
+        }
+        Ok(said)
+    }
+
     fn repair_one(
         &mut self,
         step: &Step,

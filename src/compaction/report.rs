@@ -24,6 +24,8 @@ pub struct PassReport {
     pub archived: Vec<String>,
     /// Archived logs to which late lines were added: where they stand again.
     pub joined: Vec<String>,
+    /// Files that a disk cut off or emptied and that stand again as recorded, each with why.
+    pub put_back: Vec<String>,
     /// Why logs that are old enough did not move.
     pub archive_held: Option<String>,
     /// Versions that the history let go of, because they were older than it is to be.

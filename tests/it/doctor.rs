@@ -163,9 +163,6 @@ fn a_torn_file_is_brought_back_and_what_stood_there_is_kept() {
     let shown = root.run(&["doctor", "--repair", "--dry-run"]);
     assert!(shown.stderr.contains("holds NUL bytes"), "{shown}");
     assert_eq!(root.files(), torn);
-    // Nobody emptied it by hand, so nothing that stood in it counts as deleted.
-    root.run(&["compact"]);
-    assert!(!root.path("memory/.decisions.jsonl").exists());
     let json = root.run(&["doctor", "--repair", "--yes", "--json"]).ok().json_as("doctor");
     assert!(json["repairs"][0].as_str().unwrap().contains(".memoird/quarantine/"));
     assert_eq!(root.read(WEEK), before);
@@ -210,6 +207,22 @@ fn what_was_deleted_is_noticed_before_a_repair_records_anew() {
     assert!(root.read("memory/.decisions.jsonl").contains("\"what\":\"deleted\""));
     root.run(&["compact"]).ok();
     assert!(!root.path(memory).exists());
+}
+
+#[test]
+fn a_pass_puts_a_torn_file_back_and_takes_nothing_for_deleted() {
+    let root = made();
+    let before = root.files();
+    let week = root.read(WEEK);
+    let body = week.find("\n- ").unwrap() + 9;
+    for torn in ["", &week[..40], &week[..body], &week.replace('\n', "\0")] {
+        root.write(WEEK, torn);
+        let ran = root.run(&["compact"]).ok();
+        assert!(ran.stderr.contains(&format!("{WEEK} was put back")), "{ran}");
+        assert_eq!(root.files(), before);
+        assert!(!root.path("memory/.decisions.jsonl").exists());
+        root.run(&["doctor"]).ok();
+    }
 }
 
 #[test]
