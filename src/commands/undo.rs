@@ -15,13 +15,16 @@ use super::{
 use crate::{
     clock,
     compaction::{
-        self, Compactor,
+        self, Compactor, PassError,
         undo::{Fate, Foresight, Later, Request, UndoError, Undoing, UndoneFile, Work},
     },
     memory::item::Tier,
-    store::lineage::{
-        Lineage,
-        jobs::{RunId, RunRow},
+    store::{
+        lineage::{
+            Lineage,
+            jobs::{RunId, RunRow},
+        },
+        vault::VaultError,
     },
 };
 
@@ -248,6 +251,16 @@ fn refusal(error: UndoError, zone: Tz) -> CommandError {
     let usage = |error: UndoError| CommandError::new(Kind::Usage, error);
     match error {
         UndoError::Pass(error) => error.into(),
+        UndoError::CutOff { run, with_later, ref source, .. } => {
+            let kind = match source.as_ref() {
+                UndoError::Pass(PassError::Vault(it)) if it.is_write() => Kind::CannotWrite,
+                UndoError::Pass(PassError::Vault(VaultError::Changed { .. })) => Kind::Busy,
+                _ => Kind::Data,
+            };
+            let later = if with_later { " --with-later" } else { "" };
+            CommandError::new(kind, error)
+                .hint(format!("put that right, then take it up again: memoird undo {run}{later}"))
+        }
         UndoError::RestedOn { run, later } => {
             let told: Vec<String> = later.iter().map(|it| told(it, zone)).collect();
             let what = format!("later runs rest on run {run}: {}", told.join("; "));

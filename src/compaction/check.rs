@@ -8,7 +8,7 @@ use std::{
     error::Error,
 };
 
-use super::{View, records};
+use super::{View, missing, records};
 use crate::{
     memory::{
         address::{Citation, Stem},
@@ -272,6 +272,23 @@ pub fn torn_files(
     Ok(found)
 }
 
+/// Says whether something a person wants forgotten still waits to be taken out.
+pub fn forgetting(vault: &Vault) -> Option<String> {
+    let path = vault.layout().forgetting();
+    let text = match vault.read_text(&path) {
+        Ok(text) => text?,
+        Err(error) => return Some(error.to_string()),
+    };
+    // The wish itself holds the words, so it is not shown.
+    let waits = match serde_json::from_str::<serde_json::Value>(&text) {
+        Ok(pending) => pending.get("Remove").is_some(),
+        Err(_) => {
+            return Some(format!("{path} cannot be read; do the same `memoird forget` again"));
+        }
+    };
+    waits.then(|| "forgetting is not finished; `memoird compact` finishes it".to_owned())
+}
+
 /// Says which generated files are torn.
 pub fn files(torn: &BTreeMap<String, Torn>) -> Found {
     let findings = torn
@@ -292,7 +309,13 @@ pub fn recorded(
     documents: &BTreeMap<String, DocumentRecord>,
 ) -> Checked {
     let known = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::documents)?;
-    let mut findings = Vec::new();
+    let missing = lineage.map(|it| missing::look(vault, it)).transpose()?.flatten();
+    let mut findings: Vec<String> = missing
+        .iter()
+        .map(|it| {
+            format!("{it}; nothing is written until they are back, or `memoird compact --accept-missing`")
+        })
+        .collect();
     let mut edited = Vec::new();
     for (path, (kind, hash)) in &known {
         match documents.get(path) {

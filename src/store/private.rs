@@ -145,7 +145,8 @@ pub fn close(exposed: &Exposed) -> io::Result<()> {
 
 /// Lists what stands in the private folder and is none of ours, by name.
 pub fn strangers(layout: &Layout) -> Vec<String> {
-    const OURS: [&str; 9] = [
+    const OURS: [&str; 10] = [
+        "forgetting.json",
         "lineage.db",
         "daemon.",
         "pass.lock",

@@ -226,6 +226,45 @@ fn a_pass_puts_a_torn_file_back_and_takes_nothing_for_deleted() {
 }
 
 #[test]
+fn what_stops_a_pass_and_what_waits_to_be_forgotten_is_no_health() {
+    let root = made();
+    root.write(".memoird/forgetting.json", r#"{"Remove":[]}"#);
+    let waits = root.run(&["doctor"]);
+    assert_ne!(waits.code, 0, "{waits}");
+    assert!(waits.to_string().contains("forgetting is not finished"), "{waits}");
+    assert!(!waits.to_string().contains("somebody else"), "{waits}");
+    fs::remove_file(root.path(".memoird/forgetting.json")).unwrap();
+    for name in ["2026-03-03.md", "2026-03-10.md", "2026-04-13.md"] {
+        fs::remove_file(root.path("memory").join(name)).unwrap();
+    }
+    fs::remove_dir_all(root.path("memory/weekly")).unwrap();
+    fs::remove_dir_all(root.path("memory/monthly")).unwrap();
+    let gone = root.run(&["doctor"]);
+    assert_ne!(gone.code, 0, "{gone}");
+    assert!(gone.to_string().contains("known files are gone"), "{gone}");
+}
+
+#[test]
+fn an_undo_that_cannot_finish_says_so_and_is_taken_up() {
+    let root = made();
+    let before = root.read(WEEK);
+    chmod(root.path("memory/weekly"), 0o500);
+    if fs::write(root.path("memory/weekly/probe"), "").is_ok() {
+        // Nothing is closed to the superuser.
+        chmod(root.path("memory/weekly"), 0o700);
+        return;
+    }
+    let ran = root.run(&["undo", "--yes"]);
+    chmod(root.path("memory/weekly"), 0o700);
+    assert_eq!(ran.code, 73, "{ran}");
+    assert!(ran.stderr.contains("only in part"), "{ran}");
+    assert!(ran.stderr.contains("memoird undo 1"), "{ran}");
+    assert_eq!(root.read(WEEK), before);
+    root.run(&["undo", "--yes"]).ok();
+    assert!(!root.path(WEEK).exists());
+}
+
+#[test]
 fn a_file_that_nobody_can_read_is_moved_and_made_again() {
     let root = made();
     fs::remove_dir_all(root.path(".memoird")).unwrap();

@@ -342,6 +342,7 @@ fn unfinished(root: &Root, lineage: Option<&Lineage>) -> Checked {
     findings.extend(
         temporary.iter().map(|it| format!("{it} is left; the next run that writes removes it")),
     );
+    findings.extend(check::forgetting(&root.vault));
     Ok(Found::unless(findings, || "none".to_owned()))
 }
 

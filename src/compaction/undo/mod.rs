@@ -191,6 +191,25 @@ pub enum UndoError {
     /// Something else was done since the person was asked.
     #[error("something was written since you were asked")]
     Overtaken,
+    /// It was begun and could not be finished.
+    #[error(
+        "run {run} is taken back only in part: {done} of {all} files are done, {}: {source}",
+        match next { Some(path) => format!("`{path}` is the first that is left"), None => "what is left is to record it".to_owned() }
+    )]
+    CutOff {
+        /// The run.
+        run: RunId,
+        /// Whether later ones are taken back with it.
+        with_later: bool,
+        /// How many of its files stand as they should.
+        done: usize,
+        /// How many there are to write.
+        all: usize,
+        /// The first that does not.
+        next: Option<String>,
+        /// What stopped it.
+        source: Box<UndoError>,
+    },
     /// A pass would have been stopped too.
     #[error(transparent)]
     Pass(#[from] PassError),
@@ -559,8 +578,25 @@ impl Compactor<'_> {
         let run = self.run(&mut None, TRIGGER, now)?;
         let done = self.take_back(run, &undoing, &past, &view, now);
         self.end_run(run)?;
-        done?;
+        done.map_err(|error| self.cut_off(&undoing, error))?;
         Ok((run, undoing))
+    }
+
+    /// Says how far it came.
+    fn cut_off(&self, undoing: &Undoing, error: UndoError) -> UndoError {
+        let Some(run) = undoing.runs.last().map(|it| it.id) else { return error };
+        let wanted: Vec<&UndoneFile> = undoing.files.iter().filter(|it| it.is_written()).collect();
+        let stands = |it: &UndoneFile| self.vault.read_text(&it.path).is_ok_and(|is| is == it.text);
+        let left: Vec<&str> =
+            wanted.iter().filter(|it| !stands(it)).map(|it| &it.path[..]).collect();
+        UndoError::CutOff {
+            run,
+            with_later: undoing.runs.len() > 1,
+            done: wanted.len() - left.len(),
+            all: wanted.len(),
+            next: left.first().map(|it| (*it).to_owned()),
+            source: Box::new(error),
+        }
     }
 
     fn take_back(
