@@ -90,6 +90,9 @@ pub struct WisdomMark {
     pub last_reinforced: NaiveDate,
 }
 
+/// Lines that an entry rests on, each with its short hash where it is known.
+pub type CitedLines = Vec<(Address, Option<String>)>;
+
 /// How large the file may get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WisdomCaps {
@@ -335,7 +338,7 @@ impl WisdomFile {
     /// [`readdress`]: Self::readdress
     pub fn readdress_all(
         &mut self,
-        sources_of: &dyn Fn(&WisdomEntry, &WisdomMark) -> Option<Vec<(Address, Option<String>)>>,
+        sources_of: &dyn Fn(&WisdomEntry, &WisdomMark) -> Option<CitedLines>,
     ) -> bool {
         let mut any = false;
         for piece in &mut self.pieces {
