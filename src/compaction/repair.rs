@@ -4,7 +4,10 @@
 //! [`Compactor::repair`] does it. Nothing is deleted: bytes that are replaced go to the quarantine
 //! and into the history, and the run that does it is recorded like any other.
 
-use std::{collections::HashSet, fmt};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt,
+};
 
 use chrono::{DateTime, Utc};
 
@@ -15,7 +18,7 @@ use super::{
     report::PassReport,
 };
 use crate::{
-    memory::{decision::Decisions, hash::ContentHash, index},
+    memory::{decision::Decisions, hash::ContentHash, index, typed_schema},
     store::{
         layout::FileKind,
         lineage::{
@@ -117,9 +120,22 @@ pub fn steps(
     let documents = check::documents(vault, view);
     let torn = check::torn_files(vault, view, lineage)?;
     // What can be read may be what a person wrote, so only what nobody wrote is replaced. Lines that
-    // cite nothing are for the next fold, and a memory out of form is for a person.
-    for (path, torn) in &torn {
-        let (path, why) = (path.clone(), torn.words().to_owned());
+    // cite nothing are for the next fold, and a memory out of form is for a person, unless a byte of
+    // it was turned.
+    let mut wrong: BTreeMap<String, String> =
+        torn.iter().map(|(path, torn)| (path.clone(), torn.words().to_owned())).collect();
+    for path in check::dangling(vault, &documents)?.into_keys() {
+        if is_turned(vault, lineage, &path)? {
+            wrong.entry(path).or_insert_with(|| "cites what is not there".to_owned());
+        }
+    }
+    for memory in &view.inventory.memories {
+        let path = layout.typed(&memory.file_name.to_string_lossy());
+        if typed_schema::check(memory).is_err() && is_turned(vault, lineage, &path)? {
+            wrong.entry(path).or_insert_with(|| "is not in form".to_owned());
+        }
+    }
+    for (path, why) in wrong {
         let best = lineage.map_or(Ok(None), |it| last_sound(it, &path))?;
         steps.push(match best {
             Some(hash) => Step::Restore { path, why, hash },
@@ -144,6 +160,18 @@ pub fn steps(
         steps.push(Step::Witness);
     }
     Ok(steps)
+}
+
+/// Returns whether a file differs in one byte from what was recorded of it, as after a fault of the
+/// disk.
+fn is_turned(vault: &Vault, lineage: Option<&Lineage>, path: &str) -> Result<bool, PassError> {
+    let Some(lineage) = lineage else { return Ok(false) };
+    let Some(hash) = lineage.document_hash(path)? else { return Ok(false) };
+    let (Some(then), Some(now)) = (lineage.content(hash)?, vault.read(path)?) else {
+        return Ok(false);
+    };
+    let differ = then.iter().zip(&now.bytes).filter(|(a, b)| a != b).count();
+    Ok(then.len() == now.bytes.len() && differ == 1)
 }
 
 /// Returns the newest bytes of a file that stand in the history and are not torn.
