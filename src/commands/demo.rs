@@ -43,7 +43,7 @@ use crate::{
         inventory::{Inventory, SummaryFile},
         layout::Layout,
         lineage::Lineage,
-        vault::{self, Vault},
+        vault::{Vault, write::write_settings},
     },
 };
 
@@ -239,7 +239,7 @@ fn unpack(
     file.agent_name = Some(args.journal.agent_name().to_owned());
     file.zone = Some(ZoneName(chrono_tz::Europe::Berlin));
     file.memory_dir = Some("memory".to_owned());
-    vault::write_settings(&path.join(ROOT_FILE_NAME), &file.print())?;
+    write_settings(&path.join(ROOT_FILE_NAME), &file.print())?;
     // Settings of the person's own could keep the chain from being shown whole.
     let settings = Config::from_text(None, &global.set, &call.around)?.open(path, &call.around)?;
     let layout = Layout::new(settings.path.clone(), &settings.memory_dir.to_string_lossy());

@@ -73,7 +73,7 @@ use crate::{
             record::FileStamp,
         },
         lock::{LockError, PassLock, WriteLock},
-        vault::{Seen, Vault, VaultError},
+        vault::{Vault, VaultError, scan::Seen},
     },
 };
 

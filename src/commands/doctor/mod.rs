@@ -33,7 +33,7 @@ use crate::{
     store::{
         lineage::{Lineage, LineageError},
         lock::PassLock,
-        vault::REPLACED_DIR,
+        vault::leftovers::REPLACED_DIR,
     },
 };
 
