@@ -243,7 +243,8 @@ fn what_a_disk_did_to_the_database_meanwhile_is_mended_at_start() {
     let files = root.files();
     // A row that reads well, and is not the one that was written.
     let database = rusqlite::Connection::open(root.path(".memoird/lineage.db")).unwrap();
-    let changed = database.execute("UPDATE run SET started = '2001-01-01T00:00:00Z' WHERE id = 1", []);
+    let changed =
+        database.execute("UPDATE run SET started = '2001-01-01T00:00:00Z' WHERE id = 1", []);
     assert_eq!(changed.unwrap(), 1);
     drop(database);
     let mut daemon = Daemon::start(&root);
