@@ -16,7 +16,7 @@ use crate::{
     compaction::{
         self, Compactor, PassError, Passed, View, Watcher, archive, missing,
         plan::{Job, Plan, Selection, WaitCause},
-        rebuild::{self, Mended},
+        rebuild::{self, Look, Mended},
         report::{JobReport, PassReport},
     },
     config::settings::Keep,
@@ -152,19 +152,20 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             None => ui.note("no files are missing in such a number that it has to be accepted"),
         }
     }
-    let passed = rebuild::with_mended(&root.vault, now, &mut say, |lineage, is_mended| {
-        let mut compactor = Compactor {
-            vault: &root.vault,
-            lineage,
-            engine: engine.as_ref(),
-            settings: &root.settings,
-            clock: &clock,
-        };
-        if is_mended {
-            compactor.mend(now)?;
-        }
-        pass(&mut compactor, "compact", &selection, ui)
-    })?;
+    let passed =
+        rebuild::with_mended(&root.vault, Look::Glance, now, &mut say, |lineage, mending| {
+            let mut compactor = Compactor {
+                vault: &root.vault,
+                lineage,
+                engine: engine.as_ref(),
+                settings: &root.settings,
+                clock: &clock,
+            };
+            if let Some(mending) = mending {
+                compactor.mend(mending, now)?;
+            }
+            pass(&mut compactor, "compact", &selection, ui)
+        })?;
     let Passed { report, view, plan } = passed;
     if report.pruned > 0
         && let Keep::For(span) = root.settings.settings.history.keep

@@ -9,7 +9,7 @@ use crate::{
     clock,
     compaction::{
         Compactor,
-        rebuild::{self, Look, Mended},
+        rebuild::{self, Look, Mended, Opened},
     },
 };
 
@@ -44,8 +44,7 @@ pub(super) fn run(global: &GlobalArgs, _args: Args, ui: &Ui) -> Result<ExitCode,
     refuse_reader(&call, &root)?;
     let engine = root.engine()?;
     let now = call.now;
-    let opened = rebuild::open(&root.vault, Look::Close, now)?;
-    let mut lineage = opened.lineage;
+    let Opened { mut lineage, is_new, mending } = rebuild::open(&root.vault, Look::Close, now)?;
     let clock = || clock::now().unwrap_or(now);
     let mut compactor = Compactor {
         vault: &root.vault,
@@ -54,15 +53,17 @@ pub(super) fn run(global: &GlobalArgs, _args: Args, ui: &Ui) -> Result<ExitCode,
         settings: &root.settings,
         clock: &clock,
     };
-    let rebuilt =
-        if opened.mended.is_some() { compactor.mend(now) } else { compactor.rebuild(now) }?;
-    let set_aside = opened.mended.as_ref().and_then(|it| match it {
+    let set_aside = mending.as_ref().and_then(|it| match &it.mended {
         Mended::SetAside { path, .. } => {
-            let relative = path.strip_prefix(root.vault.layout().root()).unwrap_or(path);
+            let relative = path.strip_prefix(root.vault.layout().root()).unwrap_or(path.as_path());
             Some(relative.display().to_string())
         }
         Mended::Missing => None,
     });
+    let rebuilt = match mending {
+        Some(mending) => compactor.mend(mending, now),
+        None => compactor.rebuild(now),
+    }?;
     let report = Report {
         documents: rebuilt.counts.documents.values().sum(),
         items: rebuilt.counts.items,
@@ -70,7 +71,7 @@ pub(super) fn run(global: &GlobalArgs, _args: Args, ui: &Ui) -> Result<ExitCode,
         logs: rebuilt.counts.logs,
         extracted: rebuilt.extracted,
         set_aside,
-        receipts_kept: !opened.is_new,
+        receipts_kept: !is_new,
     };
     show(&report, ui);
     Ok(ExitCode::SUCCESS)

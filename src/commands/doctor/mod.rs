@@ -24,7 +24,7 @@ use crate::{
         self, Compactor, View,
         check::{self, Checked, Found},
         plan::Selection,
-        rebuild::{self, Look},
+        rebuild::{self, Look, Opened},
         repair,
     },
     config::settings::EngineKind,
@@ -152,8 +152,7 @@ fn mend(
         }
     }
     let clock = || clock::now().unwrap_or(now);
-    let opened = rebuild::open(&root.vault, Look::Close, now)?;
-    let mut lineage = opened.lineage;
+    let Opened { mut lineage, mending, .. } = rebuild::open(&root.vault, Look::Close, now)?;
     let mut compactor = Compactor {
         vault: &root.vault,
         lineage: &mut lineage,
@@ -162,9 +161,9 @@ fn mend(
         clock: &clock,
     };
     let mut said = Vec::new();
-    if let Some(mended) = &opened.mended {
-        compactor.mend(now)?;
-        said.push(mended.to_string());
+    if let Some(mending) = mending {
+        said.push(mending.mended.to_string());
+        compactor.mend(mending, now)?;
     }
     // What is left to do is looked at again: with the database much may have been put right.
     let view = compactor.look(now)?;
