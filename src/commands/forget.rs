@@ -21,9 +21,9 @@ use crate::{
     compaction::{
         Compactor,
         forget::{
-            Forgotten, Reach, Untouched,
+            Forgotten,
             cut::{Gone, Wish, folded},
-            survey,
+            reach::{Reach, Untouched, survey},
         },
         plan::Selection,
         report::PassReport,

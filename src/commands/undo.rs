@@ -16,7 +16,12 @@ use crate::{
     clock,
     compaction::{
         self, Compactor, PassError,
-        undo::{Fate, Foresight, Later, Request, UndoError, Undoing, UndoneFile, Work},
+        undo::{
+            Fate, Request, Undoing, UndoneFile,
+            error::{Later, UndoError},
+            foresight::Foresight,
+            work::Work,
+        },
     },
     memory::item::Tier,
     store::{
