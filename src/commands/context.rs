@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     path::{Component, Path, PathBuf},
+    sync::Arc,
 };
 
 use chrono::{DateTime, Utc};
@@ -16,10 +17,10 @@ use crate::{
     config::{self, Config, root::RootSettings, settings::EngineKind, surroundings::Surroundings},
     engine::{Engine, extractive::Extractive},
     memory::{address::Stem, decision::Decisions, hash::ContentHash, period::Period},
-    privacy::{self, Rules, ServedLog},
+    privacy::{self, PolicyError, Rules, ServedLog},
     recall::trace::{Document, Sources},
     store::{
-        layout::{FileKind, INDEX_FILE, Layout, ROOT_FILE},
+        layout::{FileKind, INDEX_FILE, ROOT_FILE},
         lineage::{Lineage, LineageError},
         vault::Vault,
     },
@@ -59,11 +60,11 @@ impl Call {
     /// Opens the root at `path`.
     pub(super) fn open(&self, path: &Path) -> Result<Root, CommandError> {
         let settings = self.config.open(path, &self.around)?;
-        let memory_dir = settings.memory_dir.to_string_lossy().into_owned();
-        let vault = Vault::new(Layout::new(settings.path.clone(), &memory_dir));
+        let vault = Vault::of(&settings)?;
         // A record that cannot be read is reported by the scan.
         let decisions = vault.read_text(&vault.layout().decisions()).ok().flatten();
-        let rules = decisions.map(|it| Rules::of(&Decisions::parse(&it))).unwrap_or_default();
+        let decisions = decisions.map(|it| Decisions::parse(&it)).unwrap_or_default();
+        let rules = Rules::new(Arc::clone(vault.policy()), &decisions);
         Ok(Root { settings, vault, rules })
     }
 }
@@ -252,6 +253,13 @@ impl From<config::Error> for CommandError {
             Some(hint) => wrapped.hint(hint),
             None => wrapped,
         }
+    }
+}
+
+impl From<PolicyError> for CommandError {
+    fn from(error: PolicyError) -> Self {
+        let hint = format!("correct {}, then `memoird status`", error.file.display());
+        Self::new(Kind::Config, error).hint(hint)
     }
 }
 

@@ -70,6 +70,7 @@ impl From<DaemonError> for CommandError {
                 error.into()
             }
             DaemonError::Clock(error) => error.into(),
+            DaemonError::Root(RootError::Policy(error)) => error.into(),
             DaemonError::Root(RootError::Vault(error)) => error.into(),
             DaemonError::Root(RootError::Lock(error)) => error.into(),
             DaemonError::Root(RootError::Model { .. }) => Self::new(Kind::Config, error).hint(

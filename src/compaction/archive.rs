@@ -125,7 +125,7 @@ pub fn choose<'a>(
             (Tier::Monthly, month),
             (Tier::Wisdom, month),
         ];
-        let hash = log.hash.hex16();
+        let hash = log.input.hex16();
         let (week_file, month_file) =
             (inventory.weekly.get(&week)?, inventory.monthly.get(&month)?);
         let (of_week, of_month) = (week_file.header.as_ref()?, month_file.header.as_ref()?);
@@ -571,7 +571,7 @@ mod tests {
             let month = summary("2026-03", &[("2026-W10", week.body_hash.clone())]);
             Self {
                 inventory: Inventory {
-                    logs: BTreeMap::from([(stem(), LogFile { path, stamp, hash })]),
+                    logs: BTreeMap::from([(stem(), LogFile { path, stamp, hash, input: hash })]),
                     weekly: BTreeMap::from([(period("2026-W10"), week)]),
                     monthly: BTreeMap::from([(period("2026-03"), month)]),
                     ..Inventory::default()

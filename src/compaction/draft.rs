@@ -59,7 +59,7 @@ impl CorpusReader {
             let inside = logs.map(|(stem, _)| stem).take_while(|it| it.date() <= to);
             stems.extend(inside.filter(|it| self.read.insert((*it).clone())));
         }
-        let rules = Rules::of(&inventory.decisions);
+        let rules = inventory.rules.clone();
         let shares: Vec<&[&Stem]> = stems.chunks(LOGS_AT_ONCE).collect();
         let readings = parallel::map(&shares, |share| {
             let mut logs = Vec::new();
@@ -158,7 +158,7 @@ impl Drafter<'_> {
     }
 
     fn week_sources(&self, job: &Job) -> Result<Sources, JobError> {
-        let logs = read_logs(self.vault, job, &Rules::of(&self.inventory.decisions))?;
+        let logs = read_logs(self.vault, job, &self.inventory.rules.clone())?;
         Ok(Sources {
             pointers: logs.iter().map(|it| self.vault.layout().source(it.stem())).collect(),
             chars: logs.iter().map(ServedLog::chars).sum(),
@@ -176,7 +176,7 @@ impl Drafter<'_> {
             pointers: Vec::new(),
             chars: 0,
         };
-        let rules = Rules::of(&self.inventory.decisions);
+        let rules = self.inventory.rules.clone();
         for (name, hash) in &job.inputs {
             let Ok(week) = name.parse::<Period>() else { continue };
             let path = self.vault.layout().summary(week);
@@ -253,10 +253,11 @@ pub(super) fn read_logs(
         let stem: Stem = name.parse().map_err(|e| unreadable(name, &e))?;
         let path = vault.layout().source(&stem);
         let log = vault.read_log(&stem)?.ok_or_else(|| JobError::Stale(path.clone()))?;
-        if log.hash.hex16() != *hash {
+        let log = privacy::serve(&log, rules);
+        if log.input().hex16() != *hash {
             return Err(JobError::Stale(path));
         }
-        logs.push(privacy::serve(&log, rules));
+        logs.push(log);
     }
     Ok(logs)
 }

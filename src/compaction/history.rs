@@ -16,7 +16,7 @@ use crate::{
         hash::ContentHash,
         period::{Grain, Period},
     },
-    privacy::{self, Rules},
+    privacy,
     store::{
         inventory::{Inventory, LogFile},
         layout::FileKind,
@@ -98,7 +98,7 @@ impl Compactor<'_> {
         {
             missing.push((layout.index(), Cause::Found));
         }
-        let rules = Rules::of(&inventory.decisions);
+        let rules = inventory.rules.clone();
         // A log of which a line is forgotten is not kept.
         let is_kept = |stem: &Stem| {
             let log = self.vault.read_log(stem).ok().flatten();
@@ -151,5 +151,5 @@ impl Compactor<'_> {
 fn is_folded(inventory: &Inventory, stem: &Stem, file: &LogFile) -> bool {
     let week = Period::containing(Grain::Week, stem.date());
     let header = inventory.weekly.get(&week).and_then(|it| it.header.as_ref());
-    header.and_then(|it| it.sources.get(stem.as_str())) == Some(&file.hash.hex16())
+    header.and_then(|it| it.sources.get(stem.as_str())) == Some(&file.input.hex16())
 }

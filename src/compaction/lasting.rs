@@ -31,6 +31,7 @@ use crate::{
     },
     privacy::{self, Rules, ServedLog},
     store::{
+        inventory::Inventory,
         lineage::{
             jobs::{JobId, NewJob, Outcome, Receipt, RunId},
             record::{Commit, LogRecord},
@@ -67,7 +68,7 @@ impl Compactor<'_> {
         report: &mut PassReport,
     ) -> Result<(), PassError> {
         let mut existing = view.inventory.memories.clone();
-        let rules = Rules::of(&view.inventory.decisions);
+        let rules = view.inventory.rules.clone();
         let mut doubts = late::doubts(self.vault, jobs, &existing, &rules);
         for doubt in doubts.iter().filter(|it| !it.is_lost()) {
             let same = |it: &&mut TypedMemory| it.file_name == doubt.memory.file_name;
@@ -122,6 +123,7 @@ impl Compactor<'_> {
             vault: self.vault,
             engine: self.engine,
             decisions: &view.inventory.decisions,
+            rules: &view.inventory.rules,
         };
         parallel::map(jobs, |job| reader.read(job, existing, doubts))
     }
@@ -139,8 +141,8 @@ impl Compactor<'_> {
         let Some(id) = self.begin(run, job)? else { return Ok(None) };
         // The days before it may have said the same; what it adds is decided one day at a time.
         let day = first.and_then(|_| {
-            let decisions = &view.inventory.decisions;
-            DayReader { vault: self.vault, engine: self.engine, decisions }
+            let Inventory { decisions, rules, .. } = &view.inventory;
+            DayReader { vault: self.vault, engine: self.engine, decisions, rules }
                 .read(job, existing, doubts)
         });
         let made = match day.and_then(|day| self.write_day(job, id, day, (existing, doubts))) {
@@ -303,7 +305,7 @@ impl Compactor<'_> {
             Some(text) => WisdomFile::parse(text),
             None => WisdomFile::new(&self.settings.agent_name),
         };
-        let rules = Rules::of(&view.inventory.decisions);
+        let rules = view.inventory.rules.clone();
         let items = cite_own_lines(&month);
         let summaries = self.summaries_cited(&month, &items, &file, &rules)?;
         follow_summaries(&mut file, &summaries);
@@ -408,7 +410,7 @@ impl Compactor<'_> {
 
     /// Reads the logs of all weeks of a month.
     fn logs_beneath(&self, month: Period, view: &View) -> Result<Vec<ServedLog>, JobError> {
-        let rules = Rules::of(&view.inventory.decisions);
+        let rules = view.inventory.rules.clone();
         let mut logs = Vec::new();
         for week in month.weeks() {
             for stem in view.inventory.logs_of(week).map(|(stem, _)| stem) {
@@ -427,6 +429,7 @@ struct DayReader<'a> {
     vault: &'a Vault,
     engine: &'a dyn Engine,
     decisions: &'a Decisions,
+    rules: &'a Rules,
 }
 
 impl Day {
@@ -438,8 +441,8 @@ impl Day {
 
 impl DayReader<'_> {
     fn read(&self, job: &Job, existing: &[TypedMemory], doubts: &[Doubt]) -> Result<Day, JobError> {
-        let rules = Rules::of(self.decisions);
-        let logs = read_logs(self.vault, job, &rules)?;
+        let rules = self.rules;
+        let logs = read_logs(self.vault, job, rules)?;
         let layout = self.vault.layout();
         // A memory that lost a line must not keep out what may take its place.
         let lost = |it: &&TypedMemory| {
@@ -477,12 +480,12 @@ impl DayReader<'_> {
                     day.memories.push(memory);
                 }
             }
-            day.recorded.extracted.push((log.stem().clone(), log.hash()));
+            day.recorded.extracted.push((log.stem().clone(), log.input()));
             day.recorded.used.push(layout.source(log.stem()));
             day.recorded.logs.push(LogRecord::of(log, layout.source(log.stem())));
         }
         day.revised = late::take_over(&mut day.memories, doubts);
-        let settled = late::settle(self.vault, job.period.first(), doubts, &day.revised, &rules)?;
+        let settled = late::settle(self.vault, job.period.first(), doubts, &day.revised, rules)?;
         day.revised.extend(settled.revised);
         day.withdrawn = settled.withdrawn;
         Ok(day)

@@ -170,7 +170,7 @@ impl Compactor<'_> {
         for item in after {
             *left.entry(&item.hash).or_default() += 1;
         }
-        let rules = Rules::of(&view.inventory.decisions);
+        let rules = view.inventory.rules.clone();
         let mut made = Vec::new();
         let mut key = None;
         let mut decide = |what, citation: &Citation| -> Result<(), PassError> {
@@ -275,7 +275,7 @@ impl Compactor<'_> {
         let mut gone = Vec::new();
         for item in items {
             let Some(citation) = &item.citation else { continue };
-            let texts = self.line_texts(citation, &Rules::of(decisions))?;
+            let texts = self.line_texts(citation, &view.inventory.rules)?;
             if !decisions.is_deleted(path, texts.iter().map(String::as_str)) {
                 let citation = item.citation.clone();
                 gone.push(ItemRecord { line: 0, hash: item.hash(), citation });
@@ -305,7 +305,7 @@ impl Compactor<'_> {
         now: DateTime<Utc>,
         report: &mut PassReport,
     ) -> Result<bool, JobError> {
-        let rules = Rules::of(&view.inventory.decisions);
+        let rules = view.inventory.rules.clone();
         let known = self.lineage.logs()?;
         let mut changed = Changed::new();
         let mut recorded = Recorded::default();
@@ -320,8 +320,9 @@ impl Compactor<'_> {
                 hashes: it.line_hashes.clone(),
             };
             let moves = Moves::between(&hashes(old), &hashes(&new));
-            if moves.only_moved() && extracted.get(stem) == Some(&old.hash) {
-                recorded.extracted.push((stem.clone(), new.hash));
+            if moves.only_moved() && extracted.get(stem) == Some(&rules.input_hash(stem, old.hash))
+            {
+                recorded.extracted.push((stem.clone(), rules.input_hash(stem, new.hash)));
             }
             recorded.logs.push(new);
             changed.insert(stem.clone(), moves);
@@ -345,7 +346,7 @@ impl Compactor<'_> {
         let Some(period) = period else { return Ok(false) };
         let inputs = changed
             .keys()
-            .map(|it| (it.to_string(), view.inventory.logs[it].hash.hex16()))
+            .map(|it| (it.to_string(), view.inventory.logs[it].input.hex16()))
             .collect();
         let id = self.lineage.begin_job(
             run,
@@ -463,7 +464,10 @@ impl Compactor<'_> {
             let sources = file.header.as_ref().map(|it| &it.sources);
             let named = |stem: &Stem| {
                 sources.and_then(|it| it.get(stem.as_str()))
-                    == known.get(stem).map(|it| it.hash.hex16()).as_ref()
+                    == known
+                        .get(stem)
+                        .map(|it| inventory.rules.input_hash(stem, it.hash).hex16())
+                        .as_ref()
             };
             if !of_week.iter().all(|(stem, moves)| moves.only_moved() && named(stem)) {
                 self.readdress(week, file, Whose::Theirs, &none, changed, files, recorded)?;
@@ -471,7 +475,7 @@ impl Compactor<'_> {
             }
             let renames: BTreeMap<String, String> = of_week
                 .iter()
-                .map(|(stem, _)| (stem.to_string(), inventory.logs[*stem].hash.hex16()))
+                .map(|(stem, _)| (stem.to_string(), inventory.logs[*stem].input.hex16()))
                 .collect();
             let followed =
                 self.readdress(week, file, Whose::All, &renames, changed, files, recorded)?;

@@ -483,7 +483,7 @@ impl Planner<'_> {
     fn log_inputs(&self, period: Period) -> BTreeMap<String, String> {
         self.inventory
             .logs_of(period)
-            .map(|(stem, log)| (stem.to_string(), log.hash.hex16()))
+            .map(|(stem, log)| (stem.to_string(), log.input.hex16()))
             .collect()
     }
 
@@ -630,7 +630,7 @@ mod tests {
             let hash = log_hash(&stem, version);
             let stamp = Stamp { inode: 1, size: 1, mtime_ns: 0 };
             let path = format!("memory/{name}.md");
-            self.inventory.logs.insert(stem, LogFile { path, stamp, hash });
+            self.inventory.logs.insert(stem, LogFile { path, stamp, hash, input: hash });
         }
 
         fn fold(&mut self, period: Period, engine: &str) {

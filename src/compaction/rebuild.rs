@@ -270,7 +270,7 @@ impl Compactor<'_> {
             let Some(text) = self.vault.read_text(&path)? else { continue };
             documents.extend(records::of_path(layout, &path, &text));
         }
-        let rules = privacy::Rules::of(&inventory.decisions);
+        let rules = inventory.rules.clone();
         let mut logs = Vec::new();
         let mut extracted = Vec::new();
         for (stem, file) in &inventory.logs {
@@ -289,7 +289,7 @@ impl Compactor<'_> {
 fn extraction(inventory: &Inventory, stem: &Stem, file: &LogFile) -> Option<(Stem, ContentHash)> {
     let week = Period::containing(Grain::Week, stem.date());
     let header = inventory.weekly.get(&week)?.header.as_ref()?;
-    let same = header.sources.get(stem.as_str()) == Some(&file.hash.hex16());
+    let same = header.sources.get(stem.as_str()) == Some(&file.input.hex16());
     let done = same && header.extracted.contains(&stem.date().to_string());
-    done.then(|| (stem.clone(), file.hash))
+    done.then(|| (stem.clone(), file.input))
 }

@@ -36,6 +36,7 @@ pub mod zone;
 use std::{
     fmt, fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use check::Problem;
@@ -51,6 +52,9 @@ pub const DEFAULT_CONFIG: &str = include_str!("../../config/memoird.yaml");
 /// The name of the file in [`Surroundings::config_folder`].
 pub const CONFIG_FILE_NAME: &str = "config.yaml";
 
+/// The name of the file beside it with a person's own rules for secrets.
+pub const SECRETS_FILE_NAME: &str = "secrets.yaml";
+
 /// What the files, the variables, and the arguments of a call say.
 #[derive(Debug)]
 pub struct Config {
@@ -60,8 +64,19 @@ pub struct Config {
     pub roots: Vec<KnownRoot>,
     /// What holds over all roots; its `budget` is the whole that roots share.
     pub settings: Settings,
+    /// A person's own rules for secrets; what they mean is for `privacy` to say.
+    pub secret_rules: Option<SecretRulesFile>,
     general: Layer,
     call: CallKeys,
+}
+
+/// A person's own rules for secrets, as they stand in the file. Cheap to copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretRulesFile {
+    /// The file.
+    pub path: PathBuf,
+    /// What it says.
+    pub text: Arc<str>,
 }
 
 /// A configuration that is not used.
@@ -181,17 +196,15 @@ impl Config {
             Some(path) => around.absolute(path, &around.cwd),
             None => around.config_folder().join(CONFIG_FILE_NAME),
         };
-        match fs::File::open(&file) {
-            Ok(opened) => {
-                let text = root::read_text(opened, &file)?;
-                Self::from_text(Some((&file, &text)), set, around)
-            }
-            Err(it) if it.kind() == io::ErrorKind::NotFound => match named {
-                Some(_) => Err(Error::Missing { file }),
-                None => Self::from_text(None, set, around),
-            },
-            Err(source) => Err(Error::Unreadable { file, source }),
-        }
+        let mut config = match read_file(&file)? {
+            Some(text) => Self::from_text(Some((&file, &text)), set, around),
+            None if named.is_some() => Err(Error::Missing { file: file.clone() }),
+            None => Self::from_text(None, set, around),
+        }?;
+        let path = file.with_file_name(SECRETS_FILE_NAME);
+        let text = read_file(&path)?;
+        config.secret_rules = text.map(|it| SecretRulesFile { path, text: it.into() });
+        Ok(config)
     }
 
     /// Reads the configuration from the text of a file. Of the disk it asks only where links in
@@ -234,9 +247,19 @@ impl Config {
             file: file.map(|(path, _)| path.to_path_buf()),
             roots,
             settings,
+            secret_rules: None,
             general: keys.general,
             call,
         })
+    }
+}
+
+/// Reads a file of the configuration; `None` when there is none.
+fn read_file(file: &Path) -> Result<Option<String>, Error> {
+    match fs::File::open(file) {
+        Ok(opened) => root::read_text(opened, file).map(Some),
+        Err(it) if it.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::Unreadable { file: file.to_owned(), source }),
     }
 }
 

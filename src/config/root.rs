@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Config, Error, Origin,
+    Config, Error, Origin, SecretRulesFile,
     check::Problem,
     layers::{self, Layer, ROOT_FILE_SHAPE, RootFileKeys},
     settings::Settings,
@@ -77,6 +77,8 @@ pub struct RootSettings {
     pub writer: Option<String>,
     /// Whether the root is served by the daemon, or was only named for this call.
     pub configured: bool,
+    /// A person's own rules for secrets.
+    pub secret_rules: Option<SecretRulesFile>,
     /// The sections. `budget` is the root's share; [`Config::settings`] holds the whole.
     pub settings: Settings,
 }
@@ -255,6 +257,7 @@ impl Config {
             project: place.and_then(|it| it.project.clone()),
             writer: root_file.writer.clone(),
             configured: place.is_some(),
+            secret_rules: self.secret_rules.clone(),
             settings,
             path,
         })

@@ -57,7 +57,7 @@ use crate::{
     clock::{self, ClockError},
     compaction::PassError,
     config::{self, Config, surroundings::Surroundings},
-    store::lock::LockError,
+    store::{lock::LockError, vault::Vault},
 };
 
 /// A sleep is never longer: the wall clock may be set, and timers stand still in suspend.
@@ -190,7 +190,9 @@ impl<'a> Daemon<'a> {
             match served.start(&loaded, &mut watch, now) {
                 Ok(()) => tracing::info!("{}: watching", path.display()),
                 Err(
-                    error @ (RootError::Lock(LockError::Served { .. }) | RootError::Model { .. }),
+                    error @ (RootError::Lock(LockError::Served { .. })
+                    | RootError::Model { .. }
+                    | RootError::Policy(_)),
                 ) => return Err(error.into()),
                 Err(error) => {
                     warn_once(&mut served, path, &error);
@@ -388,9 +390,11 @@ impl<'a> Daemon<'a> {
     }
 
     fn take_over(&mut self, loaded: Loaded) {
-        // An engine that is not there would leave every root unserved, so that is refused whole.
+        // An engine that is not there would leave every root unserved, and so would rules for secrets
+        // that are wrong, so that is refused whole.
         for path in &loaded.roots {
-            if let Err(error @ RootError::Model { .. }) = root::read(path, &loaded) {
+            let read = root::read(path, &loaded).and_then(|it| Ok(Vault::of(&it)?));
+            if let Err(error @ (RootError::Model { .. } | RootError::Policy(_))) = read {
                 tracing::error!("{error}; the configuration stays as it was");
                 return;
             }

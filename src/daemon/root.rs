@@ -25,6 +25,7 @@ use crate::{
     compaction::rebuild::Look,
     config::{self, root::RootSettings, settings::EngineKind},
     memory::{hash::ContentHash, item::Tier, period::Grain},
+    privacy::PolicyError,
     store::{
         layout::Layout,
         lock::{DaemonLock, LockError},
@@ -127,6 +128,9 @@ pub enum RootError {
     Config(#[from] config::Error),
     /// Its private folder cannot be made.
     #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The folder cannot be used.
+    #[error(transparent)]
     Vault(#[from] VaultError),
     /// Another daemon serves it, or its lock file cannot be opened.
     #[error(transparent)]
@@ -195,7 +199,8 @@ impl Served {
         watch: &mut Watch,
         now: DateTime<Utc>,
     ) -> Result<(), RootError> {
-        let (settings, vault) = read(&self.path, loaded)?;
+        let settings = read(&self.path, loaded)?;
+        let vault = Vault::of(&settings)?;
         vault.create_private_dir()?;
         let layout = vault.layout();
         let lock = DaemonLock::acquire(layout)?;
@@ -234,8 +239,9 @@ impl Served {
     /// Returns what is wrong with them.
     pub(super) fn refresh(&mut self, loaded: &Loaded, now: DateTime<Utc>) -> Result<(), RootError> {
         let Some(open) = &mut self.open else { return Ok(()) };
-        let (settings, vault) = read(&self.path, loaded)?;
+        let settings = read(&self.path, loaded)?;
         if settings != open.settings {
+            let vault = Vault::of(&settings)?;
             open.agenda = Agenda::new(&settings, now);
             open.settings = settings;
             open.vault = vault;
@@ -458,7 +464,7 @@ impl Identity {
 }
 
 /// Reads what a root is run with, and refuses one that is not for us.
-pub(super) fn read(path: &Path, loaded: &Loaded) -> Result<(RootSettings, Vault), RootError> {
+pub(super) fn read(path: &Path, loaded: &Loaded) -> Result<RootSettings, RootError> {
     let settings = loaded.config.open(path, &loaded.around)?;
     let root = || path.to_path_buf();
     if settings.settings.engine == EngineKind::Model {
@@ -468,9 +474,7 @@ pub(super) fn read(path: &Path, loaded: &Loaded) -> Result<(RootSettings, Vault)
         let writer = settings.writer.clone().unwrap_or_default();
         return Err(RootError::Reader { root: root(), writer });
     }
-    let memory_dir = settings.memory_dir.to_string_lossy();
-    let vault = Vault::new(Layout::new(settings.path.clone(), &memory_dir));
-    Ok((settings, vault))
+    Ok(settings)
 }
 
 fn stuck(done: &Done) -> usize {

@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::memory::{
-    address::Stem,
-    decision::Decisions,
-    document::{self, SummaryError, SummaryHeader},
-    frontmatter,
-    hash::ContentHash,
-    period::Period,
-    typed::TypedMemory,
+use crate::{
+    memory::{
+        address::Stem,
+        decision::Decisions,
+        document::{self, SummaryError, SummaryHeader},
+        frontmatter,
+        hash::ContentHash,
+        period::Period,
+        typed::TypedMemory,
+    },
+    privacy::Rules,
 };
 
 /// What tells a changed file without reading it.
@@ -45,6 +48,8 @@ pub struct Inventory {
     pub wisdom: Option<String>,
     /// What people decided.
     pub decisions: Decisions,
+    /// What may be seen of the logs.
+    pub rules: Rules,
     /// Files that a person should look at.
     pub problems: Vec<Problem>,
 }
@@ -58,6 +63,8 @@ pub struct LogFile {
     pub stamp: Stamp,
     /// Hash of the bytes.
     pub hash: ContentHash,
+    /// Hash of the log as an input of what is made of it: see [`Decisions::input_hash`].
+    pub input: ContentHash,
 }
 
 /// A weekly or monthly file.

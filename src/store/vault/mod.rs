@@ -33,9 +33,14 @@ use std::{
     fs::File,
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use super::layout::Layout;
+use crate::{
+    config::root::RootSettings,
+    privacy::{Policy, PolicyError},
+};
 
 /// A log larger than this is reported and left alone: nobody writes that much in a day by hand,
 /// and a fold must fit into memory.
@@ -108,12 +113,31 @@ impl VaultError {
 #[derive(Clone, Debug)]
 pub struct Vault {
     layout: Layout,
+    policy: Arc<Policy>,
 }
 
 impl Vault {
-    /// Looks at the root described by `layout`.
+    /// Looks at the root described by `layout`, of which is seen what is seen without any
+    /// configuration.
     pub fn new(layout: Layout) -> Self {
-        Self { layout }
+        Self { layout, policy: Arc::default() }
+    }
+
+    /// Looks at a root as it is run.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with a person's rules of what may be seen.
+    pub fn of(root: &RootSettings) -> Result<Self, PolicyError> {
+        let memory_dir = root.memory_dir.to_string_lossy();
+        let layout = Layout::new(root.path.clone(), &memory_dir);
+        let policy = Policy::new(&root.settings.privacy, root.secret_rules.as_ref())?;
+        Ok(Self { layout, policy: Arc::new(policy) })
+    }
+
+    /// Returns what the configuration says of what may be seen.
+    pub fn policy(&self) -> &Arc<Policy> {
+        &self.policy
     }
 
     /// Returns where the files stand.

@@ -1,6 +1,6 @@
 //! Looks at all files of a root at once.
 
-use std::{collections::HashMap, fs, io, path::Path};
+use std::{collections::HashMap, fs, io, path::Path, sync::Arc};
 
 use chrono::Datelike as _;
 
@@ -15,6 +15,7 @@ use crate::{
         period::{Grain, Period},
         typed::{TypedError, TypedMemory},
     },
+    privacy::Rules,
     store::{
         inventory::{Inventory, LogFile, Problem, Stamp, SummaryFile},
         layout::{self, Name},
@@ -63,6 +64,10 @@ impl Vault {
         if let Some(text) = decisions {
             inventory.decisions = Decisions::parse(&text);
         }
+        inventory.rules = Rules::new(Arc::clone(&self.policy), &inventory.decisions);
+        for (stem, log) in &mut inventory.logs {
+            log.input = inventory.rules.input_hash(stem, log.hash);
+        }
         inventory.problems.sort();
         Ok(scan)
     }
@@ -78,7 +83,7 @@ impl Vault {
                             read.push((path.clone(), found));
                         }
                         let Seen { stamp, hash } = found;
-                        inventory.logs.insert(stem, LogFile { path, stamp, hash });
+                        inventory.logs.insert(stem, LogFile { path, stamp, hash, input: hash });
                     }
                     // It went away since the folder was listed: into the archive, or for good.
                     Err(error) if error.is_missing() => {}
@@ -138,7 +143,7 @@ impl Vault {
                             read.push((path.clone(), found));
                         }
                         let Seen { stamp, hash } = found;
-                        let file = LogFile { path, stamp, hash };
+                        let file = LogFile { path, stamp, hash, input: hash };
                         // One that is gone from there by now is the one that was found here.
                         if let Some(live) = live.filter(|it| self.is_taken(&it.path)) {
                             inventory.problems.push(late_problem(&live, &file));

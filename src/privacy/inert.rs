@@ -1,0 +1,6 @@
+//! Stub.
+use std::borrow::Cow;
+/// Stub.
+pub fn inert(text: &str) -> Cow<'_, str> {
+    text.into()
+}

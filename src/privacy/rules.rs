@@ -1,0 +1,250 @@
+//! What may be seen of the logs of a root: what the configuration says, and what people decided.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+    ops::Range,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::{
+    hold::{self, Concern},
+    origin::Origins,
+    secrets::{Found, RuleError, SecretRules},
+};
+use crate::{
+    config::{
+        SecretRulesFile,
+        settings::{Personal, Privacy},
+    },
+    memory::{
+        address::Stem,
+        decision::{Decisions, Verdict},
+        hash::ContentHash,
+        log::{DailyLog, Origin},
+        markdown::LineKind,
+    },
+};
+
+/// How many logs are remembered: a log is served several times on its way, and reading it for
+/// secrets costs more than all the rest.
+const REMEMBERED_MAX: usize = 20_000;
+
+/// What the configuration says of what may be seen. One for all roots that are run alike.
+#[derive(Debug, Default)]
+pub struct Policy {
+    secrets: Secrets,
+    personal: Personal,
+    origins: Origins,
+    remembered: Mutex<HashMap<(Stem, ContentHash), Arc<Findings>>>,
+}
+
+#[derive(Debug, Default)]
+enum Secrets {
+    #[default]
+    BuiltIn,
+    Own(Box<SecretRules>),
+}
+
+/// A person's rules for secrets are wrong. Nothing is done without them: what they would have kept
+/// out would be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", file.display())]
+pub struct PolicyError {
+    /// The file that they stand in.
+    pub file: PathBuf,
+    /// What is wrong.
+    #[source]
+    pub source: RuleError,
+}
+
+/// What of the logs of a root may not be seen. Cheap to copy.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    policy: Arc<Policy>,
+    /// Only where there is anything to ask of it, so that most roots hash nothing.
+    decisions: Option<Arc<Decisions>>,
+}
+
+/// What was found in a log, whatever people decided of it.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    /// By the number of the line; only lines in which there is something.
+    lines: BTreeMap<u32, InLine>,
+    /// Whose words each line of the body is.
+    pub(super) origins: Vec<Origin>,
+}
+
+/// What was found in a line.
+#[derive(Debug, Default)]
+pub(super) struct InLine {
+    /// The parts of the line that are taken out, in order.
+    pub(super) secrets: Vec<SecretPart>,
+    /// What speaks against showing it.
+    pub(super) concerns: Vec<Concern>,
+}
+
+/// What of a secret stands in one line.
+#[derive(Debug)]
+pub(super) struct SecretPart {
+    /// Bytes of the line.
+    pub(super) range: Range<usize>,
+    /// What stands in its place; nothing where the secret began in a line above.
+    pub(super) secret: Option<Found>,
+}
+
+impl Policy {
+    /// Takes what a root is run with, and a person's own rules for secrets.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with the person's rules.
+    pub fn new(privacy: &Privacy, own: Option<&SecretRulesFile>) -> Result<Self, PolicyError> {
+        let compile = |SecretRulesFile { path, text }: &SecretRulesFile| {
+            SecretRules::with_user(text)
+                .map_err(|source| PolicyError { file: path.clone(), source })
+        };
+        let secrets = match own {
+            Some(file) => Secrets::Own(Box::new(compile(file)?)),
+            None => Secrets::BuiltIn,
+        };
+        let origins = Origins::new(privacy);
+        Ok(Self { secrets, personal: privacy.personal, origins, ..Self::default() })
+    }
+
+    fn secrets(&self) -> &SecretRules {
+        match &self.secrets {
+            Secrets::BuiltIn => SecretRules::built_in(),
+            Secrets::Own(rules) => rules,
+        }
+    }
+
+    /// Returns whether what was found is taken out.
+    pub(super) fn takes_out(&self, found: &Found) -> bool {
+        !found.is_personal || self.personal == Personal::Remove
+    }
+
+    /// Looks through a log, or remembers what it found there.
+    pub(super) fn look_through(
+        &self,
+        log: &DailyLog,
+        lines: &[(u32, &str, LineKind)],
+    ) -> Arc<Findings> {
+        let key = (log.stem.clone(), log.hash);
+        // What another thread left behind by falling over is as good as before.
+        let remembered = || self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = remembered().get(&key) {
+            return Arc::clone(found);
+        }
+        let found = Arc::new(self.find(log, lines));
+        let mut remembered = remembered();
+        if remembered.len() >= REMEMBERED_MAX {
+            remembered.clear();
+        }
+        remembered.insert(key, Arc::clone(&found));
+        found
+    }
+
+    fn find(&self, log: &DailyLog, lines: &[(u32, &str, LineKind)]) -> Findings {
+        let text: &str = log.raw();
+        let origins = self.origins.of_lines(log, lines);
+        let mut findings = Findings { lines: BTreeMap::new(), origins };
+        for ((number, line, kind), origin) in lines.iter().zip(&findings.origins) {
+            let concerns =
+                if kind.is_content() { hold::concerns(line, *origin) } else { Vec::new() };
+            if !concerns.is_empty() {
+                let found = InLine { secrets: Vec::new(), concerns };
+                findings.lines.insert(*number, found);
+            }
+        }
+        let mut found = self.secrets().find(text).into_iter().filter(|it| self.takes_out(it));
+        let mut next = found.next();
+        for &(number, line, _) in lines {
+            let from = line.as_ptr() as usize - text.as_ptr() as usize;
+            let to = from + line.len();
+            while let Some(secret) = &next {
+                if secret.range.start >= to {
+                    break;
+                }
+                let start = secret.range.start.max(from);
+                let end = secret.range.end.min(to);
+                if start < end {
+                    let here = secret.range.start >= from;
+                    let range = start - from..end - from;
+                    let part = SecretPart { range, secret: here.then(|| secret.clone()) };
+                    findings.lines.entry(number).or_default().secrets.push(part);
+                }
+                if secret.range.end > to {
+                    break;
+                }
+                next = found.next();
+            }
+        }
+        findings
+    }
+}
+
+impl Findings {
+    /// Returns what was found in the line with that number.
+    pub(super) fn line(&self, number: u32) -> Option<&InLine> {
+        self.lines.get(&number)
+    }
+}
+
+impl Rules {
+    /// Takes the rules of a root: what it is run with, and what its people decided.
+    pub fn new(policy: Arc<Policy>, decisions: &Decisions) -> Self {
+        let decisions = decisions.has_key().then(|| Arc::new(decisions.clone()));
+        Self { policy, decisions }
+    }
+
+    pub(super) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub(super) fn bars(&self, stem: &Stem, line: &str) -> bool {
+        self.decisions.as_ref().is_some_and(|it| it.is_forgotten(stem.as_str(), line))
+    }
+
+    /// Returns what a person said of a line that is held.
+    pub fn reviewed(&self, stem: &Stem, line: &str) -> Option<Verdict> {
+        self.decisions.as_ref()?.reviewed(stem.as_str(), line)
+    }
+
+    /// Returns the hash by which a log is an input: see [`Decisions::input_hash`].
+    pub fn input_hash(&self, stem: &Stem, bytes: ContentHash) -> ContentHash {
+        self.decisions.as_ref().map_or(bytes, |it| it.input_hash(stem.as_str(), bytes))
+    }
+
+    pub(super) fn mark(&self, kind: &str, secret: &str) -> String {
+        match &self.decisions {
+            Some(decisions) => decisions.secret_mark(kind, secret),
+            None => Decisions::default().secret_mark(kind, secret),
+        }
+    }
+
+    /// Returns what a text that is no log holds of secrets and personal data, whether or not it is
+    /// taken out.
+    pub fn find_secrets(&self, text: &str) -> Vec<Found> {
+        self.policy.secrets().find(text)
+    }
+
+    /// Returns a text that is no log as it may be seen: secrets are replaced by marks.
+    pub fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let found = self.find_secrets(text);
+        let mut taken = found.iter().filter(|it| self.policy.takes_out(it)).peekable();
+        if taken.peek().is_none() {
+            return text.into();
+        }
+        let mut shown = String::with_capacity(text.len());
+        let mut at = 0;
+        for found in taken {
+            shown.push_str(&text[at..found.range.start]);
+            shown.push_str(&self.mark(&found.kind, &text[found.range.clone()]));
+            at = found.range.end;
+        }
+        shown.push_str(&text[at..]);
+        shown.into()
+    }
+}

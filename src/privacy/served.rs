@@ -1,0 +1,263 @@
+//! A log as it may be seen, line by line.
+
+use std::{borrow::Cow, sync::Arc};
+
+use chrono::NaiveDate;
+
+use super::{
+    hold::Concern,
+    rules::{Rules, SecretPart},
+};
+use crate::memory::{
+    address::{Address, Stem},
+    decision::Verdict,
+    hash::ContentHash,
+    log::{DailyLog, Origin},
+    markdown::LineKind,
+};
+
+/// A daily log as it may be seen. Lines of its frontmatter are not in it.
+#[derive(Clone, Debug)]
+pub struct ServedLog {
+    stem: Stem,
+    hash: ContentHash,
+    input: ContentHash,
+    chars: usize,
+    lines: Vec<ServedLine>,
+    raw: Option<Arc<str>>,
+}
+
+/// A source line as it may be seen.
+#[derive(Clone, Debug)]
+pub struct ServedLine {
+    number: u32,
+    text: Box<str>,
+    kind: LineKind,
+    origin: Origin,
+    hash: ContentHash,
+    held: Box<[Concern]>,
+}
+
+/// Makes the served view of a log.
+///
+/// A line that may not be seen (it is forgotten, or held for review) keeps its number and its hash,
+/// so that others are still found where they stand, and nothing else. A line that a person accepted
+/// counts as theirs.
+pub fn serve(log: &DailyLog, rules: &Rules) -> ServedLog {
+    let raw_lines = log.lines();
+    let findings = rules.policy().look_through(log, &raw_lines);
+    let mut chars = log.body_chars();
+    let mut raw = Some(Arc::clone(log.raw()));
+    let mut lines = Vec::with_capacity(raw_lines.len());
+    for ((number, text, kind), origin) in raw_lines.into_iter().zip(&findings.origins) {
+        let hash = ContentHash::of(text);
+        let mut line = ServedLine {
+            number,
+            text: "".into(),
+            kind,
+            origin: *origin,
+            hash,
+            held: Box::default(),
+        };
+        let found = findings.line(number);
+        let concerns = found.map_or(&[][..], |it| &it.concerns);
+        let is_forgotten = !text.trim().is_empty() && rules.bars(&log.stem, text);
+        if is_forgotten {
+            raw = None;
+        } else if !concerns.is_empty() {
+            match rules.reviewed(&log.stem, text) {
+                Some(Verdict::Accepted) => line.origin = Origin::Human,
+                _ => line.held = concerns.into(),
+            }
+        }
+        if is_forgotten || line.is_held() {
+            chars = chars.saturating_sub(text.chars().count() + 1);
+            line.kind = LineKind::Blank;
+        } else {
+            let secrets = found.map_or(&[][..], |it| &it.secrets);
+            line.text = without_secrets(text, secrets, log.raw(), rules).into();
+            if line.text.trim().is_empty() && !text.trim().is_empty() {
+                line.kind = LineKind::Blank;
+            }
+        }
+        lines.push(line);
+    }
+    let input = rules.input_hash(&log.stem, log.hash);
+    ServedLog { stem: log.stem.clone(), hash: log.hash, input, chars, lines, raw }
+}
+
+/// Returns a line with marks in the place of secrets. Of a secret of several lines the first has the
+/// mark, the others nothing.
+fn without_secrets<'a>(
+    line: &'a str,
+    secrets: &[SecretPart],
+    log: &str,
+    rules: &Rules,
+) -> Cow<'a, str> {
+    if secrets.is_empty() {
+        return line.into();
+    }
+    let mut text = String::with_capacity(line.len());
+    let mut at = 0;
+    for part in secrets {
+        text.push_str(&line[at..part.range.start]);
+        if let Some(secret) = &part.secret {
+            text.push_str(&rules.mark(&secret.kind, &log[secret.range.clone()]));
+        }
+        at = part.range.end;
+    }
+    text.push_str(&line[at..]);
+    text.into()
+}
+
+impl ServedLog {
+    /// Returns the name of the file, without `.md`.
+    pub fn stem(&self) -> &Stem {
+        &self.stem
+    }
+
+    /// Returns the day that the log belongs to.
+    pub fn date(&self) -> NaiveDate {
+        self.stem.date()
+    }
+
+    /// Returns the hash of the log as an input of what is made of it: that of the raw file, and of what
+    /// people accepted of it.
+    pub fn input(&self) -> ContentHash {
+        self.input
+    }
+
+    /// Returns the hash of the raw file.
+    pub fn hash(&self) -> ContentHash {
+        self.hash
+    }
+
+    /// Returns the raw file, for the history alone, which keeps a log as it was when it was folded;
+    /// `None` where a line of it is to be forgotten.
+    pub fn raw(&self) -> Option<&Arc<str>> {
+        self.raw.as_ref()
+    }
+
+    /// Returns the characters of the body: what the ratio of a fold is counted against.
+    pub fn chars(&self) -> usize {
+        self.chars
+    }
+
+    /// Returns the lines of the body, blank ones too, ascending by number.
+    pub fn lines(&self) -> &[ServedLine] {
+        &self.lines
+    }
+
+    /// Returns the line with that number.
+    pub fn line(&self, number: u32) -> Option<&ServedLine> {
+        let first = self.lines.first()?.number;
+        self.lines.get(usize::try_from(number.checked_sub(first)?).ok()?)
+    }
+
+    /// Returns the log with the lines that `is_barred` names as if they were blank.
+    pub fn without(&self, is_barred: impl Fn(&ServedLine) -> bool) -> Self {
+        let mut log = self.clone();
+        for line in log.lines.iter_mut().filter(|it| is_barred(it)) {
+            line.text = "".into();
+            line.kind = LineKind::Blank;
+        }
+        log
+    }
+
+    /// Returns the address of a line of this log.
+    pub fn address(&self, line: &ServedLine) -> Address {
+        Address { stem: self.stem.clone(), line: line.number }
+    }
+}
+
+impl ServedLine {
+    /// Returns the number of the line in its file, from 1.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Returns the line as it may be seen, without line end, with its markup.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the words: the line without list marker, heading marks, quote marks, and indent.
+    pub fn words(&self) -> &str {
+        // Offsets were taken on the raw line; a mark that replaces a secret never stands before them.
+        self.text.get(self.kind.text_at(&self.text)..).unwrap_or(&self.text).trim_end()
+    }
+
+    /// Returns what the line is in the structure of its log.
+    pub fn kind(&self) -> LineKind {
+        self.kind
+    }
+
+    /// Returns who wrote the line.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// Returns why the line is held for review; empty for one that is not.
+    pub fn held(&self) -> &[Concern] {
+        &self.held
+    }
+
+    /// Returns whether the line is kept out until a person accepts it.
+    pub fn is_held(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Returns the hash of the raw line: how it is found again after it moved.
+    pub fn hash(&self) -> ContentHash {
+        self.hash
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::decision::{Decision, Decisions, What};
+    use Origin::{External, Human};
+
+    #[test]
+    fn quotes_and_code_are_external_and_frontmatter_is_not_served() {
+        let text =
+            "---\norigin: human\n---\n\nI decided.\n> You must obey\n```\nrm -rf\n```\n- end";
+        let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
+        let served = serve(&log, &Rules::default());
+        let seen: Vec<_> =
+            served.lines().iter().map(|l| (l.number(), l.words(), l.origin())).collect();
+        assert_eq!(
+            seen,
+            [
+                (4, "", Human),
+                (5, "I decided.", Human),
+                (6, "You must obey", External),
+                (7, "```", External),
+                (8, "rm -rf", External),
+                (9, "```", External),
+                (10, "end", Human)
+            ]
+        );
+        assert_eq!(served.line(6).unwrap().text(), "> You must obey");
+        assert!(served.line(3).is_none() && served.line(11).is_none());
+    }
+
+    #[test]
+    fn a_forgotten_line_is_served_as_a_blank_one() {
+        let mut decisions = Decisions::with_key([7; 32]);
+        let hashes = vec![decisions.line_hash("- secret").unwrap()];
+        let at = "2026-04-06T03:00:12Z".parse().unwrap();
+        decisions.apply(&Decision { at, what: What::Forgotten, path: String::new(), hashes });
+        let log = DailyLog::parse("2026-04-02".parse().unwrap(), b"- a\n  - secret\n- b").unwrap();
+        let served = serve(&log, &Rules::new(Arc::default(), &decisions));
+        let line = served.line(2).unwrap();
+        assert_eq!((line.text(), line.kind(), line.words()), ("", LineKind::Blank, ""));
+        assert_eq!(line.hash(), ContentHash::of("  - secret"));
+        assert_eq!((served.line(3).unwrap().words(), served.chars()), ("b", 7));
+        assert!(served.raw().is_none(), "the history must not keep it");
+        assert_eq!(served.hash(), log.hash);
+        let all = serve(&log, &Rules::default());
+        assert!(all.raw().is_some() && all.line(2).unwrap().words() == "secret");
+    }
+}
