@@ -627,7 +627,7 @@ mod tests {
         check(true, |it| it.log().stamp.mtime_ns = nanos("2026-08-02T12:00:00Z"));
         check(false, |it| it.log().stamp.mtime_ns = nanos("2030-01-01T00:00:00Z"));
         // The week names just this log, and the month just that week.
-        check(false, |it| it.log().hash = ContentHash::of("edited"));
+        check(false, |it| it.log().input = ContentHash::of("edited"));
         check(false, |it| it.week().header = None);
         check(false, |it| it.week().header.as_mut().unwrap().partial = true);
         check(false, |it| it.week().header.as_mut().unwrap().sources.clear());

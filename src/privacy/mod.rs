@@ -24,4 +24,4 @@ mod served;
 
 pub use inert::inert;
 pub use rules::{Policy, PolicyError, Rules};
-pub use served::{ServedLine, ServedLog, serve};
+pub use served::{Held, ServedLine, ServedLog, serve};

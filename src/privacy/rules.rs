@@ -212,6 +212,11 @@ impl Rules {
         self.decisions.as_ref()?.reviewed(stem.as_str(), line)
     }
 
+    /// Returns the keyed hash that decisions know a line by; `None` while the root has no key.
+    pub fn line_key(&self, line: &str) -> Option<String> {
+        self.decisions.as_ref()?.line_hash(line)
+    }
+
     /// Returns the hash by which a log is an input: see [`Decisions::input_hash`].
     pub fn input_hash(&self, stem: &Stem, bytes: ContentHash) -> ContentHash {
         self.decisions.as_ref().map_or(bytes, |it| it.input_hash(stem.as_str(), bytes))

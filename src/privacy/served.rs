@@ -35,7 +35,18 @@ pub struct ServedLine {
     kind: LineKind,
     origin: Origin,
     hash: ContentHash,
-    held: Box<[Concern]>,
+    held: Option<Box<Held>>,
+}
+
+/// Why a line is held for review.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// What speaks against showing it.
+    pub concerns: Vec<Concern>,
+    /// The keyed hash that decisions know it by; `None` while the root has no key.
+    pub key: Option<String>,
+    /// Whether a person refused it, so that nobody is asked again.
+    pub is_refused: bool,
 }
 
 /// Makes the served view of a log.
@@ -57,7 +68,7 @@ pub fn serve(log: &DailyLog, rules: &Rules) -> ServedLog {
             kind,
             origin: *origin,
             hash,
-            held: Box::default(),
+            held: None,
         };
         let found = findings.line(number);
         let concerns = found.map_or(&[][..], |it| &it.concerns);
@@ -67,7 +78,12 @@ pub fn serve(log: &DailyLog, rules: &Rules) -> ServedLog {
         } else if !concerns.is_empty() {
             match rules.reviewed(&log.stem, text) {
                 Some(Verdict::Accepted) => line.origin = Origin::Human,
-                _ => line.held = concerns.into(),
+                verdict => {
+                    let concerns = concerns.to_vec();
+                    let is_refused = verdict.is_some();
+                    let key = rules.line_key(text);
+                    line.held = Some(Box::new(Held { concerns, key, is_refused }));
+                }
             }
         }
         if is_forgotten || line.is_held() {
@@ -197,14 +213,14 @@ impl ServedLine {
         self.origin
     }
 
-    /// Returns why the line is held for review; empty for one that is not.
-    pub fn held(&self) -> &[Concern] {
-        &self.held
+    /// Returns why the line is held for review; `None` for one that is not.
+    pub fn held(&self) -> Option<&Held> {
+        self.held.as_deref()
     }
 
     /// Returns whether the line is kept out until a person accepts it.
     pub fn is_held(&self) -> bool {
-        !self.held.is_empty()
+        self.held.is_some()
     }
 
     /// Returns the hash of the raw line: how it is found again after it moved.

@@ -29,6 +29,7 @@ pub mod history;
 pub mod jobs;
 pub mod query;
 pub mod record;
+pub mod review;
 pub mod salvage;
 mod schema;
 mod seal;

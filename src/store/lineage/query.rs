@@ -373,6 +373,7 @@ const LOGS: &str = "SELECT stem, path, hash, first_line, hashes FROM log_lines \
 fn log_row(row: &Row<'_>) -> rusqlite::Result<LogRecord> {
     let (hashes, _) = row.get_ref(4)?.as_blob()?.as_chunks();
     Ok(LogRecord {
+        held: Vec::new(),
         stem: column::parsed(row, 0)?,
         path: row.get(1)?,
         hash: column::hash(row, 2)?,

@@ -16,12 +16,14 @@ use super::{
     Fault, Lineage, LineageError,
     history::{self, Cause, NewVersion},
     jobs::{self, IntentEnd, IntentId, JobId, NewJob, Receipt, RunId},
+    review::{self, HeldRecord, NewProposal},
     seal::Seal,
 };
 use crate::{
     memory::{
         address::{Address, Citation, Stem},
         hash::ContentHash,
+        period::Period,
     },
     privacy::{ServedLine, ServedLog},
 };
@@ -44,8 +46,12 @@ pub struct Commit<'a> {
     pub coverage: &'a [CoverageRecord],
     /// Intents that are done.
     pub intents: &'a [IntentId],
-    /// Logs whose typed memories were extracted, with the hash that they had.
+    /// Logs whose typed memories were extracted, with the hash that they had as inputs.
     pub extracted: &'a [(Stem, ContentHash)],
+    /// Per log that was extracted, the lines that alone carry no memory.
+    pub held: &'a [(Stem, Vec<HeldRecord>)],
+    /// What waits for a person, of the job whose fingerprint and period these are.
+    pub proposals: Option<(ContentHash, Period, &'a [NewProposal])>,
     /// What the scan may remember of the files.
     pub files: &'a [(PathBuf, FileStamp)],
     /// What stands under paths from now on, for the history.
@@ -107,6 +113,8 @@ pub struct LogRecord {
     pub first_line: u32,
     /// The first 8 bytes of each line's hash.
     pub line_hashes: Vec<u64>,
+    /// The lines that are held for review; none when it comes from the database.
+    pub held: Vec<HeldRecord>,
     /// All of it as it was read, for the history; `None` when it comes from the database.
     pub raw: Option<Arc<str>>,
 }
@@ -164,6 +172,7 @@ impl LogRecord {
             hash: log.hash(),
             first_line: log.lines().first().map_or(1, ServedLine::number),
             line_hashes: log.lines().iter().map(|it| it.hash().prefix64()).collect(),
+            held: log.lines().iter().filter_map(held_record).collect(),
             raw: log.raw().cloned(),
         }
     }
@@ -227,7 +236,7 @@ impl Lineage {
             tx.execute_batch(
                 "DELETE FROM coverage; DELETE FROM document; DELETE FROM was_derived_from; \
                  DELETE FROM entity WHERE kind = 'item'; DELETE FROM log_lines; \
-                 DELETE FROM extracted;",
+                 DELETE FROM extracted; DELETE FROM held WHERE what = 'line';",
             )?;
             put_logs(tx, logs)?;
             put_documents(tx, documents)?;
@@ -289,6 +298,12 @@ fn put_all(tx: &Transaction<'_>, commit: &Commit<'_>) -> Result<(), Fault> {
     put_documents(tx, commit.documents)?;
     put_coverage(tx, commit.coverage)?;
     put_extracted(tx, commit.extracted)?;
+    for held in commit.held {
+        review::put_held_memories(tx, held)?;
+    }
+    if let Some((fingerprint, period, proposals)) = commit.proposals {
+        review::put_proposals(tx, (fingerprint, period), proposals, commit.at)?;
+    }
     put_files(tx, commit.files)?;
     for &intent in commit.intents {
         jobs::end_intent(tx, intent, IntentEnd::Done)?;
@@ -371,6 +386,14 @@ fn item_seal(path: &str, item: &ItemRecord, sources: &[(&str, u32, u32)]) -> i64
     if sources.is_empty() { seal.null() } else { seal.text(&sources.join(";")) }.finish()
 }
 
+/// Returns the record of a line that waits for a person. One whose log has no key yet cannot be told
+/// from others, and is recorded when it has.
+fn held_record(line: &ServedLine) -> Option<HeldRecord> {
+    let held = line.held()?;
+    let why = held.concerns.iter().map(|it| it.name().to_owned()).collect();
+    Some(HeldRecord { line: line.number(), hash: held.key.clone()?, why })
+}
+
 fn put_logs(tx: &Transaction<'_>, logs: &[LogRecord]) -> Result<(), Fault> {
     let mut put = tx.prepare_cached(
         "INSERT INTO log_lines (stem, entity, first_line, hashes, seal) \
@@ -385,6 +408,7 @@ fn put_logs(tx: &Transaction<'_>, logs: &[LogRecord]) -> Result<(), Fault> {
         let seal = Seal::default().text(log.stem.as_str()).text(&version);
         let seal = seal.int(log.first_line.into()).blob(&hashes).finish();
         put.execute(params![log.stem.as_str(), entity, log.first_line, hashes, seal])?;
+        review::put_held_lines(tx, log)?;
     }
     Ok(())
 }
@@ -496,6 +520,7 @@ fn remove(tx: &Transaction<'_>, path: &str) -> Result<(), Fault> {
     let of_log = "(SELECT stem FROM log_lines JOIN entity ON entity.id = log_lines.entity \
         WHERE entity.path = ?1)";
     tx.execute(&format!("DELETE FROM extracted WHERE stem IN {of_log}"), [path])?;
+    tx.execute(&format!("DELETE FROM held WHERE stem IN {of_log}"), [path])?;
     tx.execute(&format!("DELETE FROM log_lines WHERE stem IN {of_log}"), [path])?;
     tx.execute(
         "DELETE FROM entity WHERE path = ?1 AND kind <> 'item' \

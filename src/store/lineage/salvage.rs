@@ -72,6 +72,7 @@ impl Lineage {
                 Ok(Keep::With(changed))
             })?;
             taken_back(&old, tx, &runs)?;
+            rows(&old, tx, "proposal", |_, _| Ok(Keep::AsIs))?;
             let (runs, receipts, versions) = (runs.len(), jobs.len(), versions.len());
             Ok(Salvaged { runs, receipts, versions, contents })
         })

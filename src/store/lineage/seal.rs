@@ -40,7 +40,7 @@ const FOLLOWED: [(&str, &str); 4] = [
 ];
 
 /// The other tables: name, key for `UPDATE`, and the values that are sealed.
-const WRITTEN_ONCE: [(&str, &str, &str); 7] = [
+const WRITTEN_ONCE: [(&str, &str, &str); 9] = [
     (
         "entity",
         "id",
@@ -58,6 +58,8 @@ const WRITTEN_ONCE: [(&str, &str, &str); 7] = [
     ),
     ("coverage", "path, stem, line_start", "path, stem, line_start, line_end, reason"),
     ("extracted", "stem", "stem, hash"),
+    ("held", "stem, line", "stem, line, hash, why, what"),
+    ("proposal", "id", "fingerprint, period, target, change, sources, state, at"),
     ("folder", "path", "path, device"),
     ("file", "path", "path, inode, size, mtime_ns, hash, seen_ns"),
 ];
@@ -297,6 +299,7 @@ mod tests {
         let stem: Stem = "2026-04-02".parse().unwrap();
         let week = "memory/weekly/2026-W14.md".to_owned();
         let log = LogRecord {
+            held: Vec::new(),
             stem: stem.clone(),
             path: "memory/2026-04-02.md".to_owned(),
             hash,

@@ -82,6 +82,7 @@ fn document(kind: DocumentKind, path: &str, items: &[(u32, &str)]) -> DocumentRe
 
 fn log(name: &str, lines: &[u64]) -> LogRecord {
     LogRecord {
+        held: Vec::new(),
         stem: stem(name),
         path: format!("memory/{name}.md"),
         hash: ContentHash::of(format!("{name} {lines:?}")),

@@ -1,0 +1,249 @@
+//! What waits for a person: lines that are held, and changes that are proposed.
+//!
+//! Lines are known by keyed hashes and hold no words. A proposal holds the words that would be
+//! written, so that a person can read and edit them; `forget` takes them out.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use rusqlite::{Row, Transaction, params};
+
+use super::{Fault, Lineage, LineageError, column, record::LogRecord, seal::Seal};
+use crate::memory::{
+    address::{Address, Stem},
+    hash::ContentHash,
+    period::Period,
+};
+
+/// A line that is held for review.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldRecord {
+    /// The line, from 1.
+    pub line: u32,
+    /// The keyed hash that decisions know it by.
+    pub hash: String,
+    /// Why, by the names of concerns.
+    pub why: Vec<String>,
+}
+
+/// What is held of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeldWhat {
+    /// The line itself, everywhere.
+    Line,
+    /// The memory or the wisdom that rests on nothing but text from elsewhere.
+    Memory,
+}
+
+/// A change that is made when a person accepts it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// Its number.
+    pub id: i64,
+    /// The work that it came of.
+    pub fingerprint: ContentHash,
+    /// The month, or the day.
+    pub period: Period,
+    /// The file that would be changed, relative to the root.
+    pub target: String,
+    /// What would be done, as JSON.
+    pub change: String,
+    /// The lines that it rests on, as a citation without brackets.
+    pub sources: String,
+    /// When it was made, UTC.
+    pub at: DateTime<Utc>,
+}
+
+/// A change to be proposed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewProposal {
+    /// The file that would be changed, relative to the root.
+    pub target: String,
+    /// What would be done, as JSON.
+    pub change: String,
+    /// The lines that it rests on, as a citation without brackets.
+    pub sources: String,
+}
+
+/// What became of a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProposalState {
+    /// It waits.
+    Open,
+    /// It was made.
+    Accepted,
+    /// It is not made.
+    Refused,
+}
+
+impl HeldWhat {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Line => "line",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+impl ProposalState {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Accepted => "accepted",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+impl Lineage {
+    /// Returns the lines that were held when their log was last read, whatever was decided since.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn held(&self) -> Result<BTreeMap<Address, (HeldWhat, HeldRecord)>, LineageError> {
+        self.read(|conn| {
+            conn.prepare_cached("SELECT stem, line, hash, why, what FROM held")?
+                .query_map([], |row| {
+                    let (stem, line): (Stem, u32) = (column::parsed(row, 0)?, row.get(1)?);
+                    let why: String = row.get(3)?;
+                    let why = why.split(' ').map(str::to_owned).collect();
+                    let held = HeldRecord { line, hash: row.get(2)?, why };
+                    let what = match row.get::<_, String>(4)?.as_str() {
+                        "memory" => HeldWhat::Memory,
+                        _ => HeldWhat::Line,
+                    };
+                    Ok((Address { stem, line }, (what, held)))
+                })?
+                .collect()
+        })
+    }
+
+    /// Returns the changes that wait for a person, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn proposals(&self) -> Result<Vec<Proposal>, LineageError> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT id, fingerprint, period, target, change, sources, at FROM proposal \
+                 WHERE state = 'open' ORDER BY id",
+            )?
+            .query_map([], proposal)?
+            .collect()
+        })
+    }
+
+    /// Takes note of what became of a proposal.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be written.
+    pub fn settle_proposal(&mut self, id: i64, state: ProposalState) -> Result<(), LineageError> {
+        self.write(|tx| {
+            tx.execute("UPDATE proposal SET state = ?2 WHERE id = ?1", params![id, state.name()])?;
+            seal_proposals(tx, id)
+        })
+    }
+
+    /// Forgets the proposals that `holds` names by their words.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be written.
+    pub fn forget_proposals(&mut self, holds: &dyn Fn(&str) -> bool) -> Result<(), LineageError> {
+        self.write(|tx| {
+            let all: Vec<(i64, String)> = tx
+                .prepare("SELECT id, change FROM proposal")?
+                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect::<Result<_, _>>()?;
+            for (id, _) in all.iter().filter(|(_, change)| holds(change)) {
+                tx.execute("DELETE FROM proposal WHERE id = ?1", [id])?;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn proposal(row: &Row<'_>) -> rusqlite::Result<Proposal> {
+    Ok(Proposal {
+        id: row.get(0)?,
+        fingerprint: column::hash(row, 1)?,
+        period: column::parsed(row, 2)?,
+        target: row.get(3)?,
+        change: row.get(4)?,
+        sources: row.get(5)?,
+        at: column::parsed(row, 6)?,
+    })
+}
+
+/// Records the lines that are held of logs as they were read.
+pub(super) fn put_held_lines(tx: &Transaction<'_>, log: &LogRecord) -> Result<(), Fault> {
+    // What alone carries no memory was found by who extracted the day, and stands as long as its
+    // line does.
+    tx.prepare_cached("DELETE FROM held WHERE stem = ?1 AND what = 'line'")?
+        .execute([log.stem.as_str()])?;
+    put(tx, &log.stem, &log.held, HeldWhat::Line)
+}
+
+/// Records the lines that alone carry no memory, in the place of what was known of the log.
+pub(super) fn put_held_memories(
+    tx: &Transaction<'_>,
+    (stem, held): &(Stem, Vec<HeldRecord>),
+) -> Result<(), Fault> {
+    tx.prepare_cached("DELETE FROM held WHERE stem = ?1 AND what = 'memory'")?
+        .execute([stem.as_str()])?;
+    put(tx, stem, held, HeldWhat::Memory)
+}
+
+fn put(
+    tx: &Transaction<'_>,
+    stem: &Stem,
+    held: &[HeldRecord],
+    what: HeldWhat,
+) -> Result<(), Fault> {
+    let mut put = tx.prepare_cached(
+        "INSERT OR IGNORE INTO held (stem, line, hash, why, what, seal) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for HeldRecord { line, hash, why } in held {
+        let (stem, why, what) = (stem.as_str(), why.join(" "), what.name());
+        let seal = Seal::default().text(stem).int((*line).into()).text(hash).text(&why);
+        put.execute(params![stem, line, hash, why, what, seal.text(what).finish()])?;
+    }
+    Ok(())
+}
+
+/// Records what a job proposes, in the place of what was proposed for the same inputs and waits.
+pub(super) fn put_proposals(
+    tx: &Transaction<'_>,
+    (fingerprint, period): (ContentHash, Period),
+    proposals: &[NewProposal],
+    at: DateTime<Utc>,
+) -> Result<(), Fault> {
+    let fingerprint = fingerprint.to_string();
+    tx.execute("DELETE FROM proposal WHERE fingerprint = ?1 AND state = 'open'", [&fingerprint])?;
+    for NewProposal { target, change, sources } in proposals {
+        let at = at.to_rfc3339_opts(SecondsFormat::Millis, true);
+        tx.execute(
+            "INSERT INTO proposal (fingerprint, period, target, change, sources, state, at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, 'open', ?6)",
+            params![fingerprint, period.to_string(), target, change, sources, at],
+        )?;
+        seal_proposals(tx, tx.last_insert_rowid())?;
+    }
+    Ok(())
+}
+
+fn seal_proposals(tx: &Transaction<'_>, id: i64) -> Result<(), Fault> {
+    let values: Vec<String> = tx
+        .prepare_cached(
+            "SELECT fingerprint, period, target, change, sources, state, at FROM proposal \
+             WHERE id = ?1",
+        )?
+        .query_row([id], |row| (0..7).map(|i| row.get(i)).collect())?;
+    let seal = values.iter().fold(Seal::default(), |seal, it| seal.text(it)).finish();
+    tx.execute("UPDATE proposal SET seal = ?2 WHERE id = ?1", params![id, seal])?;
+    Ok(())
+}
