@@ -1,11 +1,9 @@
 -- What waits for a person.
 
--- Lines of logs that are held for review, as the log stood when it was last read. No words: a line
--- is known by the keyed hash that decisions know it by.
+-- Lines of logs that wait for a person, as the log stood when it was last read. No words.
 CREATE TABLE held (
     stem TEXT NOT NULL,
     line INTEGER NOT NULL,
-    hash TEXT NOT NULL,
     -- Why, by the names of concerns, separated by spaces.
     why  TEXT NOT NULL,
     -- 'line': it is kept out everywhere. 'memory': alone it carries no memory and no wisdom.

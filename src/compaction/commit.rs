@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 
 use super::{Compactor, JobError, PassError, records};
 use crate::{
-    memory::hash::ContentHash,
+    memory::{address::Stem, hash::ContentHash, period::Period},
     store::{
         failpoint,
         layout::{FileKind, Layout},
@@ -17,6 +17,7 @@ use crate::{
             history::{Cause, NewVersion},
             jobs::{IntentEnd, IntentRow, JobId, NewIntent, Receipt, RunId},
             record::{Commit, CoverageRecord, DocumentRecord, LogRecord},
+            review::{HeldRecord, NewProposal},
         },
         lock::WriteLock,
         vault::{Vault, VaultError},
@@ -46,7 +47,11 @@ pub(super) struct Recorded {
     /// Why lines reached no item.
     pub(super) coverage: Vec<CoverageRecord>,
     /// Logs whose extraction is done.
-    pub(super) extracted: Vec<(crate::memory::address::Stem, ContentHash)>,
+    pub(super) extracted: Vec<(Stem, ContentHash)>,
+    /// Per log, lines that alone carry no memory and no wisdom.
+    pub(super) held: Vec<(Stem, Vec<HeldRecord>)>,
+    /// What a person is asked about, of the job with this fingerprint and period.
+    pub(super) proposed: Option<(ContentHash, Period, Vec<NewProposal>)>,
     /// Paths that the job read.
     pub(super) used: Vec<String>,
     /// What stands in the files now must not be kept: it is being forgotten.
@@ -140,6 +145,8 @@ impl Compactor<'_> {
                 coverage: &recorded.coverage,
                 intents: &intents,
                 extracted: &recorded.extracted,
+                held: &recorded.held,
+                proposals: recorded.proposed.as_ref().map(|(work, of, it)| (*work, *of, &it[..])),
                 versions: &versions,
                 run,
                 at: (self.clock)(),

@@ -12,11 +12,15 @@ use chrono::{Datelike as _, NaiveDate};
 use crate::{
     engine::Draft,
     memory::{
-        address::{Address, Stem},
+        address::{Address, Citation, Stem},
         atom::{self, Atom, AtomKind},
         item::{Item, Section},
+        log::Origin,
     },
-    privacy::{ServedLine, ServedLog},
+    privacy::{
+        ServedLine, ServedLog,
+        hold::{self, Concern},
+    },
 };
 
 /// Where cited lines are looked up.
@@ -45,6 +49,12 @@ pub enum Violation {
     LineBlank {
         /// The line.
         address: Address,
+    },
+    /// It reads like an instruction or hides something, though its lines do not.
+    #[error("the bullet looks like an attack ({concern}), and its lines do not")]
+    Suspicious {
+        /// What speaks against it.
+        concern: Concern,
     },
     /// A number, date, name, or the like stands in no cited line.
     #[error("`{atom}` stands in none of the cited lines")]
@@ -77,6 +87,14 @@ impl Sources for Vec<ServedLog> {
     }
 }
 
+/// Returns whether an item rests on nothing but text from elsewhere: quotes, code, and logs that hold
+/// mails or web pages. Such an item may be told, but nothing lasting is made of it until a person
+/// accepts a line of it. One source that is a person's or an agent's own words is enough.
+pub fn is_from_elsewhere<S: Sources + ?Sized>(citation: &Citation, sources: &S) -> bool {
+    let mut lines = citation.addresses().filter_map(|it| sources.line(&it.stem, it.line));
+    lines.all(|it| it.origin() == Origin::External)
+}
+
 /// Splits a draft into what stands the check and what does not.
 pub fn split<S: Sources + ?Sized>(draft: &Draft, sources: &S) -> Grounded {
     let mut grounded = Grounded::default();
@@ -106,6 +124,7 @@ pub fn check<S: Sources + ?Sized>(item: &Item, sources: &S) -> Result<(), Violat
         return Err(Violation::NoWords);
     }
     let mut cited = Cited::default();
+    let (mut is_own, mut is_accepted) = (false, false);
     for (stem, lines) in citation.files() {
         cited.dates.push(stem.date());
         // Range by range: a citation that a person typed may claim a million lines.
@@ -117,7 +136,16 @@ pub fn check<S: Sources + ?Sized>(item: &Item, sources: &S) -> Result<(), Violat
             if line.text().trim().is_empty() {
                 return Err(Violation::LineBlank { address: address() });
             }
+            is_own |= line.origin() != Origin::External;
+            is_accepted |= line.is_accepted();
             cited.lines.push(line.text());
+        }
+    }
+    // A person who accepted a line has read it.
+    if !is_accepted {
+        let origin = if is_own { Origin::Agent } else { Origin::External };
+        if let Some(&concern) = hold::concerns(&item.text, origin).first() {
+            return Err(Violation::Suspicious { concern });
         }
     }
     let atoms = atom::atoms(&item.text);

@@ -13,9 +13,11 @@ use super::{
     plan::{Job, Reason},
     records,
     report::{JobReport, PassReport},
+    review,
 };
 use crate::{
     compaction::Watcher,
+    config::settings::Review,
     engine::{DistilInput, Engine, ExtractInput, MemoryDraft, WisdomOp},
     memory::{
         address::{Address, Citation, LineSet, Stem},
@@ -35,6 +37,7 @@ use crate::{
         lineage::{
             jobs::{JobId, NewJob, Outcome, Receipt, RunId},
             record::{Commit, LogRecord},
+            review::HeldRecord,
         },
         vault::{Vault, VaultError},
     },
@@ -43,6 +46,9 @@ use crate::{
 /// How many days are read side by side and, where they have no memory, recorded at once: most days
 /// have none, and a transaction costs more than reading the day.
 const DAYS_AT_ONCE: usize = 64;
+
+/// Why lines are held that alone carry no memory and no wisdom.
+const ELSEWHERE: &str = "from-elsewhere";
 
 /// A day that was read.
 struct Day {
@@ -168,6 +174,7 @@ impl Compactor<'_> {
                 let commit = Commit {
                     logs: &recorded.logs,
                     extracted: &recorded.extracted,
+                    held: &recorded.held,
                     used: &recorded.used,
                     at: receipt.ended,
                     ..Commit::default()
@@ -338,13 +345,25 @@ impl Compactor<'_> {
             is_deleted: &|citation| decisions.is_deleted(&path, texts(citation, &lines)),
             shaken: &shaken,
         };
-        let done = edit.apply(&mut file, &ops, caps);
-        file.add_distilled(job.period);
+        let before = file.clone();
+        let mut done = edit.apply(&mut file, &ops, caps);
+        let proposed = match wisdom.review {
+            Review::Manual => review::changes_of(&done.ops, &done.dropped, &path),
+            Review::Auto => Vec::new(),
+        };
+        if proposed.is_empty() {
+            file.add_distilled(job.period);
+        } else {
+            file = before;
+            done = Edited { rejected: done.rejected, held: done.held, ..Edited::default() };
+        }
         if let Some(date) = done.newest {
             file.set_compacted(date);
         }
         let text = file.print();
-        let outcome = if done.changed > 0 || !done.dropped.is_empty() || standing.is_none() {
+        let outcome = if !proposed.is_empty() {
+            Outcome::Skipped
+        } else if done.changed > 0 || !done.dropped.is_empty() || standing.is_none() {
             Outcome::Written
         } else {
             Outcome::Unchanged
@@ -352,6 +371,10 @@ impl Compactor<'_> {
         let mut reason = job.reason.to_string();
         for id in &done.dropped {
             reason.extend(["; entry ", id, " dropped: its source changed"]);
+        }
+        if !proposed.is_empty() {
+            let these = if proposed.len() == 1 { "change waits" } else { "changes wait" };
+            reason = format!("{} {these} for `memoird review`", proposed.len());
         }
         let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
         receipt.path = Some(path.clone());
@@ -367,9 +390,11 @@ impl Compactor<'_> {
                 .map(|it| LogRecord::of(it, self.vault.layout().source(it.stem())))
                 .collect(),
             used: vec![month_path],
+            held: done.held.iter().flat_map(held_back).collect(),
+            proposed: Some((job.fingerprint, job.period, proposed)),
             ..Recorded::default()
         };
-        let files = if standing.as_ref() == Some(&text) {
+        let files = if standing.as_ref() == Some(&text) || outcome == Outcome::Skipped {
             Vec::new()
         } else {
             vec![NewFile { path: path.clone(), text: Some(text), standing }]
@@ -474,6 +499,11 @@ impl DayReader<'_> {
                     day.rejected += 1;
                     continue;
                 };
+                if ground::is_from_elsewhere(&draft.citation, &logs) {
+                    day.rejected += 1;
+                    day.recorded.held.extend(held_back(&draft.citation));
+                    continue;
+                }
                 let path = layout.typed(&typed::file_name(draft.kind, &draft.topic));
                 let barred = self.decisions.is_deleted(&path, texts(&draft.citation, &logs));
                 if !barred && !is_known(&memory, &known[..sound]) {
@@ -573,6 +603,13 @@ fn accept(
     Some(memory)
 }
 
+/// Returns the lines that a person is asked about before something lasting may rest on them alone.
+fn held_back(citation: &Citation) -> Vec<(Stem, Vec<HeldRecord>)> {
+    let record = |line| HeldRecord { line, why: vec![ELSEWHERE.to_owned()] };
+    let files = citation.files();
+    files.map(|(stem, lines)| (stem.clone(), lines.iter().map(record).collect())).collect()
+}
+
 /// Returns whether a memory that stands there rests on one of the same lines, or says the same.
 fn is_known(memory: &TypedMemory, existing: &[TypedMemory]) -> bool {
     existing.iter().any(|it| {
@@ -610,30 +647,39 @@ fn hashes(citation: &Citation, logs: &[ServedLog]) -> Vec<(Address, String)> {
 }
 
 /// What an engine's operations may do to the file.
-struct Edit<'a> {
+pub(super) struct Edit<'a> {
     /// The month was distilled before: only entries that rest on it are touched, and only what a
     /// person wrote is added.
-    late: bool,
+    pub(super) late: bool,
     /// The logs, and the weekly and monthly files that people wrote in.
-    logs: &'a Vec<ServedLog>,
-    memories: &'a [TypedMemory],
-    is_deleted: &'a dyn Fn(&Citation) -> bool,
+    pub(super) logs: &'a Vec<ServedLog>,
+    pub(super) memories: &'a [TypedMemory],
+    pub(super) is_deleted: &'a dyn Fn(&Citation) -> bool,
     /// Entries that are rewritten by something new, or go.
-    shaken: &'a [Shaken],
+    pub(super) shaken: &'a [Shaken],
 }
 
 /// What they did.
 #[derive(Default)]
-struct Edited {
-    changed: usize,
-    rejected: usize,
+pub(super) struct Edited {
+    pub(super) changed: usize,
+    pub(super) rejected: usize,
     /// Entries that nothing carries any more.
     dropped: Vec<String>,
-    newest: Option<chrono::NaiveDate>,
+    /// What was done, but for what was dropped.
+    ops: Vec<WisdomOp>,
+    /// What rests on nothing but text from elsewhere, and waits for a person.
+    held: Vec<Citation>,
+    pub(super) newest: Option<chrono::NaiveDate>,
 }
 
 impl Edit<'_> {
-    fn apply(&self, file: &mut WisdomFile, ops: &[WisdomOp], caps: WisdomCaps) -> Edited {
+    pub(super) fn apply(
+        &self,
+        file: &mut WisdomFile,
+        ops: &[WisdomOp],
+        caps: WisdomCaps,
+    ) -> Edited {
         let mut done = Edited::default();
         let mut touched = BTreeSet::new();
         let categories: Vec<String> = file.entries().filter_map(|it| it.category.clone()).collect();
@@ -649,6 +695,11 @@ impl Edit<'_> {
                         continue;
                     }
                     if !self.stands(title, text, citation) {
+                        done.rejected += 1;
+                        continue;
+                    }
+                    if self.is_from_elsewhere(title, text, citation) {
+                        done.held.push(citation.clone());
                         done.rejected += 1;
                         continue;
                     }
@@ -668,6 +719,11 @@ impl Edit<'_> {
                         done.rejected += 1;
                         continue;
                     }
+                    // It would not even be said again: the same page twice is one voice.
+                    if ground::is_from_elsewhere(citation, self.logs) {
+                        done.rejected += 1;
+                        continue;
+                    }
                     if (self.late && !self.rests_here(file, id)) || !file.merge(id, words, citation)
                     {
                         continue;
@@ -679,6 +735,7 @@ impl Edit<'_> {
             };
             file.note_lines(&id, hashes(citation, self.logs));
             touched.insert(id);
+            done.ops.push(op.clone());
             done.changed += 1;
             done.newest = done.newest.max(Some(citation.newest_date()));
         }
@@ -701,6 +758,14 @@ impl Edit<'_> {
         let item = Item { text: format!("{title}. {text}"), citation: Some(citation.clone()) };
         ground::check(&item, self.logs).is_ok()
             || self.memories.iter().any(|it| is_said_by(it, &item))
+    }
+
+    /// Returns whether nothing carries the words but text from elsewhere: no person's or agent's line,
+    /// and no memory that a person wrote.
+    fn is_from_elsewhere(&self, title: &str, text: &str, citation: &Citation) -> bool {
+        let item = Item { text: format!("{title}. {text}"), citation: Some(citation.clone()) };
+        ground::is_from_elsewhere(citation, self.logs)
+            && !self.memories.iter().any(|it| is_said_by(it, &item))
     }
 
     /// Returns whether the entry rests on a log of this month.

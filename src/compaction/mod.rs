@@ -46,6 +46,7 @@ pub mod rebuild;
 pub mod records;
 pub mod repair;
 pub mod report;
+pub mod review;
 mod standing;
 pub mod undo;
 

@@ -249,6 +249,21 @@ impl WisdomFile {
         id
     }
 
+    /// Adds an entry in a person's own words: it has no comment, and stays as it is.
+    pub fn add_own(&mut self, title: &str, text: &str) {
+        let (title, text) = (one_line(title).replace("**", ""), one_line(text));
+        let own = Self::parse(&format!("**{title}**\n{text}\n"));
+        let entry = own.pieces.into_iter().find(|it| matches!(it, Piece::Entry(_)));
+        let at = self.place_for(None);
+        self.separate(at);
+        self.pieces.extend(entry);
+        let last = self.pieces.len() - 1;
+        self.pieces[at..=last].rotate_right(1);
+        if at < last {
+            self.separate(at + 1);
+        }
+    }
+
     /// Returns where a new entry of the category goes, having made the category if need be.
     fn place_for(&mut self, category: Option<&str>) -> usize {
         let Some(name) = category else {

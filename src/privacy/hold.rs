@@ -20,3 +20,9 @@ pub fn concerns(line: &str, _origin: Origin) -> Vec<Concern> {
         vec![]
     }
 }
+
+impl std::fmt::Display for Concern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}

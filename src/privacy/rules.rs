@@ -212,9 +212,11 @@ impl Rules {
         self.decisions.as_ref()?.reviewed(stem.as_str(), line)
     }
 
-    /// Returns the keyed hash that decisions know a line by; `None` while the root has no key.
-    pub fn line_key(&self, line: &str) -> Option<String> {
-        self.decisions.as_ref()?.line_hash(line)
+    /// Returns whether marks of the log need the key of the root, which is made with its first
+    /// decision otherwise.
+    pub fn needs_key(&self, log: &DailyLog) -> bool {
+        let findings = self.policy.look_through(log, &log.lines());
+        findings.lines.values().any(|it| !it.secrets.is_empty())
     }
 
     /// Returns the hash by which a log is an input: see [`Decisions::input_hash`].

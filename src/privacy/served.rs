@@ -24,7 +24,9 @@ pub struct ServedLog {
     input: ContentHash,
     chars: usize,
     lines: Vec<ServedLine>,
-    raw: Option<Arc<str>>,
+    raw: Arc<str>,
+    /// Whether a line of it is to be forgotten, so that the history must not keep it.
+    holds_forgotten: bool,
 }
 
 /// A source line as it may be seen.
@@ -36,6 +38,7 @@ pub struct ServedLine {
     origin: Origin,
     hash: ContentHash,
     held: Option<Box<Held>>,
+    is_accepted: bool,
 }
 
 /// Why a line is held for review.
@@ -43,8 +46,6 @@ pub struct ServedLine {
 pub struct Held {
     /// What speaks against showing it.
     pub concerns: Vec<Concern>,
-    /// The keyed hash that decisions know it by; `None` while the root has no key.
-    pub key: Option<String>,
     /// Whether a person refused it, so that nobody is asked again.
     pub is_refused: bool,
 }
@@ -58,7 +59,7 @@ pub fn serve(log: &DailyLog, rules: &Rules) -> ServedLog {
     let raw_lines = log.lines();
     let findings = rules.policy().look_through(log, &raw_lines);
     let mut chars = log.body_chars();
-    let mut raw = Some(Arc::clone(log.raw()));
+    let mut holds_forgotten = false;
     let mut lines = Vec::with_capacity(raw_lines.len());
     for ((number, text, kind), origin) in raw_lines.into_iter().zip(&findings.origins) {
         let hash = ContentHash::of(text);
@@ -69,20 +70,24 @@ pub fn serve(log: &DailyLog, rules: &Rules) -> ServedLog {
             origin: *origin,
             hash,
             held: None,
+            is_accepted: false,
         };
         let found = findings.line(number);
         let concerns = found.map_or(&[][..], |it| &it.concerns);
         let is_forgotten = !text.trim().is_empty() && rules.bars(&log.stem, text);
         if is_forgotten {
-            raw = None;
-        } else if !concerns.is_empty() {
+            holds_forgotten = true;
+        } else if !concerns.is_empty() || *origin == Origin::External {
             match rules.reviewed(&log.stem, text) {
-                Some(Verdict::Accepted) => line.origin = Origin::Human,
+                Some(Verdict::Accepted) => {
+                    line.origin = Origin::Human;
+                    line.is_accepted = true;
+                }
+                _ if concerns.is_empty() => {}
                 verdict => {
                     let concerns = concerns.to_vec();
                     let is_refused = verdict.is_some();
-                    let key = rules.line_key(text);
-                    line.held = Some(Box::new(Held { concerns, key, is_refused }));
+                    line.held = Some(Box::new(Held { concerns, is_refused }));
                 }
             }
         }
@@ -99,7 +104,8 @@ pub fn serve(log: &DailyLog, rules: &Rules) -> ServedLog {
         lines.push(line);
     }
     let input = rules.input_hash(&log.stem, log.hash);
-    ServedLog { stem: log.stem.clone(), hash: log.hash, input, chars, lines, raw }
+    let (stem, raw) = (log.stem.clone(), Arc::clone(log.raw()));
+    ServedLog { stem, hash: log.hash, input, chars, lines, raw, holds_forgotten }
 }
 
 /// Returns a line with marks in the place of secrets. Of a secret of several lines the first has the
@@ -151,7 +157,7 @@ impl ServedLog {
     /// Returns the raw file, for the history alone, which keeps a log as it was when it was folded;
     /// `None` where a line of it is to be forgotten.
     pub fn raw(&self) -> Option<&Arc<str>> {
-        self.raw.as_ref()
+        (!self.holds_forgotten).then_some(&self.raw)
     }
 
     /// Returns the characters of the body: what the ratio of a fold is counted against.
@@ -216,6 +222,11 @@ impl ServedLine {
     /// Returns why the line is held for review; `None` for one that is not.
     pub fn held(&self) -> Option<&Held> {
         self.held.as_deref()
+    }
+
+    /// Returns whether a person said that the line may be seen, whatever it looks like.
+    pub fn is_accepted(&self) -> bool {
+        self.is_accepted
     }
 
     /// Returns whether the line is kept out until a person accepts it.

@@ -386,12 +386,11 @@ fn item_seal(path: &str, item: &ItemRecord, sources: &[(&str, u32, u32)]) -> i64
     if sources.is_empty() { seal.null() } else { seal.text(&sources.join(";")) }.finish()
 }
 
-/// Returns the record of a line that waits for a person. One whose log has no key yet cannot be told
-/// from others, and is recorded when it has.
+/// Returns the record of a line that waits for a person.
 fn held_record(line: &ServedLine) -> Option<HeldRecord> {
-    let held = line.held()?;
+    let held = line.held().filter(|it| !it.is_refused)?;
     let why = held.concerns.iter().map(|it| it.name().to_owned()).collect();
-    Some(HeldRecord { line: line.number(), hash: held.key.clone()?, why })
+    Some(HeldRecord { line: line.number(), why })
 }
 
 fn put_logs(tx: &Transaction<'_>, logs: &[LogRecord]) -> Result<(), Fault> {
@@ -482,10 +481,12 @@ fn put_extracted(tx: &Transaction<'_>, extracted: &[(Stem, ContentHash)]) -> Res
         "INSERT INTO extracted (stem, hash, seal) VALUES (?1, ?2, ?3) \
          ON CONFLICT (stem) DO UPDATE SET hash = excluded.hash, seal = excluded.seal",
     )?;
+    let mut clear = tx.prepare_cached("DELETE FROM held WHERE stem = ?1 AND what = 'memory'")?;
     for (stem, hash) in extracted {
         let hash = hash.to_string();
         let seal = Seal::default().text(stem.as_str()).text(&hash).finish();
         put.execute(params![stem.as_str(), hash, seal])?;
+        clear.execute([stem.as_str()])?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What waits for a person: lines that are held, and changes that are proposed.
 //!
-//! Lines are known by keyed hashes and hold no words. A proposal holds the words that would be
+//! Of lines no words are kept. A proposal holds the words that would be
 //! written, so that a person can read and edit them; `forget` takes them out.
 
 use std::collections::BTreeMap;
@@ -20,8 +20,6 @@ use crate::memory::{
 pub struct HeldRecord {
     /// The line, from 1.
     pub line: u32,
-    /// The keyed hash that decisions know it by.
-    pub hash: String,
     /// Why, by the names of concerns.
     pub why: Vec<String>,
 }
@@ -96,26 +94,41 @@ impl ProposalState {
 }
 
 impl Lineage {
-    /// Returns the lines that were held when their log was last read, whatever was decided since.
+    /// Returns the lines that wait for a person, as their logs were last read.
     ///
     /// # Errors
     ///
     /// Returns why the database could not be read.
     pub fn held(&self) -> Result<BTreeMap<Address, (HeldWhat, HeldRecord)>, LineageError> {
         self.read(|conn| {
-            conn.prepare_cached("SELECT stem, line, hash, why, what FROM held")?
+            conn.prepare_cached("SELECT stem, line, why, what FROM held")?
                 .query_map([], |row| {
                     let (stem, line): (Stem, u32) = (column::parsed(row, 0)?, row.get(1)?);
-                    let why: String = row.get(3)?;
+                    let why: String = row.get(2)?;
                     let why = why.split(' ').map(str::to_owned).collect();
-                    let held = HeldRecord { line, hash: row.get(2)?, why };
-                    let what = match row.get::<_, String>(4)?.as_str() {
+                    let held = HeldRecord { line, why };
+                    let what = match row.get::<_, String>(3)?.as_str() {
                         "memory" => HeldWhat::Memory,
                         _ => HeldWhat::Line,
                     };
                     Ok((Address { stem, line }, (what, held)))
                 })?
                 .collect()
+        })
+    }
+
+    /// Takes note that a person was asked about lines.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be written.
+    pub fn settle_held(&mut self, lines: &[Address]) -> Result<(), LineageError> {
+        self.write(|tx| {
+            let mut settle = tx.prepare_cached("DELETE FROM held WHERE stem = ?1 AND line = ?2")?;
+            for Address { stem, line } in lines {
+                settle.execute(params![stem.as_str(), line])?;
+            }
+            Ok(())
         })
     }
 
@@ -187,13 +200,12 @@ pub(super) fn put_held_lines(tx: &Transaction<'_>, log: &LogRecord) -> Result<()
     put(tx, &log.stem, &log.held, HeldWhat::Line)
 }
 
-/// Records the lines that alone carry no memory, in the place of what was known of the log.
+/// Records the lines that alone carry no memory. What was known of the log was forgotten when it was
+/// extracted anew.
 pub(super) fn put_held_memories(
     tx: &Transaction<'_>,
     (stem, held): &(Stem, Vec<HeldRecord>),
 ) -> Result<(), Fault> {
-    tx.prepare_cached("DELETE FROM held WHERE stem = ?1 AND what = 'memory'")?
-        .execute([stem.as_str()])?;
     put(tx, stem, held, HeldWhat::Memory)
 }
 
@@ -204,13 +216,12 @@ fn put(
     what: HeldWhat,
 ) -> Result<(), Fault> {
     let mut put = tx.prepare_cached(
-        "INSERT OR IGNORE INTO held (stem, line, hash, why, what, seal) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT OR IGNORE INTO held (stem, line, why, what, seal) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?;
-    for HeldRecord { line, hash, why } in held {
+    for HeldRecord { line, why } in held {
         let (stem, why, what) = (stem.as_str(), why.join(" "), what.name());
-        let seal = Seal::default().text(stem).int((*line).into()).text(hash).text(&why);
-        put.execute(params![stem, line, hash, why, what, seal.text(what).finish()])?;
+        let seal = Seal::default().text(stem).int((*line).into()).text(&why);
+        put.execute(params![stem, line, why, what, seal.text(what).finish()])?;
     }
     Ok(())
 }

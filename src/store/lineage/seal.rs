@@ -58,7 +58,7 @@ const WRITTEN_ONCE: [(&str, &str, &str); 9] = [
     ),
     ("coverage", "path, stem, line_start", "path, stem, line_start, line_end, reason"),
     ("extracted", "stem", "stem, hash"),
-    ("held", "stem, line", "stem, line, hash, why, what"),
+    ("held", "stem, line", "stem, line, why, what"),
     ("proposal", "id", "fingerprint, period, target, change, sources, state, at"),
     ("folder", "path", "path, device"),
     ("file", "path", "path, inode, size, mtime_ns, hash, seen_ns"),
