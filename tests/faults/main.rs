@@ -36,6 +36,8 @@ mod daemons;
 mod disk;
 mod disk_full;
 mod failpoints;
+#[path = "../it/support/files.rs"]
+mod files;
 mod kills;
 mod oracle;
 mod power_cut;

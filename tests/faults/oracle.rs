@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{
-    root::{Files, Ran, Root, TODAY},
+    files::Files,
+    root::{Ran, Root, TODAY},
     scenario::Stage,
 };
 

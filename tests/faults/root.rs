@@ -1,7 +1,6 @@
 //! A memory folder in a home of its own, and the program run in it.
 
 use std::{
-    collections::BTreeMap,
     fmt,
     fs::{self, File},
     io::Write as _,
@@ -12,6 +11,8 @@ use std::{
 };
 
 use tempfile::TempDir;
+
+use super::files::{Files, read_all};
 
 /// When all trials take place: a Monday after all weeks of the sample journal.
 pub(crate) const NOW: &str = "2026-04-13T09:00:00+02:00";
@@ -26,9 +27,6 @@ pub(crate) struct Root {
     home: TempDir,
     path: PathBuf,
 }
-
-/// Files by path, with their text.
-pub(crate) type Files = BTreeMap<String, String>;
 
 /// A run that has ended.
 #[derive(Clone, Debug)]
@@ -115,9 +113,7 @@ impl Root {
 
     /// Returns all files but those in `.memoird/`.
     pub(crate) fn files(&self) -> Files {
-        let mut files = Files::new();
-        collect(&self.path, &self.path, &mut files);
-        files
+        read_all(&self.path)
     }
 
     /// Returns the program, ready to run in the folder.
@@ -198,20 +194,6 @@ fn copy_all(from: &Path, to: &Path) {
             copy_all(&entry.path(), &target);
         } else {
             fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
-
-fn collect(top: &Path, dir: &Path, files: &mut Files) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.strip_prefix(top).unwrap().to_str().unwrap().to_owned();
-        if path.is_dir() {
-            if name != ".memoird" {
-                collect(top, &path, files);
-            }
-        } else {
-            files.insert(name, String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned());
         }
     }
 }

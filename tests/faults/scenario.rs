@@ -1,7 +1,8 @@
 //! What is disturbed: commands that write, each on a folder that it finds in some state.
 
 use super::{
-    root::{Files, Root, built_program, finish},
+    files::Files,
+    root::{Root, built_program, finish},
     trials::by_form,
 };
 
