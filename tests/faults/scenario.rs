@@ -222,7 +222,9 @@ impl Scenario {
             }
             root.files()
         };
-        let ends = self.ends.iter().map(end).collect();
+        let ends: Vec<Files> = self.ends.iter().map(end).collect();
+        let differ = ends.iter().skip(1).all(|it| *it != ends[0]);
+        assert!(differ, "`{}` does nothing, so it cannot be seen whether it was done", self.name);
         Stage {
             name: self.name,
             command: self.command,
