@@ -13,10 +13,11 @@ use super::{
     trials::{Module, is_full},
 };
 
+const NAME: &str = "failpoints";
 /// Steps of a recovering run at which it is killed. Recovery itself is over by then.
 const RECOVERY_STEPS_MAX: usize = 16;
-/// At every so manieth of them it is killed after one step of the command, and after the next step
-/// one step later.
+/// After one step of the command it is killed at the 1st, 5th, … of them, after the next step at the
+/// 2nd, 6th, …
 const RECOVERY_STRIDE: usize = 4;
 /// Those of them in the short form.
 const RECOVERY_STEPS_SHORT: [usize; 4] = [1, 2, 5, 9];
@@ -36,14 +37,23 @@ struct Case<'a> {
 
 #[test]
 fn every_step_may_be_the_last_one() {
-    let mut module = Module::begin("failpoints");
     if cfg!(not(debug_assertions)) {
-        return module.skip("a release build has no failpoints");
+        return Module::begin(NAME).skip("a release build has no failpoints");
     }
+    let only = std::env::var("MEMOIRD_FAULTS_ONLY").ok();
+    let reached = disturb(only.as_deref());
+    if only.is_none() {
+        let missed: Vec<_> = marked().into_iter().filter(|it| !reached.contains(it)).collect();
+        assert!(missed.is_empty(), "no scenario passes {missed:?}: add one that does");
+    }
+}
+
+/// Disturbs the scenarios of those names, or all, and returns the names of the steps they passed.
+fn disturb(only: Option<&str>) -> BTreeSet<String> {
+    let mut module = Module::begin(NAME);
     let mut steps = 0;
     let mut reached = BTreeSet::new();
-    let only = std::env::var("MEMOIRD_FAULTS_ONLY").ok();
-    let is_meant = |name: &str| only.as_ref().is_none_or(|it| it.split(',').any(|it| it == name));
+    let is_meant = |name: &str| only.is_none_or(|it| it.split(',').any(|it| it == name));
     for scenario in SCENARIOS.iter().filter(|it| is_meant(it.name)) {
         let stage = scenario.stage();
         let passed = steps_of(&stage);
@@ -57,16 +67,10 @@ fn every_step_may_be_the_last_one() {
         }
         module.run(&cases, trial);
     }
-    module.note(only.as_deref().map_or_else(
-        || format!("{steps} steps of {} commands", SCENARIOS.len()),
-        |only| format!("{steps} steps of {only} only"),
-    ));
+    let what = only.map_or_else(|| format!("{} commands", SCENARIOS.len()), str::to_owned);
+    module.note(format!("{steps} steps of {what}"));
     module.end();
-    if only.is_some() {
-        return;
-    }
-    let missed: Vec<_> = marked().into_iter().filter(|it| !reached.contains(it)).collect();
-    assert!(missed.is_empty(), "no command passes {missed:?}: add one to the table of scenarios");
+    reached
 }
 
 /// Returns the names of all steps that are marked in the code.
