@@ -12,9 +12,7 @@ use super::{
     ui::Ui,
 };
 use crate::{
-    clock,
     compaction::{
-        Compactor,
         correct::{Asked, CorrectError, Draft},
         plan::Plan,
         report::{JobReport, PassReport},
@@ -85,14 +83,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     refuse_reader(&call, &root)?;
     let engine = root.engine()?;
     let mut lineage = root.lineage()?;
-    let clock = || clock::now().unwrap_or(call.now);
-    let mut compactor = Compactor {
-        vault: &root.vault,
-        lineage: &mut lineage,
-        engine: engine.as_ref(),
-        settings: &root.settings,
-        clock: &clock,
-    };
+    let clock = call.clock();
+    let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
     let (draft, passed) = compactor.correct(&asked, !args.no_fold, &mut ())?;
     show(&draft, args, Some((&passed.report, &passed.plan)), ui);
     let failed = passed.report.failed > 0;

@@ -17,9 +17,7 @@ use super::{
     ui::Ui,
 };
 use crate::{
-    clock,
     compaction::{
-        Compactor,
         forget::{
             Forgotten,
             cut::{Gone, Wish, folded},
@@ -112,14 +110,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     }
     refuse_reader(&call, &root)?;
     let mut lineage = root.lineage()?;
-    let clock = || clock::now().unwrap_or(now);
-    let mut compactor = Compactor {
-        vault: &root.vault,
-        lineage: &mut lineage,
-        engine: engine.as_ref(),
-        settings: &root.settings,
-        clock: &clock,
-    };
+    let clock = call.clock();
+    let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
     // What people did to the files since the last pass would shift the lines that are cited.
     compactor.notice("forget", now)?;
     let wish = Resolver::new(&root, &call.around, args)?.wish(&wanted)?;

@@ -13,9 +13,8 @@ use super::{
     ui::Ui,
 };
 use crate::{
-    clock,
     compaction::{
-        self, Compactor, PassError,
+        self, PassError,
         undo::{
             Fate, Request, Undoing, UndoneFile,
             error::{Later, UndoError},
@@ -139,14 +138,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     // What was shown is what is done, whatever was written meanwhile.
     request.run = runs.last().copied();
     let mut lineage = root.lineage()?;
-    let clock = || clock::now().unwrap_or(now);
-    let mut compactor = Compactor {
-        vault: &root.vault,
-        lineage: &mut lineage,
-        engine: engine.as_ref(),
-        settings: &root.settings,
-        clock: &clock,
-    };
+    let clock = call.clock();
+    let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
     let (run, done) = compactor.undo(request, &runs).map_err(|error| refusal(error, zone))?;
     show(Some(run), &done, zone, ui);
     if !ui.is_json() {

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Compactor, JobError, PassError, Passed, View, Watcher,
+    Begun, Compactor, JobError, PassError, Passed, View, Watcher,
     commit::{NewFile, Recorded},
     plan::{self, Job, Reason, Selection},
     records,
@@ -237,7 +237,8 @@ impl Compactor<'_> {
             self.distil_again(&mut run, &draft, &view, watcher, &mut report)?;
         }
         let mut selection = if nothing { no_work() } else { selection };
-        let passed = self.go_on(run, TRIGGER, &mut selection, view, now, watcher, report)?;
+        let begun = Begun { trigger: TRIGGER, now, run, view, report };
+        let passed = self.go_on(begun, &mut selection, watcher)?;
         Ok((draft, passed))
     }
 

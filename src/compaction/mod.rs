@@ -212,6 +212,16 @@ pub struct Passed {
     pub plan: Plan,
 }
 
+/// A pass that has taken notice of what people did, and has folded nothing yet.
+struct Begun<'a> {
+    trigger: &'a str,
+    now: DateTime<Utc>,
+    /// Begun already, if there was anything to record.
+    run: Option<RunId>,
+    view: View,
+    report: PassReport,
+}
+
 /// What a job made, before its receipt is written.
 struct Made {
     receipt: Receipt,
@@ -265,7 +275,8 @@ impl Compactor<'_> {
         if self.observe(&mut run, trigger, &view, now, &mut report)? {
             view = self.look(now)?;
         }
-        let mut passed = self.go_on(run, trigger, &mut selection, view, now, watcher, report)?;
+        let begun = Begun { trigger, now, run, view, report };
+        let mut passed = self.go_on(begun, &mut selection, watcher)?;
         let Passed { report, view, plan } = &mut passed;
         self.end_forgetting(&selection.again, plan)?;
         if selection.is_whole() && self.archive(last_run, view, watcher, report)? {
@@ -277,17 +288,13 @@ impl Compactor<'_> {
     }
 
     /// Makes what is due and selected, tier by tier, and ends the run.
-    #[expect(clippy::too_many_arguments, reason = "the second half of a pass")]
     fn go_on(
         &mut self,
-        mut run: Option<RunId>,
-        trigger: &str,
+        begun: Begun<'_>,
         selection: &mut Selection,
-        mut view: View,
-        now: DateTime<Utc>,
         watcher: &mut dyn Watcher,
-        mut report: PassReport,
     ) -> Result<Passed, PassError> {
+        let Begun { trigger, now, mut run, mut view, mut report } = begun;
         let mut corpus = draft::CorpusReader::default();
         for tier in Tier::ALL {
             let mut jobs = self.plan(&view, selection, now).jobs;
