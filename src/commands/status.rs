@@ -294,6 +294,10 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
              `memoird compact --accept-missing` says that they are gone for good"
         ),
     }));
+    problems.extend(
+        check::forgetting(&root.vault)
+            .map(|reason| Problem { path: root.vault.layout().forgetting(), reason }),
+    );
     problems.extend(found_problems(&root, &view, &plan));
     let (daemon, watcher) = daemon(&root, zone)?;
     Ok(Status {
