@@ -8,7 +8,7 @@ use std::{
     error::Error,
 };
 
-use super::{View, missing, records};
+use super::{View, missing, records, undo::begun};
 use crate::{
     memory::{
         address::{Citation, Stem},
@@ -291,6 +291,21 @@ pub fn forgetting(vault: &Vault) -> Option<String> {
         "the database may still hold what was forgotten; `memoird compact` writes it anew"
             .to_owned()
     })
+}
+
+/// Says whether a run is taken back only in part.
+///
+/// # Errors
+///
+/// Returns why the database could not be read.
+pub fn undoing(vault: &Vault, lineage: Option<&Lineage>) -> Result<Option<String>, LineageError> {
+    let begun = lineage.map(|it| begun::unfinished(vault, it)).transpose()?.flatten();
+    let run = begun.and_then(|it| it.run);
+    Ok(run.map(|it| {
+        format!(
+            "taking back run {it} was begun and is not finished; `memoird undo` goes on with it"
+        )
+    }))
 }
 
 /// Says which generated files are torn.
