@@ -39,7 +39,9 @@ pub(super) struct Args {
     /// Show what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do it though it is not due, is stuck, was taken back, or the file is somebody else's (its words stay in the history)
+    /// Do it though it is not due, is stuck, was taken back, or the file is somebody else's (its words
+    /// stay in the history). With a week come the typed memories of its days that were taken back;
+    /// `compact extract` does the days alone, and a month and its wisdom are asked for each
     #[arg(long, requires = "period")]
     force: bool,
     /// Make again what another engine made

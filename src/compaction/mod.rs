@@ -304,8 +304,11 @@ impl Compactor<'_> {
             }
             self.lift(&jobs, &view, now)?;
             let run = self.run(&mut run, trigger, now)?;
+            let before = report.jobs.len();
             self.make(run, &jobs, &view, &mut corpus, watcher, &mut report)?;
-            selection.again.retain(|&(tier, period)| !report.is_done(tier, period));
+            // A file in which only citations followed their lines was not made again.
+            let again = &mut selection.again;
+            again.retain(|&(tier, period)| !report.is_done_after(before, tier, period));
             view = self.look(now)?;
         }
         if let Some(path) = self.refresh_index(run, &view)?
