@@ -10,6 +10,7 @@
 //! - [`plan`]: what is due; pure.
 //! - [`observe`]: what people did to files since the last pass, and lines that moved.
 //! - [`draft`], [`fold`]: a week or a month; drafts are made side by side ([`parallel`]).
+//! - [`kept`]: what a file says of logs that are gone.
 //! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
 //! - [`correct`]: a person's words in the place of an item's, here and above.
 //! - [`late`]: memories and entries whose lines were changed.
@@ -34,6 +35,7 @@ mod fold;
 pub mod forget;
 pub mod ground;
 mod history;
+mod kept;
 mod lasting;
 mod late;
 pub mod merge;

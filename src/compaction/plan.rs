@@ -16,6 +16,7 @@ use std::{
 use chrono::{DateTime, Duration, NaiveDate, TimeZone as _, Utc};
 use chrono_tz::Tz;
 
+use super::kept;
 use crate::{
     memory::{
         address::Stem,
@@ -364,7 +365,10 @@ impl Planner<'_> {
         let reason = match header.flatten() {
             None => Some(Reason::New),
             Some(header) => {
-                let changed = changed(&inputs, &header.sources);
+                let mut changed = changed(&inputs, &header.sources);
+                changed.extend(kept::returned(header, &inputs, self.inventory).cloned());
+                changed.sort();
+                changed.dedup();
                 if !changed.is_empty() {
                     Some(Reason::Changed(changed))
                 } else if header.partial && self.is_closed(period) {

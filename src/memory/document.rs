@@ -58,6 +58,9 @@ pub struct SummaryHeader {
     pub items: Vec<String>,
     /// Logs whose extraction is done (weekly files only), by stem, with nothing said of their text.
     pub extracted: Vec<String>,
+    /// Sources that were not there when it was made: what it says of them was carried over, and it is
+    /// made again when they are back.
+    pub gone: Vec<String>,
     /// Whether the period was still open.
     pub partial: bool,
 }
@@ -253,6 +256,9 @@ impl Summary {
         writer.flow_list("items", header.items.iter().map(String::as_str));
         if !header.extracted.is_empty() {
             writer.flow_list("extracted", header.extracted.iter().map(String::as_str));
+        }
+        if !header.gone.is_empty() {
+            writer.flow_list("gone", header.gone.iter().map(String::as_str));
         }
         if header.partial {
             writer.bare("partial", true);
@@ -481,6 +487,7 @@ impl Front {
             engine: string(memoird.get("engine"), "memoird.engine")?,
             items: strings(memoird.get("items"), "memoird.items")?,
             extracted: strings(memoird.get("extracted"), "memoird.extracted")?,
+            gone: strings(memoird.get("gone"), "memoird.gone")?,
             ..SummaryHeader::default()
         };
         let key = "memoird.partial";
@@ -561,6 +568,7 @@ fn read_own(yaml: &str) -> Option<(Period, SummaryHeader)> {
     };
     header.items = list("  items: [")?;
     header.extracted = list("  extracted: [").unwrap_or_default();
+    header.gone = list("  gone: [").unwrap_or_default();
     header.partial = lines.next_if_eq(&"  partial: true").is_some();
     lines.next().is_none().then_some((period, header))
 }
