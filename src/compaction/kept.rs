@@ -30,8 +30,7 @@ impl Kept {
             return Self::default();
         };
         let is_gone = |stem: &Stem| !stem.is_summary() && !inventory.logs.contains_key(stem);
-        let rests_on_gone =
-            |citation: &Citation| citation.files().any(|(stem, _)| is_gone(stem));
+        let rests_on_gone = |citation: &Citation| citation.files().any(|(stem, _)| is_gone(stem));
         let owners = current.ownership().owners;
         let ours = current.bullets().zip(owners).filter(|(_, owner)| *owner == Owner::Ours);
         let items = ours
@@ -156,8 +155,7 @@ mod tests {
         let it = kept(&["0123456789 [2026-04-02:1]"]);
         assert_eq!(it.chars(), 13 + "\n### Decisions\n".len());
         let share = Budget { target_chars: 300, limit_chars: 350, whole: false };
-        let whole =
-            Budget { target_chars: usize::MAX, limit_chars: usize::MAX, whole: true };
+        let whole = Budget { target_chars: usize::MAX, limit_chars: usize::MAX, whole: true };
         for (budget, chars, max, expected) in [
             (share, 1000, 0, (300, 350, false)),
             (share, 1000, 10_000, (300, 350, false)),

@@ -12,6 +12,7 @@
 //! - [`draft`], [`fold`]: a week or a month; drafts are made side by side ([`parallel`]).
 //! - [`kept`]: what a file says of logs that are gone.
 //! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
+//! - [`renamed`]: logs that stand under another name.
 //! - [`correct`]: a person's words in the place of an item's, here and above.
 //! - [`late`]: memories and entries whose lines were changed.
 //! - [`ground`], [`merge`], [`moved`], [`standing`]: the checks and merges that those use; pure.
@@ -46,6 +47,7 @@ mod parallel;
 pub mod plan;
 pub mod rebuild;
 pub mod records;
+mod renamed;
 pub mod repair;
 pub mod report;
 mod standing;

@@ -57,17 +57,14 @@ impl Compactor<'_> {
         report: &mut PassReport,
     ) -> Result<bool, PassError> {
         let edited = self.note_edits(view, now)?;
+        let renamed = self.follow_renames(run, trigger, view, now, report);
+        let renamed = or_later(renamed)?;
+        let fresh = renamed.then(|| self.look(now)).transpose()?;
+        let view = fresh.as_ref().unwrap_or(view);
         self.note_vanished(view)?;
         self.catch_up(view, now)?;
-        let moved = match self.follow_moves(run, trigger, view, now, report) {
-            Ok(moved) => moved,
-            Err(JobError::Critical(error)) => return Err(error),
-            // A file that is being changed right now is looked at again by the next pass.
-            Err(JobError::Vault(VaultError::Changed { .. }) | JobError::Unreadable { .. }) => false,
-            Err(JobError::Vault(error)) => return Err(error.into()),
-            Err(_) => false,
-        };
-        Ok(edited | moved)
+        let moved = or_later(self.follow_moves(run, trigger, view, now, report))?;
+        Ok(edited | renamed | moved)
     }
 
     /// Records files that people changed, and what they deleted or wrote back in them.
@@ -548,6 +545,17 @@ impl Compactor<'_> {
     }
 }
 
+/// A file that is being changed right now is looked at again by the next pass.
+fn or_later(followed: Result<bool, JobError>) -> Result<bool, PassError> {
+    match followed {
+        Ok(any) => Ok(any),
+        Err(JobError::Critical(error)) => Err(error),
+        Err(JobError::Vault(VaultError::Changed { .. }) | JobError::Unreadable { .. }) => Ok(false),
+        Err(JobError::Vault(error)) => Err(error.into()),
+        Err(_) => Ok(false),
+    }
+}
+
 /// Returns the hashes of the bullets that a weekly or monthly file says we wrote in it.
 fn listed(path: &str, text: &str) -> Option<BTreeSet<String>> {
     let name = path.rsplit('/').next()?.strip_suffix(".md")?;
@@ -564,7 +572,7 @@ enum Whose {
 
 /// Returns the places of the bullets that the next fold may keep as they stand: those of a person's,
 /// and those of ours beneath which a person wrote something.
-fn theirs(summary: &Summary) -> BTreeSet<usize> {
+pub(super) fn theirs(summary: &Summary) -> BTreeSet<usize> {
     let mut owners = summary.ownership().owners.into_iter();
     let mut found = BTreeSet::new();
     for (i, block) in summary.blocks.iter().enumerate() {
@@ -590,7 +598,7 @@ fn follow_theirs(changed: &Changed, memory: &TypedMemory) -> Vec<(Address, Strin
 
 /// Returns the text of a memory with the sources that another text of it has, and no other byte
 /// changed.
-fn with_sources_of(text: &str, other: &str) -> String {
+pub(super) fn with_sources_of(text: &str, other: &str) -> String {
     let span = |text: &str| {
         let from = text.find("\nsources:")? + 1;
         let rest = text[from..].split_inclusive('\n').skip(1);

@@ -25,6 +25,7 @@ mod status;
 mod support;
 mod trace;
 mod undo;
+mod vanished;
 
 /// A file that no `mod` line names would never run.
 #[test]
