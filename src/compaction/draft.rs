@@ -20,7 +20,7 @@ use crate::{
     },
     memory::{
         address::{Address, Citation, Stem},
-        document::{Owner, Summary},
+        document::{self, Owner, Summary, SummaryError},
         item::{Item, Section, Tier},
         log::DailyLog,
         markdown::LineKind,
@@ -152,8 +152,8 @@ impl Drafter<'_> {
     fn kept(&self, job: &Job) -> Result<Kept, JobError> {
         let path = self.vault.layout().summary(job.period);
         let text = self.vault.read_text(&path)?;
-        let current = text.map(|it| Summary::parse(job.period, &it)).transpose();
-        Ok(Kept::of(current.map_err(|e| unreadable(&path, &e))?.as_ref(), self.inventory))
+        let current = current(&path, job.period, text.as_deref())?;
+        Ok(Kept::of(current.as_ref(), self.inventory))
     }
 
     /// Takes out the lines whose bullet a person deleted from the file, so that no other bullet
@@ -286,6 +286,20 @@ pub(super) fn read_logs(
         logs.push(privacy::serve(&log, rules));
     }
     Ok(logs)
+}
+
+/// Reads the file that a fold is merged with. One that a disk emptied is none.
+pub(super) fn current(
+    path: &str,
+    period: Period,
+    text: Option<&str>,
+) -> Result<Option<Summary>, JobError> {
+    let Some(text) = text else { return Ok(None) };
+    match document::refuse_lost(text).and_then(|()| Summary::parse(period, text)) {
+        Ok(summary) => Ok(Some(summary)),
+        Err(SummaryError::Blank) => Ok(None),
+        Err(error) => Err(unreadable(path, &error)),
+    }
 }
 
 pub(super) fn unreadable(path: &str, error: &dyn std::error::Error) -> JobError {

@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use super::{
     Compactor, JobError, Made, PassError, View, Watcher,
     commit::{NewFile, Recorded},
-    draft::{CorpusReader, Drafted, Drafter, Sources, unreadable},
+    draft::{self, CorpusReader, Drafted, Drafter, Sources},
     ground,
     kept::{self, Kept},
     merge, parallel,
@@ -111,8 +111,7 @@ impl Compactor<'_> {
         let Drafted { sources, sections, rejected, mut left_out, note } = draft;
         let path = self.vault.layout().summary(job.period);
         let standing = self.vault.read_text(&path)?;
-        let current = standing.as_deref().map(|text| Summary::parse(job.period, text)).transpose();
-        let current = current.map_err(|e| unreadable(&path, &e))?;
+        let current = draft::current(&path, job.period, standing.as_deref())?;
         let lines = sources.lines();
         let header = self.header(job, view, &sources, current.as_ref());
         let sections = Kept::of(current.as_ref(), &view.inventory).join(sections);

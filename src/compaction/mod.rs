@@ -265,6 +265,9 @@ impl Compactor<'_> {
         if self.join_late(&view, now, &mut report)? {
             view = self.look(now)?;
         }
+        if selection.accept_missing {
+            view.record.held.clear();
+        }
         let mut run = None;
         if self.observe(&mut run, trigger, &view, now, &mut report)? {
             view = self.look(now)?;
@@ -327,7 +330,8 @@ impl Compactor<'_> {
         let seen = seen(self.lineage)?;
         let scan = self.vault.scan(&seen)?;
         self.remember(&scan.read, &seen, &scan.inventory, now)?;
-        let record = record(Some(self.lineage), &scan.inventory)?;
+        let mut record = record(Some(self.lineage), &scan.inventory)?;
+        record.held = check::held(self.vault, &scan.inventory, self.lineage)?;
         Ok(View { inventory: scan.inventory, record })
     }
 
@@ -572,7 +576,10 @@ fn ask<T>(
 pub fn peek(vault: &Vault, lineage: Option<&Lineage>) -> Result<View, PassError> {
     let known = lineage.map_or_else(|| Ok(HashMap::new()), seen)?;
     let inventory = vault.scan(&known)?.inventory;
-    let record = record(lineage, &inventory)?;
+    let mut record = record(lineage, &inventory)?;
+    if let Some(lineage) = lineage {
+        record.held = check::held(vault, &inventory, lineage)?;
+    }
     Ok(View { inventory, record })
 }
 
@@ -650,5 +657,6 @@ fn record(lineage: Option<&Lineage>, inventory: &Inventory) -> Result<Record, Li
     }
     let extracted =
         extracted.into_iter().map(|(stem, hash)| (stem.to_string(), hash.hex16())).collect();
-    Ok(Record { extracted, distilled, unsettled, settled, parked })
+    let held = BTreeMap::new();
+    Ok(Record { extracted, distilled, unsettled, settled, parked, held })
 }

@@ -93,6 +93,9 @@ impl Compactor<'_> {
             if known == Some(document.hash) || known.is_some() && repair::is_torn(&text).is_some() {
                 continue;
             }
+            if view.record.held.contains_key(path) {
+                continue;
+            }
             if known.is_none() {
                 // A memory or a file that was deleted may have been put back.
                 decisions.extend(self.decide(view, path, &[], &document.items, now)?);
@@ -103,8 +106,17 @@ impl Compactor<'_> {
                 }
                 // The file itself lists what we wrote in it. What the database knows beyond that
                 // is older than the file (it was restored, say), and nobody deleted it.
-                if let Some(listed) = listed(path, &text) {
-                    before.retain(|it| listed.contains(&it.hash));
+                match listed(path, &text) {
+                    Some(listed) => before.retain(|it| listed.contains(&it.hash)),
+                    // A person has put a file of their own in its place, and decided about no line.
+                    None if matches!(
+                        document.kind,
+                        DocumentKind::Weekly | DocumentKind::Monthly
+                    ) =>
+                    {
+                        before.clear();
+                    }
+                    None => {}
                 }
                 decisions.extend(self.decide(view, path, &before, &document.items, now)?);
             }
@@ -445,6 +457,7 @@ impl Compactor<'_> {
         recorded: &mut Recorded,
     ) -> Result<Vec<Period>, JobError> {
         let inventory = &view.inventory;
+        let is_held = |it: &SummaryFile| view.record.held.contains_key(&it.path);
         let mut months: BTreeMap<Period, BTreeMap<String, (String, String)>> = BTreeMap::new();
         let weeks: BTreeSet<Period> =
             changed.keys().map(|it| Period::containing(Grain::Week, it.date())).collect();
@@ -452,7 +465,9 @@ impl Compactor<'_> {
         let parents: BTreeSet<Period> = weeks.iter().filter_map(|it| it.parent()).collect();
         let none = BTreeMap::new();
         for week in weeks {
-            let Some(file) = inventory.weekly.get(&week) else { continue };
+            let Some(file) = inventory.weekly.get(&week).filter(|it| !is_held(it)) else {
+                continue;
+            };
             let of_week = changed
                 .iter()
                 .filter(|(stem, _)| Period::containing(Grain::Week, stem.date()) == week);
@@ -482,7 +497,9 @@ impl Compactor<'_> {
             }
         }
         for month in parents {
-            let Some(file) = inventory.monthly.get(&month) else { continue };
+            let Some(file) = inventory.monthly.get(&month).filter(|it| !is_held(it)) else {
+                continue;
+            };
             let Some(header) = &file.header else { continue };
             let Some(weeks) = months.remove(&month) else {
                 self.readdress(month, file, Whose::Theirs, &none, changed, files, recorded)?;

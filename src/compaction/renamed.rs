@@ -288,6 +288,9 @@ impl Compactor<'_> {
         now: DateTime<Utc>,
         report: &mut PassReport,
     ) -> Result<bool, JobError> {
+        if !view.record.held.is_empty() {
+            return Ok(false); // The names in the files still tell when that is settled.
+        }
         let renames = self.renames(view)?;
         let Some((_, first)) = renames.first_key_value() else { return Ok(false) };
         let inventory = &view.inventory;

@@ -97,6 +97,14 @@ pub struct Ownership {
 /// A weekly or monthly file that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SummaryError {
+    /// There is nothing in it, or nothing but NUL bytes.
+    #[error(
+        "there is nothing in it; `memoird compact` makes it again from its logs, and `memoird doctor --repair` puts it away"
+    )]
+    Blank,
+    /// There are NUL bytes in it: a disk that lost what was written shows such.
+    #[error("it holds NUL bytes; `memoird doctor --repair` puts it away, then `memoird compact`")]
+    Nul,
     /// Its frontmatter breaks a rule.
     #[error(transparent)]
     Frontmatter(#[from] FrontmatterError),
@@ -337,6 +345,21 @@ impl Block {
             Self::Bullet(item, _) => Some(item),
             Self::Section(..) | Self::Other(_) => None,
         }
+    }
+}
+
+/// Finds out whether a disk has lost what stood in a file.
+///
+/// # Errors
+///
+/// Returns what is wrong with it.
+pub fn refuse_lost(text: &str) -> Result<(), SummaryError> {
+    if text.chars().all(|c| c.is_whitespace() || c == '\0') {
+        Err(SummaryError::Blank)
+    } else if text.contains('\0') {
+        Err(SummaryError::Nul)
+    } else {
+        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@ mod archive;
 mod compact;
 mod correct;
 mod coverage;
+mod damaged;
 mod demo;
 mod doctor;
 mod edits;
