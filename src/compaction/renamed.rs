@@ -175,20 +175,17 @@ impl Page {
         let blocks = &mut self.summary.blocks;
         let heading =
             blocks.iter().position(|it| matches!(it, Block::Section(s, _) if *s == parcel.section));
-        let at = match heading {
-            Some(heading) => {
-                let next = blocks[heading + 1..].iter().position(Block::is_heading);
-                let end = next.map_or(blocks.len(), |it| heading + 1 + it);
-                let blank = |it: &Block| it.item().is_none() && it.raw().trim().is_empty();
-                let bullets = blocks[heading + 1..end].iter().rposition(|it| !blank(it));
-                bullets.map_or(heading + 1, |it| heading + 2 + it)
-            }
-            None => {
-                let title = format!("\n### {}\n", parcel.section.title());
-                blocks.push(Block::Other("\n".to_owned()));
-                blocks.push(Block::Section(parcel.section, title[1..].to_owned()));
-                blocks.len()
-            }
+        let at = if let Some(heading) = heading {
+            let next = blocks[heading + 1..].iter().position(Block::is_heading);
+            let end = next.map_or(blocks.len(), |it| heading + 1 + it);
+            let blank = |it: &Block| it.item().is_none() && it.raw().trim().is_empty();
+            let bullets = blocks[heading + 1..end].iter().rposition(|it| !blank(it));
+            bullets.map_or(heading + 1, |it| heading + 2 + it)
+        } else {
+            blocks.push(Block::Other("\n".to_owned()));
+            let title = format!("### {}\n", parcel.section.title());
+            blocks.push(Block::Section(parcel.section, title));
+            blocks.len()
         };
         if let Some(before) = at.checked_sub(1).and_then(|it| blocks.get_mut(it))
             && !before.raw().ends_with('\n')
@@ -499,12 +496,11 @@ impl Compactor<'_> {
             if header.sources.get(&name) != before {
                 continue; // It was due before, and stays so.
             }
-            match now {
-                Some(hash) => drop(header.sources.insert(name, hash)),
-                None => {
-                    header.sources.remove(&name);
-                    header.pointers.retain(|it| *it != layout.summary(week));
-                }
+            if let Some(hash) = now {
+                header.sources.insert(name, hash);
+            } else {
+                header.sources.remove(&name);
+                header.pointers.retain(|it| *it != layout.summary(week));
             }
         }
         let mut changed: Vec<Page> =
@@ -522,7 +518,7 @@ impl Compactor<'_> {
         files: &mut Vec<NewFile>,
     ) -> Result<(), JobError> {
         let layout = self.vault.layout();
-        let renamed = |at: &Address| {
+        let now_at = |at: &Address| {
             let stem = renames.get(&at.stem).unwrap_or(&at.stem).clone();
             Address { stem, line: at.line }
         };
@@ -533,7 +529,7 @@ impl Compactor<'_> {
             let path = layout.typed(&memory.file_name.to_string_lossy());
             let Some(old) = self.vault.read_text(&path)? else { continue };
             let sources: Vec<(Address, String)> =
-                memory.sources.iter().map(|(at, hash)| (renamed(at), hash.clone())).collect();
+                memory.sources.iter().map(|(at, hash)| (now_at(at), hash.clone())).collect();
             let text = if memory.is_ours() {
                 let sources: Vec<_> = sources.into_iter().map(|(at, it)| (at, Some(it))).collect();
                 late::with_sources(memory, &sources).print()
@@ -554,7 +550,7 @@ impl Compactor<'_> {
         let any = file.readdress_all(&|_, mark| {
             mark.sources.files().any(|(stem, _)| renames.contains_key(stem)).then(|| {
                 let sources = mark.sources.addresses();
-                sources.map(|at| (renamed(&at), mark.lines.get(&at).cloned())).collect()
+                sources.map(|at| (now_at(&at), mark.lines.get(&at).cloned())).collect()
             })
         });
         if any {
