@@ -394,6 +394,8 @@ fn found_problems(root: &Root, view: &View, plan: &Plan) -> Vec<Problem> {
     let mut problems: Vec<Problem> =
         found.map(|it| Problem { path: it.path.clone(), reason: it.reason.clone() }).collect();
     problems.extend(gone_sources(root, &view.inventory));
+    let held = view.record.held.iter();
+    problems.extend(held.map(|(path, why)| Problem { path: path.clone(), reason: why.clone() }));
     let unreadable = view.inventory.decisions.unreadable();
     if !unreadable.is_empty() {
         let lines: Vec<String> = unreadable.iter().map(usize::to_string).collect();
@@ -568,7 +570,7 @@ fn model(settings: &Settings) -> EngineStatus {
 
 fn parked(plan: &Plan) -> Vec<Stuck> {
     let stuck = plan.waiting.iter().filter_map(|it| match &it.cause {
-        WaitCause::Parked(reason) => Some(Stuck {
+        WaitCause::Parked(reason) | WaitCause::Held(reason) => Some(Stuck {
             tier: it.tier.name(),
             period: it.period.to_string(),
             reason: reason.clone(),

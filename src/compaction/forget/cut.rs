@@ -264,6 +264,7 @@ impl<'a> Needles<'a> {
         }
         let named = header.sources.len();
         header.sources.retain(|it, _| !self.wish.found.logs.contains(it));
+        header.gone.retain(|it| !self.wish.found.logs.contains(it));
         header.pointers.retain(|it| {
             let name = it.rsplit('/').next().unwrap_or(it);
             !self.wish.found.logs.contains(name.strip_suffix(".md").unwrap_or(name))
