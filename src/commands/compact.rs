@@ -12,7 +12,6 @@ use super::{
     ui::{Progress, Ui},
 };
 use crate::{
-    clock,
     compaction::{
         self, Compactor, PassError, Passed, View, Watcher, archive, missing,
         plan::{Job, Plan, Selection, WaitCause},
@@ -21,7 +20,10 @@ use crate::{
     },
     config::settings::Keep,
     memory::{item::Tier, period::Period},
-    store::{lineage::Lineage, vault::Vault},
+    store::{
+        lineage::{Lineage, jobs::Figures},
+        vault::Vault,
+    },
 };
 
 /// Do all that is due now
@@ -37,13 +39,15 @@ pub(super) struct Args {
     /// Show what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do it though it is not due, is stuck, was taken back, or the file is somebody else's (its words stay in the history)
+    /// Do it though it is not due, is stuck, was taken back, or the file is somebody else's (its words
+    /// stay in the history). With a week come the typed memories of its days that were taken back;
+    /// `compact extract` does the days alone, and a month and its wisdom are asked for each
     #[arg(long, requires = "period")]
     force: bool,
     /// Make again what another engine made
     #[arg(long)]
     redo: bool,
-    /// Go on though many known files are gone: they are gone for good
+    /// Go on though many known files are gone, or one has lost its end: it is so for good
     #[arg(long)]
     accept_missing: bool,
     /// With --redo: only periods that end on this day or later
@@ -83,14 +87,9 @@ struct PlannedJob {
     path: Option<String>,
     paths: Vec<String>,
     reason: String,
-    sources: usize,
-    source_chars: usize,
-    output_chars: u64,
-    items: u32,
-    rejected: u32,
-    uncovered: u32,
-    model_calls: u32,
-    cost_usd: f64,
+    /// What can be known before.
+    #[serde(flatten)]
+    figures: Figures,
 }
 
 #[derive(Serialize)]
@@ -142,25 +141,24 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     }
     refuse_reader(&call, &root)?;
     root.refuse_stranger()?;
-    let clock = || clock::now().unwrap_or(now);
+    let clock = call.clock();
     let mut say = |mended: &Mended| ui.warn(mended.to_string());
     if selection.accept_missing
         && let Some(lineage) = Lineage::open_existing(&root.vault.layout().database())?
     {
+        let held = compaction::peek(&root.vault, Some(&lineage))?.record.held;
+        for path in held.keys() {
+            ui.note(format!("taken as it is: {path}"));
+        }
         match missing::look(&root.vault, &lineage)? {
             Some(missing) => ui.note(format!("taken for gone for good: {missing}")),
+            None if !held.is_empty() => {}
             None => ui.note("no files are missing in such a number that it has to be accepted"),
         }
     }
     let passed =
         rebuild::with_mended(&root.vault, Look::Glance, now, &mut say, |lineage, mending| {
-            let mut compactor = Compactor {
-                vault: &root.vault,
-                lineage,
-                engine: engine.as_ref(),
-                settings: &root.settings,
-                clock: &clock,
-            };
+            let mut compactor = root.compactor(lineage, engine.as_ref(), &clock);
             if let Some(mending) = mending {
                 compactor.mend(mending, now)?;
             }
@@ -173,6 +171,9 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         ui.detail(format!("let go of {} versions older than {span}", report.pruned));
     }
     show_report(&report, &plan, &view, args.period, ui);
+    for (path, why) in &view.record.held {
+        ui.warn(format!("{path} {why}"));
+    }
     Ok(if report.failed > 0 { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
 }
 
@@ -304,8 +305,8 @@ fn show_plan(
             vec![
                 it.tier.to_owned(),
                 it.period.clone(),
-                it.sources.to_string(),
-                it.source_chars.to_string(),
+                it.figures.sources.to_string(),
+                it.figures.source_chars.to_string(),
                 it.reason.clone(),
             ]
         })
@@ -355,14 +356,11 @@ impl PlannedJob {
             paths: path.iter().cloned().collect(),
             path,
             reason: job.reason.to_string(),
-            sources: job.inputs.len(),
-            source_chars,
-            output_chars: 0,
-            items: 0,
-            rejected: 0,
-            uncovered: 0,
-            model_calls: 0,
-            cost_usd: 0.0,
+            figures: Figures {
+                sources: u32::try_from(job.inputs.len()).unwrap_or(u32::MAX),
+                source_chars: source_chars as u64,
+                ..Figures::default()
+            },
         })
     }
 }
@@ -430,9 +428,9 @@ fn row(job: &JobReport) -> Vec<String> {
         job.tier.to_owned(),
         job.period.clone(),
         job.outcome.to_owned(),
-        job.items.to_string(),
-        job.output_chars.to_string(),
-        job.source_chars.to_string(),
+        job.figures.items.to_string(),
+        job.figures.output_chars.to_string(),
+        job.figures.source_chars.to_string(),
         match (done, job.reason.split_once("; ")) {
             // What went is in no list of what was written.
             (true, Some((_, taken))) => format!("{files} ({taken})").trim_start().to_owned(),
@@ -455,7 +453,8 @@ fn nothing_due(plan: &Plan, view: &View, period: Option<Period>) -> String {
             "nothing to do: {tier} {period} waits for what lies beneath it (`memoird compact`)"
         );
     }
-    let stuck = plan.waiting.iter().filter(|it| matches!(it.cause, WaitCause::Parked(_))).count();
+    let is_stuck = |it: &WaitCause| matches!(it, WaitCause::Parked(_) | WaitCause::Held(_));
+    let stuck = plan.waiting.iter().filter(|it| is_stuck(&it.cause)).count();
     if stuck > 0 {
         return format!("nothing to do, but {stuck} stuck: see `memoird status`");
     }

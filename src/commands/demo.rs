@@ -22,7 +22,7 @@ use super::{
     ui::Ui,
 };
 use crate::{
-    compaction::{Compactor, plan::Selection},
+    compaction::plan::Selection,
     config::{
         self, Config,
         root::{ROOT_FILE_NAME, RootFile},
@@ -134,13 +134,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
 
     let mut lineage = root.lineage()?;
     let clock = || now;
-    let mut compactor = Compactor {
-        vault: &root.vault,
-        lineage: &mut lineage,
-        engine: &Extractive,
-        settings: &root.settings,
-        clock: &clock,
-    };
+    let mut compactor = root.compactor(&mut lineage, &Extractive, &clock);
     let report = compactor.pass("demo", &Selection::default(), &mut ())?.report;
     if let Some(job) = report.jobs.iter().find(|it| matches!(it.outcome, "failed" | "parked")) {
         let what = format!("{} {} failed: {}", job.tier, job.period, job.reason);

@@ -5,13 +5,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use super::{GlobalArgs, compact::refuse_reader, context::Call, error::CommandError, ui::Ui};
-use crate::{
-    clock,
-    compaction::{
-        Compactor,
-        rebuild::{self, Look, Mended, Opened},
-    },
-};
+use crate::compaction::rebuild::{self, Look, Mended, Opened};
 
 /// Make the database anew from the files
 ///
@@ -45,14 +39,8 @@ pub(super) fn run(global: &GlobalArgs, _args: Args, ui: &Ui) -> Result<ExitCode,
     let engine = root.engine()?;
     let now = call.now;
     let Opened { mut lineage, is_new, mending } = rebuild::open(&root.vault, Look::Close, now)?;
-    let clock = || clock::now().unwrap_or(now);
-    let mut compactor = Compactor {
-        vault: &root.vault,
-        lineage: &mut lineage,
-        engine: engine.as_ref(),
-        settings: &root.settings,
-        clock: &clock,
-    };
+    let clock = call.clock();
+    let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
     let set_aside = mending.as_ref().and_then(|it| match &it.mended {
         Mended::SetAside { path, .. } => {
             let relative = path.strip_prefix(root.vault.layout().root()).unwrap_or(path.as_path());

@@ -10,7 +10,9 @@
 //! - [`plan`]: what is due; pure.
 //! - [`observe`]: what people did to files since the last pass, and lines that moved.
 //! - [`draft`], [`fold`]: a week or a month; drafts are made side by side ([`parallel`]).
+//! - [`kept`]: what a file says of logs that are gone.
 //! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
+//! - [`renamed`]: logs that stand under another name.
 //! - [`correct`]: a person's words in the place of an item's, here and above.
 //! - [`late`]: memories and entries whose lines were changed.
 //! - [`ground`], [`merge`], [`moved`], [`standing`]: the checks and merges that those use; pure.
@@ -34,6 +36,7 @@ mod fold;
 pub mod forget;
 pub mod ground;
 mod history;
+mod kept;
 mod lasting;
 mod late;
 pub mod merge;
@@ -44,6 +47,7 @@ mod parallel;
 pub mod plan;
 pub mod rebuild;
 pub mod records;
+mod renamed;
 pub mod repair;
 pub mod report;
 pub mod review;
@@ -213,6 +217,16 @@ pub struct Passed {
     pub plan: Plan,
 }
 
+/// A pass that has taken notice of what people did, and has folded nothing yet.
+struct Begun<'a> {
+    trigger: &'a str,
+    now: DateTime<Utc>,
+    /// Begun already, if there was anything to record.
+    run: Option<RunId>,
+    view: View,
+    report: PassReport,
+}
+
 /// What a job made, before its receipt is written.
 struct Made {
     receipt: Receipt,
@@ -262,11 +276,15 @@ impl Compactor<'_> {
         if self.join_late(&view, now, &mut report)? {
             view = self.look(now)?;
         }
+        if selection.accept_missing {
+            view.record.held.clear();
+        }
         let mut run = None;
         if self.observe(&mut run, trigger, &view, now, &mut report)? {
             view = self.look(now)?;
         }
-        let mut passed = self.go_on(run, trigger, &mut selection, view, now, watcher, report)?;
+        let begun = Begun { trigger, now, run, view, report };
+        let mut passed = self.go_on(begun, &mut selection, watcher)?;
         let Passed { report, view, plan } = &mut passed;
         self.end_forgetting(&selection.again, plan)?;
         if selection.is_whole() && self.archive(last_run, view, watcher, report)? {
@@ -278,17 +296,13 @@ impl Compactor<'_> {
     }
 
     /// Makes what is due and selected, tier by tier, and ends the run.
-    #[expect(clippy::too_many_arguments, reason = "the second half of a pass")]
     fn go_on(
         &mut self,
-        mut run: Option<RunId>,
-        trigger: &str,
+        begun: Begun<'_>,
         selection: &mut Selection,
-        mut view: View,
-        now: DateTime<Utc>,
         watcher: &mut dyn Watcher,
-        mut report: PassReport,
     ) -> Result<Passed, PassError> {
+        let Begun { trigger, now, mut run, mut view, mut report } = begun;
         let mut corpus = draft::CorpusReader::default();
         for tier in Tier::ALL {
             let mut jobs = self.plan(&view, selection, now).jobs;
@@ -298,8 +312,11 @@ impl Compactor<'_> {
             }
             self.lift(&jobs, &view, now)?;
             let run = self.run(&mut run, trigger, now)?;
+            let before = report.jobs.len();
             self.make(run, &jobs, &view, &mut corpus, watcher, &mut report)?;
-            selection.again.retain(|&(tier, period)| !report.is_done(tier, period));
+            // A file in which only citations followed their lines was not made again.
+            let again = &mut selection.again;
+            again.retain(|&(tier, period)| !report.is_done_after(before, tier, period));
             view = self.look(now)?;
         }
         if let Some(path) = self.refresh_index(run, &view)?
@@ -324,7 +341,8 @@ impl Compactor<'_> {
         let seen = seen(self.lineage)?;
         let scan = self.vault.scan(&seen)?;
         self.remember(&scan.read, &seen, &scan.inventory, now)?;
-        let record = record(Some(self.lineage), &scan.inventory)?;
+        let mut record = record(Some(self.lineage), &scan.inventory)?;
+        record.held = check::held(self.vault, &scan.inventory, self.lineage)?;
         Ok(View { inventory: scan.inventory, record })
     }
 
@@ -569,7 +587,10 @@ fn ask<T>(
 pub fn peek(vault: &Vault, lineage: Option<&Lineage>) -> Result<View, PassError> {
     let known = lineage.map_or_else(|| Ok(HashMap::new()), seen)?;
     let inventory = vault.scan(&known)?.inventory;
-    let record = record(lineage, &inventory)?;
+    let mut record = record(lineage, &inventory)?;
+    if let Some(lineage) = lineage {
+        record.held = check::held(vault, &inventory, lineage)?;
+    }
     Ok(View { inventory, record })
 }
 
@@ -647,5 +668,6 @@ fn record(lineage: Option<&Lineage>, inventory: &Inventory) -> Result<Record, Li
     }
     let extracted =
         extracted.into_iter().map(|(stem, hash)| (stem.to_string(), hash.hex16())).collect();
-    Ok(Record { extracted, distilled, unsettled, settled, parked })
+    let held = BTreeMap::new();
+    Ok(Record { extracted, distilled, unsettled, settled, parked, held })
 }

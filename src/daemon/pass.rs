@@ -24,7 +24,7 @@ use crate::{
     config::root::RootSettings,
     engine::extractive::Extractive,
     memory::{hash::ContentHash, item::Tier},
-    store::{inventory::Inventory, vault::Vault},
+    store::{inventory::Inventory, lineage::jobs::Figures, vault::Vault},
 };
 
 /// How many files a line of the log names.
@@ -142,7 +142,8 @@ impl Watcher for Pulse {
 
     fn ended(&mut self, job: &JobReport) {
         self.beat();
-        let JobReport { tier, period, outcome, items, sources, .. } = job;
+        let JobReport { tier, period, outcome, figures, .. } = job;
+        let Figures { items, sources, .. } = figures;
         match *outcome {
             // The reason may quote a file, which a log that is sent around must not.
             "failed" | "parked" => {

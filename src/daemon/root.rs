@@ -479,7 +479,11 @@ pub(super) fn read(path: &Path, loaded: &Loaded) -> Result<RootSettings, RootErr
 
 fn stuck(done: &Done) -> usize {
     use crate::compaction::plan::WaitCause;
-    done.plan.waiting.iter().filter(|it| matches!(it.cause, WaitCause::Parked(_))).count()
+    done.plan
+        .waiting
+        .iter()
+        .filter(|it| matches!(it.cause, WaitCause::Parked(_) | WaitCause::Held(_)))
+        .count()
 }
 
 #[cfg(test)]

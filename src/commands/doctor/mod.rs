@@ -19,9 +19,8 @@ use super::{
     ui::Ui,
 };
 use crate::{
-    clock,
     compaction::{
-        self, Compactor, View,
+        self, View,
         check::{self, Checked, Found},
         plan::Selection,
         rebuild::{self, Look, Opened},
@@ -151,15 +150,9 @@ fn mend(
             }
         }
     }
-    let clock = || clock::now().unwrap_or(now);
+    let clock = call.clock();
     let Opened { mut lineage, mending, .. } = rebuild::open(&root.vault, Look::Close, now)?;
-    let mut compactor = Compactor {
-        vault: &root.vault,
-        lineage: &mut lineage,
-        engine: engine.as_ref(),
-        settings: &root.settings,
-        clock: &clock,
-    };
+    let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
     let mut said = Vec::new();
     if let Some(mending) = mending {
         said.push(mending.mended.to_string());
@@ -230,6 +223,9 @@ fn check_root(root: &Root, call: &Call) -> Vec<Check> {
     }
     if is_sound {
         checks.push(Check::new("unfinished work", unfinished(root, lineage)));
+        if let Some(begun) = check::undoing(vault, lineage).transpose() {
+            checks.push(Check::new("undo", begun.map(Found::Warning).map_err(Into::into)));
+        }
     }
     checks.extend(kept_copies(root).map(|it| Check::new("kept copies", it)));
     checks

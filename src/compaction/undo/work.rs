@@ -225,7 +225,7 @@ impl Undoing {
         let receipt = |work: &Work, outcome, reason: &str| {
             let mut receipt = Receipt::new(outcome, Some(reason.to_owned()), now);
             receipt.path = (work.tier != Tier::Extract).then(|| work.path.clone());
-            receipt.items = work.items;
+            receipt.figures.items = work.items;
             (work.job(now), receipt)
         };
         let refused = self.refused.iter();
@@ -252,7 +252,7 @@ impl Work {
             fingerprint: job.fingerprint,
             engine: job.engine.clone(),
             inputs: job.inputs,
-            items: receipt.items,
+            items: receipt.figures.items,
             at: (receipt.reason.as_deref() != Some(FOLLOWS)).then_some(job.id),
         }
     }
