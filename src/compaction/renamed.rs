@@ -6,7 +6,10 @@
 //! new one makes them from the same words; what a person wrote there goes along, and what they
 //! deleted or had forgotten stays so.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use chrono::{DateTime, Utc};
 
@@ -22,7 +25,7 @@ use super::{
 use crate::{
     memory::{
         address::{Address, Citation, Stem},
-        decision::{Decision, Decisions, What},
+        decision::{Decision, Decisions, Verdict, What},
         document::{Block, Summary, SummaryHeader},
         hash::ContentHash,
         item::{Item, Section, Tier},
@@ -313,10 +316,11 @@ impl Compactor<'_> {
                 recorded.removed.push(path.clone());
             }
             let Some(log) = self.vault.read_log(to)? else { continue };
-            if extracted.get(from) == Some(&log.hash) {
-                recorded.extracted.push((to.clone(), log.hash));
+            let rules = Rules::new(Arc::clone(self.vault.policy()), &self.decisions_now()?);
+            let served = privacy::serve(&log, &rules);
+            if extracted.get(from) == Some(&rules.input_hash(from, log.hash)) {
+                recorded.extracted.push((to.clone(), served.input()));
             }
-            let served = privacy::serve(&log, &Rules::of(&self.decisions_now()?));
             recorded.logs.push(LogRecord::of(&served, layout.source(to)));
         }
         if files.is_empty() {
@@ -325,7 +329,7 @@ impl Compactor<'_> {
         }
         let period = Period::containing(Grain::Week, first.date());
         let inputs: BTreeMap<String, String> =
-            renames.values().map(|it| (it.to_string(), inventory.logs[it].hash.hex16())).collect();
+            renames.values().map(|it| (it.to_string(), inventory.logs[it].input.hex16())).collect();
         let run = self.run(run, trigger, now).map_err(JobError::Critical)?;
         let fold = plan::fingerprint(Tier::Weekly, period, &inputs);
         let job = NewJob {
@@ -386,7 +390,7 @@ impl Compactor<'_> {
         renames.retain(|from, to| {
             let [old, new] = [from, to].map(|it| Period::containing(Grain::Week, it.date()));
             let logs = inventory.logs_of(new);
-            let inputs = logs.map(|(stem, it)| (stem.to_string(), it.hash.hex16())).collect();
+            let inputs = logs.map(|(stem, it)| (stem.to_string(), it.input.hex16())).collect();
             let fold = plan::fingerprint(Tier::Weekly, new, &inputs);
             old == new || !inventory.decisions.is_undone(fold)
         });
@@ -404,7 +408,7 @@ impl Compactor<'_> {
         let mut made = Vec::new();
         for (from, to) in renames {
             let Some(log) = self.vault.read_log(to)? else { continue };
-            let served = privacy::serve(&log, &Rules::of(decisions));
+            let served = privacy::serve(&log, &Rules::new(Arc::clone(self.vault.policy()), decisions));
             let mut decide = |what, path: &str, lines: Vec<&str>| {
                 let hashes: BTreeSet<String> =
                     lines.into_iter().filter_map(|it| decisions.line_hash(it)).collect();
@@ -430,6 +434,16 @@ impl Compactor<'_> {
                     && !decisions.is_forgotten(to.as_str(), it)
             });
             decide(What::Forgotten, to.as_str(), forgotten.collect());
+            for (verdict, what) in
+                [(Verdict::Accepted, What::Accepted), (Verdict::Refused, What::Refused)]
+            {
+                let lines = lines.iter().map(|it| it.1);
+                let said = lines.filter(|it| {
+                    decisions.reviewed(from.as_str(), it) == Some(verdict)
+                        && decisions.reviewed(to.as_str(), it) != Some(verdict)
+                });
+                decide(what, to.as_str(), said.collect());
+            }
         }
         Ok(made)
     }
