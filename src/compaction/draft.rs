@@ -26,7 +26,7 @@ use crate::{
         markdown::LineKind,
         period::Period,
     },
-    privacy::{self, Rules, ServedLine, ServedLog},
+    privacy::{self, Rules, inert, ServedLine, ServedLog},
     store::{
         inventory::Inventory,
         vault::{Vault, VaultError},
@@ -139,7 +139,10 @@ impl Drafter<'_> {
             draft => draft?,
         };
         let drafted: usize = draft.sections.iter().map(|(_, items)| items.len()).sum();
-        let Grounded { sections, rejected } = ground::split(&draft, &sources.lines());
+        let Grounded { mut sections, rejected } = ground::split(&draft, &sources.lines());
+        for item in sections.iter_mut().flat_map(|(_, items)| items) {
+            item.text = inert(&item.text).into_owned();
+        }
         if drafted > 0 && sections.iter().all(|(_, items)| items.is_empty()) {
             return Err(JobError::AllRejected(drafted));
         }
@@ -320,6 +323,7 @@ fn week_source(summary: &Summary, text: &str, rules: &Rules) -> (WeekSource, boo
     let owners = summary.ownership().owners;
     for ((line, item, section), owner) in summary.bullets_as_read().zip(owners) {
         let mut item = item.clone();
+        item.text = rules.shown(&item.text).into_owned();
         if owner == Owner::Person
             && let Some(own) = own_line(line)
         {

@@ -260,12 +260,13 @@ fn uncovered(
     let mut lines = Vec::new();
     for log in logs {
         let covered = covered.get(log.stem());
-        for line in log.lines().iter().filter(|it| it.kind().is_content()) {
+        for line in log.lines().iter().filter(|it| it.kind().is_content() || it.is_held()) {
             if covered.is_some_and(|it| it.contains(&line.number())) {
                 continue;
             }
             let address = log.address(line);
             let reason = why.get(&address).copied().unwrap_or(match line.kind() {
+                _ if line.is_held() => LeftOut::Held,
                 LineKind::Heading { .. } => LeftOut::Structure,
                 _ => LeftOut::OverBudget,
             });

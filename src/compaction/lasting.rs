@@ -31,7 +31,7 @@ use crate::{
         typed_schema,
         wisdom::{WisdomCaps, WisdomEntry, WisdomFile},
     },
-    privacy::{self, Rules, ServedLog},
+    privacy::{self, Rules, ServedLog, inert},
     store::{
         inventory::Inventory,
         lineage::{
@@ -314,7 +314,7 @@ impl Compactor<'_> {
             None => WisdomFile::new(&self.settings.agent_name),
         };
         let rules = view.inventory.rules.clone();
-        let items = cite_own_lines(&month);
+        let items = cite_own_lines(&month, &rules);
         let summaries = self.summaries_cited(&month, &items, &file, &rules)?;
         follow_summaries(&mut file, &summaries);
         let shaken = self.shaken(&mut file, &logs, &rules)?;
@@ -525,11 +525,12 @@ impl DayReader<'_> {
 
 /// Returns the bullets of a month. One that a person wrote or changed is a source itself, above the
 /// lines that it cites.
-fn cite_own_lines(month: &Summary) -> Vec<(Option<Section>, Item)> {
+fn cite_own_lines(month: &Summary, rules: &Rules) -> Vec<(Option<Section>, Item)> {
     let stem = Stem::of_summary(month.period);
     let owners = month.ownership().owners;
     let cite = |((line, item, section), owner): ((u32, &Item, _), _)| {
         let mut item = item.clone();
+        item.text = rules.shown(&item.text).into_owned();
         if let (Owner::Person, Some(stem)) = (owner, &stem) {
             let own = Citation::one(stem.clone(), line);
             match &mut item.citation {
@@ -589,15 +590,20 @@ fn accept(
     let mut memory = TypedMemory {
         file_name: typed::free_file_name(draft.kind, &draft.topic, is_taken).into(),
         kind: draft.kind,
-        name: draft.name.clone(),
-        description: draft.description.clone(),
+        name: inert(&draft.name).into_owned(),
+        description: inert(&draft.description).into_owned(),
         created: Some(draft.citation.oldest_date()),
         updated: Some(draft.citation.newest_date()),
         sources: draft.citation.addresses().filter_map(|it| line_of(&it)).collect(),
         supersedes: None,
         recorded_body: None,
         other_keys: crate::memory::frontmatter::OtherKeys::default(),
-        body: typed::body(&draft.statement, draft.why.as_deref(), draft.how_to_apply.as_deref()),
+        body: inert(&typed::body(
+            &draft.statement,
+            draft.why.as_deref(),
+            draft.how_to_apply.as_deref(),
+        ))
+        .into_owned(),
     };
     memory.seal();
     typed_schema::check(&memory).ok()?;
@@ -707,14 +713,16 @@ impl Edit<'_> {
                     let id = if let Some(best) = best {
                         let old = open.remove(best);
                         file.readdress(&old.id, &old.sources_with(citation));
-                        file.merge(&old.id, Some((title, text)), citation);
+                        file.merge(&old.id, Some((&inert(title), &inert(text))), citation);
                         old.id.clone()
                     } else {
-                        file.add(title, text, category.as_deref(), citation.clone())
+                        let category = category.as_deref().map(inert);
+                        file.add(&inert(title), &inert(text), category.as_deref(), citation.clone())
                     };
                     (id, citation)
                 }
                 WisdomOp::Merge { id, words, citation, .. } => {
+                    let words = words.as_ref().map(|(title, text)| (inert(title), inert(text)));
                     let words = words.as_ref().map(|(title, text)| (&title[..], &text[..]));
                     if words.is_some_and(|(title, text)| !self.stands(title, text, citation)) {
                         done.rejected += 1;

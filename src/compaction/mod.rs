@@ -69,7 +69,7 @@ use self::{
 use crate::{
     config::{root::RootSettings, span::Span},
     engine::{Engine, EngineError},
-    memory::{hash::ContentHash, item::Tier, period::Period, wisdom::WisdomFile},
+    memory::{address::Stem, hash::ContentHash, item::Tier, period::Period, wisdom::WisdomFile},
     store::{
         inventory::{Inventory, Stamp},
         lineage::{
@@ -304,6 +304,9 @@ impl Compactor<'_> {
     ) -> Result<Passed, PassError> {
         let Begun { trigger, now, mut run, mut view, mut report } = begun;
         let mut corpus = draft::CorpusReader::default();
+        if self.make_key(&self.plan(&view, selection, now).jobs, &view)? {
+            view = self.look(now)?;
+        }
         for tier in Tier::ALL {
             let mut jobs = self.plan(&view, selection, now).jobs;
             jobs.retain(|job| job.tier == tier && !is_held_up(job, &report));
@@ -330,6 +333,25 @@ impl Compactor<'_> {
         }
         let plan = self.plan(&view, selection, (self.clock)());
         Ok(Passed { report, view, plan })
+    }
+
+    /// Makes the key of a root that has none, if a secret in a log of these jobs is to be marked by it.
+    fn make_key(&self, jobs: &[Job], view: &View) -> Result<bool, PassError> {
+        if view.inventory.decisions.has_key() {
+            return Ok(false);
+        }
+        let names: BTreeSet<&String> = jobs.iter().flat_map(|it| it.inputs.keys()).collect();
+        let stems: Vec<Stem> = names.iter().filter_map(|it| it.parse().ok()).collect();
+        let rules = &view.inventory.rules;
+        let needs_key = |stem: &Stem| {
+            let log = self.vault.read_log(stem).ok().flatten();
+            log.is_some_and(|it| rules.needs_key(&it))
+        };
+        let is_needed = parallel::map(&stems, needs_key).contains(&true);
+        if is_needed {
+            self.new_decisions()?;
+        }
+        Ok(is_needed)
     }
 
     /// Looks at the files and at the record.

@@ -80,6 +80,8 @@ pub enum LeftOut {
     Rejected,
     /// A person deleted the item that rested on it.
     Deleted,
+    /// It waits for a person, and no engine has seen it.
+    Held,
 }
 
 impl LeftOut {
@@ -91,6 +93,7 @@ impl LeftOut {
             Self::OverBudget => "over budget",
             Self::Rejected => "rejected",
             Self::Deleted => "deleted",
+            Self::Held => "held for review",
         }
     }
 }

@@ -117,7 +117,9 @@ fn uncovered<'a>(
             let recorded = left_out.get(&log.address(line)).cloned();
             let told = || {
                 let structure = is_header || matches!(line.kind(), LineKind::Heading { .. });
-                let reason = if structure {
+                let reason = if line.is_held() {
+                    LeftOut::Held
+                } else if structure {
                     LeftOut::Structure
                 } else if said.contains(&folded(line.words())) {
                     LeftOut::Repeat
@@ -131,10 +133,11 @@ fn uncovered<'a>(
         .collect()
 }
 
-/// Returns the lines that can carry a statement, and whether each is the header of a table.
+/// Returns the lines that can carry a statement, those too that are held for review, and whether each is the header of a table.
 fn content(log: &ServedLog) -> impl Iterator<Item = (&ServedLine, bool)> {
     let next = log.lines().iter().skip(1).map(Some).chain([None]);
-    log.lines().iter().zip(next).filter(|(line, _)| line.kind().is_content()).map(|(line, next)| {
+    let counts = |line: &ServedLine| line.kind().is_content() || line.is_held();
+    log.lines().iter().zip(next).filter(move |(line, _)| counts(line)).map(|(line, next)| {
         let ruled = next.is_some_and(|it| it.kind() == LineKind::Rule);
         (line, ruled && line.kind() == LineKind::TableRow)
     })
