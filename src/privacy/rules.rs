@@ -11,7 +11,7 @@ use std::{
 use super::{
     hold::{self, Concern},
     origin::Origins,
-    secrets::{Found, RuleError, SecretRules},
+    secrets::{Found, SecretRules, rules::RuleError},
 };
 use crate::{
     config::{
@@ -32,19 +32,12 @@ use crate::{
 const REMEMBERED_MAX: usize = 20_000;
 
 /// What the configuration says of what may be seen. One for all roots that are run alike.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Policy {
-    secrets: Secrets,
+    secrets: SecretRules,
     personal: Personal,
     origins: Origins,
     remembered: Mutex<HashMap<(Stem, ContentHash), Arc<Findings>>>,
-}
-
-#[derive(Debug, Default)]
-enum Secrets {
-    #[default]
-    BuiltIn,
-    Own(Box<SecretRules>),
 }
 
 /// A person's rules for secrets are wrong. Nothing is done without them: what they would have kept
@@ -94,6 +87,17 @@ pub(super) struct SecretPart {
     pub(super) secret: Option<Found>,
 }
 
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            secrets: SecretRules::built_in().clone(),
+            personal: Personal::default(),
+            origins: Origins::default(),
+            remembered: Mutex::default(),
+        }
+    }
+}
+
 impl Policy {
     /// Takes what a root is run with, and a person's own rules for secrets.
     ///
@@ -105,19 +109,10 @@ impl Policy {
             SecretRules::with_user(text)
                 .map_err(|source| PolicyError { file: path.clone(), source })
         };
-        let secrets = match own {
-            Some(file) => Secrets::Own(Box::new(compile(file)?)),
-            None => Secrets::BuiltIn,
-        };
+        let secrets = own.map(compile).transpose()?;
+        let secrets = secrets.unwrap_or_else(|| SecretRules::built_in().clone());
         let origins = Origins::new(privacy);
-        Ok(Self { secrets, personal: privacy.personal, origins, ..Self::default() })
-    }
-
-    fn secrets(&self) -> &SecretRules {
-        match &self.secrets {
-            Secrets::BuiltIn => SecretRules::built_in(),
-            Secrets::Own(rules) => rules,
-        }
+        Ok(Self { secrets, personal: privacy.personal, origins, remembered: Mutex::default() })
     }
 
     /// Returns whether what was found is taken out.
@@ -158,7 +153,7 @@ impl Policy {
                 findings.lines.insert(*number, found);
             }
         }
-        let mut found = self.secrets().find(text).into_iter().filter(|it| self.takes_out(it));
+        let mut found = self.secrets.find(text).into_iter().filter(|it| self.takes_out(it));
         let mut next = found.next();
         for &(number, line, _) in lines {
             let from = line.as_ptr() as usize - text.as_ptr() as usize;
@@ -234,7 +229,7 @@ impl Rules {
     /// Returns what a text that is no log holds of secrets and personal data, whether or not it is
     /// taken out.
     pub fn find_secrets(&self, text: &str) -> Vec<Found> {
-        self.policy.secrets().find(text)
+        self.policy.secrets.find(text)
     }
 
     /// Returns a text that is no log as it may be seen: secrets are replaced by marks.
