@@ -232,6 +232,11 @@ impl Rules {
         self.policy.secrets.find(text)
     }
 
+    /// Returns whether what was found is taken out of what is seen.
+    pub fn takes_out(&self, found: &Found) -> bool {
+        self.policy.takes_out(found)
+    }
+
     /// Returns a text that is no log as it may be seen: secrets are replaced by marks.
     pub fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let found = self.find_secrets(text);
