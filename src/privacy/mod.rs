@@ -5,6 +5,9 @@
 //! asked. What may not be seen is told by [`Rules`]: a line that a person had forgotten is served as
 //! if it were blank, and its log is not kept in the history. Each line carries its origin.
 
+pub mod hold;
+pub mod inert;
+
 use std::sync::Arc;
 
 use chrono::NaiveDate;
