@@ -145,13 +145,13 @@ impl Policy {
         let text: &str = log.raw();
         let origins = self.origins.of_lines(log, lines);
         let mut findings = Findings { lines: BTreeMap::new(), origins };
-        for ((number, line, kind), origin) in lines.iter().zip(&findings.origins) {
-            let concerns =
-                if kind.is_content() { hold::concerns(line, *origin) } else { Vec::new() };
-            if !concerns.is_empty() {
-                let found = InLine { secrets: Vec::new(), concerns };
-                findings.lines.insert(*number, found);
-            }
+        let block: Vec<(&str, Origin)> = lines
+            .iter()
+            .zip(&findings.origins)
+            .map(|((_, line, _), origin)| (*line, *origin))
+            .collect();
+        for (at, concern) in hold::concerns_of_block(&block) {
+            findings.lines.entry(lines[at].0).or_default().concerns.push(concern);
         }
         let mut found = self.secrets.find(text).into_iter().filter(|it| self.takes_out(it));
         let mut next = found.next();
