@@ -12,16 +12,18 @@ use super::{
     ui::{Progress, Ui},
 };
 use crate::{
-    clock,
     compaction::{
         self, Compactor, PassError, Passed, View, Watcher, archive, missing,
         plan::{Job, Plan, Selection, WaitCause},
-        rebuild::{self, Mended},
+        rebuild::{self, Look, Mended},
         report::{JobReport, PassReport},
     },
     config::settings::Keep,
     memory::{item::Tier, period::Period},
-    store::{lineage::Lineage, vault::Vault},
+    store::{
+        lineage::{Lineage, jobs::Figures},
+        vault::Vault,
+    },
 };
 
 /// Do all that is due now
@@ -37,7 +39,9 @@ pub(super) struct Args {
     /// Show what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do it though it is not due, is stuck, was taken back, or the file is somebody else's (its words stay in the history)
+    /// Do it though it is not due, is stuck, was taken back, or the file is somebody else's (its words
+    /// stay in the history). With a week come the typed memories of its days that were taken back;
+    /// `compact extract` does the days alone, and a month and its wisdom are asked for each
     #[arg(long, requires = "period")]
     force: bool,
     /// Make again what another engine made
@@ -83,14 +87,9 @@ struct PlannedJob {
     path: Option<String>,
     paths: Vec<String>,
     reason: String,
-    sources: usize,
-    source_chars: usize,
-    output_chars: u64,
-    items: u32,
-    rejected: u32,
-    uncovered: u32,
-    model_calls: u32,
-    cost_usd: f64,
+    /// What can be known before.
+    #[serde(flatten)]
+    figures: Figures,
 }
 
 #[derive(Serialize)]
@@ -142,7 +141,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     }
     refuse_reader(&call, &root)?;
     root.refuse_stranger()?;
-    let clock = || clock::now().unwrap_or(now);
+    let clock = call.clock();
     let mut say = |mended: &Mended| ui.warn(mended.to_string());
     if selection.accept_missing
         && let Some(lineage) = Lineage::open_existing(&root.vault.layout().database())?
@@ -157,19 +156,14 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             None => ui.note("no files are missing in such a number that it has to be accepted"),
         }
     }
-    let passed = rebuild::with_mended(&root.vault, now, &mut say, |lineage, is_mended| {
-        let mut compactor = Compactor {
-            vault: &root.vault,
-            lineage,
-            engine: engine.as_ref(),
-            settings: &root.settings,
-            clock: &clock,
-        };
-        if is_mended {
-            compactor.mend(now)?;
-        }
-        pass(&mut compactor, "compact", &selection, ui)
-    })?;
+    let passed =
+        rebuild::with_mended(&root.vault, Look::Glance, now, &mut say, |lineage, mending| {
+            let mut compactor = root.compactor(lineage, engine.as_ref(), &clock);
+            if let Some(mending) = mending {
+                compactor.mend(mending, now)?;
+            }
+            pass(&mut compactor, "compact", &selection, ui)
+        })?;
     let Passed { report, view, plan } = passed;
     if report.pruned > 0
         && let Keep::For(span) = root.settings.settings.history.keep
@@ -311,8 +305,8 @@ fn show_plan(
             vec![
                 it.tier.to_owned(),
                 it.period.clone(),
-                it.sources.to_string(),
-                it.source_chars.to_string(),
+                it.figures.sources.to_string(),
+                it.figures.source_chars.to_string(),
                 it.reason.clone(),
             ]
         })
@@ -362,14 +356,11 @@ impl PlannedJob {
             paths: path.iter().cloned().collect(),
             path,
             reason: job.reason.to_string(),
-            sources: job.inputs.len(),
-            source_chars,
-            output_chars: 0,
-            items: 0,
-            rejected: 0,
-            uncovered: 0,
-            model_calls: 0,
-            cost_usd: 0.0,
+            figures: Figures {
+                sources: u32::try_from(job.inputs.len()).unwrap_or(u32::MAX),
+                source_chars: source_chars as u64,
+                ..Figures::default()
+            },
         })
     }
 }
@@ -437,9 +428,9 @@ fn row(job: &JobReport) -> Vec<String> {
         job.tier.to_owned(),
         job.period.clone(),
         job.outcome.to_owned(),
-        job.items.to_string(),
-        job.output_chars.to_string(),
-        job.source_chars.to_string(),
+        job.figures.items.to_string(),
+        job.figures.output_chars.to_string(),
+        job.figures.source_chars.to_string(),
         match (done, job.reason.split_once("; ")) {
             // What went is in no list of what was written.
             (true, Some((_, taken))) => format!("{files} ({taken})").trim_start().to_owned(),

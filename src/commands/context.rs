@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     clock,
+    compaction::Compactor,
     config::{self, Config, root::RootSettings, settings::EngineKind, surroundings::Surroundings},
     engine::{Engine, extractive::Extractive},
     memory::{address::Stem, decision::Decisions, hash::ContentHash, period::Period},
@@ -66,6 +67,12 @@ impl Call {
         let rules = decisions.map(|it| Rules::of(&Decisions::parse(&it))).unwrap_or_default();
         Ok(Root { settings, vault, rules })
     }
+
+    /// Returns the clock of a pass. Should the machine's fail later on, it stands still.
+    pub(super) fn clock(&self) -> impl Fn() -> DateTime<Utc> + use<> {
+        let now = self.now;
+        move || clock::now().unwrap_or(now)
+    }
 }
 
 impl Root {
@@ -86,6 +93,16 @@ impl Root {
         self.refuse_stranger()?;
         self.vault.create_private_dir()?;
         Ok(Lineage::open(&self.vault.layout().database())?)
+    }
+
+    /// Returns what works on this root, with that database, engine, and clock.
+    pub(super) fn compactor<'a>(
+        &'a self,
+        lineage: &'a mut Lineage,
+        engine: &'a dyn Engine,
+        clock: &'a dyn Fn() -> DateTime<Utc>,
+    ) -> Compactor<'a> {
+        Compactor { vault: &self.vault, lineage, engine, settings: &self.settings, clock }
     }
 
     /// Refuses a folder that nobody made a memory folder.

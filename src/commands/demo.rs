@@ -22,7 +22,7 @@ use super::{
     ui::Ui,
 };
 use crate::{
-    compaction::{Compactor, plan::Selection},
+    compaction::plan::Selection,
     config::{
         self, Config,
         root::{ROOT_FILE_NAME, RootFile},
@@ -43,7 +43,7 @@ use crate::{
         inventory::{Inventory, SummaryFile},
         layout::Layout,
         lineage::Lineage,
-        vault::{self, Vault},
+        vault::{Vault, write::write_settings},
     },
 };
 
@@ -134,13 +134,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
 
     let mut lineage = root.lineage()?;
     let clock = || now;
-    let mut compactor = Compactor {
-        vault: &root.vault,
-        lineage: &mut lineage,
-        engine: &Extractive,
-        settings: &root.settings,
-        clock: &clock,
-    };
+    let mut compactor = root.compactor(&mut lineage, &Extractive, &clock);
     let report = compactor.pass("demo", &Selection::default(), &mut ())?.report;
     if let Some(job) = report.jobs.iter().find(|it| matches!(it.outcome, "failed" | "parked")) {
         let what = format!("{} {} failed: {}", job.tier, job.period, job.reason);
@@ -239,7 +233,7 @@ fn unpack(
     file.agent_name = Some(args.journal.agent_name().to_owned());
     file.zone = Some(ZoneName(chrono_tz::Europe::Berlin));
     file.memory_dir = Some("memory".to_owned());
-    vault::write_settings(&path.join(ROOT_FILE_NAME), &file.print())?;
+    write_settings(&path.join(ROOT_FILE_NAME), &file.print())?;
     // Settings of the person's own could keep the chain from being shown whole.
     let settings = Config::from_text(None, &global.set, &call.around)?.open(path, &call.around)?;
     let layout = Layout::new(settings.path.clone(), &settings.memory_dir.to_string_lossy());

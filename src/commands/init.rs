@@ -31,7 +31,7 @@ use crate::{
         inventory::{Inventory, SummaryFile},
         layout::{self, Layout, Name, PRIVATE_DIR},
         lock::DaemonLock,
-        vault::{self, Vault},
+        vault::{Vault, write::write_settings},
     },
 };
 
@@ -391,7 +391,7 @@ fn carry_out(steps: &[Step], vault: &Vault) -> Result<(), CommandError> {
                 )
             })?,
             Write::Private => vault.create_private_dir()?,
-            Write::Text(path, text) => vault::write_settings(path, text)?,
+            Write::Text(path, text) => write_settings(path, text)?,
             Write::Unit(unit) => unit.write()?,
         }
     }

@@ -5,13 +5,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use super::{GlobalArgs, compact::refuse_reader, context::Call, error::CommandError, ui::Ui};
-use crate::{
-    clock,
-    compaction::{
-        Compactor,
-        rebuild::{self, Look, Mended},
-    },
-};
+use crate::compaction::rebuild::{self, Look, Mended, Opened};
 
 /// Make the database anew from the files
 ///
@@ -44,25 +38,20 @@ pub(super) fn run(global: &GlobalArgs, _args: Args, ui: &Ui) -> Result<ExitCode,
     refuse_reader(&call, &root)?;
     let engine = root.engine()?;
     let now = call.now;
-    let opened = rebuild::open(&root.vault, Look::Close, now)?;
-    let mut lineage = opened.lineage;
-    let clock = || clock::now().unwrap_or(now);
-    let mut compactor = Compactor {
-        vault: &root.vault,
-        lineage: &mut lineage,
-        engine: engine.as_ref(),
-        settings: &root.settings,
-        clock: &clock,
-    };
-    let rebuilt =
-        if opened.mended.is_some() { compactor.mend(now) } else { compactor.rebuild(now) }?;
-    let set_aside = opened.mended.as_ref().and_then(|it| match it {
+    let Opened { mut lineage, is_new, mending } = rebuild::open(&root.vault, Look::Close, now)?;
+    let clock = call.clock();
+    let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
+    let set_aside = mending.as_ref().and_then(|it| match &it.mended {
         Mended::SetAside { path, .. } => {
-            let relative = path.strip_prefix(root.vault.layout().root()).unwrap_or(path);
+            let relative = path.strip_prefix(root.vault.layout().root()).unwrap_or(path.as_path());
             Some(relative.display().to_string())
         }
         Mended::Missing => None,
     });
+    let rebuilt = match mending {
+        Some(mending) => compactor.mend(mending, now),
+        None => compactor.rebuild(now),
+    }?;
     let report = Report {
         documents: rebuilt.counts.documents.values().sum(),
         items: rebuilt.counts.items,
@@ -70,7 +59,7 @@ pub(super) fn run(global: &GlobalArgs, _args: Args, ui: &Ui) -> Result<ExitCode,
         logs: rebuilt.counts.logs,
         extracted: rebuilt.extracted,
         set_aside,
-        receipts_kept: !opened.is_new,
+        receipts_kept: !is_new,
     };
     show(&report, ui);
     Ok(ExitCode::SUCCESS)

@@ -13,8 +13,6 @@ use super::{
     ui::Ui,
 };
 use crate::{
-    clock,
-    compaction::Compactor,
     memory::{
         address::{Address, Stem},
         period::Period,
@@ -122,17 +120,11 @@ impl<'a> Recorded<'a> {
             return Ok(());
         }
         let now = call.now;
-        let clock = || clock::now().unwrap_or(now);
+        let clock = call.clock();
         let engine = root.engine()?;
         // The one that is open may only be read.
         self.lineage = root.lineage()?;
-        let mut compactor = Compactor {
-            vault: &root.vault,
-            lineage: &mut self.lineage,
-            engine: engine.as_ref(),
-            settings: &root.settings,
-            clock: &clock,
-        };
+        let mut compactor = root.compactor(&mut self.lineage, engine.as_ref(), &clock);
         Ok(compactor.notice("trace", now)?)
     }
 

@@ -13,10 +13,14 @@ use super::{
     ui::Ui,
 };
 use crate::{
-    clock,
     compaction::{
-        self, Compactor, PassError,
-        undo::{Fate, Foresight, Later, Request, UndoError, Undoing, UndoneFile, Work},
+        self, PassError,
+        undo::{
+            Fate, Request, Undoing, UndoneFile,
+            error::{Later, UndoError},
+            foresight::Foresight,
+            work::Work,
+        },
     },
     memory::item::Tier,
     store::{
@@ -35,7 +39,8 @@ use crate::{
 /// once more puts everything back.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The number of the run; the last one that wrote something when none is given
+    /// The number of the run; when none is given, one that is taken back only in part, else the last
+    /// one that wrote something
     #[arg(value_name = "RUN")]
     run: Option<i64>,
     /// Also the later runs that rest on it
@@ -108,6 +113,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             engine: engine.id(),
             now,
         };
+        // What was begun goes on as it was asked for.
+        request = foresight.meant(request)?;
         foresight.undo(request).map_err(|error| refusal(error, zone))?
     };
     if args.dry_run {
@@ -128,20 +135,14 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
                 ui.note("nothing was changed");
                 return Ok(ExitCode::SUCCESS);
             }
-            None => return Err(unasked(&runs, args)),
+            None => return Err(unasked(&runs, request)),
         }
     }
     // What was shown is what is done, whatever was written meanwhile.
     request.run = runs.last().copied();
     let mut lineage = root.lineage()?;
-    let clock = || clock::now().unwrap_or(now);
-    let mut compactor = Compactor {
-        vault: &root.vault,
-        lineage: &mut lineage,
-        engine: engine.as_ref(),
-        settings: &root.settings,
-        clock: &clock,
-    };
+    let clock = call.clock();
+    let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
     let (run, done) = compactor.undo(request, &runs).map_err(|error| refusal(error, zone))?;
     show(Some(run), &done, zone, ui);
     if !ui.is_json() {
@@ -152,9 +153,9 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
 }
 
 /// Nobody can be asked, and nobody said yes.
-fn unasked(runs: &[RunId], args: &Args) -> CommandError {
+fn unasked(runs: &[RunId], request: Request) -> CommandError {
     let run = runs.last().map(ToString::to_string).unwrap_or_default();
-    let later = if args.with_later { " --with-later" } else { "" };
+    let later = if request.with_later { " --with-later" } else { "" };
     CommandError::new(Kind::Usage, format!("taking back run {run} needs a yes"))
         .hint(format!("memoird undo {run}{later} --dry-run"))
         .hint(format!("memoird undo {run}{later} --yes"))

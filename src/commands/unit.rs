@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::error::CommandError;
-use crate::{config::surroundings::Surroundings, store::vault};
+use crate::{config::surroundings::Surroundings, store::vault::write::write_settings};
 
 /// The unit as it is shipped.
 const UNIT: &str = include_str!("../../systemd/memoird.service");
@@ -52,7 +52,7 @@ impl Unit {
 
     /// Writes the unit.
     pub(super) fn write(&self) -> Result<(), CommandError> {
-        Ok(vault::write_settings(&self.path, &self.text)?)
+        Ok(write_settings(&self.path, &self.text)?)
     }
 
     /// Has the user manager read the unit and start it; returns why not.

@@ -43,7 +43,10 @@ use crate::{
             record::{Commit, FileStamp},
         },
         lock::WriteLock,
-        vault::{FILE_BYTES_MAX, Move, Moved, Vault, VaultError},
+        vault::{
+            FILE_BYTES_MAX, Vault, VaultError,
+            archive::{Move, Moved},
+        },
     },
 };
 

@@ -8,7 +8,7 @@ use std::{
     error::Error,
 };
 
-use super::{View, missing, records};
+use super::{View, missing, records, undo::begun};
 use crate::{
     memory::{
         address::{Citation, Stem},
@@ -378,13 +378,32 @@ pub fn forgetting(vault: &Vault) -> Option<String> {
         Err(error) => return Some(error.to_string()),
     };
     // The wish itself holds the words, so it is not shown.
-    let waits = match serde_json::from_str::<serde_json::Value>(&text) {
-        Ok(pending) => pending.get("Remove").is_some(),
-        Err(_) => {
-            return Some(format!("{path} cannot be read; do the same `memoird forget` again"));
-        }
+    let Ok(pending) = serde_json::from_str::<serde_json::Value>(&text) else {
+        return Some(format!("{path} cannot be read; do the same `memoird forget` again"));
     };
-    waits.then(|| "forgetting is not finished; `memoird compact` finishes it".to_owned())
+    if pending.get("Remove").is_some() {
+        return Some("forgetting is not finished; `memoird compact` finishes it".to_owned());
+    }
+    let is_left = pending["Refold"]["vacuum"] == true;
+    is_left.then(|| {
+        "the database may still hold what was forgotten; `memoird compact` writes it anew"
+            .to_owned()
+    })
+}
+
+/// Says whether a run is taken back only in part.
+///
+/// # Errors
+///
+/// Returns why the database could not be read.
+pub fn undoing(vault: &Vault, lineage: Option<&Lineage>) -> Result<Option<String>, LineageError> {
+    let begun = lineage.map(|it| begun::unfinished(vault, it)).transpose()?.flatten();
+    let run = begun.and_then(|it| it.run);
+    Ok(run.map(|it| {
+        format!(
+            "taking back run {it} was begun and is not finished; `memoird undo` goes on with it"
+        )
+    }))
 }
 
 /// Says which generated files are torn.

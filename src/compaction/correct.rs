@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Compactor, JobError, PassError, Passed, View, Watcher,
+    Begun, Compactor, JobError, PassError, Passed, View, Watcher,
     commit::{NewFile, Recorded},
     plan::{self, Job, Reason, Selection},
     records,
@@ -99,6 +99,8 @@ pub enum CorrectError {
     NoLine {
         /// The line.
         address: Address,
+        /// Whether its log is.
+        is_log_there: bool,
     },
     /// The file cannot be read as what it should be.
     #[error("{path}: {reason}")]
@@ -132,7 +134,8 @@ impl Draft {
         for address in words.citation.iter().flat_map(Citation::addresses) {
             let there = line_hash(vault, &address)?.is_some();
             if !there {
-                return Err(CorrectError::NoLine { address });
+                let is_log_there = vault.read_log(&address.stem)?.is_some();
+                return Err(CorrectError::NoLine { address, is_log_there });
             }
         }
         let unreadable = |error: &dyn std::error::Error| CorrectError::Unreadable {
@@ -237,7 +240,8 @@ impl Compactor<'_> {
             self.distil_again(&mut run, &draft, &view, watcher, &mut report)?;
         }
         let mut selection = if nothing { no_work() } else { selection };
-        let passed = self.go_on(run, TRIGGER, &mut selection, view, now, watcher, report)?;
+        let begun = Begun { trigger: TRIGGER, now, run, view, report };
+        let passed = self.go_on(begun, &mut selection, watcher)?;
         Ok((draft, passed))
     }
 

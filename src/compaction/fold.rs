@@ -137,12 +137,12 @@ impl Compactor<'_> {
         let reason = std::iter::once(job.reason.to_string()).chain(note).collect::<Vec<_>>();
         let mut receipt = Receipt::new(outcome, Some(reason.join("; ")), (self.clock)());
         receipt.path = Some(path.clone());
-        receipt.sources = count(job.inputs.len());
-        receipt.source_chars = sources.chars as u64;
-        receipt.output_chars = merged.summary.text_chars() as u64;
-        receipt.items = count(record.items.len());
-        receipt.rejected = count(rejected.len());
-        receipt.uncovered = count(uncovered.len());
+        receipt.figures.sources = count(job.inputs.len());
+        receipt.figures.source_chars = sources.chars as u64;
+        receipt.figures.output_chars = merged.summary.text_chars() as u64;
+        receipt.figures.items = count(record.items.len());
+        receipt.figures.rejected = count(rejected.len());
+        receipt.figures.uncovered = count(uncovered.len());
         let mut files = Vec::new();
         if standing.as_ref() != Some(&text) {
             files.push(NewFile { path: path.clone(), text: Some(text), standing });

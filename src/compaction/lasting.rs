@@ -247,12 +247,13 @@ impl Compactor<'_> {
             reason.extend(["; ", &path, " withdrawn: its source changed"]);
         }
         let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
-        receipt.sources = count(job.inputs.len());
-        receipt.source_chars = day.source_chars as u64;
+        receipt.figures.sources = count(job.inputs.len());
+        receipt.figures.source_chars = day.source_chars as u64;
         let written = day.memories.iter().chain(day.revised.iter().map(|it| &it.after));
-        receipt.output_chars = written.clone().map(|it| it.body.chars().count() as u64).sum();
-        receipt.items = count(written.count());
-        receipt.rejected = count(day.rejected);
+        receipt.figures.output_chars =
+            written.clone().map(|it| it.body.chars().count() as u64).sum();
+        receipt.figures.items = count(written.count());
+        receipt.figures.rejected = count(day.rejected);
         receipt
     }
 
@@ -353,11 +354,11 @@ impl Compactor<'_> {
         }
         let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
         receipt.path = Some(path.clone());
-        receipt.sources = 1;
-        receipt.source_chars = month.text_chars() as u64;
-        receipt.output_chars = file.chars() as u64;
-        receipt.items = count(done.changed);
-        receipt.rejected = count(done.rejected);
+        receipt.figures.sources = 1;
+        receipt.figures.source_chars = month.text_chars() as u64;
+        receipt.figures.output_chars = file.chars() as u64;
+        receipt.figures.items = count(done.changed);
+        receipt.figures.rejected = count(done.rejected);
         let recorded = Recorded {
             documents: vec![records::of_wisdom(&path, &text)],
             logs: logs

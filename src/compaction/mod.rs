@@ -77,7 +77,7 @@ use crate::{
             record::FileStamp,
         },
         lock::{LockError, PassLock, WriteLock},
-        vault::{Seen, Vault, VaultError},
+        vault::{Vault, VaultError, scan::Seen},
     },
 };
 
@@ -216,6 +216,16 @@ pub struct Passed {
     pub plan: Plan,
 }
 
+/// A pass that has taken notice of what people did, and has folded nothing yet.
+struct Begun<'a> {
+    trigger: &'a str,
+    now: DateTime<Utc>,
+    /// Begun already, if there was anything to record.
+    run: Option<RunId>,
+    view: View,
+    report: PassReport,
+}
+
 /// What a job made, before its receipt is written.
 struct Made {
     receipt: Receipt,
@@ -272,7 +282,8 @@ impl Compactor<'_> {
         if self.observe(&mut run, trigger, &view, now, &mut report)? {
             view = self.look(now)?;
         }
-        let mut passed = self.go_on(run, trigger, &mut selection, view, now, watcher, report)?;
+        let begun = Begun { trigger, now, run, view, report };
+        let mut passed = self.go_on(begun, &mut selection, watcher)?;
         let Passed { report, view, plan } = &mut passed;
         self.end_forgetting(&selection.again, plan)?;
         if selection.is_whole() && self.archive(last_run, view, watcher, report)? {
@@ -284,17 +295,13 @@ impl Compactor<'_> {
     }
 
     /// Makes what is due and selected, tier by tier, and ends the run.
-    #[expect(clippy::too_many_arguments, reason = "the second half of a pass")]
     fn go_on(
         &mut self,
-        mut run: Option<RunId>,
-        trigger: &str,
+        begun: Begun<'_>,
         selection: &mut Selection,
-        mut view: View,
-        now: DateTime<Utc>,
         watcher: &mut dyn Watcher,
-        mut report: PassReport,
     ) -> Result<Passed, PassError> {
+        let Begun { trigger, now, mut run, mut view, mut report } = begun;
         let mut corpus = draft::CorpusReader::default();
         for tier in Tier::ALL {
             let mut jobs = self.plan(&view, selection, now).jobs;
@@ -304,8 +311,11 @@ impl Compactor<'_> {
             }
             self.lift(&jobs, &view, now)?;
             let run = self.run(&mut run, trigger, now)?;
+            let before = report.jobs.len();
             self.make(run, &jobs, &view, &mut corpus, watcher, &mut report)?;
-            selection.again.retain(|&(tier, period)| !report.is_done(tier, period));
+            // A file in which only citations followed their lines was not made again.
+            let again = &mut selection.again;
+            again.retain(|&(tier, period)| !report.is_done_after(before, tier, period));
             view = self.look(now)?;
         }
         if let Some(path) = self.refresh_index(run, &view)?

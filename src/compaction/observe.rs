@@ -373,7 +373,7 @@ impl Compactor<'_> {
         )?;
         let mut receipt = Receipt::new(Outcome::Written, Some(MOVED.to_owned()), (self.clock)());
         receipt.path = paths.first().cloned();
-        receipt.sources = count(changed.len());
+        receipt.figures.sources = count(changed.len());
         self.write(None, Some((id, &receipt)), &files, &recorded)?;
         report.push(JobReport::new(Tier::Weekly, period, &receipt, paths, MOVED));
         Ok(true)

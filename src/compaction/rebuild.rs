@@ -43,8 +43,18 @@ pub struct Opened {
     pub lineage: Lineage,
     /// Whether it holds no earlier receipts: it is new, or nothing was done with it yet.
     pub is_new: bool,
-    /// What had to be done before; the files are to be recorded anew then.
-    pub mended: Option<Mended>,
+    /// What had to be done before; it knows nothing of the files then, and [`Compactor::mend`] is to
+    /// come before anything else.
+    pub mending: Option<Mending>,
+}
+
+/// A database that was made anew and knows nothing of the files yet. No pass runs until it does: it
+/// would take all that stands there for new.
+#[derive(Debug)]
+pub struct Mending {
+    /// What had happened to the one before.
+    pub mended: Mended,
+    _alone: PassLock,
 }
 
 /// How a database came to be a new one.
@@ -100,48 +110,64 @@ pub fn open(vault: &Vault, look: Look, now: DateTime<Utc>) -> Result<Opened, Pas
     let layout = vault.layout();
     let path = layout.database();
     vault.create_private_dir()?;
-    if let Ok(opened) = open_sound(vault, look)? {
-        return Ok(opened);
+    if let State::Sound(lineage) = state(vault, look)? {
+        return Opened::sound(lineage);
     }
     // A pass that has it open would go on writing into the file that was moved.
-    let _pass = PassLock::acquire(layout.root(), &layout.pass_lock(), &|| false)?;
+    let alone = PassLock::acquire(layout.root(), &layout.pass_lock(), &|| false)?;
     let _writer = WriteLock::acquire(layout.root())?;
     // Whoever had the locks before may have put it right.
-    let why = match open_sound(vault, Look::Close)? {
-        Ok(opened) => return Ok(opened),
-        Err(why) => why,
+    let (lineage, is_new, mended) = match state(vault, Look::Close)? {
+        State::Sound(lineage) => return Opened::sound(lineage),
+        State::Missing => (Lineage::open(&path)?, true, Mended::Missing),
+        State::Damaged(why) => {
+            let aside = Lineage::set_aside(&path, now)?;
+            let mut lineage = Lineage::open(&path)?;
+            let salvaged = lineage.salvage(&aside)?;
+            (lineage, salvaged.runs == 0, Mended::SetAside { path: aside, salvaged, why })
+        }
     };
-    let aside = Lineage::set_aside(&path, now)?;
-    let mut lineage = Lineage::open(&path)?;
-    let salvaged = lineage.salvage(&aside)?;
-    let mended = Some(Mended::SetAside { path: aside, salvaged, why });
-    Ok(Opened { lineage, is_new: salvaged.runs == 0, mended })
+    Ok(Opened { lineage, is_new, mending: Some(Mending { mended, _alone: alone }) })
 }
 
-/// Opens the database as it stands, or says in what way it is damaged.
-fn open_sound(vault: &Vault, look: Look) -> Result<Result<Opened, String>, PassError> {
+/// In what state a database is found.
+enum State {
+    /// It can be worked with; it may have been made just now, where there never was one.
+    Sound(Lineage),
+    /// There was one, and now there is none.
+    Missing,
+    /// It cannot be worked with, for this reason.
+    Damaged(String),
+}
+
+fn state(vault: &Vault, look: Look) -> Result<State, PassError> {
     let layout = vault.layout();
     let path = layout.database();
     // What a crash left of one that was damaged may look sound without its write-ahead log.
     if Lineage::is_half_aside(&path) {
-        return Ok(Err("it was put aside by half".to_owned()));
+        return Ok(State::Damaged("it was put aside by half".to_owned()));
     }
     let is_missing = std::fs::metadata(&path).map_or(0, |it| it.len()) == 0;
+    if is_missing && private::witness(layout).is_some() {
+        return Ok(State::Missing);
+    }
     let opened = Lineage::open(&path).and_then(|lineage| {
         if look == Look::Close && !is_missing {
             check::database(&lineage)?;
         }
-        let is_new = lineage.last_runs(1)?.is_empty();
-        Ok((lineage, is_new))
+        Ok(lineage)
     });
     match opened {
-        Ok((lineage, is_new)) => {
-            let had_one = is_missing && private::witness(layout).is_some();
-            let mended = had_one.then_some(Mended::Missing);
-            Ok(Ok(Opened { lineage, is_new, mended }))
-        }
-        Err(LineageError::Damaged { detail, .. }) => Ok(Err(detail)),
+        Ok(lineage) => Ok(State::Sound(lineage)),
+        Err(LineageError::Damaged { detail, .. }) => Ok(State::Damaged(detail)),
         Err(error) => Err(error.into()),
+    }
+}
+
+impl Opened {
+    fn sound(lineage: Lineage) -> Result<Self, PassError> {
+        let is_new = lineage.last_runs(1)?.is_empty();
+        Ok(Self { lineage, is_new, mending: None })
     }
 }
 
@@ -153,19 +179,21 @@ fn open_sound(vault: &Vault, look: Look) -> Result<Result<Opened, String>, PassE
 /// Returns what ended the pass; each job that was done is done.
 pub fn with_mended<T>(
     vault: &Vault,
+    mut look: Look,
     now: DateTime<Utc>,
     say: &mut dyn FnMut(&Mended),
-    mut work: impl FnMut(&mut Lineage, bool) -> Result<T, PassError>,
+    mut work: impl FnMut(&mut Lineage, Option<Mending>) -> Result<T, PassError>,
 ) -> Result<T, PassError> {
-    let mut look = Look::Glance;
+    let mut is_again = false;
     loop {
-        let mut opened = open(vault, look, now)?;
-        if let Some(mended) = &opened.mended {
-            say(mended);
+        let Opened { mut lineage, mending, .. } = open(vault, look, now)?;
+        if let Some(mending) = &mending {
+            say(&mending.mended);
         }
-        match work(&mut opened.lineage, opened.mended.is_some()) {
-            Err(PassError::Lineage(LineageError::Damaged { .. })) if look == Look::Glance => {
+        match work(&mut lineage, mending) {
+            Err(PassError::Lineage(LineageError::Damaged { .. })) if !is_again => {
                 look = Look::Close;
+                is_again = true;
             }
             done => return done,
         }
@@ -205,7 +233,8 @@ impl Compactor<'_> {
     /// Returns an error when the folder cannot be read or the database cannot be written; then
     /// nothing was replaced.
     pub fn rebuild(&mut self, now: DateTime<Utc>) -> Result<Rebuilt, PassError> {
-        self.notice("rebuild", now)?;
+        let _alone = self.alone(&|| false)?;
+        self.notice_alone("rebuild", now)?;
         self.record_anew(now)
     }
 
@@ -215,7 +244,7 @@ impl Compactor<'_> {
     /// # Errors
     ///
     /// Like [`Self::rebuild`].
-    pub fn mend(&mut self, now: DateTime<Utc>) -> Result<Rebuilt, PassError> {
+    pub fn mend(&mut self, _mending: Mending, now: DateTime<Utc>) -> Result<Rebuilt, PassError> {
         let mut run = None;
         let begun = self.run(&mut run, "rebuild", now)?;
         let rebuilt = self.record_anew(now);

@@ -344,7 +344,7 @@ impl Compactor<'_> {
         let mut receipt = Receipt::new(Outcome::Written, Some(reason.clone()), (self.clock)());
         let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
         receipt.path = paths.first().cloned();
-        receipt.sources = count(renames.len());
+        receipt.figures.sources = count(renames.len());
         self.write(None, Some((id, &receipt)), &files, &recorded)?;
         report.push(JobReport::new(Tier::Weekly, period, &receipt, paths, &reason));
         Ok(true)

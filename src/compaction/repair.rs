@@ -197,6 +197,8 @@ impl Compactor<'_> {
     ///
     /// Returns what stopped it; each step that was done is done, and to try again does no harm.
     pub fn repair(&mut self, steps: &[Step], now: DateTime<Utc>) -> Result<Vec<String>, PassError> {
+        // A pass beside it would find the record of the files gone in between.
+        let _alone = self.alone(&|| false)?;
         let mut said = Vec::new();
         let mut run = None;
         let result = steps.iter().try_for_each(|step| {
@@ -260,8 +262,7 @@ impl Compactor<'_> {
                 Ok(format!("closed `{}` to others", exposed.path.display()))
             }
             Step::Recover => {
-                let busy = PassLock::is_held(&self.vault.layout().pass_lock())?;
-                self.recover_beside(now, busy)?;
+                self.recover(now)?;
                 let swept = self.vault.sweep(&self.write_lock()?)?;
                 Ok(format!("closed what a crash cut off; {swept} temporary files put away"))
             }

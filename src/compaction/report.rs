@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::{
     memory::{item::Tier, period::Period},
-    store::lineage::jobs::{Outcome, Receipt},
+    store::lineage::jobs::{Figures, Outcome, Receipt},
 };
 
 /// All jobs of a pass.
@@ -47,29 +47,17 @@ pub struct JobReport {
     pub paths: Vec<String>,
     /// Why it was due, or why it did not work.
     pub reason: String,
-    /// Number of sources.
-    pub sources: u32,
-    /// Characters of their text.
-    pub source_chars: u64,
-    /// Characters of the text that was made, citations not counted.
-    pub output_chars: u64,
-    /// Items that were written.
-    pub items: u32,
-    /// Items that did not stand the check.
-    pub rejected: u32,
-    /// Source lines that reached no item.
-    pub uncovered: u32,
-    /// Calls of a model.
-    pub model_calls: u32,
-    /// What they cost, in US dollars.
-    pub cost_usd: f64,
+    /// How much it was.
+    #[serde(flatten)]
+    pub figures: Figures,
 }
 
 impl PassReport {
-    /// Returns whether a job of that tier and period was done.
-    pub fn is_done(&self, tier: Tier, period: Period) -> bool {
+    /// Returns whether a job of that tier and period was done after the first `before` jobs.
+    pub fn is_done_after(&self, before: usize, tier: Tier, period: Period) -> bool {
         let name = period.to_string();
-        let mut jobs = self.jobs.iter().filter(|it| it.tier == tier.name() && it.period == name);
+        let jobs = self.jobs.iter().skip(before);
+        let mut jobs = jobs.filter(|it| it.tier == tier.name() && it.period == name);
         jobs.any(|it| matches!(it.outcome, "written" | "unchanged" | "skipped"))
     }
 }
@@ -94,14 +82,7 @@ impl JobReport {
             path: receipt.path.clone(),
             paths,
             reason: told.unwrap_or_else(|| due.to_owned()),
-            sources: receipt.sources,
-            source_chars: receipt.source_chars,
-            output_chars: receipt.output_chars,
-            items: receipt.items,
-            rejected: receipt.rejected,
-            uncovered: receipt.uncovered,
-            model_calls: receipt.model_calls,
-            cost_usd: receipt.cost_usd,
+            figures: receipt.figures,
         }
     }
 }

@@ -24,6 +24,8 @@ pub struct Settings {
     pub compaction: Compaction,
     /// How `WISDOM.md` is kept.
     pub wisdom: Wisdom,
+    /// Whose words a log is, and what of it is never shown.
+    pub privacy: Privacy,
     /// What an agent is given at session start.
     pub context: Context,
     /// When to ask what is due, in the root's zone.
@@ -172,6 +174,47 @@ pub enum Review {
     Auto,
     /// They wait in `review`.
     Manual,
+}
+
+/// Whose words a log is, and what of it is never shown. Rules for secrets stand in `secrets.yaml`
+/// beside `config.yaml`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Privacy {
+    /// What is done about e-mail addresses, phone and card numbers, and IBANs.
+    pub personal: Personal,
+    /// Whose words a log is that does not say so in its frontmatter.
+    pub origin: LogOrigin,
+    /// Names of logs whose text a person wrote; `*` stands for any characters.
+    pub human_logs: Vec<String>,
+    /// Names of logs whose text came from elsewhere: mails, web pages, the output of tools.
+    pub external_logs: Vec<String>,
+    /// Headings beneath which a log holds text from elsewhere, whatever their depth and case.
+    pub external_headings: Vec<String>,
+}
+
+/// What is done about personal data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Personal {
+    /// It is counted in `doctor --secrets`, and stays: it is the person's own memory.
+    #[default]
+    Flag,
+    /// It is taken out like a secret.
+    Remove,
+}
+
+/// Whose words a log is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LogOrigin {
+    /// A person's.
+    Human,
+    /// An agent's.
+    #[default]
+    Agent,
+    /// From elsewhere.
+    External,
 }
 
 /// What an agent is given at session start.

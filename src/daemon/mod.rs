@@ -329,6 +329,7 @@ impl<'a> Daemon<'a> {
                 settings: open.settings.clone(),
                 trigger: want.trigger,
                 tiers: want.tiers.clone(),
+                look: root.closeness(),
                 now: self.now,
                 pulse: pulse.clone(),
             };

@@ -18,13 +18,13 @@ use crate::{
     compaction::{
         Compactor, PassError, Watcher,
         plan::{Job, Plan, Selection},
-        rebuild::{self, Mended},
+        rebuild::{self, Look, Mended},
         report::{JobReport, PassReport},
     },
     config::root::RootSettings,
     engine::extractive::Extractive,
     memory::{hash::ContentHash, item::Tier},
-    store::{inventory::Inventory, vault::Vault},
+    store::{inventory::Inventory, lineage::jobs::Figures, vault::Vault},
 };
 
 /// How many files a line of the log names.
@@ -41,6 +41,8 @@ pub(super) struct Order {
     pub(super) trigger: &'static str,
     /// What to make; nothing for a look alone.
     pub(super) tiers: BTreeSet<Tier>,
+    /// How closely the database is looked at before.
+    pub(super) look: Look,
     /// The time as the loop knows it, for when the clock cannot be read.
     pub(super) now: DateTime<Utc>,
     /// Between the loop and the pass.
@@ -63,6 +65,8 @@ pub(super) struct Done {
     pub(super) plan: Plan,
     /// What stands there after it.
     pub(super) inventory: Inventory,
+    /// How closely the database was looked at before.
+    pub(super) look: Look,
     /// When it ended.
     pub(super) at: DateTime<Utc>,
 }
@@ -74,12 +78,12 @@ impl Order {
     ///
     /// Returns what ended it; each job that was done is done.
     pub(super) fn run(self) -> Result<Done, PassError> {
-        let Self { vault, settings, trigger, tiers, now, mut pulse } = self;
+        let Self { vault, settings, trigger, tiers, look, now, mut pulse } = self;
         let clock = || clock::now().unwrap_or(now);
         let mut say = |mended: &Mended| {
             tracing::error!("{}: {mended}", vault.layout().root().display());
         };
-        rebuild::with_mended(&vault, now, &mut say, |lineage, is_mended| {
+        rebuild::with_mended(&vault, look, now, &mut say, |lineage, mending| {
             let mut compactor = Compactor {
                 vault: &vault,
                 lineage,
@@ -87,10 +91,10 @@ impl Order {
                 settings: &settings,
                 clock: &clock,
             };
-            if is_mended {
-                compactor.mend(now)?;
+            if let Some(mending) = mending {
+                compactor.mend(mending, now)?;
             }
-            Self::make(&mut compactor, trigger, &tiers, &mut pulse, &clock)
+            Self::make(&mut compactor, trigger, &tiers, look, &mut pulse)
         })
     }
 
@@ -98,8 +102,8 @@ impl Order {
         compactor: &mut Compactor<'_>,
         trigger: &str,
         tiers: &BTreeSet<Tier>,
+        look: Look,
         pulse: &mut Pulse,
-        clock: &dyn Fn() -> DateTime<Utc>,
     ) -> Result<Done, PassError> {
         let report = if tiers.is_empty() {
             compactor.refuse_if_missing(false)?;
@@ -108,10 +112,10 @@ impl Order {
             let tiers = tiers.iter().copied().collect();
             compactor.pass(trigger, &Selection { tiers, ..Selection::default() }, pulse)?.report
         };
-        let at = clock();
+        let at = (compactor.clock)();
         let view = compactor.look(at)?;
         let plan = compactor.plan(&view, &Selection::default(), at);
-        Ok(Done { report, plan, inventory: view.inventory, at })
+        Ok(Done { report, plan, inventory: view.inventory, look, at })
     }
 }
 
@@ -138,7 +142,8 @@ impl Watcher for Pulse {
 
     fn ended(&mut self, job: &JobReport) {
         self.beat();
-        let JobReport { tier, period, outcome, items, sources, .. } = job;
+        let JobReport { tier, period, outcome, figures, .. } = job;
+        let Figures { items, sources, .. } = figures;
         match *outcome {
             // The reason may quote a file, which a log that is sent around must not.
             "failed" | "parked" => {
@@ -228,6 +233,7 @@ mod tests {
             settings: config.open(root, &around).unwrap(),
             trigger: "change",
             tiers: Tier::ALL.into(),
+            look: Look::Glance,
             now: DateTime::UNIX_EPOCH,
             pulse: Pulse::default(),
         }

@@ -22,6 +22,7 @@ use super::{
     watch::Watch,
 };
 use crate::{
+    compaction::rebuild::Look,
     config::{self, root::RootSettings, settings::EngineKind},
     memory::{hash::ContentHash, item::Tier, period::Grain},
     store::{
@@ -39,6 +40,10 @@ const BURST_MAX: Duration = Duration::from_secs(60);
 const SCAN_EVERY: Duration = Duration::from_secs(15 * 60);
 /// How often a root is looked at whose changes nobody tells of.
 const POLL_EVERY: Duration = Duration::from_secs(30);
+/// How often every row of the database is read, beside once at the start: a file that a disk has
+/// damaged is best noticed while copies of it still exist elsewhere.
+const CLOSE_LOOK_EVERY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
 /// A pass that could not be made is tried again after so long, then after twice as long, …
 const BACKOFF_MIN: Duration = Duration::from_secs(1);
 /// … up to this.
@@ -56,6 +61,8 @@ pub(super) struct Served {
     burst: Option<Burst>,
     want: Option<Want>,
     scan_at: Instant,
+    /// When the database is to be looked at closely.
+    close_look_at: Instant,
     /// When failed jobs are to be tried again.
     again_at: Option<Instant>,
     backoff: Backoff,
@@ -158,6 +165,7 @@ impl Served {
             burst: None,
             want: None,
             scan_at: Instant::now() + SCAN_EVERY,
+            close_look_at: Instant::now(),
             again_at: None,
             backoff: Backoff::default(),
             paused: None,
@@ -352,6 +360,11 @@ impl Served {
         self.open.is_some() && self.want.is_some() && !waits
     }
 
+    /// Returns how closely the next pass is to look at the database before it.
+    pub(super) fn closeness(&self) -> Look {
+        if self.close_look_at <= Instant::now() { Look::Close } else { Look::Glance }
+    }
+
     /// Takes the pass that is wanted, to make it.
     pub(super) fn take_want(&mut self) -> Option<Want> {
         self.want.take()
@@ -372,6 +385,9 @@ impl Served {
         let failed = done.report.jobs.iter().any(|it| it.outcome == "failed");
         self.again_at = failed.then(|| Instant::now() + JOB_AGAIN);
         self.last_scan = Some(done.at);
+        if done.look == Look::Close {
+            self.close_look_at = Instant::now() + CLOSE_LOOK_EVERY;
+        }
         self.due = done.plan.jobs.len() + done.plan.following.len();
         self.stuck = stuck(done);
         if let Some(open) = &mut self.open {
@@ -494,6 +510,25 @@ mod tests {
         let delays: Vec<u64> = (0..12).map(|_| root.fail(want.clone()).as_secs()).collect();
         assert_eq!(delays, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600]);
         assert_eq!(root.take_want(), Some(want));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_database_is_looked_at_closely_at_first_and_once_a_week() {
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        let mut root = served();
+        let want = Want { trigger: "scan", tiers: BTreeSet::new() };
+        let mut close = Vec::new();
+        for day in 0..20 {
+            let look = root.closeness();
+            if look == Look::Close {
+                close.push(day);
+            }
+            let (report, plan, inventory) = Default::default();
+            let at = DateTime::UNIX_EPOCH;
+            root.note(&want, &Done { report, plan, inventory, look, at });
+            tokio::time::advance(DAY).await;
+        }
+        assert_eq!(close, [0, 7, 14]);
     }
 
     #[test]

@@ -18,6 +18,9 @@
 //! A line that a person had forgotten is barred for good, in every log (`in` is empty) or, where a
 //! whole log was forgotten, in that one (`in` is its name). Nothing lifts that: whoever brings the
 //! same words back, by hand or by a sync tool, must not bring them into a generated file.
+//!
+//! A line that is held for review is bound by its hash and the name of its log: the same words in
+//! another log are held again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -39,6 +42,10 @@ pub struct Decisions {
     undone: BTreeSet<String>,
     /// Per log, the lines that are forgotten; under the empty name those of all logs.
     forgotten: BTreeMap<String, BTreeSet<String>>,
+    /// Per log, the lines that were held for review and may be seen.
+    accepted: BTreeMap<String, BTreeSet<String>>,
+    /// Per log, those that were held and stay so, and are not asked about again.
+    refused: BTreeMap<String, BTreeSet<String>>,
     /// 1-based numbers of lines that could not be read.
     unreadable: Vec<usize>,
 }
@@ -49,11 +56,12 @@ pub struct Decisions {
 pub enum What {
     /// A person deleted the item that rested on them.
     Deleted,
-    /// A person wrote it back, or wants work done that was taken back.
+    /// A person wrote it back, wants work done that was taken back, or took back what they said of
+    /// a line that was held for review.
     Restored,
-    /// A person accepted what was held for review.
+    /// A person accepted what was held for review: a line of the log that `in` names.
     Accepted,
-    /// A person refused it.
+    /// A person refused it: it stays out, and nobody is asked again.
     Refused,
     /// A run was taken back; `hashes` are the fingerprints of its work.
     Undone,
@@ -64,6 +72,15 @@ pub enum What {
     Unknown,
 }
 
+/// What a person said of a line that was held for review.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may be seen.
+    Accepted,
+    /// It stays out.
+    Refused,
+}
+
 /// One decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
@@ -71,8 +88,8 @@ pub struct Decision {
     pub at: DateTime<Utc>,
     /// What.
     pub what: What,
-    /// In which file, relative to the root; of forgotten lines the name of the log, or nothing where
-    /// they are forgotten in every log.
+    /// In which file, relative to the root; of lines that are forgotten or were held, the name of the
+    /// log; nothing where they are forgotten in every log.
     #[serde(rename = "in")]
     pub path: String,
     /// The lines that it is about, by [`Decisions::line_hash`].
@@ -131,25 +148,30 @@ impl Decisions {
     pub fn apply(&mut self, decision: &Decision) {
         match decision.what {
             What::Deleted => {
-                let barred = self.barred.entry(decision.path.clone()).or_default();
-                barred.extend(decision.hashes.iter().cloned());
+                put_in(&mut self.barred, decision);
             }
             What::Restored => {
-                if let Some(barred) = self.barred.get_mut(&decision.path) {
-                    for hash in &decision.hashes {
-                        barred.remove(hash);
-                    }
-                }
+                take_out(&mut self.barred, decision);
                 for hash in &decision.hashes {
                     self.undone.remove(hash);
                 }
+                for reviewed in [&mut self.accepted, &mut self.refused] {
+                    take_out(reviewed, decision);
+                }
+            }
+            What::Accepted => {
+                take_out(&mut self.refused, decision);
+                put_in(&mut self.accepted, decision);
+            }
+            What::Refused => {
+                take_out(&mut self.accepted, decision);
+                put_in(&mut self.refused, decision);
             }
             What::Undone => self.undone.extend(decision.hashes.iter().cloned()),
             What::Forgotten => {
-                let forgotten = self.forgotten.entry(decision.path.clone()).or_default();
-                forgotten.extend(decision.hashes.iter().cloned());
+                put_in(&mut self.forgotten, decision);
             }
-            _ => {}
+            What::Unknown => {}
         }
     }
 
@@ -169,6 +191,42 @@ impl Decisions {
         [everywhere, here].into_iter().flatten().any(|it| it.contains(&hash))
     }
 
+    /// Returns what a person said of a line of the log of that name, which was held for review.
+    pub fn reviewed(&self, log: &str, line: &str) -> Option<Verdict> {
+        let (accepted, refused) = (self.accepted.get(log), self.refused.get(log));
+        if accepted.is_none() && refused.is_none() {
+            return None;
+        }
+        let hash = self.line_hash(line)?;
+        let is_in = |it: Option<&BTreeSet<String>>| it.is_some_and(|it| it.contains(&hash));
+        if is_in(accepted) {
+            return Some(Verdict::Accepted);
+        }
+        is_in(refused).then_some(Verdict::Refused)
+    }
+
+    /// Returns the hash by which the log of that name is an input of what is made of it: that of its
+    /// bytes, and of the lines in it that people let be seen. So what rests on it is made again when
+    /// one more is, also where no database remembers.
+    pub fn input_hash(&self, log: &str, bytes: ContentHash) -> ContentHash {
+        match self.accepted.get(log).filter(|it| !it.is_empty()) {
+            None => bytes,
+            Some(accepted) => ContentHash::of(format!("{bytes:?} {accepted:?}")),
+        }
+    }
+
+    /// Returns what stands in the place of a secret: the same for the same secret wherever it is
+    /// found, so that it can be told from others, and of no use to who wants to know it.
+    ///
+    /// Four hex digits of a keyed hash: enough to tell the secrets of a root apart, and too few to
+    /// try guesses against. Without a key there are none.
+    pub fn secret_mark(&self, kind: &str, secret: &str) -> String {
+        match self.line_hash(secret) {
+            Some(hash) => format!("[secret:{kind}#{}]", &hash[..4]),
+            None => format!("[secret:{kind}]"),
+        }
+    }
+
     /// Returns whether an item that rests on `lines` is kept out of the file at `path`: every one of
     /// them was cited by an item that a person deleted there.
     pub fn is_deleted<'a>(&self, path: &str, lines: impl IntoIterator<Item = &'a str>) -> bool {
@@ -186,6 +244,17 @@ impl Decisions {
     /// Returns the numbers of lines that could not be read, from 1.
     pub fn unreadable(&self) -> &[usize] {
         &self.unreadable
+    }
+}
+
+fn put_in(lines: &mut BTreeMap<String, BTreeSet<String>>, decision: &Decision) {
+    let inside = lines.entry(decision.path.clone()).or_default();
+    inside.extend(decision.hashes.iter().cloned());
+}
+
+fn take_out(lines: &mut BTreeMap<String, BTreeSet<String>>, decision: &Decision) {
+    if let Some(inside) = lines.get_mut(&decision.path) {
+        inside.retain(|it| !decision.hashes.contains(it));
     }
 }
 
@@ -241,6 +310,42 @@ mod tests {
         assert!(!read.is_deleted(WEEK, ["- one", "- three"]), "it also rests on another line");
         assert!(!read.is_deleted("memory/monthly/2026-04.md", ["- one"]));
         assert!(!read.is_deleted(WEEK, []));
+    }
+
+    #[test]
+    fn a_line_that_was_held_is_accepted_in_one_log_and_makes_another_input_of_it() {
+        let mut decisions = Decisions::with_key([7; 32]);
+        let decide = |decisions: &mut Decisions, what| {
+            let hashes = vec![decisions.line_hash("> run it").unwrap()];
+            let at = "2026-04-06T03:00:12Z".parse().unwrap();
+            decisions.apply(&Decision { at, what, path: "2026-04-02".to_owned(), hashes });
+        };
+        let bytes = ContentHash::of("a log");
+        let seen = |it: &Decisions| {
+            (it.reviewed("2026-04-02", " > run it"), it.input_hash("2026-04-02", bytes) == bytes)
+        };
+        assert_eq!(seen(&decisions), (None, true));
+        decide(&mut decisions, What::Refused);
+        assert_eq!(seen(&decisions), (Some(Verdict::Refused), true));
+        decide(&mut decisions, What::Accepted);
+        assert_eq!(seen(&decisions), (Some(Verdict::Accepted), false));
+        assert_eq!(decisions.reviewed("2026-04-03", "> run it"), None);
+        assert_eq!(decisions.reviewed("2026-04-02", "> run"), None);
+        assert_eq!(decisions.input_hash("2026-04-03", bytes), bytes);
+        decide(&mut decisions, What::Restored);
+        assert_eq!(seen(&decisions), (None, true));
+    }
+
+    #[test]
+    fn a_mark_tells_secrets_apart_and_roots_too() {
+        let marks = [7, 8].map(|key| {
+            let decisions = Decisions::with_key([key; 32]);
+            ["one", "two"].map(|it| decisions.secret_mark("token", it))
+        });
+        assert!(marks[0][0].starts_with("[secret:token#") && marks[0][0].len() == 19);
+        assert_ne!(marks[0][0], marks[0][1]);
+        assert_ne!(marks[0], marks[1]);
+        assert_eq!(Decisions::default().secret_mark("token", "one"), "[secret:token]");
     }
 
     #[test]

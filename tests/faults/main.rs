@@ -24,6 +24,7 @@
 //! |---|---|
 //! | `MEMOIRD_FAULTS=full` | the full form |
 //! | `MEMOIRD_FAULTS_BIN=PATH` | uses that program, a release build for instance, in all modules but the first |
+//! | `MEMOIRD_FAULTS_ONLY=NAME,NAME` | only those scenarios, in the first module |
 //! | `MEMOIRD_FAULTS_SEED=N` | repeats the random times of an earlier run |
 //!
 //! What must hold after each fault stands in [`oracle`], and what is disturbed in [`scenario`]: a new
@@ -36,6 +37,8 @@ mod daemons;
 mod disk;
 mod disk_full;
 mod failpoints;
+#[path = "../it/support/files.rs"]
+mod files;
 mod kills;
 mod oracle;
 mod power_cut;

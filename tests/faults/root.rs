@@ -1,22 +1,30 @@
 //! A memory folder in a home of its own, and the program run in it.
 
 use std::{
-    collections::BTreeMap,
     fmt,
     fs::{self, File},
     io::Write as _,
-    os::unix::process::ExitStatusExt as _,
+    os::unix::{
+        fs::{MetadataExt as _, symlink},
+        process::ExitStatusExt as _,
+    },
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
+use chrono::DateTime;
 use tempfile::TempDir;
+
+use super::files::{Files, read_all};
 
 /// When all trials take place: a Monday after all weeks of the sample journal.
 pub(crate) const NOW: &str = "2026-04-13T09:00:00+02:00";
 /// The log of that day.
 pub(crate) const TODAY: &str = "memory/2026-04-13.md";
+const ARCHIVE: &str = "memory/archive";
+/// Most often another file system than the one for temporary files.
+const OTHER_DISK: &str = "/dev/shm";
 /// What takes longer than this hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -25,10 +33,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) struct Root {
     home: TempDir,
     path: PathBuf,
+    /// The folder on another disk that [`ARCHIVE`] is a link to.
+    far: Option<TempDir>,
 }
-
-/// Files by path, with their text.
-pub(crate) type Files = BTreeMap<String, String>;
 
 /// A run that has ended.
 #[derive(Clone, Debug)]
@@ -60,7 +67,7 @@ impl Root {
         let home = tempfile::Builder::new().prefix("faults-").tempdir_in(dir).unwrap();
         let path = home.path().canonicalize().unwrap().join("mara");
         fs::create_dir(&path).unwrap();
-        Self { home, path }
+        Self { home, path, far: None }
     }
 
     /// Copies the folder, with what is private in it.
@@ -70,8 +77,12 @@ impl Root {
 
     /// Copies the folder to another one below `dir`.
     pub(crate) fn copy_to(&self, dir: &Path) -> Self {
-        let copy = Self::new_in(dir);
+        let mut copy = Self::new_in(dir);
         copy_all(&self.path, &copy.path);
+        if let Some(far) = &self.far {
+            copy.archive_far();
+            copy_all(far.path(), &copy.path(ARCHIVE));
+        }
         copy
     }
 
@@ -100,6 +111,31 @@ impl Root {
         self.write(relative, &text.replacen(from, to, 1));
     }
 
+    /// Puts the archive on another disk, if there is one; else it stays where it is.
+    pub(crate) fn archive_far(&mut self) {
+        let device = |path: &Path| fs::metadata(path).map(|it| it.dev()).ok();
+        if ![None, device(&self.path)].contains(&device(Path::new(OTHER_DISK))) {
+            let far = tempfile::Builder::new().prefix("faults-").tempdir_in(OTHER_DISK).unwrap();
+            fs::create_dir_all(self.path("memory")).unwrap();
+            symlink(far.path(), self.path(ARCHIVE)).unwrap();
+            self.far = Some(far);
+        }
+    }
+
+    /// Returns whether [`Self::archive_far`] found another disk.
+    pub(crate) fn is_archive_far(&self) -> bool {
+        self.far.is_some()
+    }
+
+    /// Makes all logs look as if nobody had touched them for days.
+    pub(crate) fn settle(&self) {
+        let then = DateTime::parse_from_rfc3339(NOW).unwrap() - Duration::from_secs(12 * 86_400);
+        let times = fs::FileTimes::new().set_modified(then.into());
+        for name in self.files().keys().filter(|it| it.starts_with("memory/20")) {
+            File::open(self.path(name)).unwrap().set_times(times).unwrap();
+        }
+    }
+
     /// Copies those sample logs into the folder whose names begin with one of `names`.
     pub(crate) fn add_logs(&self, names: &[&str]) {
         let journal = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/journal/mara/memory");
@@ -115,9 +151,7 @@ impl Root {
 
     /// Returns all files but those in `.memoird/`.
     pub(crate) fn files(&self) -> Files {
-        let mut files = Files::new();
-        collect(&self.path, &self.path, &mut files);
-        files
+        read_all(&self.path)
     }
 
     /// Returns the program, ready to run in the folder.
@@ -196,22 +230,12 @@ fn copy_all(from: &Path, to: &Path) {
             let mode = entry.metadata().unwrap().permissions();
             fs::set_permissions(&target, mode).unwrap();
             copy_all(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
-
-fn collect(top: &Path, dir: &Path, files: &mut Files) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.strip_prefix(top).unwrap().to_str().unwrap().to_owned();
-        if path.is_dir() {
-            if name != ".memoird" {
-                collect(top, &path, files);
-            }
-        } else {
-            files.insert(name, String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned());
+        } else if !entry.file_type().unwrap().is_symlink() {
+            fs::copy(entry.path(), &target).unwrap();
+            // An old log is one that was not touched for long.
+            let modified = entry.metadata().unwrap().modified().unwrap();
+            let times = fs::FileTimes::new().set_modified(modified);
+            File::open(target).unwrap().set_times(times).unwrap();
         }
     }
 }

@@ -237,6 +237,25 @@ fn what_fell_due_while_it_was_off_is_done_at_start() {
 }
 
 #[test]
+fn what_a_disk_did_to_the_database_meanwhile_is_mended_at_start() {
+    let root = Root::new("mara");
+    root.run(&["compact"]).ok();
+    let files = root.files();
+    // A row that reads well, and is not the one that was written.
+    let database = rusqlite::Connection::open(root.path(".memoird/lineage.db")).unwrap();
+    let changed =
+        database.execute("UPDATE run SET started = '2001-01-01T00:00:00Z' WHERE id = 1", []);
+    assert_eq!(changed.unwrap(), 1);
+    drop(database);
+    let mut daemon = Daemon::start(&root);
+    daemon.await_idle();
+    let (_, _, log) = daemon.stop(Signal::TERM);
+    assert!(log.contains("the database was damaged"), "{log}");
+    root.run(&["doctor"]).ok();
+    assert_eq!(root.files(), files);
+}
+
+#[test]
 fn a_stop_in_the_middle_leaves_the_rest_to_the_next_start() {
     let root = Root::new("mara");
     let mut daemon = Daemon::start(&root);

@@ -19,12 +19,11 @@ use super::{
     ui::Ui,
 };
 use crate::{
-    clock,
     compaction::{
-        self, Compactor, View,
+        self, View,
         check::{self, Checked, Found},
         plan::Selection,
-        rebuild::{self, Look},
+        rebuild::{self, Look, Opened},
         repair,
     },
     config::settings::EngineKind,
@@ -33,7 +32,7 @@ use crate::{
     store::{
         lineage::{Lineage, LineageError},
         lock::PassLock,
-        vault::REPLACED_DIR,
+        vault::leftovers::REPLACED_DIR,
     },
 };
 
@@ -151,20 +150,13 @@ fn mend(
             }
         }
     }
-    let clock = || clock::now().unwrap_or(now);
-    let opened = rebuild::open(&root.vault, Look::Close, now)?;
-    let mut lineage = opened.lineage;
-    let mut compactor = Compactor {
-        vault: &root.vault,
-        lineage: &mut lineage,
-        engine: engine.as_ref(),
-        settings: &root.settings,
-        clock: &clock,
-    };
+    let clock = call.clock();
+    let Opened { mut lineage, mending, .. } = rebuild::open(&root.vault, Look::Close, now)?;
+    let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
     let mut said = Vec::new();
-    if let Some(mended) = &opened.mended {
-        compactor.mend(now)?;
-        said.push(mended.to_string());
+    if let Some(mending) = mending {
+        said.push(mending.mended.to_string());
+        compactor.mend(mending, now)?;
     }
     // What is left to do is looked at again: with the database much may have been put right.
     let view = compactor.look(now)?;
@@ -231,6 +223,9 @@ fn check_root(root: &Root, call: &Call) -> Vec<Check> {
     }
     if is_sound {
         checks.push(Check::new("unfinished work", unfinished(root, lineage)));
+        if let Some(begun) = check::undoing(vault, lineage).transpose() {
+            checks.push(Check::new("undo", begun.map(Found::Warning).map_err(Into::into)));
+        }
     }
     checks.extend(kept_copies(root).map(|it| Check::new("kept copies", it)));
     checks

@@ -543,6 +543,9 @@ impl Planner<'_> {
         if self.selection.only_again {
             return false;
         }
+        if tier == Tier::Extract && self.is_day_of_selected(period) {
+            return true;
+        }
         let tiers = &self.selection.tiers;
         let tier_wanted = if tiers.is_empty() {
             self.selection.period.is_none_or(|it| Tier::of_period(it) == tier)
@@ -552,10 +555,29 @@ impl Planner<'_> {
         tier_wanted && self.selection.period.is_none_or(|it| it == period)
     }
 
+    /// Returns whether a day is asked for with the week or month that it lies in: where days are asked
+    /// for, and where a week is made by force of which the day was taken back.
+    fn is_day_of_selected(&self, day: Period) -> bool {
+        let Some(period) = self.selection.period.filter(|it| it.grain() != Grain::Day) else {
+            return false;
+        };
+        if !(period.first()..period.end()).contains(&day.first()) {
+            return false;
+        }
+        let is_undone = || {
+            let work = fingerprint(Tier::Extract, day, &self.log_inputs(day));
+            self.inventory.decisions.is_undone(work)
+        };
+        match self.selection.tiers[..] {
+            [] => self.selection.force && period.grain() == Grain::Week && is_undone(),
+            _ => self.selection.tiers.contains(&Tier::Extract),
+        }
+    }
+
     fn is_forced(&self, tier: Tier, period: Period) -> bool {
-        self.selection.force
-            && self.selection.period == Some(period)
-            && self.is_selected(tier, period)
+        let named = self.selection.period == Some(period)
+            || (tier == Tier::Extract && self.is_day_of_selected(period));
+        self.selection.force && named && self.is_selected(tier, period)
     }
 }
 

@@ -9,6 +9,7 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, Transaction, params};
+use serde::Serialize;
 
 use super::{
     Fault, Lineage, LineageError, column,
@@ -114,6 +115,15 @@ pub struct Receipt {
     pub ended: DateTime<Utc>,
     /// The file, relative to the root.
     pub path: Option<String>,
+    /// How much it was.
+    pub figures: Figures,
+    /// A failure that does not count towards parking, because it was not the work's fault.
+    pub excused: bool,
+}
+
+/// How much a job read, made, and cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Figures {
     /// Number of sources.
     pub sources: u32,
     /// Characters of their text.
@@ -130,8 +140,6 @@ pub struct Receipt {
     pub model_calls: u32,
     /// What they cost, in US dollars.
     pub cost_usd: f64,
-    /// A failure that does not count towards parking, because it was not the work's fault.
-    pub excused: bool,
 }
 
 /// A job as it is recorded.
@@ -247,21 +255,7 @@ impl State {
 impl Receipt {
     /// Returns a receipt that tells an outcome and a reason, and no numbers.
     pub fn new(outcome: Outcome, reason: Option<String>, ended: DateTime<Utc>) -> Self {
-        Self {
-            outcome,
-            reason,
-            ended,
-            path: None,
-            sources: 0,
-            source_chars: 0,
-            output_chars: 0,
-            items: 0,
-            rejected: 0,
-            uncovered: 0,
-            model_calls: 0,
-            cost_usd: 0.0,
-            excused: false,
-        }
+        Self { outcome, reason, ended, path: None, figures: Figures::default(), excused: false }
     }
 }
 
@@ -651,14 +645,14 @@ pub(super) fn end_job(tx: &Transaction<'_>, job: JobId, receipt: &Receipt) -> Re
             receipt.reason,
             column::from_time(receipt.ended),
             receipt.path,
-            receipt.sources,
-            receipt.source_chars.cast_signed(),
-            receipt.output_chars.cast_signed(),
-            receipt.items,
-            receipt.rejected,
-            receipt.uncovered,
-            receipt.model_calls,
-            receipt.cost_usd,
+            receipt.figures.sources,
+            receipt.figures.source_chars.cast_signed(),
+            receipt.figures.output_chars.cast_signed(),
+            receipt.figures.items,
+            receipt.figures.rejected,
+            receipt.figures.uncovered,
+            receipt.figures.model_calls,
+            receipt.figures.cost_usd,
             counts,
         ],
     )?;
@@ -785,14 +779,16 @@ fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
                 reason: row.get(11)?,
                 ended: column::time(row, 12)?,
                 path: row.get(13)?,
-                sources: row.get(14)?,
-                source_chars: row.get::<_, i64>(15)?.cast_unsigned(),
-                output_chars: row.get::<_, i64>(16)?.cast_unsigned(),
-                items: row.get(17)?,
-                rejected: row.get(18)?,
-                uncovered: row.get(19)?,
-                model_calls: row.get(20)?,
-                cost_usd: row.get(21)?,
+                figures: Figures {
+                    sources: row.get(14)?,
+                    source_chars: row.get::<_, i64>(15)?.cast_unsigned(),
+                    output_chars: row.get::<_, i64>(16)?.cast_unsigned(),
+                    items: row.get(17)?,
+                    rejected: row.get(18)?,
+                    uncovered: row.get(19)?,
+                    model_calls: row.get(20)?,
+                    cost_usd: row.get(21)?,
+                },
                 excused: row.get(22)?,
             })
         } else {

@@ -10,7 +10,7 @@ use std::{
     path::PathBuf,
 };
 
-use rusqlite::{OptionalExtension as _, Row};
+use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use super::{
     Lineage, LineageError, column,
@@ -300,14 +300,7 @@ impl Lineage {
     ///
     /// Returns why the database could not be read.
     pub fn generated_by(&self, job: JobId) -> Result<Vec<(String, ContentHash)>, LineageError> {
-        self.read(|conn| {
-            conn.prepare_cached(
-                "SELECT path, hash FROM was_generated_by JOIN entity ON entity.id = entity \
-                 WHERE activity = ?1 ORDER BY path",
-            )?
-            .query_map([job.row()], |row| Ok((row.get(0)?, column::hash(row, 1)?)))?
-            .collect()
-        })
+        self.read(|conn| entities_of(conn, "was_generated_by", job))
     }
 
     /// Returns the versions of logs and files that a job read, by path.
@@ -316,14 +309,7 @@ impl Lineage {
     ///
     /// Returns why the database could not be read.
     pub fn used_by(&self, job: JobId) -> Result<Vec<(String, ContentHash)>, LineageError> {
-        self.read(|conn| {
-            conn.prepare_cached(
-                "SELECT path, hash FROM used JOIN entity ON entity.id = entity \
-                 WHERE activity = ?1 ORDER BY path",
-            )?
-            .query_map([job.row()], |row| Ok((row.get(0)?, column::hash(row, 1)?)))?
-            .collect()
-        })
+        self.read(|conn| entities_of(conn, "used", job))
     }
 
     /// Returns how much there is.
@@ -369,6 +355,20 @@ impl Lineage {
 /// Reads all columns that [`log_row`] needs.
 const LOGS: &str = "SELECT stem, path, hash, first_line, hashes FROM log_lines \
     JOIN entity ON entity.id = entity";
+
+/// Returns the path and the hash of what `relation` ties to a job, by path.
+fn entities_of(
+    conn: &Connection,
+    relation: &str,
+    job: JobId,
+) -> rusqlite::Result<Vec<(String, ContentHash)>> {
+    conn.prepare_cached(&format!(
+        "SELECT path, hash FROM {relation} JOIN entity ON entity.id = entity \
+         WHERE activity = ?1 ORDER BY path"
+    ))?
+    .query_map([job.row()], |row| Ok((row.get(0)?, column::hash(row, 1)?)))?
+    .collect()
+}
 
 fn log_row(row: &Row<'_>) -> rusqlite::Result<LogRecord> {
     let (hashes, _) = row.get_ref(4)?.as_blob()?.as_chunks();

@@ -13,7 +13,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
     history::{Cause, NewVersion},
-    jobs::{IntentEnd, NewIntent, NewJob, NewRun, Outcome, Receipt, RunId, State},
+    jobs::{Figures, IntentEnd, NewIntent, NewJob, NewRun, Outcome, Receipt, RunId, State},
     query::ItemAt,
     record::{
         Commit, CoverageRecord, DocumentKind, DocumentRecord, FileStamp, ItemRecord, LogRecord,
@@ -284,14 +284,16 @@ fn receipts_read_as_they_were_written() {
         reason: Some("2 parked weeks left out".to_owned()),
         ended: now() + TimeDelta::milliseconds(1234),
         path: Some("memory/weekly/2026-W14.md".to_owned()),
-        sources: 5,
-        source_chars: 6_000_000_000,
-        output_chars: 2,
-        items: 3,
-        rejected: 4,
-        uncovered: 6,
-        model_calls: 7,
-        cost_usd: 0.125,
+        figures: Figures {
+            sources: 5,
+            source_chars: 6_000_000_000,
+            output_chars: 2,
+            items: 3,
+            rejected: 4,
+            uncovered: 6,
+            model_calls: 7,
+            cost_usd: 0.125,
+        },
         excused: false,
     };
     lineage.finish_job(job, &receipt).unwrap();

@@ -4,8 +4,9 @@
 //! after both sample journals, so that all their weeks are closed. What a run printed is a [`Ran`];
 //! as text it is a transcript, in which `~` is the temporary home.
 
+mod files;
+
 use std::{
-    collections::BTreeMap,
     fmt, fs,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
@@ -14,6 +15,8 @@ use std::{
 use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use self::files::{Files, read_all};
 
 /// When all tests take place, unless one says otherwise.
 pub(crate) const NOW: &str = "2026-04-13T09:00:00+02:00";
@@ -113,10 +116,8 @@ impl Root {
     }
 
     /// Returns all files below the folder but those in `.memoird/`, with their text.
-    pub(crate) fn files(&self) -> BTreeMap<String, String> {
-        let mut files = BTreeMap::new();
-        collect(&self.path, &self.path, &mut files);
-        files
+    pub(crate) fn files(&self) -> Files {
+        read_all(&self.path)
     }
 
     /// Returns the permission bits of a file of the folder.
@@ -165,20 +166,6 @@ impl Root {
             code: output.status.code().unwrap_or(-1),
             stdout: text(output.stdout),
             stderr: text(output.stderr),
-        }
-    }
-}
-
-fn collect(top: &Path, dir: &Path, files: &mut BTreeMap<String, String>) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.strip_prefix(top).unwrap().to_str().unwrap().to_owned();
-        if path.is_dir() {
-            if name != ".memoird" {
-                collect(top, &path, files);
-            }
-        } else {
-            files.insert(name, String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned());
         }
     }
 }

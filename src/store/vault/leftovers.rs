@@ -1,0 +1,121 @@
+//! Clears away what a crash left, and keeps a copy.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io::{self, Write as _},
+    os::unix::fs::PermissionsExt as _,
+    path::PathBuf,
+};
+
+use super::{Vault, VaultError, io_error, read::read_regular, sync_dir};
+use crate::{
+    memory::{hash::ContentHash, period::Grain},
+    store::{failpoint, layout, lock::WriteLock},
+};
+
+/// Where a copy of what a crash left is kept, in the private folder.
+pub const REPLACED_DIR: &str = "replaced";
+
+impl Vault {
+    /// Clears away temporary files that a crash left behind, and returns how many. They are kept in
+    /// the private folder, since one may hold what a person had just written.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Io`] when one cannot be removed.
+    pub fn sweep(&self, _lock: &WriteLock) -> Result<usize, VaultError> {
+        let left = self.temporary()?;
+        for name in &left {
+            let path = self.layout.full(name);
+            if let Some(found) = read_regular(&path)? {
+                self.keep_copy(name, &found.bytes)?;
+                let failed = |e| io_error("remove", &path, e);
+                failpoint::at("vault.sweep.kept").map_err(failed)?;
+                fs::remove_file(&path).map_err(failed)?;
+                failpoint::at("vault.sweep.removed").map_err(failed)?;
+            }
+        }
+        Ok(left.len())
+    }
+
+    /// Lists the temporary files, relative to the root: what is being written, or what a crash left.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Io`] when a folder cannot be listed.
+    pub fn temporary(&self) -> Result<BTreeSet<String>, VaultError> {
+        let mut dirs = vec![
+            String::new(),
+            self.layout.memory_dir().to_owned(),
+            self.layout.summary_dir(Grain::Week),
+            self.layout.summary_dir(Grain::Month),
+        ];
+        // What cannot be listed there is a problem that the scan names.
+        let archive = self.layout.archive_dir();
+        let years = self.names_or_problem(&archive, &mut Vec::new());
+        let years = years.iter().filter(|it| layout::is_year(it));
+        let years = years.map(|it| format!("{archive}/{it}"));
+        dirs.extend(years.filter(|it| self.layout.full(it).is_dir()));
+        let mut found = BTreeSet::new();
+        for dir in dirs {
+            let names = self.names_in(&dir, &mut Vec::new())?;
+            let names = names.into_iter().filter(|it| it.starts_with(layout::TEMP_PREFIX));
+            found.extend(names.map(|name| match dir.as_str() {
+                "" => name,
+                dir => format!("{dir}/{name}"),
+            }));
+        }
+        Ok(found)
+    }
+
+    /// Keeps a copy of what nobody knows the name of, under its hash in the private folder, and
+    /// returns the copy's path.
+    fn keep_copy(&self, target: &str, bytes: &[u8]) -> Result<PathBuf, VaultError> {
+        self.create_private_dir()?;
+        let dir = self.layout.private_dir().join(REPLACED_DIR);
+        let name = target.rsplit_once('/').map_or(target, |(_, name)| name);
+        let path = dir.join(format!("{}-{name}", ContentHash::of(bytes).hex16()));
+        let keep = || -> io::Result<()> {
+            fs::create_dir_all(&dir)?;
+            fs::set_permissions(&dir, fs::Permissions::from_mode(0o700))?;
+            let mut file = File::create(&path)?;
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
+            file.write_all(bytes)?;
+            failpoint::at("vault.keep.written")?;
+            file.sync_all()?;
+            failpoint::at("vault.keep.synced")
+        };
+        keep().map_err(|e| io_error("write", &path, e))?;
+        sync_dir(&dir)?;
+        Ok(path)
+    }
+
+    /// Lists the copies that [`Self::sweep`] kept, by name.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Io`] when the folder cannot be listed.
+    pub fn kept_copies(&self) -> Result<Vec<String>, VaultError> {
+        self.names_in(&format!("{}/{REPLACED_DIR}", layout::PRIVATE_DIR), &mut Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::fixture::{names, vault},
+        *,
+    };
+
+    #[test]
+    fn what_a_crash_left_is_swept() {
+        let (_dir, vault) = vault();
+        let staged =
+            vault.stage("memory/weekly/2026-W14.md", ".memoird-tmp-1", b"half done").unwrap();
+        std::mem::forget(staged);
+        let lock = WriteLock::acquire(vault.layout().root()).unwrap();
+        assert_eq!(vault.sweep(&lock).unwrap(), 1);
+        assert!(names(&vault, "memory/weekly").is_empty());
+    }
+}

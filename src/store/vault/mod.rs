@@ -1,0 +1,155 @@
+//! The files of a root: the only code that reads and writes them.
+//!
+//! - [`read`]: one file at a time, and what stands in a folder.
+//! - [`scan`]: all of them at once.
+//! - [`write`]: a file is made, replaced, or removed whole.
+//! - [`append`]: a line is added to a log.
+//! - [`archive`]: logs move, and keep their bytes.
+//! - [`private`]: the folder `.memoird/`.
+//! - [`leftovers`]: what a crash left is kept and cleared away.
+//!
+//! # What a crash can and cannot do
+//!
+//! A generated file is replaced whole: temporary file in the same folder, fsync, compare with what
+//! stands there, exchange the two names, fsync of the folder, read back. After a crash at any
+//! point the old or the new bytes stand under the name, never a part of either; a temporary file
+//! may be left, which the next run removes. That the change is recorded is the journal's concern
+//! ([`super::lineage`]), not this module's.
+//!
+//! # What is not followed
+//!
+//! Only regular files are read and only without following a symbolic link in the last step; a
+//! link, a pipe, a device, or a folder under the name of a log is reported and left alone.
+
+pub mod append;
+pub mod archive;
+pub mod leftovers;
+pub mod private;
+pub mod read;
+pub mod scan;
+pub mod write;
+
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+};
+
+use super::layout::Layout;
+
+/// A log larger than this is reported and left alone: nobody writes that much in a day by hand,
+/// and a fold must fit into memory.
+pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// A file that could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum VaultError {
+    /// The system refused.
+    #[error("cannot {action} `{}`", path.display())]
+    Io {
+        /// What was tried: `read`, `write`, …
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// There is something else than a regular file under the name.
+    #[error("`{}` is {what}; it is left alone", path.display())]
+    NotAFile {
+        /// The name.
+        path: PathBuf,
+        /// `a symbolic link`, `a folder`, …
+        what: &'static str,
+    },
+    /// The file is larger than [`FILE_BYTES_MAX`].
+    #[error("`{}` is larger than {} MiB; split it", path.display(), FILE_BYTES_MAX / 1024 / 1024)]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The bytes are no UTF-8.
+    #[error("`{}` is not UTF-8 at byte {at}; save it as UTF-8", path.display())]
+    NotUtf8 {
+        /// The file.
+        path: PathBuf,
+        /// Offset of the first bad byte.
+        at: usize,
+    },
+    /// The file changed between reading and writing.
+    #[error("`{}` was changed by somebody else meanwhile; it will be read again", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What was read back is not what was written.
+    #[error("`{}` does not hold what was just written to it; check the disk", path.display())]
+    NotWritten {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl VaultError {
+    /// Returns whether nothing stands under the name.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Returns whether a write was refused, as opposed to a file that cannot be read.
+    pub fn is_write(&self) -> bool {
+        matches!(self, Self::NotWritten { .. })
+            || matches!(self, Self::Io { action, .. } if *action != "read")
+    }
+}
+
+/// The files of one root.
+#[derive(Clone, Debug)]
+pub struct Vault {
+    layout: Layout,
+}
+
+impl Vault {
+    /// Looks at the root described by `layout`.
+    pub fn new(layout: Layout) -> Self {
+        Self { layout }
+    }
+
+    /// Returns where the files stand.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+}
+
+pub(super) fn io_error(action: &'static str, path: &Path, source: io::Error) -> VaultError {
+    VaultError::Io { action, path: path.to_owned(), source }
+}
+
+pub(super) fn sync_dir(dir: &Path) -> Result<(), VaultError> {
+    File::open(dir).and_then(|it| it.sync_all()).map_err(|e| io_error("write", dir, e))
+}
+
+#[cfg(test)]
+mod fixture {
+    use std::{fs, io::Write as _};
+
+    use super::*;
+
+    pub(super) fn vault() -> (tempfile::TempDir, Vault) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::create_dir(root.join("memory")).unwrap();
+        (dir, Vault::new(Layout::new(root, "memory")))
+    }
+
+    pub(super) fn put(vault: &Vault, path: &str, bytes: &[u8]) {
+        let full = vault.layout().full(path);
+        let mut file = File::create(full).unwrap();
+        file.write_all(bytes).unwrap();
+    }
+
+    pub(super) fn names(vault: &Vault, dir: &str) -> Vec<String> {
+        vault.names_in(dir, &mut Vec::new()).unwrap()
+    }
+}

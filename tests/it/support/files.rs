@@ -1,0 +1,27 @@
+//! The files of a memory folder, for all tests that look at them.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+/// Files by path, with their text.
+pub(crate) type Files = BTreeMap<String, String>;
+
+/// Reads all files below a folder but those in `.memoird/`.
+pub(crate) fn read_all(top: &Path) -> Files {
+    let mut files = Files::new();
+    collect(top, top, &mut files);
+    files
+}
+
+fn collect(top: &Path, dir: &Path, files: &mut Files) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.strip_prefix(top).unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            if name != ".memoird" {
+                collect(top, &path, files);
+            }
+        } else {
+            files.insert(name, String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned());
+        }
+    }
+}
