@@ -24,6 +24,7 @@ mod man;
 mod rebuild;
 mod review;
 mod run;
+mod secrets;
 mod show;
 mod status;
 mod trace;
