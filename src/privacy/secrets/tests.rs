@@ -181,7 +181,7 @@ fn values_known_by_their_words_are_found() {
             }
         }
     }
-    assert!(missed.len() * 20 <= BY_CONTEXT.len() * 10, "{}: {missed:#?}", missed.len());
+    assert!(missed.len() * 50 <= BY_CONTEXT.len() * 10, "{}: {missed:#?}", missed.len());
 }
 
 #[test]
