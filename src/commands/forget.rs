@@ -19,9 +19,9 @@ use super::{
 use crate::{
     compaction::{
         forget::{
-            Forgotten, Reach, Untouched,
+            Forgotten,
             cut::{Gone, Wish, folded},
-            survey,
+            reach::{Reach, Untouched, survey},
         },
         plan::Selection,
         report::PassReport,

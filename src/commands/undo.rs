@@ -15,7 +15,12 @@ use super::{
 use crate::{
     compaction::{
         self, PassError,
-        undo::{Fate, Foresight, Later, Request, UndoError, Undoing, UndoneFile, Work},
+        undo::{
+            Fate, Request, Undoing, UndoneFile,
+            error::{Later, UndoError},
+            foresight::Foresight,
+            work::Work,
+        },
     },
     memory::item::Tier,
     store::{

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Foresight;
+use super::foresight::Foresight;
 use crate::{
     compaction::{
         moved::{LineHashes, Moves},

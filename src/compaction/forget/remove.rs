@@ -1,0 +1,149 @@
+//! The deeds: lines are barred, and what is to go leaves files and names.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    cut::Wish,
+    reach::{Reach, survey_files},
+};
+use crate::{
+    compaction::{
+        Compactor, JobError, PassError,
+        commit::{NewFile, Recorded, passed},
+        records,
+    },
+    memory::decision::{Decision, Decisions, What},
+    store::{lineage::jobs::RunId, lock::WriteLock, private, vault::VaultError},
+};
+
+/// So few that a crash between their removal and its record looks like no mass disappearance.
+const REMOVED_AT_ONCE: usize = 4;
+/// How often it begins anew because a person wrote a file at the same moment.
+const TRIES: usize = 5;
+
+impl Compactor<'_> {
+    /// Bars the lines, so that nothing is made of them again.
+    pub(super) fn bar(
+        &self,
+        decisions: &Decisions,
+        wish: &Wish,
+        now: DateTime<Utc>,
+    ) -> Result<(), PassError> {
+        let all = [(String::new(), &wish.lines)].into_iter();
+        let scopes = all.chain(wish.logs.iter().map(|(log, lines)| (log.clone(), lines)));
+        let scopes: Vec<_> = scopes.filter(|(_, lines)| !lines.is_empty()).collect();
+        let mut made = Vec::new();
+        for (log, lines) in scopes {
+            let new = lines.iter().filter(|it| !decisions.is_forgotten(&log, it));
+            let hashes: Vec<String> = new.filter_map(|it| decisions.line_hash(it)).collect();
+            if !hashes.is_empty() {
+                made.push(Decision { at: now, what: What::Forgotten, path: log, hashes });
+            }
+        }
+        self.append_decisions(&made)
+    }
+
+    /// Takes items, memories, and lines out of the files, and returns the wish with all that it was
+    /// found to mean.
+    pub(super) fn remove(&mut self, run: RunId, first: &Reach) -> Result<Wish, PassError> {
+        let mut wish = first.wish.clone();
+        for attempt in 1.. {
+            let (reach, _) = survey_files(self.vault, &wish)?;
+            wish = reach.wish.clone();
+            let (gone, left): (Vec<_>, Vec<_>) =
+                reach.files.into_iter().partition(|it| it.text.is_none());
+            let written = self.write_anew(run, &left).and_then(|()| {
+                self.remove_all(run, gone.into_iter().map(|it| (it.path.clone(), it)).collect())?;
+                passed("forget.items")?;
+                let (gone, left): (Vec<_>, Vec<_>) =
+                    reach.logs.into_iter().partition(|(_, it)| it.text.is_none());
+                let left: Vec<NewFile> = left.into_iter().map(|(_, it)| it).collect();
+                self.write_anew(run, &left)?;
+                self.remove_all(run, gone)
+            });
+            match written {
+                Ok(()) => break,
+                // A person was faster: what they wrote is looked through, too.
+                Err(JobError::Vault(VaultError::Changed { .. })) if attempt < TRIES => {}
+                Err(JobError::Vault(error)) => return Err(error.into()),
+                Err(JobError::Critical(error)) => return Err(error),
+                Err(error) => return Err(PassError::Forget(error.to_string())),
+            }
+        }
+        Ok(wish)
+    }
+
+    /// Writes files anew; the history does not keep what they were. Where the lines of a log stand now
+    /// is noticed by the next pass, which follows them.
+    fn write_anew(&mut self, run: RunId, files: &[NewFile]) -> Result<(), JobError> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let layout = self.vault.layout();
+        let documents = files
+            .iter()
+            .filter_map(|it| records::of_path(layout, &it.path, it.text.as_deref()?))
+            .collect();
+        let recorded = Recorded { documents, forgets: true, ..Recorded::default() };
+        self.write(Some(run), None, files, &recorded)
+    }
+
+    /// Removes files, each with the path that the lineage names it by.
+    fn remove_all(
+        &mut self,
+        run: RunId,
+        mut files: Vec<(String, NewFile)>,
+    ) -> Result<(), JobError> {
+        while !files.is_empty() {
+            let few = files.split_off(files.len().saturating_sub(REMOVED_AT_ONCE));
+            let (removed, few): (Vec<String>, Vec<NewFile>) = few.into_iter().unzip();
+            let recorded = Recorded { removed, forgets: true, ..Recorded::default() };
+            self.write(Some(run), None, &few, &recorded)?;
+        }
+        Ok(())
+    }
+
+    /// Renames typed memories that are gone wherever they are named: their names are made of words.
+    pub(super) fn forget_names(
+        &mut self,
+        lock: &WriteLock,
+        decisions: &Decisions,
+        names: &BTreeSet<String>,
+    ) -> Result<(), PassError> {
+        let gone: BTreeSet<&str> =
+            names.iter().map(String::as_str).filter(|it| !self.vault.is_taken(it)).collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        for path in &gone {
+            let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+            let kind = name.split('_').next().unwrap_or_default();
+            let mark = decisions.line_hash(path).unwrap_or_default();
+            let slash = if dir.is_empty() { "" } else { "/" };
+            self.lineage.forget_name(path, &format!("{dir}{slash}{kind}_forgotten-{mark}.md"))?;
+        }
+        let path = self.vault.layout().decisions();
+        let Some(text) = self.vault.read_text(&path)? else { return Ok(()) };
+        let names_one = |line: &str| {
+            serde_json::from_str::<Decision>(line).is_ok_and(|it| gone.contains(&it.path[..]))
+        };
+        let kept: String = text.split_inclusive('\n').filter(|it| !names_one(it)).collect();
+        // The copy first: what a crash leaves is finished by the next pass, which finds the names again.
+        let layout = self.vault.layout();
+        let held = private::decisions_copy(layout);
+        if held.is_some_and(|it| !kept.as_bytes().starts_with(&it)) {
+            let path = layout.private_dir();
+            private::copy_decisions(layout, kept.as_bytes()).map_err(|source| VaultError::Io {
+                action: "write",
+                path,
+                source,
+            })?;
+        }
+        if kept != text {
+            self.vault.replace_decisions(lock, &text, &kept)?;
+        }
+        Ok(())
+    }
+}
