@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    context::Call,
+    context::{Call, Root},
     error::{CommandError, Kind},
     ui::Ui,
 };
@@ -37,7 +37,7 @@ pub(super) struct Args {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Logged {
+pub(super) struct Logged {
     path: String,
     line: usize,
 }
@@ -49,9 +49,21 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         [dash] if dash == "-" => read_stdin()?,
         words => words.join(" "),
     };
+    let logged = append(&call, &root, &text)?;
+    if ui.is_json() {
+        ui.json(&logged);
+    } else {
+        let Logged { path, line } = logged;
+        ui.data(format_args!("{path}:{line}"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Appends an entry to the log of today, and says where it stands.
+pub(super) fn append(call: &Call, root: &Root, text: &str) -> Result<Logged, CommandError> {
     let now = call.now.with_timezone(&root.settings.zone.name.0);
     let date = now.date_naive();
-    let Some(entry) = entry(now.time(), &text) else {
+    let Some(entry) = entry(now.time(), text) else {
         return Err(CommandError::new(Kind::Usage, "there is nothing to write down")
             .hint("memoird log \"Chose SQLite, because one file is easier to back up\", or `memoird log -` for stdin"));
     };
@@ -66,12 +78,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     drop(lock);
     let line = root.vault.read_text(&path)?.as_deref().and_then(|text| line_of(text, &entry));
     let line = line.ok_or_else(|| VaultError::NotWritten { path: (&path[..]).into() })?;
-    if ui.is_json() {
-        ui.json(&Logged { path, line });
-    } else {
-        ui.data(format_args!("{path}:{line}"));
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(Logged { path, line })
 }
 
 fn read_stdin() -> Result<String, CommandError> {

@@ -23,6 +23,7 @@ mod init;
 mod log;
 mod man;
 mod rebuild;
+mod review;
 mod run;
 mod show;
 mod status;
@@ -61,6 +62,7 @@ Look inside:
 
 Keep in order:
   compact      Do all that is due now
+  review       Accept, refuse, or edit what is held or proposed
   forget       Remove lines and all that derives from them, everywhere
   doctor       Check files, database, and settings
   rebuild      Make the database anew from the files
@@ -130,6 +132,7 @@ enum Verb {
     History(history::Args),
     Diff(diff::Args),
     Compact(compact::Args),
+    Review(review::Args),
     Forget(forget::Args),
     Doctor(doctor::Args),
     Rebuild(rebuild::Args),
@@ -179,6 +182,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
         Verb::History(args) => history::run(&global, &args, ui),
         Verb::Diff(args) => diff::run(&global, &args, ui),
         Verb::Compact(args) => compact::run(&global, &args, ui),
+        Verb::Review(args) => review::run(&global, &args, ui),
         Verb::Forget(args) => forget::run(&global, &args, ui),
         Verb::Doctor(args) => doctor::run(&global, &args, ui),
         Verb::Rebuild(args) => rebuild::run(&global, args, ui),

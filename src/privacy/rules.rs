@@ -11,7 +11,7 @@ use std::{
 use super::{
     hold::{self, Concern},
     origin::Origins,
-    secrets::{Found, RuleError, SecretRules},
+    secrets::{Found, SecretRules, rules::RuleError},
 };
 use crate::{
     config::{
@@ -32,19 +32,12 @@ use crate::{
 const REMEMBERED_MAX: usize = 20_000;
 
 /// What the configuration says of what may be seen. One for all roots that are run alike.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Policy {
-    secrets: Secrets,
+    secrets: SecretRules,
     personal: Personal,
     origins: Origins,
     remembered: Mutex<HashMap<(Stem, ContentHash), Arc<Findings>>>,
-}
-
-#[derive(Debug, Default)]
-enum Secrets {
-    #[default]
-    BuiltIn,
-    Own(Box<SecretRules>),
 }
 
 /// A person's rules for secrets are wrong. Nothing is done without them: what they would have kept
@@ -94,6 +87,17 @@ pub(super) struct SecretPart {
     pub(super) secret: Option<Found>,
 }
 
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            secrets: SecretRules::built_in().clone(),
+            personal: Personal::default(),
+            origins: Origins::default(),
+            remembered: Mutex::default(),
+        }
+    }
+}
+
 impl Policy {
     /// Takes what a root is run with, and a person's own rules for secrets.
     ///
@@ -105,19 +109,10 @@ impl Policy {
             SecretRules::with_user(text)
                 .map_err(|source| PolicyError { file: path.clone(), source })
         };
-        let secrets = match own {
-            Some(file) => Secrets::Own(Box::new(compile(file)?)),
-            None => Secrets::BuiltIn,
-        };
+        let secrets = own.map(compile).transpose()?;
+        let secrets = secrets.unwrap_or_else(|| SecretRules::built_in().clone());
         let origins = Origins::new(privacy);
-        Ok(Self { secrets, personal: privacy.personal, origins, ..Self::default() })
-    }
-
-    fn secrets(&self) -> &SecretRules {
-        match &self.secrets {
-            Secrets::BuiltIn => SecretRules::built_in(),
-            Secrets::Own(rules) => rules,
-        }
+        Ok(Self { secrets, personal: privacy.personal, origins, remembered: Mutex::default() })
     }
 
     /// Returns whether what was found is taken out.
@@ -150,15 +145,15 @@ impl Policy {
         let text: &str = log.raw();
         let origins = self.origins.of_lines(log, lines);
         let mut findings = Findings { lines: BTreeMap::new(), origins };
-        for ((number, line, kind), origin) in lines.iter().zip(&findings.origins) {
-            let concerns =
-                if kind.is_content() { hold::concerns(line, *origin) } else { Vec::new() };
-            if !concerns.is_empty() {
-                let found = InLine { secrets: Vec::new(), concerns };
-                findings.lines.insert(*number, found);
-            }
+        let block: Vec<(&str, Origin)> = lines
+            .iter()
+            .zip(&findings.origins)
+            .map(|((_, line, _), origin)| (*line, *origin))
+            .collect();
+        for (at, concern) in hold::concerns_of_block(&block) {
+            findings.lines.entry(lines[at].0).or_default().concerns.push(concern);
         }
-        let mut found = self.secrets().find(text).into_iter().filter(|it| self.takes_out(it));
+        let mut found = self.secrets.find(text).into_iter().filter(|it| self.takes_out(it));
         let mut next = found.next();
         for &(number, line, _) in lines {
             let from = line.as_ptr() as usize - text.as_ptr() as usize;
@@ -234,7 +229,12 @@ impl Rules {
     /// Returns what a text that is no log holds of secrets and personal data, whether or not it is
     /// taken out.
     pub fn find_secrets(&self, text: &str) -> Vec<Found> {
-        self.policy.secrets().find(text)
+        self.policy.secrets.find(text)
+    }
+
+    /// Returns whether what was found is taken out of what is seen.
+    pub fn takes_out(&self, found: &Found) -> bool {
+        self.policy.takes_out(found)
     }
 
     /// Returns a text that is no log as it may be seen: secrets are replaced by marks.

@@ -186,18 +186,18 @@ fn a_file_of_ours_that_was_written_over_is_told_and_brought_back() {
         assert_told(&root, WEEK, &BOTH);
         match what {
             "repair" => {
-                let ran = root.run(&["doctor", "--repair", "--yes"]);
+                let said = root.run(&["doctor", "--repair", "--yes"]).to_string();
                 let kept =
-                    ran.stdout.split_whitespace().find(|it| it.contains(".memoird/quarantine/"));
+                    said.split_whitespace().find(|it| it.starts_with(".memoird/quarantine/"));
                 let kept =
-                    kept.unwrap_or_else(|| panic!("{ran}")).trim_end_matches([',', ';', '.']);
+                    kept.unwrap_or_else(|| panic!("{said}")).trim_end_matches([',', ';', '.']);
                 assert_eq!(root.read(kept), "half");
                 assert_eq!(root.files(), before);
             }
             "accept" => {
                 root.run(&["compact", "--accept-missing"]).ok();
                 assert_eq!(root.read(WEEK), "half");
-                assert!(root.read(MONTH).contains("half"));
+                assert_ne!(root.read(MONTH), before[MONTH]);
                 assert!(!root.path(DECISIONS).exists(), "a file of one's own deletes nothing");
             }
             _ => {

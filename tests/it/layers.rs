@@ -20,11 +20,13 @@ const LAYERS: [&str; 10] = [
 ];
 
 /// Each folder of data has one reader in `src`: a file, or a folder of one module.
-const READERS: [(&str, &str); 6] = [
+const READERS: [(&str, &str); 8] = [
     ("schema/lineage/", "src/store/lineage/schema.rs"),
     ("schema/typed-memory.schema.json", "src/memory/typed_schema.rs"),
     ("schema/config.schema.json", "src/config/"),
     ("config/memoird.yaml", "src/config/"),
+    ("config/secrets.yaml", "src/privacy/secrets/"),
+    ("config/quarantine.yaml", "src/privacy/hold/"),
     ("systemd/", "src/commands/"),
     ("tests/data/", "src/commands/"),
 ];

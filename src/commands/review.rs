@@ -1,0 +1,409 @@
+//! `memoird review`: what waits for a person, one by one or in batches.
+//!
+//! Held lines are shown here and nowhere else, secrets marked and invisible characters escaped.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::{
+    GlobalArgs,
+    compact::refuse_reader,
+    context::{Call, Root},
+    error::{CommandError, Kind},
+    log,
+    ui::Ui,
+};
+use crate::{
+    compaction::{
+        self,
+        review::{self, Change, HeldLine, Proposed, ReviewError, Waiting},
+    },
+    memory::decision::Verdict,
+    store::lineage::{Lineage, review::HeldWhat},
+};
+
+/// Accept, refuse, or edit what is held or proposed
+///
+/// Text from elsewhere that reads like an instruction, text with hidden characters, and whatever
+/// would carry a memory though only a stranger said it is kept out of every file until you accept
+/// it. With `wisdom.review: manual` changes of WISDOM.md wait here, too. Without a verb it asks, on a
+/// terminal, about one after the other; elsewhere it lists them.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Option<ReviewVerb>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum ReviewVerb {
+    /// List what waits
+    List {
+        /// Also what was decided before, of lines that still stand
+        #[arg(long)]
+        decided: bool,
+    },
+    /// Let lines be seen, and make proposed changes
+    Accept(Chosen),
+    /// Keep lines out for good, and drop proposed changes
+    Refuse(Chosen),
+    /// Take back what was said of lines: they wait again
+    Reopen(Chosen),
+    /// Say it in your own words: of a change, what is written; of a line, an entry of today's log, and
+    /// the line stays out
+    Edit {
+        /// What it is called in the list
+        id: String,
+        /// Your words; of a change, its heading and text as "Heading: text"
+        text: String,
+    },
+}
+
+/// Which of what waits.
+#[derive(Debug, clap::Args)]
+struct Chosen {
+    /// What they are called in the list; a log (2026-04-02) for all of its lines
+    #[arg(value_name = "ID", required_unless_present = "all")]
+    ids: Vec<String>,
+    /// All that the list shows
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
+    /// With --all: only those held for this reason (as in the list)
+    #[arg(long, value_name = "REASON", requires = "all")]
+    why: Option<String>,
+}
+
+/// What `--json` prints; a document of `schema/review.schema.json`.
+#[derive(Debug, Serialize)]
+struct Report {
+    /// What waits, or what was decided about.
+    items: Vec<Item>,
+    /// What was done with them: nothing for a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    done: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Item {
+    id: String,
+    /// `line`, `memory`, or `wisdom`.
+    what: &'static str,
+    /// Why it waits.
+    why: Vec<String>,
+    /// The line as it stands, secrets marked; of a change, what would be written.
+    text: String,
+    /// The file: a log, or the one that would be changed.
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<&'static str>,
+    /// Of a change, what stands there now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<String>,
+    /// Of a change, the log lines that it rests on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sources: Option<String>,
+    /// What was said of it before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<&'static str>,
+}
+
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let root = call.root(global)?;
+    let decided =
+        matches!(&args.verb, Some(ReviewVerb::List { decided: true } | ReviewVerb::Reopen(_)));
+    let mut waiting = look(&root, decided)?;
+    match &args.verb {
+        None if ui.can_ask() => return ask_each(&call, &root, waiting, ui),
+        None | Some(ReviewVerb::List { .. }) => list(&waiting, ui),
+        Some(ReviewVerb::Accept(chosen)) => {
+            choose(&mut waiting, chosen)?;
+            accept(&call, &root, &waiting)?;
+            done(&waiting, "accepted", ui);
+        }
+        Some(ReviewVerb::Refuse(chosen)) => {
+            choose(&mut waiting, chosen)?;
+            say(&call, &root, &waiting, Some(Verdict::Refused))?;
+            done(&waiting, "refused", ui);
+        }
+        Some(ReviewVerb::Reopen(chosen)) => {
+            waiting.changes.clear();
+            waiting.lines.retain(|it| it.verdict.is_some());
+            choose(&mut waiting, chosen)?;
+            say(&call, &root, &waiting, None)?;
+            done(&waiting, "reopened", ui);
+        }
+        Some(ReviewVerb::Edit { id, text }) => {
+            let ids = vec![id.clone()];
+            choose(&mut waiting, &Chosen { ids, all: false, why: None })?;
+            edit(&call, &root, &waiting, text)?;
+            done(&waiting, "edited", ui);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn look(root: &Root, decided: bool) -> Result<Waiting, CommandError> {
+    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+    let view = compaction::peek(&root.vault, lineage.as_ref())?;
+    Ok(review::waiting(&root.vault, lineage.as_ref(), &view.inventory, decided)?)
+}
+
+/// Keeps what was chosen.
+fn choose(waiting: &mut Waiting, chosen: &Chosen) -> Result<(), CommandError> {
+    if chosen.all {
+        if let Some(why) = &chosen.why {
+            waiting.lines.retain(|it| it.why.contains(why));
+            waiting.changes.retain(|_| why == WISDOM);
+        }
+        return Ok(());
+    }
+    for id in &chosen.ids {
+        let known = waiting.lines.iter().any(|it| is_line(it, id))
+            || waiting.changes.iter().any(|it| it.id == *id);
+        if !known {
+            return Err(CommandError::new(
+                Kind::Usage,
+                format!("nothing that waits is called `{id}`"),
+            )
+            .hint("memoird review list"));
+        }
+    }
+    waiting.lines.retain(|it| chosen.ids.iter().any(|id| is_line(it, id)));
+    waiting.changes.retain(|it| chosen.ids.contains(&it.id));
+    Ok(())
+}
+
+/// Why changes of `WISDOM.md` wait.
+const WISDOM: &str = "wisdom";
+
+fn is_line(line: &HeldLine, id: &str) -> bool {
+    line.id == id || line.address.to_string() == id || line.address.stem.as_str() == id
+}
+
+fn accept(call: &Call, root: &Root, chosen: &Waiting) -> Result<(), CommandError> {
+    if !chosen.lines.is_empty() {
+        let lines = Waiting { lines: chosen.lines.clone(), changes: Vec::new() };
+        say(call, root, &lines, Some(Verdict::Accepted))?;
+    }
+    let changes: Vec<_> = chosen.changes.iter().map(|it| (it.clone(), None)).collect();
+    make(call, root, &changes)
+}
+
+/// Makes changes of `WISDOM.md`.
+fn make(
+    call: &Call,
+    root: &Root,
+    changes: &[(Proposed, Option<(String, String)>)],
+) -> Result<(), CommandError> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    refuse_reader(call, root)?;
+    let engine = root.engine()?;
+    let mut lineage = root.lineage()?;
+    let clock = call.clock();
+    let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
+    Ok(compactor.accept_changes(changes)?)
+}
+
+fn say(
+    call: &Call,
+    root: &Root,
+    chosen: &Waiting,
+    verdict: Option<Verdict>,
+) -> Result<(), CommandError> {
+    refuse_reader(call, root)?;
+    let engine = root.engine()?;
+    let mut lineage = root.lineage()?;
+    let clock = call.clock();
+    let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
+    if !chosen.lines.is_empty() {
+        compactor.review_lines(&chosen.lines, verdict)?;
+    }
+    if verdict == Some(Verdict::Refused) {
+        compactor.refuse_changes(&chosen.changes)?;
+    }
+    Ok(())
+}
+
+fn edit(call: &Call, root: &Root, chosen: &Waiting, text: &str) -> Result<(), CommandError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(CommandError::new(Kind::Usage, "there are no words to say it in")
+            .hint("memoird review refuse ID"));
+    }
+    if let Some(change) = chosen.changes.first() {
+        let Some((title, words)) = text.split_once(": ") else {
+            return Err(CommandError::new(
+                Kind::Usage,
+                "an entry of WISDOM.md needs a heading and a text",
+            )
+            .hint(format!("memoird review edit {} \"Heading: text\"", change.id)));
+        };
+        let own = (title.trim().to_owned(), words.trim().to_owned());
+        return make(call, root, &[(change.clone(), Some(own))]);
+    }
+    for line in &chosen.lines {
+        log::append(call, root, &format!("{text} (of {})", line.address))?;
+    }
+    say(call, root, chosen, Some(Verdict::Refused))
+}
+
+/// Asks about one after the other.
+fn ask_each(call: &Call, root: &Root, waiting: Waiting, ui: &Ui) -> Result<ExitCode, CommandError> {
+    if waiting.lines.is_empty() && waiting.changes.is_empty() {
+        ui.note("nothing waits");
+        return Ok(ExitCode::SUCCESS);
+    }
+    refuse_reader(call, root)?;
+    let alone = |line: &HeldLine| Waiting { lines: vec![line.clone()], changes: Vec::new() };
+    let change = |it: &Proposed| Waiting { lines: Vec::new(), changes: vec![it.clone()] };
+    let all: Vec<Waiting> =
+        waiting.lines.iter().map(alone).chain(waiting.changes.iter().map(change)).collect();
+    for (i, one) in all.iter().enumerate() {
+        let Some(item) = items(one).pop() else { continue };
+        ui.note(format!("\n{} of {}", i + 1, all.len()));
+        show(&item, ui);
+        loop {
+            let answer = ui.question("accept, refuse, edit, skip, quit? [a/r/e/s/q]");
+            match answer.as_deref() {
+                Some("a" | "accept") => accept(call, root, one)?,
+                Some("r" | "refuse") => say(call, root, one, Some(Verdict::Refused))?,
+                Some("e" | "edit") => {
+                    let Some(text) = ui.question("in your words:") else { continue };
+                    if let Err(error) = edit(call, root, one, &text) {
+                        ui.warn(error);
+                        continue;
+                    }
+                }
+                Some("s" | "skip" | "") => {}
+                Some("q" | "quit") | None => return Ok(ExitCode::SUCCESS),
+                Some(_) => continue,
+            }
+            break;
+        }
+    }
+    ui.note("`memoird compact` (or the daemon) makes the summaries again; `memoird review reopen` takes back what was said of a line");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn items(waiting: &Waiting) -> Vec<Item> {
+    waiting
+        .lines
+        .iter()
+        .map(Item::of_line)
+        .chain(waiting.changes.iter().map(Item::of_change))
+        .collect()
+}
+
+impl Item {
+    fn of_line(line: &HeldLine) -> Self {
+        Self {
+            id: line.id.clone(),
+            what: match line.what {
+                HeldWhat::Line => "line",
+                HeldWhat::Memory => "memory",
+            },
+            why: line.why.clone(),
+            text: line.text.clone(),
+            path: line.path.clone(),
+            line: Some(line.address.line),
+            origin: Some(line.origin.name()),
+            before: None,
+            sources: None,
+            verdict: line.verdict.map(|it| match it {
+                Verdict::Accepted => "accepted",
+                Verdict::Refused => "refused",
+            }),
+        }
+    }
+
+    fn of_change(proposed: &Proposed) -> Self {
+        let (text, reason) = match &proposed.change {
+            Change::Add { title, text, reason, .. } => (format!("{title}: {text}"), reason),
+            Change::Merge { words: Some((title, text)), reason, .. } => {
+                (format!("{title}: {text}"), reason)
+            }
+            Change::Merge { words: None, reason, .. } => ("said again".to_owned(), reason),
+            Change::Drop { reason, .. } => ("to be dropped".to_owned(), reason),
+        };
+        let before = proposed.entry.as_ref().map(|it| format!("{}: {}", it.title, it.text));
+        let sources = &proposed.row.sources;
+        Self {
+            id: proposed.id.clone(),
+            what: WISDOM,
+            why: vec![reason.clone()],
+            text,
+            path: proposed.row.target.clone(),
+            line: None,
+            origin: None,
+            before,
+            sources: (!sources.is_empty()).then(|| sources.clone()),
+            verdict: None,
+        }
+    }
+}
+
+fn list(waiting: &Waiting, ui: &Ui) {
+    let items = items(waiting);
+    if ui.is_json() {
+        ui.json(&Report { items, done: None });
+        return;
+    }
+    if items.is_empty() {
+        ui.note("nothing waits");
+        return;
+    }
+    for item in &items {
+        show(item, ui);
+    }
+    ui.note(format!(
+        "{}: `memoird review accept ID…`, `refuse ID…`, `edit ID TEXT`, or all: `accept --all`",
+        if items.len() == 1 { "1 waits".to_owned() } else { format!("{} wait", items.len()) }
+    ));
+}
+
+fn show(item: &Item, ui: &Ui) {
+    let place = match item.line {
+        Some(line) => format!("{}:{line}", item.path),
+        None => item.path.clone(),
+    };
+    let origin = item.origin.map(|it| format!(", {it}")).unwrap_or_default();
+    let verdict = item.verdict.map(|it| format!(" – {it}")).unwrap_or_default();
+    ui.heading(format!("{}  {place}{origin}: {}{verdict}", item.id, item.why.join(", ")));
+    if let Some(before) = &item.before {
+        ui.data(format!("  now: {before}"));
+    }
+    ui.data(format!("  {}", item.text.trim()));
+    if let Some(sources) = &item.sources {
+        ui.data(format!("  of {sources}"));
+    }
+}
+
+fn done(waiting: &Waiting, what: &'static str, ui: &Ui) {
+    let items = items(waiting);
+    if ui.is_json() {
+        ui.json(&Report { items, done: Some(what) });
+        return;
+    }
+    ui.good(format!("{what}: {}", items.len()));
+    if what == "accepted" && !waiting.lines.is_empty() {
+        ui.note("`memoird compact` (or the daemon) makes what rests on it again");
+    }
+}
+
+impl From<ReviewError> for CommandError {
+    fn from(error: ReviewError) -> Self {
+        match error {
+            ReviewError::Pass(error) => error.into(),
+            ReviewError::Stale { ref id } => {
+                let hint = format!("memoird review refuse {id}");
+                Self::new(Kind::Data, error).hint(hint)
+            }
+            ReviewError::File(_) => Self::new(Kind::Data, error).hint("memoird review list"),
+        }
+    }
+}

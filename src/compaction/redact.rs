@@ -1,0 +1,327 @@
+//! Secrets that stand where none should: found, and taken out of what was made from the logs.
+//!
+//! What the served view keeps out is never written. But rules are learned, and people write in
+//! generated files, so that a token may stand in a week that was folded before its kind was known.
+//! It is replaced by the mark that the served view has for it, in every generated file, and in every
+//! version of one that the history keeps. Logs, and their versions, stay as they are: they are the
+//! person's own.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+use super::{
+    Compactor, JobError, PassError, View,
+    commit::{NewFile, Recorded},
+    records,
+};
+use crate::{
+    memory::{
+        document::{Block, Summary},
+        period::Period,
+        typed::TypedMemory,
+        wisdom::WisdomFile,
+    },
+    privacy::Rules,
+    store::{
+        layout::{FileKind, Layout, PRIVATE_DIR},
+        lineage::{Lineage, history::VersionId},
+        vault::{Vault, VaultError},
+    },
+};
+
+/// Where something was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// In a daily log or a session record, where it may stand.
+    Log,
+    /// In a file that memoird writes.
+    Derived,
+    /// In a version of such a file that the history keeps.
+    History,
+    /// In the words of receipts and proposals, or a copy in the private folder.
+    Private,
+}
+
+/// What was found; never the value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// Where.
+    pub place: Place,
+    /// The file, relative to the root.
+    pub path: String,
+    /// The line, from 1; of a version its number.
+    pub at: u64,
+    /// What kind of secret.
+    pub kind: String,
+    /// Whether it tells of a person, rather than opens a door.
+    pub is_personal: bool,
+    /// Whether the rules take it out.
+    pub is_taken_out: bool,
+}
+
+/// What was taken out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Redacted {
+    /// Files that were written anew.
+    pub files: Vec<String>,
+    /// Versions whose bytes were replaced.
+    pub versions: usize,
+    /// Copies that were removed from the private folder.
+    pub copies: Vec<String>,
+}
+
+/// A generated file with secrets in it.
+struct Leak {
+    path: String,
+    kind: FileKind,
+    text: String,
+}
+
+/// Returns what stands in the files, and with `history` in what is kept of generated ones.
+///
+/// # Errors
+///
+/// Returns why files or the database cannot be read.
+pub fn survey(
+    vault: &Vault,
+    view: &View,
+    lineage: Option<&Lineage>,
+) -> Result<Vec<Finding>, PassError> {
+    let rules = &view.inventory.rules;
+    let layout = vault.layout();
+    let mut findings = Vec::new();
+    let mut look = |place, path: &str, text: &str, version: Option<u64>| {
+        for found in rules.find_secrets(text) {
+            let line = text[..found.range.start].matches('\n').count() as u64 + 1;
+            findings.push(Finding {
+                place,
+                path: path.to_owned(),
+                at: version.unwrap_or(line),
+                is_taken_out: rules.takes_out(&found),
+                kind: found.kind.to_string(),
+                is_personal: found.is_personal,
+            });
+        }
+    };
+    for file in view.inventory.logs.values().chain(view.inventory.late.values()) {
+        if let Some(found) = vault.read(&file.path)? {
+            look(Place::Log, &file.path, &String::from_utf8_lossy(&found.bytes), None);
+        }
+    }
+    for leak in derived(vault, view)? {
+        look(Place::Derived, &leak.path, &leak.text, None);
+    }
+    if let Some(lineage) = lineage {
+        for (id, path, text) in kept(layout, lineage)? {
+            look(Place::History, &path, &text, Some(id.0.cast_unsigned()));
+        }
+    }
+    for (path, text) in copies(vault)? {
+        look(Place::Private, &path, &text, None);
+    }
+    findings.sort();
+    findings.dedup();
+    Ok(findings)
+}
+
+/// Returns the files that memoird writes, people's typed memories with them: they are served, too.
+fn derived(vault: &Vault, view: &View) -> Result<Vec<Leak>, VaultError> {
+    let (layout, inventory) = (vault.layout(), &view.inventory);
+    let summaries = inventory.weekly.values().chain(inventory.monthly.values());
+    let mut paths: BTreeSet<String> = summaries.map(|it| it.path.clone()).collect();
+    let names = inventory.memories.iter().map(|it| it.file_name.to_string_lossy().into_owned());
+    paths.extend(names.map(|it| layout.typed(&it)));
+    paths.extend([layout.index(), layout.wisdom()]);
+    let mut files = Vec::new();
+    for path in paths {
+        let Some(kind) = layout.kind_of(&path) else { continue };
+        if let Some(text) = vault.read_text(&path)? {
+            files.push(Leak { path, kind, text });
+        }
+    }
+    Ok(files)
+}
+
+/// Returns the texts of generated files that the history keeps, one version at a time.
+fn kept(layout: &Layout, lineage: &Lineage) -> Result<Vec<(VersionId, String, String)>, PassError> {
+    let mut kept = Vec::new();
+    for version in lineage.versions()? {
+        let is_log =
+            matches!(layout.kind_of(&version.path), Some(FileKind::Log | FileKind::Session));
+        let Some(hash) = version.hash.filter(|_| !is_log) else { continue };
+        let Some(bytes) = lineage.content(hash)? else { continue };
+        kept.push((version.id, version.path, String::from_utf8_lossy(&bytes).into_owned()));
+    }
+    Ok(kept)
+}
+
+/// Returns the copies in the private folder that are text, but for our own records.
+fn copies(vault: &Vault) -> Result<Vec<(String, String)>, VaultError> {
+    let quarantine = format!("{PRIVATE_DIR}/quarantine/");
+    let mut copies = Vec::new();
+    for path in vault.files_below(PRIVATE_DIR, usize::MAX).0 {
+        if !path.starts_with(&quarantine) {
+            continue;
+        }
+        if let Some(found) = vault.read(&path)? {
+            copies.push((path, String::from_utf8_lossy(&found.bytes).into_owned()));
+        }
+    }
+    Ok(copies)
+}
+
+/// Returns a generated file with marks in the place of secrets; `None` where there are none. What
+/// was ours stays ours, and a person's stays theirs.
+fn without_secrets(layout: &Layout, path: &str, text: &str, rules: &Rules) -> Option<String> {
+    let Cow::Owned(shown) = rules.shown(text) else { return None };
+    match layout.kind_of(path)? {
+        FileKind::Weekly | FileKind::Monthly => {
+            let name = path.rsplit('/').next()?.strip_suffix(".md")?;
+            let period: Period = name.parse().ok()?;
+            Some(resealed_summary(period, text, &shown).unwrap_or(shown))
+        }
+        FileKind::Memory => {
+            let name = Path::new(path.rsplit('/').next()?);
+            let before = TypedMemory::parse(name, text).ok();
+            let after = TypedMemory::parse(name, &shown).ok();
+            match (before, after) {
+                (Some(before), Some(mut after)) if before.is_ours() => {
+                    after.seal();
+                    Some(after.print())
+                }
+                _ => Some(shown),
+            }
+        }
+        FileKind::Wisdom => Some(WisdomFile::parse(text).reworded_as(&shown)),
+        _ => Some(shown),
+    }
+}
+
+/// Gives the list of our bullets the hashes that they have now.
+fn resealed_summary(period: Period, before: &str, shown: &str) -> Option<String> {
+    let before = Summary::parse(period, before).ok()?;
+    let mut after = Summary::parse(period, shown).ok()?;
+    let bullets = |it: &Summary| -> Vec<String> {
+        it.blocks.iter().filter_map(Block::item).map(crate::memory::item::Item::hash).collect()
+    };
+    let (old, new) = (bullets(&before), bullets(&after));
+    let listed = &before.header.as_ref()?.items;
+    let header = after.header.as_mut()?;
+    if old.len() != new.len() {
+        return None;
+    }
+    let renamed: BTreeMap<&String, &String> = old.iter().zip(&new).collect();
+    header.items = listed.iter().map(|it| renamed.get(it).copied().unwrap_or(it).clone()).collect();
+    Some(after.print())
+}
+
+impl Compactor<'_> {
+    /// Takes secrets out of the generated files and, with `purge`, out of the history and the copies.
+    /// What stood there before is kept in the history otherwise.
+    ///
+    /// # Errors
+    ///
+    /// Returns what ended it; what was taken out is out, and the rest goes when it is asked for again.
+    pub fn redact(&mut self, purge: bool) -> Result<Redacted, PassError> {
+        let _alone = self.alone(&|| false)?;
+        let now = (self.clock)();
+        self.notice_alone("redact", now)?;
+        self.new_decisions()?;
+        let view = self.look(now)?;
+        let rules = view.inventory.rules.clone();
+        let layout = self.vault.layout().clone();
+        let mut redacted = Redacted::default();
+        let mut files = Vec::new();
+        let mut weeks = BTreeMap::new();
+        let body_hash = |text: &str| crate::memory::document::body_hash(text).hex16();
+        for leak in derived(self.vault, &view)? {
+            let Some(text) = without_secrets(&layout, &leak.path, &leak.text, &rules) else {
+                continue;
+            };
+            if leak.kind == FileKind::Weekly {
+                weeks.insert(body_hash(&leak.text), body_hash(&text));
+            }
+            redacted.files.push(leak.path.clone());
+            files.push(NewFile { path: leak.path, text: Some(text), standing: Some(leak.text) });
+        }
+        self.follow_weeks(&view, &weeks, &mut files)?;
+        if !files.is_empty() {
+            let mut run = None;
+            let run = self.run(&mut run, "redact", now)?;
+            let documents = files
+                .iter()
+                .filter_map(|it| records::of_path(&layout, &it.path, it.text.as_deref()?))
+                .collect();
+            let recorded = Recorded { documents, forgets: purge, ..Recorded::default() };
+            let written = self.write(Some(run), None, &files, &recorded);
+            self.end_run(run)?;
+            match written {
+                Ok(()) => {}
+                Err(JobError::Critical(error)) => return Err(error),
+                Err(JobError::Vault(error)) => return Err(error.into()),
+                Err(error) => return Err(PassError::Forget(error.to_string())),
+            }
+        }
+        if purge {
+            for (id, path, text) in kept(&layout, self.lineage)? {
+                if let Some(left) = without_secrets(&layout, &path, &text, &rules) {
+                    self.lineage.forget_within(id, left.as_bytes())?;
+                    redacted.versions += 1;
+                }
+            }
+            let holds = |it: &str| matches!(rules.shown(it), Cow::Owned(_));
+            self.lineage.forget_reasons(&holds)?;
+            self.lineage.forget_proposals(&holds)?;
+            for (path, text) in copies(self.vault)? {
+                if holds(&text) {
+                    self.vault.remove_private(&path)?;
+                    redacted.copies.push(path);
+                }
+            }
+            self.lineage.vacuum()?;
+        }
+        Ok(redacted)
+    }
+
+    /// Has months name the weeks beneath them as they stand now: nothing else of the weeks changed,
+    /// so no month is due by it.
+    fn follow_weeks(
+        &self,
+        view: &View,
+        weeks: &BTreeMap<String, String>,
+        files: &mut Vec<NewFile>,
+    ) -> Result<(), PassError> {
+        for (period, file) in &view.inventory.monthly {
+            let at = files.iter().position(|it| it.path == file.path);
+            let standing = match at {
+                Some(at) => files[at].text.clone(),
+                None => self.vault.read_text(&file.path)?,
+            };
+            let Some(text) = standing else { continue };
+            let Ok(mut summary) = Summary::parse(*period, &text) else { continue };
+            let Some(header) = &mut summary.header else { continue };
+            let mut followed = false;
+            for hash in header.sources.values_mut() {
+                if let Some(new) = weeks.get(hash) {
+                    hash.clone_from(new);
+                    followed = true;
+                }
+            }
+            if !followed {
+                continue;
+            }
+            match at {
+                Some(at) => files[at].text = Some(summary.print()),
+                None => files.push(NewFile {
+                    path: file.path.clone(),
+                    text: Some(summary.print()),
+                    standing: Some(text),
+                }),
+            }
+        }
+        Ok(())
+    }
+}

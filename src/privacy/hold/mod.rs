@@ -1,0 +1,299 @@
+//! What is held for review: texts that no reader should take as they stand.
+//!
+//! Memory is read by agents that act, so a sentence that somebody planted in a log must not become
+//! a standing order. [`concerns`] says what speaks against a line, [`concerns_of_block`] also sees
+//! a sentence that is broken over lines. Both are functions of the text and of who wrote it:
+//!
+//! - What is **external** (quotes, code, what tools and pages say) is held as soon as it has the
+//!   shape of an order.
+//! - What an **agent or a person** wrote is held only for what no honest entry holds. "From now on
+//!   use tabs" is what a memory is for.
+//!
+//! | module | what it tells |
+//! |---|---|
+//! | [`rules`] | orders, by lists of words in several languages (`config/quarantine.yaml`) |
+//! | [`fold`] | one spelling for all disguises of a text |
+//! | [`characters`] | what cannot be seen: tags, bidi, zero width, controls |
+//! | [`links`] | images and links that give something away when they are shown |
+//! | [`imitation`] | what poses as our prompts, marks, or citations |
+//! | [`encoded`] | any of these in base64, hex, rot13 and the like |
+//!
+//! None of this proves that a text is harmless. It keeps plain attempts out; that nothing external
+//! reaches wisdom unaccepted is what carries the weight.
+
+pub mod characters;
+pub mod encoded;
+pub mod fold;
+pub mod imitation;
+pub mod links;
+pub mod rules;
+
+use std::fmt;
+
+use serde::Deserialize;
+
+use crate::memory::log::Origin;
+
+/// Why a text is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Concern {
+    /// Sets aside what the reader was told before, or asks for the prompt.
+    IgnoreInstructions,
+    /// Speaks to the agent that reads it.
+    Addressed,
+    /// A rule for all that comes later.
+    StandingRule,
+    /// Waits for something that the user says, and then acts.
+    DelayedTrigger,
+    /// Says what the user wants or has allowed.
+    Preference,
+    /// Takes a question or a warning away from the user.
+    Safeguard,
+    /// A command to run.
+    Command,
+    /// An address to open or load.
+    FetchUrl,
+    /// Paying or moving money.
+    Money,
+    /// Passwords and keys.
+    Credentials,
+    /// Sending something to somebody.
+    Sending,
+    /// Deleting something.
+    Deleting,
+    /// Says of itself who vouches for it.
+    FakeProvenance,
+    /// Poses as our prompts, marks, or citations.
+    Imitation,
+    /// Characters that cannot be seen.
+    HiddenText,
+    /// Characters that turn the direction of text.
+    Bidi,
+    /// Control characters and terminal sequences.
+    Control,
+    /// An image that is loaded when it is shown.
+    RemoteImage,
+    /// HTML or a link that runs or loads something.
+    Markup,
+    /// A link that carries data away.
+    TrackingLink,
+    /// Any of these in an encoding.
+    Encoded,
+}
+
+impl Concern {
+    /// All concerns, in order.
+    pub const ALL: [Self; 21] = [
+        Self::IgnoreInstructions,
+        Self::Addressed,
+        Self::StandingRule,
+        Self::DelayedTrigger,
+        Self::Preference,
+        Self::Safeguard,
+        Self::Command,
+        Self::FetchUrl,
+        Self::Money,
+        Self::Credentials,
+        Self::Sending,
+        Self::Deleting,
+        Self::FakeProvenance,
+        Self::Imitation,
+        Self::HiddenText,
+        Self::Bidi,
+        Self::Control,
+        Self::RemoteImage,
+        Self::Markup,
+        Self::TrackingLink,
+        Self::Encoded,
+    ];
+
+    /// Returns the name that JSON uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::IgnoreInstructions => "ignore-instructions",
+            Self::Addressed => "addressed",
+            Self::StandingRule => "standing-rule",
+            Self::DelayedTrigger => "delayed-trigger",
+            Self::Preference => "preference",
+            Self::Safeguard => "safeguard",
+            Self::Command => "command",
+            Self::FetchUrl => "fetch-url",
+            Self::Money => "money",
+            Self::Credentials => "credentials",
+            Self::Sending => "sending",
+            Self::Deleting => "deleting",
+            Self::FakeProvenance => "fake-provenance",
+            Self::Imitation => "imitation",
+            Self::HiddenText => "hidden-text",
+            Self::Bidi => "bidi",
+            Self::Control => "control",
+            Self::RemoteImage => "remote-image",
+            Self::Markup => "markup",
+            Self::TrackingLink => "tracking-link",
+            Self::Encoded => "encoded",
+        }
+    }
+
+    /// Returns the concern with that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+}
+
+impl fmt::Display for Concern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::IgnoreInstructions => "sets earlier instructions aside",
+            Self::Addressed => "speaks to the agent that reads it",
+            Self::StandingRule => "makes a rule for what comes later",
+            Self::DelayedTrigger => "waits for a word of the user, then acts",
+            Self::Preference => "says what the user wants or allows",
+            Self::Safeguard => "takes a question or a warning from the user",
+            Self::Command => "gives a command to run",
+            Self::FetchUrl => "gives an address to open",
+            Self::Money => "moves money",
+            Self::Credentials => "asks for passwords or keys",
+            Self::Sending => "has something sent",
+            Self::Deleting => "has something deleted",
+            Self::FakeProvenance => "says of itself that it is trusted",
+            Self::Imitation => "poses as a prompt or as a mark of memoird",
+            Self::HiddenText => "has characters that cannot be seen",
+            Self::Bidi => "has characters that turn the direction of text",
+            Self::Control => "has control characters",
+            Self::RemoteImage => "has an image that is loaded when it is shown",
+            Self::Markup => "has markup that runs or loads something",
+            Self::TrackingLink => "has a link that carries data away",
+            Self::Encoded => "hides one of these in an encoding",
+        })
+    }
+}
+
+/// Concerns as a set: what several checks of one text add up to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Concerns(u32);
+
+impl Concerns {
+    /// Adds a concern.
+    pub fn add(&mut self, concern: Concern) {
+        self.0 |= 1 << concern as u32;
+    }
+
+    /// Adds all of another set.
+    pub fn add_all(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    /// Returns whether the concern is in the set.
+    pub fn has(self, concern: Concern) -> bool {
+        self.0 & (1 << concern as u32) != 0
+    }
+
+    /// Returns whether nothing speaks against the text.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns the concerns in order.
+    pub fn iter(self) -> impl Iterator<Item = Concern> {
+        Concern::ALL.into_iter().filter(move |it| self.has(*it))
+    }
+}
+
+/// Returns what speaks against a line, in order; nothing for most.
+pub fn concerns(line: &str, origin: Origin) -> Vec<Concern> {
+    of_text(line, origin).iter().collect()
+}
+
+/// Returns what speaks against lines that follow one another: each line by itself, and sentences
+/// that run over several of them. Ascending by index.
+pub fn concerns_of_block(lines: &[(&str, Origin)]) -> Vec<(usize, Concern)> {
+    let mut found: Vec<Concerns> =
+        lines.iter().map(|(line, origin)| of_text(line, *origin)).collect();
+    let mut first = 0;
+    while first < lines.len() {
+        let mut end = first + 1;
+        while end < lines.len() && continues(&lines[first..end], lines[end]) {
+            end += 1;
+        }
+        if end > first + 1 {
+            broken_sentences(&lines[first..end], &mut found[first..end]);
+        }
+        first = end;
+    }
+    found.iter().enumerate().flat_map(|(i, set)| set.iter().map(move |it| (i, it))).collect()
+}
+
+/// The most lines of one run. A sentence over more lines than this is found in parts.
+const RUN_LINES_MAX: usize = 64;
+
+/// Returns whether a line goes on with what those before it began.
+fn continues(run: &[(&str, Origin)], (line, origin): (&str, Origin)) -> bool {
+    let Some(&(last, before)) = run.last() else { return false };
+    let words = unquoted(line);
+    let starts_item =
+        words.starts_with(['#', '|']) || ["- ", "* ", "+ "].iter().any(|it| words.starts_with(it));
+    origin == before
+        && run.len() < RUN_LINES_MAX
+        && !unquoted(last).is_empty()
+        && !words.is_empty()
+        && (!starts_item || last.trim_end().ends_with(':'))
+}
+
+/// Returns a line without the marks of a quote.
+fn unquoted(line: &str) -> &str {
+    line.trim_start_matches(['>', ' ', '\t']).trim_end()
+}
+
+/// Adds what is found only when the lines of a run are read as one.
+fn broken_sentences(run: &[(&str, Origin)], found: &mut [Concerns]) {
+    let origin = run[0].1;
+    let mut joined = fold::Folded::default();
+    let mut starts = Vec::with_capacity(run.len());
+    for (line, _) in run {
+        starts.push(joined.text().len());
+        joined.push(unquoted(line));
+        joined.push(" ");
+    }
+    for (concern, span) in rules::spans(&joined, origin) {
+        let first = starts.partition_point(|&it| it <= span.start).saturating_sub(1);
+        let last = starts.partition_point(|&it| it < span.end).max(first + 1);
+        // What stands in one line was told by the line itself.
+        if last > first + 1 {
+            found[first..last].iter_mut().for_each(|set| set.add(concern));
+        }
+    }
+    // A long code is broken into lines, too.
+    let is_code = |line: &str| line.len() >= 24 && !line.contains(' ');
+    if run.iter().filter(|(line, _)| is_code(unquoted(line))).count() > 1 {
+        let code: String = run.iter().map(|(line, _)| unquoted(line)).collect();
+        if encoded::concerns(&code, origin).has(Concern::Encoded) {
+            found.iter_mut().for_each(|set| set.add(Concern::Encoded));
+        }
+    }
+}
+
+fn of_text(text: &str, origin: Origin) -> Concerns {
+    let mut found = characters::concerns(text);
+    found.add_all(plain(text, origin));
+    found.add_all(encoded::concerns(text, origin));
+    found
+}
+
+/// Everything but hidden characters and encodings: what is asked again of a decoded text.
+fn plain(text: &str, origin: Origin) -> Concerns {
+    let mut found = links::concerns(text, origin);
+    found.add_all(imitation::concerns(text, origin));
+    let mut folded = fold::Folded::default();
+    folded.push(text);
+    found.add_all(rules::concerns(&folded, origin));
+    for disguised in fold::disguises(folded.text()) {
+        found.add_all(rules::concerns(&disguised, origin));
+    }
+    found
+}
+
+#[cfg(test)]
+mod planted;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,293 @@
+//! What a value must look like, beyond its form, to be taken for what its rule names.
+//!
+//! A form alone says little where the prefix is missing: `token: expired` is no secret. These
+//! checks keep words, code, hashes, and numbers that only look alike out.
+
+use serde::Deserialize;
+
+/// What is asked of a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Check {
+    /// Nothing: the form says it all.
+    #[default]
+    None,
+    /// Letters and digits, and no word of code.
+    Mixed,
+    /// As mixed, and neither a hash nor an identifier that anybody may see.
+    Random,
+    /// What a person takes for a password. How much is asked depends on how it is written.
+    Password,
+    /// The checksum of a card number.
+    Card,
+    /// The checksum of an account number.
+    Iban,
+    /// As many digits as a telephone number has.
+    Phone,
+}
+
+impl Check {
+    /// Tells whether `value`, which stands after `before`, passes.
+    pub fn passes(self, value: &str, before: &str) -> bool {
+        match self {
+            Self::None => true,
+            Self::Mixed => is_mixed(value),
+            Self::Random => is_mixed(value) && !is_public_name(value),
+            Self::Password => is_password(value, before),
+            Self::Card => is_card(value),
+            Self::Iban => is_iban(value),
+            Self::Phone => is_phone(value),
+        }
+    }
+}
+
+/// Returns the bits that a byte of `value` carries, by how often each byte stands in it.
+pub fn entropy(value: &str) -> f64 {
+    let mut counts = [0_u32; 256];
+    value.bytes().for_each(|it| counts[usize::from(it)] += 1);
+    let all = f64::from(u32::try_from(value.len()).unwrap_or(u32::MAX));
+    let share = |count: &u32| f64::from(*count) / all;
+    counts.iter().filter(|it| **it > 0).map(share).map(|p| -p * p.log2()).sum()
+}
+
+/// What kinds of characters a value has.
+#[derive(Clone, Copy, Default)]
+struct Classes {
+    lower: bool,
+    upper: bool,
+    digit: bool,
+    symbol: bool,
+}
+
+impl Classes {
+    fn of(value: &str) -> Self {
+        let mut classes = Self::default();
+        for c in value.chars() {
+            match c {
+                '0'..='9' => classes.digit = true,
+                '-' | '_' | '.' | '/' | ':' => {} // these join words
+                _ if c.is_lowercase() => classes.lower = true,
+                _ if c.is_uppercase() => classes.upper = true,
+                _ if c.is_alphabetic() => classes.lower = true, // a script without cases
+                _ => classes.symbol = true,
+            }
+        }
+        classes
+    }
+
+    fn count(self) -> u8 {
+        [self.lower, self.upper, self.digit, self.symbol].into_iter().map(u8::from).sum()
+    }
+}
+
+fn is_mixed(value: &str) -> bool {
+    let classes = Classes::of(value);
+    classes.digit && (classes.lower || classes.upper) && !is_code(value) && !is_words(value)
+}
+
+/// Whether a value reads as words with a number here and there, such as `step-2-of-the-plan`.
+fn is_words(value: &str) -> bool {
+    let parts =
+        || value.split(['-', '_', '.', '/', ':', ' ', '=', '+']).filter(|it| !it.is_empty());
+    let is_plain = |part: &str| {
+        let digits = part.bytes().filter(u8::is_ascii_digit).count();
+        let letters = part.chars().filter(|it| it.is_alphabetic()).count();
+        if digits + letters < part.chars().count() {
+            return false;
+        }
+        // A word, a number, a word with a number after it (`v2`, `sha256`), or camel case.
+        let stem = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        (letters == 0 && digits <= 8)
+            || (letters == stem.chars().count() && digits <= 4 && turns(stem) <= stem.len() / 4 + 1)
+    };
+    parts().count() > 0 && parts().all(is_plain) && (parts().count() > 1 || value.len() < 20)
+}
+
+/// How often the case of letters turns up: once per word in camel case, at random in a key.
+fn turns(word: &str) -> usize {
+    let chars = || word.chars().map(char::is_uppercase);
+    chars().zip(chars().skip(1)).filter(|(a, b)| !a && *b).count()
+}
+
+/// Whether a value is an expression of a program rather than the value of one.
+fn is_code(value: &str) -> bool {
+    value.contains("()")
+        || value.contains("::")
+        || value.contains("->")
+        || (value.contains('(') && value.contains(')'))
+        || value.split('.').count() > 1 && value.split('.').all(is_identifier)
+}
+
+fn is_identifier(part: &str) -> bool {
+    part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && part.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
+        && part.len() <= 24
+}
+
+/// Whether a value is a hash, a UUID, or a path, which are shown to everybody.
+fn is_public_name(value: &str) -> bool {
+    let is_hex = |it: &str| it.bytes().all(|b| b.is_ascii_hexdigit());
+    let groups: Vec<_> = value.split('-').map(str::len).collect();
+    is_hex(value)
+        || (groups == [8, 4, 4, 4, 12] && is_hex(&value.replace('-', "")))
+        || ["sha256-", "sha384-", "sha512-", "sha256:", "sha512:"]
+            .iter()
+            .any(|it| value.starts_with(it))
+        || value.split('/').filter(|it| it.len() > 1).count() > 2
+}
+
+fn is_password(value: &str, before: &str) -> bool {
+    let length = value.chars().count();
+    if length < 4 || is_code(value) {
+        return false;
+    }
+    let classes = Classes::of(value);
+    let glue = before.trim_end_matches(['"', '\'', '`']);
+    if glue.len() < before.len() {
+        // In quotes. Words with blanks between them are a text about passwords.
+        return !value.contains(' ') || classes.count() > 2;
+    }
+    let is_flag = || ["-p", "--password"].iter().any(|it| glue.trim_end().ends_with(it));
+    if glue.ends_with(['=', '>']) || is_flag() {
+        return !is_type(value);
+    }
+    if glue.trim_end().ends_with([':', '=', '>']) {
+        return length >= 6
+            && classes.count() > 1
+            && (classes.digit || classes.symbol)
+            && !is_words_only(value);
+    }
+    length >= 6 && classes.count() > 2 && classes.digit
+}
+
+/// Words joined by dashes or slashes and such, and nothing else.
+fn is_words_only(value: &str) -> bool {
+    is_words(value) && !(Classes::of(value).digit && value.chars().all(char::is_alphanumeric))
+}
+
+fn is_type(value: &str) -> bool {
+    const TYPES: [&str; 20] = [
+        "string",
+        "str",
+        "&str",
+        "text",
+        "none",
+        "null",
+        "nil",
+        "true",
+        "false",
+        "undefined",
+        "bool",
+        "bytes",
+        "any",
+        "self",
+        "password",
+        "secret",
+        "token",
+        "hash",
+        "required",
+        "optional",
+    ];
+    TYPES.iter().any(|it| value.eq_ignore_ascii_case(it))
+}
+
+fn digits(value: &str) -> impl DoubleEndedIterator<Item = u32> {
+    value.chars().filter_map(|it| it.to_digit(10))
+}
+
+/// The checksum of Luhn, and no number that is all one digit.
+fn is_card(value: &str) -> bool {
+    let count = digits(value).count();
+    let first = digits(value).next();
+    let sum: u32 = digits(value)
+        .rev()
+        .enumerate()
+        .map(|(at, digit)| match (at % 2, digit) {
+            (0, digit) => digit,
+            (_, digit) if digit > 4 => digit * 2 - 9,
+            (_, digit) => digit * 2,
+        })
+        .sum();
+    (13..=19).contains(&count)
+        && sum.is_multiple_of(10)
+        && digits(value).any(|it| Some(it) != first)
+}
+
+/// The checksum of ISO 7064 over the letters and digits, country and check digits last.
+fn is_iban(value: &str) -> bool {
+    let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
+    if !(15..=34).contains(&plain.len()) {
+        return false;
+    }
+    let (head, tail) = plain.split_at(4);
+    let rest =
+        tail.chars().chain(head.chars()).filter_map(|it| it.to_digit(36)).fold(0, |rest, it| {
+            if it < 10 { (rest * 10 + it) % 97 } else { (rest * 100 + it) % 97 }
+        });
+    rest == 1
+}
+
+fn is_phone(value: &str) -> bool {
+    let count = digits(value).count();
+    let is_grouped = value.trim_start_matches('+').bytes().any(|it| !it.is_ascii_digit());
+    (if is_grouped { 9..=15 } else { 10..=15 }).contains(&count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entropy_counts_bits() {
+        let bits = |value: &str| (entropy(value) * 100.0).round() / 100.0;
+        assert!((bits("aaaa"), bits("abab"), bits("abcd")) == (0.0, 1.0, 2.0));
+        assert!(bits("").abs() < f64::EPSILON);
+    }
+
+    #[track_caller]
+    fn check(check: Check, before: &str, value: &str, passes: bool) {
+        assert_eq!(check.passes(value, before), passes, "{check:?} {before}{value}");
+    }
+
+    #[test]
+    fn what_words_code_and_hashes_pass() {
+        check(Check::Mixed, "", "k3J9fQ2mZx81LtPw", true);
+        check(Check::Mixed, "", "0123deadbeef4567", true);
+        check(Check::Mixed, "", "refresh-token-v2", false);
+        check(Check::Mixed, "", "process.env.API_KEY_2", false);
+        check(Check::Mixed, "", "getToken2()", false);
+        check(Check::Mixed, "", "onlyletters", false);
+        check(Check::Random, "", "9c1f2ab04d7e6f589c1f2ab04d7e6f589c1f2ab0", false);
+        check(Check::Random, "", "3f2b8c1e-0d4a-4c59-9e7b-5a1d2c3b4e5f", false);
+        check(Check::Random, "", "src/privacy/secrets/rules2.rs", false);
+        check(Check::Random, "", "k3J9fQ2mZx81LtPwk3J9fQ2mZx81LtPw", true);
+    }
+
+    #[test]
+    fn how_a_password_is_written_decides() {
+        check(Check::Password, "password=", "hunter2", true);
+        check(Check::Password, "password=", "correcthorse", true);
+        check(Check::Password, "password=", "string", false);
+        check(Check::Password, "password: \"", "correcthorse", true);
+        check(Check::Password, "password: \"", "must not be shown", false);
+        check(Check::Password, "password: ", "hunter2", true);
+        check(Check::Password, "password: ", "reset", false);
+        check(Check::Password, "password: ", "two-step-v2", false);
+        check(Check::Password, "password is ", "Sommer2024!", true);
+        check(Check::Password, "password is ", "sha256-hashed", false);
+        check(Check::Password, "password=", "get_password()", false);
+        check(Check::Password, "password=", "self.password", false);
+    }
+
+    #[test]
+    fn numbers_of_persons_have_checksums() {
+        check(Check::Card, "", "4242 4242 4242 4242", true);
+        check(Check::Card, "", "4242 4242 4242 4243", false);
+        check(Check::Card, "", "0000000000000000", false);
+        check(Check::Iban, "", "DE89 3704 0044 0532 0130 00", true);
+        check(Check::Iban, "", "DE88 3704 0044 0532 0130 00", false);
+        check(Check::Phone, "", "+49 170 1234567", true);
+        check(Check::Phone, "", "+12 345", false);
+        check(Check::Phone, "", "+123456789", false);
+    }
+}

@@ -1,0 +1,405 @@
+//! Rules as data: read, checked, and made ready for one walk over a text.
+//!
+//! A rule names the literals that it starts from, so that its expression runs only where one of
+//! them stands. There are two forms:
+//!
+//! - `prefixes` and `body`: a token that says by its first letters whose it is. The body is matched
+//!   right behind the prefix and nowhere else.
+//! - `keywords` and `regex`: a value that is known by the words before it. The expression runs over
+//!   the line in which a keyword stands; without keywords, over the whole text.
+//!
+//! Expressions are those of the crate `regex`, which take linear time in whatever they are given.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use regex::{Regex, RegexBuilder};
+use serde::Deserialize;
+
+use super::{check::Check, scan};
+
+/// The most text of rules that is read, in bytes.
+const BYTES_MAX: usize = 256 * 1024;
+
+/// The most rules: each keyword costs a little on each text.
+const RULES_MAX: usize = 500;
+
+/// The most memory of one compiled expression, in bytes: enough for any token, too little for
+/// `(a{1000}){1000}`.
+const REGEX_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// How far behind a prefix its body may reach, in bytes: a long JWT.
+const REACH: usize = 4 * 1024;
+
+/// How far behind a prefix a body of several lines may reach, in bytes: a large RSA key with room.
+const REACH_LINES: usize = 16 * 1024;
+
+/// What parts an example of the built-in file, so that nobody takes it for a key that is in use.
+const JOINER: char = '¦';
+
+/// What is wrong with rules for secrets.
+#[derive(Debug, thiserror::Error)]
+pub enum RuleError {
+    /// Longer than is read.
+    #[error("the rules for secrets are longer than {} KiB; drop what is not needed", BYTES_MAX / 1024)]
+    TooLong,
+    /// More than are kept.
+    #[error("there are over {RULES_MAX} rules for secrets; put alike ones into one expression")]
+    TooMany,
+    /// Not the YAML that is expected.
+    #[error(
+        "the rules for secrets cannot be read: {0}; expected `rules:`, `allow:` or `off:` with a list"
+    )]
+    Yaml(#[from] serde_yaml::Error),
+    /// An id that cannot stand in a mark.
+    #[error(
+        "secret rule `{id}`: an id is made of a-z, 0-9 and single dashes, such as `acme-token`"
+    )]
+    Id {
+        /// The id as written.
+        id: String,
+    },
+    /// Two rules of one name in one file.
+    #[error(
+        "secret rule `{id}`: there are two of this id; rename one, or join their expressions with `|`"
+    )]
+    Twice {
+        /// The id of both.
+        id: String,
+    },
+    /// Neither of the two forms, or both.
+    #[error("secret rule `{id}`: give `prefixes` and `body`, or `keywords` and `regex`")]
+    Form {
+        /// The rule.
+        id: String,
+    },
+    /// A literal that would be found everywhere or nowhere.
+    #[error("secret rule `{id}`: `{literal}` cannot be looked for; {hint}")]
+    Literal {
+        /// The rule.
+        id: String,
+        /// The keyword or prefix as written.
+        literal: String,
+        /// How to mend it.
+        hint: &'static str,
+    },
+    /// An expression that does not compile.
+    #[error(
+        "secret rule `{id}`: its expression does not compile: {source}; look-around and back-references are not known, and repeats must be small"
+    )]
+    Regex {
+        /// The rule.
+        id: String,
+        /// What the compiler says.
+        source: Box<regex::Error>,
+    },
+    /// A group that the expression lacks.
+    #[error("secret rule `{id}`: there is no group {group} in its expression; it has {groups}")]
+    Group {
+        /// The rule.
+        id: String,
+        /// The group asked for.
+        group: usize,
+        /// How many there are.
+        groups: usize,
+    },
+    /// An example of a secret that the rule does not find.
+    #[error(
+        "secret rule `{id}`: it does not find its example {number} of a secret; mend the expression, or lower `entropy`"
+    )]
+    Missed {
+        /// The rule.
+        id: String,
+        /// Which example, from 1. Its text may be a secret and is not shown.
+        number: usize,
+    },
+    /// A clean example in which the rule finds something.
+    #[error(
+        "secret rule `{id}`: it finds something in its clean example {number}; make the expression narrower"
+    )]
+    Alarm {
+        /// The rule.
+        id: String,
+        /// Which example, from 1.
+        number: usize,
+    },
+    /// An entry of `allow` that does not compile.
+    #[error(
+        "entry {number} of `allow` does not compile: {source}; an expression stands between slashes, all else is taken literally"
+    )]
+    Allow {
+        /// Which entry, from 1.
+        number: usize,
+        /// What the compiler says.
+        source: Box<regex::Error>,
+    },
+    /// A kind to be turned off that there is not.
+    #[error(
+        "`off` names `{id}`, which is no rule; the kind stands in the mark, between `[secret:` and `#`"
+    )]
+    Off {
+        /// The id as written.
+        id: String,
+    },
+}
+
+/// A file of rules.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    rules: Vec<Entry>,
+    allow: Vec<String>,
+    off: Vec<String>,
+}
+
+/// A rule as written.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Entry {
+    pub(super) id: String,
+    #[serde(default)]
+    pub(super) prefixes: Vec<String>,
+    #[serde(default)]
+    pub(super) body: Option<String>,
+    #[serde(default)]
+    keywords: Vec<String>,
+    #[serde(default)]
+    regex: Option<String>,
+    #[serde(default)]
+    group: Option<usize>,
+    #[serde(default)]
+    entropy: f64,
+    #[serde(default)]
+    check: Check,
+    #[serde(default)]
+    personal: bool,
+    /// How many lines it may go over: 1, or more.
+    #[serde(default = "one")]
+    lines: u8,
+    #[serde(default)]
+    pub(super) examples: Examples,
+}
+
+fn one() -> u8 {
+    1
+}
+
+/// Texts that show what a rule is for.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Examples {
+    pub(super) secret: Vec<String>,
+    pub(super) clean: Vec<String>,
+}
+
+/// Rules made ready.
+pub(super) struct Compiled {
+    /// The most specific first: where two rules see the same place, the earlier one names it.
+    pub(super) rules: Vec<Rule>,
+    /// All prefixes and keywords, in lower case.
+    pub(super) literals: AhoCorasick,
+    /// The rules that start from each literal.
+    pub(super) by_literal: Vec<Vec<u16>>,
+    /// The rules that start from none.
+    pub(super) anywhere: Vec<u16>,
+    allowed: HashSet<String>,
+    allowed_forms: Vec<Regex>,
+}
+
+/// A rule made ready.
+pub(super) struct Rule {
+    pub(super) kind: Arc<str>,
+    pub(super) is_personal: bool,
+    pub(super) entropy: f64,
+    pub(super) check: Check,
+    pub(super) form: Form,
+}
+
+/// How a rule is looked for.
+pub(super) enum Form {
+    /// Right behind one of its prefixes.
+    Token { prefixes: Vec<String>, body: Regex, reach: usize, may_wrap: bool },
+    /// In the lines around a keyword.
+    Value { regex: Regex, group: Option<usize>, lines: u8 },
+}
+
+impl Compiled {
+    pub(super) fn kinds(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().map(|it| &*it.kind)
+    }
+
+    /// Whether a value is known to be none: a placeholder, a mark of ours, what the user allows.
+    pub(super) fn is_allowed(&self, value: &str) -> bool {
+        self.allowed.contains(&value.to_ascii_lowercase())
+            || self.allowed_forms.iter().any(|it| it.is_match(value))
+    }
+}
+
+fn read(yaml: &str) -> Result<File, RuleError> {
+    if yaml.len() > BYTES_MAX {
+        return Err(RuleError::TooLong);
+    }
+    // An empty file, or one of comments, is no rules.
+    Ok(serde_yaml::from_str::<Option<File>>(yaml)?.unwrap_or_default())
+}
+
+/// Returns the rules of the program's own file, as written.
+#[cfg(test)]
+pub(super) fn entries(yaml: &str) -> Vec<Entry> {
+    read(yaml).unwrap().rules
+}
+
+/// Returns an example of the program's own file as it would stand in a text.
+#[cfg(test)]
+pub(super) fn joined(example: &str) -> String {
+    example.replace(JOINER, "")
+}
+
+/// Makes rules ready: the user's, then the program's.
+pub(super) fn compile(built_in: &str, user: Option<&str>) -> Result<Compiled, RuleError> {
+    let own = read(built_in)?;
+    let user = user.map(read).transpose()?.unwrap_or_default();
+    let mut ids = HashSet::new();
+    for entry in &user.rules {
+        if !ids.insert(entry.id.as_str()) {
+            return Err(RuleError::Twice { id: entry.id.clone() });
+        }
+    }
+    if let Some(id) =
+        user.off.iter().find(|id| !own.rules.iter().chain(&user.rules).any(|it| it.id == **id))
+    {
+        return Err(RuleError::Off { id: id.clone() });
+    }
+    let entries: Vec<&Entry> = user
+        .rules
+        .iter()
+        .chain(own.rules.iter().filter(|it| !ids.contains(it.id.as_str())))
+        .filter(|it| !user.off.contains(&it.id))
+        .collect();
+    if entries.len() > RULES_MAX {
+        return Err(RuleError::TooMany);
+    }
+    let mut allowed = HashSet::new();
+    let mut allowed_forms = Vec::new();
+    for list in [&own.allow, &user.allow] {
+        for (at, entry) in list.iter().enumerate() {
+            match entry.strip_prefix('/').and_then(|it| it.strip_suffix('/')) {
+                Some(form) if !form.is_empty() => allowed_forms.push(
+                    regex(form)
+                        .map_err(|it| RuleError::Allow { number: at + 1, source: Box::new(it) })?,
+                ),
+                _ => {
+                    allowed.insert(entry.to_ascii_lowercase());
+                }
+            }
+        }
+    }
+    let mut literals: HashMap<String, Vec<u16>> = HashMap::new();
+    let mut anywhere = Vec::new();
+    let mut rules = Vec::with_capacity(entries.len());
+    for (at, entry) in (0..).zip(&entries) {
+        rules.push(rule(entry)?);
+        let starts = entry.prefixes.iter().chain(&entry.keywords);
+        for literal in starts.map(|it| it.to_lowercase()) {
+            let theirs = literals.entry(literal).or_default();
+            if theirs.last() != Some(&at) {
+                theirs.push(at);
+            }
+        }
+        if entry.prefixes.is_empty() && entry.keywords.is_empty() {
+            anywhere.push(at);
+        }
+    }
+    let (texts, by_literal): (Vec<_>, Vec<_>) = literals.into_iter().unzip();
+    let compiled = Compiled {
+        rules,
+        literals: AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(&texts)
+            .expect("a few thousand short literals always fit"),
+        by_literal,
+        anywhere,
+        allowed,
+        allowed_forms,
+    };
+    for entry in &user.rules {
+        check_examples(&compiled, entry)?;
+    }
+    Ok(compiled)
+}
+
+/// Whether the rule finds what its examples say, and nothing where they say so.
+pub(super) fn check_examples(compiled: &Compiled, entry: &Entry) -> Result<(), RuleError> {
+    let is_found =
+        |text: &String| scan::find(compiled, text).iter().any(|it| *it.kind == *entry.id);
+    let id = || entry.id.clone();
+    if compiled.kinds().all(|it| it != entry.id) {
+        return Ok(()); // turned off
+    }
+    if let Some(at) = entry.examples.secret.iter().position(|it| !is_found(it)) {
+        return Err(RuleError::Missed { id: id(), number: at + 1 });
+    }
+    match entry.examples.clean.iter().position(is_found) {
+        Some(at) => Err(RuleError::Alarm { id: id(), number: at + 1 }),
+        None => Ok(()),
+    }
+}
+
+fn rule(entry: &Entry) -> Result<Rule, RuleError> {
+    let id = || entry.id.clone();
+    let is_id = entry.id.split('-').all(|part| {
+        !part.is_empty() && part.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit())
+    });
+    if !is_id || entry.id.len() > 40 {
+        return Err(RuleError::Id { id: id() });
+    }
+    for literal in entry.prefixes.iter().chain(&entry.keywords) {
+        let hint = if literal.trim().is_empty() {
+            "give at least one character"
+        } else if entry.keywords.contains(literal) && *literal != literal.to_lowercase() {
+            "write keywords in lower case; they are found in any"
+        } else {
+            continue;
+        };
+        return Err(RuleError::Literal { id: id(), literal: literal.clone(), hint });
+    }
+    let bad = |source| RuleError::Regex { id: id(), source: Box::new(source) };
+    let form = match (&entry.body, &entry.regex) {
+        (Some(body), None)
+            if !entry.prefixes.is_empty() && entry.keywords.is_empty() && entry.group.is_none() =>
+        {
+            Form::Token {
+                prefixes: entry.prefixes.clone(),
+                body: regex(&format!(r"\A(?:{body})")).map_err(bad)?,
+                reach: if entry.lines > 1 { REACH_LINES } else { REACH },
+                may_wrap: entry.lines == 1,
+            }
+        }
+        (None, Some(text)) if entry.prefixes.is_empty() => {
+            let regex = regex(text).map_err(bad)?;
+            let groups = regex.captures_len() - 1;
+            match entry.group {
+                Some(group) if group > groups => {
+                    return Err(RuleError::Group { id: id(), group, groups });
+                }
+                group => Form::Value { regex, group, lines: entry.lines },
+            }
+        }
+        _ => return Err(RuleError::Form { id: id() }),
+    };
+    Ok(Rule {
+        kind: entry.id.as_str().into(),
+        is_personal: entry.personal,
+        entropy: entry.entropy,
+        check: entry.check,
+        form,
+    })
+}
+
+fn regex(text: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(text).size_limit(REGEX_BYTES_MAX).build()
+}

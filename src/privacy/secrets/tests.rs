@@ -1,0 +1,457 @@
+//! What the rules find, in what, and how fast.
+
+use std::time::{Duration, Instant};
+
+use proptest::{
+    prelude::*, strategy::ValueTree as _, string::string_regex, test_runner::TestRunner,
+};
+
+use super::*;
+use rules::{Entry, check_examples, entries, joined};
+
+/// Lines as people and agents write them; `{}` is where a value stands.
+const SENTENCES: [&str; 12] = [
+    "- Rotated the key after the review, the new one is {} until May.",
+    "Deployed with `{}` and it went through.",
+    "```sh\ncurl -sS https://api.acme.net/v2/items -H \"X-Auth: {}\"\n```",
+    "ACME_VALUE={}",
+    "export ACME_VALUE=\"{}\" # for staging",
+    "{\"name\": \"staging\", \"value\": \"{}\", \"ttl\": 3600}",
+    "> Mara pasted {} into the channel",
+    "  value: {}\n  ttl: 3600",
+    "| staging | {} | works |",
+    "Log of 2026-04-02: connect failed ({}), see #412",
+    "{\"line\":\"first\\n{}\\nlast\"}",
+    "GET /v2/items?key={}&page=2 HTTP/1.1",
+];
+
+/// Values that only the words around them give away: kind, what stands before, form, what follows.
+const BY_CONTEXT: [(&str, &str, &str, &str); 24] = [
+    ("aws-secret-key", "aws_secret_access_key = ", "[0-9A-Za-z/+]{40}", ""),
+    (
+        "azure-storage-key",
+        "AccountName=mara;AccountKey=",
+        "[0-9A-Za-z+/]{86}==",
+        ";EndpointSuffix=core",
+    ),
+    (
+        "azure-sas-signature",
+        "https://mara.blob.core.windows.net/b?sv=2024-11-04&sig=",
+        "[0-9A-Za-z]{43}%3D",
+        "",
+    ),
+    ("azure-client-secret", "client secret ", "[0-9A-Za-z]{3}8Q~[0-9A-Za-z_.-]{33}[0-9a-z]", ""),
+    ("cloudflare-token", "CLOUDFLARE_API_TOKEN=", "[0-9A-Za-z_-]{40}", ""),
+    (
+        "heroku-key",
+        "HEROKU_API_KEY=",
+        "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+        "",
+    ),
+    ("terraform-token", "token = \"", "[0-9A-Za-z]{14}\\.atlasv1\\.[0-9A-Za-z]{67}", "\""),
+    (
+        "slack-webhook",
+        "https://hooks.slack.com/services/",
+        "T[0-9A-Z]{10}/B[0-9A-Z]{10}/[0-9A-Za-z]{24}",
+        "",
+    ),
+    ("discord-webhook", "https://discord.com/api/webhooks/", "[0-9]{18}/[0-9A-Za-z_-]{68}", ""),
+    (
+        "discord-bot-token",
+        "DISCORD_TOKEN=",
+        "M[0-9A-Za-z]{23}\\.[0-9A-Za-z]{6}\\.[0-9A-Za-z]{38}",
+        "",
+    ),
+    (
+        "telegram-bot-token",
+        "https://api.telegram.org/bot",
+        "[1-9][0-9]{9}:AA[0-9A-Za-z_-]{33}",
+        "/getMe",
+    ),
+    ("twilio-auth-token", "TWILIO_AUTH_TOKEN=", "[0-9a-f]{32}", ""),
+    ("mailchimp-key", "mailchimp ", "[0-9a-f]{32}-us[1-9]", ""),
+    ("datadog-key", "DD_API_KEY: ", "[0-9a-f]{32}", ""),
+    ("gcp-service-account-key", "\"private_key_id\": \"", "[0-9a-f]{40}", "\","),
+    ("url-password", "postgres://app:", "[0-9A-Za-z!$%^]{8,20}", "@db.internal:5432/app"),
+    (
+        "authorization-header",
+        "curl -H 'Authorization: Bearer ",
+        "[0-9A-Za-z_-]{32}",
+        "' https://api.acme.net",
+    ),
+    ("cookie", "Set-Cookie: ", "sid=[0-9a-zA-Z]{32}", "; Path=/"),
+    ("session-id", "PHPSESSID=", "[0-9a-z]{12}[g-z]{2}[0-9a-z]{12}", ""),
+    ("npmrc-auth", "//npm.acme.net/:_authToken=", "[0-9A-Za-z]{36}", ""),
+    ("password", "DB_PASSWORD=", "[0-9A-Za-z!?%+]{8,20}", ""),
+    ("password", "Das Passwort lautet: ", "[A-Z][a-z]{5}[0-9]{3}[!?]", ""),
+    ("secret-assignment", "\"api_key\": \"", "[0-9A-Za-z]{24,40}", "\""),
+    ("high-entropy-string", "the new secret for staging (", "[0-9A-Za-z]{32,48}", ") works"),
+];
+
+/// The entries whose tokens say by their first letters whose they are.
+fn prefixed() -> Vec<Entry> {
+    let is_token =
+        |it: &Entry| it.body.as_ref().is_some_and(|body| !body.contains(r"\s")) && it.id != "phone";
+    entries(BUILT_IN).into_iter().filter(is_token).collect()
+}
+
+fn sample(runner: &mut TestRunner, form: &str) -> String {
+    string_regex(form).unwrap().new_tree(runner).unwrap().current()
+}
+
+/// Ten values of a kind, the same on every run.
+fn tokens(runner: &mut TestRunner, entry: &Entry) -> Vec<String> {
+    let prefixes = entry.prefixes.iter().cycle();
+    let body = entry.body.as_ref().unwrap();
+    prefixes.take(10).map(|prefix| format!("{prefix}{}", sample(runner, body))).collect()
+}
+
+fn hides(text: &str, value: &str) -> bool {
+    let start = text.find(value).unwrap();
+    let end = start + value.len();
+    let found = SecretRules::built_in().find(text);
+    found.iter().any(|it| !it.is_personal && it.range.start <= start && it.range.end >= end)
+}
+
+#[test]
+fn every_rule_finds_its_examples_and_no_clean_one() {
+    let rules = SecretRules::built_in();
+    let all = entries(BUILT_IN);
+    assert!(all.len() > 60, "there should be a rule for each common maker of keys");
+    let mut wrong = Vec::new();
+    for mut entry in all {
+        let examples = &mut entry.examples;
+        assert!(!examples.secret.is_empty() && !examples.clean.is_empty(), "{}", entry.id);
+        for text in examples.secret.iter_mut().chain(&mut examples.clean) {
+            *text = joined(text);
+        }
+        wrong.extend(check_examples(&rules.0, &entry).err().map(|it| it.to_string()));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_file_of_rules_holds_no_key_that_a_scanner_would_stop() {
+    let found = SecretRules::built_in().find(BUILT_IN);
+    let keys: Vec<_> = found
+        .iter()
+        .filter(|it| prefixed().iter().any(|entry| entry.id == *it.kind))
+        .map(|it| &BUILT_IN[it.range.clone()])
+        .collect();
+    assert!(keys.is_empty(), "part these with `¦`: {keys:#?}");
+}
+
+#[test]
+fn tokens_with_a_prefix_are_found_in_whatever_they_stand() {
+    let mut runner = TestRunner::deterministic();
+    let kinds = prefixed();
+    let mut missed = Vec::new();
+    let mut all = 0;
+    for entry in &kinds {
+        for (value, sentence) in
+            tokens(&mut runner, entry).iter().zip(SENTENCES.iter().cycle().skip(all % 12))
+        {
+            let text = sentence.replace("{}", value);
+            all += 1;
+            if !hides(&text, value) {
+                missed.push(format!("{}: {text}", entry.id));
+            }
+        }
+    }
+    assert!(kinds.len() >= 40 && all >= 400, "{} kinds, {all} values", kinds.len());
+    assert!(missed.len() * 100 <= all, "{} of {all}: {missed:#?}", missed.len());
+}
+
+#[test]
+fn values_known_by_their_words_are_found() {
+    let mut runner = TestRunner::deterministic();
+    let mut missed = Vec::new();
+    for (kind, before, form, after) in BY_CONTEXT {
+        for _ in 0..10 {
+            let value = sample(&mut runner, form);
+            let text = format!("- 10:12 {before}{value}{after}\n- next");
+            if !hides(&text, &value) {
+                missed.push(format!("{kind}: {text}"));
+            }
+        }
+    }
+    assert!(missed.len() * 20 <= BY_CONTEXT.len() * 10, "{}: {missed:#?}", missed.len());
+}
+
+#[test]
+fn a_token_over_two_lines_is_hidden_to_its_end() {
+    let breaks = ["\n", "\n    ", " \\\n  ", "\r\n", "\n> "];
+    let mut runner = TestRunner::deterministic();
+    let mut missed = Vec::new();
+    let mut all = 0;
+    for entry in prefixed() {
+        for (value, line_end) in tokens(&mut runner, &entry).iter().zip(breaks.iter().cycle()) {
+            let prefix =
+                entry.prefixes.iter().filter(|it| value.starts_with(*it)).map(String::len).max();
+            let prefix = prefix.unwrap();
+            let (head, tail) = value.split_at(prefix + (value.len() - prefix) / 2);
+            let broken = format!("{head}{line_end}{tail}");
+            let text = format!("> the new one is {broken}\n> and it works");
+            all += 1;
+            if !hides(&text, &broken) {
+                missed.push(format!("{}: {text}", entry.id));
+            }
+        }
+    }
+    assert!(missed.len() * 100 <= all, "{} of {all}: {missed:#?}", missed.len());
+}
+
+#[test]
+fn a_whole_token_at_the_end_of_a_line_leaves_the_next_line_alone() {
+    let key = format!("sk-ant-{}", "q7Rw2mZx9LtP".repeat(3));
+    for next in ["and it works", "- next item", "v2 of it works", "9c1f2ab04d7e it was"] {
+        let text = format!("- the key {key}\n  {next}");
+        let found = SecretRules::built_in().find(&text);
+        let seen: Vec<_> = found.iter().map(|it| &text[it.range.clone()]).collect();
+        assert_eq!(seen, [key.as_str()]);
+    }
+}
+
+#[test]
+fn a_private_key_is_hidden_whole_and_no_line_after_it() {
+    let line = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtz";
+    let head = format!("-----BEGIN {} KEY-----", "OPENSSH PRIVATE");
+    let end = format!("-----END {} KEY-----", "OPENSSH PRIVATE");
+    for (block, after) in [
+        (format!("{head}\n{line}\n{line}\nc2hvcnQ=\n{end}"), "\nThen it went on."),
+        (format!("{head}\n  {line}\n  {line}"), "\nThe paste ended there."),
+        (format!("{head}\\n{line}\\n{line}\\n{end}"), "\\n\", \"id\": 4}"),
+        (format!("{head}\n> {line}\n> {end}"), "\n> quoted on"),
+        (head.clone(), "\nwas all that stood there"),
+    ] {
+        let text = format!("before {block}{after}");
+        let found = SecretRules::built_in().find(&text);
+        assert_eq!(found.len(), 1, "{text}");
+        assert_eq!((&*found[0].kind, &text[found[0].range.clone()]), ("private-key", &block[..]));
+    }
+}
+
+#[track_caller]
+fn check(text: &str, kind: &str, value: &str) {
+    let found = SecretRules::built_in().find(text);
+    let seen: Vec<_> = found.iter().map(|it| (&*it.kind, &text[it.range.clone()])).collect();
+    assert_eq!(seen, [(kind, value)], "{text}");
+}
+
+#[test]
+fn the_most_specific_rule_names_a_place_and_one_value_has_one_range() {
+    let token = format!("ghp_{}", "q7Rw2mZx9LtPa4Vb8Nc1".repeat(2));
+    for text in [
+        format!("{token}"),
+        format!("token={token}"),
+        format!("GITHUB_TOKEN: \"{token}\","),
+        format!("Authorization: Bearer {token}"),
+        format!("git clone https://{token}@github.com/acme/app.git"),
+        format!("https://mara:{token}@github.com/acme/app.git"),
+        format!("the secret is `{token}`"),
+    ] {
+        check(&text, "github-token", &token);
+    }
+    check("mail mara.l@acme.net", "email", "mara.l@acme.net");
+    check("postgres://mara:hun+ter2@acme.net/db", "url-password", "hun+ter2");
+}
+
+#[test]
+fn what_is_no_secret_stays() {
+    for text in [
+        "- Merged 9c1f2ab04d7e6f589c1f2ab04d7e6f589c1f2ab0, key file renamed",
+        "job 3f2b8c1e-0d4a-4c59-9e7b-5a1d2c3b4e5f failed, token bucket empty",
+        "blake3 9c1f2ab04d7e6f589c1f2ab04d7e6f589c1f2ab04d7e6f589c1f2ab04d7e6f58 of the secrets file",
+        "secret: [secret:github-token#3fa9], see [2026-04-02:12]",
+        "password=[secret:password#3fa9] and Bearer [secret:jwt#00ab]",
+        "token=${GITHUB_TOKEN} password=$PGPASSWORD key=<your-key> secret=*** api_key=xxxxxxxxxxxx",
+        "The password flow: reset, confirm, done. Tokens: 128000 of 200000.",
+        "api_key = os.environ[\"ACME_KEY_V2\"]",
+        "let secret = config.load_secret(path2)?;",
+        "- Secret rotation moved to src/privacy/secrets/rules.rs:120",
+        "auth: switched from sha256 to blake3, key size 32",
+        "Upgraded to v1.2.3-beta.4, token-count 12345678901234",
+        "sk-learn, hf_hub, npm_config_registry_url, cio, pat, SK, eyJ",
+        "ssh git@github.com:acme/app.git, icon@2x.png, @mara",
+        "+1 for that; +12345 lines; from 2026-04-02 to 2026-04-09; call 112",
+        "Geheimnis des Erfolgs: ausdauer-und-geduld; mot de passe: oublié",
+        "session: 20260402-101500 (CMEM-20260402-101500), key: value",
+    ] {
+        let found = SecretRules::built_in().find(text);
+        assert!(found.is_empty(), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn persons_are_told_from_keys() {
+    for (text, kind) in [
+        ("wrote to mara.l@acme.net", "email"),
+        ("call +49 170 1234567", "phone"),
+        ("pay to DE89 3704 0044 0532 0130 00", "iban"),
+        ("card 4242 4242 4242 4242", "card-number"),
+    ] {
+        let found = SecretRules::built_in().find(text);
+        assert!(found.len() == 1 && *found[0].kind == *kind && found[0].is_personal, "{found:?}");
+    }
+}
+
+#[test]
+fn a_user_adds_replaces_turns_off_and_allows() {
+    let yaml = "
+rules:
+  - id: acme-key
+    prefixes: [acme_]
+    body: '[0-9a-f]{16}'
+    examples: { secret: [acme_9c1f2ab04d7e6f58], clean: [acme_corp] }
+  - id: email
+    keywords: [ext-]
+    regex: 'ext-[0-9]{4}'
+    personal: true
+off: [phone]
+allow:
+  - '/^acme_0+$/'
+  - Hunter-2
+";
+    let rules = SecretRules::with_user(yaml).unwrap();
+    let text = "acme_9c1f2ab04d7e6f58 acme_0000000000000000 a@acme.net ext-1234 +49 170 1234567
+        password=hunter-2 password=hunter-3";
+    let seen: Vec<_> =
+        rules.find(text).into_iter().map(|it| (it.kind.to_string(), &text[it.range])).collect();
+    let expected =
+        [("acme-key", "acme_9c1f2ab04d7e6f58"), ("email", "ext-1234"), ("password", "hunter-3")];
+    assert_eq!(seen, expected.map(|(kind, value)| (kind.to_owned(), value)));
+    for empty in ["", "# nothing yet\n", "rules: []"] {
+        let kinds = SecretRules::with_user(empty).unwrap().kinds().count();
+        assert_eq!(kinds, SecretRules::built_in().kinds().count());
+    }
+}
+
+#[test]
+fn rules_that_cannot_be_used_say_why() {
+    for (yaml, says) in [
+        ("rules: 4", "cannot be read"),
+        ("rule: []", "unknown field `rule`"),
+        ("rules: [{id: A b, keywords: [x], regex: x}]", "rule `A b`: an id is made of a-z"),
+        (
+            "rules: [{id: a, keywords: [x], regex: x}, {id: a, keywords: [x], regex: x}]",
+            "two of this id",
+        ),
+        ("rules: [{id: a, prefixes: [x], regex: x}]", "give `prefixes` and `body`"),
+        ("rules: [{id: a}]", "give `prefixes` and `body`"),
+        ("rules: [{id: a, keywords: [''], regex: x}]", "at least one character"),
+        ("rules: [{id: a, keywords: [Xy], regex: x}]", "in lower case"),
+        (
+            "rules: [{id: a, keywords: [x], regex: '(?=x)'}]",
+            "rule `a`: its expression does not compile",
+        ),
+        ("rules: [{id: a, keywords: [x], regex: '((a{500}){500}){500}'}]", "does not compile"),
+        (
+            "rules: [{id: a, keywords: [x], regex: 'x(y)', group: 2}]",
+            "no group 2 in its expression; it has 1",
+        ),
+        (
+            "rules: [{id: a, keywords: [x], regex: 'x', examples: {secret: [y]}}]",
+            "example 1 of a secret",
+        ),
+        (
+            "rules: [{id: a, keywords: [x], regex: 'x', examples: {clean: [y, x]}}]",
+            "clean example 2",
+        ),
+        ("allow: ['/(/']", "entry 1 of `allow` does not compile"),
+        ("off: [phones]", "`off` names `phones`"),
+    ] {
+        let error = SecretRules::with_user(yaml).unwrap_err().to_string();
+        assert!(error.contains(says), "{yaml}: {error}");
+    }
+    let long = "#".repeat(300 * 1024);
+    assert!(SecretRules::with_user(&long).unwrap_err().to_string().contains("longer than 256 KiB"));
+}
+
+/// Each was chosen to make a rule read the same bytes again and again. The bound is far above what
+/// it takes (a few milliseconds in a release build), and far below what a square of it would.
+#[test]
+fn no_text_takes_long() {
+    let rules = SecretRules::built_in();
+    let repeated = [
+        "a",
+        "=",
+        "0",
+        "4242 ",
+        "eyJ",
+        "eyJ.",
+        "eyJaaaaaaaaaaaaa.",
+        "-----BEGIN ",
+        "DE89 ",
+        "+1 ",
+        "@",
+        "a@a.",
+        "sk-",
+        "ghp_\n",
+        "ghp_abcdef\n",
+        "AKIA\n",
+        "fm2_+",
+        "xoxb-%",
+        "password=",
+        "password=\"",
+        "token ",
+        "Cookie: a=",
+        "authorization: ",
+        "http://a:",
+        "-----BEGIN PRIVATE KEY-----\n",
+        "curl -u ",
+        "密码:",
+        "%41eyJ",
+        "machine a login b password ",
+        "\\nghp_",
+    ];
+    for text in repeated {
+        let text = text.repeat(100_000 / text.len());
+        let start = Instant::now();
+        rules.find(&text);
+        let took = start.elapsed();
+        assert!(took < Duration::from_secs(5), "{took:?} for {}", &text[..20]);
+    }
+}
+
+/// Texts of any characters, with what the rules look for strewn in.
+fn texts() -> impl Strategy<Value = String> {
+    let literals: Vec<String> = prefixed()
+        .into_iter()
+        .flat_map(|it| it.prefixes)
+        .chain(
+            [
+                "password=",
+                "token: ",
+                "://a:",
+                "@",
+                "-----BEGIN PRIVATE KEY-----",
+                "Cookie: a=",
+                "+49",
+                "\n",
+                "\r\n> ",
+                " \\\n",
+            ]
+            .map(str::to_owned),
+        )
+        .collect();
+    let piece = prop_oneof![
+        prop::sample::select(literals),
+        any::<String>(),
+        "[0-9A-Za-z_./+=-]{1,60}",
+        "\\PC{0,20}",
+        Just("é密\u{202e}".to_owned()),
+    ];
+    prop::collection::vec(piece, 0..24).prop_map(|it| it.concat())
+}
+
+proptest! {
+    #[test]
+    fn ranges_are_of_whole_characters_sorted_and_disjoint(text in texts()) {
+        let mut at = 0;
+        for found in SecretRules::built_in().find(&text) {
+            prop_assert!(found.range.start >= at && !found.range.is_empty());
+            prop_assert!(text.get(found.range.clone()).is_some());
+            at = found.range.end;
+        }
+    }
+}
