@@ -11,6 +11,7 @@ pub mod ui;
 mod compact;
 mod completions;
 mod context;
+mod core_dump;
 mod correct;
 mod coverage;
 mod demo;
@@ -143,6 +144,7 @@ enum Verb {
 
 /// Reads the command line, does what it asks, and returns the exit code.
 pub fn main() -> ExitCode {
+    core_dump::forbid();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(usage) => {

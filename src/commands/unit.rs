@@ -10,7 +10,10 @@ use std::{
 };
 
 use super::error::CommandError;
-use crate::{config::surroundings::Surroundings, store::vault::write::write_settings};
+use crate::{
+    config::{key, surroundings::Surroundings},
+    store::vault::write::write_settings,
+};
 
 /// The unit as it is shipped.
 const UNIT: &str = include_str!("../../systemd/memoird.service");
@@ -58,7 +61,7 @@ impl Unit {
     /// Has the user manager read the unit and start it; returns why not.
     pub(super) fn start() -> Result<(), String> {
         for words in [&["daemon-reload"][..], &["enable", "--now", "memoird.service"]] {
-            let output = Command::new("systemctl")
+            let output = key::scrub(&mut Command::new("systemctl"))
                 .arg("--user")
                 .args(words)
                 .stdin(Stdio::null())

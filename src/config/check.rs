@@ -9,7 +9,14 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
 
-use super::{nearest::nearest, schedule::Schedule, span::Span, zone::ZoneName};
+use super::{
+    base_url::check_base_url,
+    nearest::nearest,
+    schedule::Schedule,
+    span::Span,
+    stray_key::{check_path, veiled},
+    zone::ZoneName,
+};
 
 /// How much of a wrong value is shown, in characters.
 const SHOWN_CHARS_MAX: usize = 40;
@@ -35,12 +42,10 @@ impl Problem {
 }
 
 impl fmt::Display for Problem {
+    /// Says it without a key that somebody put in the wrong place.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.path.is_empty() {
-            f.write_str(&self.what)
-        } else {
-            write!(f, "{}: {}", self.path, self.what)
-        }
+        let (path, what) = (veiled(&self.path), veiled(&self.what));
+        if path.is_empty() { f.write_str(&what) } else { write!(f, "{path}: {what}") }
     }
 }
 
@@ -321,7 +326,8 @@ fn check_format(node: &Value, text: &str) -> Result<(), String> {
         "zone" => text.parse::<ZoneName>().map(drop).map_err(|it| it.to_string()),
         "name" => check_name(text),
         "folder" => check_folder(text),
-        "http-url" => check_url(text),
+        "http-url" => check_base_url(text).map(drop).map_err(|it| it.to_string()),
+        "key-file" => check_path(text),
         _ => Ok(()),
     }
 }
@@ -355,17 +361,6 @@ fn check_folder(text: &str) -> Result<(), String> {
     }
     if steps().find(|it| *it != ".") == Some(".memoird") {
         return Err("`.memoird` is private to memoird and holds no memories".to_owned());
-    }
-    Ok(())
-}
-
-fn check_url(text: &str) -> Result<(), String> {
-    check_name(text)?;
-    let host = ["http://", "https://"].iter().find_map(|it| text.strip_prefix(it));
-    if host.is_none_or(|it| it.is_empty() || it.contains(char::is_whitespace)) {
-        return Err(format!(
-            "`{text}` is not an address (expected one like http://127.0.0.1:11434/v1)"
-        ));
     }
     Ok(())
 }

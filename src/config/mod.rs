@@ -6,6 +6,8 @@
 //! | `layers` | which keys may stand where, and how layers are laid over each other |
 //! | [`root`] | `memoird.yaml`, and what one root is run with |
 //! | [`which`] | which root is meant; roots that overlap |
+//! | [`key`], [`base_url`] | the key of a language model, and where it may go |
+//! | [`stray_key`] | keys where none belongs |
 //! | [`edit`] | changes of files that people wrote: one line, all else stays |
 //! | [`schedule`], [`span`], [`zone`] | crontab lines, lengths of time, time zones |
 //! | [`surroundings`] | what is read from the process: variables, folders, host, zone |
@@ -18,16 +20,20 @@
 //!
 //! - Nothing is guessed: an unknown key, a wrong type, a wrong name is an error with its place.
 //! - What travels with a root can neither name a program to run nor say where text goes.
+//! - A key is in no setting, no error, and no `Debug`.
 //! - Two roots never share a folder, also not through links.
 
+pub mod base_url;
 pub mod check;
 pub mod edit;
+pub mod key;
 mod layers;
 mod nearest;
 pub mod root;
 pub mod schedule;
 pub mod settings;
 pub mod span;
+pub mod stray_key;
 pub mod surroundings;
 pub mod which;
 pub mod yaml;
@@ -113,7 +119,10 @@ pub enum Error {
         problems: Vec<Problem>,
     },
     /// An argument of `--set` that is not `KEY=VALUE`.
-    #[error("--set: `{argument}` is not KEY=VALUE (like compaction.weekly.ratio=0.1)")]
+    #[error(
+        "--set: `{}` is not KEY=VALUE (like compaction.weekly.ratio=0.1)",
+        stray_key::veiled(argument)
+    )]
     BadSet {
         /// The argument.
         argument: String,
@@ -191,20 +200,25 @@ impl Config {
         set: &[String],
         around: &Surroundings,
     ) -> Result<Self, Error> {
-        let named = explicit.or_else(|| around.variable("MEMOIRD_CONFIG").map(Path::new));
-        let file = match named {
-            Some(path) => around.absolute(path, &around.cwd),
-            None => around.config_folder().join(CONFIG_FILE_NAME),
-        };
+        let file = Self::file(explicit, around);
+        let is_named = named(explicit, around).is_some();
         let mut config = match read_file(&file)? {
             Some(text) => Self::from_text(Some((&file, &text)), set, around),
-            None if named.is_some() => Err(Error::Missing { file: file.clone() }),
+            None if is_named => Err(Error::Missing { file: file.clone() }),
             None => Self::from_text(None, set, around),
         }?;
         let path = file.with_file_name(SECRETS_FILE_NAME);
         let text = read_file(&path)?;
         config.secret_rules = text.map(|it| SecretRulesFile { path, text: it.into() });
         Ok(config)
+    }
+
+    /// Returns the file that [`Self::load`] reads, if there is one.
+    pub fn file(explicit: Option<&Path>, around: &Surroundings) -> PathBuf {
+        match named(explicit, around) {
+            Some(path) => around.absolute(path, &around.cwd),
+            None => around.config_folder().join(CONFIG_FILE_NAME),
+        }
     }
 
     /// Reads the configuration from the text of a file. Of the disk it asks only where links in
@@ -252,6 +266,11 @@ impl Config {
             call,
         })
     }
+}
+
+/// Returns the file that the call names.
+fn named<'a>(explicit: Option<&'a Path>, around: &'a Surroundings) -> Option<&'a Path> {
+    explicit.or_else(|| around.variable("MEMOIRD_CONFIG").map(Path::new))
 }
 
 /// Reads a file of the configuration; `None` when there is none.

@@ -490,7 +490,7 @@ roots:
     fn what_travels_with_a_root_names_no_program_and_no_address() {
         check_refused("on_problem: [rm, -rf, /]", "on_problem: is read in config.yaml only");
         check_refused("model: {command: [sh]}", "model.command: is read in config.yaml only");
-        check_refused("model: {base_url: 'http://evil.example'}", "model.base_url: is read in");
+        check_refused("model: {base_url: 'https://evil.example'}", "model.base_url: is read in");
         check_refused("model: {provider: command}", "model.provider: is read in");
         check_refused("model: {key_file: /etc/shadow}", "model.key_file: is read in");
         check_refused("roots: []", "roots: unknown key");

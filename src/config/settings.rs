@@ -71,6 +71,7 @@ pub struct Model {
     #[schemars(extend("format" = "name"))]
     pub api_version: Option<String>,
     /// File that holds the key; null: a systemd credential, else `MEMOIRD_API_KEY`.
+    #[schemars(extend("format" = "key-file"))]
     pub key_file: Option<String>,
     /// The program and its arguments, for provider `command`.
     #[schemars(length(min = 1))]

@@ -7,17 +7,26 @@ use std::{
     collections::BTreeMap,
     env,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use etcetera::base_strategy::{BaseStrategy as _, Xdg};
 
-use super::{Error, zone::ZoneName};
+use super::{
+    Error,
+    key::{self, Secret},
+    zone::ZoneName,
+};
 
 /// What stands around a call.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
-    /// Variables whose names begin with `MEMOIRD_`.
+    /// Variables whose names begin with `MEMOIRD_`, but for the one that holds a key.
     pub env: BTreeMap<String, String>,
+    /// What [`key::VARIABLE`] holds; not looked at until a key is needed.
+    pub api_key: Option<Arc<Secret>>,
+    /// Where systemd put the credentials of this service.
+    pub credentials: Option<PathBuf>,
     /// The person's home.
     pub home: PathBuf,
     /// Where configurations lie: `$XDG_CONFIG_HOME`, else `~/.config`.
@@ -40,16 +49,27 @@ impl Surroundings {
     pub fn read() -> Result<Self, Error> {
         let xdg = Xdg::new().map_err(|_| Error::Home)?;
         let mut variables = BTreeMap::new();
+        let mut api_key = None;
         for (name, value) in env::vars_os() {
             let Some(name) = name.to_str().filter(|it| it.starts_with("MEMOIRD_")) else {
                 continue;
             };
+            if name == key::VARIABLE {
+                // What is not UTF-8 is no key, and is told when one is needed.
+                let text = value.to_string_lossy().into_owned();
+                api_key = (!text.is_empty()).then(|| Arc::new(Secret::new(text)));
+                continue;
+            }
             let value =
                 value.into_string().map_err(|_| Error::Variable { name: name.to_owned() })?;
             variables.insert(name.to_owned(), value);
         }
         Ok(Self {
             env: variables,
+            api_key,
+            credentials: env::var_os(key::CREDENTIALS_VARIABLE)
+                .filter(|it| !it.is_empty())
+                .map(Into::into),
             home: xdg.home_dir().to_path_buf(),
             config_home: xdg.config_dir(),
             cwd: env::current_dir().map_err(|source| Error::Cwd { source })?,

@@ -30,6 +30,7 @@ fn after_a_run_all_is_well() {
         insta::assert_snapshot!(root.run(&["doctor"]), @r"
         $ memoird doctor
         ok    configuration        no config.yaml; the defaults hold
+        ok    keys                 none is set, and none is needed
         ok    root                 ~/small
         ok    memory folder        ~/small/memory
         ok    private files        closed to others

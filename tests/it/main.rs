@@ -16,6 +16,7 @@ mod edits;
 mod forget;
 mod history;
 mod init;
+mod keys;
 mod late;
 mod layers;
 mod log;

@@ -1,9 +1,10 @@
 //! `memoird doctor`: checks files, database, and settings, and repairs what a program can.
 //!
 //! Without `--repair` it reads and never writes. Each check stands alone, so that one that cannot be
-//! made hides no other. What the machine is asked stands in `system`, what is asked of memory in
+//! made hides no other. What the machine is asked stands in `system` and `keys`, what is asked of memory in
 //! [`crate::compaction::check`], and what is done about it in [`crate::compaction::repair`].
 
+mod keys;
 mod system;
 
 use std::process::ExitCode;
@@ -107,7 +108,10 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         Err(error) if error.kind() == Kind::Config => {
             let mut found = vec![error.to_string()];
             found.extend(error.hints().iter().cloned());
-            vec![Check::new("configuration", Ok(Found::Ill(found)))]
+            let mut checks = vec![Check::new("configuration", Ok(Found::Ill(found)))];
+            let keys = keys::without_root(global.config.as_deref());
+            checks.extend(keys.map(|it| Check::new("keys", Ok(it))));
+            checks
         }
         Err(error) => return Err(error),
     };
@@ -188,6 +192,7 @@ fn check_root(root: &Root, call: &Call) -> Vec<Check> {
     let is_reader = !root.settings.is_written_by(&call.around.host);
     let mut checks = vec![
         Check::new("configuration", Ok(configuration(root, call))),
+        Check::new("keys", Ok(keys::of_root(root, call))),
         Check::new("root", system::folder(layout.root(), is_reader)),
         Check::new("memory folder", system::folder(&layout.full(layout.memory_dir()), is_reader)),
         Check::new("private files", system::private_files(layout)),

@@ -1,0 +1,110 @@
+//! Keys where none belongs: in the text of a configuration, in an argument, in a message.
+//!
+//! A person who puts a key into the wrong place must hear of it, and the message must not repeat the
+//! key. So messages that quote what a person wrote go through [`veiled`], and `doctor` asks
+//! [`lines_with_keys`]. Pure.
+
+use std::{borrow::Cow, ops::Range};
+
+/// How keys of known providers begin. All kinds of secrets are found in logs, by rules of their own
+/// in a layer above; this is for the few places where people put a key by mistake.
+const BEGINNINGS: [&str; 7] = ["sk-", "gsk_", "xai-", "AIza", "hf_", "nvapi-", "pplx-"];
+
+/// No key has fewer characters after its beginning.
+const REST_CHARS_MIN: usize = 16;
+
+/// Returns the words of a text that look like keys, by their places.
+fn alike(text: &str) -> Vec<Range<usize>> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let mut found = Vec::new();
+    let mut at = 0;
+    for word in text.split(|c| !is_part(c)) {
+        let start = at + text[at..].find(word).unwrap_or(0);
+        at = start + word.len();
+        let rest = BEGINNINGS.iter().find_map(|it| word.strip_prefix(it));
+        // A name made of words, as of a package, has no digits.
+        let is_key =
+            |it: &str| it.len() >= REST_CHARS_MIN && it.bytes().any(|c| c.is_ascii_digit());
+        if rest.is_some_and(is_key) {
+            found.push(start..at);
+        }
+    }
+    found
+}
+
+/// Returns the lines of a text, counted from 1, in which something looks like a key.
+pub fn lines_with_keys(text: &str) -> Vec<usize> {
+    let lines = text.lines().zip(1..);
+    lines.filter(|(line, _)| !alike(line).is_empty()).map(|(_, number)| number).collect()
+}
+
+/// Returns a text with `…` for what looks like a key, for messages that quote what a person wrote.
+pub(super) fn veiled(text: &str) -> Cow<'_, str> {
+    let found = alike(text);
+    if found.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut veiled = String::new();
+    let mut from = 0;
+    for it in found {
+        veiled.push_str(&text[from..it.start]);
+        veiled.push('…');
+        from = it.end;
+    }
+    Cow::Owned(veiled + &text[from..])
+}
+
+/// Checks the value of `model.key_file`, and says so where it is the key itself.
+pub(super) fn check_path(text: &str) -> Result<(), String> {
+    let is_name = text.contains(['/', '.']) || text.len() < REST_CHARS_MIN + 4;
+    let is_random = !is_name && text.bytes().any(|it| it.is_ascii_digit());
+    if is_random || !alike(text).is_empty() {
+        return Err("this looks like a key, not like the path of a file that holds it; \
+                    write the key into a file that only you can read (chmod 600)"
+            .to_owned());
+    }
+    if text.trim().is_empty() { Err("empty".to_owned()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Made up.
+    const KEY: &str = "sk-test-4f9Qx7mB2vLkR8sT1wZc";
+
+    #[test]
+    fn what_looks_like_a_key_is_found_and_veiled() {
+        let text = format!("a: 1\n# key: {KEY}\nb: 'AIzaSyD-0123456789abcdefghij', {KEY}\n");
+        assert_eq!(lines_with_keys(&text), [2, 3]);
+        assert_eq!(veiled(&text), "a: 1\n# key: …\nb: '…', …\n");
+        for plain in [
+            "sk-learn-pipelines-for-everyone", // no digit
+            "sk-1",
+            "task-0123456789abcdefgh",
+            "hf_transfer",
+            "roots: []",
+            "",
+        ] {
+            assert_eq!(veiled(plain), plain);
+        }
+    }
+
+    #[test]
+    fn a_key_in_place_of_its_path_is_refused() {
+        for path in [
+            "~/key",
+            "key",
+            "my-anthropic-api-key-file",
+            "/run/secrets/abcdef0123456789abcdef",
+            "key-2026-11-21-rotated.txt",
+        ] {
+            assert_eq!(check_path(path), Ok(()));
+        }
+        for key in [KEY, "0123456789abcdef0123456789abcdef"] {
+            let said = check_path(key).unwrap_err();
+            assert!(said.contains("chmod 600") && !said.contains(key));
+        }
+        assert_eq!(check_path(" ").unwrap_err(), "empty");
+    }
+}

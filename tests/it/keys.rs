@@ -1,0 +1,307 @@
+//! The key of a model: it is in nothing that the program shows, writes, logs or hands on,
+//! whichever way it was given.
+
+use std::{
+    fs::{self, Permissions},
+    os::unix::{fs::PermissionsExt as _, net::UnixDatagram, process::ExitStatusExt as _},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::support::{NOW, Ran, Root};
+
+/// Made up.
+const KEY: &str = "sk-test-7Zq4Wm9xK2vB5nR8tL3p";
+
+/// What no output may hold, so that a shortened or quoted key is found too.
+const PART: &[u8] = b"7Zq4Wm9x";
+
+/// The three ways to give a key, in the order in which they win.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    File,
+    Credential,
+    Variable,
+}
+
+/// Writes a file of the home.
+fn write(root: &Root, relative: &str, text: &str, mode: u32) -> PathBuf {
+    let path = root.home(relative);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+    path
+}
+
+impl Way {
+    /// Gives the key, and returns the variable that it takes and the file where it stands.
+    fn give(self, root: &Root) -> (Option<(&'static str, String)>, Option<PathBuf>) {
+        match self {
+            Self::File => {
+                let config = "model: { key_file: ~/keys/model }\n";
+                write(root, ".config/memoird/config.yaml", config, 0o644);
+                (None, Some(write(root, "keys/model", &format!("{KEY}\n"), 0o600)))
+            }
+            Self::Credential => {
+                let file = write(root, "credentials/memoird-api-key", KEY, 0o400);
+                let dir = file.parent().unwrap().to_str().unwrap().to_owned();
+                (Some(("CREDENTIALS_DIRECTORY", dir)), Some(file))
+            }
+            Self::Variable => (Some(("MEMOIRD_API_KEY", KEY.to_owned())), None),
+        }
+    }
+}
+
+#[track_caller]
+fn assert_absent(bytes: &[u8], place: &str) {
+    assert!(!bytes.windows(PART.len()).any(|it| it == PART), "the key is in {place}");
+}
+
+/// Looks through all files below a folder, the database among them, but for one.
+#[track_caller]
+fn assert_in_no_file(dir: &Path, but: Option<&Path>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let kind = fs::symlink_metadata(&path).unwrap().file_type();
+        if kind.is_dir() {
+            assert_in_no_file(&path, but);
+        } else if kind.is_file() && Some(path.as_path()) != but {
+            assert_absent(&fs::read(&path).unwrap(), &path.display().to_string());
+        }
+    }
+}
+
+#[track_caller]
+fn check_way(way: Way) {
+    let root = Root::small();
+    let (variable, file) = way.give(&root);
+    let run = |args: &[&str]| -> Ran {
+        let mut command = root.command(args);
+        command.envs(variable.clone()).env("MEMOIRD_LOG", "trace").env("RUST_BACKTRACE", "1");
+        let ran = root.finish(command, args);
+        assert_absent(ran.stdout.as_bytes(), &format!("{way:?} {ran}"));
+        assert_absent(ran.stderr.as_bytes(), &format!("{way:?} {ran}"));
+        ran
+    };
+    for args in [
+        &["init", "-v"][..],
+        &["status", "-v"],
+        &["status", "--json"],
+        &["log", "-v", "Backfill checked"],
+        &["compact", "-v"],
+        &["show", "2026-W10"],
+        &["trace", "memory/weekly/2026-W10.md", "--json"],
+        &["coverage", "-v"],
+        &["history", "--json"],
+    ] {
+        run(args).ok();
+    }
+    // What goes wrong tells no more than what goes well.
+    for args in [
+        &["show", "nothing"][..],
+        &["compact", "-v", "--period", "2026-99"],
+        &["status", "--set", "model.context_tokens=1"],
+        &["status", "--config", "none.yaml"],
+        &["compact", "-v", "--set", "engine=model"],
+        &["run", "-v", "--set", "engine=model"],
+    ] {
+        assert_ne!(run(args).code, 0);
+    }
+    let doctor = run(&["doctor", "-v"]).ok();
+    let said = match way {
+        Way::File => "~/keys/model, closed to others",
+        Way::Credential => "the systemd credential memoird-api-key",
+        Way::Variable => "the variable MEMOIRD_API_KEY",
+    };
+    assert!(doctor.stdout.contains(&format!("ok    keys                 {said}\n")), "{doctor}");
+
+    watch(&root, variable.as_ref());
+    assert_in_no_file(&root.home(""), file.as_deref());
+}
+
+/// Runs the daemon until it watches, and looks at what others see of it.
+fn watch(root: &Root, variable: Option<&(&'static str, String)>) {
+    let path = root.home("notify.sock");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let child = Command::new(assert_cmd::cargo::cargo_bin!("memoird"))
+        .args(["run", "-v"])
+        .env_clear()
+        .env("HOME", root.home(""))
+        .env("TZ", "Europe/Berlin")
+        .env("MEMOIRD_NOW", NOW)
+        .env("MEMOIRD_LOG", "trace")
+        .env("NOTIFY_SOCKET", &path)
+        .envs(variable.cloned())
+        .current_dir(root.path(""))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut buffer = [0; 4096];
+    loop {
+        let length = socket.recv(&mut buffer).expect("the daemon becomes idle");
+        assert_absent(&buffer[..length], "a message to the service manager");
+        if String::from_utf8_lossy(&buffer[..length]).contains("STATUS=watching") {
+            break;
+        }
+    }
+    let of_process = |name: &str| fs::read(format!("/proc/{}/{name}", child.id())).unwrap();
+    assert_absent(&of_process("cmdline"), "the command line");
+    let limits = String::from_utf8(of_process("limits")).unwrap();
+    let cores = limits.lines().find(|it| it.starts_with("Max core file size")).unwrap();
+    assert_eq!(cores.split_whitespace().skip(4).take(2).collect::<Vec<_>>(), ["0", "0"]);
+    assert!(root.path(".memoird/daemon.json").exists());
+    assert_in_no_file(&root.path(".memoird"), None);
+    // A reload reads the configuration, and the environment, anew.
+    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_absent(&output.stdout, "stdout of the daemon");
+    assert_absent(&output.stderr, "the log");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("watching"));
+}
+
+#[test]
+fn a_key_in_a_file_is_in_nothing_else() {
+    check_way(Way::File);
+}
+
+#[test]
+fn a_key_in_a_credential_is_in_nothing_else() {
+    check_way(Way::Credential);
+}
+
+#[test]
+fn a_key_in_the_environment_is_in_nothing_else() {
+    check_way(Way::Variable);
+}
+
+#[test]
+fn a_key_that_others_can_read_is_refused_with_the_next_command() {
+    let root = Root::small();
+    let (_, file) = Way::File.give(&root);
+    let file = file.unwrap();
+    fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+    let ran = root.run(&["doctor"]);
+    assert_eq!(ran.code, 1);
+    let line = ran.stdout.lines().find(|it| it.contains("  keys ")).unwrap();
+    insta::assert_snapshot!(line, @"bad   keys                 the key file `~/keys/model` is open to other users (mode 644), so the key may be known already; chmod 600 '~/keys/model'");
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    write(&root, "keys/model", &format!("{KEY}\n{KEY}\n"), 0o600);
+    let ran = root.run(&["doctor"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stdout.contains("`~/keys/model` has more than one line; write the key"), "{ran}");
+    assert_absent(ran.stdout.as_bytes(), "stdout");
+    // The variable stands back behind a file that was named, also behind one that is no good.
+    let mut command = root.command(&["doctor"]);
+    command.env("MEMOIRD_API_KEY", KEY);
+    assert_eq!(root.finish(command, &["doctor"]).code, 1);
+}
+
+/// A key that was put where it does not belong is refused, and the refusal does not repeat it.
+#[test]
+fn no_error_quotes_a_key_in_the_wrong_place() {
+    for config in [
+        "model: { api_key: KEY }",
+        "model: { key_file: KEY }",
+        "model: { provider: KEY }",
+        "model: { base_url: 'https://user:KEY@api.example' }",
+        "model: { base_url: 'https://api.example/v1?key=KEY' }",
+        "model: { base_url: KEY }",
+        "model: { context_tokens: KEY }",
+        "engine: KEY",
+        "KEY: 1",
+        "roots: KEY",
+        "roots: [{ path: a, zone: KEY }]",
+        "schedule: { weekly: KEY }",
+        "history: { keep: KEY }",
+        "on_problem: KEY",
+        "compaction: { grace: KEY",
+        "KEY",
+    ] {
+        let root = Root::small();
+        write(&root, ".config/memoird/config.yaml", &config.replace("KEY", KEY), 0o600);
+        for args in [&["status"][..], &["run"], &["doctor"], &["doctor", "--json"]] {
+            let ran = root.run(args);
+            assert_ne!(ran.code, 0, "{config}: {ran}");
+            assert_absent(format!("{}{}", ran.stdout, ran.stderr).as_bytes(), config);
+        }
+        // The file that holds it is named all the same.
+        let doctor = root.run(&["doctor"]).stdout;
+        assert!(doctor.contains("config.yaml, line 1: looks like a key"), "{doctor}");
+    }
+    let root = Root::small();
+    for args in [["--set", KEY], ["--set", &format!("engine={KEY}")]] {
+        let ran = root.run(&[&["status"], &args[..]].concat());
+        assert_eq!(ran.code, 2);
+        assert_absent(ran.stderr.as_bytes(), "stderr");
+    }
+    for name in ["MEMOIRD_MODEL_KEY_FILE", "MEMOIRD_ENGINE", "MEMOIRD_MODEL_BASE_URL"] {
+        let mut command = root.command(&["status"]);
+        command.env(name, KEY);
+        let ran = root.finish(command, &["status"]);
+        assert_eq!(ran.code, 78);
+        assert_absent(ran.stderr.as_bytes(), "stderr");
+    }
+}
+
+#[test]
+fn doctor_warns_of_a_key_in_a_comment_and_in_an_argument() {
+    let root = Root::small();
+    let config = format!("engine: extractive\n# my key: {KEY}\n");
+    write(&root, ".config/memoird/config.yaml", &config, 0o600);
+    let ran = root.run(&["doctor", "--set", &format!("model.name={KEY}")]).ok();
+    let keys: Vec<&str> =
+        ran.stdout.lines().skip_while(|it| !it.contains("  keys ")).take(2).collect();
+    assert!(keys[0].starts_with("note  keys "), "{ran}");
+    assert!(keys[0].contains("config.yaml, line 2: looks like a key; put it into a file"), "{ran}");
+    assert!(keys[1].contains("an argument of this call looks like a key"), "{ran}");
+    assert_absent(ran.stdout.as_bytes(), "stdout");
+}
+
+#[test]
+fn a_program_that_is_started_does_not_inherit_the_key() {
+    let root = Root::empty("a");
+    write(&root, "bin/systemctl", "#!/bin/sh\nexport -p >> \"$HOME/inherited\"\n", 0o755);
+    let args = ["init", "--service"];
+    let mut command = root.command(&args);
+    command
+        .env("PATH", root.home("bin"))
+        .env("MEMOIRD_API_KEY", KEY)
+        .env("CREDENTIALS_DIRECTORY", "/run/credentials/x");
+    root.finish(command, &args).ok();
+    let inherited = fs::read_to_string(root.home("inherited")).unwrap();
+    assert!(inherited.contains("HOME="), "{inherited}");
+    assert!(!inherited.contains("API_KEY") && !inherited.contains("CREDENTIALS"), "{inherited}");
+    assert_absent(inherited.as_bytes(), "the environment of a child");
+}
+
+#[test]
+fn a_crash_leaves_no_core_where_the_limit_would_allow_one() {
+    let root = Root::small();
+    let path = root.home("notify.sock");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let program = assert_cmd::cargo::cargo_bin!("memoird").display().to_string();
+    let mut child = Command::new("/bin/sh")
+        .args(["-c", &format!("ulimit -c unlimited 2>&-; exec '{program}' run")])
+        .env_clear()
+        .env("HOME", root.home(""))
+        .env("MEMOIRD_NOW", NOW)
+        .env("NOTIFY_SOCKET", &path)
+        .current_dir(root.path(""))
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    socket.recv(&mut [0; 4096]).expect("the daemon is ready");
+    kill_process(Pid::from_child(&child), Signal::ABORT).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.signal(), Some(Signal::ABORT.as_raw()));
+    assert!(!status.core_dumped());
+}
