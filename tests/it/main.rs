@@ -21,6 +21,7 @@ mod late;
 mod layers;
 mod log;
 mod rebuild;
+mod review;
 mod run;
 mod show;
 mod status;
