@@ -45,6 +45,8 @@ pub mod moved;
 mod observe;
 mod parallel;
 pub mod plan;
+#[cfg(test)]
+mod poison;
 pub mod rebuild;
 pub mod records;
 pub mod redact;

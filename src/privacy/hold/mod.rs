@@ -307,6 +307,6 @@ fn without_code(text: &str) -> Cow<'_, str> {
 }
 
 #[cfg(test)]
-mod planted;
+pub(crate) mod planted;
 #[cfg(test)]
 mod tests;
