@@ -144,69 +144,54 @@ fn escaped(text: &str, at: usize, out: &mut String) -> usize {
 
 fn image(text: &str, at: usize, out: &mut String) -> usize {
     let rest = &text[at..];
-    let plain = |out: &mut String| {
+    let Some(label) = rest.strip_prefix("![") else {
         out.push('!');
-        1
+        return 1;
     };
-    if !rest.starts_with("![") {
-        return plain(out);
-    }
-    let remote = closing(&rest[1..], b'[', b']').and_then(|alt_end| {
-        let after = &rest[1 + alt_end..];
-        let target =
-            after.strip_prefix('(').map(|it| it.trim_start().trim_start_matches('<').trim_start());
-        match target {
+    let label = start_of(label, TAG_BYTES_MAX);
+    // Where the label ends is plain only if nothing in it may hide a bracket.
+    let plain_end =
+        label.find([']', '[', '`', '\\', '<']).filter(|it| label[*it..].starts_with(']'));
+    let target = plain_end.map(|it| &rest[2 + it + 1..]);
+    let host = match target {
+        Some(after) if after.starts_with('(') => {
+            let target = after[1..].trim_start().trim_start_matches('<').trim_start();
             // A file that lies beside the text is loaded from nowhere.
-            Some(target) => is_remote(target).then(|| host(target)),
-            None => after.starts_with('[').then_some(""),
-        }
-    });
-    match remote {
-        // The mark is no image's any more; what follows is an ordinary link, which nobody loads.
-        Some(host) => {
-            out.push_str("(image");
-            if !host.is_empty() {
-                out.push_str(" at ");
-                out.push_str(host);
+            if !is_remote(target) {
+                out.push('!');
+                return 1;
             }
-            out.push_str(") ");
-            1
+            host(target)
         }
-        None => plain(out),
-    }
-}
-
-/// Returns the byte after the bracket that closes the one the text begins with.
-fn closing(text: &str, open: u8, close: u8) -> Option<usize> {
-    /// Longer is no label.
-    const LABEL_MAX: usize = 1000;
-    let mut depth = 0_usize;
-    let mut is_escaped = false;
-    for (i, byte) in text.bytes().enumerate().take(LABEL_MAX) {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = true,
-            _ if byte == open => depth += 1,
-            _ if byte == close => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    return Some(i + 1);
-                }
-            }
-            _ => {}
+        Some(after) if after.starts_with('[') => "",
+        // The name of an image that may be defined elsewhere. It is shown as it was.
+        Some(_) => {
+            out.push_str("!\\");
+            return 1;
         }
+        None => "",
+    };
+    // The mark is no image's any more; what follows is an ordinary link, which nobody loads.
+    out.push_str("(image");
+    if !host.is_empty() {
+        out.push_str(" at ");
+        out.push_str(host);
     }
-    None
+    out.push_str(") ");
+    1
 }
 
 fn is_remote(target: &str) -> bool {
+    let target = start_of(target, TAG_BYTES_MAX);
     let path_end = target.find(['/', '?', '#', ')', ' ']).unwrap_or(target.len());
     // An entity may spell the scheme.
     target.starts_with("//") || target.starts_with('\\') || target[..path_end].contains([':', '&'])
+        // A path whose end is out of sight may lead anywhere.
+        || path_end + 4 > TAG_BYTES_MAX
 }
 
 fn host(target: &str) -> &str {
-    let after = target.split_once("//").map_or("", |(_, it)| it);
+    let after = start_of(target, TAG_BYTES_MAX).split_once("//").map_or("", |(_, it)| it);
     let end = after
         .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-')))
         .unwrap_or(after.len());
@@ -218,13 +203,13 @@ fn markup(text: &str, at: usize, out: &mut String) -> usize {
     let name = inner.trim_start_matches('/');
     let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
     let (name, after) = name.split_at(end);
-    let tag = after.split(['>', '\n']).next().unwrap_or("");
     let ends = after.is_empty() || after.starts_with(['>', '/', ' ', '\t', '\n', '\r', '\u{c}']);
     let is_element = ends && ELEMENTS.iter().any(|it| it.eq_ignore_ascii_case(name));
     // A tag whose end is out of sight may have anything in it.
-    let has_attribute = !name.is_empty()
-        && after.starts_with([' ', '\t', '/', '\n', '-'])
-        && (tag.contains('=') || tag.len() + 200 > TAG_BYTES_MAX);
+    let has_attribute = !name.is_empty() && after.starts_with([' ', '\t', '/', '\n', '-']) && {
+        let tag = after.split(['>', '\n']).next().unwrap_or("");
+        tag.contains('=') || tag.len() + 200 > TAG_BYTES_MAX
+    };
     let is_script = !name.is_empty() && runs_script(inner);
     let is_comment = inner.starts_with(['!', '?']);
     let is_live = is_element || has_attribute || is_script || is_comment;
@@ -289,6 +274,8 @@ mod tests {
         );
         check("![x](//evil.example/p.png)", "(image at evil.example) [x](//evil.example/p.png)");
         check("![x][ref]", "(image) [x][ref]");
+        check("![x]", "!\\[x]");
+        check("![a`]`](https://e.example/p)", "(image) [a`]`](https://e.example/p)");
         check("<img src=x onerror=alert(1)>", "&lt;img src=x onerror=alert(1)>");
         check("a</script>b", "a&lt;/script>b");
         check("<!-- memoird -->", "&lt;!-- memoird -->");
@@ -319,6 +306,7 @@ mod tests {
             "``a ` <script> b``",
             "Vec<String>, a < b, <details>, Map<K, V>",
             "wow! [x] [y]: z",
+            "wow !\\[x]",
             r"\![x](https://example.com/a.png)",
             "👨‍👩‍👧 می‌خواهم",
             "line one\n- two\tthree",

@@ -26,7 +26,7 @@ impl Folded {
         }
         let tail = &self.text[from..];
         if tail.contains(['-', '_']) {
-            self.words.extend(tail.chars().map(|c| if matches!(c, '-' | '_') { ' ' } else { c }));
+            self.words.push_str(&tail.replace(['-', '_'], " "));
         } else {
             self.words.push_str(tail);
         }
@@ -72,7 +72,32 @@ fn push_blank(out: &mut String) {
     }
 }
 
+/// Marks and signs of ordinary prose, which need no more than a spelling of their own.
+fn is_sign(c: char) -> bool {
+    c.is_ascii()
+        || matches!(c as u32, 0x2010..=0x2027 | 0x2030..=0x203a | 0x2190..=0x21ff | 0x2500..=0x27bf)
+}
+
+/// Returns the ASCII sign that is written for it.
+fn plain_sign(c: char) -> char {
+    match c {
+        '’' | '‘' | 'ʼ' | '´' | '′' => '\'',
+        '“' | '”' | '„' | '«' | '»' => '"',
+        '‐' | '‑' | '‒' | '−' => '-',
+        _ => c,
+    }
+}
+
 fn push_unicode(text: &str, out: &mut String) {
+    if text.chars().all(is_sign) {
+        for part in text.split_inclusive(|c: char| !c.is_ascii()) {
+            let at = part.char_indices().next_back().map_or(0, |(at, _)| at);
+            let (plain, sign) = part.split_at(if part.is_ascii() { part.len() } else { at });
+            push_ascii(plain, out);
+            out.extend(sign.chars().map(plain_sign));
+        }
+        return;
+    }
     let mut scripts = (0_usize, 0_usize);
     for c in text.chars() {
         scripts.0 += usize::from(c.is_ascii_alphabetic());
@@ -97,10 +122,7 @@ fn push_unicode(text: &str, out: &mut String) {
         push_word(&mut word, mostly_latin, out);
         match c {
             _ if c.is_whitespace() => push_blank(out),
-            '’' | '‘' | 'ʼ' | '´' | '′' => out.push('\''),
-            '“' | '”' | '„' | '«' | '»' => out.push('"'),
-            '‐' | '‑' | '‒' | '−' => out.push('-'),
-            _ => out.push(c),
+            _ => out.push(plain_sign(c)),
         }
     }
     push_word(&mut word, mostly_latin, out);
@@ -203,6 +225,21 @@ fn of_folded(text: &str) -> Folded {
     folded
 }
 
+/// Of each byte: 1 for a letter, 2 for what stands for one.
+const LEET: [u8; 256] = {
+    let mut class = [0; 256];
+    let mut at: u8 = 0;
+    while at < 128 {
+        if at.is_ascii_lowercase() {
+            class[at as usize] = 1;
+        } else if matches!(at, b'0' | b'1' | b'!' | b'3' | b'4' | b'@' | b'5' | b'$' | b'7') {
+            class[at as usize] = 2;
+        }
+        at += 1;
+    }
+    class
+};
+
 /// Reads `1gn0r3` as `ignore`, where at least two words are written so.
 fn unleet(folded: &str) -> Option<String> {
     let digit = |b: u8| match b {
@@ -224,12 +261,11 @@ fn unleet(folded: &str) -> Option<String> {
             && letters + digits >= word.len() - 1
     };
     // A cheap look first: a letter beside such a digit, twice.
-    let class = |b: u8| u8::from(b.is_ascii_lowercase()) + 2 * u8::from(digit(b).is_some());
     let mut count = 0;
     let mut before = 0;
     for byte in folded.bytes() {
-        let this = class(byte);
-        count += usize::from(before | this == 3);
+        let this = LEET[usize::from(byte)];
+        count += u32::from(before | this == 3);
         before = this;
     }
     if count < 2 {

@@ -6,7 +6,7 @@
 
 use std::{collections::HashMap, ops::Range, sync::LazyLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Match, MatchKind};
 use regex::Regex;
 use serde::Deserialize;
 
@@ -43,6 +43,7 @@ type Mask = u128;
 struct Rules {
     /// Words of which one at least stands in whatever a rule for anybody's text can hold.
     gate: AhoCorasick,
+    of_gate: Vec<Word>,
     words: AhoCorasick,
     /// Of each word: its list, and whether its ends are open.
     of_word: Vec<Word>,
@@ -232,6 +233,7 @@ impl Rules {
             gates |= resolve(it.gate.as_deref().ok_or(RulesError::NoGate(it.concern))?)?;
         }
         let in_gates = |(word, _): &(&Word, _)| gates & (1 << word.list) != 0;
+        let of_gate = of_word.iter().zip(&patterns).filter(in_gates).map(|(it, _)| *it).collect();
         let gate = AhoCorasick::builder()
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(of_word.iter().zip(&patterns).filter(in_gates).map(|(_, it)| it))?;
@@ -241,6 +243,7 @@ impl Rules {
             .build(&patterns)?;
         Ok(Self {
             gate,
+            of_gate,
             words,
             of_word,
             shape_mask: shapes.iter().fold(0, |mask, (it, _)| mask | 1 << it),
@@ -260,16 +263,15 @@ impl Rules {
         let words = text.words();
         let external = origin == Origin::External;
         // Most of what people and agents write ends here.
-        if !external && !self.gate.is_match(words) {
+        let mut gates = self.gate.find_overlapping_iter(words);
+        if !external && !gates.any(|hit| self.of_gate[hit.pattern().as_usize()].is_at(&hit, text)) {
             return;
         }
         let mut hits = Vec::new();
         let mut seen: Mask = 0;
         for hit in self.words.find_overlapping_iter(words) {
             let word = self.of_word[hit.pattern().as_usize()];
-            let starts = word.open_start || text.is_loose() || !ends_in_word(&words[..hit.start()]);
-            let ends = word.open_end || text.is_loose() || !starts_in_word(&words[hit.end()..]);
-            if starts && ends {
+            if word.is_at(&hit, text) {
                 seen |= 1 << word.list;
                 let (start, end, list) = (hit.start(), hit.end(), word.list);
                 hits.push(Hit { start, end, list, sentence: 0, begins: false });
@@ -401,6 +403,16 @@ impl Rule {
     }
 }
 
+impl Word {
+    /// Returns whether a hit of the word is a whole word of the text.
+    fn is_at(self, hit: &Match, text: &Folded) -> bool {
+        let words = text.words();
+        text.is_loose()
+            || (self.open_start || !ends_in_word(&words[..hit.start()]))
+                && (self.open_end || !starts_in_word(&words[hit.end()..]))
+    }
+}
+
 impl Term {
     fn is_met_by(self, hit: &Hit) -> bool {
         self.mask & (1 << hit.list) != 0 && (hit.begins || !self.begins)
@@ -414,11 +426,17 @@ fn is_open(c: char) -> bool {
 }
 
 fn ends_in_word(before: &str) -> bool {
-    before.chars().next_back().is_some_and(|c| c.is_alphanumeric() && !is_open(c))
+    match before.bytes().next_back() {
+        Some(byte) if byte.is_ascii() => byte.is_ascii_alphanumeric(),
+        _ => before.chars().next_back().is_some_and(|c| c.is_alphanumeric() && !is_open(c)),
+    }
 }
 
 fn starts_in_word(after: &str) -> bool {
-    after.chars().next().is_some_and(|c| c.is_alphanumeric() && !is_open(c))
+    match after.bytes().next() {
+        Some(byte) if byte.is_ascii() => byte.is_ascii_alphanumeric(),
+        _ => after.chars().next().is_some_and(|c| c.is_alphanumeric() && !is_open(c)),
+    }
 }
 
 /// Returns whether an order can begin after the text: at the start, after a mark, after a number.
