@@ -39,13 +39,15 @@ pub(super) struct Args {
     /// Show what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do it though it is not due, is stuck, was taken back, or the file is somebody else's (its words stay in the history)
+    /// Do it though it is not due, is stuck, was taken back, or the file is somebody else's (its words
+    /// stay in the history). With a week come the typed memories of its days that were taken back;
+    /// `compact extract` does the days alone, and a month and its wisdom are asked for each
     #[arg(long, requires = "period")]
     force: bool,
     /// Make again what another engine made
     #[arg(long)]
     redo: bool,
-    /// Go on though many known files are gone: they are gone for good
+    /// Go on though many known files are gone, or one has lost its end: it is so for good
     #[arg(long)]
     accept_missing: bool,
     /// With --redo: only periods that end on this day or later
@@ -144,8 +146,13 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     if selection.accept_missing
         && let Some(lineage) = Lineage::open_existing(&root.vault.layout().database())?
     {
+        let held = compaction::peek(&root.vault, Some(&lineage))?.record.held;
+        for path in held.keys() {
+            ui.note(format!("taken as it is: {path}"));
+        }
         match missing::look(&root.vault, &lineage)? {
             Some(missing) => ui.note(format!("taken for gone for good: {missing}")),
+            None if !held.is_empty() => {}
             None => ui.note("no files are missing in such a number that it has to be accepted"),
         }
     }
@@ -164,6 +171,9 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         ui.detail(format!("let go of {} versions older than {span}", report.pruned));
     }
     show_report(&report, &plan, &view, args.period, ui);
+    for (path, why) in &view.record.held {
+        ui.warn(format!("{path} {why}"));
+    }
     Ok(if report.failed > 0 { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
 }
 
@@ -443,7 +453,8 @@ fn nothing_due(plan: &Plan, view: &View, period: Option<Period>) -> String {
             "nothing to do: {tier} {period} waits for what lies beneath it (`memoird compact`)"
         );
     }
-    let stuck = plan.waiting.iter().filter(|it| matches!(it.cause, WaitCause::Parked(_))).count();
+    let is_stuck = |it: &WaitCause| matches!(it, WaitCause::Parked(_) | WaitCause::Held(_));
+    let stuck = plan.waiting.iter().filter(|it| is_stuck(&it.cause)).count();
     if stuck > 0 {
         return format!("nothing to do, but {stuck} stuck: see `memoird status`");
     }

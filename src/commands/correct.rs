@@ -17,7 +17,11 @@ use crate::{
         plan::Plan,
         report::{JobReport, PassReport},
     },
-    memory::{address::Stem, correction::Words, item::Tier},
+    memory::{
+        address::Stem,
+        correction::{Words, WordsError},
+        item::Tier,
+    },
     recall::trace::split_target,
     store::{layout::FileKind, lineage::Lineage},
 };
@@ -67,8 +71,7 @@ struct Above {
 pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
     let call = Call::read(global)?;
     let root = call.root(global)?;
-    let words = Words::parse(&args.text.join(" "))
-        .map_err(|error| CommandError::new(Kind::Usage, error))?;
+    let words = Words::parse(&args.text.join(" ")).map_err(|error| unread(error, &args.target))?;
     let (name, line) = split_target(&args.target);
     let (path, kind) = root.find(&call.around, name)?;
     if let (FileKind::Log | FileKind::Session, Some(line)) = (kind, line) {
@@ -76,7 +79,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     }
     let asked = Asked { path: &path, kind, line, words: &words };
     if args.dry_run {
-        let draft = Draft::new(&root.vault, &asked)?;
+        let draft = Draft::new(&root.vault, &asked)
+            .map_err(|error| uncited(error, &args.target, &words))?;
         show(&draft, args, None, ui);
         return Ok(ExitCode::SUCCESS);
     }
@@ -85,10 +89,40 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let mut lineage = root.lineage()?;
     let clock = call.clock();
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
-    let (draft, passed) = compactor.correct(&asked, !args.no_fold, &mut ())?;
+    let (draft, passed) = compactor
+        .correct(&asked, !args.no_fold, &mut ())
+        .map_err(|error| uncited(error, &args.target, &words))?;
     show(&draft, args, Some((&passed.report, &passed.plan)), ui);
     let failed = passed.report.failed > 0;
     Ok(if failed { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
+}
+
+/// Says what a person can do about words that cannot be put there.
+fn unread(error: WordsError, target: &str) -> CommandError {
+    let hint = match error {
+        WordsError::Empty => {
+            let (name, _) = split_target(target);
+            format!("memoird show {name}, and delete its line in the file")
+        }
+        WordsError::NotACitation(_) => without_citation(target, "TEXT"),
+    };
+    CommandError::new(Kind::Usage, error).hint(hint)
+}
+
+fn without_citation(target: &str, text: &str) -> String {
+    format!("memoird correct {target} \"{text}\", which keeps the lines that it cites")
+}
+
+/// Says what a person can do about a citation of a line that is not there.
+fn uncited(error: CorrectError, target: &str, words: &Words) -> CommandError {
+    let hint = match &error {
+        CorrectError::NoLine { address, is_log_there: true } => {
+            format!("memoird show {}, which lines there are", address.stem)
+        }
+        CorrectError::NoLine { .. } => without_citation(target, &words.text),
+        _ => return error.into(),
+    };
+    CommandError::from(error).hint(hint)
 }
 
 fn show(draft: &Draft, args: &Args, done: Option<(&PassReport, &Plan)>, ui: &Ui) {

@@ -21,7 +21,7 @@ use crate::{
         forget::{
             Forgotten,
             cut::{Gone, Wish, folded},
-            reach::{Reach, Untouched, survey},
+            reach::{Reach, Untouched, last_kept, survey, vanished},
         },
         plan::Selection,
         report::PassReport,
@@ -62,8 +62,8 @@ pub(super) struct Args {
     /// Show what would go, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Answer yes to what would be asked
-    #[arg(long)]
+    /// Do not ask
+    #[arg(short, long)]
     yes: bool,
 }
 
@@ -78,6 +78,7 @@ struct Report<'a> {
     dry_run: bool,
     from_log: bool,
     lines: &'a [Gone],
+    vanished: &'a [Gone],
     items: &'a [Gone],
     memories: &'a [Gone],
     others: &'a [Gone],
@@ -103,7 +104,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let wanted = args.wanted()?;
     if args.dry_run {
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
-        let wish = Resolver::new(&root, &call.around, args)?.wish(&wanted)?;
+        let wish = Resolver::new(&root, &call.around, args, lineage.as_ref())?.wish(&wanted)?;
         let reach = survey(&root.vault, lineage.as_ref(), &wish)?;
         show(&reach, args, None, ui);
         return Ok(ExitCode::SUCCESS);
@@ -114,8 +115,9 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
     // What people did to the files since the last pass would shift the lines that are cited.
     compactor.notice("forget", now)?;
-    let wish = Resolver::new(&root, &call.around, args)?.wish(&wanted)?;
-    let reach = survey(&root.vault, Some(compactor.lineage), &wish)?;
+    let known = Some(&*compactor.lineage);
+    let wish = Resolver::new(&root, &call.around, args, known)?.wish(&wanted)?;
+    let reach = survey(&root.vault, known, &wish)?;
     if reach.is_empty() {
         show(&reach, args, None, ui);
         return Ok(ExitCode::SUCCESS);
@@ -171,17 +173,57 @@ struct Resolver<'a> {
     root: &'a Root,
     around: &'a Surroundings,
     args: &'a Args,
+    lineage: Option<&'a Lineage>,
     memories: Vec<TypedMemory>,
     stems: Vec<Stem>,
     wish: Wish,
 }
 
 impl<'a> Resolver<'a> {
-    fn new(root: &'a Root, around: &'a Surroundings, args: &'a Args) -> Result<Self, CommandError> {
+    fn new(
+        root: &'a Root,
+        around: &'a Surroundings,
+        args: &'a Args,
+        lineage: Option<&'a Lineage>,
+    ) -> Result<Self, CommandError> {
         let inventory = root.vault.scan(&HashMap::new())?.inventory;
         let wish = Wish { from_log: args.from_log, ..Wish::default() };
-        let stems = inventory.logs.into_keys().collect();
-        Ok(Self { root, around, args, memories: inventory.memories, stems, wish })
+        let mut stems: Vec<Stem> = inventory.logs.into_keys().collect();
+        if let Some(lineage) = lineage {
+            stems.extend(vanished(&root.vault, lineage)?.into_iter().map(|it| it.0));
+        }
+        Ok(Self { root, around, args, lineage, memories: inventory.memories, stems, wish })
+    }
+
+    /// Returns the file that an argument names; it need not be there any more if the history knows it.
+    fn find(&self, named: &str) -> Result<(String, FileKind), CommandError> {
+        let layout = self.root.vault.layout();
+        let is_known = |path: &str| {
+            let path = layout.recorded(path);
+            let versions = self.lineage.map(|it| it.versions_of(&path)).transpose()?;
+            Ok(versions.is_some_and(|it| !it.is_empty()))
+        };
+        let path = self.root.find_past(self.around, named, &is_known)?;
+        let kind = layout.kind_of(&path).ok_or_else(|| context::missing(named))?;
+        Ok((path, kind))
+    }
+
+    /// Reads a file as it stands, or, where it is gone, as it stood last.
+    fn text(&self, path: &str) -> Result<String, CommandError> {
+        let vault = &self.root.vault;
+        if let Some(text) = vault.read_text(path)? {
+            return Ok(text);
+        }
+        let path = vault.layout().recorded(path);
+        let kept = self.lineage.map(|it| last_kept(it, &path)).transpose()?.flatten();
+        let text = kept.and_then(|it| String::from_utf8(it).ok());
+        text.ok_or_else(|| context::missing(&path))
+    }
+
+    /// Reads a log as it stands, or, where it is gone, as it stood last.
+    fn log(&self, stem: &Stem) -> Option<DailyLog> {
+        let text = self.text(&self.root.vault.log_path(stem)).ok()?;
+        DailyLog::parse(stem.clone(), text.as_bytes()).ok()
     }
 
     fn wish(mut self, wanted: &[String]) -> Result<Wish, CommandError> {
@@ -199,13 +241,13 @@ impl<'a> Resolver<'a> {
             && let Some(lines) = line_numbers(lines)
             && looks_like_a_file(file)
         {
-            let (path, kind) = self.root.find(self.around, file)?;
+            let (path, kind) = self.find(file)?;
             return self.add_places(named, &path, kind, &lines);
         }
         // A name with a slash that stands nowhere may be words: TCP/IP.
         let there = || self.root.vault.is_taken(named);
         if looks_like_a_file(named) && (!named.contains('/') || is_markdown(named) || there()) {
-            let (path, kind) = self.root.find(self.around, named)?;
+            let (path, kind) = self.find(named)?;
             return self.add_file(&path, kind);
         }
         self.add_words(named)
@@ -229,7 +271,7 @@ impl<'a> Resolver<'a> {
         kind: FileKind,
         lines: &LineSet,
     ) -> Result<(), CommandError> {
-        let text = self.root.vault.read_text(path)?.ok_or_else(|| context::missing(path))?;
+        let text = self.text(path)?;
         let none = |what: &str| {
             let what = format!("there is no {what} at `{named}`");
             CommandError::new(Kind::Usage, what).hint(format!("memoird show {path}"))
@@ -301,7 +343,7 @@ impl<'a> Resolver<'a> {
     fn add_cited(&mut self, citation: &Citation) -> usize {
         let mut added = 0;
         for (stem, lines) in citation.files().filter(|(stem, _)| !is_summary(stem)) {
-            let Ok(Some(log)) = self.root.vault.read_log(stem) else { continue };
+            let Some(log) = self.log(stem) else { continue };
             for (number, text, _) in log.lines() {
                 if lines.contains(number) && !text.trim().is_empty() {
                     self.wish.lines.insert(text.trim().to_owned());
@@ -319,7 +361,8 @@ impl<'a> Resolver<'a> {
                 let name = path.rsplit('/').next().unwrap_or(path);
                 let mut memories = self.memories.iter();
                 let memory = memories.find(|it| it.file_name.as_os_str() == name).cloned();
-                let Some(memory) = memory else { return Err(context::missing(path)) };
+                let past = || TypedMemory::parse(name.as_ref(), &self.text(path).ok()?).ok();
+                let Some(memory) = memory.or_else(past) else { return Err(context::missing(path)) };
                 self.wish.memories.insert(path.to_owned());
                 let sources = Citation::from_addresses(memory.sources.iter().map(|it| &it.0));
                 if let Some(citation) = sources.filter(|_| memory.is_ours()) {
@@ -341,10 +384,10 @@ impl<'a> Resolver<'a> {
     /// that others share is forgotten in this one alone.
     fn add_log(&mut self, path: &str) -> Result<(), CommandError> {
         let stem = stem_of(path).ok_or_else(|| context::missing(path))?;
-        let log = self.root.vault.read_log(&stem)?.ok_or_else(|| context::missing(path))?;
+        let log = self.log(&stem).ok_or_else(|| context::missing(path))?;
         let mut shared = BTreeSet::new();
         for other in self.stems.iter().filter(|it| **it != stem) {
-            let Ok(Some(other)) = self.root.vault.read_log(other) else { continue };
+            let Some(other) = self.log(other) else { continue };
             shared.extend(said(&other));
         }
         let lines: BTreeSet<String> = said(&log).collect();
@@ -405,6 +448,7 @@ fn show(reach: &Reach, args: &Args, done: Option<(&Forgotten, &PassReport)>, ui:
             dry_run: done.is_none(),
             from_log: args.from_log,
             lines: &reach.lines,
+            vanished: &reach.vanished,
             items: &reach.items,
             memories: &reach.memories,
             others: &reach.others,
@@ -424,8 +468,12 @@ fn show(reach: &Reach, args: &Args, done: Option<(&Forgotten, &PassReport)>, ui:
     if let Some((forgotten, report)) = done {
         let Reach { lines, items, memories, versions, .. } = reach;
         ui.good(format!(
-            "forgotten: {} lines, {} bullets and entries, {} typed memories, {} kept versions; {} files made again",
-            lines.len(), items.len(), memories.len(), versions.len(), report.written
+            "forgotten: {}, {}, {}, {}; {} made again",
+            counted(lines.len() + reach.vanished.len(), "line", "lines"),
+            counted(items.len(), "bullet or entry", "bullets and entries"),
+            counted(memories.len(), "typed memory", "typed memories"),
+            counted(versions.len(), "kept version", "kept versions"),
+            counted(report.written, "file", "files"),
         ));
         if !forgotten.vacuumed {
             ui.warn("somebody reads the database, so what was there is not overwritten yet; `memoird compact` does it");
@@ -440,20 +488,33 @@ fn show(reach: &Reach, args: &Args, done: Option<(&Forgotten, &PassReport)>, ui:
     }
 }
 
+/// Writes a number with what it counts.
+fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
 fn show_reach(reach: &Reach, args: &Args, ui: &Ui) {
-    let stays =
-        "lines of logs (they stay there, barred from every summary; --from-log removes them)";
-    let lines = if args.from_log { "lines of logs" } else { stays };
-    for (title, list) in [
-        (lines, &reach.lines),
-        ("bullets and entries", &reach.items),
-        ("typed memories", &reach.memories),
-        ("lines of yours in these files", &reach.others),
+    let stays = if args.from_log {
+        ""
+    } else {
+        " (they stay there, barred from every summary; --from-log removes them)"
+    };
+    let (line, lines) = (format!("line of a log{stays}"), format!("lines of logs{stays}"));
+    for (one, many, list) in [
+        (&line[..], &lines[..], &reach.lines),
+        (
+            "line of a log that is no longer there",
+            "lines of logs that are no longer there",
+            &reach.vanished,
+        ),
+        ("bullet or entry", "bullets and entries", &reach.items),
+        ("typed memory", "typed memories", &reach.memories),
+        ("line of yours in these files", "lines of yours in these files", &reach.others),
     ] {
         if list.is_empty() {
             continue;
         }
-        ui.heading(format!("{} {title}", list.len()));
+        ui.heading(counted(list.len(), one, many));
         let shown = if ui.is_verbose() { list.len() } else { SHOWN_MAX };
         for gone in list.iter().take(shown) {
             let yours = if gone.by_person { "  (yours)" } else { "" };
@@ -465,10 +526,14 @@ fn show_reach(reach: &Reach, args: &Args, ui: &Ui) {
         }
     }
     if !reach.versions.is_empty() {
-        ui.heading(format!("{} kept versions of files", reach.versions.len()));
+        ui.heading(counted(
+            reach.versions.len(),
+            "kept version of a file",
+            "kept versions of files",
+        ));
     }
     if !reach.copies.is_empty() {
-        ui.heading(format!("{} copies", reach.copies.len()));
+        ui.heading(counted(reach.copies.len(), "copy", "copies"));
         for copy in &reach.copies {
             ui.data(format!("  {copy}"));
         }

@@ -358,5 +358,6 @@ impl RunLine {
 impl From<ParseTimeError> for CommandError {
     fn from(error: ParseTimeError) -> Self {
         Self::new(Kind::Usage, error)
+            .hint("memoird history FILE, which says when each version came about")
     }
 }

@@ -54,7 +54,9 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         }
         Args { as_of: Some(time), file: Some(file), .. } => {
             let past = Past::open(&call, &root)?;
-            let time = history::parse_time(time, root.settings.zone.name.0, call.now)?;
+            let time = history::parse_time(time, root.settings.zone.name.0, call.now);
+            let again = || format!("memoird show {file} --as-of \"1 day ago\"");
+            let time = time.map_err(|error| CommandError::new(Kind::Usage, error).hint(again()))?;
             let history = past.find(file)?;
             let version = history.at(time).ok_or_else(|| before_all(&past, &history))?;
             show(&past, &root, &history, version, ui)?;

@@ -2,7 +2,11 @@
 //!
 //! Reads and never writes: without a database there is none afterwards either.
 
-use std::{collections::BTreeMap, path::Path, process::ExitCode};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    process::ExitCode,
+};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use chrono_tz::Tz;
@@ -28,7 +32,7 @@ use crate::{
         settings::{EngineKind, Settings},
     },
     engine::{Engine as _, extractive::Extractive},
-    memory::{address::Stem, item::Tier, wisdom::WisdomFile},
+    memory::{address::Stem, item::Tier, period::Period, wisdom::WisdomFile},
     store::{
         inventory::{Inventory, SummaryFile},
         lineage::{Lineage, LineageError, jobs::Outcome},
@@ -282,7 +286,7 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         }
         seen => seen,
     };
-    let Seen { view, plan, failed, last_run, missing, amiss } = seen?;
+    let Seen { view, plan, failed, undone, undoing, last_run, missing, amiss } = seen?;
     let path = ".memoird/lineage.db";
     if problems.is_empty() {
         problems.extend(amiss.into_iter().map(|reason| Problem { path: path.to_owned(), reason }));
@@ -294,6 +298,11 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
              `memoird compact --accept-missing` says that they are gone for good"
         ),
     }));
+    problems.extend(
+        check::forgetting(&root.vault)
+            .map(|reason| Problem { path: root.vault.layout().forgetting(), reason }),
+    );
+    problems.extend(undoing.map(|reason| Problem { path: root.vault.layout().undoing(), reason }));
     problems.extend(found_problems(&root, &view, &plan));
     let (daemon, watcher) = daemon(&root, zone)?;
     Ok(Status {
@@ -309,7 +318,7 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         model: model(&settings.settings),
         budget: BTreeMap::new(),
         parked: parked(&plan),
-        undone: undone(&plan),
+        undone,
         failed,
         quarantined: 0,
         archived: view.inventory.archived.len(),
@@ -333,6 +342,9 @@ struct Seen {
     view: View,
     plan: Plan,
     failed: Vec<Stuck>,
+    undone: Vec<Stuck>,
+    /// What was begun to be taken back and is not finished.
+    undoing: Option<String>,
     last_run: Option<LastRun>,
     missing: Option<Missing>,
     /// What the last receipts say that the files do not.
@@ -351,6 +363,8 @@ impl Seen {
         let selection = Selection::default();
         let plan = compaction::plan_of(&view, settings, Extractive.id(), &selection, now);
         let failed = failed(lineage, &plan)?;
+        let undone = undone(lineage, &view, &plan)?;
+        let undoing = check::undoing(&root.vault, lineage)?;
         let last_run = last_run(lineage, settings.zone.name.0)?;
         let missing = lineage.map(|it| missing::look(&root.vault, it)).transpose()?.flatten();
         let amiss =
@@ -360,7 +374,7 @@ impl Seen {
             _ => None,
         });
         let amiss = amiss.flatten().collect();
-        Ok(Self { view, plan, failed, last_run, missing, amiss })
+        Ok(Self { view, plan, failed, undone, undoing, last_run, missing, amiss })
     }
 }
 
@@ -380,6 +394,8 @@ fn found_problems(root: &Root, view: &View, plan: &Plan) -> Vec<Problem> {
     let mut problems: Vec<Problem> =
         found.map(|it| Problem { path: it.path.clone(), reason: it.reason.clone() }).collect();
     problems.extend(gone_sources(root, &view.inventory));
+    let held = view.record.held.iter();
+    problems.extend(held.map(|(path, why)| Problem { path: path.clone(), reason: why.clone() }));
     let unreadable = view.inventory.decisions.unreadable();
     if !unreadable.is_empty() {
         let lines: Vec<String> = unreadable.iter().map(usize::to_string).collect();
@@ -554,7 +570,7 @@ fn model(settings: &Settings) -> EngineStatus {
 
 fn parked(plan: &Plan) -> Vec<Stuck> {
     let stuck = plan.waiting.iter().filter_map(|it| match &it.cause {
-        WaitCause::Parked(reason) => Some(Stuck {
+        WaitCause::Parked(reason) | WaitCause::Held(reason) => Some(Stuck {
             tier: it.tier.name(),
             period: it.period.to_string(),
             reason: reason.clone(),
@@ -564,12 +580,59 @@ fn parked(plan: &Plan) -> Vec<Stuck> {
     stuck.collect()
 }
 
-fn undone(plan: &Plan) -> Vec<Stuck> {
-    let undone = plan.waiting.iter().filter(|it| it.cause == WaitCause::Undone);
-    let told = undone.map(|it| Stuck {
-        tier: it.tier.name(),
-        period: it.period.to_string(),
-        reason: it.cause.to_string(),
+/// Returns the work that was taken back and waits, each once. What stood beneath it may be gone with
+/// it, so that no plan names it: then its last receipt does.
+fn undone(lineage: Option<&Lineage>, view: &View, plan: &Plan) -> Result<Vec<Stuck>, LineageError> {
+    let decisions = &view.inventory.decisions;
+    let waiting = plan.waiting.iter().filter(|it| it.cause == WaitCause::Undone);
+    let mut undone: BTreeSet<(Tier, Period)> = waiting.map(|it| (it.tier, it.period)).collect();
+    let due: BTreeSet<(Tier, Period)> = plan
+        .jobs
+        .iter()
+        .map(|it| (it.tier, it.period))
+        .chain(plan.following.iter().copied())
+        .chain(plan.waiting.iter().map(|it| (it.tier, it.period)))
+        .collect();
+    let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
+    let refused = receipts.into_iter().filter(|job| {
+        let is_skipped = job.receipt.as_ref().is_some_and(|it| it.outcome == Outcome::Skipped);
+        is_skipped && decisions.is_undone(job.fingerprint)
+    });
+    undone.extend(refused.map(|it| (it.tier, it.period)).filter(|it| !due.contains(it)));
+    let told = undone.into_iter().map(|(tier, period)| Stuck {
+        tier: tier.name(),
+        period: period.to_string(),
+        reason: WaitCause::Undone.to_string(),
+    });
+    Ok(told.collect())
+}
+
+/// Tells of work that was taken back: the days of a week in one line, with the week itself if it is
+/// among it, and how each line is lifted.
+fn told_undone(undone: &[Stuck]) -> Vec<String> {
+    let of_tier = |tier: Tier| undone.iter().filter(move |it| it.tier == tier.name());
+    let mut days: BTreeMap<String, usize> = BTreeMap::new();
+    for it in of_tier(Tier::Extract) {
+        let week = it.period.parse::<Period>().ok().and_then(Period::parent);
+        *days.entry(week.map_or_else(|| it.period.clone(), |it| it.to_string())).or_default() += 1;
+    }
+    let counted = |days: usize| format!("{days} {}", if days == 1 { "day" } else { "days" });
+    let mut lines = Vec::new();
+    for Stuck { period, .. } in of_tier(Tier::Weekly) {
+        let days = days.remove(period);
+        let days = days.map(|it| format!(" with the typed memories of {}", counted(it)));
+        lines.push((period.clone(), format!("weekly {period}{}", days.unwrap_or_default()), ""));
+    }
+    for (week, days) in days {
+        let line = format!("typed memories of {} in {week}", counted(days));
+        lines.push((week, line, " extract"));
+    }
+    lines.sort();
+    for it in of_tier(Tier::Monthly).chain(of_tier(Tier::Wisdom)) {
+        lines.push((it.period.clone(), format!("{} {}", it.tier, it.period), of(it.tier)));
+    }
+    let told = lines.into_iter().map(|(period, line, tier)| {
+        format!("{line}; `memoird compact{tier} --period {period} --force` lifts it")
     });
     told.collect()
 }
@@ -647,10 +710,8 @@ fn show(status: &Status, ui: &Ui) {
             of(tier)
         )
     });
-    show_list(ui, "taken back by undo, waits for changed input", &status.undone, |it| {
-        let Stuck { tier, period, .. } = it;
-        format!("{tier} {period}; `memoird compact{} --period {period} --force` lifts it", of(tier))
-    });
+    let undone = told_undone(&status.undone);
+    show_list(ui, "taken back by undo, waits for changed input", &undone, Clone::clone);
     show_list(ui, "failed, tried again by the next run", &status.failed, |it| {
         format!("{} {}: {}", it.tier, it.period, it.reason)
     });

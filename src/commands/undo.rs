@@ -39,7 +39,8 @@ use crate::{
 /// once more puts everything back.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The number of the run; the last one that wrote something when none is given
+    /// The number of the run; when none is given, one that is taken back only in part, else the last
+    /// one that wrote something
     #[arg(value_name = "RUN")]
     run: Option<i64>,
     /// Also the later runs that rest on it
@@ -112,6 +113,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             engine: engine.id(),
             now,
         };
+        // What was begun goes on as it was asked for.
+        request = foresight.meant(request)?;
         foresight.undo(request).map_err(|error| refusal(error, zone))?
     };
     if args.dry_run {
@@ -132,7 +135,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
                 ui.note("nothing was changed");
                 return Ok(ExitCode::SUCCESS);
             }
-            None => return Err(unasked(&runs, args)),
+            None => return Err(unasked(&runs, request)),
         }
     }
     // What was shown is what is done, whatever was written meanwhile.
@@ -150,9 +153,9 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
 }
 
 /// Nobody can be asked, and nobody said yes.
-fn unasked(runs: &[RunId], args: &Args) -> CommandError {
+fn unasked(runs: &[RunId], request: Request) -> CommandError {
     let run = runs.last().map(ToString::to_string).unwrap_or_default();
-    let later = if args.with_later { " --with-later" } else { "" };
+    let later = if request.with_later { " --with-later" } else { "" };
     CommandError::new(Kind::Usage, format!("taking back run {run} needs a yes"))
         .hint(format!("memoird undo {run}{later} --dry-run"))
         .hint(format!("memoird undo {run}{later} --yes"))

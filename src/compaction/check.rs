@@ -8,14 +8,18 @@ use std::{
     error::Error,
 };
 
-use super::{View, missing, records};
+use super::{View, missing, records, undo::begun};
 use crate::{
     memory::{
         address::{Citation, Stem},
+        document::Summary,
         hash::ContentHash,
+        period::Period,
+        wisdom::WisdomFile,
     },
     privacy,
     store::{
+        inventory::Inventory,
         layout::{FileKind, Layout},
         lineage::{
             Lineage, LineageError,
@@ -53,6 +57,10 @@ pub enum Torn {
     NotUtf8,
     /// It is the beginning of what was recorded, cut in the middle of a line.
     CutOff,
+    /// It is what was recorded without its end, cut after a line: by a disk, or by a person.
+    Shortened,
+    /// The marks are gone that tell what we wrote in it.
+    Unmarked,
     /// It cannot be read as what its name says.
     NotInForm,
 }
@@ -77,9 +85,93 @@ impl Torn {
             Self::Nul => "holds NUL bytes",
             Self::NotUtf8 => "is not UTF-8",
             Self::CutOff => "is cut off in the middle of a line",
+            Self::Shortened => "lacks its end, as if it had been cut off after a line",
+            Self::Unmarked => "has lost the marks that tell what memoird wrote in it",
             Self::NotInForm => "cannot be read as what it is",
         }
     }
+
+    /// Returns whether a person may have meant it, so that one is asked.
+    pub fn is_doubtful(self) -> bool {
+        matches!(self, Self::Shortened | Self::Unmarked)
+    }
+
+    /// Returns what to do, as the end of a sentence.
+    fn remedy(self) -> &'static str {
+        match self {
+            Self::Shortened => {
+                "`memoird doctor --repair` brings it back, `memoird compact --accept-missing` takes what is missing for deleted"
+            }
+            Self::Unmarked => {
+                "`memoird doctor --repair` brings it back and keeps what stands there, `memoird compact --accept-missing` takes it as it is"
+            }
+            _ => "`memoird doctor --repair`",
+        }
+    }
+}
+
+/// So many items at the end of a file are not taken for deleted before a person has said so.
+const END_ITEMS: usize = 3;
+
+/// Compares a generated file with what was recorded of it where both can be read: has it lost so
+/// much that no person is likely to have meant it?
+fn doubtful(layout: &Layout, path: &str, now: &str, before: &str) -> Option<Torn> {
+    let rest = before.strip_prefix(now).filter(|it| !it.trim().is_empty());
+    let cut = rest.is_some_and(|it| now.ends_with('\n') || it.starts_with(['\n', '\r']));
+    if path == layout.wisdom() {
+        let [was, is] = [before, now].map(WisdomFile::parse);
+        let ours = |it: &WisdomFile| it.entries().filter(|it| it.mark.is_some()).count();
+        let closing_gone = !was.distilled().is_empty() && is.distilled().is_empty();
+        return match (ours(&was), ours(&is)) {
+            // The last line of all is our comment; a person deletes entries.
+            (was, is) if cut && closing_gone && is < was => Some(Torn::Shortened),
+            (was, 0) if closing_gone && was > 0 => Some(Torn::Unmarked),
+            _ => None,
+        };
+    }
+    let name = path.rsplit('/').next()?.strip_suffix(".md")?;
+    let period = name.parse::<Period>().ok().filter(|it| layout.summary(*it) == path)?;
+    let [was, is] = [before, now].map(|it| Summary::parse(period, it));
+    let (was, is) = (was.ok()?, is.ok()?);
+    was.header.as_ref()?;
+    if is.header.is_none() {
+        return Some(Torn::Unmarked);
+    }
+    let lost = was.bullets().count().saturating_sub(is.bullets().count());
+    (cut && lost >= END_ITEMS).then_some(Torn::Shortened)
+}
+
+/// Finds the generated files of which a person is to say whether they are damaged, each with what is
+/// odd and what to do.
+///
+/// # Errors
+///
+/// Returns why the database could not be read.
+pub fn held(
+    vault: &Vault,
+    inventory: &Inventory,
+    lineage: &Lineage,
+) -> Result<BTreeMap<String, String>, LineageError> {
+    let layout = vault.layout();
+    let summaries = inventory.weekly.values().chain(inventory.monthly.values());
+    let mut there: BTreeMap<String, ContentHash> =
+        summaries.map(|it| (it.path.clone(), it.hash)).collect();
+    there.extend(inventory.wisdom.as_ref().map(|it| (layout.wisdom(), ContentHash::of(it))));
+    let mut found = BTreeMap::new();
+    for (path, (_, known)) in lineage.documents()? {
+        if there.get(&path).is_none_or(|it| *it == known) {
+            continue;
+        }
+        let Some(before) = lineage.content(known)? else { continue };
+        let Ok(Some(now)) = vault.read_text(&path) else { continue };
+        if torn(now.as_bytes()).is_some() || is_cut_off(now.as_bytes(), &before) {
+            continue; // That is put back without a question.
+        }
+        if let Some(odd) = doubtful(layout, &path, &now, &String::from_utf8_lossy(&before)) {
+            found.insert(path, format!("{}; {}", odd.words(), odd.remedy()));
+        }
+    }
+    Ok(found)
 }
 
 /// Tells bytes that no person writes.
@@ -260,6 +352,12 @@ pub fn torn_files(
             Some(torn)
         } else if known.and_then(bytes_of).is_some_and(|it| is_cut_off(&file.bytes, &it)) {
             Some(Torn::CutOff)
+        } else if let Some(odd) = known.and_then(bytes_of).and_then(|before| {
+            let [now, before] =
+                [&file.bytes, &before].map(|it| String::from_utf8_lossy(it).into_owned());
+            doubtful(layout, &path, &now, &before)
+        }) {
+            Some(odd)
         } else if known.is_some() && !in_form()
             || inventory.problems.iter().any(|it| it.path == path)
         {
@@ -280,20 +378,38 @@ pub fn forgetting(vault: &Vault) -> Option<String> {
         Err(error) => return Some(error.to_string()),
     };
     // The wish itself holds the words, so it is not shown.
-    let waits = match serde_json::from_str::<serde_json::Value>(&text) {
-        Ok(pending) => pending.get("Remove").is_some(),
-        Err(_) => {
-            return Some(format!("{path} cannot be read; do the same `memoird forget` again"));
-        }
+    let Ok(pending) = serde_json::from_str::<serde_json::Value>(&text) else {
+        return Some(format!("{path} cannot be read; do the same `memoird forget` again"));
     };
-    waits.then(|| "forgetting is not finished; `memoird compact` finishes it".to_owned())
+    if pending.get("Remove").is_some() {
+        return Some("forgetting is not finished; `memoird compact` finishes it".to_owned());
+    }
+    let is_left = pending["Refold"]["vacuum"] == true;
+    is_left.then(|| {
+        "the database may still hold what was forgotten; `memoird compact` writes it anew"
+            .to_owned()
+    })
+}
+
+/// Says whether a run is taken back only in part.
+///
+/// # Errors
+///
+/// Returns why the database could not be read.
+pub fn undoing(vault: &Vault, lineage: Option<&Lineage>) -> Result<Option<String>, LineageError> {
+    let begun = lineage.map(|it| begun::unfinished(vault, it)).transpose()?.flatten();
+    let run = begun.and_then(|it| it.run);
+    Ok(run.map(|it| {
+        format!(
+            "taking back run {it} was begun and is not finished; `memoird undo` goes on with it"
+        )
+    }))
 }
 
 /// Says which generated files are torn.
 pub fn files(torn: &BTreeMap<String, Torn>) -> Found {
-    let findings = torn
-        .iter()
-        .map(|(path, torn)| format!("{path} {}; `memoird doctor --repair`", torn.words()));
+    let findings =
+        torn.iter().map(|(path, torn)| format!("{path} {}; {}", torn.words(), torn.remedy()));
     Found::unless(findings.collect(), || "none is torn".to_owned())
 }
 

@@ -99,6 +99,8 @@ pub enum CorrectError {
     NoLine {
         /// The line.
         address: Address,
+        /// Whether its log is.
+        is_log_there: bool,
     },
     /// The file cannot be read as what it should be.
     #[error("{path}: {reason}")]
@@ -132,7 +134,8 @@ impl Draft {
         for address in words.citation.iter().flat_map(Citation::addresses) {
             let there = line_hash(vault, &address)?.is_some();
             if !there {
-                return Err(CorrectError::NoLine { address });
+                let is_log_there = vault.read_log(&address.stem)?.is_some();
+                return Err(CorrectError::NoLine { address, is_log_there });
             }
         }
         let unreadable = |error: &dyn std::error::Error| CorrectError::Unreadable {

@@ -8,18 +8,19 @@ use std::collections::{HashMap, HashSet};
 use super::{
     JobError, ask,
     ground::{self, Grounded, Violation},
+    kept::Kept,
     parallel,
     plan::Job,
 };
 use crate::{
     config::settings::{Compaction, Length},
     engine::{
-        Budget, Engine, FoldInput, LeftOut, WeekSource,
+        Budget, Draft, Engine, EngineError, FoldInput, LeftOut, WeekSource,
         extractive::counts::{self, Corpus, Counts},
     },
     memory::{
         address::{Address, Citation, Stem},
-        document::{Owner, Summary},
+        document::{self, Owner, Summary, SummaryError},
         item::{Item, Section, Tier},
         log::DailyLog,
         markdown::LineKind,
@@ -96,6 +97,8 @@ pub(super) struct Drafted {
     pub(super) sections: Vec<(Section, Vec<Item>)>,
     pub(super) rejected: Vec<(Section, Item, Violation)>,
     pub(super) left_out: Vec<(Address, LeftOut)>,
+    /// What the receipt is to say of it.
+    pub(super) note: Option<String>,
 }
 
 /// Drafts periods of one root.
@@ -114,15 +117,27 @@ impl Drafter<'_> {
             _ => self.week_sources(job)?,
         };
         let (barred, logs) = self.without_deleted(job, &sources.logs);
+        let kept = self.kept(job)?;
+        let max_chars = self.length(job.tier).max_chars;
+        let budget = self.budget(job.tier, sources.chars);
+        let budget = kept.rest_of(budget, sources.chars, max_chars);
+        let note = kept.note(max_chars);
         let draft = ask(self.engine, |engine| {
             engine.fold(&FoldInput {
                 period: job.period,
                 logs: logs.as_deref().unwrap_or(&sources.logs),
                 weeks: &sources.weeks,
-                budget: self.budget(job.tier, sources.chars),
+                budget,
                 counts,
             })
-        })?;
+        });
+        let draft = match draft {
+            // There is no room for more than what is kept, or nothing more to say.
+            Err(JobError::Engine(EngineError::NothingToSay { .. })) if !kept.is_empty() => {
+                Draft::default()
+            }
+            draft => draft?,
+        };
         let drafted: usize = draft.sections.iter().map(|(_, items)| items.len()).sum();
         let Grounded { sections, rejected } = ground::split(&draft, &sources.lines());
         if drafted > 0 && sections.iter().all(|(_, items)| items.is_empty()) {
@@ -130,7 +145,15 @@ impl Drafter<'_> {
         }
         let mut left_out = draft.left_out;
         left_out.extend(barred.into_iter().map(|it| (it, LeftOut::Deleted)));
-        Ok(Drafted { sources, sections, rejected, left_out })
+        Ok(Drafted { sources, sections, rejected, left_out, note })
+    }
+
+    /// Reads what the file says of logs that are gone.
+    fn kept(&self, job: &Job) -> Result<Kept, JobError> {
+        let path = self.vault.layout().summary(job.period);
+        let text = self.vault.read_text(&path)?;
+        let current = current(&path, job.period, text.as_deref())?;
+        Ok(Kept::of(current.as_ref(), self.inventory))
     }
 
     /// Takes out the lines whose bullet a person deleted from the file, so that no other bullet
@@ -204,12 +227,16 @@ impl Drafter<'_> {
         Ok(sources)
     }
 
+    fn length(&self, tier: Tier) -> Length {
+        match tier {
+            Tier::Monthly => self.settings.monthly.clone(),
+            _ => self.settings.weekly.clone(),
+        }
+    }
+
     /// Returns how long the text may get.
     fn budget(&self, tier: Tier, chars: usize) -> Budget {
-        let Length { ratio, max_ratio, max_chars } = *match tier {
-            Tier::Monthly => &self.settings.monthly,
-            _ => &self.settings.weekly,
-        };
+        let Length { ratio, max_ratio, max_chars } = self.length(tier);
         let whole = chars < self.settings.whole_below_chars;
         let cap = |it: usize| if max_chars == 0 { it } else { it.min(max_chars) };
         if whole {
@@ -259,6 +286,20 @@ pub(super) fn read_logs(
         logs.push(privacy::serve(&log, rules));
     }
     Ok(logs)
+}
+
+/// Reads the file that a fold is merged with. One that a disk emptied is none.
+pub(super) fn current(
+    path: &str,
+    period: Period,
+    text: Option<&str>,
+) -> Result<Option<Summary>, JobError> {
+    let Some(text) = text else { return Ok(None) };
+    match document::refuse_lost(text).and_then(|()| Summary::parse(period, text)) {
+        Ok(summary) => Ok(Some(summary)),
+        Err(SummaryError::Blank) => Ok(None),
+        Err(error) => Err(unreadable(path, &error)),
+    }
 }
 
 pub(super) fn unreadable(path: &str, error: &dyn std::error::Error) -> JobError {

@@ -7,8 +7,10 @@ use chrono::NaiveDate;
 use super::{
     Compactor, JobError, Made, PassError, View, Watcher,
     commit::{NewFile, Recorded},
-    draft::{CorpusReader, Drafted, Drafter, Sources, unreadable},
-    ground, merge, parallel,
+    draft::{self, CorpusReader, Drafted, Drafter, Sources},
+    ground,
+    kept::{self, Kept},
+    merge, parallel,
     plan::Job,
     records,
     report::PassReport,
@@ -18,8 +20,8 @@ use crate::{
     memory::{
         address::{Address, Citation, Stem},
         decision::Decisions,
-        document::{Owner, Summary, SummaryHeader},
-        item::{Item, Section, Tier},
+        document::{Summary, SummaryHeader},
+        item::{Item, Tier},
         markdown::LineKind,
         period::{Grain, Period},
     },
@@ -106,14 +108,13 @@ impl Compactor<'_> {
         view: &View,
         draft: Drafted,
     ) -> Result<Made, JobError> {
-        let Drafted { sources, sections, rejected, mut left_out } = draft;
+        let Drafted { sources, sections, rejected, mut left_out, note } = draft;
         let path = self.vault.layout().summary(job.period);
         let standing = self.vault.read_text(&path)?;
-        let current = standing.as_deref().map(|text| Summary::parse(job.period, text)).transpose();
-        let current = current.map_err(|e| unreadable(&path, &e))?;
+        let current = draft::current(&path, job.period, standing.as_deref())?;
         let lines = sources.lines();
         let header = self.header(job, view, &sources, current.as_ref());
-        let sections = keep_orphans(sections, current.as_ref(), view);
+        let sections = Kept::of(current.as_ref(), &view.inventory).join(sections);
         let decisions = &view.inventory.decisions;
         let is_deleted = |item: &Item| {
             let cited = item.citation.iter().flat_map(Citation::addresses);
@@ -133,7 +134,8 @@ impl Compactor<'_> {
         let uncovered = uncovered(&sources.logs, &items, left_out);
         let same_body = current.as_ref().is_some_and(|it| it.body() == merged.summary.body());
         let outcome = if same_body { Outcome::Unchanged } else { Outcome::Written };
-        let mut receipt = Receipt::new(outcome, Some(job.reason.to_string()), (self.clock)());
+        let reason = std::iter::once(job.reason.to_string()).chain(note).collect::<Vec<_>>();
+        let mut receipt = Receipt::new(outcome, Some(reason.join("; ")), (self.clock)());
         receipt.path = Some(path.clone());
         receipt.figures.sources = count(job.inputs.len());
         receipt.figures.source_chars = sources.chars as u64;
@@ -190,6 +192,7 @@ impl Compactor<'_> {
             } else {
                 Vec::new()
             },
+            gone: kept::gone_sources(job, &view.inventory, old),
             partial: job.partial,
         }
     }
@@ -209,36 +212,6 @@ impl Compactor<'_> {
             .chain(below)
             .any(|it| decisions.is_deleted(&it, lines.iter().copied()))
     }
-}
-
-/// Adds the items of ours that rest on a vanished log: what made them is gone, so nothing can
-/// make them again.
-fn keep_orphans(
-    mut sections: Vec<(Section, Vec<Item>)>,
-    current: Option<&Summary>,
-    view: &View,
-) -> Vec<(Section, Vec<Item>)> {
-    let Some(current) = current.filter(|it| it.header.is_some()) else { return sections };
-    let owners = current.ownership().owners;
-    for ((_, item, section), owner) in current.bullets().zip(owners) {
-        let gone = |citation: &Citation| {
-            citation
-                .files()
-                .all(|(stem, _)| !stem.is_summary() && !view.inventory.logs.contains_key(stem))
-        };
-        let (Some(section), true) = (section, item.citation.as_ref().is_some_and(gone)) else {
-            continue;
-        };
-        let at = sections.partition_point(|(it, _)| *it < section);
-        if sections.get(at).is_none_or(|(it, _)| *it != section) {
-            sections.insert(at, (section, Vec::new()));
-        }
-        let under = &mut sections[at].1;
-        if owner == Owner::Ours && !under.contains(item) {
-            under.insert(0, item.clone());
-        }
-    }
-    sections
 }
 
 /// Waits for a thread; its panic goes on here.

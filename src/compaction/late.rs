@@ -205,7 +205,7 @@ fn in_place_of(new: &TypedMemory, old: &TypedMemory) -> TypedMemory {
     }
 }
 
-fn with_sources(memory: &TypedMemory, sources: &[Source]) -> TypedMemory {
+pub(super) fn with_sources(memory: &TypedMemory, sources: &[Source]) -> TypedMemory {
     let sources: Vec<(Address, String)> =
         sources.iter().filter_map(|(at, hash)| Some((at.clone(), hash.clone()?))).collect();
     let days = || sources.iter().map(|(at, _)| at.stem.date());

@@ -5,7 +5,7 @@
 //! back or a person says that they are gone for good. A few files that vanish are noticed one by
 //! one, as ever.
 
-use std::{collections::BTreeSet, os::unix::fs::MetadataExt as _};
+use std::{collections::BTreeSet, os::unix::fs::MetadataExt as _, path::Path};
 
 use super::{Compactor, JobError, PassError, View, commit::Recorded};
 use crate::{
@@ -91,7 +91,13 @@ pub fn look(vault: &Vault, lineage: &Lineage) -> Result<Option<Missing>, Lineage
     if !(emptied || other_device || share || gone.len() > MANY) {
         return Ok(None);
     }
-    let examples = gone.iter().take(EXAMPLES_MAX).map(|it| (*it).clone()).collect();
+    // The last walk knows where a log stood; the lineage names it the same wherever that is.
+    let seen = lineage.cached_files()?;
+    let stood = |path: &str| {
+        let archived = layout.stem_at(path).and_then(|it| layout.archived(&it));
+        archived.filter(|it| seen.contains_key(Path::new(it))).unwrap_or_else(|| path.to_owned())
+    };
+    let examples = gone.iter().take(EXAMPLES_MAX).map(|it| stood(it)).collect();
     Ok(Some(Missing { gone: gone.len(), known: known.len(), examples, other_device }))
 }
 

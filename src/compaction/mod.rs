@@ -10,7 +10,9 @@
 //! - [`plan`]: what is due; pure.
 //! - [`observe`]: what people did to files since the last pass, and lines that moved.
 //! - [`draft`], [`fold`]: a week or a month; drafts are made side by side ([`parallel`]).
+//! - [`kept`]: what a file says of logs that are gone.
 //! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
+//! - [`renamed`]: logs that stand under another name.
 //! - [`correct`]: a person's words in the place of an item's, here and above.
 //! - [`late`]: memories and entries whose lines were changed.
 //! - [`ground`], [`merge`], [`moved`], [`standing`]: the checks and merges that those use; pure.
@@ -34,6 +36,7 @@ mod fold;
 pub mod forget;
 pub mod ground;
 mod history;
+mod kept;
 mod lasting;
 mod late;
 pub mod merge;
@@ -44,6 +47,7 @@ mod parallel;
 pub mod plan;
 pub mod rebuild;
 pub mod records;
+mod renamed;
 pub mod repair;
 pub mod report;
 mod standing;
@@ -271,6 +275,9 @@ impl Compactor<'_> {
         if self.join_late(&view, now, &mut report)? {
             view = self.look(now)?;
         }
+        if selection.accept_missing {
+            view.record.held.clear();
+        }
         let mut run = None;
         if self.observe(&mut run, trigger, &view, now, &mut report)? {
             view = self.look(now)?;
@@ -304,8 +311,11 @@ impl Compactor<'_> {
             }
             self.lift(&jobs, &view, now)?;
             let run = self.run(&mut run, trigger, now)?;
+            let before = report.jobs.len();
             self.make(run, &jobs, &view, &mut corpus, watcher, &mut report)?;
-            selection.again.retain(|&(tier, period)| !report.is_done(tier, period));
+            // A file in which only citations followed their lines was not made again.
+            let again = &mut selection.again;
+            again.retain(|&(tier, period)| !report.is_done_after(before, tier, period));
             view = self.look(now)?;
         }
         if let Some(path) = self.refresh_index(run, &view)?
@@ -330,7 +340,8 @@ impl Compactor<'_> {
         let seen = seen(self.lineage)?;
         let scan = self.vault.scan(&seen)?;
         self.remember(&scan.read, &seen, &scan.inventory, now)?;
-        let record = record(Some(self.lineage), &scan.inventory)?;
+        let mut record = record(Some(self.lineage), &scan.inventory)?;
+        record.held = check::held(self.vault, &scan.inventory, self.lineage)?;
         Ok(View { inventory: scan.inventory, record })
     }
 
@@ -575,7 +586,10 @@ fn ask<T>(
 pub fn peek(vault: &Vault, lineage: Option<&Lineage>) -> Result<View, PassError> {
     let known = lineage.map_or_else(|| Ok(HashMap::new()), seen)?;
     let inventory = vault.scan(&known)?.inventory;
-    let record = record(lineage, &inventory)?;
+    let mut record = record(lineage, &inventory)?;
+    if let Some(lineage) = lineage {
+        record.held = check::held(vault, &inventory, lineage)?;
+    }
     Ok(View { inventory, record })
 }
 
@@ -653,5 +667,6 @@ fn record(lineage: Option<&Lineage>, inventory: &Inventory) -> Result<Record, Li
     }
     let extracted =
         extracted.into_iter().map(|(stem, hash)| (stem.to_string(), hash.hex16())).collect();
-    Ok(Record { extracted, distilled, unsettled, settled, parked })
+    let held = BTreeMap::new();
+    Ok(Record { extracted, distilled, unsettled, settled, parked, held })
 }

@@ -57,17 +57,14 @@ impl Compactor<'_> {
         report: &mut PassReport,
     ) -> Result<bool, PassError> {
         let edited = self.note_edits(view, now)?;
+        let renamed = self.follow_renames(run, trigger, view, now, report);
+        let renamed = or_later(renamed)?;
+        let fresh = renamed.then(|| self.look(now)).transpose()?;
+        let view = fresh.as_ref().unwrap_or(view);
         self.note_vanished(view)?;
         self.catch_up(view, now)?;
-        let moved = match self.follow_moves(run, trigger, view, now, report) {
-            Ok(moved) => moved,
-            Err(JobError::Critical(error)) => return Err(error),
-            // A file that is being changed right now is looked at again by the next pass.
-            Err(JobError::Vault(VaultError::Changed { .. }) | JobError::Unreadable { .. }) => false,
-            Err(JobError::Vault(error)) => return Err(error.into()),
-            Err(_) => false,
-        };
-        Ok(edited | moved)
+        let moved = or_later(self.follow_moves(run, trigger, view, now, report))?;
+        Ok(edited | renamed | moved)
     }
 
     /// Records files that people changed, and what they deleted or wrote back in them.
@@ -96,6 +93,9 @@ impl Compactor<'_> {
             if known == Some(document.hash) || known.is_some() && repair::is_torn(&text).is_some() {
                 continue;
             }
+            if view.record.held.contains_key(path) {
+                continue;
+            }
             if known.is_none() {
                 // A memory or a file that was deleted may have been put back.
                 decisions.extend(self.decide(view, path, &[], &document.items, now)?);
@@ -106,8 +106,17 @@ impl Compactor<'_> {
                 }
                 // The file itself lists what we wrote in it. What the database knows beyond that
                 // is older than the file (it was restored, say), and nobody deleted it.
-                if let Some(listed) = listed(path, &text) {
-                    before.retain(|it| listed.contains(&it.hash));
+                match listed(path, &text) {
+                    Some(listed) => before.retain(|it| listed.contains(&it.hash)),
+                    // A person has put a file of their own in its place, and decided about no line.
+                    None if matches!(
+                        document.kind,
+                        DocumentKind::Weekly | DocumentKind::Monthly
+                    ) =>
+                    {
+                        before.clear();
+                    }
+                    None => {}
                 }
                 decisions.extend(self.decide(view, path, &before, &document.items, now)?);
             }
@@ -448,6 +457,7 @@ impl Compactor<'_> {
         recorded: &mut Recorded,
     ) -> Result<Vec<Period>, JobError> {
         let inventory = &view.inventory;
+        let is_held = |it: &SummaryFile| view.record.held.contains_key(&it.path);
         let mut months: BTreeMap<Period, BTreeMap<String, (String, String)>> = BTreeMap::new();
         let weeks: BTreeSet<Period> =
             changed.keys().map(|it| Period::containing(Grain::Week, it.date())).collect();
@@ -455,7 +465,9 @@ impl Compactor<'_> {
         let parents: BTreeSet<Period> = weeks.iter().filter_map(|it| it.parent()).collect();
         let none = BTreeMap::new();
         for week in weeks {
-            let Some(file) = inventory.weekly.get(&week) else { continue };
+            let Some(file) = inventory.weekly.get(&week).filter(|it| !is_held(it)) else {
+                continue;
+            };
             let of_week = changed
                 .iter()
                 .filter(|(stem, _)| Period::containing(Grain::Week, stem.date()) == week);
@@ -485,7 +497,9 @@ impl Compactor<'_> {
             }
         }
         for month in parents {
-            let Some(file) = inventory.monthly.get(&month) else { continue };
+            let Some(file) = inventory.monthly.get(&month).filter(|it| !is_held(it)) else {
+                continue;
+            };
             let Some(header) = &file.header else { continue };
             let Some(weeks) = months.remove(&month) else {
                 self.readdress(month, file, Whose::Theirs, &none, changed, files, recorded)?;
@@ -548,6 +562,17 @@ impl Compactor<'_> {
     }
 }
 
+/// A file that is being changed right now is looked at again by the next pass.
+fn or_later(followed: Result<bool, JobError>) -> Result<bool, PassError> {
+    match followed {
+        Ok(any) => Ok(any),
+        Err(JobError::Critical(error)) => Err(error),
+        Err(JobError::Vault(VaultError::Changed { .. }) | JobError::Unreadable { .. }) => Ok(false),
+        Err(JobError::Vault(error)) => Err(error.into()),
+        Err(_) => Ok(false),
+    }
+}
+
 /// Returns the hashes of the bullets that a weekly or monthly file says we wrote in it.
 fn listed(path: &str, text: &str) -> Option<BTreeSet<String>> {
     let name = path.rsplit('/').next()?.strip_suffix(".md")?;
@@ -564,7 +589,7 @@ enum Whose {
 
 /// Returns the places of the bullets that the next fold may keep as they stand: those of a person's,
 /// and those of ours beneath which a person wrote something.
-fn theirs(summary: &Summary) -> BTreeSet<usize> {
+pub(super) fn theirs(summary: &Summary) -> BTreeSet<usize> {
     let mut owners = summary.ownership().owners.into_iter();
     let mut found = BTreeSet::new();
     for (i, block) in summary.blocks.iter().enumerate() {
@@ -590,7 +615,7 @@ fn follow_theirs(changed: &Changed, memory: &TypedMemory) -> Vec<(Address, Strin
 
 /// Returns the text of a memory with the sources that another text of it has, and no other byte
 /// changed.
-fn with_sources_of(text: &str, other: &str) -> String {
+pub(super) fn with_sources_of(text: &str, other: &str) -> String {
     let span = |text: &str| {
         let from = text.find("\nsources:")? + 1;
         let rest = text[from..].split_inclusive('\n').skip(1);

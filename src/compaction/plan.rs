@@ -16,6 +16,7 @@ use std::{
 use chrono::{DateTime, Duration, NaiveDate, TimeZone as _, Utc};
 use chrono_tz::Tz;
 
+use super::kept;
 use crate::{
     memory::{
         address::Stem,
@@ -54,6 +55,9 @@ pub struct Record {
     pub settled: BTreeSet<ContentHash>,
     /// Jobs that failed three times, with the last reason.
     pub parked: BTreeMap<ContentHash, String>,
+    /// Generated files of which a person is to say whether they are damaged, each with what is odd
+    /// and what to do: nothing is made of them, or in their place.
+    pub held: BTreeMap<String, String>,
 }
 
 /// What is asked for; by default all that is due.
@@ -138,6 +142,8 @@ pub enum WaitCause {
     Parked(String),
     /// A person, or changed input: it was taken back.
     Undone,
+    /// A person: the file, or one that it rests on, looks damaged.
+    Held(String),
 }
 
 /// What is to be done, in the order in which to do it.
@@ -364,7 +370,10 @@ impl Planner<'_> {
         let reason = match header.flatten() {
             None => Some(Reason::New),
             Some(header) => {
-                let changed = changed(&inputs, &header.sources);
+                let mut changed = changed(&inputs, &header.sources);
+                changed.extend(kept::returned(header, &inputs, self.inventory).cloned());
+                changed.sort();
+                changed.dedup();
                 if !changed.is_empty() {
                     Some(Reason::Changed(changed))
                 } else if header.partial && self.is_closed(period) {
@@ -440,6 +449,8 @@ impl Planner<'_> {
         }
         let held_up = if undone {
             Some(WaitCause::Undone)
+        } else if let Some(why) = self.held(tier, period) {
+            Some(WaitCause::Held(why))
         } else if let Some(why) = self.record.parked.get(&fingerprint).filter(|_| !forced) {
             Some(WaitCause::Parked(why.clone()))
         } else if matches!(tier, Tier::Extract | Tier::Weekly) {
@@ -452,6 +463,30 @@ impl Planner<'_> {
         } else {
             let partial = !self.is_closed(period);
             self.plan.jobs.push(Job { tier, period, reason, inputs, fingerprint, partial });
+        }
+    }
+
+    /// Returns why nothing can be made of or in the place of a file that looks damaged.
+    ///
+    /// A month would lose what a week said that cannot be read. The week itself is made again.
+    fn held(&self, tier: Tier, period: Period) -> Option<String> {
+        let told = |path: &str| Some(format!("{path} {}", self.record.held.get(path)?));
+        // Who makes a file of somebody else's anew by force has decided about it.
+        let decided = |it: &SummaryFile| it.header.is_none() && self.is_forced(tier, period);
+        let is_open = |it: &&SummaryFile| !decided(it);
+        let week = |it: &Period| told(&self.inventory.weekly.get(it).filter(is_open)?.path);
+        let month = |it: &Period| told(&self.inventory.monthly.get(it).filter(is_open)?.path);
+        let unread = |it: &Period| {
+            let name = format!("/{it}.md");
+            let problem = self.inventory.problems.iter().find(|p| p.path.ends_with(&name))?;
+            Some(format!("{} cannot be read: {}", problem.path, problem.reason))
+        };
+        match tier {
+            Tier::Extract => None,
+            Tier::Weekly => week(&period),
+            Tier::Monthly => month(&period)
+                .or_else(|| period.weeks().iter().find_map(|it| week(it).or_else(|| unread(it)))),
+            Tier::Wisdom => month(&period).or_else(|| told("WISDOM.md")),
         }
     }
 
@@ -508,6 +543,9 @@ impl Planner<'_> {
         if self.selection.only_again {
             return false;
         }
+        if tier == Tier::Extract && self.is_day_of_selected(period) {
+            return true;
+        }
         let tiers = &self.selection.tiers;
         let tier_wanted = if tiers.is_empty() {
             self.selection.period.is_none_or(|it| Tier::of_period(it) == tier)
@@ -517,10 +555,29 @@ impl Planner<'_> {
         tier_wanted && self.selection.period.is_none_or(|it| it == period)
     }
 
+    /// Returns whether a day is asked for with the week or month that it lies in: where days are asked
+    /// for, and where a week is made by force of which the day was taken back.
+    fn is_day_of_selected(&self, day: Period) -> bool {
+        let Some(period) = self.selection.period.filter(|it| it.grain() != Grain::Day) else {
+            return false;
+        };
+        if !(period.first()..period.end()).contains(&day.first()) {
+            return false;
+        }
+        let is_undone = || {
+            let work = fingerprint(Tier::Extract, day, &self.log_inputs(day));
+            self.inventory.decisions.is_undone(work)
+        };
+        match self.selection.tiers[..] {
+            [] => self.selection.force && period.grain() == Grain::Week && is_undone(),
+            _ => self.selection.tiers.contains(&Tier::Extract),
+        }
+    }
+
     fn is_forced(&self, tier: Tier, period: Period) -> bool {
-        self.selection.force
-            && self.selection.period == Some(period)
-            && self.is_selected(tier, period)
+        let named = self.selection.period == Some(period)
+            || (tier == Tier::Extract && self.is_day_of_selected(period));
+        self.selection.force && named && self.is_selected(tier, period)
     }
 }
 
@@ -573,6 +630,7 @@ impl fmt::Display for WaitCause {
             Self::StillWritten(path) => write!(f, "{path} is still being written"),
             Self::Parked(why) => write!(f, "stuck: {why}"),
             Self::Undone => f.write_str("taken back by undo; waits for changed input"),
+            Self::Held(why) => write!(f, "held: {why}"),
         }
     }
 }

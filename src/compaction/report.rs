@@ -53,10 +53,11 @@ pub struct JobReport {
 }
 
 impl PassReport {
-    /// Returns whether a job of that tier and period was done.
-    pub fn is_done(&self, tier: Tier, period: Period) -> bool {
+    /// Returns whether a job of that tier and period was done after the first `before` jobs.
+    pub fn is_done_after(&self, before: usize, tier: Tier, period: Period) -> bool {
         let name = period.to_string();
-        let mut jobs = self.jobs.iter().filter(|it| it.tier == tier.name() && it.period == name);
+        let jobs = self.jobs.iter().skip(before);
+        let mut jobs = jobs.filter(|it| it.tier == tier.name() && it.period == name);
         jobs.any(|it| matches!(it.outcome, "written" | "unchanged" | "skipped"))
     }
 }

@@ -475,7 +475,11 @@ pub(super) fn read(path: &Path, loaded: &Loaded) -> Result<(RootSettings, Vault)
 
 fn stuck(done: &Done) -> usize {
     use crate::compaction::plan::WaitCause;
-    done.plan.waiting.iter().filter(|it| matches!(it.cause, WaitCause::Parked(_))).count()
+    done.plan
+        .waiting
+        .iter()
+        .filter(|it| matches!(it.cause, WaitCause::Parked(_) | WaitCause::Held(_)))
+        .count()
 }
 
 #[cfg(test)]

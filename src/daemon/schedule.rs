@@ -105,7 +105,7 @@ impl Agenda {
                     let Some(log) = log else { continue };
                     DateTime::from_timestamp_nanos(log.stamp.mtime_ns) + self.quiet
                 }
-                WaitCause::Parked(_) | WaitCause::Undone => continue,
+                WaitCause::Parked(_) | WaitCause::Undone | WaitCause::Held(_) => continue,
             };
             self.wake(waiting.tier, at, now);
         }

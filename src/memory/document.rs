@@ -58,6 +58,9 @@ pub struct SummaryHeader {
     pub items: Vec<String>,
     /// Logs whose extraction is done (weekly files only), by stem, with nothing said of their text.
     pub extracted: Vec<String>,
+    /// Sources that were not there when it was made: what it says of them was carried over, and it is
+    /// made again when they are back.
+    pub gone: Vec<String>,
     /// Whether the period was still open.
     pub partial: bool,
 }
@@ -94,6 +97,14 @@ pub struct Ownership {
 /// A weekly or monthly file that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SummaryError {
+    /// There is nothing in it, or nothing but NUL bytes.
+    #[error(
+        "there is nothing in it; `memoird compact` makes it again from its logs, and `memoird doctor --repair` puts it away"
+    )]
+    Blank,
+    /// There are NUL bytes in it: a disk that lost what was written shows such.
+    #[error("it holds NUL bytes; `memoird doctor --repair` puts it away, then `memoird compact`")]
+    Nul,
     /// Its frontmatter breaks a rule.
     #[error(transparent)]
     Frontmatter(#[from] FrontmatterError),
@@ -254,6 +265,9 @@ impl Summary {
         if !header.extracted.is_empty() {
             writer.flow_list("extracted", header.extracted.iter().map(String::as_str));
         }
+        if !header.gone.is_empty() {
+            writer.flow_list("gone", header.gone.iter().map(String::as_str));
+        }
         if header.partial {
             writer.bare("partial", true);
         }
@@ -331,6 +345,21 @@ impl Block {
             Self::Bullet(item, _) => Some(item),
             Self::Section(..) | Self::Other(_) => None,
         }
+    }
+}
+
+/// Finds out whether a disk has lost what stood in a file.
+///
+/// # Errors
+///
+/// Returns what is wrong with it.
+pub fn refuse_lost(text: &str) -> Result<(), SummaryError> {
+    if text.chars().all(|c| c.is_whitespace() || c == '\0') {
+        Err(SummaryError::Blank)
+    } else if text.contains('\0') {
+        Err(SummaryError::Nul)
+    } else {
+        Ok(())
     }
 }
 
@@ -481,6 +510,7 @@ impl Front {
             engine: string(memoird.get("engine"), "memoird.engine")?,
             items: strings(memoird.get("items"), "memoird.items")?,
             extracted: strings(memoird.get("extracted"), "memoird.extracted")?,
+            gone: strings(memoird.get("gone"), "memoird.gone")?,
             ..SummaryHeader::default()
         };
         let key = "memoird.partial";
@@ -561,6 +591,7 @@ fn read_own(yaml: &str) -> Option<(Period, SummaryHeader)> {
     };
     header.items = list("  items: [")?;
     header.extracted = list("  extracted: [").unwrap_or_default();
+    header.gone = list("  gone: [").unwrap_or_default();
     header.partial = lines.next_if_eq(&"  partial: true").is_some();
     lines.next().is_none().then_some((period, header))
 }

@@ -80,8 +80,9 @@ impl SummaryFile {
     ///
     /// # Errors
     ///
-    /// Returns why its frontmatter cannot be read.
+    /// Returns why it cannot be read.
     pub fn of(path: String, period: Period, text: &str) -> Result<Self, SummaryError> {
+        document::refuse_lost(text)?;
         Ok(Self {
             path,
             hash: ContentHash::of(text),

@@ -241,6 +241,11 @@ impl Layout {
         format!("{PRIVATE_DIR}/forgetting.json")
     }
 
+    /// Returns the path of the record of what is being taken back, relative to the root.
+    pub fn undoing(&self) -> String {
+        format!("{PRIVATE_DIR}/undoing.json")
+    }
+
     /// Returns the full path of the file that the daemon locks.
     pub fn daemon_lock(&self) -> PathBuf {
         self.private_dir().join("daemon.lock")

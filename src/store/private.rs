@@ -145,8 +145,9 @@ pub fn close(exposed: &Exposed) -> io::Result<()> {
 
 /// Lists what stands in the private folder and is none of ours, by name.
 pub fn strangers(layout: &Layout) -> Vec<String> {
-    const OURS: [&str; 10] = [
-        "forgetting.json",
+    const OURS: [&str; 11] = [
+        "forgetting.",
+        "undoing.",
         "lineage.db",
         "daemon.",
         "pass.lock",

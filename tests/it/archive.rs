@@ -432,3 +432,18 @@ fn every_step_of_a_join_may_be_the_last_one() {
         check_each_step(&root, false);
     }
 }
+
+#[test]
+fn an_archive_that_is_gone_is_named_as_such() {
+    let root = archived("mara");
+    fs::rename(root.path("memory/archive"), root.home("elsewhere")).unwrap();
+    let refused = root.run(&["compact"]);
+    assert!(
+        refused.stderr.contains("known files are gone (memory/archive/2026/2026-01-"),
+        "{refused}"
+    );
+    let status = root.run(&["status"]);
+    assert!(status.stdout.contains("gone (memory/archive/2026/2026-01-"), "{status}");
+    fs::rename(root.home("elsewhere"), root.path("memory/archive")).unwrap();
+    root.run(&["compact"]).ok();
+}

@@ -228,13 +228,20 @@ fn what_is_not_to_be_corrected_says_what_is() {
     insta::assert_snapshot!(report(&["correct", "2026-W11:15", "x [2026-03-10:99]"]), @r"
     $ memoird correct 2026-W11:15 x [2026-03-10:99]
     ! error: `2026-03-10:99` is cited, and there is no such line
+    !   try: memoird show 2026-03-10, which lines there are
     [exit 2]
     ");
-    insta::assert_snapshot!(report(&["correct", "2026-W11:15", "x [2026-13-10:9]"]), @r"
+    let never = report(&["correct", "2026-W11:15", "x [2030-01-01:3]"]);
+    let next = "try: memoird correct 2026-W11:15 \"x\", which keeps the lines that it cites";
+    assert!(never.contains(next), "{never}");
+    let empty = report(&["correct", "2026-W11:15", " "]);
+    assert!(empty.contains("try: memoird show 2026-W11, and delete its line"), "{empty}");
+    insta::assert_snapshot!(report(&["correct", "2026-W11:15", "x [2026-13-10:9]"]), @r#"
     $ memoird correct 2026-W11:15 x [2026-13-10:9]
     ! error: `[2026-13-10:9]` is not a citation (expected one like [2026-04-02:4,9-11; 2026-04-03:2])
+    !   try: memoird correct 2026-W11:15 "TEXT", which keeps the lines that it cites
     [exit 2]
-    ");
+    "#);
     insta::assert_snapshot!(report(&["correct", "2026-W40:15", "x"]), @r"
     $ memoird correct 2026-W40:15 x
     ! error: there is no `memory/weekly/2026-W40.md`

@@ -416,3 +416,221 @@ fn a_log_that_still_holds_forgotten_lines_is_not_kept() {
     assert!(root.read("memory/2026-03-03.md").contains("Came late to the day"));
     check_sound(&root);
 }
+
+/// A folder of which a log was folded and is gone.
+fn with_a_log_gone() -> Root {
+    let root = Root::small();
+    root.write("memory/2026-03-04.md", "# Importer\n\n- Ana was ill\n");
+    root.run(&["compact", "-q"]).ok();
+    root.append("memory/2026-03-03.md", "- Backfill of 2018 is next, 12 GB\n");
+    root.run(&["compact", "-q"]).ok();
+    fs::remove_file(root.path("memory/2026-03-03.md")).unwrap();
+    root
+}
+
+#[test]
+fn a_line_of_a_log_that_is_gone_can_be_named() {
+    let root = with_a_log_gone();
+    assert!(!holders(&root, "backfill of 2019 begun").is_empty());
+    let asked = root.run(&["forget", "2026-03-03:4"]);
+    let shown = "1 line of a log that is no longer there\n  memory/2026-03-03.md:4  - Backfill of 2019 begun, 38 GB";
+    assert!(asked.code == 2 && asked.stdout.contains(shown), "{asked}");
+    let done = root.run(&["forget", "-y", "--json", "2026-03-03:4"]).ok().json_as("forget");
+    assert_eq!(done["vanished"][0]["line"], 4);
+    assert_eq!(holders(&root, "backfill of 2019 begun"), Vec::<String>::new());
+    let week = root.read("memory/weekly/2026-W10.md");
+    for stays in ["Importer v2 shipped", "Backfill of 2018 is next", "Ana was ill"] {
+        assert!(week.contains(stays), "what else was made of it stays: {week}");
+    }
+    check_sound(&root);
+    // The history has the only copy of its other lines, which stay where they are cited.
+    let ran = root.run(&["forget", "-y", "2026-03-03:4"]);
+    assert!(ran.code == 2 && ran.stderr.contains("there is no line with words at"), "{ran}");
+    let kept = root.run(&["show", "2026-03-03", "--as-of", "2026-04-13T09:00:00+02:00"]);
+    assert!(!kept.to_string().contains("2019 begun"), "{kept}");
+    assert!(!holders(&root, "importer v2 shipped, 3.2 s per gb\n\n- backfill of 2018").is_empty());
+    root.run(&["forget", "-y", "-q", "2026-03-03:5"]).ok();
+    assert_eq!(holders(&root, "backfill of 2018"), Vec::<String>::new());
+    assert!(root.read("memory/weekly/2026-W10.md").contains("Importer v2 shipped"));
+    check_sound(&root);
+}
+
+#[test]
+fn a_log_that_is_gone_can_be_named() {
+    for named in ["memory/2026-03-03.md", "2026-03-03"] {
+        let root = with_a_log_gone();
+        root.run(&["compact", "-q"]).ok();
+        root.run(&["forget", "-y", "-q", named]).ok();
+        for words in ["backfill of 2019 begun", "v2 shipped", "backfill of 2018"] {
+            assert_eq!(holders(&root, words), Vec::<String>::new());
+        }
+        assert!(root.read("memory/weekly/2026-W10.md").contains("Ana was ill"));
+        assert!(root.read("memory/2026-03-04.md").starts_with("# Importer"), "it is shared");
+        let problems = root.run(&["status", "--json"]).ok().json()["problems"].clone();
+        assert_eq!(problems, serde_json::json!([]), "nobody misses what was to go");
+        check_sound(&root);
+        // A copy of it that comes back brings nothing back.
+        root.write("memory/2026-03-03.md", "# Importer\n\n- Backfill of 2019 begun, 38 GB\n");
+        root.run(&["compact", "-q"]).ok();
+        assert!(!root.read("memory/weekly/2026-W10.md").contains("2019 begun"));
+    }
+}
+
+#[test]
+fn words_of_a_log_that_is_gone_take_what_cites_their_line() {
+    let root = with_a_log_gone();
+    let week = root.read("memory/weekly/2026-W10.md");
+    let retold = week.replace("Backfill of 2019 begun, 38 GB [", "They started on it [");
+    assert_ne!(week, retold);
+    root.write("memory/weekly/2026-W10.md", &retold);
+    root.run(&["forget", "-y", "-q", "2019 begun"]).ok();
+    assert!(!root.read("memory/weekly/2026-W10.md").contains("They started on it"));
+    check_sound(&root);
+}
+
+#[test]
+fn the_fold_that_follows_leaves_nothing_to_do() {
+    for (journal, line) in [("jonas", "memory/2026-01-16.md:2"), ("mara", "memory/2026-01-05.md:8")]
+    {
+        let root = Root::new(journal);
+        root.run(&["compact", "-q"]).ok();
+        root.run(&["forget", "-y", "-q", "--from-log", line]).ok();
+        check_sound(&root);
+    }
+}
+
+#[test]
+fn one_of_a_kind_is_counted_as_one() {
+    let root = Root::small();
+    root.run(&["compact", "-q"]).ok();
+    let asked = root.run(&["forget", "2026-03-03:4"]).to_string();
+    for said in ["1 line of a log (they stay", "2 bullets and entries", "3 kept versions of files"]
+    {
+        assert!(asked.contains(said), "{said}\n{asked}");
+    }
+    let done = root.run(&["forget", "-y", "2026-03-03:4"]).ok().to_string();
+    assert!(
+        done.contains("forgotten: 1 line, 2 bullets and entries, 0 typed memories, "),
+        "{done}"
+    );
+}
+
+#[test]
+fn status_tells_of_one_that_is_not_finished() {
+    let root = Root::small();
+    root.run(&["compact", "-q"]).ok();
+    assert!(stopped_at(&root, "kill@forget.noted", &["forget", "-y", "2026-03-03:4"]));
+    let status = root.run(&["status"]);
+    let said =
+        ".memoird/forgetting.json: forgetting is not finished; `memoird compact` finishes it";
+    assert!(status.stdout.contains(said), "{status}");
+    root.run(&["compact", "-q"]).ok();
+    let status = root.run(&["status"]).ok().to_string();
+    assert!(!status.contains("forget"), "{status}");
+}
+
+#[test]
+fn the_history_is_looked_through_a_piece_at_a_time() {
+    use memoird::store::lineage::{
+        history::{Cause, NewVersion},
+        record::Commit,
+    };
+    let root = Root::small();
+    root.run(&["compact", "-q"]).ok();
+    let (versions, size) = (44_u8, 1024 * 1024);
+    let mut lineage = Lineage::open(&root.path(".memoird/lineage.db")).unwrap();
+    for number in 0..versions {
+        let text = format!("{number} {}\n", "x".repeat(size));
+        let version = NewVersion {
+            path: "memory/2025-01-01.md",
+            cause: Cause::Found,
+            bytes: Some(text.as_bytes()),
+        };
+        let commit = Commit { versions: &[version], ..Commit::default() };
+        lineage.commit(&commit).unwrap();
+    }
+    drop(lineage);
+    let go = root.home("go");
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("memoird"));
+    command.args(["forget", "-y", "2026-03-03:4"]).env_clear().env("HOME", root.home(""));
+    command.env("MEMOIRD_NOW", crate::support::NOW).current_dir(root.path(""));
+    command.env("MEMOIRD_FAIL", format!("wait:{}@forget.noted", go.display()));
+    let mut child = command.spawn().unwrap();
+    while !go.with_extension("reached").exists() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let about = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let peak = about.lines().find_map(|it| it.strip_prefix("VmHWM:")).unwrap();
+    let peak: usize = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(peak * 1024 < size * usize::from(versions), "{peak} kB");
+}
+
+const ARCHIVED: &str = "memory/archive/2026/2026-03-03.md";
+
+/// A folder of which two logs have moved into the archive.
+fn archived() -> Root {
+    let root = Root::small();
+    // 2026-04-01, before all tests take place.
+    let then = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_775_000_000);
+    for path in root.files().keys() {
+        let times = fs::FileTimes::new().set_modified(then);
+        fs::File::open(root.path(path)).unwrap().set_times(times).unwrap();
+    }
+    root.run(&["compact", "-q"]).ok();
+    root.run(&["compact", "-q", "--set", "archive_after_days=30"]).ok();
+    assert!(root.path(ARCHIVED).exists());
+    root
+}
+
+#[test]
+fn an_archived_log_is_cut_where_it_stands() {
+    let cut = "# Importer\n\n- Importer v2 shipped, 3.2 s per GB\n";
+    for named in ["2026-03-03:4", "memory/2026-03-03.md:4", &format!("{ARCHIVED}:4"), "2019 begun"]
+    {
+        let root = archived();
+        root.run(&["forget", "-y", "-q", "--from-log", named]).ok();
+        assert_eq!(root.read(ARCHIVED), cut, "{named}");
+        assert!(!root.path("memory/2026-03-03.md").exists());
+        assert_eq!(holders(&root, "2019 begun"), Vec::<String>::new(), "{named}");
+        let week = root.read("memory/weekly/2026-W10.md");
+        assert!(week.contains("Importer v2 shipped, 3.2 s per GB [2026-03-03:1,3]"), "{week}");
+        check_sound(&root);
+    }
+    let root = archived();
+    root.run(&["forget", "-y", "-q", "--from-log", "2026-03-03"]).ok();
+    assert!(!root.path(ARCHIVED).exists());
+    assert_eq!(holders(&root, "importer v2 shipped"), Vec::<String>::new());
+    check_sound(&root);
+}
+
+#[test]
+fn an_archived_log_is_cut_also_when_it_is_killed_at_any_step() {
+    let made = archived();
+    let args = ["forget", "-y", "-q", "--from-log", "2019"];
+    let trace = made.home("steps");
+    let copy = || {
+        let root = Root::empty("small");
+        copy_tree(&made.path(""), &root.path(""));
+        root
+    };
+    let root = copy();
+    let mut command = root.command(&args);
+    command.env("MEMOIRD_FAIL_TRACE", &trace);
+    root.finish(command, &args).ok();
+    let steps = fs::read_to_string(&trace).unwrap();
+    let steps: Vec<&str> = steps.lines().collect();
+    let every = if canaries() > 60 { 1 } else { steps.len() / 12 };
+    let noted = steps.iter().position(|it| *it == "forget.noted").unwrap() + 1;
+    for at in (noted..=steps.len()).step_by(every) {
+        let root = copy();
+        assert!(stopped_at(&root, &format!("kill@{at}"), &args), "{at}");
+        stopped_at(&root, "kill@forget.items", &["compact", "-q"]);
+        root.run(&["compact", "-q"]).ok();
+        assert_eq!(holders(&root, "2019"), Vec::<String>::new(), "{at} {}", steps[at - 1]);
+        assert_eq!(root.read(ARCHIVED), "# Importer\n\n- Importer v2 shipped, 3.2 s per GB\n");
+        check_sound(&root);
+    }
+}

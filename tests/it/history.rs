@@ -114,6 +114,10 @@ fn ten_versions_come_back_byte_for_byte() {
     assert_eq!(early.code, 2);
     let wrong = root.run(&["show", WEEK, "--as-of", "soon"]);
     assert!(wrong.stderr.contains("`soon` is not a time"), "{wrong}");
+    let next = format!("try: memoird show {WEEK} --as-of \"1 day ago\"");
+    assert!(wrong.stderr.contains(&next), "{wrong}");
+    let wrong = root.run(&["diff", WEEK, "--from", "soon"]);
+    assert!(wrong.stderr.contains("try: memoird history"), "{wrong}");
 }
 
 #[test]

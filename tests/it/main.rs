@@ -9,6 +9,7 @@ mod archive;
 mod compact;
 mod correct;
 mod coverage;
+mod damaged;
 mod demo;
 mod doctor;
 mod edits;
@@ -25,6 +26,7 @@ mod status;
 mod support;
 mod trace;
 mod undo;
+mod vanished;
 
 /// A file that no `mod` line names would never run.
 #[test]

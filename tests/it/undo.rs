@@ -356,3 +356,81 @@ fn made_twice() -> Root {
     root.run(&["compact"]).ok();
     root
 }
+
+/// Returns what `status` says is taken back and waits.
+fn waiting(root: &Root) -> Vec<(String, String)> {
+    let status = root.run(&["status", "--json"]).ok().json_as("status");
+    works(&status["undone"])
+}
+
+fn works(list: &Value) -> Vec<(String, String)> {
+    let text = |it: &Value, key: &str| it[key].as_str().unwrap().to_owned();
+    list.as_array().unwrap().iter().map(|it| (text(it, "tier"), text(it, "period"))).collect()
+}
+
+#[test]
+fn status_names_all_that_was_taken_back_once() {
+    let root = Root::new("mara");
+    root.run(&["compact"]).ok();
+    let after = files(&root);
+    let report = undo(&root, &[]);
+    let mut refused = works(&report["refused"]);
+    let mut told = waiting(&root);
+    refused.sort();
+    told.sort();
+    assert_eq!(told, refused);
+    for tier in ["extract", "weekly", "monthly", "wisdom"] {
+        assert!(told.iter().any(|it| it.0 == tier), "{tier}");
+    }
+    let shown = root.run(&["status", "-v"]).ok().stdout;
+    let line = "weekly 2026-W11 with the typed memories of 5 days; \
+        `memoird compact --period 2026-W11 --force` lifts it";
+    assert!(shown.contains(line), "{shown}");
+    assert!(
+        shown.contains("`memoird compact wisdom --period 2026-03 --force` lifts it"),
+        "{shown}"
+    );
+
+    // What it says lifts it does.
+    root.run(&["compact", "--period", "2026-W11", "--force"]).ok();
+    let memory = "memory/user_henk-prefers-dates-report-2026-03.md";
+    assert_eq!(files(&root).get(memory), after.get(memory));
+    let of_week = |(tier, period): &(String, String)| {
+        (tier == "weekly" && period == "2026-W11")
+            || (tier == "extract" && ("2026-03-09"..="2026-03-15").contains(&&period[..]))
+    };
+    assert_eq!(waiting(&root).into_iter().filter(of_week).collect::<Vec<_>>(), []);
+    root.run(&["compact", "extract", "--period", "2026-W02", "--force"]).ok();
+    assert!(files(&root).contains_key("memory/project_sqlite-staging-postgres.md"));
+    assert!(waiting(&root).contains(&("weekly".to_owned(), "2026-W02".to_owned())));
+}
+
+#[test]
+fn what_was_begun_is_told_and_goes_on() {
+    let root = made_twice();
+    let mut command = root.command(&["undo", "1", "--with-later", "--yes"]);
+    command.env("MEMOIRD_FAIL", "kill@undo.decided");
+    assert_ne!(root.finish(command, &["undo"]).code, 0);
+    let told = "taking back run 1 was begun and is not finished; `memoird undo` goes on with it";
+    let status = root.run(&["status"]).ok();
+    assert!(status.stdout.contains(told), "{status}");
+    root.run(&["compact"]).ok();
+    let doctor = root.run(&["doctor"]).ok();
+    assert!(doctor.stdout.contains(told), "{doctor}");
+    let taken = |report: &Value| -> Vec<i64> {
+        let taken = report["taken_back"].as_array().unwrap().iter();
+        taken.map(|it| it["run"].as_i64().unwrap()).collect()
+    };
+    assert_eq!(taken(&root.run(&["undo", "--dry-run", "--json"]).ok().json_as("undo")), [2, 1]);
+    let asked = root.run(&["undo"]);
+    assert!(asked.stderr.contains("memoird undo 1 --with-later --yes"), "{asked}");
+    assert_eq!(taken(&undo(&root, &[])), [2, 1]);
+    assert!(!files(&root).contains_key("memory/weekly/2026-W10.md"));
+    let said = format!("{}{}", root.run(&["status"]).ok(), root.run(&["doctor"]).ok());
+    assert!(!said.contains("not finished"), "{said}");
+    assert_at_rest(&root);
+    // After that it is the last run again that is meant.
+    undo(&root, &[]);
+    assert!(files(&root).contains_key("memory/weekly/2026-W10.md"));
+    assert_at_rest(&root);
+}

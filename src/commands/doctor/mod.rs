@@ -223,6 +223,9 @@ fn check_root(root: &Root, call: &Call) -> Vec<Check> {
     }
     if is_sound {
         checks.push(Check::new("unfinished work", unfinished(root, lineage)));
+        if let Some(begun) = check::undoing(vault, lineage).transpose() {
+            checks.push(Check::new("undo", begun.map(Found::Warning).map_err(Into::into)));
+        }
     }
     checks.extend(kept_copies(root).map(|it| Check::new("kept copies", it)));
     checks

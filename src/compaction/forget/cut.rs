@@ -264,6 +264,7 @@ impl<'a> Needles<'a> {
         }
         let named = header.sources.len();
         header.sources.retain(|it, _| !self.wish.found.logs.contains(it));
+        header.gone.retain(|it| !self.wish.found.logs.contains(it));
         header.pointers.retain(|it| {
             let name = it.rsplit('/').next().unwrap_or(it);
             !self.wish.found.logs.contains(name.strip_suffix(".md").unwrap_or(name))
@@ -345,6 +346,25 @@ impl<'a> Needles<'a> {
         let all = self.wish.logs.contains_key(log.stem.as_str()) && !says_something;
         cut.text = (!all).then_some(left);
         (all || !cut.lines.is_empty()).then_some(cut)
+    }
+
+    /// Returns the text of a log that is no longer there with the lines that go left blank, so that
+    /// the others stay where they are cited; `None` where nothing would be left.
+    pub(super) fn blank_log(&self, log: &DailyLog) -> Option<String> {
+        let goes: HashSet<u32> = log
+            .lines()
+            .into_iter()
+            .filter(|(_, text, _)| self.takes_line(&log.stem, text))
+            .map(|(number, ..)| number)
+            .collect();
+        let body_from = log.lines().first().map_or(1, |it| it.0);
+        let mut left = String::new();
+        for (number, line) in (1..).zip(log.raw().split_inclusive('\n')) {
+            let in_front = number < body_from && self.has_words(line);
+            let end = &line[line.trim_end_matches(['\r', '\n']).len()..];
+            left.push_str(if in_front || goes.contains(&number) { end } else { line });
+        }
+        (!left.trim().is_empty()).then_some(left)
     }
 
     /// Takes a person's lines out of a text that begins on line `first` of its file.
@@ -485,6 +505,14 @@ mod tests {
             Some("---\n---\n- b\n"),
         );
         check_log(&wish(&[], &["two  words"]), "- two words\n- twowords\n", Some("- twowords\n"));
+    }
+
+    #[test]
+    fn lines_of_a_log_that_is_gone_keep_their_numbers() {
+        let wish = wish(&["- two"], &[]);
+        let blank = |text: &str| Needles::of(&wish).blank_log(&log(text));
+        assert_eq!(blank("- one\r\n- two\r\n- three").as_deref(), Some("- one\r\n\r\n- three"));
+        assert_eq!(blank("\n  - two\n"), None);
     }
 
     #[test]

@@ -13,8 +13,9 @@
 //! 3. Bullets, entries, and memories go, and `MEMORY.md` follows; the history does not keep what stood
 //!    there.
 //! 4. Where wanted, the lines leave the logs.
-//! 5. Kept versions that hold the words, or that cite where a line ever stood, go; so do copies and
-//!    old databases in the private folder, and names and reasons made of the words.
+//! 5. Kept versions that hold the words, or that cite where a line ever stood, go; of a log that is no
+//!    longer there the last one stays, the lines left blank. So do copies and old databases in the
+//!    private folder, and names and reasons made of the words.
 //! 6. The wish is replaced by a note, without words, of what is to be folded again; the database is
 //!    written anew, so that nothing is left in its free pages.
 //!
@@ -138,8 +139,13 @@ impl Compactor<'_> {
         {
             // Nobody adds to the history between what is found there and what goes.
             let lock = self.write_lock()?;
-            let reach = survey(self.vault, Some(self.lineage), &done)?;
             // What was found before is known for certain; what is there now may be more.
+            let mut reach = survey(self.vault, Some(self.lineage), &done)?;
+            if !reach.vanished.is_empty() {
+                self.forget_within(&reach)?;
+                passed("forget.within")?;
+                reach = survey(self.vault, Some(self.lineage), &reach.wish)?;
+            }
             self.lineage.forget_versions(&reach.versions)?;
             passed("forget.history")?;
             self.forget_names(&lock, &decisions, &reach.wish.found.names)?;

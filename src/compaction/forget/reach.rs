@@ -13,6 +13,7 @@ use crate::{
     memory::{
         address::Stem,
         document::SummaryHeader,
+        hash::ContentHash,
         item::Tier,
         log::DailyLog,
         period::{Grain, Period},
@@ -38,6 +39,8 @@ pub struct Reach {
     pub wish: Wish,
     /// The lines of logs.
     pub lines: Vec<Gone>,
+    /// Lines of logs that are no longer there, as the history holds them.
+    pub vanished: Vec<Gone>,
     /// Bullets and entries, tier by tier.
     pub items: Vec<Gone>,
     /// Typed memories: whole files.
@@ -73,7 +76,11 @@ pub struct Untouched {
 ///
 /// Returns an error when the folder or the database cannot be read.
 pub fn survey(vault: &Vault, lineage: Option<&Lineage>, wish: &Wish) -> Result<Reach, PassError> {
-    let (mut reach, inventory) = survey_files(vault, wish)?;
+    let mut wish = wish.clone();
+    let vanished =
+        lineage.map_or_else(|| Ok(Vec::new()), |it| find_vanished(vault, it, &mut wish))?;
+    let (mut reach, inventory) = survey_files(vault, &wish)?;
+    reach.vanished = vanished;
     if let Some(lineage) = lineage {
         find_versions(vault.layout(), lineage, &mut reach)?;
     }
@@ -127,6 +134,64 @@ fn logs(vault: &Vault, inventory: &Inventory) -> Result<Vec<Source>, VaultError>
         // One that is not UTF-8 is reported by the scan.
         let Ok(log) = DailyLog::parse(stem, &file.bytes) else { continue };
         found.push(Source { name: layout.source(&log.stem), log, path });
+    }
+    Ok(found)
+}
+
+/// Returns the names of the logs and session records that are no longer there, each with the path
+/// that the history knows it by.
+///
+/// # Errors
+///
+/// Returns why the database could not be read.
+pub fn vanished(vault: &Vault, lineage: &Lineage) -> Result<Vec<(Stem, String)>, LineageError> {
+    let latest = lineage.latest_versions()?.into_iter();
+    let logs = latest.filter_map(|it| Some((log_at(vault.layout(), &it.path)?, it.path)));
+    Ok(logs.filter(|(stem, _)| !vault.is_taken(&vault.log_path(stem))).collect())
+}
+
+/// Returns the newest bytes that are kept of a file.
+///
+/// # Errors
+///
+/// Returns why the database could not be read.
+pub fn last_kept(lineage: &Lineage, path: &str) -> Result<Option<Vec<u8>>, LineageError> {
+    let hash = lineage.versions_of(path)?.into_iter().rev().find_map(|it| it.hash);
+    let bytes = hash.map(|it| content(lineage, it)).transpose()?;
+    Ok(bytes.and_then(Content::known))
+}
+
+/// Finds the lines of logs that are no longer there: what was made of them still stands, and cites
+/// them as they stood last.
+fn find_vanished(
+    vault: &Vault,
+    lineage: &Lineage,
+    wish: &mut Wish,
+) -> Result<Vec<Gone>, LineageError> {
+    let asked = wish.clone();
+    let needles = Needles::of(&asked);
+    let mut found = Vec::new();
+    for (stem, path) in vanished(vault, lineage)? {
+        let Some(bytes) = last_kept(lineage, &path)? else { continue };
+        let Ok(log) = DailyLog::parse(stem, &bytes) else { continue };
+        if asked.logs.contains_key(log.stem.as_str()) {
+            wish.found.logs.insert(log.stem.to_string());
+        }
+        for (number, text, _) in log.lines() {
+            if !needles.takes_line(&log.stem, text) {
+                continue;
+            }
+            if needles.has_words(text) {
+                wish.lines.insert(text.trim().to_owned());
+            }
+            wish.found.now.add(log.stem.as_str(), number);
+            found.push(Gone {
+                path: path.clone(),
+                line: number,
+                text: text.trim().to_owned(),
+                by_person: false,
+            });
+        }
     }
     Ok(found)
 }
@@ -257,6 +322,7 @@ impl Reach {
     /// Returns whether nothing is there that would go.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
+            && self.vanished.is_empty()
             && self.items.is_empty()
             && self.memories.is_empty()
             && self.others.is_empty()
@@ -265,46 +331,99 @@ impl Reach {
     }
 }
 
-/// Finds the kept versions that must go, and where in their logs the lines ever stood.
+/// Bytes of the history.
+enum Content {
+    /// They are kept.
+    Kept(Vec<u8>),
+    /// They were lost.
+    Lost,
+    /// What is kept is not what they were, and may hold anything.
+    Damaged,
+}
+
+impl Content {
+    fn known(self) -> Option<Vec<u8>> {
+        match self {
+            Self::Kept(bytes) => Some(bytes),
+            Self::Lost | Self::Damaged => None,
+        }
+    }
+}
+
+fn content(lineage: &Lineage, hash: ContentHash) -> Result<Content, LineageError> {
+    match lineage.content(hash) {
+        Ok(bytes) => Ok(bytes.map_or(Content::Lost, Content::Kept)),
+        Err(LineageError::Damaged { .. }) => Ok(Content::Damaged),
+        Err(error) => Err(error),
+    }
+}
+
+/// Finds the kept versions that must go, and where in their logs the lines ever stood. Bytes are
+/// unpacked one after the other: a history of years does not fit into memory.
 fn find_versions(
     layout: &Layout,
     lineage: &Lineage,
     reach: &mut Reach,
 ) -> Result<(), LineageError> {
     let versions = lineage.versions()?;
-    let mut texts: BTreeMap<_, String> = BTreeMap::new();
-    let mut damaged = BTreeSet::new();
-    for hash in versions.iter().filter_map(|it| it.hash) {
-        if texts.contains_key(&hash) {
-            continue;
-        }
-        match lineage.content(hash) {
-            Ok(bytes) => {
-                let bytes = bytes.unwrap_or_default();
-                texts.insert(hash, String::from_utf8_lossy(&bytes).into_owned());
+    find_places(layout, lineage, &versions, reach)?;
+    let mut gone = BTreeSet::new();
+    // The name of a memory that went earlier stands in the index of its time: a second look finds it.
+    for _ in 0..2 {
+        let wish = reach.wish.clone();
+        let needles = Needles::of(&wish);
+        let mut goes: BTreeMap<ContentHash, bool> = BTreeMap::new();
+        for row in &versions {
+            let Some(hash) = row.hash else { continue };
+            let named = wish.memories.contains(&row.path);
+            let whole =
+                log_at(layout, &row.path).is_some_and(|it| wish.logs.contains_key(it.as_str()));
+            if !named && !whole {
+                let known = goes.get(&hash).copied();
+                let goes_now = known.map_or_else(|| purges(lineage, hash, &needles), Ok)?;
+                goes.insert(hash, goes_now);
+                if !goes_now {
+                    continue;
+                }
             }
-            // What cannot be read may hold anything.
-            Err(LineageError::Damaged { .. }) => drop(damaged.insert(hash)),
-            Err(error) => return Err(error),
+            gone.insert(row.id);
+            if layout.kind_of(&row.path) == Some(FileKind::Memory) {
+                reach.wish.found.names.insert(row.path.clone());
+            }
+        }
+        if reach.wish.found == wish.found {
+            break;
         }
     }
-    let text_of = |row: &VersionRow| row.hash.and_then(|it| texts.get(&it));
+    reach.versions = gone.into_iter().collect();
+    Ok(())
+}
+
+/// Takes down where in any version of their logs the lines stood.
+fn find_places(
+    layout: &Layout,
+    lineage: &Lineage,
+    versions: &[VersionRow],
+    reach: &mut Reach,
+) -> Result<(), LineageError> {
     let wish = reach.wish.clone();
     let needles = Needles::of(&wish);
     let stems: BTreeSet<&str> =
         wish.found.now.stems().chain(wish.logs.keys().map(String::as_str)).collect();
-    for row in &versions {
+    for row in versions {
         let Some(stem) = log_at(layout, &row.path).filter(|it| stems.contains(it.as_str())) else {
             continue;
         };
-        let Some(text) = text_of(row) else {
-            // Bytes that were let go of no longer tell where the line stood.
-            if matches!(row.cause, Cause::Pruned | Cause::Forgotten) || row.hash.is_some() {
+        let bytes = row.hash.map(|it| content(lineage, it)).transpose()?;
+        let is_gone = matches!(row.cause, Cause::Pruned | Cause::Forgotten) || bytes.is_some();
+        let Some(bytes) = bytes.and_then(Content::known) else {
+            // Bytes that are no longer there do not tell where the line stood.
+            if is_gone {
                 reach.wish.found.unknown.insert(stem.to_string());
             }
             continue;
         };
-        if let Ok(log) = DailyLog::parse(stem, text.as_bytes()) {
+        if let Ok(log) = DailyLog::parse(stem, &bytes) {
             for (number, line, _) in log.lines() {
                 if needles.takes_line(&log.stem, line) {
                     reach.wish.found.ever.add(log.stem.as_str(), number);
@@ -312,30 +431,20 @@ fn find_versions(
             }
         }
     }
-    let whole = |row: &VersionRow| {
-        log_at(layout, &row.path).is_some_and(|it| wish.logs.contains_key(it.as_str()))
-    };
-    let mut gone = BTreeSet::new();
-    // The name of a memory that went earlier stands in the index of its time: a second look finds it.
-    for _ in 0..2 {
-        let wish = reach.wish.clone();
-        let needles = Needles::of(&wish);
-        let goes: BTreeMap<_, bool> =
-            texts.iter().map(|(&hash, text)| (hash, needles.purges(text))).collect();
-        for row in &versions {
-            let Some(hash) = row.hash else { continue };
-            let named = wish.memories.contains(&row.path);
-            if !(named || whole(row) || damaged.contains(&hash) || goes.get(&hash) == Some(&true)) {
-                continue;
-            }
-            gone.insert(row.id);
-            if layout.kind_of(&row.path) == Some(FileKind::Memory) {
-                reach.wish.found.names.insert(row.path.clone());
-            }
-        }
-    }
-    reach.versions = gone.into_iter().collect();
     Ok(())
+}
+
+/// Returns whether bytes of the history must not be kept.
+fn purges(
+    lineage: &Lineage,
+    hash: ContentHash,
+    needles: &Needles<'_>,
+) -> Result<bool, LineageError> {
+    Ok(match content(lineage, hash)? {
+        Content::Kept(bytes) => needles.purges(&String::from_utf8_lossy(&bytes)),
+        Content::Lost => false,
+        Content::Damaged => true,
+    })
 }
 
 /// Finds the copies in the private folder that must go: those that hold the words, and databases

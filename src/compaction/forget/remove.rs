@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 
 use super::{
-    cut::Wish,
+    cut::{Needles, Wish},
     reach::{Reach, survey_files},
 };
 use crate::{
@@ -14,7 +14,10 @@ use crate::{
         commit::{NewFile, Recorded, passed},
         records,
     },
-    memory::decision::{Decision, Decisions, What},
+    memory::{
+        decision::{Decision, Decisions, What},
+        log::DailyLog,
+    },
     store::{lineage::jobs::RunId, lock::WriteLock, private, vault::VaultError},
 };
 
@@ -101,6 +104,29 @@ impl Compactor<'_> {
             let (removed, few): (Vec<String>, Vec<NewFile>) = few.into_iter().unzip();
             let recorded = Recorded { removed, forgets: true, ..Recorded::default() };
             self.write(Some(run), None, &few, &recorded)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves the lines blank in the last version of logs that are no longer there: it may be the only
+    /// copy of all others.
+    pub(super) fn forget_within(&mut self, reach: &Reach) -> Result<(), PassError> {
+        let paths: BTreeSet<&str> = reach.vanished.iter().map(|it| &it.path[..]).collect();
+        let needles = Needles::of(&reach.wish);
+        for path in paths {
+            let versions = self.lineage.versions_of(path)?.into_iter().rev();
+            let last = versions.filter_map(|it| Some((it.id, it.hash?))).next();
+            let (Some((id, hash)), Some(stem)) = (last, self.vault.layout().stem_at(path)) else {
+                continue;
+            };
+            if reach.wish.logs.contains_key(stem.as_str()) {
+                continue;
+            }
+            let Some(bytes) = self.lineage.content(hash)? else { continue };
+            let left = DailyLog::parse(stem, &bytes).ok().and_then(|it| needles.blank_log(&it));
+            if let Some(left) = left {
+                self.lineage.forget_within(id, left.as_bytes())?;
+            }
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 
 use super::{
-    Fate, Request, Undoing, UndoneFile,
+    Fate, Request, Undoing, UndoneFile, begun,
     error::{Later, UndoError},
     lines::{Renames, period_of},
     past::{Past, TRIGGER, Write},
@@ -55,11 +55,10 @@ impl Foresight<'_> {
     /// Returns why it cannot be taken back.
     pub fn undo(&self, request: Request) -> Result<Undoing, UndoError> {
         let past = self.past()?;
-        let run = match request.run {
-            Some(run) => run,
-            None => past.candidates().pop().ok_or(UndoError::Nothing)?,
-        };
-        let runs = chosen(&past, run, request.with_later)?;
+        let Request { run, with_later } = self.meant(request)?;
+        let last = || past.candidates().pop().ok_or(UndoError::Nothing);
+        let run = run.map_or_else(last, Ok)?;
+        let runs = chosen(&past, run, with_later)?;
         let files = self.files(&past, &runs)?;
         let is_done = |it: &UndoneFile| !matches!(it.fate, Fate::Kept | Fate::Lost);
         if let Some(kept) = files.first().filter(|_| !files.iter().any(is_done)) {
@@ -78,6 +77,18 @@ impl Foresight<'_> {
         self.decide(&past, &mut undoing)?;
         self.refuse_what_follows(&mut undoing)?;
         Ok(undoing)
+    }
+
+    /// Returns what is asked for; where nothing is named, what was begun and is not finished.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn meant(&self, request: Request) -> Result<Request, LineageError> {
+        if request.run.is_some() {
+            return Ok(request);
+        }
+        Ok(begun::unfinished(self.vault, self.lineage)?.unwrap_or(request))
     }
 
     /// Collects what the journal tells.

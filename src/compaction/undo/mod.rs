@@ -4,15 +4,17 @@
 //! - [`lines`]: citations of an older text where the lines stand now.
 //! - [`work`]: what is refused, and how that is written down.
 //! - [`foresight`] puts together what would be done, for a dry run as for the deed.
+//! - [`begun`]: the note of what is not finished.
 //! - [`error`]: why a run is not taken back.
 //!
 //! What is refused is written down first, in receipts and among the decisions, so that no pass brings
-//! back what a crash left half taken back; who took what back is recorded last, and tells that it was done. In between, the same
-//! command takes up what was cut off: a file that stands as it should is left alone.
+//! back what a crash left half taken back; who took what back is recorded last, and tells that it was done. In between, `status`
+//! tells of it, and the same command takes up what was cut off: a file that stands as it should is left alone.
 //!
 //! Taking a run back is a run itself. Its receipts name the work that it refused, so that taking it
 //! back in turn lifts just that.
 
+pub mod begun;
 pub mod error;
 pub mod foresight;
 mod lines;
@@ -53,7 +55,8 @@ use crate::{
 /// What is to be taken back.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request {
-    /// The run; the last one that can be when none is named.
+    /// The run; when none is named, the one that is taken back only in part, else the last one that
+    /// can be.
     pub run: Option<RunId>,
     /// Also the later ones that rest on it.
     pub with_later: bool,
@@ -141,7 +144,7 @@ impl Compactor<'_> {
             return Err(UndoError::Overtaken);
         }
         let run = self.run(&mut None, TRIGGER, now)?;
-        let done = self.take_back(run, &undoing, &past, &view, now);
+        let done = self.take_back(run, &undoing, request, &past, &view, now);
         self.end_run(run)?;
         done.map_err(|error| self.cut_off(&undoing, error))?;
         Ok((run, undoing))
@@ -168,10 +171,15 @@ impl Compactor<'_> {
         &mut self,
         run: RunId,
         undoing: &Undoing,
+        request: Request,
         past: &Past,
         view: &View,
         now: DateTime<Utc>,
     ) -> Result<(), UndoError> {
+        if let Some(first) = undoing.runs.last() {
+            begun::note(self.vault, self.lineage, first, request.with_later, run)?;
+        }
+        passed("undo.noted")?;
         let receipts = undoing.receipts(now);
         let nothing = || Commit { at: now, ..Commit::default() };
         let done: Vec<_> = receipts.iter().map(|(job, it)| (job, it, nothing())).collect();
@@ -199,7 +207,7 @@ impl Compactor<'_> {
         let taken: Vec<RunId> = undoing.runs.iter().map(|it| it.id).collect();
         self.lineage.take_back(run, &taken)?;
         passed("undo.taken")?;
-        Ok(())
+        Ok(begun::tidy(self.vault, self.lineage)?)
     }
 
     fn write_all(

@@ -329,6 +329,20 @@ impl Lineage {
         })
     }
 
+    /// Keeps other bytes for a version: its own without what a person wants forgotten.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be written.
+    pub fn forget_within(&mut self, id: VersionId, left: &[u8]) -> Result<(), LineageError> {
+        self.write(|tx| {
+            let hash = put_content(tx, left)?.to_string();
+            tx.execute("UPDATE version SET hash = ?2 WHERE id = ?1", params![id.0, hash])?;
+            drop_unnamed(tx)?;
+            Ok(())
+        })
+    }
+
     /// Writes the database anew, so that nothing of deleted rows is left in its file or in the
     /// write-ahead log.
     ///

@@ -1,0 +1,185 @@
+//! What a file says of logs that are gone: nothing can make it again, so a new fold carries it over.
+//!
+//! Such bullets count in the cap of the file, and the draft gets the room that they leave; none goes
+//! for the sake of the cap. The file names the sources that were gone, so that it is made again, and
+//! as if they had never been away, when they are back.
+
+use std::collections::BTreeSet;
+
+use super::plan::Job;
+use crate::{
+    engine::Budget,
+    memory::{
+        address::{Citation, Stem},
+        document::{Owner, Summary, SummaryHeader},
+        item::{Item, Section, Tier},
+    },
+    store::inventory::Inventory,
+};
+
+/// Bullets of ours that rest on a log that is gone, in the order of the file.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    items: Vec<(Section, Item)>,
+}
+
+impl Kept {
+    /// Finds them in the file that stands there.
+    pub(super) fn of(current: Option<&Summary>, inventory: &Inventory) -> Self {
+        let Some(current) = current.filter(|it| it.header.is_some()) else {
+            return Self::default();
+        };
+        let is_gone = |stem: &Stem| !stem.is_summary() && !inventory.logs.contains_key(stem);
+        let rests_on_gone = |citation: &Citation| citation.files().any(|(stem, _)| is_gone(stem));
+        let owners = current.ownership().owners;
+        let ours = current.bullets().zip(owners).filter(|(_, owner)| *owner == Owner::Ours);
+        let items = ours
+            .filter(|((_, item, _), _)| item.citation.as_ref().is_some_and(rests_on_gone))
+            .filter_map(|((_, item, section), _)| Some((section?, item.clone())));
+        Self { items: items.collect() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Returns how much of the cap they take, their headings counted.
+    pub(super) fn chars(&self) -> usize {
+        let bullets: usize =
+            self.items.iter().map(|(_, it)| it.text.chars().count() + "- \n".len()).sum();
+        let sections: BTreeSet<Section> = self.items.iter().map(|it| it.0).collect();
+        let heads = sections.iter().map(|it| it.title().chars().count() + "\n### \n".len());
+        bullets + heads.sum::<usize>()
+    }
+
+    /// Says that they alone are longer than the file may be.
+    pub(super) fn note(&self, max_chars: usize) -> Option<String> {
+        let chars = self.chars();
+        (max_chars > 0 && chars > max_chars).then(|| {
+            format!(
+                "what is kept of sources that are gone has {chars} characters, more than max_chars: {max_chars}"
+            )
+        })
+    }
+
+    /// Returns the budget of a draft that shares the file with them.
+    ///
+    /// What would be carried over whole is, as far as there is room.
+    pub(super) fn rest_of(&self, budget: Budget, chars: usize, max_chars: usize) -> Budget {
+        if self.items.is_empty() || max_chars == 0 {
+            return budget;
+        }
+        let room = max_chars.saturating_sub(self.chars());
+        if !budget.whole {
+            let Budget { target_chars, limit_chars, whole } = budget;
+            return Budget {
+                target_chars: target_chars.min(room),
+                limit_chars: limit_chars.min(room),
+                whole,
+            };
+        }
+        if chars <= room {
+            return budget;
+        }
+        Budget { target_chars: room, limit_chars: room, whole: false }
+    }
+
+    /// Puts them before what was drafted, section by section. A drafted item goes whose lines they
+    /// all cite.
+    pub(super) fn join(self, mut sections: Vec<(Section, Vec<Item>)>) -> Vec<(Section, Vec<Item>)> {
+        let said = |item: &Item| {
+            self.items.iter().any(|(_, kept)| kept.text == item.text || rests_within(item, kept))
+        };
+        for (_, items) in &mut sections {
+            items.retain(|it| !said(it));
+        }
+        for (section, item) in self.items.iter().rev() {
+            let at = sections.partition_point(|(it, _)| it < section);
+            if sections.get(at).is_none_or(|(it, _)| it != section) {
+                sections.insert(at, (*section, Vec::new()));
+            }
+            sections[at].1.insert(0, item.clone());
+        }
+        sections
+    }
+}
+
+fn rests_within(item: &Item, kept: &Item) -> bool {
+    let (Some(item), Some(kept)) = (&item.citation, &kept.citation) else { return false };
+    item.addresses().all(|it| kept.lines_of(&it.stem).is_some_and(|lines| lines.contains(it.line)))
+}
+
+/// Returns the sources of a job that are not there, by name: of a month also the logs of its weeks.
+pub(super) fn gone_sources(
+    job: &Job,
+    inventory: &Inventory,
+    old: Option<&SummaryHeader>,
+) -> Vec<String> {
+    let mut named: BTreeSet<&String> =
+        old.iter().flat_map(|it| it.sources.keys().chain(&it.gone)).collect();
+    if job.tier == Tier::Monthly {
+        let weeks = job.period.weeks();
+        let files = weeks.iter().filter_map(|it| inventory.weekly.get(it));
+        named.extend(files.filter_map(|it| it.header.as_ref()).flat_map(|it| it.sources.keys()));
+    }
+    let is_there = |name: &str| {
+        job.inputs.contains_key(name)
+            || name.parse::<Stem>().is_ok_and(|it| inventory.logs.contains_key(&it))
+    };
+    named.into_iter().filter(|it| !is_there(it)).cloned().collect()
+}
+
+/// Returns those of the sources that were gone when a file was made and that are back.
+pub(super) fn returned<'a>(
+    header: &'a SummaryHeader,
+    inputs: &'a std::collections::BTreeMap<String, String>,
+    inventory: &'a Inventory,
+) -> impl Iterator<Item = &'a String> {
+    header.gone.iter().filter(|name| {
+        inputs.contains_key(*name)
+            || name.parse::<Stem>().is_ok_and(|it| inventory.logs.contains_key(&it))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(bullets: &[&str]) -> Kept {
+        let item = |it: &&str| (Section::Decisions, Item::parse(it));
+        Kept { items: bullets.iter().map(item).collect() }
+    }
+
+    #[test]
+    fn the_draft_gets_the_room_that_is_left() {
+        let it = kept(&["0123456789 [2026-04-02:1]"]);
+        assert_eq!(it.chars(), 13 + "\n### Decisions\n".len());
+        let share = Budget { target_chars: 300, limit_chars: 350, whole: false };
+        let whole = Budget { target_chars: usize::MAX, limit_chars: usize::MAX, whole: true };
+        for (budget, chars, max, expected) in [
+            (share, 1000, 0, (300, 350, false)),
+            (share, 1000, 10_000, (300, 350, false)),
+            (share, 1000, 328, (300, 300, false)),
+            (share, 1000, 20, (0, 0, false)),
+            (whole, 100, 10_000, (usize::MAX, usize::MAX, true)),
+            (whole, 100, 100, (72, 72, false)),
+        ] {
+            let found = it.rest_of(budget, chars, max);
+            assert_eq!((found.target_chars, found.limit_chars, found.whole), expected, "{max}");
+        }
+        assert_eq!(Kept::default().rest_of(share, 1000, 20).target_chars, 300);
+        assert!(it.note(20).is_some() && it.note(28).is_none() && it.note(0).is_none());
+    }
+
+    #[test]
+    fn what_is_kept_stands_first_and_once() {
+        let it = kept(&["one [2026-04-02:1; 2026-04-03:1]", "two [2026-04-02:2]"]);
+        let drafted = vec![(
+            Section::Decisions,
+            vec![Item::parse("one again [2026-04-03:1]"), Item::parse("three [2026-04-03:2]")],
+        )];
+        let joined = it.join(drafted);
+        let texts: Vec<&str> = joined[0].1.iter().map(|it| &it.text[..]).collect();
+        assert_eq!((joined.len(), texts), (1, vec!["one", "two", "three"]));
+    }
+}

@@ -1,0 +1,87 @@
+//! What was begun and is not finished: a note in the private folder, from before the first change
+//! until it is recorded who took the runs back.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::Request;
+use crate::{
+    compaction::PassError,
+    store::{
+        lineage::{
+            Lineage, LineageError,
+            jobs::{RunId, RunRow},
+        },
+        vault::{Vault, VaultError},
+    },
+};
+
+/// A run that is to be taken back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Begun {
+    run: i64,
+    /// When that run began: in a new database its number may be another one's.
+    started: String,
+    with_later: bool,
+    /// The run that takes it back.
+    by: i64,
+}
+
+/// Returns what was begun last and is not finished.
+///
+/// # Errors
+///
+/// Returns why the database could not be read.
+pub fn unfinished(vault: &Vault, lineage: &Lineage) -> Result<Option<Request>, LineageError> {
+    let last = open(vault, lineage)?.pop();
+    Ok(last.map(|it| Request { run: Some(RunId(it.run)), with_later: it.with_later }))
+}
+
+/// Takes note that a run is to be taken back.
+pub(super) fn note(
+    vault: &Vault,
+    lineage: &Lineage,
+    run: &RunRow,
+    with_later: bool,
+    by: RunId,
+) -> Result<(), PassError> {
+    let mut notes = open(vault, lineage)?;
+    notes.retain(|it| it.run != run.id.0);
+    notes.push(Begun { run: run.id.0, started: stamp(run.started), with_later, by: by.0 });
+    Ok(keep(vault, &notes)?)
+}
+
+/// Drops the notes of what is finished.
+pub(super) fn tidy(vault: &Vault, lineage: &Lineage) -> Result<(), PassError> {
+    Ok(keep(vault, &open(vault, lineage)?)?)
+}
+
+fn open(vault: &Vault, lineage: &Lineage) -> Result<Vec<Begun>, LineageError> {
+    // A note that cannot be read is of no use to anybody: the same command by number goes on, too.
+    let text = vault.read_text(&vault.layout().undoing()).ok().flatten();
+    let notes = text.and_then(|it| serde_json::from_str::<Vec<Begun>>(&it).ok());
+    let mut notes = notes.unwrap_or_default();
+    if notes.is_empty() {
+        return Ok(notes);
+    }
+    let runs = lineage.last_runs(u32::MAX)?;
+    let taken = lineage.taken_back()?;
+    notes.retain(|note| {
+        let is_there =
+            runs.iter().any(|it| it.id.0 == note.run && stamp(it.started) == note.started);
+        is_there && !taken.iter().any(|(by, taken)| taken.0 == note.run && by.0 >= note.by)
+    });
+    Ok(notes)
+}
+
+fn keep(vault: &Vault, notes: &[Begun]) -> Result<(), VaultError> {
+    let path = vault.layout().undoing();
+    match serde_json::to_string(notes) {
+        Ok(text) if !notes.is_empty() => vault.write_private(&path, &text),
+        _ => vault.remove_private(&path),
+    }
+}
+
+fn stamp(time: DateTime<Utc>) -> String {
+    time.to_rfc3339()
+}

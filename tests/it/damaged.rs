@@ -1,0 +1,215 @@
+//! Generated files that a disk or a slip has harmed: nothing rests on what is left of them, and what
+//! a person may have meant is asked.
+
+use crate::support::Root;
+
+const WEEK: &str = "memory/weekly/2026-W11.md";
+const MONTH: &str = "memory/monthly/2026-03.md";
+const DECISIONS: &str = "memory/.decisions.jsonl";
+
+fn folded(journal: &str) -> Root {
+    let root = Root::new(journal);
+    root.run(&["compact"]).ok();
+    root
+}
+
+fn without_database(root: &Root) {
+    std::fs::remove_dir_all(root.path(".memoird")).unwrap();
+}
+
+fn is_bullet(line: &str) -> bool {
+    line.starts_with("- ")
+}
+
+/// Cuts so many bullets off the end of a file, and returns what it was.
+fn cut(root: &Root, path: &str, bullets: usize) -> String {
+    let text = root.read(path);
+    let starts = text.rmatch_indices("\n- ").map(|it| it.0 + 1);
+    let mut starts = starts.skip(bullets - 1);
+    let at = starts.next().unwrap();
+    root.write(path, &text[..at]);
+    text
+}
+
+/// Asserts that `status` and `doctor` name a file and what to do.
+#[track_caller]
+fn assert_told(root: &Root, path: &str, next: &[&str]) {
+    for ran in [root.run(&["status"]), root.run(&["doctor"])] {
+        let said = ran.to_string();
+        let line = said.lines().find(|it| it.contains(path) && it.contains(next[0]));
+        let line = line.unwrap_or_else(|| panic!("{path} {next:?} in:\n{said}"));
+        assert!(next.iter().all(|it| line.contains(it)), "{line}");
+    }
+}
+
+const BOTH: [&str; 2] = ["memoird doctor --repair", "memoird compact --accept-missing"];
+
+#[test]
+fn a_week_that_a_disk_emptied_is_made_again_before_its_month() {
+    let base = folded("mara");
+    for (path, text) in [(WEEK, String::new()), (WEEK, "\0".repeat(4096)), (MONTH, "\n \n".into())]
+    {
+        let root = folded("mara");
+        without_database(&root);
+        root.write(path, &text);
+        // A late line makes the month due as well.
+        root.append("memory/2026-03-18.md", "\n- 4711 packets were lost\n");
+        let said = root.run(&["status"]).stdout;
+        assert!(said.contains(path) && said.contains("there is nothing in it"), "{said}");
+        root.run(&["compact"]).ok();
+        assert_eq!(root.read(WEEK), base.read(WEEK), "{path} {text:?}");
+        let month = root.read(MONTH);
+        assert!(month.matches("2026-03-1").count() > 3, "{path} {text:?}\n{month}");
+        root.run(&["doctor"]).ok();
+    }
+}
+
+#[test]
+fn a_month_waits_where_a_week_cannot_be_made_again() {
+    let root = Root::small();
+    root.run(&["compact"]).ok();
+    let month = root.read(MONTH);
+    std::fs::remove_file(root.path("memory/2026-03-03.md")).unwrap();
+    without_database(&root);
+    root.write("memory/weekly/2026-W10.md", "");
+    root.append("memory/2026-03-10.md", "- 4711 packets were lost\n");
+    root.run(&["compact"]);
+    assert_eq!(root.read(MONTH), month);
+    let status = root.run(&["status"]);
+    assert_eq!(status.code, 1, "{status}");
+    let told = |it: &str| {
+        it.contains("2026-W10.md") && it.contains("doctor --repair") && it.contains("2026-03")
+    };
+    assert!(status.stdout.lines().any(told), "{status}");
+    root.run(&["compact", "--force", "--period", "2026-03"]);
+    assert_eq!(root.read(MONTH), month);
+    root.run(&["doctor", "--repair", "--yes"]);
+    root.run(&["compact"]).ok();
+    let after = root.read(MONTH);
+    assert!(after.contains("Importer v2 shipped") && after.contains("4711"), "{after}");
+}
+
+#[test]
+fn a_week_that_holds_nul_bytes_is_not_folded_as_it_stands() {
+    let root = folded("mara");
+    without_database(&root);
+    let text = root.read(WEEK);
+    let torn = format!("{}{}", &text[..text.len() - 200], "\0".repeat(200));
+    root.write(WEEK, &torn);
+    let month = root.read(MONTH);
+    root.append("memory/2026-03-18.md", "\n- 4711 packets were lost\n");
+    root.run(&["compact"]);
+    assert_eq!((root.read(WEEK), root.read(MONTH)), (torn, month));
+    assert_told(&root, WEEK, &["NUL", "memoird doctor --repair"]);
+    root.run(&["doctor", "--repair", "--yes"]);
+    root.run(&["compact"]).ok();
+    assert_eq!(root.read(WEEK), text);
+}
+
+#[test]
+fn a_file_that_lost_its_end_is_held_until_a_person_has_said_what_it_is() {
+    for (path, next) in [(WEEK, MONTH), (MONTH, "WISDOM.md")] {
+        for accept in [false, true] {
+            let root = folded("mara");
+            let before = root.files();
+            let text = cut(&root, path, 4);
+            root.append("memory/2026-03-18.md", "\n- 4711 packets were lost\n");
+            let left = root.read(path);
+            let held = root.run(&["compact"]);
+            assert!(
+                held.stderr.contains(path) && held.stderr.contains("--accept-missing"),
+                "{held}"
+            );
+            assert_eq!((root.read(path), root.read(next)), (left.clone(), before[next].clone()));
+            assert!(!root.path(DECISIONS).exists(), "nobody deleted anything");
+            assert_told(&root, path, &BOTH);
+            if accept {
+                root.run(&["compact", "--accept-missing"]).ok();
+                assert!(root.path(DECISIONS).exists());
+                assert!(path == MONTH || root.read(path) == left);
+                let lost = text.lines().rfind(|it| is_bullet(it)).unwrap();
+                assert!(!root.read(path).contains(lost));
+            } else {
+                root.run(&["doctor", "--repair", "--yes"]);
+                assert_eq!(root.read(path), text);
+                root.run(&["compact"]).ok();
+                assert!(!root.path(DECISIONS).exists());
+            }
+            root.run(&["doctor"]).ok();
+            let after = root.files();
+            root.run(&["compact"]).ok();
+            assert_eq!(root.files(), after);
+        }
+    }
+}
+
+#[test]
+fn a_wisdom_that_lost_its_end_is_held() {
+    let root = folded("mara");
+    let text = root.read("WISDOM.md");
+    let last = text.match_indices("\n**").last().unwrap().0 + 1;
+    for (what, left) in [("cut", &text[..last]), ("overwritten", "half")] {
+        root.write("WISDOM.md", left);
+        root.run(&["compact"]);
+        assert_eq!(root.read("WISDOM.md"), left, "{what}");
+        assert!(!root.path(DECISIONS).exists(), "{what}");
+        assert_told(&root, "WISDOM.md", &BOTH);
+        root.run(&["doctor", "--repair", "--yes"]);
+        assert_eq!(root.read("WISDOM.md"), text, "{what}");
+        root.run(&["doctor"]).ok();
+    }
+}
+
+#[test]
+fn nobody_is_asked_for_a_few_bullets() {
+    for bullets in [1, 2] {
+        let root = folded("mara");
+        let text = cut(&root, WEEK, bullets);
+        let lost = text.lines().rfind(|it| is_bullet(it)).unwrap();
+        root.run(&["compact"]).ok();
+        assert!(root.path(DECISIONS).exists());
+        assert!(!root.read(WEEK).contains(lost));
+        root.run(&["doctor"]).ok();
+    }
+}
+
+#[test]
+fn a_file_of_ours_that_was_written_over_is_told_and_brought_back() {
+    for what in ["repair", "accept", "force"] {
+        let root = folded("mara");
+        let before = root.files();
+        root.write(WEEK, "half");
+        root.run(&["compact"]);
+        assert_eq!(root.read(WEEK), "half");
+        assert_eq!(root.read(MONTH), before[MONTH]);
+        assert!(!root.path(DECISIONS).exists(), "nobody deleted anything");
+        assert_told(&root, WEEK, &BOTH);
+        match what {
+            "repair" => {
+                let ran = root.run(&["doctor", "--repair", "--yes"]);
+                let kept =
+                    ran.stdout.split_whitespace().find(|it| it.contains(".memoird/quarantine/"));
+                let kept =
+                    kept.unwrap_or_else(|| panic!("{ran}")).trim_end_matches([',', ';', '.']);
+                assert_eq!(root.read(kept), "half");
+                assert_eq!(root.files(), before);
+            }
+            "accept" => {
+                root.run(&["compact", "--accept-missing"]).ok();
+                assert_eq!(root.read(WEEK), "half");
+                assert!(root.read(MONTH).contains("half"));
+                assert!(!root.path(DECISIONS).exists(), "a file of one's own deletes nothing");
+            }
+            _ => {
+                root.run(&["compact", "--period", "2026-W11", "--force"]).ok();
+                assert_eq!(root.read(WEEK), before[WEEK]);
+                let history = root.run(&["history", WEEK]).ok();
+                assert!(history.stdout.lines().count() > 2, "{history}");
+            }
+        }
+        root.run(&["doctor"]).ok();
+        let after = root.files();
+        root.run(&["compact"]).ok();
+        assert_eq!(root.files(), after);
+    }
+}
