@@ -24,6 +24,7 @@ mod rebuild;
 mod run;
 mod show;
 mod status;
+mod supply;
 mod support;
 mod trace;
 mod undo;
