@@ -19,7 +19,10 @@ use crate::{
     engine::{Engine, extractive::Extractive},
     memory::{address::Stem, decision::Decisions, hash::ContentHash, period::Period},
     privacy::{self, PolicyError, Rules, ServedLog},
-    recall::trace::{Document, Sources},
+    recall::{
+        handed::{self, Handed},
+        trace::{Document, Sources},
+    },
     store::{
         layout::{FileKind, INDEX_FILE, ROOT_FILE},
         lineage::{Lineage, LineageError},
@@ -205,6 +208,18 @@ impl Root {
             }
         }
         Err(error)
+    }
+
+    /// Returns what of a file is handed out, and what is said with it.
+    pub(super) fn hand(&self, path: &str, bytes: &[u8]) -> Handed {
+        let layout = self.vault.layout();
+        let name = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md")).unwrap_or(path);
+        let kind = layout.kind_of(path);
+        let is_log = matches!(kind, Some(FileKind::Log | FileKind::Session));
+        let stem = is_log.then(|| name.parse::<Stem>().ok()).flatten();
+        let is_period = matches!(kind, Some(FileKind::Weekly | FileKind::Monthly));
+        let date = is_period.then(|| name.to_owned());
+        handed::hand(stem.as_ref(), date, &String::from_utf8_lossy(bytes), &self.rules)
     }
 
     /// Reads an argument as a path relative to the root and to the working folder; `None` for one

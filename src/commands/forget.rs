@@ -14,6 +14,7 @@ use super::{
     compact::{self, refuse_reader},
     context::{self, Call, Root},
     error::{CommandError, Kind},
+    secrets,
     ui::Ui,
 };
 use crate::{
@@ -48,7 +49,7 @@ use crate::{
 pub(super) struct Args {
     /// A line (2026-04-02:12, memory/2026-04-02.md:12-15), a bullet or entry
     /// (memory/weekly/2026-W14.md:9, WISDOM.md:20), a log, a typed memory, or words
-    #[arg(value_name = "LINE|PATH|QUERY", required_unless_present = "from_file")]
+    #[arg(value_name = "LINE|PATH|QUERY", required_unless_present_any = ["from_file", "secrets"])]
     what: Vec<String>,
     /// Read what to forget from a file, one to a line; - for stdin
     #[arg(long, value_name = "FILE")]
@@ -59,6 +60,10 @@ pub(super) struct Args {
     /// Remove the lines from the logs, too
     #[arg(long)]
     from_log: bool,
+    /// Take secrets that rules have learned to tell since out of generated files, the history, and
+    /// copies; the logs stay as they are
+    #[arg(long, conflicts_with_all = ["what", "from_file", "words", "from_log"])]
+    secrets: bool,
     /// Show what would go, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -99,6 +104,15 @@ struct Again {
 pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
     let call = Call::read(global)?;
     let root = call.root(global)?;
+    if args.secrets {
+        let asked = secrets::Asked {
+            deed: secrets::Deed::Purge,
+            dry_run: args.dry_run,
+            yes: args.yes,
+            verb: "memoird forget --secrets",
+        };
+        return secrets::run(&call, &root, asked, ui);
+    }
     let engine = root.engine()?;
     let now = call.now;
     let wanted = args.wanted()?;

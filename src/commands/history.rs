@@ -173,14 +173,14 @@ impl<'a> Past<'a> {
         bytes.map(Some).ok_or_else(lost)
     }
 
-    /// Returns the text of a version, empty where nothing stood there.
+    /// Returns the text of a version as it is handed out, empty where nothing stood there.
     pub(super) fn text(
         &self,
         history: &History,
         version: &Version,
     ) -> Result<String, CommandError> {
         let bytes = self.bytes(history, version)?.unwrap_or_default();
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        Ok(self.root.hand(&history.path, &bytes).text)
     }
 
     /// Writes a time as the clocks of the root show it.

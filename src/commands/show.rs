@@ -12,7 +12,10 @@ use super::{
     ui::Ui,
 };
 use crate::{
-    recall::history::{self, History, Version},
+    recall::{
+        handed::Handed,
+        history::{self, History, Version},
+    },
     store::{layout::FileKind, lineage::history::VersionId},
 };
 
@@ -28,6 +31,9 @@ pub(super) struct Args {
     /// The version with this number; `memoird history FILE` lists them
     #[arg(long, value_name = "ID", conflicts_with = "as_of")]
     version: Option<i64>,
+    /// Show it byte for byte, with the secrets and the held lines in it: for people alone
+    #[arg(long, conflicts_with = "json")]
+    raw: bool,
 }
 
 /// What `--json` prints.
@@ -35,7 +41,8 @@ pub(super) struct Args {
 struct Shown<'a> {
     path: &'a str,
     kind: Option<&'static str>,
-    text: String,
+    #[serde(flatten)]
+    handed: Handed,
     /// Which version it is, where one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<VersionLine>,
@@ -50,7 +57,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             let history = numbered(&past, VersionId(*id), file.as_deref())?;
             let version = history.versions.iter().find(|it| it.id == Some(VersionId(*id)));
             let version = version.ok_or_else(|| unknown(*id))?;
-            show(&past, &root, &history, version, ui)?;
+            show(&past, &root, &history, version, args.raw, ui)?;
         }
         Args { as_of: Some(time), file: Some(file), .. } => {
             let past = Past::open(&call, &root)?;
@@ -59,23 +66,33 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             let time = time.map_err(|error| CommandError::new(Kind::Usage, error).hint(again()))?;
             let history = past.find(file)?;
             let version = history.at(time).ok_or_else(|| before_all(&past, &history))?;
-            show(&past, &root, &history, version, ui)?;
+            show(&past, &root, &history, version, args.raw, ui)?;
         }
-        Args { file: Some(file), .. } => show_present(&call, &root, file, ui)?,
+        Args { file: Some(file), .. } => show_present(&call, &root, file, args.raw, ui)?,
         // clap asks for one of them.
         Args { .. } => {}
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn show_present(call: &Call, root: &Root, file: &str, ui: &Ui) -> Result<(), CommandError> {
+fn show_present(
+    call: &Call,
+    root: &Root,
+    file: &str,
+    raw: bool,
+    ui: &Ui,
+) -> Result<(), CommandError> {
     let (path, kind) = root.find(&call.around, file)?;
+    let bytes = root.vault.read(&path)?.ok_or_else(|| context::missing(&path))?.bytes;
     if ui.is_json() {
-        let text = root.vault.read_text(&path)?.ok_or_else(|| context::missing(&path))?;
-        ui.json(&Shown { path: &path, kind: Some(kind.name()), text, version: None });
+        // What is no text cannot be shown in JSON, whatever may be seen of it.
+        root.vault.read_text(&path)?;
+        let handed = root.hand(&path, &bytes);
+        ui.json(&Shown { path: &path, kind: Some(kind.name()), handed, version: None });
+    } else if raw {
+        ui.file(&bytes);
     } else {
-        let found = root.vault.read(&path)?.ok_or_else(|| context::missing(&path))?;
-        ui.file(&found.bytes);
+        ui.file(root.hand(&path, &bytes).text.as_bytes());
     }
     Ok(())
 }
@@ -85,6 +102,7 @@ fn show(
     root: &Root,
     history: &History,
     version: &Version,
+    raw: bool,
     ui: &Ui,
 ) -> Result<(), CommandError> {
     let Some(bytes) = past.bytes(history, version)? else {
@@ -94,7 +112,7 @@ fn show(
         ui.json(&Shown {
             path: &history.path,
             kind: root.vault.layout().kind_of(&history.path).map(FileKind::name),
-            text: String::from_utf8_lossy(&bytes).into_owned(),
+            handed: root.hand(&history.path, &bytes),
             version: Some(past.line(version, None)),
         });
         return Ok(());
@@ -105,7 +123,11 @@ fn show(
         past.clock(version.at),
         history.cause(version)
     ));
-    ui.file(&bytes);
+    if raw {
+        ui.file(&bytes);
+    } else {
+        ui.file(root.hand(&history.path, &bytes).text.as_bytes());
+    }
     Ok(())
 }
 

@@ -286,7 +286,7 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         }
         seen => seen,
     };
-    let Seen { view, plan, failed, undone, undoing, last_run, missing, amiss } = seen?;
+    let Seen { view, plan, failed, undone, undoing, last_run, missing, amiss, quarantined } = seen?;
     let path = ".memoird/lineage.db";
     if problems.is_empty() {
         problems.extend(amiss.into_iter().map(|reason| Problem { path: path.to_owned(), reason }));
@@ -320,7 +320,7 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         parked: parked(&plan),
         undone,
         failed,
-        quarantined: 0,
+        quarantined,
         archived: view.inventory.archived.len(),
         foreign: plan
             .foreign
@@ -349,6 +349,8 @@ struct Seen {
     missing: Option<Missing>,
     /// What the last receipts say that the files do not.
     amiss: Vec<String>,
+    /// How much waits for `review`.
+    quarantined: usize,
 }
 
 fn look(root: &Root, now: DateTime<Utc>) -> Result<Seen, PassError> {
@@ -374,7 +376,8 @@ impl Seen {
             _ => None,
         });
         let amiss = amiss.flatten().collect();
-        Ok(Self { view, plan, failed, undone, undoing, last_run, missing, amiss })
+        let quarantined = lineage.map_or(Ok(0), Lineage::waiting)?;
+        Ok(Self { view, plan, failed, undone, undoing, last_run, missing, amiss, quarantined })
     }
 }
 
@@ -718,6 +721,9 @@ fn show(status: &Status, ui: &Ui) {
     show_list(ui, "files of somebody else, read and never written", &status.foreign, |it| {
         format!("{}; `memoird compact --period {} --force` adopts it", it.path, it.period)
     });
+    if status.quarantined > 0 {
+        ui.data(format!("{} held for review: `memoird review`", status.quarantined));
+    }
     show_list(ui, "to look at", &status.problems, |it| format!("{}: {}", it.path, it.reason));
     let older: usize = status.tiers.iter().map(|it| it.older_engine).sum();
     if older > 0 {

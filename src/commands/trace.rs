@@ -19,6 +19,7 @@ use crate::{
     },
     recall::{
         graph::{Branch, Graph},
+        handed::{self, HandedTrace, NOTICE},
         trace::{Trace, TraceError, TraceUp, split_target, trace, trace_up},
     },
     store::lineage::Lineage,
@@ -61,14 +62,16 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
     let format = if ui.is_json() { Format::Json } else { format };
     if up {
         let address = address(&path, line, &root)?;
-        let up = recorded.ask(&path, |lineage| trace_up(&address, lineage, &root))?;
+        let mut up = recorded.ask(&path, |lineage| trace_up(&address, lineage, &root))?;
+        handed::hand_trace_up(&mut up, &root.rules);
         // A line of a file of ours, which only another week or month cites: a trace leads on.
         if up.derived.is_empty() && recorded.lineage().document(&path)?.is_some() {
             return Err(not_a_log(&path));
         }
         return Ok(show_up(&up, format, ui));
     }
-    let found = recorded.ask(&path, |lineage| trace(&path, line, lineage, &root))?;
+    let mut found = recorded.ask(&path, |lineage| trace(&path, line, lineage, &root))?;
+    handed::hand_trace(&mut found, &root.rules);
     show(&found, format, ui);
     Ok(ExitCode::SUCCESS)
 }
@@ -183,7 +186,7 @@ fn not_a_log(path: &str) -> CommandError {
 
 fn show(trace: &Trace, format: Format, ui: &Ui) {
     match format {
-        Format::Json => ui.json(trace),
+        Format::Json => ui.json(&HandedTrace { found: trace, notice: NOTICE }),
         Format::Prov => ui.json(&Graph::down(trace).prov()),
         Format::Dot => ui.data(Graph::down(trace).dot().trim_end()),
         Format::Tree => {
@@ -197,7 +200,7 @@ fn show(trace: &Trace, format: Format, ui: &Ui) {
 
 fn show_up(up: &TraceUp, format: Format, ui: &Ui) -> ExitCode {
     match format {
-        Format::Json => ui.json(up),
+        Format::Json => ui.json(&HandedTrace { found: up, notice: NOTICE }),
         Format::Tree => {
             ui.data(Branch::up(up).to_string().trim_end());
             if up.derived.is_empty() {

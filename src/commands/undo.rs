@@ -255,6 +255,7 @@ fn refusal(error: UndoError, zone: Tz) -> CommandError {
         UndoError::CutOff { run, with_later, ref source, .. } => {
             let kind = match source.as_ref() {
                 UndoError::Pass(PassError::Vault(it)) if it.is_write() => Kind::CannotWrite,
+                UndoError::Pass(PassError::Lineage(it)) if it.is_write() => Kind::CannotWrite,
                 UndoError::Pass(PassError::Vault(VaultError::Changed { .. })) => Kind::Busy,
                 _ => Kind::Data,
             };

@@ -179,7 +179,9 @@ impl Compactor<'_> {
             at: (self.clock)(),
             ..Commit::default()
         })?;
-        Err(error.into())
+        // A file that took its name and is not known to be on disk has no record, and the rest of the
+        // pass would build on it.
+        if untouched { Err(error.into()) } else { Err(PassError::Vault(error).into()) }
     }
 
     fn put(&self, lock: &WriteLock, file: &NewFile, temp: &str) -> Result<(), VaultError> {

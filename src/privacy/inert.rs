@@ -10,12 +10,22 @@ use super::hold::{characters, links};
 
 /// Returns the text made inert.
 pub fn inert(text: &str) -> Cow<'_, str> {
-    let spelled = spell_out(text);
-    match defuse(&spelled) {
-        Some(defused) => Cow::Owned(defused),
-        None => spelled,
+    let mut text = spell_out(text);
+    // What is taken apart may bring to light what was part of it: once more, until nothing is left.
+    for _ in 0..ROUNDS_MAX {
+        match defuse(&text) {
+            Some(defused) => text = Cow::Owned(defused),
+            None => break,
+        }
     }
+    text
 }
+
+/// More rounds than any text needs that nobody made to need more.
+const ROUNDS_MAX: usize = 8;
+
+/// The most bytes that are looked at to judge a tag or a scheme.
+const TAG_BYTES_MAX: usize = 400;
 
 /// Writes characters without an honest use as `{U+202E}`.
 fn spell_out(text: &str) -> Cow<'_, str> {
@@ -204,18 +214,21 @@ fn host(target: &str) -> &str {
 }
 
 fn markup(text: &str, at: usize, out: &mut String) -> usize {
-    let name = text[at + 1..].trim_start_matches('/');
+    let inner = start_of(&text[at + 1..], TAG_BYTES_MAX);
+    let name = inner.trim_start_matches('/');
     let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
     let (name, after) = name.split_at(end);
-    let is_element = ELEMENTS.iter().any(|it| it.eq_ignore_ascii_case(name))
-        && (after.is_empty() || after.starts_with(['>', '/', ' ', '\t', '\n', '\r', '\u{c}']));
     let tag = after.split(['>', '\n']).next().unwrap_or("");
-    let has_attribute =
-        !name.is_empty() && after.starts_with([' ', '\t', '/', '\n', '-']) && tag.contains('=');
-    let is_script =
-        name.is_empty().then_some(false).unwrap_or_else(|| runs_script(&text[at + 1..]));
-    let is_comment = text[at + 1..].starts_with(['!', '?']);
-    out.push_str(if is_element || has_attribute || is_script || is_comment { "&lt;" } else { "<" });
+    let ends = after.is_empty() || after.starts_with(['>', '/', ' ', '\t', '\n', '\r', '\u{c}']);
+    let is_element = ends && ELEMENTS.iter().any(|it| it.eq_ignore_ascii_case(name));
+    // A tag whose end is out of sight may have anything in it.
+    let has_attribute = !name.is_empty()
+        && after.starts_with([' ', '\t', '/', '\n', '-'])
+        && (tag.contains('=') || tag.len() + 200 > TAG_BYTES_MAX);
+    let is_script = !name.is_empty() && runs_script(inner);
+    let is_comment = inner.starts_with(['!', '?']);
+    let is_live = is_element || has_attribute || is_script || is_comment;
+    out.push_str(if is_live { "&lt;" } else { "<" });
     1
 }
 
@@ -231,8 +244,15 @@ fn link(text: &str, at: usize, out: &mut String) -> usize {
     1
 }
 
+/// Returns at most that many bytes of a text, whole characters only.
+fn start_of(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|it| text.is_char_boundary(*it));
+    &text[..end.unwrap_or(0)]
+}
+
 /// Returns whether an address is a script, or a document that brings its own.
 fn runs_script(target: &str) -> bool {
+    let target = start_of(target, TAG_BYTES_MAX);
     // Entities may spell any of it; an honest scheme needs none.
     let scheme = &target[..target.find([':', '/', '?', '#', ')', ' ']).unwrap_or(target.len())];
     let is_spelled = target[scheme.len()..].starts_with('#') && scheme.ends_with('&');

@@ -14,6 +14,7 @@ use crate::{
         frontmatter,
         hash::ContentHash,
         item::Item,
+        log::Origin,
         markdown::{self, LineKind},
     },
     privacy::{ServedLine, ServedLog},
@@ -79,6 +80,9 @@ pub struct Source {
     pub line_end: u32,
     /// The lines as they may be seen, separated by `\n`; empty when they are gone.
     pub text: String,
+    /// Whose words they are, the least trusted of them; `None` when they are gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<&'static str>,
     /// Whether the log, or one of the lines, is no longer there.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
@@ -345,6 +349,7 @@ impl<'a> Tracer<'a> {
         let path = self.sources.path_of(stem);
         let log = self.log(stem)?;
         let mut text = Vec::new();
+        let mut origin: Option<Origin> = None;
         let (mut gone, mut changed) = (false, false);
         let known =
             log.served.as_ref().map_or(0, |it| it.lines().last().map_or(0, ServedLine::number));
@@ -354,6 +359,9 @@ impl<'a> Tracer<'a> {
                     let recorded = log.recorded.as_ref().and_then(|it| it.line_hash(number));
                     changed |= recorded.is_some_and(|it| it != line.hash().prefix64());
                     text.push(line.text());
+                    if line.kind().is_content() {
+                        origin = Some(origin.map_or(line.origin(), |it| it.min(line.origin())));
+                    }
                 }
                 None => gone = true,
             }
@@ -364,6 +372,7 @@ impl<'a> Tracer<'a> {
             line_start: start,
             line_end: end,
             text: text.join("\n"),
+            origin: origin.map(Origin::name),
             gone,
             changed,
             via: Vec::new(),

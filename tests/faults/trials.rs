@@ -91,7 +91,7 @@ impl Module {
         cases: &[C],
         trial: impl Fn(usize, &C) -> Result<(), String> + Sync,
     ) {
-        let next = AtomicUsize::new(0);
+        let (next, name) = (AtomicUsize::new(0), self.name);
         let findings = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             for thread in 0..threads.min(cases.len()) {
@@ -101,6 +101,8 @@ impl Module {
                         let tried = catch_unwind(AssertUnwindSafe(|| trial(thread, case)));
                         let tried = tried.unwrap_or_else(|_| Err("the trial panicked".to_owned()));
                         if let Err(what) = tried {
+                            // A full form runs for long, and may be ended before its end.
+                            say(format_args!("{name}: FOUND {case}"));
                             findings.lock().unwrap().push(format!("{case}: {what}"));
                         }
                     }

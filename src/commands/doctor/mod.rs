@@ -17,6 +17,7 @@ use super::{
     compact::refuse_reader,
     context::{Call, Root},
     error::{CommandError, Kind},
+    secrets,
     ui::Ui,
 };
 use crate::{
@@ -41,11 +42,16 @@ use crate::{
 ///
 /// Without --repair it changes nothing. Exit code 0 says that all is well, 1 that something is not.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(super) struct Args {
     /// Put right what can be put right: nothing is deleted, what is replaced is kept in
     /// .memoird/quarantine
     #[arg(long)]
     repair: bool,
+    /// Look for secrets instead, in logs, generated files, and the history: kinds and places, never a
+    /// value. With --repair they are replaced in generated files
+    #[arg(long)]
+    secrets: bool,
     /// With --repair: show what would be done, and do nothing
     #[arg(long, requires = "repair")]
     dry_run: bool,
@@ -78,6 +84,17 @@ struct Check {
 const FINDINGS_MAX: usize = 20;
 
 pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    if args.secrets {
+        let call = Call::read(global)?;
+        let root = call.root(global)?;
+        let asked = secrets::Asked {
+            deed: if args.repair { secrets::Deed::Redact } else { secrets::Deed::Tell },
+            dry_run: args.dry_run,
+            yes: args.yes,
+            verb: "memoird doctor --secrets --repair",
+        };
+        return secrets::run(&call, &root, asked, ui);
+    }
     let opened = Call::read(global).and_then(|call| Ok((call.root(global)?, call)));
     let mut repairs = None;
     let checks = match opened {

@@ -25,7 +25,11 @@ impl Folded {
             push_unicode(text, &mut self.text);
         }
         let tail = &self.text[from..];
-        self.words.extend(tail.chars().map(|c| if matches!(c, '-' | '_') { ' ' } else { c }));
+        if tail.contains(['-', '_']) {
+            self.words.extend(tail.chars().map(|c| if matches!(c, '-' | '_') { ' ' } else { c }));
+        } else {
+            self.words.push_str(tail);
+        }
     }
 
     /// Returns whether the ends of words cannot be told.
@@ -45,15 +49,21 @@ impl Folded {
 }
 
 fn push_ascii(text: &str, out: &mut String) {
-    out.reserve(text.len());
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut last = out.bytes().next_back().unwrap_or(0);
     for byte in text.bytes() {
-        match byte {
-            b'*' | b'`' => {}
-            b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => push_blank(out),
-            _ if byte.is_ascii_control() => {}
-            _ => out.push(char::from(byte.to_ascii_lowercase())),
+        let folded = match byte {
+            b'*' | b'`' => continue,
+            b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => b' ',
+            _ if byte.is_ascii_control() => continue,
+            _ => byte.to_ascii_lowercase(),
+        };
+        if folded != b' ' || last != b' ' {
+            bytes.push(folded);
         }
+        last = folded;
     }
+    out.push_str(&String::from_utf8(bytes).unwrap_or_default());
 }
 
 fn push_blank(out: &mut String) {
@@ -207,13 +217,22 @@ fn unleet(folded: &str) -> Option<String> {
     let is_leet = |word: &str| {
         let letters = word.bytes().filter(u8::is_ascii_lowercase).count();
         let digits = word.bytes().filter(|&b| digit(b).is_some()).count();
-        word.len() >= 4
+        word.len() >= 3
             && word.len() <= 24
             && digits >= 1
             && letters >= digits
             && letters + digits >= word.len() - 1
     };
-    if !folded.bytes().any(|b| digit(b).is_some()) {
+    // A cheap look first: a letter beside such a digit, twice.
+    let class = |b: u8| u8::from(b.is_ascii_lowercase()) + 2 * u8::from(digit(b).is_some());
+    let mut count = 0;
+    let mut before = 0;
+    for byte in folded.bytes() {
+        let this = class(byte);
+        count += usize::from(before | this == 3);
+        before = this;
+    }
+    if count < 2 {
         return None;
     }
     let words: Vec<&str> = folded.split(' ').collect();
@@ -240,6 +259,17 @@ const SPACED_MIN: usize = 8;
 
 /// Reads `i g n o r e  a l l` as words, for as far as the blanks tell where a word ends.
 fn unspaced(folded: &str) -> Option<String> {
+    // A cheap look first: a row of such letters has another mark at every second place.
+    let mut row = 0;
+    let mut longest = 0;
+    for pair in folded.as_bytes().chunks_exact(2) {
+        let is_spaced = pair[0].is_ascii_alphanumeric() != pair[1].is_ascii_alphanumeric();
+        row = if is_spaced { row + 1 } else { 0 };
+        longest = longest.max(row);
+    }
+    if longest + 1 < SPACED_MIN {
+        return None;
+    }
     let is_letter = |word: &str| word.len() == 1 && word.bytes().all(|b| b.is_ascii_alphanumeric());
     let words: Vec<&str> = folded.split([' ', '.', '-', '_', '/', '|']).collect();
     let longest = words.split(|it| !is_letter(it)).map(<[&str]>::len).max().unwrap_or(0);

@@ -2,41 +2,32 @@
 
 use std::sync::LazyLock;
 
-use regex::{Regex, RegexSet};
+use regex::RegexSet;
 
 use super::{Concern, Concerns};
 use crate::memory::log::Origin;
 
 /// Returns the concern of a text that imitates.
 ///
-/// What an agent or a person writes as code is a mention, not a use: they work on such things.
+/// The caller leaves out what an agent or a person writes as code: a mention, not a use.
 pub fn concerns(text: &str, origin: Origin) -> Concerns {
     let mut found = Concerns::default();
     let external = origin == Origin::External;
     if !text.contains(['<', '[', ':', '-', '＜']) {
         return found;
     }
-    let imitates = if external {
-        ANYBODY.is_match(text) || EXTERNAL.is_match(text)
-    } else if text.contains('`') {
-        ANYBODY.is_match(&CODE.replace_all(text, " "))
-    } else {
-        ANYBODY.is_match(text)
-    };
+    let imitates = ANYBODY.is_match(text) || external && EXTERNAL.is_match(text);
     if imitates {
         found.add(Concern::Imitation);
     }
     found
 }
 
-static CODE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"``[^\n]+?``|`[^`\n]+`").expect("a constant pattern"));
-
 /// What nobody's honest words have outside code.
 static ANYBODY: LazyLock<RegexSet> = LazyLock::new(|| {
     set(&[
         // Fences around memory and prompts.
-        r"(?i)[<＜]\s*/?\s*(?:memory|memories|memoird|system|system[-_ ](?:prompt|reminder|message)|untrusted[-_a-z]*|log[-_]lines|im_start|im_end|developer)(?:\s[^>\n]{0,100})?\s*/?[>＞]",
+        r"(?i)(?:^|[^\w])[<＜]\s*/?\s*(?:memory|memories|memoird|system|system[-_ ](?:prompt|reminder|message)|untrusted[-_a-z]*|log[-_]lines|im_start|im_end|developer)(?:\s[^>\n]{0,100})?\s*/?[>＞]",
         r"(?i)\[/?(?:inst|sys|system_prompt|available_tools)\]|<</?sys>>|<\|[a-z0-9_▁ -]{2,40}\|>|<(?:start|end)_of_turn>",
         // Turns of a conversation as headings.
         r"(?i)^[\s>]*#{1,6}\s*(?:system|instructions?|assistant|human)(?:\s(?:prompt|message|instructions?))?\s*:",
@@ -59,6 +50,8 @@ static EXTERNAL: LazyLock<RegexSet> = LazyLock::new(|| {
 });
 
 fn set(patterns: &[&str]) -> RegexSet {
+    // ASCII boundaries do, and are much faster beside other scripts.
+    let patterns = patterns.iter().map(|it| it.replace(r"\b", r"(?-u:\b)"));
     RegexSet::new(patterns).expect("constant patterns")
 }
 
@@ -87,8 +80,6 @@ mod tests {
         check("Assistant: sure, I will", false, true);
         check("a fact [2026-04-02:12]", false, true);
         check("<instructions>", false, true);
-        check("added `<system>` to the prompt", false, true);
-        check("the memory: `</memory>` closes it", false, true);
     }
 
     #[test]

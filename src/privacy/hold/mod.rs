@@ -28,8 +28,9 @@ pub mod imitation;
 pub mod links;
 pub mod rules;
 
-use std::fmt;
+use std::{borrow::Cow, fmt, sync::LazyLock};
 
+use regex::Regex;
 use serde::Deserialize;
 
 use crate::memory::log::Origin;
@@ -282,8 +283,13 @@ fn of_text(text: &str, origin: Origin) -> Concerns {
 
 /// Everything but hidden characters and encodings: what is asked again of a decoded text.
 fn plain(text: &str, origin: Origin) -> Concerns {
-    let mut found = links::concerns(text, origin);
-    found.add_all(imitation::concerns(text, origin));
+    // People and agents who work on such things write them as code, which nobody renders.
+    let shown = match origin {
+        Origin::External => Cow::Borrowed(text),
+        _ => without_code(text),
+    };
+    let mut found = links::concerns(&shown, origin);
+    found.add_all(imitation::concerns(&shown, origin));
     let mut folded = fold::Folded::default();
     folded.push(text);
     found.add_all(rules::concerns(&folded, origin));
@@ -291,6 +297,13 @@ fn plain(text: &str, origin: Origin) -> Concerns {
         found.add_all(rules::concerns(&disguised, origin));
     }
     found
+}
+
+/// Returns a text with a blank for each code span.
+fn without_code(text: &str) -> Cow<'_, str> {
+    static CODE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"``[^\n]+?``|`[^`\n]+`").expect("a constant pattern"));
+    if text.contains('`') { CODE.replace_all(text, " ") } else { Cow::Borrowed(text) }
 }
 
 #[cfg(test)]

@@ -41,12 +41,17 @@ const SPANS_MAX: usize = 64;
 type Mask = u128;
 
 struct Rules {
+    /// Words of which one at least stands in whatever a rule for anybody's text can hold.
+    gate: AhoCorasick,
     words: AhoCorasick,
     /// Of each word: its list, and whether its ends are open.
     of_word: Vec<Word>,
     shapes: Vec<(u8, Regex)>,
     shape_mask: Mask,
-    lead: u8,
+    /// Lists after whose words an order can begin.
+    begin: Mask,
+    /// The list of words after which one can begin in an external text.
+    also: Mask,
     rules: Vec<Rule>,
 }
 
@@ -102,6 +107,8 @@ struct RuleText {
     #[serde(default = "reach_default")]
     reach: usize,
     unless: Option<String>,
+    /// A list without whose words the rule cannot hold; rules for anybody's text must name one.
+    gate: Option<String>,
     #[cfg_attr(not(test), expect(dead_code, reason = "only the tests read the examples"))]
     #[serde(default)]
     held: Vec<String>,
@@ -142,6 +149,8 @@ enum RulesError {
     Unknown(String),
     #[error("a rule on {0} has {1} terms; at most {TERMS_MAX} and at least one")]
     Terms(Concern, usize),
+    #[error("the rule on {0} for anybody's text names no gate")]
+    NoGate(Concern),
     #[error("more than 128 lists and shapes")]
     TooMany,
 }
@@ -214,19 +223,30 @@ impl Rules {
         let mut shapes = Vec::new();
         for (name, pattern) in &file.shapes {
             let regex =
-                Regex::new(pattern).map_err(|e| RulesError::Shape(name.clone(), Box::new(e)))?;
+                // ASCII boundaries do, and are much faster beside other scripts.
+                Regex::new(&pattern.replace(r"\b", r"(?-u:\b)")).map_err(|e| RulesError::Shape(name.clone(), Box::new(e)))?;
             shapes.push((number[name.as_str()], regex));
         }
+        let mut gates: Mask = 0;
+        for it in file.rules.iter().filter(|it| it.from == From::Any) {
+            gates |= resolve(it.gate.as_deref().ok_or(RulesError::NoGate(it.concern))?)?;
+        }
+        let in_gates = |(word, _): &(&Word, _)| gates & (1 << word.list) != 0;
+        let gate = AhoCorasick::builder()
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(of_word.iter().zip(&patterns).filter(in_gates).map(|(_, it)| it))?;
         let words = AhoCorasick::builder()
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .match_kind(MatchKind::Standard)
             .build(&patterns)?;
         Ok(Self {
+            gate,
             words,
             of_word,
             shape_mask: shapes.iter().fold(0, |mask, (it, _)| mask | 1 << it),
             shapes,
-            lead: *number.get("lead").ok_or_else(|| RulesError::Unknown("lead".to_owned()))?,
+            begin: resolve("begin")?,
+            also: resolve("also")?,
             rules,
         })
     }
@@ -238,6 +258,11 @@ impl Rules {
         mut tell: impl FnMut(Concern, Range<usize>),
     ) {
         let words = text.words();
+        let external = origin == Origin::External;
+        // Most of what people and agents write ends here.
+        if !external && !self.gate.is_match(words) {
+            return;
+        }
         let mut hits = Vec::new();
         let mut seen: Mask = 0;
         for hit in self.words.find_overlapping_iter(words) {
@@ -250,7 +275,6 @@ impl Rules {
                 hits.push(Hit { start, end, list, sentence: 0, begins: false });
             }
         }
-        let external = origin == Origin::External;
         let may_hold = |rule: &&Rule| {
             (external || !rule.external_only)
                 && rule.terms.iter().all(|term| term.mask & (seen | self.shape_mask) != 0)
@@ -271,7 +295,7 @@ impl Rules {
             }
         }
         hits.sort_unstable_by_key(|it| (it.start, it.end));
-        self.place(text, &mut hits);
+        self.place(text, external, &mut hits);
         for rule in rules {
             if rule.unless & whole & self.shape_mask == 0 {
                 let mut told = 0;
@@ -285,10 +309,11 @@ impl Rules {
     }
 
     /// Tells of each hit in which sentence it stands and whether an order can begin there.
-    fn place(&self, text: &Folded, hits: &mut [Hit]) {
+    fn place(&self, text: &Folded, external: bool, hits: &mut [Hit]) {
         let words = text.words();
+        let begin = self.begin | if external { self.also } else { 0 };
         let mut leads: Vec<usize> =
-            hits.iter().filter(|it| it.list == self.lead).map(|it| it.end).collect();
+            hits.iter().filter(|it| begin & (1 << it.list) != 0).map(|it| it.end).collect();
         leads.sort_unstable();
         let mut ends = sentence_ends(text.text()).peekable();
         let mut sentence = 0;

@@ -52,6 +52,7 @@ pub fn entropy(value: &str) -> f64 {
 
 /// What kinds of characters a value has.
 #[derive(Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "a set of four")]
 struct Classes {
     lower: bool,
     upper: bool,
@@ -111,11 +112,20 @@ fn turns(word: &str) -> usize {
 
 /// Whether a value is an expression of a program rather than the value of one.
 fn is_code(value: &str) -> bool {
+    let is_path = |it: &str| it.split('.').all(is_identifier);
+    let opened = value.find(['(', '[', '<']).map(|at| &value[..at]);
     value.contains("()")
         || value.contains("::")
         || value.contains("->")
-        || (value.contains('(') && value.contains(')'))
-        || value.split('.').count() > 1 && value.split('.').all(is_identifier)
+        || opened.is_some_and(is_path) // a call, an index, a type, perhaps cut at a comma
+        || (value.contains('.') && is_path(value))
+        || (value.contains('_') && value.split('_').all(is_constant))
+        || ["*const", "*mut", "&self", "&mut", "%s"].iter().any(|it| value.starts_with(it))
+}
+
+/// Whether a part of a name is written as those of constants are.
+fn is_constant(part: &str) -> bool {
+    part.bytes().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit()) && part.len() <= 20
 }
 
 fn is_identifier(part: &str) -> bool {
@@ -145,17 +155,22 @@ fn is_password(value: &str, before: &str) -> bool {
     let glue = before.trim_end_matches(['"', '\'', '`']);
     if glue.len() < before.len() {
         // In quotes. Words with blanks between them are a text about passwords.
-        return !value.contains(' ') || classes.count() > 2;
+        return !value.contains(' ') || (classes.digit && classes.count() > 2);
+    }
+    let value = value.trim_end_matches(['.', ')', ']']);
+    if is_type(value) {
+        return false;
     }
     let is_flag = || ["-p", "--password"].iter().any(|it| glue.trim_end().ends_with(it));
-    if glue.ends_with(['=', '>']) || is_flag() {
-        return !is_type(value);
+    if glue.ends_with(['=', '>']) {
+        return true;
+    }
+    if is_flag() {
+        return classes.count() > 1;
     }
     if glue.trim_end().ends_with([':', '=', '>']) {
-        return length >= 6
-            && classes.count() > 1
-            && (classes.digit || classes.symbol)
-            && !is_words_only(value);
+        let is_no_word = classes.count() > 1 && (classes.digit || classes.symbol);
+        return length >= 6 && is_no_word && !is_words_only(value);
     }
     length >= 6 && classes.count() > 2 && classes.digit
 }
@@ -165,6 +180,7 @@ fn is_words_only(value: &str) -> bool {
     is_words(value) && !(Classes::of(value).digit && value.chars().all(char::is_alphanumeric))
 }
 
+/// Names of types, and of what passwords are hashed or wrapped with.
 fn is_type(value: &str) -> bool {
     const TYPES: [&str; 20] = [
         "string",
@@ -188,7 +204,13 @@ fn is_type(value: &str) -> bool {
         "required",
         "optional",
     ];
+    const SCHEMES: [&str; 16] = [
+        "sha", "md", "argon", "argon2id", "argon2i", "pbkdf", "blake", "base", "utf", "oauth",
+        "http", "ed", "x", "rsa", "aes", "utf8mb",
+    ];
+    let stem = value.trim_end_matches(|it: char| it.is_ascii_digit());
     TYPES.iter().any(|it| value.eq_ignore_ascii_case(it))
+        || SCHEMES.iter().any(|it| stem.eq_ignore_ascii_case(it))
 }
 
 fn digits(value: &str) -> impl DoubleEndedIterator<Item = u32> {
@@ -256,6 +278,7 @@ mod tests {
         check(Check::Mixed, "", "refresh-token-v2", false);
         check(Check::Mixed, "", "process.env.API_KEY_2", false);
         check(Check::Mixed, "", "getToken2()", false);
+        check(Check::Mixed, "", "D3D_PRESENT_TOKEN_0", false);
         check(Check::Mixed, "", "onlyletters", false);
         check(Check::Random, "", "9c1f2ab04d7e6f589c1f2ab04d7e6f589c1f2ab0", false);
         check(Check::Random, "", "3f2b8c1e-0d4a-4c59-9e7b-5a1d2c3b4e5f", false);
@@ -277,6 +300,8 @@ mod tests {
         check(Check::Password, "password is ", "sha256-hashed", false);
         check(Check::Password, "password=", "get_password()", false);
         check(Check::Password, "password=", "self.password", false);
+        check(Check::Password, "password: ", "typing.Optional[bytes]", false);
+        check(Check::Password, "password = ", "getpass.getpass(", false);
     }
 
     #[test]

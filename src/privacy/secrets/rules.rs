@@ -12,7 +12,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
@@ -38,6 +38,7 @@ const REACH: usize = 4 * 1024;
 const REACH_LINES: usize = 16 * 1024;
 
 /// What parts an example of the built-in file, so that nobody takes it for a key that is in use.
+#[cfg(test)]
 const JOINER: char = '¦';
 
 /// What is wrong with rules for secrets.
@@ -221,9 +222,28 @@ pub(super) struct Rule {
 /// How a rule is looked for.
 pub(super) enum Form {
     /// Right behind one of its prefixes.
-    Token { prefixes: Vec<String>, body: Regex, reach: usize, may_wrap: bool },
+    Token { prefixes: Vec<String>, body: Expression, reach: usize, may_wrap: bool },
     /// In the lines around a keyword.
-    Value { regex: Regex, group: Option<usize>, lines: u8 },
+    Value { regex: Expression, group: Option<usize>, lines: u8 },
+}
+
+/// An expression that is compiled when it is first needed: most logs need few of them, and all of
+/// them take longer than a command should.
+pub(super) struct Expression {
+    text: String,
+    compiled: OnceLock<Regex>,
+}
+
+impl Expression {
+    fn new(text: String) -> Self {
+        Self { text, compiled: OnceLock::new() }
+    }
+
+    pub(super) fn get(&self) -> &Regex {
+        self.compiled.get_or_init(|| {
+            regex(&self.text).expect("a user's are compiled when they are read, ours by a test")
+        })
+    }
 }
 
 impl Compiled {
@@ -301,7 +321,11 @@ pub(super) fn compile(built_in: &str, user: Option<&str>) -> Result<Compiled, Ru
     let mut anywhere = Vec::new();
     let mut rules = Vec::with_capacity(entries.len());
     for (at, entry) in (0..).zip(&entries) {
-        rules.push(rule(entry)?);
+        let rule = rule(entry)?;
+        if usize::from(at) < user.rules.len() {
+            check_expression(&rule)?;
+        }
+        rules.push(rule);
         let starts = entry.prefixes.iter().chain(&entry.keywords);
         for literal in starts.map(|it| it.to_lowercase()) {
             let theirs = literals.entry(literal).or_default();
@@ -367,28 +391,22 @@ fn rule(entry: &Entry) -> Result<Rule, RuleError> {
         };
         return Err(RuleError::Literal { id: id(), literal: literal.clone(), hint });
     }
-    let bad = |source| RuleError::Regex { id: id(), source: Box::new(source) };
     let form = match (&entry.body, &entry.regex) {
         (Some(body), None)
             if !entry.prefixes.is_empty() && entry.keywords.is_empty() && entry.group.is_none() =>
         {
             Form::Token {
                 prefixes: entry.prefixes.clone(),
-                body: regex(&format!(r"\A(?:{body})")).map_err(bad)?,
+                body: Expression::new(format!(r"\A(?:{body})")),
                 reach: if entry.lines > 1 { REACH_LINES } else { REACH },
                 may_wrap: entry.lines == 1,
             }
         }
-        (None, Some(text)) if entry.prefixes.is_empty() => {
-            let regex = regex(text).map_err(bad)?;
-            let groups = regex.captures_len() - 1;
-            match entry.group {
-                Some(group) if group > groups => {
-                    return Err(RuleError::Group { id: id(), group, groups });
-                }
-                group => Form::Value { regex, group, lines: entry.lines },
-            }
-        }
+        (None, Some(regex)) if entry.prefixes.is_empty() => Form::Value {
+            regex: Expression::new(regex.clone()),
+            group: entry.group,
+            lines: entry.lines,
+        },
         _ => return Err(RuleError::Form { id: id() }),
     };
     Ok(Rule {
@@ -398,6 +416,22 @@ fn rule(entry: &Entry) -> Result<Rule, RuleError> {
         check: entry.check,
         form,
     })
+}
+
+/// Compiles the expression of a rule, and asks whether it has the group that is named.
+pub(super) fn check_expression(rule: &Rule) -> Result<(), RuleError> {
+    let id = || rule.kind.to_string();
+    let (expression, group) = match &rule.form {
+        Form::Token { body, .. } => (body, None),
+        Form::Value { regex, group, .. } => (regex, *group),
+    };
+    let compiled = regex(&expression.text)
+        .map_err(|it| RuleError::Regex { id: id(), source: Box::new(it) })?;
+    let groups = compiled.captures_len() - 1;
+    match group.filter(|it| *it > groups) {
+        Some(group) => Err(RuleError::Group { id: id(), group, groups }),
+        None => Ok(()),
+    }
 }
 
 fn regex(text: &str) -> Result<Regex, regex::Error> {

@@ -59,7 +59,7 @@ pub(super) fn find(rules: &Compiled, text: &str) -> Vec<Found> {
                     }
                     let token =
                         Token { text, start: hit.start(), body_at: hit.end(), run_end: run.end };
-                    let range = token.find(body, *reach, *may_wrap);
+                    let range = token.find(body.get(), *reach, *may_wrap);
                     let Some(range) = range else { continue };
                     if accepts(rules, rule, text, &range, hit.len()) {
                         past[at] = range.end;
@@ -86,6 +86,7 @@ pub(super) fn find(rules: &Compiled, text: &str) -> Vec<Found> {
     for (at, windows) in windows.iter().enumerate().filter(|(_, it)| !it.is_empty()) {
         let rule = &rules.rules[at];
         if let Form::Value { regex, group, .. } = &rule.form {
+            let regex = regex.get();
             let mut values = Values {
                 rules,
                 rule,
@@ -104,7 +105,7 @@ pub(super) fn find(rules: &Compiled, text: &str) -> Vec<Found> {
 
 /// Returns the last character boundary that is not behind `at`.
 fn boundary(text: &str, at: usize) -> usize {
-    text.floor_char_boundary(at)
+    (0..=at.min(text.len())).rev().find(|it| text.is_char_boundary(*it)).unwrap_or(0)
 }
 
 /// Returns the line, or the lines, from `start` to `end`, without line ends.
@@ -144,10 +145,9 @@ fn starts_token(text: &str, at: usize, prefixes: &[String]) -> bool {
 
 fn is_free_before(text: &str, at: usize) -> bool {
     match text.as_bytes()[at.saturating_sub(3)..at] {
-        [.., b'\\', b'n' | b'r' | b't'] => true, // an escape in JSON
+        [.., b'\\', b'n' | b'r' | b't'] | [] => true, // an escape in JSON
         [b'%', a, b] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => true, // one in a URL
         [.., last] => !is_token_byte(last),
-        [] => true,
     }
 }
 
@@ -280,9 +280,11 @@ impl Values<'_> {
             if whole.is_empty() {
                 at += 1;
             }
-            at = self.text.ceil_char_boundary(at);
             if at >= window.end {
                 break;
+            }
+            while !self.text.is_char_boundary(at) {
+                at += 1; // the window ends at one
             }
         }
     }

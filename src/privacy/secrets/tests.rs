@@ -7,7 +7,7 @@ use proptest::{
 };
 
 use super::*;
-use rules::{Entry, check_examples, entries, joined};
+use rules::{Entry, check_examples, check_expression, entries, joined};
 
 /// Lines as people and agents write them; `{}` is where a value stands.
 const SENTENCES: [&str; 12] = [
@@ -118,7 +118,13 @@ fn every_rule_finds_its_examples_and_no_clean_one() {
     let rules = SecretRules::built_in();
     let all = entries(BUILT_IN);
     assert!(all.len() > 60, "there should be a rule for each common maker of keys");
-    let mut wrong = Vec::new();
+    let mut wrong: Vec<_> = rules
+        .0
+        .rules
+        .iter()
+        .filter_map(|it| check_expression(it).err())
+        .map(|it| it.to_string())
+        .collect();
     for mut entry in all {
         let examples = &mut entry.examples;
         assert!(!examples.secret.is_empty() && !examples.clean.is_empty(), "{}", entry.id);
@@ -175,7 +181,7 @@ fn values_known_by_their_words_are_found() {
             }
         }
     }
-    assert!(missed.len() * 20 <= BY_CONTEXT.len() * 10, "{}: {missed:#?}", missed.len());
+    assert!(missed.len() * 50 <= BY_CONTEXT.len() * 10, "{}: {missed:#?}", missed.len());
 }
 
 #[test]
@@ -242,7 +248,7 @@ fn check(text: &str, kind: &str, value: &str) {
 fn the_most_specific_rule_names_a_place_and_one_value_has_one_range() {
     let token = format!("ghp_{}", "q7Rw2mZx9LtPa4Vb8Nc1".repeat(2));
     for text in [
-        format!("{token}"),
+        token.clone(),
         format!("token={token}"),
         format!("GITHUB_TOKEN: \"{token}\","),
         format!("Authorization: Bearer {token}"),

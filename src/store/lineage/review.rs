@@ -117,6 +117,22 @@ impl Lineage {
         })
     }
 
+    /// Returns how many lines and changes wait for a person.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn waiting(&self) -> Result<usize, LineageError> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT (SELECT count(*) FROM held) \
+                 + (SELECT count(*) FROM proposal WHERE state = 'open')",
+            )?
+            .query_row([], |row| row.get::<_, u32>(0))
+            .map(|it| usize::try_from(it).unwrap_or(usize::MAX))
+        })
+    }
+
     /// Takes note that a person was asked about lines.
     ///
     /// # Errors

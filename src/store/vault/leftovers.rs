@@ -51,9 +51,9 @@ impl Vault {
             self.layout.summary_dir(Grain::Week),
             self.layout.summary_dir(Grain::Month),
         ];
-        // What cannot be listed there is a problem that the scan names.
+        // What may not be listed there is a problem that the scan names.
         let archive = self.layout.archive_dir();
-        let years = self.names_or_problem(&archive, &mut Vec::new());
+        let years = self.names_or_problem(&archive, &mut Vec::new())?;
         let years = years.iter().filter(|it| layout::is_year(it));
         let years = years.map(|it| format!("{archive}/{it}"));
         dirs.extend(years.filter(|it| self.layout.full(it).is_dir()));

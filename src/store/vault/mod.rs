@@ -102,6 +102,15 @@ impl VaultError {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
+    /// Returns whether the system failed to read what may be well: a bad disk, too many open files.
+    ///
+    /// What is gone, what this user may not read, and what is no file or folder is not meant.
+    pub fn is_failed_read(&self) -> bool {
+        use io::ErrorKind as Kind;
+        let known = [Kind::NotFound, Kind::PermissionDenied, Kind::NotADirectory];
+        matches!(self, Self::Io { action: "read", source, .. } if !known.contains(&source.kind()))
+    }
+
     /// Returns whether a write was refused, as opposed to a file that cannot be read.
     pub fn is_write(&self) -> bool {
         matches!(self, Self::NotWritten { .. })

@@ -43,24 +43,26 @@ pub struct Scan {
 impl Vault {
     /// Looks at all files of the root.
     ///
-    /// Files whose stamp equals the one in `seen` are not read again. A file that cannot be read
-    /// becomes a problem of the inventory, so that one bad file stops nothing.
+    /// Files whose stamp equals the one in `seen` are not read again. A file that is not as it should
+    /// be, or that this user may not read, becomes a problem of the inventory, so that one bad file
+    /// stops nothing.
     ///
     /// # Errors
     ///
-    /// Returns an error only when the memory folder itself cannot be listed.
+    /// Returns an error when the memory folder cannot be listed, or when the system fails to read a
+    /// file: what is made without one that is there would lack it for good.
     pub fn scan(&self, seen: &HashMap<String, Seen>) -> Result<Scan, VaultError> {
         let mut scan = Scan::default();
         self.scan_memory(seen, &mut scan)?;
         // After the logs, so that one that is moved meanwhile is found there at the latest.
-        self.scan_archive(seen, &mut scan);
+        self.scan_archive(seen, &mut scan)?;
         for grain in [Grain::Week, Grain::Month] {
             self.scan_summaries(grain, &mut scan.inventory)?;
         }
         let inventory = &mut scan.inventory;
-        inventory.index = self.text_or_problem(&self.layout.index(), &mut inventory.problems);
-        inventory.wisdom = self.text_or_problem(&self.layout.wisdom(), &mut inventory.problems);
-        let decisions = self.text_or_problem(&self.layout.decisions(), &mut inventory.problems);
+        inventory.index = self.text_or_problem(&self.layout.index(), &mut inventory.problems)?;
+        inventory.wisdom = self.text_or_problem(&self.layout.wisdom(), &mut inventory.problems)?;
+        let decisions = self.text_or_problem(&self.layout.decisions(), &mut inventory.problems)?;
         if let Some(text) = decisions {
             inventory.decisions = Decisions::parse(&text);
         }
@@ -87,16 +89,16 @@ impl Vault {
                     }
                     // It went away since the folder was listed: into the archive, or for good.
                     Err(error) if error.is_missing() => {}
-                    Err(error) => inventory.problems.push(problem(path, &error)),
+                    Err(error) => inventory.problems.push(problem(path, error)?),
                 },
                 Name::Typed(_) => {
-                    let Some(text) = self.text_or_problem(&path, &mut inventory.problems) else {
+                    let Some(text) = self.text_or_problem(&path, &mut inventory.problems)? else {
                         continue;
                     };
                     match TypedMemory::parse(Path::new(&name), &text) {
                         Ok(memory) => inventory.memories.push(memory),
                         Err(TypedError::NotTyped) => {}
-                        Err(error) => inventory.problems.push(problem(path, &error)),
+                        Err(error) => inventory.problems.push(told(path, &error)),
                     }
                 }
                 Name::NearMiss(reason) => {
@@ -109,10 +111,14 @@ impl Vault {
     }
 
     /// Looks at the archived logs. What of the archive cannot be listed becomes a problem.
-    fn scan_archive(&self, seen: &HashMap<String, Seen>, scan: &mut Scan) {
+    fn scan_archive(
+        &self,
+        seen: &HashMap<String, Seen>,
+        scan: &mut Scan,
+    ) -> Result<(), VaultError> {
         let Scan { inventory, read } = scan;
         let archive = self.layout.archive_dir();
-        for year in self.names_or_problem(&archive, &mut inventory.problems) {
+        for year in self.names_or_problem(&archive, &mut inventory.problems)? {
             let dir = format!("{archive}/{year}");
             if !layout::is_year(&year) {
                 if matches!(layout::classify(&year), Name::Log(_)) {
@@ -121,7 +127,7 @@ impl Vault {
                 }
                 continue;
             }
-            for name in self.names_or_problem(&dir, &mut inventory.problems) {
+            for name in self.names_or_problem(&dir, &mut inventory.problems)? {
                 let path = format!("{dir}/{name}");
                 let stem = match layout::classify(&name) {
                     Name::Log(stem) => stem,
@@ -157,17 +163,22 @@ impl Vault {
                         inventory.logs.extend(live.map(|it| (stem, it)));
                     }
                     // Neither counts: what came late is not all of the day.
-                    Err(error) => inventory.problems.push(problem(path, &error)),
+                    Err(error) => inventory.problems.push(problem(path, error)?),
                 }
             }
         }
+        Ok(())
     }
 
     /// Lists a folder like [`Self::names_in`]; one that cannot be listed is a problem and is empty.
-    pub(super) fn names_or_problem(&self, dir: &str, problems: &mut Vec<Problem>) -> Vec<String> {
-        self.names_in(dir, problems).unwrap_or_else(|error| {
-            problems.push(problem(dir.to_owned(), &error));
-            Vec::new()
+    pub(super) fn names_or_problem(
+        &self,
+        dir: &str,
+        problems: &mut Vec<Problem>,
+    ) -> Result<Vec<String>, VaultError> {
+        self.names_in(dir, problems).or_else(|error| {
+            problems.push(problem(dir.to_owned(), error)?);
+            Ok(Vec::new())
         })
     }
 
@@ -207,11 +218,13 @@ impl Vault {
                 continue;
             };
             let path = self.layout.summary(period);
-            let Some(text) = self.text_or_problem(&path, &mut inventory.problems) else { continue };
+            let Some(text) = self.text_or_problem(&path, &mut inventory.problems)? else {
+                continue;
+            };
             let file = match SummaryFile::of(path.clone(), period, &text) {
                 Ok(file) => file,
                 Err(error) => {
-                    inventory.problems.push(problem(path, &error));
+                    inventory.problems.push(told(path, &error));
                     continue;
                 }
             };
@@ -221,10 +234,14 @@ impl Vault {
         Ok(())
     }
 
-    fn text_or_problem(&self, path: &str, problems: &mut Vec<Problem>) -> Option<String> {
-        self.read_text(path).unwrap_or_else(|error| {
-            problems.push(problem(path.to_owned(), &error));
-            None
+    fn text_or_problem(
+        &self,
+        path: &str,
+        problems: &mut Vec<Problem>,
+    ) -> Result<Option<String>, VaultError> {
+        self.read_text(path).or_else(|error| {
+            problems.push(problem(path.to_owned(), error)?);
+            Ok(None)
         })
     }
 }
@@ -242,7 +259,12 @@ fn late_problem(live: &LogFile, archived: &LogFile) -> Problem {
     Problem { path: live.path.clone(), reason }
 }
 
-fn problem(path: String, error: &dyn std::error::Error) -> Problem {
+/// Says that a file cannot be read, unless the system may only just have failed to.
+fn problem(path: String, error: VaultError) -> Result<Problem, VaultError> {
+    if error.is_failed_read() { Err(error) } else { Ok(told(path, &error)) }
+}
+
+fn told(path: String, error: &dyn std::error::Error) -> Problem {
     let mut reason = error.to_string();
     if let Some(source) = error.source() {
         reason = format!("{reason}: {source}");
