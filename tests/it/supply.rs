@@ -128,6 +128,18 @@ fn every_crate_comes_from_the_registry_and_none_is_banned() {
     }
 }
 
+/// A promise whose proof was moved or deleted is one that nobody keeps.
+#[test]
+fn what_the_security_page_points_at_is_there() {
+    let page = read("SECURITY.md");
+    let links: Vec<&str> = page.split("](").skip(1).filter_map(|it| it.split(')').next()).collect();
+    assert!(links.len() > 20);
+    for link in links {
+        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(link).exists(), "{link}");
+    }
+    assert!(read("README.md").contains("](SECURITY.md)"));
+}
+
 #[test]
 fn no_code_of_ours_is_unsafe_and_every_build_is_locked() {
     assert!(read("Cargo.toml").contains("\n[lints.rust]\nunsafe_code = \"forbid\"\n"));
