@@ -237,6 +237,9 @@ fn no_error_quotes_a_key_in_the_wrong_place() {
         assert!(doctor.contains("config.yaml, line 1: looks like a key"), "{doctor}");
     }
     let root = Root::small();
+    let ran = root.run(&["status", "--api-key", KEY]);
+    assert_eq!(ran.code, 2, "no option takes a key");
+    assert_absent(ran.stderr.as_bytes(), "stderr");
     for args in [["--set", KEY], ["--set", &format!("engine={KEY}")]] {
         let ran = root.run(&[&["status"], &args[..]].concat());
         assert_eq!(ran.code, 2);

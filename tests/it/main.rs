@@ -25,6 +25,7 @@ mod review;
 mod run;
 mod show;
 mod status;
+mod supply;
 mod support;
 mod trace;
 mod undo;
