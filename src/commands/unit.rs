@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::error::CommandError;
-use crate::{config::surroundings::Surroundings, store::vault::write::write_settings};
+use crate::{config::surroundings::Surroundings, store::vault::settings::write_settings};
 
 /// The unit as it is shipped.
 const UNIT: &str = include_str!("../../systemd/memoird.service");
