@@ -43,7 +43,7 @@ use crate::{
         inventory::{Inventory, SummaryFile},
         layout::Layout,
         lineage::Lineage,
-        vault::{Vault, write::write_settings},
+        vault::{Vault, settings::write_settings},
     },
 };
 

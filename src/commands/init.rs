@@ -31,7 +31,7 @@ use crate::{
         inventory::{Inventory, SummaryFile},
         layout::{self, Layout, Name, PRIVATE_DIR},
         lock::DaemonLock,
-        vault::{Vault, write::write_settings},
+        vault::{Vault, settings::write_settings},
     },
 };
 

@@ -104,6 +104,7 @@ impl Ui {
     pub fn diff(&self, head: [&str; 2], hunks: &[Hunk]) {
         let shown = anstream::stdout().current_choice() != anstream::ColorChoice::Never;
         let safe = |text: &str| if shown { escape(text) } else { text.to_owned() };
+        let out = if shown { out } else { out_raw };
         let [old, new] = head.map(safe);
         out(format_args!("{STRONG}--- {old}{STRONG:#}\n{STRONG}+++ {new}{STRONG:#}\n"));
         for hunk in hunks {
@@ -123,13 +124,15 @@ impl Ui {
         }
     }
 
-    /// Prints the JSON document of a command.
+    /// Prints the JSON document of a command. What cannot be seen is spelled in it, which changes no
+    /// value.
     pub fn json(&self, value: &impl Serialize) {
         let mut stdout = io::stdout().lock();
-        let done = serde_json::to_writer_pretty(&mut stdout, value).map_err(io::Error::from);
-        ignore_closed_pipe(
-            done.and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush()),
-        );
+        let done = serde_json::to_string_pretty(value).map_err(io::Error::from).and_then(|text| {
+            stdout.write_all(escape_as(&text, escape_json).as_bytes())?;
+            stdout.write_all(b"\n")
+        });
+        ignore_closed_pipe(done.and_then(|()| stdout.flush()));
     }
 
     /// Prints a heading of data.
@@ -142,7 +145,7 @@ impl Ui {
         let mut table = comfy_table::Table::new();
         table.load_style(comfy_table::presets::NOTHING);
         table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
-        table.set_header(head.iter().map(|it| it.to_uppercase()));
+        table.set_header(head.iter().map(|it| escape(&it.to_uppercase())));
         for row in rows {
             table.add_row(row.iter().map(|cell| escape(cell)));
         }
@@ -244,7 +247,7 @@ impl Progress {
     /// Names the step that is under way; `done` are behind it.
     pub fn step(&self, done: u64, name: &str) {
         self.bar.set_position(done);
-        self.bar.set_message(name.to_owned());
+        self.bar.set_message(escape(name));
     }
 }
 
@@ -254,30 +257,99 @@ impl Drop for Progress {
     }
 }
 
-/// Replaces control and direction-changing characters by their escapes; line ends and tabs stay.
+/// Replaces what steers a terminal, turns text around, or cannot be seen by its escape; line ends and
+/// tabs stay, and so do joiners where a script or an emoji needs them.
 pub fn escape(text: &str) -> String {
-    let harmless = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
-    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}');
-    if text.chars().all(|c| harmless(c) && !turns(c)) {
+    escape_as(text, |c, out| out.extend(c.escape_unicode()))
+}
+
+/// Replaces characters as [`escape`] does, each by what `spell` adds to the text.
+fn escape_as(text: &str, spell: impl Fn(char, &mut String)) -> String {
+    if text.bytes().all(|b| matches!(b, b'\n' | b'\t' | b' '..=b'~')) {
         return text.to_owned();
     }
-    text.chars()
-        .flat_map(|c| {
-            let plain = harmless(c) && !turns(c);
-            plain
-                .then_some(c)
-                .into_iter()
-                .chain((!plain).then(|| c.escape_unicode()).into_iter().flatten())
-        })
-        .collect()
+    let mut shown = String::with_capacity(text.len());
+    let mut before = '\0';
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if is_hidden(before, c, chars.peek().copied().unwrap_or('\0')) {
+            spell(c, &mut shown);
+        } else {
+            shown.push(c);
+        }
+        before = c;
+    }
+    shown
+}
+
+/// Returns whether a character between two others does what a reader cannot see.
+fn is_hidden(before: char, c: char, after: char) -> bool {
+    // Pictures that a joiner makes one of, with the selectors of their colours between.
+    let is_picture =
+        |c| matches!(c, '\u{2190}'..='\u{2bff}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}');
+    // Arabic, the scripts of India, and their neighbours join letters or keep them apart.
+    let joins_letters = |c| matches!(c, '\u{600}'..='\u{109f}' | '\u{1780}'..='\u{17ff}');
+    match c {
+        '\n' | '\t' => false,
+        '\u{200c}' => !(joins_letters(before) && joins_letters(after)),
+        '\u{200d}' => {
+            let in_picture = is_picture(before) && is_picture(after);
+            !in_picture && !joins_letters(before)
+        }
+        // One chooses how a character looks; a row of them says something else.
+        '\u{fe00}'..='\u{fe0f}' => {
+            matches!(before, '\0' | '\n' | '\t' | ' ' | '\u{fe00}'..='\u{fe0f}')
+        }
+        _ => {
+            c.is_control()
+                || matches!(c,
+                    '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+                    | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+                    | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+                    | '\u{e0100}'..='\u{e01ef}')
+        }
+    }
+}
+
+/// Spells a character as JSON does, so that the value stays the same.
+fn escape_json(c: char, out: &mut String) {
+    for unit in c.encode_utf16(&mut [0; 2]) {
+        out.push_str(&format!("\\u{unit:04x}"));
+    }
+}
+
+/// Escapes all but the styles of this module: what reaches a stream passes here last, so that a
+/// caller that forgets to escape a text can at most colour it.
+fn shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("\u{1b}[") {
+        let (before, sequence) = rest.split_at(at);
+        let arguments = sequence[2..].find(|c: char| !c.is_ascii_digit() && c != ';');
+        let end = arguments.map(|it| it + 2).filter(|&it| sequence[it..].starts_with('m'));
+        shown.push_str(&escape(before));
+        if let Some(end) = end {
+            shown.push_str(&sequence[..=end]);
+            rest = &sequence[end + 1..];
+        } else {
+            shown.push_str("\\u{1b}[");
+            rest = &sequence[2..];
+        }
+    }
+    shown + &escape(rest)
 }
 
 fn out(text: fmt::Arguments<'_>) {
+    ignore_closed_pipe(anstream::stdout().write_all(shown(&text.to_string()).as_bytes()));
+}
+
+/// Prints for a program that reads lines as they stand.
+fn out_raw(text: fmt::Arguments<'_>) {
     ignore_closed_pipe(anstream::stdout().write_fmt(text));
 }
 
 fn err(text: fmt::Arguments<'_>) {
-    ignore_closed_pipe(anstream::stderr().write_fmt(text));
+    ignore_closed_pipe(anstream::stderr().write_all(shown(&text.to_string()).as_bytes()));
 }
 
 /// Set when stdout or stderr refused text for another reason than a reader that went away.
@@ -309,7 +381,65 @@ mod tests {
     fn what_could_steer_a_terminal_is_escaped() {
         check("plain\ttext\nnext – ünïcode 日本", "plain\ttext\nnext – ünïcode 日本");
         check("\u{1b}[2Jgone", "\\u{1b}[2Jgone");
-        check("a\u{202e}b", "a\\u{202e}b");
         check("\r\u{7}", "\\u{d}\\u{7}");
+        for hidden in [
+            '\0',
+            '\u{1b}',
+            '\u{7f}',
+            '\u{85}',
+            '\u{9b}',
+            '\u{61c}',
+            '\u{200b}',
+            '\u{200c}',
+            '\u{200d}',
+            '\u{200e}',
+            '\u{200f}',
+            '\u{2028}',
+            '\u{202a}',
+            '\u{202e}',
+            '\u{2060}',
+            '\u{2064}',
+            '\u{2066}',
+            '\u{2069}',
+            '\u{feff}',
+            '\u{fff9}',
+            '\u{fffb}',
+            '\u{e0001}',
+            '\u{e0041}',
+            '\u{e007f}',
+            '\u{e0100}',
+            '\u{e01ef}',
+        ] {
+            check(&format!("a{hidden}b"), &format!("a{}b", hidden.escape_unicode()));
+        }
+    }
+
+    #[test]
+    fn what_a_script_needs_stays() {
+        check("می\u{200c}خواهم", "می\u{200c}خواهم");
+        check("क्\u{200d}ष", "क्\u{200d}ष");
+        check("👩\u{200d}💻 ❤\u{fe0f}", "👩\u{200d}💻 ❤\u{fe0f}");
+        check("a\u{fe01}\u{fe02}\u{fe03}", "a\u{fe01}\\u{fe02}\\u{fe03}");
+    }
+
+    /// Whatever a caller passes on unescaped, no more than a colour comes of it.
+    #[test]
+    fn the_streams_themselves_let_nothing_steer() {
+        assert_eq!(shown("\u{1b}[1;32mdone\u{1b}[0m\n"), "\u{1b}[1;32mdone\u{1b}[0m\n");
+        assert_eq!(shown("\u{1b}[2Jx\u{1b}]8;;y\u{7}"), "\\u{1b}[2Jx\\u{1b}]8;;y\\u{7}");
+        assert_eq!(shown("\u{1b}[1\u{1b}[0m"), "\\u{1b}[1\u{1b}[0m");
+        assert_eq!(shown("\u{1b}["), "\\u{1b}[");
+        let source = include_str!("ui.rs").split("#[cfg(test)]").next().unwrap();
+        let writers = ["anstream::stdout()", "anstream::stderr()", "io::stdout()"];
+        // `out`, `out_raw`, and a question; `err`; and what `file` and `json` write by themselves.
+        assert_eq!(writers.map(|it| source.matches(it).count()), [3, 1, 2]);
+    }
+
+    #[test]
+    fn json_keeps_its_values() {
+        let value = serde_json::json!({"a\u{202e}": "b\u{e0041}\u{1b}\u{9b} \u{fe0f} é"});
+        let text = escape_as(&value.to_string(), escape_json);
+        assert!(text.chars().all(|c| c == 'é' || matches!(c, ' '..='~')), "{text}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 }

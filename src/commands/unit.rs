@@ -12,7 +12,7 @@ use std::{
 use super::error::CommandError;
 use crate::{
     config::{key, surroundings::Surroundings},
-    store::vault::write::write_settings,
+    store::vault::settings::write_settings,
 };
 
 /// The unit as it is shipped.

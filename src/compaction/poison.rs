@@ -178,7 +178,7 @@ fn in_agent_lines() -> Vec<String> {
     planted::BY_ANYBODY
         .iter()
         // What poses as a heading or as frontmatter does so at the start of a line.
-        .map(|it| match it.starts_with(["-", "#"]) || it.starts_with("memoird:") {
+        .map(|it| match it.starts_with(['-', '#']) || it.starts_with("memoird:") {
             true => (*it).to_owned(),
             false => format!("- {it}"),
         })

@@ -27,7 +27,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::layout::Layout;
 
@@ -188,7 +188,9 @@ fn is_named(file: &File, path: &Path) -> bool {
 }
 
 fn open_lock_file(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path)
 }
 
 /// Reads who holds a lock: it may have been taken this very moment, and its file not yet be filled.

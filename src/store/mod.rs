@@ -1,6 +1,7 @@
 //! What is kept: files, the database, and the locks that guard both.
 //!
 //! - [`vault`]: the files of a root. The only writer of Markdown.
+//! - [`beneath`]: the way into a root, which leads to nothing outside of it.
 //! - [`inventory`]: what a scan of the vault found, as values.
 //! - [`layout`]: where each file of a root stands.
 //! - [`lineage`]: the database. The only speaker of SQL.
@@ -9,6 +10,7 @@
 //! - [`private`]: witnesses beside the database, and the quarantine.
 //! - [`lock`]: who may write to a root, and which daemon serves it.
 
+pub mod beneath;
 pub mod failpoint;
 pub mod filesystem;
 pub mod inventory;

@@ -10,15 +10,18 @@
 //! All are closed to others, and whole or not there after a crash.
 
 use std::{
-    fs::{self, DirBuilder, File, Permissions},
-    io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
-    path::{Path, PathBuf},
+    io::{self, Read as _, Write as _},
+    path::PathBuf,
 };
 
 use chrono::{DateTime, Utc};
+use rustix::fs::{OFlags, RenameFlags};
 
-use super::layout::{self, Layout};
+use super::{
+    beneath::{self, Beneath, Folder, Look},
+    layout::{self, Layout},
+    vault::{FILE_BYTES_MAX, Vault},
+};
 
 const WITNESS: &str = "witness";
 const DECISIONS_COPY: &str = "decisions.copy";
@@ -48,7 +51,7 @@ pub struct Exposed {
 
 /// Reads the witness; `None` when there is none, or none that can be read.
 pub fn witness(layout: &Layout) -> Option<Witness> {
-    let text = fs::read_to_string(layout.private_dir().join(WITNESS)).ok()?;
+    let text = String::from_utf8(read(layout, WITNESS)?).ok()?;
     let mut words = text.split_whitespace();
     let mut number = |name| (words.next()? == name).then_some(words.next()?.parse().ok()?);
     Some(Witness { run: number("run")?, seal: number("seal")? })
@@ -60,12 +63,12 @@ pub fn witness(layout: &Layout) -> Option<Witness> {
 ///
 /// Returns why it is not known to be on disk.
 pub fn bear_witness(layout: &Layout, Witness { run, seal }: Witness) -> io::Result<()> {
-    write(&layout.private_dir(), WITNESS, format!("run {run}\nseal {seal}\n").as_bytes())
+    write(&private(layout)?, WITNESS, format!("run {run}\nseal {seal}\n").as_bytes())
 }
 
 /// Returns what the decisions were when a run last ended.
 pub fn decisions_copy(layout: &Layout) -> Option<Vec<u8>> {
-    fs::read(layout.private_dir().join(DECISIONS_COPY)).ok()
+    read(layout, DECISIONS_COPY)
 }
 
 /// Keeps a copy of the decisions.
@@ -74,7 +77,7 @@ pub fn decisions_copy(layout: &Layout) -> Option<Vec<u8>> {
 ///
 /// Returns why it is not known to be on disk.
 pub fn copy_decisions(layout: &Layout, bytes: &[u8]) -> io::Result<()> {
-    write(&layout.private_dir(), DECISIONS_COPY, bytes)
+    write(&private(layout)?, DECISIONS_COPY, bytes)
 }
 
 /// Keeps bytes of the file `relative` in the quarantine, and returns where, relative to the root.
@@ -90,14 +93,21 @@ pub fn quarantine(
 ) -> io::Result<String> {
     let time = now.format("%Y%m%dT%H%M%S%3fZ").to_string();
     let at = format!("{}/{QUARANTINE}/{time}/{relative}", layout::PRIVATE_DIR);
-    let full = layout.full(&at);
-    let dir = full.parent().unwrap_or(layout.root());
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    let name = full.file_name().unwrap_or_default().to_string_lossy();
-    write(dir, &name, bytes)?;
+    let mut folders = vec![private(layout)?];
+    let within = at.strip_prefix(layout::PRIVATE_DIR).unwrap_or(&at).trim_start_matches('/');
+    let (dirs, name) = within.rsplit_once('/').unwrap_or(("", within));
+    for dir in dirs.split('/') {
+        let above = &folders[folders.len() - 1];
+        match above.make_folder(dir) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            result => result?,
+        }
+        folders.push(above.folder(dir)?);
+    }
+    write(&folders[folders.len() - 1], name, bytes)?;
     // The folders above it are new too.
-    for above in dir.ancestors().take_while(|it| it.starts_with(layout.private_dir())) {
-        File::open(above)?.sync_all()?;
+    for folder in folders.iter().rev() {
+        folder.sync()?;
     }
     Ok(at)
 }
@@ -109,25 +119,26 @@ pub fn quarantine(
 /// Returns what the system says of a folder that cannot be listed.
 pub fn exposed(layout: &Layout) -> io::Result<Vec<Exposed>> {
     let mut found = Vec::new();
-    let mut left = vec![layout.private_dir(), layout.full(&layout.decisions())];
-    while let Some(path) = left.pop() {
-        let meta = match fs::symlink_metadata(&path) {
-            Ok(meta) => meta,
+    let beneath = Beneath::new(layout);
+    let mut left = vec![layout::PRIVATE_DIR.to_owned(), layout.decisions()];
+    while let Some(relative) = left.pop() {
+        let (dir, name) = relative.rsplit_once('/').unwrap_or(("", &relative));
+        let look = match beneath.folder(dir).and_then(|it| it.look(name)) {
+            Ok(look) => look,
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
             Err(e) => return Err(e),
         };
-        if meta.is_dir() {
-            for entry in fs::read_dir(&path)? {
-                left.push(entry?.path());
-            }
+        if look.is_folder() {
+            let names = beneath.folder(&relative)?.names()?;
+            left.extend(names.into_iter().flatten().map(|name| format!("{relative}/{name}")));
         }
-        let wanted = if meta.is_dir() { 0o700 } else { 0o600 };
-        let mode = meta.mode() & 0o777;
-        let foreign = meta.uid() != rustix::process::geteuid().as_raw();
+        let wanted = if look.is_folder() { 0o700 } else { 0o600 };
+        let mode = look.mode & 0o777;
+        let foreign = look.uid != rustix::process::geteuid().as_raw();
         // The mode of a link says nothing.
-        let is_open = !meta.is_symlink() && mode & !wanted & 0o077 != 0;
+        let is_open = !look.is_link() && mode & !wanted & 0o077 != 0;
         if is_open || foreign {
-            found.push(Exposed { path, mode, wanted, foreign });
+            found.push(Exposed { path: layout.full(&relative), mode, wanted, foreign });
         }
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -140,7 +151,7 @@ pub fn exposed(layout: &Layout) -> io::Result<Vec<Exposed>> {
 ///
 /// Returns what the system says.
 pub fn close(exposed: &Exposed) -> io::Result<()> {
-    fs::set_permissions(&exposed.path, Permissions::from_mode(exposed.wanted))
+    beneath::set_mode(&exposed.path, exposed.wanted)
 }
 
 /// Lists what stands in the private folder and is none of ours, by name.
@@ -158,25 +169,51 @@ pub fn strangers(layout: &Layout) -> Vec<String> {
         "replies",
         "snapshots",
     ];
-    let names = fs::read_dir(layout.private_dir()).into_iter().flatten().flatten();
-    let names = names.map(|it| it.file_name().to_string_lossy().into_owned());
+    let names = private(layout).and_then(|it| it.names()).into_iter().flatten();
+    let names = names.map(|it| it.unwrap_or_else(|shown| shown));
     let mut strange: Vec<String> =
         names.filter(|name| !OURS.iter().any(|it| name.starts_with(it))).collect();
     strange.sort_unstable();
     strange
 }
 
+fn private(layout: &Layout) -> io::Result<Folder> {
+    Beneath::new(layout).folder(layout::PRIVATE_DIR)
+}
+
+/// Reads a file of the private folder; `None` for what is none of ours.
+fn read(layout: &Layout, name: &str) -> Option<Vec<u8>> {
+    let file = private(layout).ok()?.open(name, OFlags::RDONLY).ok()?;
+    let look = Look::from(&file.metadata().ok()?);
+    let mut bytes = Vec::new();
+    let is_ours = look.is_file() && look.stamp.size <= FILE_BYTES_MAX;
+    is_ours.then(|| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok())??;
+    Some(bytes)
+}
+
 /// Writes a file of the private folder whole.
-fn write(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let mut temp = tempfile::Builder::new().prefix(layout::TEMP_PREFIX).tempfile_in(dir)?;
-    temp.write_all(bytes)?;
-    temp.as_file().sync_all()?;
-    temp.persist(dir.join(name))?;
-    File::open(dir)?.sync_all()
+fn write(folder: &Folder, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let temp = Vault::new_temp_name();
+    let mut file = folder.create(&temp)?;
+    let written = file
+        .write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| folder.rename(&temp, folder, name, RenameFlags::empty()));
+    if let Err(e) = written {
+        // What cannot be removed now is a stranger there, which `doctor` tells.
+        drop(folder.remove(&temp));
+        return Err(e);
+    }
+    folder.sync()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        fs::{self, DirBuilder, Permissions},
+        os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
+    };
+
     use super::*;
 
     fn layout() -> (tempfile::TempDir, Layout) {
@@ -193,7 +230,7 @@ mod tests {
         let said = Witness { run: 7, seal: -12 };
         bear_witness(&layout, said).unwrap();
         assert_eq!(witness(&layout), Some(said));
-        write(&layout.private_dir(), WITNESS, b"run 7 sea").unwrap();
+        write(&private(&layout).unwrap(), WITNESS, b"run 7 sea").unwrap();
         assert_eq!(witness(&layout), None);
     }
 

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// Calls by which bytes and names reach the disk, and those that open files.
-const CALLS: [&str; 11] = [
+const CALLS: [&str; 14] = [
     "fsync",
     "fdatasync",
     "write",
@@ -23,10 +23,13 @@ const CALLS: [&str; 11] = [
     "renameat2",
     "ftruncate",
     "unlink",
+    "unlinkat",
     "mkdir",
+    "mkdirat",
     "fchmod",
     "pread64",
     "openat",
+    "openat2",
 ];
 const FAULTS: [&str; 3] = ["error=EIO", "error=ENOSPC", "signal=SIGKILL"];
 /// In the short form, every so manieth file that is read cannot be.
@@ -140,7 +143,7 @@ fn trial(strace: &PathBuf, case: &Case<'_>, missed: &AtomicUsize) -> Result<(), 
 /// disk is told as such.
 fn is_orderly(call: &str, ran: &Ran) -> Result<(), String> {
     // These two are also how the program itself is loaded, and its configuration read.
-    let reads = ["openat", "pread64"].contains(&call);
+    let reads = ["openat", "openat2", "pread64"].contains(&call);
     match ran.status.code() {
         Some(2 | 65 | 78 | 127) if reads => Ok(()),
         _ => oracle::told(ran),

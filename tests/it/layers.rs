@@ -155,6 +155,37 @@ fn a_key_is_exposed_in_one_place_and_handed_to_no_child() {
     }
 }
 
+/// Whoever opens by a full path follows what somebody else may have put there.
+#[test]
+fn the_files_of_a_root_are_opened_in_one_place() {
+    const BY_PATH: [&str; 13] = [
+        "OpenOptions",
+        "File::open",
+        "File::create",
+        "DirBuilder",
+        "tempfile",
+        "fs::read",
+        "fs::metadata",
+        "fs::symlink_metadata",
+        "fs::rename",
+        "fs::remove",
+        "fs::create_dir",
+        "fs::set_permissions",
+        "CWD",
+    ];
+    let mut seen = 0;
+    for (name, _, code) in sources() {
+        // Settings are no files of a root, and are often links on purpose.
+        let is_vault = name.starts_with("src/store/vault/") && !name.ends_with("/settings.rs");
+        if is_vault || name == "src/store/private.rs" {
+            seen += 1;
+            let found = BY_PATH.into_iter().find(|it| code.contains(it));
+            assert_eq!(found, None, "{name} opens by a path; use `store::beneath`");
+        }
+    }
+    assert!(seen > 7, "the files that this looks at have moved");
+}
+
 #[test]
 fn each_data_file_has_one_reader() {
     for (name, _, code) in sources() {

@@ -1,15 +1,14 @@
 //! Adds lines to a file that others may add to.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
 };
 
 use rustix::fs::OFlags;
 
-use super::{Vault, VaultError, io_error, read::read_regular, write::Like};
-use crate::store::{failpoint, lock::WriteLock};
+use super::{Vault, VaultError, folder_error, write::Like};
+use crate::store::{beneath::Look, failpoint, lock::WriteLock};
 
 impl Vault {
     /// Appends to a file of lines and returns after fsync; creates it with `head` when there is none.
@@ -30,8 +29,8 @@ impl Vault {
     ) -> Result<(), VaultError> {
         let full = self.layout.full(target);
         let existing = loop {
-            if let Some(found) = read_regular(&full)? {
-                break found;
+            if let Some(found) = self.read(target)? {
+                break found.single_name(&full)?;
             }
             let bytes = format!("{head}{text}");
             let like = if private { Like::Private } else { Like::Neighbours };
@@ -42,12 +41,14 @@ impl Vault {
                 result => return result,
             }
         };
-        let failed = |e: io::Error| io_error("write", &full, e);
-        let mut file = OpenOptions::new()
-            .append(true)
-            .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
-            .open(&full)
-            .map_err(failed)?;
+        let failed = |e: io::Error| folder_error("write", &full, e);
+        let (folder, name) = self.folder_of("write", target)?;
+        let mut file = folder.open(name, OFlags::WRONLY | OFlags::APPEND).map_err(failed)?;
+        // What was looked at may have been swapped for something else since.
+        let look = Look::from(&file.metadata().map_err(failed)?);
+        if !look.is_file() || look.stamp.inode != existing.stamp.inode {
+            return Err(VaultError::Changed { path: target.into() });
+        }
         let mut bytes = Vec::new();
         // A text without a final newline must not swallow the first new line.
         if !existing.bytes.is_empty() && !existing.bytes.ends_with(b"\n") {

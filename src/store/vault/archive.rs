@@ -2,22 +2,24 @@
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File, OpenOptions},
+    fs,
     io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
-use rustix::fs::{CWD, OFlags, RenameFlags};
+use rustix::{
+    fs::{OFlags, RenameFlags},
+    io::Errno,
+};
 
 use super::{
-    Vault, VaultError, io_error,
-    read::read_regular,
-    write::{follow_mode, rename_with},
+    Vault, VaultError, folder_error, io_error, parted,
+    read::{Found, read_in},
+    write::follow_mode,
 };
 use crate::{
     memory::hash::ContentHash,
-    store::{failpoint, lock::WriteLock},
+    store::{beneath::Folder, failpoint, lock::WriteLock},
 };
 
 /// A log to be moved into the archive.
@@ -72,71 +74,74 @@ impl Vault {
     }
 
     fn move_log(&self, it: &Move) -> Result<Moved, VaultError> {
-        let (from, to) = (self.layout.full(&it.from), self.layout.full(&it.to));
-        let failed = |e: io::Error| io_error("move", &from, e);
+        let full = self.layout.full(&it.from);
+        let failed = |e: io::Error| io_error("move", &full, e);
         let changed = |path: &str| VaultError::Changed { path: path.into() };
-        let found = read_regular(&from)?.filter(|found| ContentHash::of(&found.bytes) == it.hash);
+        let found = self.read(&it.from)?.filter(|found| ContentHash::of(&found.bytes) == it.hash);
         let Some(found) = found else { return Err(changed(&it.from)) };
-        self.create_dir(to.parent().unwrap_or(self.layout.root()))?;
+        let found = found.single_name(&full)?;
+        self.create_folder(parted(&it.to).0)?;
+        let (from, from_name) = self.folder_of("move", &it.from)?;
+        let (to, to_name) = self.folder_of("move", &it.to)?;
         failpoint::at("archive.move").map_err(failed)?;
-        match rustix::fs::renameat_with(CWD, &from, CWD, &to, RenameFlags::NOREPLACE) {
+        let renamed = from.rename(from_name, &to, to_name, RenameFlags::NOREPLACE);
+        match renamed.map_err(|e| (Errno::from_io_error(&e), e)) {
             Ok(()) => Ok(Moved::Renamed),
-            Err(rustix::io::Errno::EXIST) => Err(changed(&it.to)),
+            Err((Some(Errno::EXIST), _)) => Err(changed(&it.to)),
             // Another file system, or one that might replace what stands there.
-            Err(rustix::io::Errno::XDEV | rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-                self.copy_log(it, &found.bytes).map(|()| Moved::Copied)
+            Err((Some(Errno::XDEV | Errno::INVAL | Errno::NOSYS), _)) => {
+                self.copy_log(it, &found, (&from, from_name), (&to, to_name))?;
+                Ok(Moved::Copied)
             }
-            Err(errno) => Err(failed(errno.into())),
+            Err((_, e)) => Err(failed(e)),
         }
     }
 
     /// Copies a log, with mode, owner, and time.
-    fn copy_log(&self, it: &Move, bytes: &[u8]) -> Result<(), VaultError> {
-        let (from, to) = (self.layout.full(&it.from), self.layout.full(&it.to));
-        let dir = to.parent().unwrap_or(self.layout.root());
-        let temp = dir.join(&it.temp);
+    fn copy_log(
+        &self,
+        it: &Move,
+        found: &Found,
+        (from, from_name): (&Folder, &str),
+        (to, to_name): (&Folder, &str),
+    ) -> Result<(), VaultError> {
         let copy = || -> io::Result<()> {
             failpoint::at("archive.copy.create")?;
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
-                .open(&temp)?;
+            let mut file = to.create(&it.temp)?;
             failpoint::at("archive.copy.write")?;
-            file.write_all(bytes)?;
-            follow_mode(&file, &from, dir)?;
-            let modified = fs::symlink_metadata(&from)?.modified()?;
+            file.write_all(&found.bytes)?;
+            follow_mode(&file, from.look(from_name).ok(), to)?;
+            let modified = from.open(from_name, OFlags::RDONLY)?.metadata()?.modified()?;
             file.set_times(fs::FileTimes::new().set_modified(modified))?;
             failpoint::at("archive.copy.sync")?;
             file.sync_all()?;
             failpoint::at("archive.copy.rename")?;
             // Nobody but us puts files there, and we hold the lock.
-            if to.symlink_metadata().is_ok() {
+            if to.look(to_name).is_ok() {
                 return Err(io::ErrorKind::AlreadyExists.into());
             }
-            rename_with(&temp, &to, RenameFlags::NOREPLACE)
+            to.rename_here(&it.temp, to_name, RenameFlags::NOREPLACE)
         };
         copy().map_err(|e| {
             // What cannot be removed now is swept by the next run.
-            drop(fs::remove_file(&temp));
+            drop(to.remove(&it.temp));
             if e.kind() == io::ErrorKind::AlreadyExists {
                 VaultError::Changed { path: it.to.clone().into() }
             } else {
-                io_error("move", &from, e)
+                folder_error("move", &self.layout.full(&it.from), e)
             }
         })
     }
 
     /// Syncs the folders that logs moved into, and then those that they left.
     fn sync_moves(&self, moves: &[Move]) -> Result<(), (PathBuf, io::Error)> {
-        let parents = |of: fn(&Move) -> &String| -> BTreeSet<PathBuf> {
-            let full = moves.iter().map(|it| self.layout.full(of(it)));
-            full.filter_map(|it| it.parent().map(Path::to_owned)).collect()
+        let parents = |of: fn(&Move) -> &String| -> BTreeSet<&str> {
+            moves.iter().map(|it| parted(of(it)).0).collect()
         };
         for dir in parents(|it| &it.to).into_iter().chain(parents(|it| &it.from)) {
             failpoint::at("archive.sync")
-                .and_then(|()| File::open(&dir)?.sync_all())
-                .map_err(|e| (dir, e))?;
+                .and_then(|()| self.beneath.folder(dir)?.sync())
+                .map_err(|e| (self.layout.full(dir), e))?;
         }
         Ok(())
     }
@@ -144,25 +149,27 @@ impl Vault {
     /// Reads a log where it was moved to. One that was written to in the moment of the move goes
     /// back.
     fn read_back(&self, it: &Move, moved: Moved) -> Result<(), VaultError> {
-        let (from, to) = (self.layout.full(&it.from), self.layout.full(&it.to));
-        failpoint::at("archive.read_back").map_err(|e| io_error("read", &to, e))?;
-        let back = read_regular(&to)?.map(|it| ContentHash::of(it.bytes));
+        let full = self.layout.full(&it.to);
+        failpoint::at("archive.read_back").map_err(|e| io_error("read", &full, e))?;
+        let (to, to_name) = self.folder_of("read", &it.to)?;
+        let back = read_in(&to, to_name, &full)?.map(|it| ContentHash::of(it.bytes));
         if back == Some(it.hash) {
             return Ok(());
         }
         match moved {
             Moved::Renamed => {
+                let (from, from_name) = self.folder_of("move", &it.from)?;
                 // Where a new log of that day stands by now, the two are joined later.
-                match rustix::fs::renameat_with(CWD, &to, CWD, &from, RenameFlags::NOREPLACE) {
-                    Ok(()) | Err(rustix::io::Errno::EXIST) => {}
-                    Err(errno) => return Err(io_error("move", &to, errno.into())),
+                match to.rename(to_name, &from, from_name, RenameFlags::NOREPLACE) {
+                    Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                    result => result.map_err(|e| io_error("move", &full, e))?,
                 }
                 self.sync_moves(std::slice::from_ref(it))
                     .map_err(|(dir, e)| io_error("write", &dir, e))?;
                 Err(VaultError::Changed { path: it.from.clone().into() })
             }
             Moved::Copied => {
-                fs::remove_file(&to).map_err(|e| io_error("remove", &to, e))?;
+                to.remove(to_name).map_err(|e| io_error("remove", &full, e))?;
                 Err(VaultError::NotWritten { path: it.to.clone().into() })
             }
         }

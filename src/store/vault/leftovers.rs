@@ -2,13 +2,13 @@
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File},
     io::{self, Write as _},
-    os::unix::fs::PermissionsExt as _,
     path::PathBuf,
 };
 
-use super::{Vault, VaultError, io_error, read::read_regular, sync_dir};
+use rustix::fs::OFlags;
+
+use super::{Vault, VaultError, folder_error, io_error, parted, read::read_in};
 use crate::{
     memory::{hash::ContentHash, period::Grain},
     store::{failpoint, layout, lock::WriteLock},
@@ -28,11 +28,12 @@ impl Vault {
         let left = self.temporary()?;
         for name in &left {
             let path = self.layout.full(name);
-            if let Some(found) = read_regular(&path)? {
+            let (folder, file) = self.folder_of("read", name)?;
+            if let Some(found) = read_in(&folder, file, &path)? {
                 self.keep_copy(name, &found.bytes)?;
                 let failed = |e| io_error("remove", &path, e);
                 failpoint::at("vault.sweep.kept").map_err(failed)?;
-                fs::remove_file(&path).map_err(failed)?;
+                folder.remove(file).map_err(failed)?;
                 failpoint::at("vault.sweep.removed").map_err(failed)?;
             }
         }
@@ -56,7 +57,7 @@ impl Vault {
         let years = self.names_or_problem(&archive, &mut Vec::new())?;
         let years = years.iter().filter(|it| layout::is_year(it));
         let years = years.map(|it| format!("{archive}/{it}"));
-        dirs.extend(years.filter(|it| self.layout.full(it).is_dir()));
+        dirs.extend(years.filter(|it| self.folder("read", it).is_ok()));
         let mut found = BTreeSet::new();
         for dir in dirs {
             let names = self.names_in(&dir, &mut Vec::new())?;
@@ -74,20 +75,25 @@ impl Vault {
     fn keep_copy(&self, target: &str, bytes: &[u8]) -> Result<PathBuf, VaultError> {
         self.create_private_dir()?;
         let dir = self.layout.private_dir().join(REPLACED_DIR);
-        let name = target.rsplit_once('/').map_or(target, |(_, name)| name);
-        let path = dir.join(format!("{}-{name}", ContentHash::of(bytes).hex16()));
+        let name = format!("{}-{}", ContentHash::of(bytes).hex16(), parted(target).1);
+        let path = dir.join(&name);
+        let failed = |e| folder_error("write", &path, e);
+        let private = self.folder("write", layout::PRIVATE_DIR)?;
+        match private.make_folder(REPLACED_DIR) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            result => result.map_err(failed)?,
+        }
+        let folder = private.folder(REPLACED_DIR).map_err(failed)?;
         let keep = || -> io::Result<()> {
-            fs::create_dir_all(&dir)?;
-            fs::set_permissions(&dir, fs::Permissions::from_mode(0o700))?;
-            let mut file = File::create(&path)?;
-            file.set_permissions(fs::Permissions::from_mode(0o600))?;
+            folder.set_mode(0o700)?;
+            let mut file = folder.open(&name, OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC)?;
             file.write_all(bytes)?;
             failpoint::at("vault.keep.written")?;
             file.sync_all()?;
             failpoint::at("vault.keep.synced")
         };
-        keep().map_err(|e| io_error("write", &path, e))?;
-        sync_dir(&dir)?;
+        keep().map_err(failed)?;
+        folder.sync().map_err(failed)?;
         Ok(path)
     }
 

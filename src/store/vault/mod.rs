@@ -7,6 +7,7 @@
 //! - [`archive`]: logs move, and keep their bytes.
 //! - [`private`]: the folder `.memoird/`.
 //! - [`leftovers`]: what a crash left is kept and cleared away.
+//! - [`settings`]: files that are no memory, anywhere.
 //!
 //! # What a crash can and cannot do
 //!
@@ -18,8 +19,10 @@
 //!
 //! # What is not followed
 //!
-//! Only regular files are read and only without following a symbolic link in the last step; a
-//! link, a pipe, a device, or a folder under the name of a log is reported and left alone.
+//! All is opened through [`super::beneath`], which says which links are followed: none but those of
+//! the memory folder and the archive. Only regular files are read; a link, a pipe, a device, or a
+//! folder under the name of a log is reported and left alone, and so is a log with a second name,
+//! which may stand outside of the root.
 
 pub mod append;
 pub mod archive;
@@ -27,16 +30,19 @@ pub mod leftovers;
 pub mod private;
 pub mod read;
 pub mod scan;
+pub mod settings;
 pub mod write;
 
 use std::{
-    fs::File,
     io,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use super::layout::Layout;
+use super::{
+    beneath::{self, Beneath, Folder},
+    layout::Layout,
+};
 use crate::{
     config::root::RootSettings,
     privacy::{Policy, PolicyError},
@@ -67,6 +73,12 @@ pub enum VaultError {
         path: PathBuf,
         /// `a symbolic link`, `a folder`, …
         what: &'static str,
+    },
+    /// A log has a second name, perhaps outside of the root.
+    #[error("`{}` has a second name (a hard link), under which others may change it; it is left alone until it is copied into a file of its own", path.display())]
+    SecondName {
+        /// The file.
+        path: PathBuf,
     },
     /// The file is larger than [`FILE_BYTES_MAX`].
     #[error("`{}` is larger than {} MiB; split it", path.display(), FILE_BYTES_MAX / 1024 / 1024)]
@@ -123,13 +135,15 @@ impl VaultError {
 pub struct Vault {
     layout: Layout,
     policy: Arc<Policy>,
+    beneath: Arc<Beneath>,
 }
 
 impl Vault {
     /// Looks at the root described by `layout`, of which is seen what is seen without any
     /// configuration.
     pub fn new(layout: Layout) -> Self {
-        Self { layout, policy: Arc::default() }
+        let beneath = Arc::new(Beneath::new(&layout));
+        Self { layout, policy: Arc::default(), beneath }
     }
 
     /// Looks at a root as it is run.
@@ -141,7 +155,7 @@ impl Vault {
         let memory_dir = root.memory_dir.to_string_lossy();
         let layout = Layout::new(root.path.clone(), &memory_dir);
         let policy = Policy::new(&root.settings.privacy, root.secret_rules.as_ref())?;
-        Ok(Self { layout, policy: Arc::new(policy) })
+        Ok(Self { policy: Arc::new(policy), ..Self::new(layout) })
     }
 
     /// Returns what the configuration says of what may be seen.
@@ -155,17 +169,51 @@ impl Vault {
     }
 }
 
+impl Vault {
+    /// Opens a folder; `action` says what for.
+    pub(super) fn folder(
+        &self,
+        action: &'static str,
+        relative: &str,
+    ) -> Result<Folder, VaultError> {
+        let failed = |e| folder_error(action, &self.layout.full(relative), e);
+        self.beneath.folder(relative).map_err(failed)
+    }
+
+    /// Opens the folder that a file stands in, and returns the name that it has there.
+    pub(super) fn folder_of<'a>(
+        &self,
+        action: &'static str,
+        relative: &'a str,
+    ) -> Result<(Folder, &'a str), VaultError> {
+        let (dir, name) = parted(relative);
+        Ok((self.folder(action, dir)?, name))
+    }
+}
+
+/// Cuts a path at its last name; the folder of what stands in the root is empty.
+pub(super) fn parted(relative: &str) -> (&str, &str) {
+    relative.rsplit_once('/').unwrap_or(("", relative))
+}
+
 pub(super) fn io_error(action: &'static str, path: &Path, source: io::Error) -> VaultError {
     VaultError::Io { action, path: path.to_owned(), source }
 }
 
-pub(super) fn sync_dir(dir: &Path) -> Result<(), VaultError> {
-    File::open(dir).and_then(|it| it.sync_all()).map_err(|e| io_error("write", dir, e))
+/// Says why a folder, or a file in it, cannot be opened.
+pub(super) fn folder_error(action: &'static str, path: &Path, source: io::Error) -> VaultError {
+    if beneath::is_link(&source) {
+        return VaultError::NotAFile { path: path.to_owned(), what: "a symbolic link" };
+    }
+    io_error(action, path, source)
 }
 
 #[cfg(test)]
 mod fixture {
-    use std::{fs, io::Write as _};
+    use std::{
+        fs::{self, File},
+        io::Write as _,
+    };
 
     use super::*;
 

@@ -1,25 +1,27 @@
 //! Writes files of the private folder, `.memoird/`, which is closed to others.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::{self, Write as _},
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
-};
+use std::io::{self, Write as _};
 
-use super::{Vault, VaultError, io_error, sync_dir};
-use crate::store::failpoint;
+use rustix::fs::{OFlags, RenameFlags};
+
+use super::{Vault, VaultError, folder_error, io_error, parted};
+use crate::store::{failpoint, layout::PRIVATE_DIR};
 
 impl Vault {
     /// Makes the private folder, closed to others.
     ///
     /// # Errors
     ///
-    /// Returns [`VaultError::Io`] when it cannot be made.
+    /// Returns [`VaultError::Io`] when it cannot be made, and [`VaultError::NotAFile`] when it is a
+    /// link: what is private stands in the root.
     pub fn create_private_dir(&self) -> Result<(), VaultError> {
-        let dir = self.layout.private_dir();
-        fs::create_dir_all(&dir)
-            .and_then(|()| fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)))
-            .map_err(|e| io_error("write", &dir, e))
+        let failed = |e| folder_error("write", &self.layout.private_dir(), e);
+        self.create_folder("")?;
+        match self.folder("write", "")?.make_folder(PRIVATE_DIR) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            result => result.map_err(failed)?,
+        }
+        self.folder("write", PRIVATE_DIR)?.set_mode(0o700).map_err(failed)
     }
 
     /// Writes a file of the private folder whole: after a crash the old or the new text stands there.
@@ -29,20 +31,20 @@ impl Vault {
     /// Returns [`VaultError::Io`] when the text is not known to be on disk.
     pub fn write_private(&self, relative: &str, text: &str) -> Result<(), VaultError> {
         self.create_private_dir()?;
-        let full = self.layout.full(relative);
-        let temp = full.with_extension("new");
+        let (folder, name) = self.folder_of("write", relative)?;
+        let temp = half_written(name);
         let write = || -> io::Result<()> {
-            let mut options = OpenOptions::new();
-            options.write(true).create(true).truncate(true).mode(0o600);
-            let mut file = options.open(&temp)?;
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+            let mut file = folder.open(&temp, flags)?;
             failpoint::at("vault.private.write")?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             failpoint::at("vault.private.rename")?;
-            fs::rename(&temp, &full)
+            folder.rename(&temp, &folder, name, RenameFlags::empty())
         };
-        write().map_err(|e| io_error("write", &full, e))?;
-        sync_dir(&self.layout.private_dir())
+        let failed = |e| folder_error("write", &self.layout.full(relative), e);
+        write().map_err(failed)?;
+        folder.sync().map_err(failed)
     }
 
     /// Removes a file of the private folder for good, with what a crash left of its writing. One that
@@ -52,17 +54,25 @@ impl Vault {
     ///
     /// Returns [`VaultError::Io`] when it cannot be removed.
     pub fn remove_private(&self, relative: &str) -> Result<(), VaultError> {
-        let full = self.layout.full(relative);
+        let folder = match self.folder("remove", parted(relative).0) {
+            Err(error) if error.is_missing() => return Ok(()),
+            result => result?,
+        };
+        let name = parted(relative).1;
+        let failed = |e| io_error("remove", &self.layout.full(relative), e);
         let mut removed = false;
-        for path in [full.with_extension("new"), full] {
-            match fs::remove_file(&path) {
+        for name in [&half_written(name), name] {
+            match folder.remove(name) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-                result => result.map_err(|e| io_error("remove", &path, e))?,
+                result => result.map_err(failed)?,
             }
             removed = true;
         }
-        let dir = self.layout.full(relative);
-        let dir = dir.parent().unwrap_or(self.layout.root());
-        if removed { sync_dir(dir) } else { Ok(()) }
+        if removed { folder.sync().map_err(failed) } else { Ok(()) }
     }
+}
+
+/// Returns the name under which a file is written: `forgetting.new` for `forgetting.json`.
+fn half_written(name: &str) -> String {
+    format!("{}.new", name.rsplit_once('.').map_or(name, |(stem, _)| stem))
 }

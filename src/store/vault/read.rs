@@ -1,22 +1,25 @@
 //! Reads one file, and lists a folder.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::{self, Read as _},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    fs::File,
+    io::{self, Read as _, Seek as _},
     path::Path,
 };
 
-use rustix::fs::OFlags;
+use rustix::{fs::OFlags, io::Errno};
 
-use super::{FILE_BYTES_MAX, Vault, VaultError, io_error};
+use super::{FILE_BYTES_MAX, Vault, VaultError, folder_error, io_error};
 use crate::{
     memory::{address::Stem, log::DailyLog},
     store::{
+        beneath::{Folder, Look},
         inventory::{Problem, Stamp},
         layout,
     },
 };
+
+/// How often a file is read that changes while it is read.
+const READS_MAX: usize = 4;
 
 /// The bytes of a file, and what tells that they changed.
 #[derive(Clone, Debug)]
@@ -25,6 +28,22 @@ pub struct Found {
     pub bytes: Vec<u8>,
     /// Taken from the descriptor that the bytes were read from.
     pub stamp: Stamp,
+    /// How many names the file has.
+    pub names: u64,
+}
+
+impl Found {
+    /// Refuses a file that has another name too: whoever may write there may be outside of the root.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::SecondName`].
+    pub(super) fn single_name(self, path: &Path) -> Result<Self, VaultError> {
+        if self.names > 1 {
+            return Err(VaultError::SecondName { path: path.to_owned() });
+        }
+        Ok(self)
+    }
 }
 
 impl Vault {
@@ -34,8 +53,11 @@ impl Vault {
     ///
     /// Returns an error for anything but a regular file of at most [`FILE_BYTES_MAX`].
     pub fn read(&self, relative: &str) -> Result<Option<Found>, VaultError> {
-        let path = self.layout.full(relative);
-        read_regular(&path)
+        match self.folder_of("read", relative) {
+            Ok((folder, name)) => read_in(&folder, name, &self.layout.full(relative)),
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Reads a file as text, or `None` when there is none.
@@ -54,7 +76,11 @@ impl Vault {
 
     /// Returns whether anything stands under a name: a file, a folder, a link.
     pub fn is_taken(&self, relative: &str) -> bool {
-        fs::symlink_metadata(self.layout.full(relative)).is_ok()
+        let look = |(folder, name): (Folder, &str)| {
+            folder.look(name).map_err(|e| io_error("read", &self.layout.full(relative), e))
+        };
+        // Where nobody may look something may stand.
+        !self.folder_of("read", relative).and_then(look).is_err_and(|it| it.is_missing())
     }
 
     /// Returns where a log stands, or would stand: in the archive if it was moved there.
@@ -81,6 +107,7 @@ impl Vault {
         // One that is moved between two looks is found by the third.
         for path in places.chain(archived.iter().cloned()) {
             let Some(found) = self.read(&path)? else { continue };
+            let found = found.single_name(&self.layout.full(&path))?;
             let log = DailyLog::parse(stem.clone(), &found.bytes)
                 .map_err(|e| VaultError::NotUtf8 { path: path.into(), at: e.at })?;
             return Ok(Some(log));
@@ -94,18 +121,27 @@ impl Vault {
         relative: &str,
         problems: &mut Vec<Problem>,
     ) -> Result<Vec<String>, VaultError> {
-        let dir = self.layout.full(relative);
-        let entries = match fs::read_dir(&dir) {
-            Ok(entries) => entries,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(e) => return Err(io_error("read", &dir, e)),
-        };
+        match self.folder("read", relative) {
+            Ok(folder) => self.names_of(&folder, relative, problems),
+            Err(error) if error.is_missing() => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Lists a folder that is open, sorted. Names that are not UTF-8 become problems.
+    pub(super) fn names_of(
+        &self,
+        folder: &Folder,
+        relative: &str,
+        problems: &mut Vec<Problem>,
+    ) -> Result<Vec<String>, VaultError> {
+        let listed = folder.names();
         let mut names = Vec::new();
-        for entry in entries {
-            match entry.map_err(|e| io_error("read", &dir, e))?.file_name().into_string() {
+        for name in listed.map_err(|e| io_error("read", &self.layout.full(relative), e))? {
+            match name {
                 Ok(name) => names.push(name),
-                Err(odd) => problems.push(Problem {
-                    path: format!("{relative}/{}", odd.to_string_lossy()),
+                Err(shown) => problems.push(Problem {
+                    path: format!("{relative}/{shown}"),
                     reason: "the name is not UTF-8; rename it".to_owned(),
                 }),
             }
@@ -120,17 +156,14 @@ impl Vault {
     pub fn files_below(&self, folder: &str, files_max: usize) -> (Vec<String>, bool) {
         let mut found = Vec::new();
         let mut folders = vec![folder.to_owned()];
-        while let Some(folder) = folders.pop() {
-            let Ok(entries) = fs::read_dir(self.layout.full(&folder)) else { continue };
-            for entry in entries.flatten() {
-                let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type())
-                else {
-                    continue;
-                };
-                let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
-                if kind.is_dir() && !matches!(&path[..], layout::PRIVATE_DIR | ".git") {
+        while let Some(path) = folders.pop() {
+            let Ok(folder) = self.folder("read", &path) else { continue };
+            for name in folder.names().into_iter().flatten().flatten() {
+                let Ok(look) = folder.look(&name) else { continue };
+                let path = if path.is_empty() { name } else { format!("{path}/{name}") };
+                if look.is_folder() && !matches!(&path[..], layout::PRIVATE_DIR | ".git") {
                     folders.push(path);
-                } else if kind.is_file() {
+                } else if look.is_file() {
                     if found.len() == files_max {
                         found.sort_unstable();
                         return (found, true);
@@ -144,48 +177,48 @@ impl Vault {
     }
 }
 
-/// Reads a regular file through one descriptor, without following a link and without blocking.
-pub(super) fn read_regular(path: &Path) -> Result<Option<Found>, VaultError> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
+/// Reads a regular file of an open folder through one descriptor, without following a link and
+/// without blocking; `path` is its full path, for messages.
+pub(super) fn read_in(
+    folder: &Folder,
+    name: &str,
+    path: &Path,
+) -> Result<Option<Found>, VaultError> {
     let not_a_file = |what| VaultError::NotAFile { path: path.to_owned(), what };
-    let mut file = match opened {
+    let file = match folder.open(name, OFlags::RDONLY) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) if e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            return Err(not_a_file("a symbolic link"));
-        }
-        Err(e) if e.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) => {
+        Err(e) if e.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
             return Err(not_a_file("a socket or a device"));
         }
-        Err(e) => return Err(io_error("read", path, e)),
+        Err(e) => return Err(folder_error("read", path, e)),
     };
-    let meta = file.metadata().map_err(|e| io_error("read", path, e))?;
-    if meta.is_dir() {
+    let failed = |e| io_error("read", path, e);
+    let look = |file: &File| file.metadata().map(|it| Look::from(&it)).map_err(failed);
+    let mut before = look(&file)?;
+    if before.is_folder() {
         return Err(not_a_file("a folder"));
     }
-    if !meta.is_file() {
+    if !before.is_file() {
         return Err(not_a_file("no regular file"));
     }
-    if meta.len() > FILE_BYTES_MAX {
-        return Err(VaultError::TooLarge { path: path.to_owned() });
+    for _ in 0..READS_MAX {
+        if before.stamp.size > FILE_BYTES_MAX {
+            return Err(VaultError::TooLarge { path: path.to_owned() });
+        }
+        // One byte more than the limit tells that the file grew while it was read.
+        let mut bytes = Vec::with_capacity(usize::try_from(before.stamp.size).unwrap_or(0) + 1);
+        (&file).take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > FILE_BYTES_MAX {
+            return Err(VaultError::TooLarge { path: path.to_owned() });
+        }
+        let after = look(&file)?;
+        if after.stamp == before.stamp && bytes.len() as u64 == after.stamp.size {
+            return Ok(Some(Found { bytes, stamp: after.stamp, names: after.names }));
+        }
+        // Half of one text and half of another: neither is what stands there now.
+        before = after;
+        (&file).rewind().map_err(failed)?;
     }
-    // One byte more than the limit tells that the file grew while it was read.
-    let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0) + 1);
-    (&mut file)
-        .take(FILE_BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|e| io_error("read", path, e))?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(VaultError::TooLarge { path: path.to_owned() });
-    }
-    Ok(Some(Found { bytes, stamp: stamp(&meta) }))
-}
-
-pub(super) fn stamp(meta: &fs::Metadata) -> Stamp {
-    Stamp {
-        inode: meta.ino(),
-        size: meta.size(),
-        mtime_ns: meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec()),
-    }
+    Err(VaultError::Changed { path: path.to_owned() })
 }

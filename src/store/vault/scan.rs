@@ -1,13 +1,10 @@
 //! Looks at all files of a root at once.
 
-use std::{collections::HashMap, fs, io, path::Path, sync::Arc};
+use std::{collections::HashMap, io, path::Path, sync::Arc};
 
 use chrono::Datelike as _;
 
-use super::{
-    Vault, VaultError, io_error,
-    read::{read_regular, stamp},
-};
+use super::{Vault, VaultError, io_error, read::read_in};
 use crate::{
     memory::{
         decision::Decisions,
@@ -17,6 +14,7 @@ use crate::{
     },
     privacy::Rules,
     store::{
+        beneath::Folder,
         inventory::{Inventory, LogFile, Problem, Stamp, SummaryFile},
         layout::{self, Name},
     },
@@ -76,10 +74,15 @@ impl Vault {
 
     fn scan_memory(&self, seen: &HashMap<String, Seen>, scan: &mut Scan) -> Result<(), VaultError> {
         let Scan { inventory, read } = scan;
-        for name in self.names_in(self.layout.memory_dir(), &mut inventory.problems)? {
+        let dir = self.layout.memory_dir();
+        let folder = match self.folder("read", dir) {
+            Err(error) if error.is_missing() => return Ok(()),
+            folder => folder?,
+        };
+        for name in self.names_of(&folder, dir, &mut inventory.problems)? {
             let path = self.layout.typed(&name);
             match layout::classify(&name) {
-                Name::Log(stem) => match self.look_at_log(&path, seen) {
+                Name::Log(stem) => match self.look_at_log(&folder, &name, &path, seen) {
                     Ok((found, fresh)) => {
                         if fresh {
                             read.push((path.clone(), found));
@@ -127,7 +130,18 @@ impl Vault {
                 }
                 continue;
             }
-            for name in self.names_or_problem(&dir, &mut inventory.problems)? {
+            let listed = self.folder("read", &dir).and_then(|folder| {
+                Ok((self.names_of(&folder, &dir, &mut inventory.problems)?, folder))
+            });
+            let (names, folder) = match listed {
+                Ok(listed) => listed,
+                Err(error) if error.is_missing() => continue,
+                Err(error) => {
+                    inventory.problems.push(problem(dir, error)?);
+                    continue;
+                }
+            };
+            for name in names {
                 let path = format!("{dir}/{name}");
                 let stem = match layout::classify(&name) {
                     Name::Log(stem) => stem,
@@ -143,7 +157,7 @@ impl Vault {
                     continue;
                 }
                 let live = inventory.logs.remove(&stem);
-                match self.look_at_log(&path, seen) {
+                match self.look_at_log(&folder, &name, &path, seen) {
                     Ok((found, fresh)) => {
                         if fresh {
                             read.push((path.clone(), found));
@@ -185,17 +199,21 @@ impl Vault {
     /// Returns the hash of a log, and whether it had to be read for that.
     fn look_at_log(
         &self,
+        folder: &Folder,
+        name: &str,
         path: &str,
         seen: &HashMap<String, Seen>,
     ) -> Result<(Seen, bool), VaultError> {
-        let full = self.layout.full(path);
-        let meta = fs::symlink_metadata(&full).map_err(|e| io_error("read", &full, e))?;
-        if let Some(known) = seen.get(path).filter(|it| meta.is_file() && it.stamp == stamp(&meta))
-        {
+        let full = || self.layout.full(path);
+        let look = folder.look(name).map_err(|e| io_error("read", &full(), e))?;
+        let as_seen = |it: &&Seen| look.is_file() && look.names == 1 && it.stamp == look.stamp;
+        if let Some(known) = seen.get(path).filter(as_seen) {
             return Ok((*known, false));
         }
-        let found = read_regular(&full)?
-            .ok_or_else(|| io_error("read", &full, io::ErrorKind::NotFound.into()))?;
+        let full = full();
+        let found = read_in(folder, name, &full)?
+            .ok_or_else(|| io_error("read", &full, io::ErrorKind::NotFound.into()))?
+            .single_name(&full)?;
         if let Err(e) = std::str::from_utf8(&found.bytes) {
             return Err(VaultError::NotUtf8 { path: path.into(), at: e.valid_up_to() });
         }
@@ -274,13 +292,18 @@ fn told(path: String, error: &dyn std::error::Error) -> Problem {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        fs,
+        sync::atomic::{AtomicBool, Ordering},
+    };
+
     use rustix::fs::CWD;
 
     use super::{
         super::fixture::{put, vault},
         *,
     };
-    use crate::memory::address::Stem;
+    use crate::{memory::address::Stem, store::lock::WriteLock};
 
     #[test]
     fn odd_files_are_reported_and_left_alone() {
@@ -308,6 +331,132 @@ mod tests {
                 "memory/2026-04-05.md"
             ]
         );
+    }
+
+    #[test]
+    fn a_log_with_a_second_name_is_reported_and_not_read() {
+        let (_dir, vault) = vault();
+        put(&vault, "secret", b"key\n");
+        let full = vault.layout().full("memory/2026-04-01.md");
+        fs::hard_link(vault.layout().full("secret"), &full).unwrap();
+        let scan = vault.scan(&HashMap::new()).unwrap();
+        assert!(scan.inventory.logs.is_empty() && scan.read.is_empty());
+        assert!(scan.inventory.problems[0].reason.contains("second name"));
+        // Nor is it where its stamp was seen before it got the name.
+        let stamp = vault.read("memory/2026-04-01.md").unwrap().unwrap().stamp;
+        let seen = Seen { stamp, hash: ContentHash::of("key\n") };
+        let seen = HashMap::from([("memory/2026-04-01.md".to_owned(), seen)]);
+        assert!(vault.scan(&seen).unwrap().inventory.logs.is_empty());
+        let stem = "2026-04-01".parse::<Stem>().unwrap();
+        assert!(matches!(vault.read_log(&stem), Err(VaultError::SecondName { .. })));
+        let lock = WriteLock::acquire(vault.layout().root()).unwrap();
+        let added = vault.append(&lock, "memory/2026-04-01.md", "", "- x\n", false);
+        assert!(matches!(added, Err(VaultError::SecondName { .. })));
+        assert_eq!(fs::read(vault.layout().full("secret")).unwrap(), b"key\n");
+    }
+
+    /// Runs `disturb` over and over on another thread while `look` runs a thousand times.
+    fn while_disturbed(disturb: impl Fn() + Sync, look: impl Fn()) {
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    disturb();
+                }
+            });
+            for _ in 0..1000 {
+                look();
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+    }
+
+    fn exchange(vault: &Vault, a: &str, b: &str) {
+        let [a, b] = [a, b].map(|it| vault.layout().full(it));
+        rustix::fs::renameat_with(CWD, a, CWD, b, rustix::fs::RenameFlags::EXCHANGE).unwrap();
+    }
+
+    #[test]
+    fn a_log_swapped_for_a_link_or_a_pipe_is_never_followed() {
+        let (dir, vault) = vault();
+        let outside = tempfile::NamedTempFile::new_in(dir.path().parent().unwrap()).unwrap();
+        fs::OpenOptions::new()
+            .append(true)
+            .open(outside.path())
+            .and_then(|mut it| std::io::Write::write_all(&mut it, b"key"))
+            .unwrap();
+        put(&vault, "memory/2026-04-01.md", b"- mine\n");
+        std::os::unix::fs::symlink(outside.path(), vault.layout().full("memory/link")).unwrap();
+        let pipe = vault.layout().full("memory/pipe");
+        rustix::fs::mknodat(CWD, pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let swap = || {
+            for other in ["memory/link", "memory/pipe", "memory/link"] {
+                exchange(&vault, "memory/2026-04-01.md", other);
+            }
+        };
+        let mine = ContentHash::of("- mine\n");
+        while_disturbed(swap, || {
+            let scan = vault.scan(&HashMap::new()).unwrap();
+            assert!(scan.inventory.logs.values().all(|it| it.hash == mine));
+            match vault.read("memory/2026-04-01.md") {
+                Ok(found) => assert!(found.is_none_or(|it| it.bytes == b"- mine\n")),
+                Err(error) => assert!(matches!(error, VaultError::NotAFile { .. }), "{error}"),
+            }
+        });
+    }
+
+    #[test]
+    fn a_folder_swapped_for_a_link_during_a_run_is_never_followed() {
+        let (_dir, vault) = vault();
+        let outside = tempfile::tempdir().unwrap();
+        fs::create_dir(vault.layout().full("memory/weekly")).unwrap();
+        put(&vault, "memory/weekly/2026-W14.md", b"mine");
+        let far = vault.layout().full("memory/far");
+        std::os::unix::fs::symlink(outside.path(), &far).unwrap();
+        #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+        fs::write(outside.path().join("2026-W14.md"), "theirs").unwrap();
+        let lock = WriteLock::acquire(vault.layout().root()).unwrap();
+        let is_ours = |error: &VaultError| {
+            // A file or a folder that is there or gone, or a link that is left alone; no other.
+            let refused = matches!(
+                error,
+                VaultError::NotAFile { .. }
+                    | VaultError::Changed { .. }
+                    | VaultError::NotWritten { .. }
+            );
+            assert!(refused || error.is_missing(), "{error:?}");
+        };
+        while_disturbed(
+            || exchange(&vault, "memory/weekly", "memory/far"),
+            || {
+                match vault.read("memory/weekly/2026-W14.md") {
+                    Ok(found) => assert_eq!(found.unwrap().bytes, b"mine"),
+                    Err(error) => is_ours(&error),
+                }
+                let expected = Some(ContentHash::of("mine"));
+                let written = vault
+                    .stage("memory/weekly/2026-W14.md", &Vault::new_temp_name(), b"mine")
+                    .and_then(|staged| vault.place(&lock, staged, expected));
+                written.unwrap_or_else(|error| is_ours(&error));
+            },
+        );
+        assert_eq!(fs::read(outside.path().join("2026-W14.md")).unwrap(), b"theirs");
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_log_that_is_cut_while_it_is_read_is_read_again_or_not_at_all() {
+        let (_dir, vault) = vault();
+        let text = "- a line that is long enough\n".repeat(10_000);
+        put(&vault, "memory/2026-04-01.md", text.as_bytes());
+        let cut = || put(&vault, "memory/2026-04-01.md", text.as_bytes());
+        while_disturbed(cut, || match vault.read("memory/2026-04-01.md") {
+            Ok(found) => {
+                let found = found.unwrap();
+                assert_eq!(found.bytes.len() as u64, found.stamp.size);
+            }
+            Err(error) => assert!(matches!(error, VaultError::Changed { .. }), "{error}"),
+        });
     }
 
     #[test]

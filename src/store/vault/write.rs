@@ -1,23 +1,26 @@
 //! Makes, replaces, and removes a file whole.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     hash::{BuildHasher as _, Hasher as _, RandomState},
     io::{self, Write as _},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
-    path::{Path, PathBuf},
+    os::unix::fs::PermissionsExt as _,
     sync::{
-        LazyLock,
+        Arc, LazyLock,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use rustix::fs::{CWD, OFlags, RenameFlags};
+use rustix::fs::RenameFlags;
 
-use super::{Vault, VaultError, io_error, read::read_regular, sync_dir};
+use super::{Vault, VaultError, folder_error, io_error, parted, read::read_in};
 use crate::{
     memory::hash::ContentHash,
-    store::{failpoint, layout, lock::WriteLock},
+    store::{
+        beneath::{self, Beneath, Folder, Look},
+        failpoint, layout,
+        lock::WriteLock,
+    },
 };
 
 /// New bytes for a file, on disk under a temporary name.
@@ -26,9 +29,10 @@ use crate::{
 #[derive(Debug)]
 pub struct Staged {
     target: String,
-    temp: PathBuf,
+    temp: String,
     hash: ContentHash,
     placed: bool,
+    beneath: Arc<Beneath>,
 }
 
 /// Who may read a file that is made.
@@ -75,27 +79,26 @@ impl Vault {
         like: Like,
     ) -> Result<Staged, VaultError> {
         let full = self.layout.full(target);
-        let dir = full.parent().unwrap_or(self.layout.root());
-        self.create_dir(dir)?;
-        let temp = dir.join(temp);
-        let failed = |e| io_error("write", &full, e);
+        let (dir, name) = parted(target);
+        self.create_folder(dir)?;
+        let folder = self.folder("write", dir)?;
+        let failed = |e| folder_error("write", &full, e);
         failpoint::at("vault.stage.create").map_err(failed)?;
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
-            .open(&temp)
-            .map_err(failed)?;
+        let mut file = folder.create(temp).map_err(failed)?;
         // From here on the file is ours, and goes when this is dropped.
-        let staged =
-            Staged { target: target.to_owned(), temp, hash: ContentHash::of(bytes), placed: false };
+        let staged = Staged {
+            target: target.to_owned(),
+            temp: temp.to_owned(),
+            hash: ContentHash::of(bytes),
+            placed: false,
+            beneath: Arc::clone(&self.beneath),
+        };
         let mut write = || -> io::Result<()> {
             failpoint::at("vault.stage.write")?;
             file.write_all(bytes)?;
             failpoint::at("vault.stage.written")?;
             if matches!(like, Like::Neighbours) {
-                follow_mode(&file, &full, dir)?;
+                follow_mode(&file, folder.look(name).ok(), &folder)?;
             }
             failpoint::at("vault.stage.sync")?;
             file.sync_all()
@@ -119,41 +122,45 @@ impl Vault {
         let full = self.layout.full(&staged.target);
         let failed = |e: io::Error| io_error("write", &full, e);
         let changed = || VaultError::Changed { path: staged.target.clone().into() };
-        let current = read_regular(&full)?.map(|it| ContentHash::of(it.bytes));
+        let (folder, name) = self.folder_of("write", &staged.target)?;
+        let temp = staged.temp.clone();
+        let hash = |name: &str| -> Result<Option<ContentHash>, VaultError> {
+            Ok(read_in(&folder, name, &full)?.map(|it| ContentHash::of(it.bytes)))
+        };
+        let current = hash(name)?;
         if current != expected {
             return Err(changed());
         }
         failpoint::at("vault.place.rename").map_err(failed)?;
         match expected {
-            None => match rename_with(&staged.temp, &full, RenameFlags::NOREPLACE) {
+            None => match folder.rename_here(&temp, name, RenameFlags::NOREPLACE) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(changed()),
                 result => result.map_err(failed)?,
             },
             Some(old) => {
-                rename_with(&staged.temp, &full, RenameFlags::EXCHANGE).map_err(failed)?;
+                folder.rename_here(&temp, name, RenameFlags::EXCHANGE).map_err(failed)?;
                 // From here on the temporary name may hold somebody's text.
                 staged.placed = true;
                 failpoint::at("vault.place.verify").map_err(failed)?;
                 // What came out under the temporary name is what stood there at that instant.
-                if let Some(out) = read_regular(&staged.temp)? {
-                    if ContentHash::of(&out.bytes) != old {
-                        rename_with(&staged.temp, &full, RenameFlags::EXCHANGE).map_err(failed)?;
+                if let Some(out) = hash(&temp)? {
+                    if out != old {
+                        folder.rename_here(&temp, name, RenameFlags::EXCHANGE).map_err(failed)?;
                         // Should they have written again meanwhile, that lies there now and is kept.
-                        let ours = read_regular(&staged.temp)?
-                            .is_some_and(|it| ContentHash::of(it.bytes) == staged.hash);
-                        staged.placed = !ours;
+                        staged.placed = hash(&temp)? != Some(staged.hash);
                         return Err(changed());
                     }
                     failpoint::at("vault.place.unlink").map_err(failed)?;
-                    fs::remove_file(&staged.temp).map_err(failed)?;
+                    folder.remove(&temp).map_err(failed)?;
                 }
             }
         }
         staged.placed = true;
         failpoint::at("vault.place.sync").map_err(failed)?;
-        sync_dir(full.parent().unwrap_or(self.layout.root()))?;
+        folder.sync().map_err(failed)?;
         failpoint::at("vault.place.read_back").map_err(failed)?;
-        let back = read_regular(&full)?.map(|it| ContentHash::of(it.bytes));
+        // By its path: somebody may have put another folder in the place of this one.
+        let back = self.read(&staged.target)?.map(|it| ContentHash::of(it.bytes));
         if back == Some(staged.hash) {
             Ok(())
         } else {
@@ -192,28 +199,31 @@ impl Vault {
         expected: ContentHash,
     ) -> Result<(), VaultError> {
         let full = self.layout.full(target);
-        let temp = self.layout.full(&Self::temp_of(target, temp));
         let failed = |e: io::Error| io_error("remove", &full, e);
         let changed = || VaultError::Changed { path: target.into() };
-        let hash = |path: &Path| -> Result<Option<ContentHash>, VaultError> {
-            Ok(read_regular(path)?.map(|it| ContentHash::of(it.bytes)))
+        let (folder, name) = match self.folder_of("remove", target) {
+            Err(error) if error.is_missing() => return Ok(()),
+            found => found?,
         };
-        match hash(&full)? {
+        let hash = |name: &str| -> Result<Option<ContentHash>, VaultError> {
+            Ok(read_in(&folder, name, &full)?.map(|it| ContentHash::of(it.bytes)))
+        };
+        match hash(name)? {
             None => return Ok(()),
             Some(found) if found != expected => return Err(changed()),
             Some(_) => {}
         }
         failpoint::at("vault.remove.rename").map_err(failed)?;
-        rename_with(&full, &temp, RenameFlags::NOREPLACE).map_err(failed)?;
-        if hash(&temp)? != Some(expected) {
+        folder.rename_here(name, temp, RenameFlags::NOREPLACE).map_err(failed)?;
+        if hash(temp)? != Some(expected) {
             // Should a new file stand there by now, this one waits under its temporary name.
-            rename_with(&temp, &full, RenameFlags::NOREPLACE).map_err(failed)?;
+            folder.rename_here(temp, name, RenameFlags::NOREPLACE).map_err(failed)?;
             return Err(changed());
         }
         failpoint::at("vault.remove.unlink").map_err(failed)?;
-        fs::remove_file(&temp).map_err(failed)?;
+        folder.remove(temp).map_err(failed)?;
         failpoint::at("vault.remove.sync").map_err(failed)?;
-        sync_dir(full.parent().unwrap_or(self.layout.root()))
+        folder.sync().map_err(failed)
     }
 
     /// Finishes what a crash cut off: `temp`, which was to take the name `target` or had just lost
@@ -223,9 +233,14 @@ impl Vault {
     ///
     /// Returns [`VaultError::Io`] when it cannot be removed.
     pub fn drop_temp(&self, _lock: &WriteLock, target: &str, temp: &str) -> Result<(), VaultError> {
-        let full = self.layout.full(&Self::temp_of(target, temp));
-        match fs::remove_file(&full) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(io_error("remove", &full, e)),
+        let folder = match self.folder_of("remove", target) {
+            Err(error) if error.is_missing() => return Ok(()),
+            found => found?.0,
+        };
+        match folder.remove(temp) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                Err(io_error("remove", &self.layout.full(&Self::temp_of(target, temp)), e))
+            }
             _ => Ok(()),
         }
     }
@@ -237,36 +252,36 @@ impl Vault {
     ///
     /// Returns [`VaultError::Io`] when it cannot be renamed.
     pub fn put_back(&self, _lock: &WriteLock, target: &str, temp: &str) -> Result<(), VaultError> {
-        let full = self.layout.full(target);
-        let temp = self.layout.full(&Self::temp_of(target, temp));
-        let flags = if full.symlink_metadata().is_ok() {
-            RenameFlags::EXCHANGE
-        } else {
-            RenameFlags::NOREPLACE
-        };
-        rename_with(&temp, &full, flags).map_err(|e| io_error("write", &full, e))?;
-        sync_dir(full.parent().unwrap_or(self.layout.root()))
+        let failed = |e| io_error("write", &self.layout.full(target), e);
+        let (folder, name) = self.folder_of("write", target)?;
+        let flags =
+            if folder.look(name).is_ok() { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
+        folder.rename_here(temp, name, flags).map_err(failed)?;
+        folder.sync().map_err(failed)
     }
 
     /// Makes a folder and those above it, with the mode of the first one that exists.
-    pub(super) fn create_dir(&self, dir: &Path) -> Result<(), VaultError> {
-        if dir.is_dir() {
-            return Ok(());
+    pub(super) fn create_folder(&self, relative: &str) -> Result<(), VaultError> {
+        let full = self.layout.full(relative);
+        let failed = |e| folder_error("write", &full, e);
+        match self.folder("write", relative) {
+            Err(error) if error.is_missing() => {}
+            found => return found.map(drop),
         }
-        if let Some(parent) = dir.parent() {
-            self.create_dir(parent)?;
+        if relative.is_empty() {
+            return beneath::create_root(self.layout.root()).map_err(failed);
         }
-        let failed = |e| io_error("write", dir, e);
-        match fs::create_dir(dir) {
+        let (above, name) = parted(relative);
+        self.create_folder(above)?;
+        let above = self.folder("write", above)?;
+        match above.make_folder(name) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
             result => result.map_err(failed)?,
         }
         failpoint::at("vault.folder.made").map_err(failed)?;
-        let parent = dir.parent().unwrap_or(self.layout.root());
-        let meta = fs::metadata(parent).map_err(failed)?;
-        fs::set_permissions(dir, fs::Permissions::from_mode(meta.mode() & 0o777))
-            .map_err(failed)?;
-        sync_dir(parent)
+        let mode = above.look_at_self().map_err(failed)?.mode & 0o777;
+        above.folder(name).and_then(|it| it.set_mode(mode)).map_err(failed)?;
+        above.sync().map_err(failed)
     }
 }
 
@@ -283,7 +298,7 @@ impl Staged {
 
     /// Returns the name of the temporary file.
     pub fn temp_name(&self) -> String {
-        self.temp.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default()
+        self.temp.clone()
     }
 }
 
@@ -291,61 +306,31 @@ impl Drop for Staged {
     fn drop(&mut self) {
         if !self.placed {
             // What cannot be removed now is swept by the next run.
-            drop(fs::remove_file(&self.temp));
+            let folder = self.beneath.folder(parted(&self.target).0);
+            drop(folder.and_then(|it| it.remove(&self.temp)));
         }
     }
 }
 
-/// Writes a file that is no memory (settings, a unit for systemd) whole: after a crash the old or
-/// the new text stands there. The folders above it are made, a link is followed, and a file that is
-/// replaced keeps its mode and owner.
-///
-/// # Errors
-///
-/// Returns [`VaultError::Io`] when the text is not known to be on disk.
-pub fn write_settings(path: &Path, text: &str) -> Result<(), VaultError> {
-    // A configuration is often a link into a repository that its owner keeps.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let dir = path.parent().unwrap_or(Path::new("/"));
-    let write = || -> io::Result<()> {
-        fs::create_dir_all(dir)?;
-        let mut temp = tempfile::Builder::new().prefix(layout::TEMP_PREFIX).tempfile_in(dir)?;
-        temp.write_all(text.as_bytes())?;
-        follow_mode(temp.as_file(), &path, dir)?;
-        temp.as_file().sync_all()?;
-        temp.persist(&path).map_err(|e| e.error)?;
-        Ok(())
-    };
-    write().map_err(|e| io_error("write", &path, e))?;
-    sync_dir(dir)
-}
-
 /// Gives a new file the mode and owner of the one it replaces, else those that fit its folder.
-pub(super) fn follow_mode(file: &File, replaced: &Path, dir: &Path) -> io::Result<()> {
-    let (like, mask) = match fs::symlink_metadata(replaced) {
-        Ok(meta) if meta.is_file() => (meta, 0o777),
-        _ => (fs::metadata(dir)?, 0o666),
+pub(super) fn follow_mode(file: &File, replaced: Option<Look>, folder: &Folder) -> io::Result<()> {
+    let (like, mask) = match replaced {
+        Some(look) if look.is_file() => (look, 0o777),
+        _ => (folder.look_at_self()?, 0o666),
     };
-    file.set_permissions(fs::Permissions::from_mode(like.mode() & mask))?;
-    let own = file.metadata()?;
-    if (own.uid(), own.gid()) != (like.uid(), like.gid()) {
+    file.set_permissions(fs::Permissions::from_mode(like.mode & mask))?;
+    let own = Look::from(&file.metadata()?);
+    if (own.uid, own.gid) != (like.uid, like.gid) {
         // Only root may give files away; for anybody else the file stays the writer's.
-        drop(std::os::unix::fs::fchown(file, Some(like.uid()), Some(like.gid())));
+        drop(std::os::unix::fs::fchown(file, Some(like.uid), Some(like.gid)));
     }
     Ok(())
 }
 
-/// Renames with flags, or plainly on a file system that knows no flags: the caller has compared
-/// what stands there just before, under the write lock.
-pub(super) fn rename_with(from: &Path, to: &Path, flags: RenameFlags) -> io::Result<()> {
-    match rustix::fs::renameat_with(CWD, from, CWD, to, flags) {
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => fs::rename(from, to),
-        result => result.map_err(Into::into),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
     use super::{
         super::fixture::{names, put, vault},
         *,
