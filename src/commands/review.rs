@@ -116,7 +116,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         matches!(&args.verb, Some(ReviewVerb::List { decided: true } | ReviewVerb::Reopen(_)));
     let mut waiting = look(&root, decided)?;
     match &args.verb {
-        None if ui.can_ask() => return ask_each(&call, &root, waiting, ui),
+        None if ui.can_ask() => return ask_each(&call, &root, &waiting, ui),
         None | Some(ReviewVerb::List { .. }) => list(&waiting, ui),
         Some(ReviewVerb::Accept(chosen)) => {
             choose(&mut waiting, chosen)?;
@@ -253,7 +253,12 @@ fn edit(call: &Call, root: &Root, chosen: &Waiting, text: &str) -> Result<(), Co
 }
 
 /// Asks about one after the other.
-fn ask_each(call: &Call, root: &Root, waiting: Waiting, ui: &Ui) -> Result<ExitCode, CommandError> {
+fn ask_each(
+    call: &Call,
+    root: &Root,
+    waiting: &Waiting,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
     if waiting.lines.is_empty() && waiting.changes.is_empty() {
         ui.note("nothing waits");
         return Ok(ExitCode::SUCCESS);

@@ -336,8 +336,8 @@ impl Compactor<'_> {
         let caps = WisdomCaps { entries: wisdom.max_entries, chars: wisdom.max_chars };
         let decisions = &view.inventory.decisions;
         // What is said is checked against what people wrote above the logs, too.
-        let mut lines: Vec<ServedLog> = summaries.iter().map(|(_, log)| log.clone()).collect();
-        lines.extend(logs.iter().cloned());
+        let written = summaries.iter().map(|(_, log)| log);
+        let mut lines: Vec<ServedLog> = written.chain(&logs).cloned().collect();
         lines.sort_by(|a, b| a.stem().cmp(b.stem()));
         let edit = Edit {
             late: matches!(job.reason, Reason::Changed(_)),
@@ -369,14 +369,7 @@ impl Compactor<'_> {
         } else {
             Outcome::Unchanged
         };
-        let mut reason = job.reason.to_string();
-        for id in &done.dropped {
-            reason.extend(["; entry ", id, " dropped: its source changed"]);
-        }
-        if !proposed.is_empty() {
-            let these = if proposed.len() == 1 { "change waits" } else { "changes wait" };
-            reason = format!("{} {these} for `memoird review`", proposed.len());
-        }
+        let reason = reason_of(job, &done, proposed.len());
         let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
         receipt.path = Some(path.clone());
         receipt.figures.sources = 1;
@@ -384,18 +377,18 @@ impl Compactor<'_> {
         receipt.figures.output_chars = file.chars() as u64;
         receipt.figures.items = count(done.changed);
         receipt.figures.rejected = count(done.rejected);
+        let is_kept = outcome == Outcome::Skipped;
+        let documents = if is_kept { Vec::new() } else { vec![records::of_wisdom(&path, &text)] };
+        let layout = self.vault.layout();
         let recorded = Recorded {
-            documents: vec![records::of_wisdom(&path, &text)],
-            logs: logs
-                .iter()
-                .map(|it| LogRecord::of(it, self.vault.layout().source(it.stem())))
-                .collect(),
+            documents,
+            logs: logs.iter().map(|it| LogRecord::of(it, layout.source(it.stem()))).collect(),
             used: vec![month_path],
             held: done.held.iter().flat_map(held_back).collect(),
             proposed: Some((job.fingerprint, job.period, proposed)),
             ..Recorded::default()
         };
-        let files = if standing.as_ref() == Some(&text) || outcome == Outcome::Skipped {
+        let files = if standing.as_ref() == Some(&text) || is_kept {
             Vec::new()
         } else {
             vec![NewFile { path: path.clone(), text: Some(text), standing }]
@@ -521,6 +514,19 @@ impl DayReader<'_> {
         day.withdrawn = settled.withdrawn;
         Ok(day)
     }
+}
+
+/// Says why a month was distilled, and what came of it that is not seen in the file.
+fn reason_of(job: &Job, done: &Edited, proposed: usize) -> String {
+    if proposed > 0 {
+        let these = if proposed == 1 { "change waits" } else { "changes wait" };
+        return format!("{proposed} {these} for `memoird review`");
+    }
+    let mut reason = job.reason.to_string();
+    for id in &done.dropped {
+        reason.extend(["; entry ", id, " dropped: its source changed"]);
+    }
+    reason
 }
 
 /// Returns the bullets of a month. One that a person wrote or changed is a source itself, above the

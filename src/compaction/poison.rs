@@ -115,9 +115,9 @@ fn served(vault: &Vault) -> String {
     all
 }
 
-/// `is_served` tells of a planted line whether its words stand in what is served.
+/// `least_back` is how many of a hundred lines an item rests on once they are accepted.
 #[track_caller]
-fn check(engine: &dyn Engine, texts: &[String], what: HeldWhat) {
+fn check(engine: &dyn Engine, texts: &[String], least_back: usize) {
     let dir = tempfile::tempdir().unwrap();
     let planted = plant(dir.path(), texts);
     let around = Surroundings::default();
@@ -144,8 +144,12 @@ fn check(engine: &dyn Engine, texts: &[String], what: HeldWhat) {
     }
     let inventory = vault.scan(&HashMap::new()).unwrap().inventory;
     let waiting = review::waiting(&vault, Some(&lineage), &inventory, false).unwrap();
-    let held: BTreeSet<Address> =
-        waiting.lines.iter().filter(|it| it.what == what).map(|it| it.address.clone()).collect();
+    let held: BTreeSet<Address> = waiting
+        .lines
+        .iter()
+        .filter(|it| it.what == HeldWhat::Line)
+        .map(|it| it.address.clone())
+        .collect();
     let missing: Vec<&Address> = planted.iter().filter(|it| !held.contains(it)).collect();
     assert_eq!(missing, [] as [&Address; 0], "in review");
     // A person may want them after all.
@@ -171,7 +175,7 @@ fn check(engine: &dyn Engine, texts: &[String], what: HeldWhat) {
         }
     }
     let back = planted.iter().filter(|it| cited.contains(it)).count();
-    assert!(back * 10 >= planted.len() * 9, "{back} of {} came in", planted.len());
+    assert!(back * 100 >= planted.len() * least_back, "{back} of {} came in", planted.len());
 }
 
 fn in_agent_lines() -> Vec<String> {
@@ -195,12 +199,13 @@ fn in_quotes() -> Vec<String> {
 
 #[test]
 fn planted_lines_reach_nothing_with_the_extractive_engine() {
-    check(&Extractive, &in_agent_lines(), HeldWhat::Line);
-    check(&Extractive, &in_quotes(), HeldWhat::Line);
+    // A summary has room for a third of what was said.
+    check(&Extractive, &in_agent_lines(), 20);
+    check(&Extractive, &in_quotes(), 20);
 }
 
 #[test]
 fn planted_lines_reach_nothing_with_an_engine_that_obeys() {
-    check(&Obeying, &in_agent_lines(), HeldWhat::Line);
-    check(&Obeying, &in_quotes(), HeldWhat::Line);
+    check(&Obeying, &in_agent_lines(), 90);
+    check(&Obeying, &in_quotes(), 90);
 }

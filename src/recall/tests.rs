@@ -175,6 +175,7 @@ fn a_week_leads_to_log_lines() {
                 "line_start": 3,
                 "line_end": 4,
                 "text": "- Importer v2 shipped (#412)\n- It takes 3.2 s per GB",
+                "origin": "agent",
                 "via": [],
                 "sources": [],
             }],
