@@ -36,7 +36,7 @@ fn spell_out(text: &str) -> Cow<'_, str> {
     let mut copied = 0;
     for (at, c, _) in characters::suspects(text) {
         out.push_str(&text[copied..at]);
-        out.push_str(&format!("{{U+{:04X}}}", c as u32));
+        out.extend(["{U+".to_owned(), format!("{:04X}", c as u32), "}".to_owned()]);
         copied = at + c.len_utf8();
     }
     if copied == 0 {
@@ -75,17 +75,12 @@ fn defuse(text: &str) -> Option<String> {
             b'<' => markup(text, at, &mut out),
             b']' => link(text, at, &mut out),
             b'\\' => escaped(text, at, &mut out),
-            byte => match cuts.end(at) {
-                Some(end) => {
-                    out.push(char::from(byte));
-                    out.push('…');
-                    end - at
-                }
-                None => {
-                    out.push(char::from(byte));
-                    1
-                }
-            },
+            byte => {
+                out.push(char::from(byte));
+                let end = cuts.end(at);
+                out.extend(end.map(|_| '…'));
+                end.map_or(1, |end| end - at)
+            }
         };
     }
     (out != text).then_some(out)

@@ -56,48 +56,49 @@ fn land_flag(after: &str) -> usize {
 }
 
 fn judge(before: Option<char>, c: char, after: Option<char>) -> Option<Concern> {
-    let is_word = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
-    let concern = match c as u32 {
-        0x09 | 0x0a => return None,
+    let is_honest = match c as u32 {
+        0x09 | 0x0a => true,
         // A carriage return ends a line; inside one it overwrites it.
-        0x0d if matches!(after, None | Some('\n')) => return None,
-        0x00..=0x1f | 0x7f..=0x9f => Concern::Control,
-        0x202a..=0x202e | 0x2066..=0x2069 | 0x206a..=0x206f => Concern::Bidi,
-        0xe0000..=0xe007f | 0xfff9..=0xfffb | 0x1d173..=0x1d17a => Concern::HiddenText,
-        0x2061..=0x2064 | 0x115f | 0x1160 | 0x3164 | 0xffa0 => Concern::HiddenText,
+        0x0d => matches!(after, None | Some('\n')),
+        0x00..=0x1f | 0x7f..=0x9f => return Some(Concern::Control),
+        0x202a..=0x202e | 0x2066..=0x206f => return Some(Concern::Bidi),
         // One mark of direction is honest in Hebrew and Arabic; it has no use between Latin letters.
         0x200e | 0x200f | 0x61c => {
             let is_latin = |it: Option<char>| it.is_some_and(|it| it.is_ascii_alphanumeric());
-            let in_row = [before, after].iter().flatten().any(|it| is_invisible(*it));
-            if !in_row && !(is_latin(before) && is_latin(after)) {
-                return None;
-            }
-            Concern::HiddenText
+            !(in_row(before, after) || is_latin(before) && is_latin(after))
         }
-        0x200c | 0x200d if before.is_some_and(joins) && after.is_some_and(joins) => return None,
-        0x200d if before.is_some_and(is_emoji_end) && after.is_some_and(is_emoji) => return None,
+        0x200c | 0x200d if before.is_some_and(joins) && after.is_some_and(joins) => true,
+        0x200d if before.is_some_and(is_emoji_end) && after.is_some_and(is_emoji) => true,
         // Line breaks of scripts without blanks.
-        0x200b | 0x2060 if before.is_some_and(has_no_blanks) => return None,
-        0x200b | 0x200c | 0x200d | 0x2060 | 0xfeff => {
-            let in_row = [before, after].iter().flatten().any(|it| is_invisible(*it));
-            let in_word = is_word(before) && is_word(after);
-            if !in_row && !in_word {
-                return None;
-            }
-            Concern::HiddenText
+        0x200b | 0x2060 if before.is_some_and(has_no_blanks) => true,
+        0x200b..=0x200d | 0x2060 | 0xfeff => {
+            let is_word = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
+            !(in_row(before, after) || is_word(before) && is_word(after))
         }
-        0xfe0e | 0xfe0f if before.is_some_and(takes_style) => return None,
-        0xfe00..=0xfe02
-            if before.is_some_and(|it| !it.is_alphanumeric() || is_han(it))
-                && !before.is_some_and(is_invisible) =>
-        {
-            return None;
+        0xfe0e | 0xfe0f if before.is_some_and(takes_style) => true,
+        0xfe00..=0xfe02 => {
+            before.is_some_and(|it| is_han(it) || !it.is_alphanumeric() && !is_invisible(it))
         }
-        0xe0100..=0xe01ef if before.is_some_and(is_han) => return None,
-        0xfe00..=0xfe0f | 0xe0100..=0xe01ef => Concern::HiddenText,
-        _ => return None,
+        0xe0100..=0xe01ef => before.is_some_and(is_han),
+        _ => !is_blank(c),
     };
-    Some(concern)
+    match c as u32 {
+        0x0d if !is_honest => Some(Concern::Control),
+        _ => (!is_honest).then_some(Concern::HiddenText),
+    }
+}
+
+/// Returns whether a character shows nothing and has no honest use anywhere.
+fn is_blank(c: char) -> bool {
+    let is_tag = matches!(c as u32, 0xe0000..=0xe007f);
+    let is_note = matches!(c as u32, 0xfff9..=0xfffb | 0x1d173..=0x1d17a | 0x2061..=0x2064);
+    let is_filler = matches!(c as u32, 0x115f | 0x1160 | 0x3164 | 0xffa0);
+    is_tag || is_note || is_filler || matches!(c as u32, 0xfe03..=0xfe0f)
+}
+
+/// Returns whether a neighbour is invisible, too: one can be a slip, a row carries something.
+fn in_row(before: Option<char>, after: Option<char>) -> bool {
+    [before, after].into_iter().flatten().any(is_invisible)
 }
 
 /// Returns whether joiners shape the letters of the script: Arabic, Syriac, Indic, Mongolian.

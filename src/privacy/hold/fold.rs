@@ -316,10 +316,10 @@ fn unspaced(folded: &str) -> Option<String> {
                 text.extend(run.iter().copied());
                 text.push(' ');
             } else {
-                run.iter().for_each(|word| {
+                for word in run {
                     text.push_str(word);
                     text.push(' ');
-                });
+                }
             }
         }
         text

@@ -261,7 +261,9 @@ fn broken_sentences(run: &[(&str, Origin)], found: &mut [Concerns]) {
         let last = starts.partition_point(|&it| it < span.end).max(first + 1);
         // What stands in one line was told by the line itself.
         if last > first + 1 {
-            found[first..last].iter_mut().for_each(|set| set.add(concern));
+            for set in &mut found[first..last] {
+                set.add(concern);
+            }
         }
     }
     // A long code is broken into lines, too.
@@ -269,7 +271,9 @@ fn broken_sentences(run: &[(&str, Origin)], found: &mut [Concerns]) {
     if run.iter().filter(|(line, _)| is_code(unquoted(line))).count() > 1 {
         let code: String = run.iter().map(|(line, _)| unquoted(line)).collect();
         if encoded::concerns(&code, origin).has(Concern::Encoded) {
-            found.iter_mut().for_each(|set| set.add(Concern::Encoded));
+            for set in found.iter_mut() {
+                set.add(Concern::Encoded);
+            }
         }
     }
 }
