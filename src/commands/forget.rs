@@ -36,6 +36,7 @@ use crate::{
         typed::TypedMemory,
         wisdom::WisdomFile,
     },
+    recall::handed,
     store::{layout::FileKind, lineage::Lineage},
 };
 
@@ -120,7 +121,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
         let wish = Resolver::new(&root, &call.around, args, lineage.as_ref())?.wish(&wanted)?;
         let reach = survey(&root.vault, lineage.as_ref(), &wish)?;
-        show(&reach, args, None, ui);
+        show(&root, &reach, args, None, ui);
         return Ok(ExitCode::SUCCESS);
     }
     refuse_reader(&call, &root)?;
@@ -133,11 +134,11 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let wish = Resolver::new(&root, &call.around, args, known)?.wish(&wanted)?;
     let reach = survey(&root.vault, known, &wish)?;
     if reach.is_empty() {
-        show(&reach, args, None, ui);
+        show(&root, &reach, args, None, ui);
         return Ok(ExitCode::SUCCESS);
     }
     if !args.yes {
-        show(&reach, args, None, ui);
+        show(&root, &reach, args, None, ui);
         match ui.ask("Forget all this? It cannot be undone.") {
             Some(true) => {}
             Some(false) => {
@@ -154,7 +155,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let done = compactor.forget(&wish)?;
     let selection = Selection { only_again: true, ..Selection::default() };
     let passed = compact::pass(&mut compactor, "forget", &selection, ui)?;
-    show(&done.reach, args, Some((&done, &passed.report)), ui);
+    show(&root, &done.reach, args, Some((&done, &passed.report)), ui);
     let failed = passed.report.failed > 0;
     Ok(if failed { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
 }
@@ -455,7 +456,17 @@ fn stem_of(path: &str) -> Option<Stem> {
     stem_name(path).parse().ok()
 }
 
-fn show(reach: &Reach, args: &Args, done: Option<(&Forgotten, &PassReport)>, ui: &Ui) {
+fn show(root: &Root, reach: &Reach, args: &Args, done: Option<(&Forgotten, &PassReport)>, ui: &Ui) {
+    let mut seen = reach.clone();
+    let Reach { lines, vanished, items, memories, others, .. } = &mut seen;
+    for gone in [lines, vanished, items, memories, others].into_iter().flat_map(|it| it.iter_mut())
+    {
+        gone.text = handed::hand_line(&gone.text, &root.rules);
+    }
+    show_seen(&seen, args, done, ui);
+}
+
+fn show_seen(reach: &Reach, args: &Args, done: Option<(&Forgotten, &PassReport)>, ui: &Ui) {
     if ui.is_json() {
         let again = reach.again.iter();
         ui.json(&Report {

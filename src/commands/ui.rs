@@ -5,7 +5,7 @@
 //! is escaped before it reaches a terminal, so that no log can move the cursor or hide a line.
 
 use std::{
-    fmt,
+    fmt::{self, Write as _},
     io::{self, IsTerminal as _, Write as _},
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -293,8 +293,8 @@ fn is_hidden(before: char, c: char, after: char) -> bool {
         '\n' | '\t' => false,
         '\u{200c}' => !(joins_letters(before) && joins_letters(after)),
         '\u{200d}' => {
-            let in_picture = is_picture(before) && is_picture(after);
-            !in_picture && !joins_letters(before)
+            let joins_pictures = is_picture(before) && is_picture(after);
+            !joins_pictures && !joins_letters(before)
         }
         // One chooses how a character looks; a row of them says something else.
         '\u{fe00}'..='\u{fe0f}' => {
@@ -314,7 +314,7 @@ fn is_hidden(before: char, c: char, after: char) -> bool {
 /// Spells a character as JSON does, so that the value stays the same.
 fn escape_json(c: char, out: &mut String) {
     for unit in c.encode_utf16(&mut [0; 2]) {
-        out.push_str(&format!("\\u{unit:04x}"));
+        write!(out, "\\u{unit:04x}").expect("writing to a string never fails");
     }
 }
 

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// A file to be written or removed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct NewFile {
     /// Relative to the root.
     pub(super) path: String,

@@ -104,10 +104,7 @@ fn plant(root: &Path, texts: &[String]) -> Vec<Address> {
 fn served(vault: &Vault) -> String {
     let mut all = String::new();
     for path in vault.files_below("", usize::MAX).0 {
-        if path.starts_with("memory/2020-")
-            || path.starts_with(".memoird")
-            || !path.ends_with(".md")
-        {
+        if path.starts_with("memory/2020-") || vault.layout().kind_of(&path).is_none() {
             continue;
         }
         all.push_str(&vault.read_text(&path).unwrap().unwrap());
@@ -166,9 +163,8 @@ fn check(engine: &dyn Engine, texts: &[String], least_back: usize) {
     let waiting = review::waiting(&vault, Some(&lineage), &inventory, false).unwrap();
     assert_eq!(waiting.lines, []);
     let mut cited = BTreeSet::new();
-    for (path, document) in lineage.documents().unwrap() {
+    for path in lineage.documents().unwrap().into_keys() {
         if path.starts_with("memory/weekly/") {
-            drop(document);
             for item in lineage.items_of(&path).unwrap() {
                 cited.extend(item.citation.iter().flat_map(Citation::addresses));
             }
@@ -182,9 +178,9 @@ fn in_agent_lines() -> Vec<String> {
     planted::BY_ANYBODY
         .iter()
         // What poses as a heading or as frontmatter does so at the start of a line.
-        .map(|it| match it.starts_with(['-', '#']) || it.starts_with("memoird:") {
-            true => (*it).to_owned(),
-            false => format!("- {it}"),
+        .map(|it| {
+            let stands_alone = it.starts_with(['-', '#']) || it.starts_with("memoird:");
+            if stands_alone { (*it).to_owned() } else { format!("- {it}") }
         })
         .collect()
 }

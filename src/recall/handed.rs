@@ -14,7 +14,7 @@ use crate::{
         address::Stem,
         log::{DailyLog, Origin},
     },
-    privacy::{self, Rules},
+    privacy::{self, Rules, hold},
 };
 
 /// What is said with whatever is handed out.
@@ -71,6 +71,15 @@ pub fn hand(stem: Option<&Stem>, date: Option<String>, text: &str, rules: &Rules
     let date = date.or_else(|| Some(log.stem.date().to_string()));
     let note = Note { notice: NOTICE, origin: origin.name(), date };
     Handed { text: lines.join("\n"), note }
+}
+
+/// Takes one line that was found in some file.
+pub fn hand_line(text: &str, rules: &Rules) -> String {
+    let origin = if text.trim_start().starts_with('>') { Origin::External } else { Origin::Agent };
+    if hold::concerns(text, origin).is_empty() {
+        return rules.shown(text).into_owned();
+    }
+    HELD.to_owned()
 }
 
 /// A trace as it is handed out.

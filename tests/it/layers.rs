@@ -116,6 +116,39 @@ fn imports_point_down_only() {
     }
 }
 
+/// Whoever reads a file and prints of it must ask what may be seen: [`recall::handed`] is the door.
+/// A file below that reads says here why it prints nothing of it.
+#[test]
+fn what_is_handed_out_goes_through_one_door() {
+    const READERS: [(&str, &str); 10] = [
+        ("src/commands/compact.rs", "counts characters"),
+        ("src/commands/context.rs", "is where the door is asked"),
+        ("src/commands/coverage.rs", "serves the logs, and reads what was decided"),
+        ("src/commands/demo.rs", "shows a journal of its own"),
+        ("src/commands/doctor/keys.rs", "looks for keys and says where"),
+        ("src/commands/forget.rs", "hands out lines one by one"),
+        ("src/commands/history.rs", "hands out versions"),
+        ("src/commands/log.rs", "says where an entry stands"),
+        ("src/commands/show.rs", "hands out files, and --raw for people"),
+        ("src/commands/status.rs", "counts characters"),
+    ];
+    const READS: [&str; 4] = ["read_text(", ".read(&", "read_log(", ".content("];
+    const HOSTS: [&str; 3] = ["src/commands/", "src/mcp/", "src/web/"];
+    for (name, _, code) in sources() {
+        let is_host = HOSTS.iter().any(|it| name.starts_with(it));
+        if is_host && READS.iter().any(|it| code.contains(it)) {
+            assert!(READERS.iter().any(|(known, _)| *known == name), "{name} reads files");
+        }
+    }
+    let door = |name: &str| sources().into_iter().find(|it| it.0 == name).unwrap().2;
+    for name in ["src/commands/show.rs", "src/commands/history.rs"] {
+        assert!(door(name).contains(".hand("), "{name} hands out text past the door");
+    }
+    for name in ["src/commands/trace.rs", "src/commands/forget.rs"] {
+        assert!(door(name).contains("handed::hand_"), "{name} hands out text past the door");
+    }
+}
+
 #[test]
 fn every_module_has_a_layer_and_a_header() {
     for (name, module, code) in sources() {

@@ -33,7 +33,7 @@ use crate::{
 const FILES_MAX: usize = 20_000;
 
 /// What a wish reaches, as the files stand.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Reach {
     /// The wish, with all that it was found to mean.
     pub wish: Wish,

@@ -45,8 +45,8 @@ impl Vault {
         let (folder, name) = self.folder_of("write", target)?;
         let mut file = folder.open(name, OFlags::WRONLY | OFlags::APPEND).map_err(failed)?;
         // What was looked at may have been swapped for something else since.
-        let look = Look::from(&file.metadata().map_err(failed)?);
-        if !look.is_file() || look.stamp.inode != existing.stamp.inode {
+        let opened = Look::from(&file.metadata().map_err(failed)?);
+        if !opened.is_file() || opened.stamp.inode != existing.stamp.inode {
             return Err(VaultError::Changed { path: target.into() });
         }
         let mut bytes = Vec::new();
