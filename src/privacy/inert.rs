@@ -27,6 +27,9 @@ const ROUNDS_MAX: usize = 8;
 /// The most bytes that are looked at to judge a tag or a scheme.
 const TAG_BYTES_MAX: usize = 400;
 
+/// The most bytes of the first name in the path of an image.
+const PATH_BYTES_MAX: usize = 128;
+
 /// Writes characters without an honest use as `{U+202E}`.
 fn spell_out(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|b| matches!(b, b'\t' | b'\n' | 0x20..=0x7e)) {
@@ -177,12 +180,12 @@ fn image(text: &str, at: usize, out: &mut String) -> usize {
 }
 
 fn is_remote(target: &str) -> bool {
-    let target = start_of(target, TAG_BYTES_MAX);
+    let target = start_of(target, PATH_BYTES_MAX);
     let path_end = target.find(['/', '?', '#', ')', ' ']).unwrap_or(target.len());
     // An entity may spell the scheme.
     target.starts_with("//") || target.starts_with('\\') || target[..path_end].contains([':', '&'])
         // A path whose end is out of sight may lead anywhere.
-        || path_end + 4 > TAG_BYTES_MAX
+        || path_end + 4 > PATH_BYTES_MAX
 }
 
 fn host(target: &str) -> &str {
