@@ -114,8 +114,8 @@ impl Compactor<'_> {
         let paths: BTreeSet<&str> = reach.vanished.iter().map(|it| &it.path[..]).collect();
         let needles = Needles::of(&reach.wish);
         for path in paths {
-            let versions = self.lineage.versions_of(path)?.into_iter().rev();
-            let last = versions.filter_map(|it| Some((it.id, it.hash?))).next();
+            let mut versions = self.lineage.versions_of(path)?.into_iter().rev();
+            let last = versions.find_map(|it| Some((it.id, it.hash?)));
             let (Some((id, hash)), Some(stem)) = (last, self.vault.layout().stem_at(path)) else {
                 continue;
             };
