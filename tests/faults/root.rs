@@ -100,6 +100,10 @@ impl Root {
         File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
     }
 
+    pub(crate) fn remove(&self, relative: &str) {
+        fs::remove_file(self.path(relative)).unwrap();
+    }
+
     pub(crate) fn read(&self, relative: &str) -> String {
         fs::read_to_string(self.path(relative)).unwrap_or_else(|e| panic!("{relative}: {e}"))
     }

@@ -197,6 +197,17 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         again: false,
     },
     Scenario {
+        name: "forget in a log that is gone",
+        prepare: |root| {
+            folded(root);
+            root.remove("memory/2026-03-04.md");
+            root.run(&["compact"]).ok();
+        },
+        command: FORGET_FROM_LOG,
+        ends: &[FORGET_FROM_LOG, &["compact"]],
+        again: false,
+    },
+    Scenario {
         name: "forget from log",
         prepare: |root| {
             folded(root);
