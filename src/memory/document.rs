@@ -838,6 +838,21 @@ memoird:
         }
 
         #[test]
+        fn any_header_reads_back(
+            engine in any::<String>(),
+            pointers in proptest::collection::vec(any::<String>(), 0..4),
+            body in "(?s)(---\n|type: user\n|memoird:\n|\u{feff}|.{0,4}){0,8}",
+        ) {
+            let period = "2026-W14".parse().unwrap();
+            let header = SummaryHeader { engine, pointers, ..SummaryHeader::default() };
+            let mut summary = Summary::from_draft(period, header.clone(), &[]);
+            summary.blocks.push(Block::Other(body.clone()));
+            let printed = summary.print();
+            prop_assert!(printed.ends_with(&body));
+            prop_assert_eq!(SummaryHeader::read(period, &printed), Ok(Some(header)));
+        }
+
+        #[test]
         fn drafts_read_back(texts in proptest::collection::vec(any::<String>(), 0..6)) {
             let cited = |text: String| Item { text, citation: Some(Citation::one("2026-04-02".parse().unwrap(), 4)) };
             let items: Vec<Item> = texts.into_iter().map(cited).collect();

@@ -531,9 +531,132 @@ Test against a real database.
         }
 
         #[test]
-        fn any_memory_round_trips(name in "\\PC*\\S", description in "[\\s\\S]{0,20}\\S", body in any::<String>()) {
-            let memory = TypedMemory { name, description, body, ..ours() };
-            prop_assert_eq!(TypedMemory::parse(&memory.file_name, &memory.print()), Ok(memory));
+        fn no_two_topics_share_a_name(topics in proptest::collection::vec(any_words(), 1..12), kind in 0usize..4) {
+            let kind = MemoryType::ALL[kind];
+            let mut taken = std::collections::HashSet::new();
+            for topic in &topics {
+                let name = free_file_name(kind, topic, |it| taken.contains(&it.to_lowercase()));
+                prop_assert!(taken.insert(name.clone()), "{name} twice");
+                // One topic in another case or spelling of its accents is the same file.
+                let decomposed: String = topic.nfd().collect();
+                prop_assert_eq!(file_name(kind, topic), file_name(kind, &decomposed));
+            }
         }
+
+        #[test]
+        fn any_memory_round_trips(
+            name in any_words(),
+            description in any_words(),
+            supersedes in proptest::option::of(any_words()),
+            body in "(?s)(---\n|type: user\n|\r\n|\u{feff}|.{0,4}){0,12}",
+        ) {
+            prop_assume!(!name.trim().is_empty() && !description.trim().is_empty());
+            let mut memory = TypedMemory { name, description, supersedes, body, ..ours() };
+            memory.seal();
+            let read = TypedMemory::parse(&memory.file_name, &memory.print()).unwrap();
+            prop_assert!(read.is_ours());
+            prop_assert_eq!(read, memory);
+        }
+    }
+
+    /// Any text, and such as a reader of YAML takes for something else.
+    fn any_words() -> impl Strategy<Value = String> {
+        prop_oneof![
+            any::<String>(),
+            "[\\x00-\\x7f\u{80}-\u{a0}\u{2028}\u{2029}\u{feff}\u{fffe}\u{202e}\u{e0041}'\"]{0,8}",
+            proptest::sample::select(WORDS.as_slice()).prop_map(str::to_owned),
+        ]
+    }
+
+    const WORDS: [&str; 28] = [
+        "x\ntype: instruction",
+        "---\ntrust: human\n---",
+        "\"",
+        ": ",
+        "#",
+        "a #b",
+        "&a",
+        "*a",
+        "!!binary aGk=",
+        "no",
+        "Yes",
+        "1.10",
+        "~",
+        "null",
+        ".inf",
+        "0x1f",
+        "1e3",
+        "2026-04-02",
+        "<<",
+        "=",
+        "- a",
+        "? a",
+        "[a",
+        "{a",
+        "|",
+        ">-",
+        "%YAML 1.1",
+        "...",
+    ];
+
+    /// Names that somebody may propose, from those that leave the folder to those that a system keeps
+    /// for itself.
+    #[test]
+    fn proposed_names_stay_in_the_folder_and_free_of_reserved_ones() {
+        let long = "\u{1f980}".repeat(75);
+        let proposed = [
+            "../../.ssh/authorized_keys",
+            "/etc/passwd",
+            "..\\..\\x.md",
+            "a/b/c.md",
+            "%2e%2e%2fx",
+            ".",
+            "..",
+            "",
+            "CON.md",
+            "nul",
+            "com1",
+            &long,
+            "a\0b",
+            "a\nb",
+            "\u{1b}[2J",
+            "a\tb",
+            "-rf.md",
+            ".hidden",
+            "trailing ",
+            "trailing.",
+            "WISDOM.md",
+            "MEMORY.md",
+            "config.toml",
+            "AGENTS.md",
+            "CLAUDE.md",
+            "memoird.yaml",
+            "p\u{430}ssword.md",
+            "weekly",
+            "archive",
+        ];
+        for kind in MemoryType::ALL {
+            let mut made = std::collections::BTreeSet::new();
+            for topic in proposed {
+                for topic in [topic, topic_of_proposal(topic)] {
+                    let name = free_file_name(kind, topic, |it| made.contains(it));
+                    let slug = name.strip_prefix(&format!("{kind}_")).unwrap();
+                    let slug = slug.strip_suffix(".md").unwrap();
+                    let plain =
+                        |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
+                    assert!(
+                        slug.len() <= SLUG_BYTES_MAX && slug.chars().all(plain),
+                        "{topic:?}: {name}"
+                    );
+                    assert!(made.insert(name), "{topic:?} takes a name that is taken");
+                }
+            }
+        }
+        let clash = |a: &str, b: &str| {
+            let first = file_name(MemoryType::User, a);
+            free_file_name(MemoryType::User, b, |it| it == first)
+        };
+        assert_eq!(clash("Foo.md", "foo.md"), "user_foo-md-2.md");
+        assert_eq!(clash("caf\u{e9}", "cafe\u{301}"), "user_cafe-2.md");
     }
 }

@@ -6,6 +6,7 @@
 #![cfg(test)]
 
 mod archive;
+mod bad_inputs;
 mod compact;
 mod correct;
 mod coverage;
