@@ -26,7 +26,7 @@ use crate::{
         markdown::LineKind,
         period::Period,
     },
-    privacy::{self, Rules, inert, ServedLine, ServedLog},
+    privacy::{self, Rules, ServedLine, ServedLog, inert},
     store::{
         inventory::Inventory,
         vault::{Vault, VaultError},

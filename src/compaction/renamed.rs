@@ -408,7 +408,8 @@ impl Compactor<'_> {
         let mut made = Vec::new();
         for (from, to) in renames {
             let Some(log) = self.vault.read_log(to)? else { continue };
-            let served = privacy::serve(&log, &Rules::new(Arc::clone(self.vault.policy()), decisions));
+            let served =
+                privacy::serve(&log, &Rules::new(Arc::clone(self.vault.policy()), decisions));
             let mut decide = |what, path: &str, lines: Vec<&str>| {
                 let hashes: BTreeSet<String> =
                     lines.into_iter().filter_map(|it| decisions.line_hash(it)).collect();

@@ -50,7 +50,10 @@ fn every_line_is_covered_or_listed() {
         for line in uncovered {
             let log = root.read(line["path"].as_str().unwrap());
             let at = usize::try_from(line["line"].as_u64().unwrap()).unwrap();
-            assert_eq!(line["text"], log.lines().nth(at - 1).unwrap());
+            // `review` alone shows what is held.
+            let is_held = line["reason"] == "held for review";
+            let text = if is_held { "" } else { log.lines().nth(at - 1).unwrap() };
+            assert_eq!(line["text"], text);
         }
     }
 }

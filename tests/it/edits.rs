@@ -348,6 +348,8 @@ fn edit_by_hand(root: &Root, path: &str) -> (String, String, String) {
 
 #[test]
 fn without_a_database_the_file_itself_tells_what_a_person_did() {
+    const WEEK: &str = "memory/weekly/2026-W12.md";
+    const LOG: &str = "memory/2026-03-18.md";
     let root = folded("mara");
     let month = root.read(MONTH);
     let (mine, gone, lines) = edit_by_hand(&root, WEEK);

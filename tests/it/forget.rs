@@ -537,7 +537,7 @@ fn the_history_is_looked_through_a_piece_at_a_time() {
     };
     let root = Root::small();
     root.run(&["compact", "-q"]).ok();
-    let (versions, size) = (44_u8, 1024 * 1024);
+    let (versions, size) = (88_u8, 1024 * 1024);
     let mut lineage = Lineage::open(&root.path(".memoird/lineage.db")).unwrap();
     for number in 0..versions {
         let text = format!("{number} {}\n", "x".repeat(size));

@@ -265,7 +265,11 @@ fn every_generated_file_and_every_folded_log_is_in_the_history() {
                 let latest = versions(root, &path)[0].clone();
                 assert!(latest["version"].is_i64(), "{path}: {latest}");
                 let id = latest["version"].to_string();
-                assert_eq!(root.run(&["show", "--version", &id]).ok().stdout, text, "{path}");
+                assert_eq!(
+                    root.run(&["show", "--raw", "--version", &id]).ok().stdout,
+                    text,
+                    "{path}"
+                );
             }
         }
     };
