@@ -42,10 +42,13 @@ fn spell_out(text: &str) -> Cow<'_, str> {
         out.extend(["{U+".to_owned(), format!("{:04X}", c as u32), "}".to_owned()]);
         copied = at + c.len_utf8();
     }
-    if copied == 0 {
+    let nothing = ['\u{200b}', '\u{2060}', '\u{feff}'];
+    if copied == 0 && !text.contains(nothing) {
         return Cow::Borrowed(text);
     }
     out.push_str(&text[copied..]);
+    // Between words they hide nothing, and say nothing either.
+    out.retain(|it| !nothing.contains(&it));
     Cow::Owned(out)
 }
 

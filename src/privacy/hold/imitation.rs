@@ -34,7 +34,7 @@ static ANYBODY: LazyLock<RegexSet> = LazyLock::new(|| {
         r"(?i)^[\s>]*\[?(?:system|developer)[ _-](?:prompt|message|override|notice|instructions?)\]?\s*[:\]]",
         // Our own marks.
         r"(?i)^[\s>]*memoird:\s*(?:\{|$)|<!--\s*(?:memoird|wisdom|typed memories)\b",
-        r#"(?i)"(?:items|sections|operations)"\s*:\s*\[\s*\{.{0,400}"(?:sources|citations|cites|type)"\s*:"#,
+        r#"(?i)"(?:items|sections|operations|memories|entries)"\s*:\s*\[\s*\{.{0,400}"(?:sources|citations|cites|type)"\s*:"#,
         r"(?i)[-=_*]{3,}\s*(?:begin|end|start)\s(?:of\s)?(?:the\s)?(?:system|memory|memories|untrusted|logs?|data|context|user|quoted|document|instructions?|prompt)\b",
     ])
 });
