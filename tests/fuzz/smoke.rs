@@ -7,6 +7,7 @@
 
 #![cfg(test)]
 
+#[expect(unreachable_pub, reason = "the crate for cargo fuzz has the same file")]
 mod targets;
 
 use std::{

@@ -27,7 +27,7 @@ pub fn concerns(text: &str, origin: Origin) -> Concerns {
 static ANYBODY: LazyLock<RegexSet> = LazyLock::new(|| {
     set(&[
         // Fences around memory and prompts.
-        r"(?i)(?:^|[^\w])[<＜]\s*/?\s*(?:memory|memories|memoird|system|system[-_ ](?:prompt|reminder|message)|untrusted[-_a-z]*|log[-_]lines|im_start|im_end|developer)(?:\s[^>\n]{0,100})?\s*/?[>＞]",
+        r"(?i)(?:^|[^\w])[<＜]\s*/?\s*(?:memory|memories|memoird|system|system[-_ ](?:prompt|reminder|message)|untrusted[-_a-z]*|(?:daily[-_])?logs?(?:[-_]lines?)?|im_start|im_end|developer)(?:\s[^>\n]{0,100})?\s*/?[>＞]",
         r"(?i)\[/?(?:inst|sys|system_prompt|available_tools)\]|<</?sys>>|<\|[a-z0-9_▁ -]{2,40}\|>|<(?:start|end)_of_turn>",
         // Turns of a conversation as headings.
         r"(?i)^[\s>]*#{1,6}\s*(?:system|instructions?|assistant|human)(?:\s(?:prompt|message|instructions?))?\s*:",
