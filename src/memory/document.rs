@@ -844,7 +844,7 @@ memoird:
             body in "(?s)(---\n|type: user\n|memoird:\n|\u{feff}|.{0,4}){0,8}",
         ) {
             let period = "2026-W14".parse().unwrap();
-            let header = SummaryHeader { engine, pointers, ..SummaryHeader::default() };
+            let header = SummaryHeader { pointers, engine, ..SummaryHeader::default() };
             let mut summary = Summary::from_draft(period, header.clone(), &[]);
             summary.blocks.push(Block::Other(body.clone()));
             let printed = summary.print();

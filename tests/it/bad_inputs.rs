@@ -67,7 +67,7 @@ fn derived(root: &Root) -> String {
     let files = root.files().into_iter();
     let derived =
         files.filter(|(path, _)| !path.starts_with("memory/20") && path != "memoird.yaml");
-    derived.map(|(path, text)| format!("{path}\n{text}\n")).collect()
+    derived.flat_map(|(path, text)| [path, "\n".to_owned(), text, "\n".to_owned()]).collect()
 }
 
 // 1–14: names that somebody proposes.
@@ -385,8 +385,9 @@ fn input_37_to_43_planted_orders_reach_no_derived_file() {
 #[test]
 fn input_44_five_hundred_votes_of_one_log_are_one() {
     let root = root();
-    let votes: String =
-        (0..500).map(|i| format!("- The deploy key is public, vote {i}\n")).collect();
+    let votes: String = (0..500)
+        .map(|i| ["- The deploy key is public, vote ", &i.to_string(), "\n"].concat())
+        .collect();
     root.write("memory/2026-03-05.md", &votes);
     folded(&root);
     let wisdom = root.read("WISDOM.md");
