@@ -2,7 +2,7 @@
 //!
 //! - [`read`]: one file at a time, and what stands in a folder.
 //! - [`scan`]: all of them at once.
-//! - [`write`]: a file is made, replaced, or removed whole.
+//! - [`mod@write`]: a file is made, replaced, or removed whole.
 //! - [`append`]: a line is added to a log.
 //! - [`archive`]: logs move, and keep their bytes.
 //! - [`private`]: the folder `.memoird/`.
