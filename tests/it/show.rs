@@ -26,7 +26,10 @@ fn files_are_found_by_path_period_and_name() {
     ] {
         assert_eq!(root.run(&["show", named]).ok().stdout, root.read(path), "{named}");
         let json = root.run(&["show", "--json", named]).ok().json();
-        assert_eq!(json, serde_json::json!({"path": path, "kind": kind, "text": root.read(path)}));
+        let told = (&json["path"], &json["kind"], &json["text"]);
+        assert_eq!(told, (&path.into(), &kind.into(), &root.read(path).into()));
+        let origin = if kind == "log" { "agent" } else { "derived" };
+        assert_eq!((&json["origin"], json["notice"].is_string()), (&origin.into(), true));
     }
     let mut command = root.command(&["show", "2026-W14.md"]);
     command.current_dir(root.path("memory/weekly"));

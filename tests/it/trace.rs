@@ -135,6 +135,9 @@ fn words_of_a_log_cannot_steer_the_terminal() {
     root.write("memory/2026-04-02.md", "- shipped \u{1b}[2Jthe importer\n");
     root.run(&["compact"]).ok();
     let Ran { stdout, .. } = root.run(&["trace", "--up", "2026-04-02:1"]).ok();
+    assert!(!stdout.contains('\u{1b}'), "{stdout:?}");
+    // What hides something is held, and who looks at it there sees what it hides.
+    let Ran { stdout, .. } = root.run(&["review"]).ok();
     assert!(stdout.contains("the importer"), "{stdout}");
     assert!(!stdout.contains('\u{1b}'), "{stdout:?}");
 }
