@@ -609,7 +609,7 @@ fn an_archived_log_is_cut_where_it_stands() {
 #[test]
 fn an_archived_log_is_cut_also_when_it_is_killed_at_any_step() {
     let made = archived();
-    let args = ["forget", "-y", "-q", "--from-log", "2019"];
+    let args = ["forget", "-y", "-q", "--from-log", "2019 begun"];
     let trace = made.home("steps");
     let copy = || {
         let root = Root::empty("small");
@@ -629,7 +629,7 @@ fn an_archived_log_is_cut_also_when_it_is_killed_at_any_step() {
         assert!(stopped_at(&root, &format!("kill@{at}"), &args), "{at}");
         stopped_at(&root, "kill@forget.items", &["compact", "-q"]);
         root.run(&["compact", "-q"]).ok();
-        assert_eq!(holders(&root, "2019"), Vec::<String>::new(), "{at} {}", steps[at - 1]);
+        assert_eq!(holders(&root, "2019 begun"), Vec::<String>::new(), "{at} {}", steps[at - 1]);
         assert_eq!(root.read(ARCHIVED), "# Importer\n\n- Importer v2 shipped, 3.2 s per GB\n");
         check_sound(&root);
     }
