@@ -96,6 +96,9 @@ pub fn month_number(word: &str) -> Option<u32> {
     u32::try_from(at + 1).ok()
 }
 
+/// The longest token that is read as one thing.
+const TOKEN_BYTES_MAX: usize = 512;
+
 /// Names of months: English, German, French, Spanish, Italian, Portuguese, Dutch.
 const MONTHS: [&str; 12] = [
     "january jan januar janvier janv enero ene gennaio gen janeiro januari",
@@ -432,6 +435,10 @@ impl Scan<'_> {
         let mut end = at;
         let mut chars = self.text[at..].char_indices().peekable();
         while let Some((offset, c)) = chars.next() {
+            // Text that joins words without end is read again at each of them, but not all of it.
+            if offset > TOKEN_BYTES_MAX {
+                break;
+            }
             let joins = matches!(c, '-' | '.' | '/' | ':' | '~' | '\\');
             if !(c.is_alphanumeric() || c == '_') {
                 let next_ok = chars.peek().is_some_and(|&(_, n)| {

@@ -448,7 +448,14 @@ fn blocks(body: &str) -> Vec<Block> {
 /// Joins a further line to a bullet; a citation at the end of either line counts for both.
 fn continue_item(item: &mut Item, words: &str) {
     let Item { text, citation } = Item::parse(words);
-    [item.text.trim(), text.trim()].join(" ").trim().clone_into(&mut item.text);
+    // In place: a bullet may go on for thousands of lines.
+    item.text.truncate(item.text.trim_end().len());
+    item.text.drain(..item.text.len() - item.text.trim_start().len());
+    let more = text.trim();
+    if !more.is_empty() && !item.text.is_empty() {
+        item.text.push(' ');
+    }
+    item.text.push_str(more);
     item.citation = match (item.citation.take(), citation) {
         (Some(mut all), Some(more)) => {
             all.merge(&more);

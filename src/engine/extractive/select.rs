@@ -40,6 +40,32 @@ const REPEAT_JACCARD: f64 = 0.7;
 struct Candidate {
     score: f64,
     unit: usize,
+    /// Which push of the unit this is: only the last one counts.
+    push: u32,
+}
+
+/// Candidates, best first.
+struct Queue {
+    heap: BinaryHeap<Candidate>,
+    /// Per unit, how often it was pushed.
+    pushes: Vec<u32>,
+}
+
+impl Queue {
+    fn push(&mut self, score: f64, unit: usize) {
+        self.pushes[unit] += 1;
+        self.heap.push(Candidate { score, unit, push: self.pushes[unit] });
+    }
+
+    /// Takes the best candidate, without those that were pushed anew.
+    fn pop(&mut self) -> Option<Candidate> {
+        loop {
+            let top = self.heap.pop()?;
+            if top.push == self.pushes[top.unit] {
+                return Some(top);
+            }
+        }
+    }
 }
 
 impl PartialEq for Candidate {
@@ -93,20 +119,28 @@ pub(super) fn rank(material: &Material, factor: impl Fn(usize) -> f64, chars: us
         by_statement.entry((unit.at.page, unit.at.statement)).or_default().push(u);
     }
     let score = |choice: &Choice<'_>, unit: usize| choice.score(unit) * factor(unit);
-    let mut heap: BinaryHeap<Candidate> = (0..material.units.len())
-        .map(|unit| Candidate { score: score(&choice, unit), unit })
-        .collect();
+    let mut needed_by = HashMap::<usize, Vec<usize>>::new();
+    for (u, unit) in material.units.iter().enumerate() {
+        if let Some(needed) = unit.needs {
+            needed_by.entry(needed).or_default().push(u);
+        }
+    }
+    let count = material.units.len();
+    let mut queue = Queue { heap: BinaryHeap::with_capacity(count), pushes: vec![0; count] };
+    for unit in 0..count {
+        queue.push(score(&choice, unit), unit);
+    }
     let mut ranking = Ranking::default();
     let mut filled = 0;
-    while let Some(top) = heap.pop() {
+    while let Some(top) = queue.pop() {
         if choice.closed[top.unit] {
             continue;
         }
         let now = score(&choice, top.unit);
-        // A gain only shrinks with time; what could raise it (an opened head, a clause beside it)
-        // pushes the unit anew.
-        if heap.peek().is_some_and(|next| next.score > now) {
-            heap.push(Candidate { score: now, unit: top.unit });
+        // A gain only shrinks with time; what could raise it (an opened head, an opened statement, a
+        // unit that it needs) pushes the unit anew.
+        if queue.heap.peek().is_some_and(|next| next.score > now) {
+            queue.push(now, top.unit);
             continue;
         }
         if choice.repeats(top.unit) {
@@ -118,6 +152,8 @@ pub(super) fn rank(material: &Material, factor: impl Fn(usize) -> f64, chars: us
         let mut together: Vec<usize> = choice.missing(top.unit).collect();
         together.reverse();
         together.push(top.unit);
+        let key = statement_key(material.units[top.unit].at);
+        let opens = !choice.statement_open.contains_key(&key);
         let mut opened = Vec::new();
         for &unit in &together {
             filled += choice.own_cost(unit);
@@ -125,11 +161,19 @@ pub(super) fn rank(material: &Material, factor: impl Fn(usize) -> f64, chars: us
             ranking.order.push(unit);
             opened.append(&mut choice.take(unit));
         }
-        let key = statement_key(material.units[top.unit].at);
-        let siblings = by_statement.get(&key).into_iter().flatten().copied();
+        let siblings = by_statement.get(&key).filter(|_| opens).into_iter().flatten().copied();
         let below = opened.iter().flat_map(|&head| material.heads[head].units.iter().copied());
-        for unit in siblings.chain(below).filter(|&unit| !choice.closed[unit]) {
-            heap.push(Candidate { score: score(&choice, unit), unit });
+        let mut raised: Vec<usize> = siblings.chain(below).collect();
+        // All that need one of these, and all that need those.
+        let mut needed = together;
+        while let Some(unit) = needed.pop() {
+            let above = needed_by.get(&unit).into_iter().flatten();
+            let above: Vec<usize> = above.copied().filter(|&it| !choice.chosen[it]).collect();
+            raised.extend(&above);
+            needed.extend(above);
+        }
+        for unit in raised.into_iter().filter(|&unit| !choice.closed[unit]) {
+            queue.push(score(&choice, unit), unit);
         }
         if filled >= chars {
             break;

@@ -119,6 +119,10 @@ fn guarded(text: &str, at: usize, c: char, previous: char) -> Option<usize> {
     match c {
         '`' => {
             let width = rest.bytes().take_while(|&b| b == b'`').count();
+            // No code is opened by so many: without this each of them would count all the others.
+            if width > SPAN_BYTES_MAX {
+                return Some(at + width);
+            }
             let inner = window(rest, width);
             let close = inner.find(&rest[..width])?;
             Some(at + width + close + width)
@@ -191,7 +195,7 @@ fn sentence_end(text: &str, at: usize, c: char) -> Option<usize> {
 }
 
 fn skip_closers(text: &str, from: usize) -> usize {
-    let rest = &text[from..];
+    let rest = window(text, from);
     let closers = |c: char| {
         matches!(
             c,
