@@ -19,6 +19,7 @@
 //! | 1 | [`config`] | files and variables, resolved per root; schedules; which root is meant |
 //! | 1 | [`privacy`] | the served view: what anything but the vault may see of a log |
 //! | 1 | [`store`] | the files, the database, the locks |
+//! | 1 | [`model`] | the one door to a language model |
 //! | 2 | [`engine`] | what drafts: the extractive engine |
 //! | 2 | [`compaction`] | the flow: plan, fold, check, merge, write, record; taking back, forgetting, repairing |
 //! | 2 | [`recall`] | reading back: trace, coverage, history |
@@ -43,6 +44,7 @@ pub mod config;
 pub mod daemon;
 pub mod engine;
 pub mod memory;
+pub mod model;
 pub mod privacy;
 pub mod recall;
 pub mod store;

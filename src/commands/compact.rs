@@ -109,7 +109,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let call = Call::read(global)?;
     let root = call.root(global)?;
     let selection = args.selection();
-    let engine = root.engine()?;
+    let engine = root.engine(&call)?;
     let now = call.now;
     if args.dry_run {
         // It leaves nothing behind: no database is made, and nothing is remembered.
@@ -174,7 +174,20 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     for (path, why) in &view.record.held {
         ui.warn(format!("{path} {why}"));
     }
-    Ok(if report.failed > 0 { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
+    if let Some(why) = &report.model {
+        ui.warn(format!("{why}; what is left waits"));
+    }
+    Ok(exit_code(&report))
+}
+
+/// Returns 69 where only the model was missing or a cap reached, and 1 where a job failed otherwise.
+fn exit_code(report: &PassReport) -> ExitCode {
+    let waits = usize::from(report.model.is_some());
+    match report.failed.saturating_sub(waits) {
+        0 if waits > 0 => Kind::Unavailable.exit_code().into(),
+        0 => ExitCode::SUCCESS,
+        _ => Kind::Job.exit_code().into(),
+    }
 }
 
 impl Args {

@@ -4,6 +4,7 @@ use std::{
     collections::HashMap,
     path::{Component, Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use chrono::{DateTime, Utc};
@@ -15,8 +16,8 @@ use super::{
 use crate::{
     clock,
     compaction::Compactor,
-    config::{self, Config, root::RootSettings, settings::EngineKind, surroundings::Surroundings},
-    engine::{Engine, extractive::Extractive},
+    config::{self, Config, root::RootSettings, surroundings::Surroundings},
+    engine::{Engine, configured},
     memory::{address::Stem, decision::Decisions, hash::ContentHash, period::Period},
     privacy::{self, PolicyError, Rules, ServedLog},
     recall::{
@@ -29,6 +30,9 @@ use crate::{
         vault::Vault,
     },
 };
+
+/// How long a command waits in all for a model that fails.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The configuration and the time of a call.
 #[derive(Debug)]
@@ -80,16 +84,10 @@ impl Call {
 }
 
 impl Root {
-    /// Returns the engine that the root is configured for.
-    pub(super) fn engine(&self) -> Result<Box<dyn Engine>, CommandError> {
-        match self.settings.settings.engine {
-            EngineKind::Extractive => Ok(Box::new(Extractive)),
-            EngineKind::Model => Err(CommandError::new(
-                Kind::Config,
-                "`engine: model` is not in this version, which has the extractive engine only",
-            )
-            .hint("set `engine: extractive` in the configuration, or add --set engine=extractive")),
-        }
+    /// Returns the engine that the root is configured for. Nothing is sent before it drafts.
+    pub(super) fn engine(&self, call: &Call) -> Result<Box<dyn Engine>, CommandError> {
+        configured::engine(&call.config, &self.settings, &call.around, PATIENCE)
+            .map_err(|e| CommandError::new(Kind::Config, e).hint("memoird doctor"))
     }
 
     /// Opens the database, and makes it when there is none.

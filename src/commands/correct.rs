@@ -85,7 +85,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         return Ok(ExitCode::SUCCESS);
     }
     refuse_reader(&call, &root)?;
-    let engine = root.engine()?;
+    let engine = root.engine(&call)?;
     let mut lineage = root.lineage()?;
     let clock = call.clock();
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);

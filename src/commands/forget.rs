@@ -114,7 +114,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         };
         return secrets::run(&call, &root, asked, ui);
     }
-    let engine = root.engine()?;
+    let engine = root.engine(&call)?;
     let now = call.now;
     let wanted = args.wanted()?;
     if args.dry_run {

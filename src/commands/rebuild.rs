@@ -36,7 +36,7 @@ pub(super) fn run(global: &GlobalArgs, _args: Args, ui: &Ui) -> Result<ExitCode,
     let call = Call::read(global)?;
     let root = call.root(global)?;
     refuse_reader(&call, &root)?;
-    let engine = root.engine()?;
+    let engine = root.engine(&call)?;
     let now = call.now;
     let Opened { mut lineage, is_new, mending } = rebuild::open(&root.vault, Look::Close, now)?;
     let clock = call.clock();

@@ -31,7 +31,7 @@ use crate::{
         schedule::Schedule,
         settings::{EngineKind, Settings},
     },
-    engine::{Engine as _, extractive::Extractive},
+    engine::configured,
     memory::{address::Stem, item::Tier, period::Period, wisdom::WisdomFile},
     store::{
         inventory::{Inventory, SummaryFile},
@@ -363,7 +363,7 @@ impl Seen {
         let settings = &root.settings;
         let view = compaction::peek(&root.vault, lineage)?;
         let selection = Selection::default();
-        let plan = compaction::plan_of(&view, settings, Extractive.id(), &selection, now);
+        let plan = compaction::plan_of(&view, settings, &configured::id(&settings.settings), &selection, now);
         let failed = failed(lineage, &plan)?;
         let undone = undone(lineage, &view, &plan)?;
         let undoing = check::undoing(&root.vault, lineage)?;

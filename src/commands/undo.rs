@@ -94,7 +94,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let call = Call::read(global)?;
     let root = call.root(global)?;
     let zone = root.settings.zone.name.0;
-    let engine = root.engine()?;
+    let engine = root.engine(&call)?;
     let now = call.now;
     if !args.dry_run {
         refuse_reader(&call, &root)?;

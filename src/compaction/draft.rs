@@ -15,8 +15,9 @@ use super::{
 use crate::{
     config::settings::{Compaction, Length},
     engine::{
-        Budget, Draft, Engine, EngineError, FoldInput, LeftOut, WeekSource,
+        Budget, Draft, Engine, EngineError, Fault, FoldInput, LeftOut, WeekSource,
         extractive::counts::{self, Corpus, Counts},
+        model::fold,
     },
     memory::{
         address::{Address, Citation, Stem},
@@ -122,16 +123,14 @@ impl Drafter<'_> {
         let budget = self.budget(job.tier, sources.chars);
         let budget = kept.rest_of(budget, sources.chars, max_chars);
         let note = kept.note(max_chars);
-        let draft = ask(self.engine, |engine| {
-            engine.fold(&FoldInput {
-                period: job.period,
-                logs: logs.as_deref().unwrap_or(&sources.logs),
-                weeks: &sources.weeks,
-                budget,
-                counts,
-            })
-        });
-        let draft = match draft {
+        let input = FoldInput {
+            period: job.period,
+            logs: logs.as_deref().unwrap_or(&sources.logs),
+            weeks: &sources.weeks,
+            budget,
+            counts,
+        };
+        let draft = match ask(self.engine, |engine| engine.fold(&input)) {
             // There is no room for more than what is kept, or nothing more to say.
             Err(JobError::Engine(EngineError::NothingToSay { .. })) if !kept.is_empty() => {
                 Draft::default()
@@ -139,9 +138,13 @@ impl Drafter<'_> {
             draft => draft?,
         };
         let drafted: usize = draft.sections.iter().map(|(_, items)| items.len()).sum();
-        let Grounded { mut sections, rejected } = ground::split(&draft, &sources.lines());
+        let grounded = ground::split(&draft, &sources.lines());
+        let Grounded { mut sections, rejected } = self.mend(&input, &draft, grounded, &sources);
         for item in sections.iter_mut().flat_map(|(_, items)| items) {
             item.text = inert(&item.text).into_owned();
+        }
+        if self.engine.is_model() {
+            trim(&mut sections, budget.limit_chars);
         }
         if drafted > 0 && sections.iter().all(|(_, items)| items.is_empty()) {
             return Err(JobError::AllRejected(drafted));
@@ -149,6 +152,48 @@ impl Drafter<'_> {
         let mut left_out = draft.left_out;
         left_out.extend(barred.into_iter().map(|it| (it, LeftOut::Deleted)));
         Ok(Drafted { sources, sections, rejected, left_out, note })
+    }
+
+    /// Has what did not stand the check drafted once more, all at once, and checks that.
+    fn mend(
+        &self,
+        input: &FoldInput<'_>,
+        draft: &Draft,
+        mut first: Grounded,
+        sources: &Sources,
+    ) -> Grounded {
+        if first.rejected.is_empty() {
+            return first;
+        }
+        let faults = first.rejected.iter().map(|(_, item, why)| Fault {
+            item: Some(item.clone()),
+            why: why.to_string(),
+        });
+        let forms = draft.faults.iter().map(|it| Fault { item: None, why: it.clone() });
+        let faults: Vec<Fault> = faults.chain(forms).collect();
+        // Without a second draft the first stands for itself.
+        let Ok(Some(second)) = ask(self.engine, |engine| engine.mend(input, draft, &faults)) else {
+            return first;
+        };
+        let second = ground::split(&second, &sources.lines());
+        let shares_line = |a: &Item, b: &Item| match (&a.citation, &b.citation) {
+            (Some(a), Some(b)) => a.shares_line_with(b),
+            _ => false,
+        };
+        first.rejected.retain(|(_, item, _)| {
+            !items(&second.sections).any(|it| shares_line(it, item))
+        });
+        for (section, item, why) in second.rejected {
+            if !first.rejected.iter().any(|(_, it, _)| *it == item) {
+                first.rejected.push((section, item, why));
+            }
+        }
+        let said: HashSet<String> = items(&first.sections).map(|it| it.text.clone()).collect();
+        for (section, items) in second.sections {
+            let new: Vec<Item> = items.into_iter().filter(|it| !said.contains(&it.text)).collect();
+            fold::join(&mut first.sections, vec![(section, new)]);
+        }
+        first
     }
 
     /// Reads what the file says of logs that are gone.
@@ -253,6 +298,29 @@ impl Drafter<'_> {
         )]
         let share = |ratio: f64| cap((chars as f64 * ratio).floor() as usize);
         Budget { target_chars: share(ratio), limit_chars: share(max_ratio.max(ratio)), whole }
+    }
+}
+
+fn items(sections: &[(Section, Vec<Item>)]) -> impl Iterator<Item = &Item> {
+    sections.iter().flat_map(|(_, items)| items)
+}
+
+/// Takes bullets off the end, the last section first, until the text is short enough: a model was told
+/// how long it may get, and not all of them count well.
+fn trim(sections: &mut Vec<(Section, Vec<Item>)>, limit_chars: usize) {
+    let chars = |sections: &[(Section, Vec<Item>)]| -> usize {
+        let heads: usize = sections.iter().map(|(it, _)| it.title().len() + 6).sum();
+        heads + items(sections).map(|it| it.text.chars().count() + 3).sum::<usize>()
+    };
+    while chars(sections) > limit_chars && items(sections).count() > 1 {
+        // Those marked to be kept are outside the limit.
+        let is_kept = |it: &Item| it.text.split_whitespace().any(|word| word == "#keep");
+        let last = sections.iter_mut().rev().find(|(_, items)| items.iter().any(|it| !is_kept(it)));
+        let Some((_, items)) = last else { return };
+        if let Some(at) = items.iter().rposition(|it| !is_kept(it)) {
+            items.remove(at);
+        }
+        sections.retain(|(_, items)| !items.is_empty());
     }
 }
 

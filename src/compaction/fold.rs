@@ -27,7 +27,7 @@ use crate::{
     },
     privacy::{ServedLine, ServedLog},
     store::lineage::{
-        jobs::{JobId, Outcome, Receipt, RunId},
+        jobs::{JobId, Outcome, Receipt, RunId, State},
         record::{CoverageRecord, LogRecord},
     },
 };
@@ -47,6 +47,9 @@ impl Compactor<'_> {
         watcher: &mut dyn Watcher,
         report: &mut PassReport,
     ) -> Result<(), PassError> {
+        if self.engine.is_model() {
+            return self.ask_for_folds(run, jobs, view, corpus, watcher, report);
+        }
         let drafter = &Drafter {
             vault: self.vault,
             engine: self.engine,
@@ -84,6 +87,41 @@ impl Compactor<'_> {
                 None => Ok(()),
             }
         })
+    }
+
+    /// Makes weekly or monthly files by asking a model, one after the other, the newest first: where a
+    /// budget ends, what is most likely to be read is made. Stops when the model cannot be had.
+    fn ask_for_folds(
+        &mut self,
+        run: RunId,
+        jobs: &[Job],
+        view: &View,
+        corpus: &mut CorpusReader,
+        watcher: &mut dyn Watcher,
+        report: &mut PassReport,
+    ) -> Result<(), PassError> {
+        let mut jobs: Vec<&Job> = jobs.iter().collect();
+        jobs.sort_by_key(|it| std::cmp::Reverse(it.period));
+        for (i, job) in jobs.iter().enumerate() {
+            if watcher.is_stopped() || report.model.is_some() {
+                report.left += jobs.len() - i;
+                break;
+            }
+            watcher.begins(job, jobs.len() - i - 1);
+            corpus.prepare([job.period], self.vault, &view.inventory)?;
+            let Some(id) = self.begin(run, job)? else { continue };
+            self.lineage.mark(id, State::Called)?;
+            let drafter = Drafter {
+                vault: self.vault,
+                engine: self.engine,
+                settings: &self.settings.settings.compaction,
+                inventory: &view.inventory,
+            };
+            let draft = drafter.draft(job, corpus.counts(job.period));
+            let made = draft.and_then(|draft| self.fold(job, id, view, draft));
+            self.finish(job, id, made, watcher, report)?;
+        }
+        Ok(())
     }
 
     fn finish_folds(
@@ -143,6 +181,7 @@ impl Compactor<'_> {
         receipt.figures.items = count(record.items.len());
         receipt.figures.rejected = count(rejected.len());
         receipt.figures.uncovered = count(uncovered.len());
+        self.add_spent(&mut receipt);
         let mut files = Vec::new();
         if standing.as_ref() != Some(&text) {
             files.push(NewFile { path: path.clone(), text: Some(text), standing });

@@ -35,7 +35,7 @@ use crate::{
     store::{
         inventory::Inventory,
         lineage::{
-            jobs::{JobId, NewJob, Outcome, Receipt, RunId},
+            jobs::{JobId, NewJob, Outcome, Receipt, RunId, State},
             record::{Commit, LogRecord},
             review::HeldRecord,
         },
@@ -82,6 +82,9 @@ impl Compactor<'_> {
                 *memory = doubt.readdressed();
             }
         }
+        if self.engine.is_model() {
+            return self.ask_for_extracts(run, jobs, (existing, doubts), view, watcher, report);
+        }
         for (i, chunk) in jobs.chunks(DAYS_AT_ONCE).enumerate() {
             if watcher.is_stopped() {
                 report.left += jobs.len() - i * DAYS_AT_ONCE;
@@ -113,6 +116,34 @@ impl Compactor<'_> {
                 report.push(done);
             }
             self.record_quiet(run, &quiet)?;
+        }
+        Ok(())
+    }
+
+    /// Asks a model for the typed memories of days, one after the other, the newest first. Stops when it
+    /// cannot be had.
+    fn ask_for_extracts(
+        &mut self,
+        run: RunId,
+        jobs: &[Job],
+        (mut existing, mut doubts): (Vec<TypedMemory>, Vec<Doubt>),
+        view: &View,
+        watcher: &mut dyn Watcher,
+        report: &mut PassReport,
+    ) -> Result<(), PassError> {
+        let Inventory { decisions, rules, .. } = &view.inventory;
+        for (i, job) in jobs.iter().rev().enumerate() {
+            if watcher.is_stopped() || report.model.is_some() {
+                report.left += jobs.len() - i;
+                break;
+            }
+            watcher.begins(job, jobs.len() - i - 1);
+            let Some(id) = self.begin(run, job)? else { continue };
+            self.lineage.mark(id, State::Called)?;
+            let reader = DayReader { vault: self.vault, engine: self.engine, decisions, rules };
+            let day = reader.read(job, &existing, &doubts);
+            let made = day.and_then(|it| self.write_day(job, id, it, (&mut existing, &mut doubts)));
+            self.finish(job, id, made, watcher, report)?;
         }
         Ok(())
     }
@@ -215,6 +246,7 @@ impl Compactor<'_> {
         }
         let outcome = if files.is_empty() { Outcome::Unchanged } else { Outcome::Written };
         let mut receipt = self.day_receipt(job, &day, outcome);
+        self.add_spent(&mut receipt);
         receipt.path = files.first().map(|it| it.path.clone());
         self.write(None, Some((id, &receipt)), &files, &day.recorded)?;
         // What was decided about a memory is decided for the days that come after, too.
@@ -376,6 +408,7 @@ impl Compactor<'_> {
         receipt.figures.source_chars = month.text_chars() as u64;
         receipt.figures.output_chars = file.chars() as u64;
         receipt.figures.items = count(done.changed);
+        self.add_spent(&mut receipt);
         receipt.figures.rejected = count(done.rejected);
         let is_kept = outcome == Outcome::Skipped;
         let documents = if is_kept { Vec::new() } else { vec![records::of_wisdom(&path, &text)] };

@@ -72,12 +72,13 @@ use self::{
 use crate::{
     config::{root::RootSettings, span::Span},
     engine::{Engine, EngineError},
+    model::failure::Fault,
     memory::{address::Stem, hash::ContentHash, item::Tier, period::Period, wisdom::WisdomFile},
     store::{
         inventory::{Inventory, Stamp},
         lineage::{
             Lineage, LineageError,
-            jobs::{JobId, NewJob, NewRun, Outcome, Receipt, RunId},
+            jobs::{JobId, NewJob, NewRun, Outcome, Receipt, RunId, State},
             record::FileStamp,
         },
         lock::{LockError, PassLock, WriteLock},
@@ -497,12 +498,15 @@ impl Compactor<'_> {
         report: &mut PassReport,
     ) -> Result<(), PassError> {
         for (i, job) in jobs.iter().enumerate() {
-            if watcher.is_stopped() {
+            if watcher.is_stopped() || report.model.is_some() {
                 report.left += jobs.len() - i;
                 break;
             }
             watcher.begins(job, jobs.len() - i - 1);
             if let Some(id) = self.begin(run, job)? {
+                if self.engine.is_model() {
+                    self.lineage.mark(id, State::Called)?;
+                }
                 let made = self.distil(job, id, view);
                 self.finish(job, id, made, watcher, report)?;
             }
@@ -527,16 +531,34 @@ impl Compactor<'_> {
         watcher: &mut dyn Watcher,
         report: &mut PassReport,
     ) -> Result<(), PassError> {
+        // A pass that ends here leaves the reply, and the next one reads it.
+        if !matches!(made, Err(JobError::Critical(_))) {
+            self.engine.settle(made.is_ok());
+        }
         let made = match made {
             Ok(made) => made,
             Err(JobError::Critical(error)) => return Err(error),
-            Err(error) => self.fail(job, id, &error)?,
+            Err(error) => {
+                if let JobError::Engine(EngineError::Model(call)) = &error
+                    && call.fault() != Fault::Work
+                {
+                    report.model = Some(call.to_string());
+                }
+                self.fail(job, id, &error)?
+            }
         };
         let due = made.receipt.reason.clone().unwrap_or_else(|| job.reason.to_string());
         let done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &due);
         watcher.ended(&done);
         report.push(done);
         Ok(())
+    }
+
+    /// Adds to a receipt what its work cost.
+    fn add_spent(&self, receipt: &mut Receipt) {
+        let spent = self.engine.take_spent();
+        receipt.figures.model_calls += spent.calls;
+        receipt.figures.cost_usd += spent.cost_usd;
     }
 
     fn new_job(&self, job: &Job) -> NewJob {
@@ -556,6 +578,7 @@ impl Compactor<'_> {
         let excused = match error {
             JobError::Stale(_) | JobError::Vault(VaultError::Changed { .. }) => true,
             JobError::Vault(error) => error.is_write(),
+            JobError::Engine(EngineError::Model(error)) => error.fault() != Fault::Work,
             _ => false,
         };
         let nothing = matches!(error, JobError::Engine(EngineError::NothingToSay { .. }));
@@ -574,6 +597,7 @@ impl Compactor<'_> {
         };
         let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
         receipt.excused = excused;
+        self.add_spent(&mut receipt);
         self.lineage.finish_job(id, &receipt)?;
         Ok(Made { receipt, paths: Vec::new() })
     }

@@ -30,7 +30,7 @@ fn lines(log: &ServedLog) -> impl Iterator<Item = (String, Citation)> {
 }
 
 impl Engine for Obeying {
-    fn id(&self) -> &'static str {
+    fn id(&self) -> &str {
         "obeying/1"
     }
 

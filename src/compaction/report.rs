@@ -26,6 +26,8 @@ pub struct PassReport {
     pub joined: Vec<String>,
     /// Files that a disk cut off or emptied and that stand again as recorded, each with why.
     pub put_back: Vec<String>,
+    /// Why the model could not be had, so that what is left waits.
+    pub model: Option<String>,
     /// Why logs that are old enough did not move.
     pub archive_held: Option<String>,
     /// Versions that the history let go of, because they were older than it is to be.
@@ -93,6 +95,7 @@ impl PassReport {
         further.jobs.into_iter().for_each(|job| self.push(job));
         self.archived.extend(further.archived);
         self.joined.extend(further.joined);
+        self.model = further.model;
         self.archive_held = further.archive_held;
         self.pruned += further.pruned;
     }

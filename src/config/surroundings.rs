@@ -31,6 +31,8 @@ pub struct Surroundings {
     pub home: PathBuf,
     /// Where configurations lie: `$XDG_CONFIG_HOME`, else `~/.config`.
     pub config_home: PathBuf,
+    /// Where programs keep what outlives a restart: `$XDG_STATE_HOME`, else `~/.local/state`.
+    pub state_home: PathBuf,
     /// The working folder.
     pub cwd: PathBuf,
     /// The host's name, as `writer` in `memoird.yaml` has it.
@@ -72,6 +74,7 @@ impl Surroundings {
                 .map(Into::into),
             home: xdg.home_dir().to_path_buf(),
             config_home: xdg.config_dir(),
+            state_home: xdg.state_dir().unwrap_or_else(|| xdg.home_dir().join(".local/state")),
             cwd: env::current_dir().map_err(|source| Error::Cwd { source })?,
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             system_zone: system_zone(env::var("TZ").ok().as_deref()),
@@ -81,6 +84,11 @@ impl Surroundings {
     /// Returns the folder of our configuration, where prompts and rules of the person's own lie too.
     pub fn config_folder(&self) -> PathBuf {
         self.config_home.join("memoird")
+    }
+
+    /// Returns the path of the ledger of model calls.
+    pub fn ledger(&self) -> PathBuf {
+        self.state_home.join("memoird").join("ledger.db")
     }
 
     /// Returns a variable that is set and not empty.

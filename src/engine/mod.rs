@@ -5,13 +5,18 @@
 //! says is checked by `compaction::ground` before it is written.
 //!
 //! - [`extractive`]: embedded, deterministic, offline; chooses and joins words of the logs.
+//! - [`model`]: asks a language model.
+//! - [`configured`]: which of them a root is run with.
 //!
 //! What an engine knows of the root beyond the period ([`extractive::counts`]) comes from logs dated up
 //! to the period's end, so that a batch, a nightly run, and a repeat give the same file.
 
+pub mod configured;
 pub mod extractive;
+pub mod model;
 
 use crate::{
+    model::{CallError, Request, Spent},
     memory::{
         address::{Address, Citation},
         item::{Item, Section},
@@ -65,6 +70,19 @@ pub struct Draft {
     pub sections: Vec<(Section, Vec<Item>)>,
     /// Why lines were passed over, where the engine can say more than that they did not fit.
     pub left_out: Vec<(Address, LeftOut)>,
+    /// What was asked of a model and what it replied, for [`Engine::mend`]; empty without one.
+    pub replies: Vec<(Request, String)>,
+    /// What a reply holds that was not asked for, in words that can be said to the model.
+    pub faults: Vec<String>,
+}
+
+/// Something that does not stand the check, as it is said to who drafted it.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// The item; `None` where it is the draft as a whole.
+    pub item: Option<Item>,
+    /// What is wrong.
+    pub why: String,
 }
 
 /// Why a source line reached no item. What is not told is `OverBudget`.
@@ -190,12 +208,20 @@ pub enum EngineError {
         /// The period.
         period: Period,
     },
+    /// The model could not be had, or did not give what was asked for.
+    #[error(transparent)]
+    Model(CallError),
 }
 
 /// What drafts folds, typed memories, and wisdom.
 pub trait Engine: Send + Sync {
     /// Returns name and version, as frontmatter records it: `extractive/1`.
-    fn id(&self) -> &'static str;
+    fn id(&self) -> &str;
+
+    /// Returns whether a language model is asked, which takes time, and may cost money.
+    fn is_model(&self) -> bool {
+        false
+    }
 
     /// Drafts a week or a month.
     ///
@@ -203,6 +229,21 @@ pub trait Engine: Send + Sync {
     ///
     /// Returns why there is no draft; never an empty one.
     fn fold(&self, input: &FoldInput<'_>) -> Result<Draft, EngineError>;
+
+    /// Drafts again what did not stand the check: returns items in the place of those that `faults`
+    /// name, or `None` if asking again makes no sense.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is no second draft; the first stands for itself then.
+    fn mend(
+        &self,
+        _input: &FoldInput<'_>,
+        _draft: &Draft,
+        _faults: &[Fault],
+    ) -> Result<Option<Draft>, EngineError> {
+        Ok(None)
+    }
 
     /// Proposes typed memories from one day; none is the usual answer.
     ///
@@ -217,4 +258,12 @@ pub trait Engine: Send + Sync {
     ///
     /// Returns why the month could not be distilled.
     fn distil(&self, input: &DistilInput<'_>) -> Result<Vec<WisdomOp>, EngineError>;
+
+    /// Returns what was spent since the last time that this was asked.
+    fn take_spent(&self) -> Spent {
+        Spent::default()
+    }
+
+    /// Says how the work ended that was drafted last.
+    fn settle(&self, _is_done: bool) {}
 }

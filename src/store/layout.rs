@@ -17,6 +17,8 @@ use crate::memory::{
 pub const PRIVATE_DIR: &str = ".memoird";
 /// Prefix of the temporary files that a write passes through.
 pub const TEMP_PREFIX: &str = ".memoird-tmp-";
+/// Prefix of the private files that hold raw replies of a model.
+pub const REPLY_PREFIX: &str = "reply-";
 /// Name of the file of a root that travels with it.
 pub const ROOT_FILE: &str = "memoird.yaml";
 /// Name of the generated file that agents read at session start.

@@ -15,6 +15,7 @@ pub mod failpoint;
 pub mod filesystem;
 pub mod inventory;
 pub mod layout;
+pub mod ledger;
 pub mod lineage;
 pub mod lock;
 pub mod private;

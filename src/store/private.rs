@@ -166,7 +166,7 @@ pub fn strangers(layout: &Layout) -> Vec<String> {
         DECISIONS_COPY,
         QUARANTINE,
         "replaced",
-        "replies",
+        layout::REPLY_PREFIX,
         "snapshots",
     ];
     let names = private(layout).and_then(|it| it.names()).into_iter().flatten();

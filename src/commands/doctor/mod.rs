@@ -29,7 +29,7 @@ use crate::{
         repair,
     },
     config::settings::EngineKind,
-    engine::{Engine as _, extractive::Extractive},
+    engine::configured,
     memory::{hash::ContentHash, index, typed_schema},
     store::{
         lineage::{Lineage, LineageError},
@@ -128,7 +128,7 @@ fn mend(
     ui: &Ui,
 ) -> Result<Option<Vec<String>>, CommandError> {
     refuse_reader(call, root)?;
-    let engine = root.engine()?;
+    let engine = root.engine(&call)?;
     root.refuse_stranger()?;
     let now = call.now;
     let database = root.vault.layout().database();
@@ -321,7 +321,7 @@ fn names(view: &View) -> Found {
 /// Times of files are no witness: a file that was copied from elsewhere may carry any.
 fn clock(root: &Root, now: DateTime<Utc>, view: &View, lineage: Option<&Lineage>) -> Checked {
     let selection = Selection::default();
-    let plan = compaction::plan_of(view, &root.settings, Extractive.id(), &selection, now);
+    let plan = compaction::plan_of(view, &root.settings, &configured::id(&root.settings.settings), &selection, now);
     let mut findings: Vec<String> =
         plan.problems.iter().map(|it| format!("{}: {}", it.path, it.reason)).collect();
     let runs = lineage.map_or_else(|| Ok(Vec::new()), |it| it.last_runs(1))?;

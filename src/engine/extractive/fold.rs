@@ -129,7 +129,7 @@ impl<'a> Fold<'a> {
             insert(&mut sections, *section, item.clone());
         }
         let left_out = self.left_out(&sections, &ranking.repeats);
-        Draft { sections, left_out }
+        Draft { sections, left_out, ..Draft::default() }
     }
 
     /// Returns as much of the best statement as fits, where none fits as it stands.
@@ -520,6 +520,16 @@ fn kept_by_weeks(
 /// Returns the letters and digits alone, by which a piece is found again in its bullet.
 fn letters(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// Returns what stands in a file whoever drafts it: what people wrote in the weeks of a month, and lines
+/// marked `#keep`.
+pub(super) fn standing(input: &FoldInput<'_>) -> Vec<(Section, Item)> {
+    let pages: Vec<Page> = input.logs.iter().map(page::read).collect();
+    let is_month = input.period.grain() == Grain::Month;
+    let mut all = if is_month { written_by_people(input).items } else { Vec::new() };
+    all.extend(keeps(&pages, input));
+    all
 }
 
 /// Returns the lines marked `#keep`, word for word.

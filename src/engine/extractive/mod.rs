@@ -32,13 +32,20 @@ mod words;
 use super::{
     DistilInput, Draft, Engine, EngineError, ExtractInput, FoldInput, MemoryDraft, WisdomOp,
 };
+use crate::memory::item::{Item, Section};
+
+/// Returns what stands in a file whoever drafts it: what people wrote in the weeks of a month, and lines
+/// marked `#keep`, word for word, each with its section.
+pub fn standing(input: &FoldInput<'_>) -> Vec<(Section, Item)> {
+    fold::standing(input)
+}
 
 /// The engine that needs no model.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extractive;
 
 impl Engine for Extractive {
-    fn id(&self) -> &'static str {
+    fn id(&self) -> &str {
         "extractive/1"
     }
 

@@ -29,6 +29,7 @@ pub mod archive;
 pub mod leftovers;
 pub mod private;
 pub mod read;
+pub mod replies;
 pub mod scan;
 pub mod settings;
 pub mod write;

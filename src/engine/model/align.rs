@@ -1,0 +1,84 @@
+//! Lines for a bullet that cites none.
+//!
+//! Small models forget citations. What a bullet says is then looked for in the lines that it was made
+//! from: the lines that share most of its words, and together hold every number and name in it. Where
+//! there are none, the bullet stays without a citation, and the check refuses it.
+
+use std::collections::HashSet;
+
+use super::data::{Block, Line};
+use crate::memory::{address::Citation, atom};
+
+/// So much of a bullet's words must stand in the lines.
+const SHARE_MIN: f64 = 0.6;
+
+/// A bullet rests on few lines.
+const LINES_MAX: usize = 3;
+
+/// Returns the lines that hold what the bullet says.
+pub fn align(text: &str, blocks: &[Block]) -> Option<Citation> {
+    let wanted = words(text);
+    if wanted.len() < 2 {
+        return None;
+    }
+    let mut open: HashSet<String> = wanted.clone();
+    let mut chosen: Vec<&Line> = Vec::new();
+    while chosen.len() < LINES_MAX && !open.is_empty() {
+        let gain = |line: &&Line| words(&line.text).intersection(&open).count();
+        let lines = blocks.iter().flat_map(|it| &it.lines);
+        let best = lines.map(|it| (gain(&it), it)).max_by_key(|(gain, _)| *gain);
+        // A line that adds one word adds nothing.
+        let Some((_, line)) = best.filter(|(gain, _)| *gain >= if chosen.is_empty() { 2 } else { 3 })
+        else {
+            break;
+        };
+        for word in words(&line.text) {
+            open.remove(&word);
+        }
+        chosen.push(line);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a bullet has few words")]
+    let share = (wanted.len() - open.len()) as f64 / wanted.len() as f64;
+    let holds = |raw: &str| chosen.iter().any(|it| it.text.contains(raw));
+    let atoms_stand = atom::atoms(text).iter().all(|it| holds(it.text(text)));
+    if share < SHARE_MIN || !atoms_stand {
+        return None;
+    }
+    let mut citations = chosen.into_iter().map(|it| it.citation.clone());
+    let first = citations.next()?;
+    Some(citations.fold(first, |mut all, it| {
+        all.merge(&it);
+        all
+    }))
+}
+
+/// Returns the words that carry meaning, in lower case.
+fn words(text: &str) -> HashSet<String> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|it| it.chars().count() > 3 || it.chars().any(|c| c.is_ascii_digit()))
+        .map(str::to_lowercase)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{engine::model::data, memory::log::DailyLog, privacy};
+
+    #[track_caller]
+    fn check(bullet: &str, expected: Option<&str>) {
+        let text = "- Alice moved the importer to SQLite\n- Bob measured 3.2 s per GB on the importer\n- Lunch";
+        let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
+        let blocks = data::of_logs(&[privacy::serve(&log, &privacy::Rules::default())]);
+        assert_eq!(align(bullet, &blocks).map(|it| it.to_string()).as_deref(), expected, "{bullet}");
+    }
+
+    #[test]
+    fn a_bullet_finds_its_lines_or_none() {
+        check("The importer moved to SQLite (Alice)", Some("2026-04-02:1"));
+        check("Bob measured 3.2 s per GB", Some("2026-04-02:2"));
+        check("Bob measured 3.4 s per GB on the importer", None);
+        check("The office moved to Vienna last spring", None);
+        check("Lunch", None);
+    }
+}

@@ -1,0 +1,215 @@
+//! The data of a request: source lines with their addresses, between two markers.
+//!
+//! A line that stands more than once in the period is sent once, with all its addresses: most of what
+//! agents write in their logs repeats word for word.
+
+use std::{collections::HashMap, fmt::Write as _};
+
+use crate::{
+    memory::{
+        address::Citation,
+        item::{Item, Section},
+        markdown::LineKind,
+        period::Period,
+    },
+    privacy::{ServedLine, ServedLog},
+};
+
+/// One line as it is sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Where the text stands: all places.
+    pub citation: Citation,
+    /// The text.
+    pub text: String,
+}
+
+/// A run of lines under one heading of ours: a day, or a section of a week.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Block {
+    /// `2026-04-02`, or `2026-W14, Decisions`.
+    pub heading: String,
+    /// The lines.
+    pub lines: Vec<Line>,
+}
+
+impl Block {
+    /// Returns how many characters it has as it is sent.
+    pub fn chars(&self) -> usize {
+        self.heading.chars().count() + 4 + self.lines.iter().map(Line::chars).sum::<usize>()
+    }
+}
+
+impl Line {
+    /// Returns how many characters it has as it is sent.
+    pub fn chars(&self) -> usize {
+        self.text.chars().count() + self.citation.to_string().len() + 4
+    }
+}
+
+/// Returns the lines of logs, a block for each log.
+pub fn of_logs(logs: &[ServedLog]) -> Vec<Block> {
+    let is_sent = |it: &&ServedLine| !it.text().trim().is_empty() && it.kind() != LineKind::Blank;
+    // Where a text was first seen: block and line.
+    let mut seen: HashMap<&str, (usize, usize)> = HashMap::new();
+    let mut blocks: Vec<Block> = Vec::new();
+    for log in logs {
+        let mut block = Block { heading: log.stem().to_string(), lines: Vec::new() };
+        for line in log.lines().iter().filter(is_sent) {
+            let text = line.text().trim_end();
+            let citation = Citation::one(log.stem().clone(), line.number());
+            let at = (blocks.len(), block.lines.len());
+            match seen.get(text) {
+                Some(&(b, l)) if b == blocks.len() => block.lines[l].citation.merge(&citation),
+                Some(&(b, l)) => blocks[b].lines[l].citation.merge(&citation),
+                None => {
+                    seen.insert(text, at);
+                    block.lines.push(Line { citation, text: text.to_owned() });
+                }
+            }
+        }
+        blocks.push(block);
+    }
+    blocks.retain(|it| !it.lines.is_empty());
+    blocks
+}
+
+/// Returns bullets of weekly files, a block for each week and section. A bullet without a citation says
+/// nothing that could be cited, and is left out.
+pub fn of_bullets<'a>(
+    weeks: impl Iterator<Item = (Period, &'a [(Option<Section>, Item)])>,
+) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    for (week, items) in weeks {
+        for (section, item) in items {
+            let Some(citation) = &item.citation else { continue };
+            let heading = match section {
+                Some(section) => format!("{week}, {}", section.title()),
+                None => week.to_string(),
+            };
+            if blocks.last().is_none_or(|it| it.heading != heading) {
+                blocks.push(Block { heading, lines: Vec::new() });
+            }
+            if let Some(block) = blocks.last_mut() {
+                let line = Line { citation: citation.clone(), text: item.text.clone() };
+                block.lines.push(line);
+            }
+        }
+    }
+    blocks
+}
+
+/// Cuts blocks into parts of at most so many characters each, at the borders of blocks where that is
+/// possible, else between lines.
+pub fn parts(blocks: Vec<Block>, chars_max: usize) -> Vec<Vec<Block>> {
+    let mut parts: Vec<Vec<Block>> = vec![Vec::new()];
+    let mut room = chars_max;
+    for block in blocks {
+        if block.chars() > room && !parts.last().is_none_or(Vec::is_empty) {
+            parts.push(Vec::new());
+            room = chars_max;
+        }
+        if block.chars() <= room {
+            room -= block.chars();
+            if let Some(part) = parts.last_mut() {
+                part.push(block);
+            }
+            continue;
+        }
+        // One log alone is too long.
+        let heading = block.heading;
+        let mut open = Block { heading: heading.clone(), lines: Vec::new() };
+        for line in block.lines {
+            if open.chars() + line.chars() > room && !open.lines.is_empty() {
+                if let Some(part) = parts.last_mut() {
+                    let next = Block { heading: heading.clone(), lines: Vec::new() };
+                    part.push(std::mem::replace(&mut open, next));
+                }
+                parts.push(Vec::new());
+                room = chars_max;
+            }
+            open.lines.push(line);
+        }
+        room = room.saturating_sub(open.chars());
+        if let Some(part) = parts.last_mut() {
+            part.push(open);
+        }
+    }
+    parts.retain(|it| !it.is_empty());
+    parts
+}
+
+/// Returns the data between its markers. The marker comes from what no log can know and from the data,
+/// so that the same request is the same bytes.
+pub fn fenced(blocks: &[Block], nonce: &[u8; 32]) -> String {
+    let mut body = String::new();
+    for block in blocks {
+        let _ = writeln!(body, "## {}", block.heading);
+        for Line { citation, text } in &block.lines {
+            let _ = writeln!(body, "{citation} | {text}");
+        }
+    }
+    fence(&body, nonce)
+}
+
+/// Puts text between markers.
+pub fn fence(body: &str, nonce: &[u8; 32]) -> String {
+    let marker = marker(body, nonce);
+    format!("<data-{marker}>\n{}\n</data-{marker}>", body.trim_end())
+}
+
+fn marker(body: &str, nonce: &[u8; 32]) -> String {
+    let hash = blake3::keyed_hash(nonce, body.as_bytes());
+    hash.to_hex()[..12].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{memory::log::DailyLog, privacy};
+
+    fn log(stem: &str, text: &str) -> ServedLog {
+        let log = DailyLog::parse(stem.parse().unwrap(), text.as_bytes()).unwrap();
+        privacy::serve(&log, &privacy::Rules::default())
+    }
+
+    #[test]
+    fn a_line_that_repeats_goes_once_with_all_its_addresses() {
+        let logs = [
+            log("2026-04-02", "- Run the tests\n\n- Ship v1.2\n- Run the tests"),
+            log("2026-04-03", "- Run the tests\n- Fixed #412"),
+        ];
+        let text = fenced(&of_logs(&logs), &[7; 32]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[1..lines.len() - 1],
+            [
+                "## 2026-04-02",
+                "2026-04-02:1,4; 2026-04-03:1 | - Run the tests",
+                "2026-04-02:3 | - Ship v1.2",
+                "## 2026-04-03",
+                "2026-04-03:2 | - Fixed #412",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_marker_is_not_to_be_guessed_and_does_not_change() {
+        let of = |nonce| fence("a", &[nonce; 32]);
+        assert_eq!(of(1), of(1));
+        assert_ne!(of(1), of(2));
+    }
+
+    #[test]
+    fn parts_hold_every_line_once_and_stay_in_bounds() {
+        let text: String = (0..400).map(|i| format!("- line number {i} of this log\n")).collect();
+        let blocks = of_logs(&[log("2026-04-02", &text), log("2026-04-03", "- short")]);
+        let all: Vec<Line> = blocks.iter().flat_map(|it| it.lines.clone()).collect();
+        let parts = parts(blocks, 2000);
+        assert!(parts.len() > 5);
+        let chars = |part: &Vec<Block>| part.iter().map(Block::chars).sum::<usize>();
+        assert!(parts.iter().all(|it| chars(it) <= 2100), "{:?}", parts.iter().map(chars).max());
+        let joined: Vec<Line> = parts.into_iter().flatten().flat_map(|it| it.lines).collect();
+        assert_eq!(joined, all);
+    }
+}

@@ -1,0 +1,197 @@
+//! Edits of `WISDOM.md`: entries and a month out, operations back.
+
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{ModelEngine, answered, data, json as reply, unreadable};
+use crate::{
+    engine::{DistilInput, EngineError, WisdomOp},
+    memory::{address::Citation, wisdom::WisdomEntry},
+    model::{Message, OutputSchema, Request, Stage, prompt::PromptName},
+};
+
+/// A month changes few entries; a reply with more has lost its way.
+const OPERATIONS_MAX: usize = 50;
+
+/// An operation as the model writes it.
+#[derive(Debug, Deserialize)]
+struct Written {
+    op: String,
+    id: Option<String>,
+    title: Option<String>,
+    text: Option<String>,
+    category: Option<String>,
+    #[serde(default)]
+    reason: String,
+    citations: Option<String>,
+}
+
+impl ModelEngine {
+    pub(super) fn distil_by_model(
+        &self,
+        input: &DistilInput<'_>,
+    ) -> Result<Vec<WisdomOp>, EngineError> {
+        let blocks = data::of_bullets(std::iter::once((input.month, input.items)));
+        if blocks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let empty = self.request_for(input, String::new());
+        let mut ops = Vec::new();
+        for part in data::parts(blocks, self.room_chars(&empty)) {
+            let request = self.request_for(input, data::fenced(&part, &self.nonce));
+            let text = self.ask(&request)?;
+            ops.extend(match read(&text, input) {
+                Ok(ops) => ops,
+                Err(why) => {
+                    let told = format!(
+                        "That cannot be read: {why}. Reply with the JSON object alone, in the form \
+                         that was asked for."
+                    );
+                    read(&self.ask(&answered(request, &text, told))?, input).map_err(unreadable)?
+                }
+            });
+        }
+        Ok(ops)
+    }
+
+    fn request_for(&self, input: &DistilInput<'_>, data: String) -> Request {
+        let prompt = self.prompts.get(PromptName::Wisdom);
+        let mut standing = String::from("## Entries\n");
+        for entry in input.entries {
+            entry_line(&mut standing, entry);
+        }
+        standing.push_str("## New memories\n");
+        for memory in input.memories {
+            let _ = writeln!(standing, "{}: {}", memory.name, memory.body.trim().replace('\n', " "));
+        }
+        let standing = data::fence(&standing, &self.nonce);
+        let categories = if input.categories.is_empty() {
+            String::new()
+        } else {
+            format!("- Categories are these, and no others: {}.", input.categories.join(", "))
+        };
+        let max_entries = self.wisdom.max_entries.to_string();
+        Request {
+            stage: Stage::Wisdom,
+            period: input.month.to_string(),
+            system: prompt.fill(&[("max_entries", &max_entries), ("categories", &categories)]),
+            messages: vec![Message::user(format!("{standing}\n\n{}\n\n{data}", input.month))],
+            schema: Some(schema()),
+            max_output_tokens: prompt.max_output_tokens.min(self.max_output_tokens),
+            temperature: prompt.temperature,
+        }
+    }
+}
+
+fn entry_line(out: &mut String, entry: &WisdomEntry) {
+    let text = entry.text.replace('\n', " ");
+    let _ = match &entry.mark {
+        Some(mark) if entry.is_ours() => writeln!(
+            out,
+            "id {}, first seen {}, last {}: {}. {text}",
+            mark.id, mark.first_seen, mark.last_reinforced, entry.title
+        ),
+        _ => writeln!(out, "a person's own: {}. {text}", entry.title),
+    };
+}
+
+fn schema() -> OutputSchema {
+    let text = json!({ "type": "string" });
+    let text_or_null = json!({ "type": ["string", "null"] });
+    let operation = json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["op", "id", "title", "text", "category", "reason", "citations"],
+        "properties": {
+            "op": { "type": "string", "enum": ["add", "merge", "drop"] },
+            "id": text_or_null,
+            "title": text_or_null,
+            "text": text_or_null,
+            "category": text_or_null,
+            "reason": text,
+            "citations": text_or_null,
+        },
+    });
+    OutputSchema {
+        name: "operations".to_owned(),
+        schema: json!({
+            "type": "object",
+            "additionalProperties": false,
+            "required": ["operations"],
+            "properties": { "operations": { "type": "array", "items": operation } },
+        }),
+    }
+}
+
+/// Reads a reply.
+///
+/// # Errors
+///
+/// Returns what is wrong with it, in words that can be said to the model.
+fn read(text: &str, input: &DistilInput<'_>) -> Result<Vec<WisdomOp>, String> {
+    let value = reply::value(text).ok_or("it holds no JSON")?;
+    let list = match value {
+        Value::Array(list) => list,
+        Value::Object(mut object) => match object.remove("operations") {
+            Some(Value::Array(list)) => list,
+            _ => return Err("`operations` is no list".to_owned()),
+        },
+        _ => return Err("it is no object".to_owned()),
+    };
+    if list.len() > OPERATIONS_MAX {
+        return Err(format!("it holds {} operations; at most {OPERATIONS_MAX} are read", list.len()));
+    }
+    let ops = list.into_iter().enumerate().map(|(i, it)| {
+        let written: Result<Written, _> = serde_json::from_value(it);
+        let op = written.map_err(|e| e.to_string()).and_then(|it| operation(it, input));
+        op.map_err(|e| format!("operation {}: {e}", i + 1))
+    });
+    let ops = ops.collect::<Result<Vec<_>, _>>()?;
+    let drops = ops.iter().filter(|it| matches!(it, WisdomOp::Drop { .. })).count();
+    let ours = input.entries.iter().filter(|it| it.is_ours()).count();
+    // A reply that empties the list has misunderstood the question.
+    if drops > 3 && drops * 2 > ours {
+        return Err(format!("it drops {drops} of {ours} entries"));
+    }
+    Ok(ops)
+}
+
+fn operation(written: Written, input: &DistilInput<'_>) -> Result<WisdomOp, String> {
+    let Written { op, id, title, text, category, reason, citations } = written;
+    let some = |it: Option<String>| it.map(|it| it.trim().to_owned()).filter(|it| !it.is_empty());
+    let citation = || -> Result<Citation, String> {
+        let named = some(citations.clone()).ok_or("`citations` is empty")?;
+        let named = named.trim_start_matches('[').trim_end_matches(']');
+        named.parse().map_err(|_| "`citations` names no lines".to_owned())
+    };
+    let known = |id: Option<String>| -> Result<String, String> {
+        let id = some(id).ok_or("`id` is missing")?;
+        let is_known = input.entries.iter().any(|it| it.is_ours() && it.id() == Some(&id));
+        if is_known { Ok(id) } else { Err(format!("there is no entry `{}`", short(&id))) }
+    };
+    let is_known = |it: &String| input.categories.is_empty() || input.categories.contains(it);
+    let one_line = |it: String| it.split_whitespace().collect::<Vec<_>>().join(" ");
+    match op.as_str() {
+        "add" => Ok(WisdomOp::Add {
+            title: some(title).map(one_line).ok_or("`title` is missing")?,
+            text: some(text).map(one_line).ok_or("`text` is missing")?,
+            category: some(category).filter(is_known),
+            reason,
+            citation: citation()?,
+        }),
+        "merge" => Ok(WisdomOp::Merge {
+            id: known(id)?,
+            words: some(title).map(one_line).zip(some(text).map(one_line)),
+            reason,
+            citation: citation()?,
+        }),
+        "drop" => Ok(WisdomOp::Drop { id: known(id)?, reason }),
+        _ => Err("`op` is none of add, merge, drop".to_owned()),
+    }
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(40).collect()
+}

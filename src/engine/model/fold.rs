@@ -1,0 +1,262 @@
+//! Weeks and months: Markdown out, Markdown back.
+
+use std::fmt::Write as _;
+
+use super::{
+    ModelEngine, align, answered,
+    data::{self, Block},
+    unreadable,
+};
+use crate::{
+    engine::{Draft, EngineError, Fault, FoldInput, extractive},
+    memory::{
+        item::{Item, Section},
+        period::{Grain, Period},
+    },
+    model::{Message, Request, Stage, prompt::PromptName},
+};
+
+/// A part of the budget that a part of the data gets at the least, in characters.
+const PART_CHARS_MIN: usize = 400;
+
+/// What a reply says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Read {
+    /// Its bullets in the order of the file.
+    pub sections: Vec<(Section, Vec<Item>)>,
+    /// What it has that was not asked for, in words that can be said to the model.
+    pub faults: Vec<String>,
+}
+
+impl ModelEngine {
+    pub(super) fn fold_by_model(&self, input: &FoldInput<'_>) -> Result<Draft, EngineError> {
+        let blocks = blocks(input);
+        if blocks.is_empty() {
+            return Err(EngineError::NothingToSay { period: input.period });
+        }
+        let empty = self.request(input.period, String::new());
+        let whole: usize = blocks.iter().map(Block::chars).sum();
+        let parts = data::parts(blocks, self.room_chars(&empty));
+        let mut all = Draft::default();
+        for part in &parts {
+            let chars: usize = part.iter().map(Block::chars).sum();
+            let share = |budget: usize| {
+                let part = budget.saturating_mul(chars) / whole.max(1);
+                if parts.len() == 1 { budget } else { part.max(PART_CHARS_MIN) }
+            };
+            let (target, limit) = (share(input.budget.target_chars), share(input.budget.limit_chars));
+            let request = self.request(input.period, self.message(input.period, part, target, limit));
+            let text = self.ask(&request)?;
+            let mut read = read(&text, sections_of(input.period));
+            if read.sections.is_empty() {
+                return Err(unreadable("it has no bullet under a heading that was asked for"));
+            }
+            cite(&mut read.sections, part);
+            all.faults.append(&mut read.faults);
+            all.replies.push((request, text));
+            join(&mut all.sections, read.sections);
+        }
+        for (section, item) in extractive::standing(input) {
+            let mut there = all.sections.iter().flat_map(|(_, items)| items);
+            if !there.any(|it| it.text == item.text) {
+                join(&mut all.sections, vec![(section, vec![item])]);
+            }
+        }
+        Ok(all)
+    }
+
+    pub(super) fn mend_by_model(
+        &self,
+        input: &FoldInput<'_>,
+        draft: &Draft,
+        faults: &[Fault],
+    ) -> Result<Option<Draft>, EngineError> {
+        // Of a week in several parts nobody knows which part a fault belongs to; the last one has the
+        // fewest others after it, and a bullet that is refused is only left out.
+        let Some((request, reply)) = draft.replies.last() else { return Ok(None) };
+        let mut told = String::from(
+            "Some of that does not stand the check. Reply with the corrected bullets only, each under \
+             its heading, in the same form. Leave out a bullet that the lines do not bear out. Do not \
+             repeat bullets that are not named here.\n",
+        );
+        for Fault { item, why } in faults {
+            match item {
+                Some(item) => {
+                    let _ = write!(told, "\n- {item}\n  Fault: {why}");
+                }
+                None => {
+                    let _ = write!(told, "\n- {why}");
+                }
+            }
+        }
+        let request = answered(request.clone(), reply, told);
+        let text = self.ask(&request)?;
+        let mut read = read(&text, sections_of(input.period));
+        cite(&mut read.sections, &blocks(input));
+        Ok(Some(Draft { sections: read.sections, ..Draft::default() }))
+    }
+
+    fn request(&self, period: Period, data: String) -> Request {
+        let (stage, name, length) = match period.grain() {
+            Grain::Month => (Stage::Monthly, PromptName::Monthly, &self.compaction.monthly),
+            _ => (Stage::Weekly, PromptName::Weekly, &self.compaction.weekly),
+        };
+        let prompt = self.prompts.get(name);
+        let headings: Vec<String> =
+            sections_of(period).iter().map(|it| format!("### {}", it.title())).collect();
+        let ratio = format!("{:.0}%", length.ratio * 100.0);
+        Request {
+            stage,
+            period: period.to_string(),
+            system: prompt.fill(&[("sections", &headings.join("\n")), ("ratio", &ratio)]),
+            messages: vec![Message::user(data)],
+            schema: None,
+            max_output_tokens: prompt.max_output_tokens.min(self.max_output_tokens),
+            temperature: prompt.temperature,
+        }
+    }
+
+    fn message(&self, period: Period, part: &[Block], target: usize, limit: usize) -> String {
+        let days = format!("{} to {}", period.first(), period.last());
+        format!(
+            "{period} ({days}). Write about {target} characters, never more than {limit}; citations \
+             do not count.\n\n{}",
+            data::fenced(part, &self.nonce)
+        )
+    }
+}
+
+fn blocks(input: &FoldInput<'_>) -> Vec<Block> {
+    match input.period.grain() {
+        Grain::Month => {
+            data::of_bullets(input.weeks.iter().map(|it| (it.period, it.items.as_slice())))
+        }
+        _ => data::of_logs(input.logs),
+    }
+}
+
+fn sections_of(period: Period) -> &'static [Section] {
+    match period.grain() {
+        Grain::Month => &Section::MONTHLY,
+        _ => &Section::WEEKLY,
+    }
+}
+
+/// Finds lines for bullets that cite none.
+fn cite(sections: &mut [(Section, Vec<Item>)], blocks: &[Block]) {
+    for item in sections.iter_mut().flat_map(|(_, items)| items) {
+        if item.citation.is_none() {
+            item.citation = align::align(&item.text, blocks);
+        }
+    }
+}
+
+/// Adds bullets, each section once.
+pub fn join(all: &mut Vec<(Section, Vec<Item>)>, more: Vec<(Section, Vec<Item>)>) {
+    for (section, items) in more {
+        match all.iter_mut().find(|it| it.0 == section) {
+            Some((_, there)) => there.extend(items),
+            None => all.push((section, items)),
+        }
+    }
+    all.sort_by_key(|it| it.0);
+}
+
+/// Reads a reply: bullets under the headings that were asked for. A code fence around all of it is
+/// taken off; what else was not asked for is left out and told.
+pub fn read(text: &str, allowed: &[Section]) -> Read {
+    let mut read = Read::default();
+    let mut section: Option<Section> = None;
+    let mut open = false;
+    for line in unfenced(text).lines() {
+        let trimmed = line.trim();
+        if trimmed.is_empty() {
+            open = false;
+            continue;
+        }
+        if let Some(title) = heading(trimmed) {
+            open = false;
+            section = Section::from_title(title).filter(|it| allowed.contains(it));
+            if section.is_none() {
+                read.faults.push(format!("the heading `{}` was not asked for", short(title)));
+            }
+            continue;
+        }
+        let bullet = ["- ", "* ", "• ", "+ "].iter().find_map(|it| trimmed.strip_prefix(it));
+        match (bullet, section) {
+            (Some(bullet), Some(section)) => {
+                join(&mut read.sections, vec![(section, vec![Item::parse(bullet)])]);
+                open = true;
+            }
+            // A bullet may run over several lines.
+            (None, Some(section)) if open => {
+                let items = read.sections.iter_mut().find(|it| it.0 == section);
+                if let Some(item) = items.and_then(|it| it.1.last_mut()) {
+                    *item = Item::parse(&format!("{item} {trimmed}"));
+                }
+            }
+            _ => {
+                if !read.faults.iter().any(|it| it.starts_with("words outside")) {
+                    read.faults.push("words outside of the bullets were not asked for".to_owned());
+                }
+            }
+        }
+    }
+    read.sections.retain(|(_, items)| !items.is_empty());
+    read
+}
+
+fn heading(line: &str) -> Option<&str> {
+    let marks = line.bytes().take_while(|it| *it == b'#').count();
+    let title = (1..=6).contains(&marks).then(|| line[marks..].trim())?;
+    Some(title.trim_matches(|c| c == '*' || c == ':'))
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(60).collect()
+}
+
+/// Takes off a code fence around all of a reply.
+pub fn unfenced(text: &str) -> &str {
+    let trimmed = text.trim();
+    let Some(inner) = trimmed.strip_prefix("```") else { return trimmed };
+    let Some((language, rest)) = inner.split_once('\n') else { return trimmed };
+    if language.trim().chars().any(|c| !c.is_alphanumeric()) {
+        return trimmed;
+    }
+    rest.trim_end().strip_suffix("```").map_or(trimmed, str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str], faults: usize) {
+        let read = read(text, &Section::WEEKLY);
+        let seen: Vec<String> = read
+            .sections
+            .iter()
+            .flat_map(|(section, items)| {
+                items.iter().map(|it| format!("{}: {it}", section.title()))
+            })
+            .collect();
+        assert_eq!(seen, expected, "{text:?}");
+        assert_eq!(read.faults.len(), faults, "{:?}", read.faults);
+    }
+
+    #[test]
+    fn a_reply_is_read_whatever_stands_around_it() {
+        let good = "### Decisions\n- SQLite, since one file [2026-04-02:4]\n";
+        let bullet = "Decisions: SQLite, since one file [2026-04-02:4]";
+        check(good, &[bullet], 0);
+        check(&format!("```markdown\n{good}```"), &[bullet], 0);
+        check(&format!("Here is the summary:\n\n{good}"), &[bullet], 1);
+        check(&format!("# Week 2026-W14\n\n{good}"), &[bullet], 1);
+        check(&format!("{good}\nLet me know if you need more."), &[bullet], 1);
+        check("## Decisions\n* SQLite,\n  since one file [2026-04-02:4]", &[bullet], 0);
+        check("**Decisions**\n- SQLite", &[], 1);
+        check("### Thoughts\n- Something [2026-04-02:1]", &[], 2);
+        check("", &[], 0);
+    }
+}

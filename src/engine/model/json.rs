@@ -1,0 +1,53 @@
+//! A JSON value in a reply.
+//!
+//! Providers that enforce a schema return one value. Others wrap it into a code fence or into words,
+//! and words may hold braces themselves: the first `{` to the last `}` is no JSON. So every place where
+//! a value could begin is tried, and the longest value that parses there counts.
+
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::fold::unfenced;
+
+/// Words before a value are few.
+const STARTS_MAX: usize = 64;
+
+/// Returns the object or list in a reply.
+pub fn value(text: &str) -> Option<Value> {
+    let text = unfenced(text);
+    if let Ok(value) = serde_json::from_str::<Value>(text) {
+        return is_compound(&value).then_some(value);
+    }
+    let starts = text.match_indices(['{', '[']).map(|(at, _)| at).take(STARTS_MAX);
+    let found = starts.filter_map(|at| {
+        let mut stream = serde_json::Deserializer::from_str(&text[at..]);
+        let value = Value::deserialize(&mut stream).ok()?;
+        is_compound(&value).then_some(value)
+    });
+    found.max_by_key(|it| it.to_string().len())
+}
+
+fn is_compound(value: &Value) -> bool {
+    value.is_object() || value.is_array()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_found_among_words_with_braces() {
+        for (text, expected) in [
+            (r#"{"a": 1}"#, Some(r#"{"a":1}"#)),
+            ("```json\n{\"a\": 1}\n```", Some(r#"{"a":1}"#)),
+            (r#"The set {x} gives: {"a": [1, 2]} as {asked}."#, Some(r#"{"a":[1,2]}"#)),
+            (r#"[] or rather [{"a": 1}]"#, Some(r#"[{"a":1}]"#)),
+            ("[]", Some("[]")),
+            (r#"{"a": 1"#, None),
+            ("nothing", None),
+            ("3", None),
+        ] {
+            assert_eq!(value(text).map(|it| it.to_string()).as_deref(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The engine that asks a language model.
+//!
+//! It writes requests and reads replies; what is between is [`crate::model`]. Whatever the model says
+//! is a draft like any other: the flow checks it against the lines that it cites, and what does not
+//! stand goes back once ([`Engine::mend`]).
+//!
+//! - [`data`]: the data of a request, fenced by a marker that no log can know.
+//! - [`fold`]: weeks and months, as Markdown.
+//! - [`align`]: lines for a bullet that cites none.
+//! - [`json`]: a JSON value in a reply that may hold more.
+//! - [`extract`]: typed memories, as JSON.
+//! - [`distil`]: edits of `WISDOM.md`, as JSON.
+
+pub mod align;
+pub mod data;
+mod distil;
+mod extract;
+pub mod fold;
+pub mod json;
+
+use super::{
+    DistilInput, Draft, Engine, EngineError, ExtractInput, Fault, FoldInput, MemoryDraft, WisdomOp,
+    extractive::Extractive,
+};
+use crate::{
+    model::{Ask, CallError, Message, Request, Spent, prompt::Prompts},
+    config::settings::{Compaction, Wisdom},
+};
+
+/// Drafts by asking a model.
+pub struct ModelEngine {
+    /// The way to it.
+    pub ask: Box<dyn Ask>,
+    /// The instructions.
+    pub prompts: Prompts,
+    /// What is named in files: `model/1 claude-haiku-5-5`.
+    pub id: String,
+    /// How many tokens the model reads and writes in one call.
+    pub context_tokens: u32,
+    /// How many it may write.
+    pub max_output_tokens: u32,
+    /// What no log can know, for the markers around data.
+    pub nonce: [u8; 32],
+    /// How long files may get, for the instructions.
+    pub compaction: Compaction,
+    /// How `WISDOM.md` is kept, for the instructions.
+    pub wisdom: Wisdom,
+}
+
+/// Returns the name of this engine with a model.
+pub fn id_of(model: &str) -> String {
+    format!("model/1 {model}")
+}
+
+impl Engine for ModelEngine {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn is_model(&self) -> bool {
+        true
+    }
+
+    fn fold(&self, input: &FoldInput<'_>) -> Result<Draft, EngineError> {
+        // Lines that are carried over whole need no model.
+        if input.budget.whole {
+            return Extractive.fold(input);
+        }
+        self.fold_by_model(input)
+    }
+
+    fn mend(
+        &self,
+        input: &FoldInput<'_>,
+        draft: &Draft,
+        faults: &[Fault],
+    ) -> Result<Option<Draft>, EngineError> {
+        self.mend_by_model(input, draft, faults)
+    }
+
+    fn extract(&self, input: &ExtractInput<'_>) -> Result<Vec<MemoryDraft>, EngineError> {
+        self.extract_by_model(input)
+    }
+
+    fn distil(&self, input: &DistilInput<'_>) -> Result<Vec<WisdomOp>, EngineError> {
+        self.distil_by_model(input)
+    }
+
+    fn take_spent(&self) -> Spent {
+        self.ask.take_spent()
+    }
+
+    fn settle(&self, is_done: bool) {
+        self.ask.settle(is_done);
+    }
+}
+
+impl ModelEngine {
+    /// Returns how many characters of data fit into one request beside the instructions and the reply.
+    ///
+    /// A token is at the least two characters of what people write in logs; three and a half of English.
+    fn room_chars(&self, request: &Request) -> usize {
+        const CHARS_PER_TOKEN: usize = 3;
+        let tokens = self.context_tokens.saturating_sub(request.max_output_tokens) as usize;
+        (tokens * CHARS_PER_TOKEN).saturating_sub(request.chars())
+    }
+
+    fn ask(&self, request: &Request) -> Result<String, EngineError> {
+        Ok(self.ask.ask(request).map_err(EngineError::Model)?.text)
+    }
+}
+
+/// Appends a reply and what is said to it.
+fn answered(mut request: Request, reply: &str, then: String) -> Request {
+    request.messages.push(Message::assistant(reply));
+    request.messages.push(Message::user(then));
+    request
+}
+
+/// What a reply is, when it is not what was asked for.
+fn unreadable(what: impl Into<String>) -> EngineError {
+    EngineError::Model(CallError::Unreadable(what.into()))
+}

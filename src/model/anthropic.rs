@@ -1,0 +1,140 @@
+//! The Messages interface of Anthropic: requests and answers as pure functions.
+//!
+//! Source: the published types of Anthropic's own clients for API version 2026-10-21. That version
+//! answers 400 to `temperature`, `top_p` and `top_k` even at their defaults, so none is ever sent.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    FinishReason, Reply, Request, Usage,
+    failure::{CallError, Told, error_code},
+    http::Answer,
+};
+
+/// The version of the interface that was tested.
+pub const API_VERSION: &str = "2026-10-21";
+
+/// Where a message is asked for, below the server's address.
+pub const PATH: &str = "/v1/messages";
+
+/// How long instructions stay in the cache: a pass over a backlog takes longer than five minutes.
+const CACHE_TTL: &str = "1h";
+
+/// Returns the body of a request.
+pub fn body(request: &Request, model: &str) -> Value {
+    let messages: Vec<Value> = request
+        .messages
+        .iter()
+        .map(|it| {
+            json!({ "role": it.role.name(), "content": [{ "type": "text", "text": it.text }] })
+        })
+        .collect();
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(model));
+    body.insert("max_tokens".to_owned(), json!(request.max_output_tokens));
+    body.insert(
+        "system".to_owned(),
+        json!([{
+            "type": "text",
+            "text": request.system,
+            "cache_control": { "type": "ephemeral", "ttl": CACHE_TTL },
+        }]),
+    );
+    body.insert("messages".to_owned(), json!(messages));
+    if let Some(schema) = &request.schema {
+        let format = json!({ "type": "json_schema", "schema": schema.schema });
+        body.insert("output_config".to_owned(), json!({ "format": format }));
+    }
+    Value::Object(body)
+}
+
+/// Reads an answer.
+///
+/// # Errors
+///
+/// Returns what the answer says went wrong.
+pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
+    if !answer.is_ok() {
+        return Err(error(server, answer));
+    }
+    let garbage = |what| CallError::Garbage { server: server.to_owned(), what };
+    let body = answer.json().map_err(garbage)?;
+    // A gateway may wrap an error into a 200.
+    if body["type"] == "error" {
+        return Err(error(server, answer));
+    }
+    let Some(content) = body["content"].as_array() else {
+        return Err(garbage("JSON that is no message"));
+    };
+    // Thoughts may come before the words.
+    let mut texts = content.iter().filter(|it| it["type"] == "text");
+    let text = texts.next().and_then(|it| it["text"].as_str()).unwrap_or_default();
+    let finish_reason = match body["stop_reason"].as_str() {
+        Some("end_turn" | "stop_sequence") => FinishReason::Stop,
+        Some("max_tokens") => FinishReason::Length,
+        Some("refusal") => FinishReason::Refusal,
+        Some("model_context_window_exceeded") => return Err(CallError::TooLong { limit: None }),
+        _ => FinishReason::Other,
+    };
+    let reply = Reply {
+        text: text.to_owned(),
+        finish_reason,
+        usage: usage(&body["usage"]),
+        cost_usd: None,
+        id: answer.headers.request_id.clone(),
+        model: body["model"].as_str().map(ToOwned::to_owned),
+    };
+    Ok(reply)
+}
+
+/// Reads what a call took. What came from the cache, or went there, is counted apart from the rest
+/// of the input on this wire, and is part of it for us.
+fn usage(usage: &Value) -> Option<Usage> {
+    let count = |name: &str| usage[name].as_u64().unwrap_or(0);
+    let (cache_read_tokens, cache_write_tokens) =
+        (count("cache_read_input_tokens"), count("cache_creation_input_tokens"));
+    Some(Usage {
+        input_tokens: usage["input_tokens"].as_u64()? + cache_read_tokens + cache_write_tokens,
+        output_tokens: usage["output_tokens"].as_u64()?,
+        cache_read_tokens,
+        cache_write_tokens,
+    })
+}
+
+fn error(server: &str, answer: &Answer) -> CallError {
+    let server = server.to_owned();
+    let body = answer.json().unwrap_or_default();
+    let kind = body["error"]["type"].as_str();
+    let detail = body["error"]["details"]["error_code"].as_str();
+    let code = error_code(detail).or_else(|| error_code(kind));
+    let told = Told::new(body["error"]["message"].as_str());
+    // In a 200 the name of the error is all there is.
+    let status = match (answer.status, kind) {
+        (200..300, Some("authentication_error")) => 401,
+        (200..300, Some("billing_error")) => 402,
+        (200..300, Some("rate_limit_error")) => 429,
+        (200..300, Some("overloaded_error")) => 529,
+        (200..300, Some("invalid_request_error")) => 400,
+        (200..300, _) => 500,
+        (status, _) => status,
+    };
+    let is_spent = code.as_deref().is_some_and(|it| it.ends_with("spend_limit_reached"));
+    match status {
+        401..=403 => CallError::Account { server, status, code, told },
+        _ if is_spent => CallError::Account { server, status, code, told },
+        413 => CallError::TooLong { limit: None },
+        408 | 409 | 429 | 500.. => {
+            let retry_after = answer.headers.retry_after;
+            CallError::Unavailable { server, status, code, retry_after, told }
+        }
+        _ if is_too_long(told.text()) => CallError::TooLong { limit: super::limit(told.text()) },
+        _ => CallError::Request { server, status, code, told },
+    }
+}
+
+/// Returns whether the words of an error with status 400 speak of a prompt that is too long. The
+/// interface has no name of its own for it.
+fn is_too_long(words: &str) -> bool {
+    let words = words.to_lowercase();
+    words.contains("prompt is too long") || words.contains("context window")
+}

@@ -1,0 +1,156 @@
+//! When a server is left alone. Pure: the ledger keeps what is known of it across restarts.
+//!
+//! After [`FAILURES_MAX`] failed requests in a row it is left alone for an hour, or for as long as it
+//! asks. Then one request may try (half-open): if that fails, it is left alone again. A refused key
+//! or an empty account bars it until the configuration changes or a person tries by hand.
+//!
+//! Source of the pattern: M. Nygard, "Release It!", 2007, chapter 5.2.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::failure::{CallError, Fault};
+
+/// So many failures in a row open it.
+pub const FAILURES_MAX: u32 = 3;
+
+/// How long it stays open.
+const PAUSE: TimeDelta = TimeDelta::hours(1);
+
+/// A server that asks for more than this is asked again after it all the same.
+const PAUSE_MAX: TimeDelta = TimeDelta::hours(6);
+
+/// What is known of a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Breaker {
+    /// Failed requests since the last that went well.
+    pub failures: u32,
+    /// Until when it is left alone.
+    pub open_until: Option<DateTime<Utc>>,
+    /// The account that was refused: a name for address and key source, no key.
+    pub barred: Option<String>,
+}
+
+/// Whether a request may go out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// It may.
+    Closed,
+    /// One may, and no second before it is answered.
+    HalfOpen,
+    /// None may until then.
+    Open(DateTime<Utc>),
+    /// None may: the account was refused.
+    Barred,
+}
+
+impl Breaker {
+    /// Says whether a request of `account` may go out.
+    pub fn gate(&self, account: &str, now: DateTime<Utc>) -> Gate {
+        if self.barred.as_deref() == Some(account) {
+            return Gate::Barred;
+        }
+        match self.open_until {
+            Some(until) if now < until => Gate::Open(until),
+            Some(_) => Gate::HalfOpen,
+            None => Gate::Closed,
+        }
+    }
+
+    /// Returns what is known after a request went well.
+    pub fn succeeded() -> Self {
+        Self::default()
+    }
+
+    /// Returns what is known after a request failed. What is not the server's fault changes nothing.
+    pub fn failed(&self, error: &CallError, account: &str, now: DateTime<Utc>) -> Self {
+        match error.fault() {
+            Fault::Account => Self { barred: Some(account.to_owned()), ..self.clone() },
+            Fault::Server => {
+                let failures = self.failures.saturating_add(1);
+                let asked = error.retry_after().map(pause);
+                let tired = failures >= FAILURES_MAX;
+                let pause = asked.into_iter().chain(tired.then_some(PAUSE)).max();
+                let long = pause.filter(|it| tired || *it > TimeDelta::minutes(1));
+                Self { failures, open_until: long.map(|it| now + it), barred: None }
+            }
+            // It answered, so it is there.
+            Fault::Work => Self::default(),
+            Fault::Wait => self.clone(),
+        }
+    }
+
+    /// Returns what others see while a half-open request is under way.
+    pub fn trying(&self, at_most: Duration, now: DateTime<Utc>) -> Self {
+        Self { open_until: Some(now + pause(at_most)), ..self.clone() }
+    }
+}
+
+fn pause(asked: Duration) -> TimeDelta {
+    TimeDelta::from_std(asked).unwrap_or(PAUSE_MAX).min(PAUSE_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::failure::Told;
+
+    fn at(minutes: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::minutes(minutes)
+    }
+
+    fn unavailable(retry_after: Option<u64>) -> CallError {
+        CallError::Unavailable {
+            server: "s".to_owned(),
+            status: 529,
+            code: None,
+            retry_after: retry_after.map(Duration::from_secs),
+            told: Told::default(),
+        }
+    }
+
+    #[test]
+    fn a_server_that_always_fails_is_asked_at_most_once_an_hour() {
+        let mut breaker = Breaker::default();
+        let mut asked = 0;
+        for minute in 0..24 * 60 {
+            if matches!(breaker.gate("a", at(minute)), Gate::Closed | Gate::HalfOpen) {
+                breaker = breaker.failed(&unavailable(None), "a", at(minute));
+                asked += 1;
+            }
+        }
+        assert_eq!(asked, 3 + 23);
+    }
+
+    #[test]
+    fn what_a_server_asks_for_is_kept_up_to_a_limit() {
+        for (seconds, minutes) in [(0, None), (30, None), (600, Some(10)), (999_999, Some(360))] {
+            let breaker = Breaker::default().failed(&unavailable(Some(seconds)), "a", at(0));
+            assert_eq!(breaker.open_until, minutes.map(at), "{seconds}");
+        }
+    }
+
+    #[test]
+    fn a_refused_account_bars_until_it_is_another() {
+        let refused = CallError::Account {
+            server: "s".to_owned(),
+            status: 401,
+            code: None,
+            told: Told::default(),
+        };
+        let breaker = Breaker::default().failed(&refused, "a", at(0));
+        assert_eq!(breaker.gate("a", at(999_999)), Gate::Barred);
+        assert_eq!(breaker.gate("b", at(0)), Gate::Closed);
+    }
+
+    #[test]
+    fn one_success_or_an_answer_of_any_kind_closes_it() {
+        let open = Breaker { failures: 7, open_until: Some(at(60)), barred: None };
+        assert_eq!(open.gate("a", at(59)), Gate::Open(at(60)));
+        assert_eq!(open.gate("a", at(60)), Gate::HalfOpen);
+        assert_eq!(open.trying(Duration::from_secs(600), at(60)).gate("a", at(61)), Gate::Open(at(70)));
+        assert_eq!(open.failed(&CallError::Empty, "a", at(60)), Breaker::succeeded());
+        assert_eq!(open.failed(&unavailable(None), "a", at(60)).open_until, Some(at(120)));
+    }
+}

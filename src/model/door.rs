@@ -1,0 +1,572 @@
+//! The door: all that stands between a request and its reply.
+//!
+//! In this order: a reply that is kept from before a crash, the breaker, the price, the caps, the
+//! request with its repeats, the reply on the disk, the ledger. Nothing else sends anything.
+//!
+//! A call costs at most what was reserved for it. One that a crash ends stays charged as its worst
+//! case, and if its reply was kept, is not made again.
+
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
+
+use super::{
+    Ask, CallError, Reply, Request, Spent, Usage, anthropic,
+    breaker::{Breaker, Gate},
+    command::Program,
+    http::{Deadlines, Header, Http},
+    ollama, openai,
+    openai::{Dialect, Rung},
+    pricing::Pricing,
+};
+use crate::{
+    clock,
+    config::{base_url::BaseUrl, key::Secret},
+    memory::hash::ContentHash,
+    store::{
+        ledger::{CallId, Caps, Ledger, LedgerError, NewCall, Reached, ServerRow, Settled},
+        vault::Vault,
+    },
+};
+
+/// How often a request is sent at most, the first time included.
+const TRIES_MAX: u32 = 3;
+
+/// The pause before the first repeat; it doubles.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The longest pause between two tries that the server did not ask for.
+const PAUSE_MAX: Duration = Duration::from_secs(8);
+
+/// A token has at the least so many bytes on average, in any language and any model that we know of.
+/// Half of what English takes: the worst case is what is charged before a call.
+const BYTES_PER_TOKEN_MIN: u64 = 2;
+
+/// And at the most so many, which tells whether a server read all that was sent.
+const BYTES_PER_TOKEN_MAX: u64 = 8;
+
+/// Where requests go.
+#[derive(Debug)]
+pub enum Wire {
+    /// The Messages interface.
+    Anthropic {
+        /// The server.
+        base: BaseUrl,
+        /// The version of the interface.
+        api_version: String,
+    },
+    /// Chat completions.
+    Openai {
+        /// The server, with `/v1` or what it has instead.
+        base: BaseUrl,
+    },
+    /// Ollama's own chat interface.
+    Ollama {
+        /// The server, without `/v1`.
+        base: BaseUrl,
+    },
+    /// A program.
+    Command(Program),
+}
+
+/// What a door is made of.
+pub struct Parts {
+    /// Where requests go.
+    pub wire: Wire,
+    /// The model's name there.
+    pub model: String,
+    /// The key, where there is one.
+    pub key: Option<Secret>,
+    /// A name for the account that tells one from another and holds no key.
+    pub account: String,
+    /// How many tokens the model reads and writes in one call.
+    pub context_tokens: u32,
+    /// How long a call may take.
+    pub deadlines: Deadlines,
+    /// What tokens cost.
+    pub pricing: Pricing,
+    /// What may be spent.
+    pub caps: Caps,
+    /// The root's zone: its days are those of the caps.
+    pub zone: Tz,
+    /// The root, as the ledger names it.
+    pub root: PathBuf,
+    /// Where replies are kept; `None` for a call that has no root.
+    pub vault: Option<Vault>,
+    /// How long to wait in all for a server that fails.
+    pub patience: Duration,
+    /// Where the ledger lies.
+    pub ledger: PathBuf,
+    /// Whether a model was called before: a ledger that is gone then was lost.
+    pub was_used: bool,
+}
+
+/// The way to one model, for one root.
+pub struct Door {
+    parts: Parts,
+    http: Http,
+    ledger: Mutex<Option<Ledger>>,
+    state: Mutex<State>,
+}
+
+/// What changes from call to call.
+#[derive(Default)]
+struct State {
+    spent: Spent,
+    waited: Duration,
+    run: Option<i64>,
+    /// Requests whose replies are kept until their work is done.
+    kept: Vec<ContentHash>,
+}
+
+/// A reply and what it took to get it.
+struct Got {
+    reply: Result<Reply, CallError>,
+    requests: u32,
+    took: Duration,
+}
+
+impl fmt::Debug for Door {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Door").field("wire", &self.parts.wire).finish_non_exhaustive()
+    }
+}
+
+impl Wire {
+    /// Returns the address, or the program's name.
+    pub fn server(&self) -> &str {
+        match self {
+            Self::Anthropic { base, .. } | Self::Openai { base } | Self::Ollama { base } => {
+                base.as_str()
+            }
+            Self::Command(program) => program.name(),
+        }
+    }
+
+    /// Returns the provider's name, as OpenTelemetry has it where it has one.
+    pub fn provider(&self) -> &'static str {
+        match self {
+            Self::Anthropic { .. } => "anthropic",
+            Self::Openai { .. } => "openai",
+            Self::Ollama { .. } => "ollama",
+            Self::Command(_) => "command",
+        }
+    }
+
+    /// Returns whether a call of it can cost nothing: it stays on this machine.
+    fn is_local(&self) -> bool {
+        match self {
+            Self::Anthropic { base, .. } | Self::Openai { base } | Self::Ollama { base } => {
+                base.is_loopback()
+            }
+            Self::Command(_) => true,
+        }
+    }
+}
+
+impl Door {
+    /// Makes the way.
+    pub fn new(parts: Parts) -> Self {
+        let http = Http::new(parts.deadlines);
+        Self { parts, http, ledger: Mutex::default(), state: Mutex::default() }
+    }
+
+    /// Says which run asks from now on.
+    pub fn begin_run(&self, run: Option<i64>) {
+        self.state().run = run;
+    }
+
+    /// Returns the model's name.
+    pub fn model(&self) -> &str {
+        &self.parts.model
+    }
+
+    /// Returns the way itself.
+    pub fn wire(&self) -> &Wire {
+        &self.parts.wire
+    }
+
+    /// Returns how many tokens the model reads and writes in one call: as configured, or less if the
+    /// server said so itself.
+    pub fn context_tokens(&self) -> u32 {
+        let known = self.row().ok().and_then(|it| it.context_tokens);
+        let known = known.and_then(|it| u32::try_from(it).ok());
+        known.map_or(self.parts.context_tokens, |it| it.min(self.parts.context_tokens))
+    }
+
+    /// Returns why no request would go out now, or `None` if one would.
+    pub fn closed(&self) -> Option<CallError> {
+        let now = clock::now().ok()?;
+        let row = self.row().ok()?;
+        self.gate(&row, now).err()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the ledger, which is opened when it is first needed: most verbs never call a model.
+    fn ledger<T>(
+        &self,
+        question: impl FnOnce(&mut Ledger) -> Result<T, LedgerError>,
+    ) -> Result<T, CallError> {
+        let failed = |e: &dyn fmt::Display| CallError::Ledger(e.to_string());
+        let mut slot = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let ledger = match &mut *slot {
+            Some(ledger) => ledger,
+            none => {
+                let now = clock::now().map_err(|e| failed(&e))?;
+                let Parts { ledger, was_used, zone, .. } = &self.parts;
+                let day = now.with_timezone(zone).date_naive();
+                none.insert(Ledger::open(ledger, *was_used, day).map_err(|e| failed(&e))?)
+            }
+        };
+        question(ledger).map_err(|e| failed(&e))
+    }
+
+    fn row(&self) -> Result<ServerRow, CallError> {
+        self.ledger(|it| it.server(self.parts.wire.server(), &self.parts.model))
+    }
+
+    fn note(&self, row: &ServerRow) -> Result<(), CallError> {
+        let (server, model) = (self.parts.wire.server(), &self.parts.model);
+        self.ledger(|it| it.note_server(server, model, row))
+    }
+
+    /// Lets a request pass, or says why not.
+    fn gate(&self, row: &ServerRow, now: DateTime<Utc>) -> Result<Gate, CallError> {
+        let server = || self.parts.wire.server().to_owned();
+        match breaker(row).gate(&self.parts.account, now) {
+            Gate::Open(until) => {
+                Err(CallError::Open { server: server(), failures: row.failures, until })
+            }
+            Gate::Barred => Err(CallError::Barred { server: server() }),
+            gate => Ok(gate),
+        }
+    }
+
+    /// Charges the call as its worst case.
+    fn reserve(&self, request: &Request, now: DateTime<Utc>) -> Result<CallId, CallError> {
+        let Parts { model, caps, pricing, zone, wire, .. } = &self.parts;
+        let input_tokens = tokens_max(request);
+        let output_tokens = u64::from(request.max_output_tokens);
+        let price = pricing.of(model);
+        let on_money = [caps.day, caps.month, caps.root_day, caps.root_month];
+        if price.is_none() && !wire.is_local() && on_money.iter().any(|it| it.usd.is_some()) {
+            return Err(CallError::Config(format!(
+                "no price is known of `{model}`, and budget.day.usd or budget.month.usd is set: \
+                 give its price in pricing.yaml, or set both to null"
+            )));
+        }
+        // What stays on this machine is nobody's to charge, whatever a model of that name costs.
+        let price = price.filter(|_| !wire.is_local());
+        let root = self.parts.root.to_string_lossy();
+        let run = self.state().run;
+        let call = NewCall {
+            at: now,
+            day: now.with_timezone(zone).date_naive(),
+            root: &root,
+            run,
+            stage: request.stage.name(),
+            period: &request.period,
+            provider: wire.provider(),
+            model,
+            tokens: input_tokens + output_tokens,
+            usd: match price {
+                Some(price) => Some(price.worst(input_tokens, output_tokens)),
+                None if wire.is_local() => Some(0.0),
+                None => None,
+            },
+            price_date: price.map(|it| it.date),
+        };
+        let reserved = self.ledger(|it| it.reserve(&call, caps))?;
+        reserved.map_err(|reached| CallError::Cap(told(&reached)))
+    }
+
+    /// Sends the request, again after a pause where that makes sense.
+    fn send(&self, request: &Request, row: &mut ServerRow) -> Got {
+        let begun = Instant::now();
+        let mut requests = 0;
+        loop {
+            requests += 1;
+            let now = clock::now().unwrap_or_default();
+            let reply = self.once(request, row, now);
+            let took = begun.elapsed();
+            let error = match reply {
+                Ok(reply) => {
+                    row.failures = 0;
+                    row.open_until = None;
+                    row.barred = None;
+                    return Got { reply: Ok(reply), requests, took };
+                }
+                Err(error) => error,
+            };
+            if let Some(dialect) = dialect(row).after(&error, request)
+                && matches!(self.parts.wire, Wire::Openai { .. })
+            {
+                row.rung = Some(dialect.rung.name().to_owned());
+                row.is_thinking = dialect.is_thinking;
+                continue;
+            }
+            if let CallError::TooLong { limit: Some(limit) } = error {
+                row.context_tokens = Some(limit);
+            }
+            let next = breaker(row).failed(&error, &self.parts.account, now);
+            (row.failures, row.open_until, row.barred) =
+                (next.failures, next.open_until, next.barred);
+            // Kept as it goes, so that a crash between two tries does not begin to count anew.
+            drop(self.note(row));
+            let may_try = error.is_retryable() && requests < TRIES_MAX && row.open_until.is_none();
+            let pause = may_try.then(|| self.pause(&error, requests)).flatten();
+            let Some(pause) = pause else {
+                return Got { reply: Err(error), requests, took };
+            };
+            thread::sleep(pause);
+        }
+    }
+
+    /// Returns how long to wait before the next try, if there is patience left for it.
+    fn pause(&self, error: &CallError, tries: u32) -> Option<Duration> {
+        let grown = PAUSE.saturating_mul(1 << (tries - 1)).min(PAUSE_MAX);
+        let wanted = error.retry_after().unwrap_or_else(|| jittered(grown));
+        let mut state = self.state();
+        let waited = state.waited + wanted;
+        if waited > self.parts.patience {
+            return None;
+        }
+        state.waited = waited;
+        drop(state);
+        Some(wanted)
+    }
+
+    /// Sends the request once.
+    fn once(
+        &self,
+        request: &Request,
+        row: &ServerRow,
+        now: DateTime<Utc>,
+    ) -> Result<Reply, CallError> {
+        let Parts { wire, model, key, context_tokens, .. } = &self.parts;
+        let key = key.as_ref().map(Secret::expose);
+        let secret = |name, value| Header { name, value, is_secret: true };
+        let plain = |name, value: &str| Header { name, value: value.to_owned(), is_secret: false };
+        let bytes = |body: serde_json::Value| body.to_string().into_bytes();
+        match wire {
+            Wire::Anthropic { base, api_version } => {
+                let mut headers = vec![plain("anthropic-version", api_version)];
+                headers.extend(key.map(|it| secret("x-api-key", it.to_owned())));
+                let body = bytes(anthropic::body(request, model));
+                let server = base.as_str();
+                let answer = self.http.post(server, anthropic::PATH, &headers, body, now)?;
+                anthropic::reply(server, &answer)
+            }
+            Wire::Openai { base } => {
+                let bearer = key.map(|it| secret("authorization", format!("Bearer {it}")));
+                let headers: Vec<Header> = bearer.into_iter().collect();
+                let body = bytes(openai::body(request, model, dialect(row)));
+                let server = base.as_str();
+                let answer = self.http.post(server, openai::PATH, &headers, body, now)?;
+                openai::reply(server, &answer).and_then(|it| read_whole(it, request))
+            }
+            Wire::Ollama { base } => {
+                let bearer = key.map(|it| secret("authorization", format!("Bearer {it}")));
+                let headers: Vec<Header> = bearer.into_iter().collect();
+                let body = bytes(ollama::body(request, model, *context_tokens));
+                let server = base.as_str();
+                let answer = self.http.post(server, ollama::PATH, &headers, body, now)?;
+                ollama::reply(server, &answer).and_then(|it| read_whole(it, request))
+            }
+            Wire::Command(program) => program.ask(request, model, self.parts.deadlines.total),
+        }
+    }
+
+    /// Corrects the charge.
+    fn settle_call(&self, call: CallId, got: &Got) -> Result<f64, CallError> {
+        let latency_ms = u64::try_from(got.took.as_millis()).unwrap_or(u64::MAX);
+        let reply = match &got.reply {
+            Ok(reply) => reply,
+            Err(error) if error.may_have_cost() => {
+                self.ledger(|it| it.end_unsure(call, error.name(), latency_ms, got.requests))?;
+                return Ok(0.0);
+            }
+            Err(error) => {
+                let settled = Settled {
+                    outcome: error.name(),
+                    usd: Some(0.0),
+                    latency_ms,
+                    requests: got.requests,
+                    ..Settled::default()
+                };
+                self.ledger(|it| it.settle(call, &settled))?;
+                return Ok(0.0);
+            }
+        };
+        let Some(usage) = reply.usage else {
+            // The server does not say what it took: the worst case stands.
+            let outcome = reply.finish_reason.name();
+            self.ledger(|it| it.end_unsure(call, outcome, latency_ms, got.requests))?;
+            return Ok(0.0);
+        };
+        let usd = self.cost(reply, &usage);
+        let settled = Settled {
+            outcome: reply.finish_reason.name(),
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cache_read_tokens: usage.cache_read_tokens,
+            cache_write_tokens: usage.cache_write_tokens,
+            usd,
+            latency_ms,
+            request_id: reply.id.as_deref(),
+            requests: got.requests,
+        };
+        self.ledger(|it| it.settle(call, &settled))?;
+        Ok(usd.unwrap_or(0.0))
+    }
+
+    /// Returns what a call cost: as the provider says, or by its price.
+    fn cost(&self, reply: &Reply, usage: &Usage) -> Option<f64> {
+        let said = reply.cost_usd.filter(|it| it.is_finite() && *it >= 0.0);
+        match self.parts.pricing.of(&self.parts.model) {
+            _ if said.is_some() => said,
+            _ if self.parts.wire.is_local() => Some(0.0),
+            price => price.map(|it| it.of(usage)),
+        }
+    }
+
+    /// Returns the reply that is kept of this very request, from before a crash.
+    fn kept(&self, key: ContentHash) -> Option<Reply> {
+        let text = self.parts.vault.as_ref()?.kept_reply(key).ok().flatten()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    fn keep(&self, key: ContentHash, reply: &Reply) -> Result<(), CallError> {
+        let Some(vault) = &self.parts.vault else { return Ok(()) };
+        let text = serde_json::to_string(reply).map_err(|e| CallError::Ledger(e.to_string()))?;
+        vault.keep_reply(key, &text).map_err(|e| CallError::Ledger(e.to_string()))?;
+        self.state().kept.push(key);
+        Ok(())
+    }
+}
+
+impl Ask for Door {
+    fn ask(&self, request: &Request) -> Result<Reply, CallError> {
+        let key = request.key(self.parts.wire.server(), &self.parts.model);
+        if let Some(reply) = self.kept(key) {
+            self.state().kept.push(key);
+            return super::whole(reply, request.max_output_tokens);
+        }
+        let now = clock::now().map_err(|e| CallError::Config(e.to_string()))?;
+        let mut row = self.row()?;
+        let gate = self.gate(&row, now)?;
+        let call = self.reserve(request, now)?;
+        if gate == Gate::HalfOpen {
+            let trying = breaker(&row).trying(self.parts.deadlines.total, now);
+            let others_see = ServerRow { open_until: trying.open_until, ..row.clone() };
+            self.note(&others_see)?;
+        }
+        let got = self.send(request, &mut row);
+        if let Ok(reply) = &got.reply {
+            // Before anything else that could end us.
+            self.keep(key, reply)?;
+        }
+        let cost_usd = self.settle_call(call, &got)?;
+        self.note(&row)?;
+        let mut state = self.state();
+        state.spent.calls += 1;
+        state.spent.cost_usd += cost_usd;
+        drop(state);
+        tracing::debug!(
+            gen_ai.operation.name = "chat",
+            gen_ai.provider.name = self.parts.wire.provider(),
+            gen_ai.request.model = self.parts.model,
+            gen_ai.usage.input_tokens = got.reply.as_ref().ok().and_then(|it| it.usage).map(|it| it.input_tokens),
+            gen_ai.usage.output_tokens = got.reply.as_ref().ok().and_then(|it| it.usage).map(|it| it.output_tokens),
+            error.type = got.reply.as_ref().err().map(CallError::name),
+            stage = request.stage.name(),
+            period = request.period,
+            "model call"
+        );
+        got.reply.and_then(|it| super::whole(it, request.max_output_tokens))
+    }
+
+    fn take_spent(&self) -> Spent {
+        std::mem::take(&mut self.state().spent)
+    }
+
+    fn settle(&self, _is_done: bool) {
+        let kept = std::mem::take(&mut self.state().kept);
+        let Some(vault) = &self.parts.vault else { return };
+        for key in kept {
+            // Should it stay, the same request is answered by it once more, and no harm done.
+            drop(vault.drop_reply(key));
+        }
+    }
+}
+
+/// Returns what is known of a server as a breaker.
+fn breaker(row: &ServerRow) -> Breaker {
+    Breaker { failures: row.failures, open_until: row.open_until, barred: row.barred.clone() }
+}
+
+/// Returns what is known of a server as a dialect.
+fn dialect(row: &ServerRow) -> Dialect {
+    let rung = Rung::ALL.into_iter().find(|it| Some(it.name()) == row.rung.as_deref());
+    Dialect { rung: rung.unwrap_or_default(), is_thinking: row.is_thinking }
+}
+
+/// Returns the most tokens that a request can be.
+fn tokens_max(request: &Request) -> u64 {
+    bytes_of(request).div_ceil(BYTES_PER_TOKEN_MIN)
+}
+
+fn bytes_of(request: &Request) -> u64 {
+    let messages: usize = request.messages.iter().map(|it| it.text.len()).sum();
+    let schema: usize = request.schema.iter().map(|it| it.schema.to_string().len()).sum();
+    (request.system.len() + messages + schema) as u64
+}
+
+/// Refuses a reply of a server that did not read all that was sent: some cut a prompt to what fits
+/// and say nothing.
+fn read_whole(reply: Reply, request: &Request) -> Result<Reply, CallError> {
+    let messages: usize = request.messages.iter().map(|it| it.text.len()).sum();
+    let sent = (request.system.len() + messages) as u64 / BYTES_PER_TOKEN_MAX;
+    match reply.usage {
+        Some(usage) if usage.input_tokens > 0 && usage.input_tokens < sent => {
+            Err(CallError::Unread { read: usage.input_tokens, sent })
+        }
+        _ => Ok(reply),
+    }
+}
+
+/// Takes up to a quarter off a pause, so that many clients do not come back at once.
+fn jittered(pause: Duration) -> Duration {
+    let mut byte = [0u8; 1];
+    let got = rustix::rand::getrandom(&mut byte, rustix::rand::GetRandomFlags::empty());
+    let share = if got.is_ok() { u32::from(byte[0]) } else { 0 };
+    pause - pause * share / (4 * 256)
+}
+
+/// Says in one plain line that a cap is reached.
+fn told(reached: &Reached) -> String {
+    let Reached { stretch, of_root, unit, used, wanted, cap } = reached;
+    let whose = if *of_root { "this root's budget" } else { "the budget" };
+    let amount = |it: f64| match *unit {
+        "usd" => format!("{it:.2} USD"),
+        unit => format!("{it:.0} {unit}"),
+    };
+    let next = if *stretch == "day" { "tomorrow" } else { "next month" };
+    format!(
+        "{whose} of the {stretch} is reached: {} of {} used, and the next call may take {}; it goes \
+         on {next}, or raise budget.{stretch}.{unit}",
+        amount(*used),
+        amount(*cap),
+        amount(*wanted)
+    )
+}

@@ -1,0 +1,346 @@
+//! What goes wrong between us and a model, and what is done about it.
+//!
+//! | kind | examples | then |
+//! |---|---|---|
+//! | the server | no connection, a deadline, 408, 409, 429, 500 and above, a body cut off | again after a pause, a few times; then the breaker |
+//! | the account | 401, 402, 403, a used-up quota | nothing more until a person has seen to it |
+//! | the question | 400, 404, 413, 422 | the job fails: the same again would fail the same way |
+//! | too long | the sources do not fit into the model | smaller parts |
+//! | the answer | a refusal, cut off, empty, no JSON, a page of HTML | the job fails |
+//! | ourselves | a cap, an open breaker, no price | the work waits |
+//!
+//! What a provider says in its own words may quote the request. It is kept apart ([`Told`]), shown
+//! by `model test` alone, and no part of any message, record, or log line.
+
+use std::{fmt, time::Duration};
+
+use chrono::{DateTime, Utc};
+
+/// What a provider said about an error, in its words. `Debug` shows nothing of it.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Told(Option<String>);
+
+/// Which deadline passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deadline {
+    /// For a connection.
+    Connect,
+    /// For the first byte of the answer.
+    FirstByte,
+    /// For the next bytes.
+    Idle,
+    /// For all of it.
+    Total,
+}
+
+/// Why there is no reply that could be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CallError {
+    /// Nobody listens there, or the connection broke before an answer began.
+    #[error("no connection to {server}: {reason}")]
+    Connect {
+        /// The address.
+        server: String,
+        /// What the system or TLS says.
+        reason: String,
+    },
+    /// It took too long.
+    #[error("{server} did not answer in time ({deadline}, {} s)", .after.as_secs())]
+    Timeout {
+        /// The address.
+        server: String,
+        /// Which deadline.
+        deadline: Deadline,
+        /// How long it is.
+        after: Duration,
+    },
+    /// The server has no time, or had an accident.
+    #[error("{server} answered {status}{}", with_code(.code))]
+    Unavailable {
+        /// The address.
+        server: String,
+        /// The HTTP status.
+        status: u16,
+        /// The provider's name for the error.
+        code: Option<String>,
+        /// When to come again, if it says so.
+        retry_after: Option<Duration>,
+        /// In its words.
+        told: Told,
+    },
+    /// The answer ended before it was whole.
+    #[error("the answer of {server} was cut off on the way")]
+    Truncated {
+        /// The address.
+        server: String,
+    },
+    /// The key is wrong, or the account is empty.
+    #[error("{server} refuses the key or the account ({status}{})", with_code(.code))]
+    Account {
+        /// The address.
+        server: String,
+        /// The HTTP status.
+        status: u16,
+        /// The provider's name for the error.
+        code: Option<String>,
+        /// In its words.
+        told: Told,
+    },
+    /// The server does not take such a request.
+    #[error("{server} refuses the request ({status}{})", with_code(.code))]
+    Request {
+        /// The address.
+        server: String,
+        /// The HTTP status.
+        status: u16,
+        /// The provider's name for the error.
+        code: Option<String>,
+        /// In its words.
+        told: Told,
+    },
+    /// The request is longer than the model reads.
+    #[error("the request is too long for the model{}", tokens(.limit))]
+    TooLong {
+        /// How many tokens it reads, if the server says so.
+        limit: Option<u64>,
+    },
+    /// The server read only a part of the request, and said nothing of it.
+    #[error(
+        "the server read {read} tokens of about {sent}: it cut the request off; raise its context length"
+    )]
+    Unread {
+        /// What it says that it read.
+        read: u64,
+        /// What was sent, at the least.
+        sent: u64,
+    },
+    /// The server sends us elsewhere. The key is sent nowhere but where it was told.
+    #[error("{server} redirects to {host}; name that address as model.base_url if it is right")]
+    Redirect {
+        /// The address.
+        server: String,
+        /// Where to.
+        host: String,
+    },
+    /// The answer is none of this wire format.
+    #[error("{server} answered with {what}, not with a reply of a model")]
+    Garbage {
+        /// The address.
+        server: String,
+        /// What it is.
+        what: &'static str,
+    },
+    /// The answer is too large.
+    #[error("the answer of {server} is over {} MB", .bytes_max / (1024 * 1024))]
+    Huge {
+        /// The address.
+        server: String,
+        /// How much is read.
+        bytes_max: usize,
+    },
+    /// The model would not.
+    #[error("the model refused to answer")]
+    Refused,
+    /// The reply has no words.
+    #[error("the reply is empty")]
+    Empty,
+    /// The reply was cut off.
+    #[error("the reply was cut off at {max_output_tokens} tokens")]
+    CutOff {
+        /// How much it may write.
+        max_output_tokens: u32,
+    },
+    /// The reply says something else than what was asked.
+    #[error("the reply is not what was asked for: {0}")]
+    Unreadable(String),
+    /// A program could not be run.
+    #[error("`{program}`: {reason}")]
+    Program {
+        /// Its name.
+        program: String,
+        /// What went wrong.
+        reason: String,
+        /// In its words.
+        told: Told,
+    },
+    /// A cap is reached.
+    #[error("{0}")]
+    Cap(String),
+    /// The server failed too often and is left alone.
+    #[error("{server} failed {failures} times in a row and is left alone until {}", .until.format("%Y-%m-%d %H:%M UTC"))]
+    Open {
+        /// The address.
+        server: String,
+        /// How often.
+        failures: u32,
+        /// Until then.
+        until: DateTime<Utc>,
+    },
+    /// The account was refused before, and nothing has changed since.
+    #[error("{server} refused the key or the account before; `memoird model test` tries again")]
+    Barred {
+        /// The address.
+        server: String,
+    },
+    /// The configuration does not make a call.
+    #[error("{0}")]
+    Config(String),
+    /// The ledger or a stored reply cannot be written, so no call is made.
+    #[error("no call of the model: {0}")]
+    Ledger(String),
+    /// Somebody wants us to stop.
+    #[error("stopped before the model had answered")]
+    Stopped,
+}
+
+/// Whose fault it is, and so what is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The server's: another try may go well.
+    Server,
+    /// The account's: nothing goes until a person has seen to it.
+    Account,
+    /// The work's: the same again fails the same way.
+    Work,
+    /// Nobody's: it waits.
+    Wait,
+}
+
+impl CallError {
+    /// Returns whose fault it is.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::Connect { .. }
+            | Self::Timeout { .. }
+            | Self::Unavailable { .. }
+            | Self::Truncated { .. }
+            | Self::Huge { .. }
+            | Self::Garbage { .. }
+            | Self::Program { .. } => Fault::Server,
+            Self::Account { .. } | Self::Barred { .. } | Self::Redirect { .. } => Fault::Account,
+            Self::Request { .. }
+            | Self::TooLong { .. }
+            | Self::Unread { .. }
+            | Self::Refused
+            | Self::Empty
+            | Self::CutOff { .. }
+            | Self::Unreadable(_) => Fault::Work,
+            Self::Cap(_)
+            | Self::Open { .. }
+            | Self::Config(_)
+            | Self::Ledger(_)
+            | Self::Stopped => Fault::Wait,
+        }
+    }
+
+    /// Returns whether the same request may be sent again at once.
+    pub fn is_retryable(&self) -> bool {
+        // A server that sends pages of HTML or too much is broken, not busy.
+        self.fault() == Fault::Server
+            && !matches!(self, Self::Garbage { .. } | Self::Huge { .. } | Self::Program { .. })
+    }
+
+    /// Returns whether the provider may have charged for it.
+    pub fn may_have_cost(&self) -> bool {
+        match self {
+            Self::Timeout { deadline, .. } => *deadline != Deadline::Connect,
+            Self::Truncated { .. } | Self::Huge { .. } | Self::Garbage { .. } => true,
+            Self::Program { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Returns how long the server wants to be left alone.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Unavailable { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// Returns what the provider said in its own words, for a terminal only.
+    pub fn told(&self) -> Option<&str> {
+        match self {
+            Self::Unavailable { told, .. }
+            | Self::Account { told, .. }
+            | Self::Request { told, .. }
+            | Self::Program { told, .. } => told.0.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Returns a name for the ledger: one word, the same for ever.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Connect { .. } => "connect",
+            Self::Timeout { .. } => "timeout",
+            Self::Unavailable { .. } => "unavailable",
+            Self::Truncated { .. } => "truncated",
+            Self::Account { .. } | Self::Barred { .. } => "account",
+            Self::Request { .. } => "request",
+            Self::TooLong { .. } => "too_long",
+            Self::Unread { .. } => "unread",
+            Self::Redirect { .. } => "redirect",
+            Self::Garbage { .. } => "garbage",
+            Self::Huge { .. } => "huge",
+            Self::Refused => "refusal",
+            Self::Empty => "empty",
+            Self::CutOff { .. } => "length",
+            Self::Unreadable(_) => "unreadable",
+            Self::Program { .. } => "program",
+            Self::Cap(_) => "cap",
+            Self::Open { .. } => "open",
+            Self::Config(_) => "config",
+            Self::Ledger(_) => "ledger",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+impl Told {
+    /// Keeps a provider's words, at most a few lines of them.
+    pub fn new(words: Option<&str>) -> Self {
+        const CHARS_MAX: usize = 600;
+        Self(words.map(|it| it.trim().chars().take(CHARS_MAX).collect()))
+    }
+
+    /// Returns the words, empty where there are none.
+    pub(super) fn text(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Told(…)" } else { "Told" })
+    }
+}
+
+impl fmt::Display for Deadline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connect => "connecting",
+            Self::FirstByte => "the first byte",
+            Self::Idle => "between two pieces",
+            Self::Total => "in all",
+        })
+    }
+}
+
+/// Returns a provider's name for an error if it is one: a word of a closed set, not a sentence.
+pub(super) fn error_code(name: Option<&str>) -> Option<String> {
+    const CHARS_MAX: usize = 60;
+    let is_word = |it: &&str| {
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-.".contains(&b);
+        !it.is_empty() && it.len() <= CHARS_MAX && it.bytes().all(plain)
+    };
+    name.filter(is_word).map(ToOwned::to_owned)
+}
+
+fn with_code(name: &Option<String>) -> String {
+    name.as_ref().map(|it| format!(", {it}")).unwrap_or_default()
+}
+
+fn tokens(limit: &Option<u64>) -> String {
+    limit.map(|it| format!(", which reads {it} tokens")).unwrap_or_default()
+}

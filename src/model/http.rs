@@ -1,0 +1,327 @@
+//! The client that carries requests: deadlines, a cap on the body, no redirect.
+//!
+//! It knows no provider. An answer of any status is returned as it came; what it means is for the
+//! wire formats.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use chrono::{DateTime, Utc};
+use reqwest::{
+    Client, Response,
+    header::{HeaderMap, HeaderName, HeaderValue, LOCATION},
+    redirect,
+};
+use tokio::{
+    runtime::{Builder, Runtime},
+    time::{Instant, timeout, timeout_at},
+};
+
+use super::failure::{CallError, Deadline};
+
+/// The longest body that is read, unpacked. A reply of a model has some 100 KB at most.
+const BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// How long a call may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadlines {
+    /// Until there is a connection.
+    pub connect: Duration,
+    /// Until the first byte of the answer. A model on this machine may have to be loaded first.
+    pub first_byte: Duration,
+    /// Between two pieces of the answer.
+    pub idle: Duration,
+    /// In all.
+    pub total: Duration,
+}
+
+/// A client. Made once; it is only built when it is first used, which reads the system's roots.
+pub struct Http {
+    deadlines: Deadlines,
+    built: Mutex<Option<Arc<Built>>>,
+}
+
+struct Built {
+    client: Client,
+    runtime: Runtime,
+}
+
+/// What a server answered.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// What it says beside the body.
+    pub headers: Headers,
+    /// The body, unpacked.
+    pub body: Vec<u8>,
+}
+
+/// The headers that matter to us.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Headers {
+    /// What the body says that it is.
+    pub content_type: Option<String>,
+    /// The server's name for the call.
+    pub request_id: Option<String>,
+    /// How long it wants to be left alone.
+    pub retry_after: Option<Duration>,
+    /// Whether another try makes sense, where the server says so.
+    pub should_retry: Option<bool>,
+}
+
+/// A header of a request. One that holds a key is marked, so that nothing prints it.
+pub struct Header {
+    /// Its name, in lower case.
+    pub name: &'static str,
+    /// Its value.
+    pub value: String,
+    /// Whether it is a key.
+    pub is_secret: bool,
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http").field("deadlines", &self.deadlines).finish_non_exhaustive()
+    }
+}
+
+impl Http {
+    /// Returns a client that keeps these deadlines.
+    pub fn new(deadlines: Deadlines) -> Self {
+        Self { deadlines, built: Mutex::new(None) }
+    }
+
+    /// Sends JSON and returns what the server answers, whatever its status.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is no whole answer. No error holds a header, the body, or the answer.
+    pub fn post(
+        &self,
+        server: &str,
+        path: &str,
+        headers: &[Header],
+        body: Vec<u8>,
+        now: DateTime<Utc>,
+    ) -> Result<Answer, CallError> {
+        let built = self.built()?;
+        let mut map = HeaderMap::new();
+        map.insert("content-type", HeaderValue::from_static("application/json"));
+        for header in headers {
+            let mut value = HeaderValue::from_str(&header.value).map_err(|_| {
+                CallError::Config(format!("the header {} cannot be sent", header.name))
+            })?;
+            value.set_sensitive(header.is_secret);
+            map.insert(HeaderName::from_static(header.name), value);
+        }
+        let request = built.client.post(format!("{server}{path}")).headers(map).body(body);
+        built.runtime.block_on(self.exchange(server, request, now))
+    }
+
+    /// Fetches a page of the server, such as its version; short, and never retried.
+    ///
+    /// # Errors
+    ///
+    /// Like [`Self::post`].
+    pub fn get(
+        &self,
+        server: &str,
+        path: &str,
+        headers: &[Header],
+        now: DateTime<Utc>,
+    ) -> Result<Answer, CallError> {
+        let built = self.built()?;
+        let mut request = built.client.get(format!("{server}{path}"));
+        for header in headers {
+            let mut value = HeaderValue::from_str(&header.value).map_err(|_| {
+                CallError::Config(format!("the header {} cannot be sent", header.name))
+            })?;
+            value.set_sensitive(header.is_secret);
+            request = request.header(header.name, value);
+        }
+        built.runtime.block_on(self.exchange(server, request, now))
+    }
+
+    async fn exchange(
+        &self,
+        server: &str,
+        request: reqwest::RequestBuilder,
+        now: DateTime<Utc>,
+    ) -> Result<Answer, CallError> {
+        let late = |deadline, after| CallError::Timeout { server: server.into(), deadline, after };
+        let total = Instant::now() + self.deadlines.total;
+        let sent = timeout(self.deadlines.first_byte, request.send());
+        let response = match timeout_at(total, sent).await {
+            Err(_) => return Err(late(Deadline::Total, self.deadlines.total)),
+            Ok(Err(_)) => return Err(late(Deadline::FirstByte, self.deadlines.first_byte)),
+            Ok(Ok(Err(error))) => return Err(self.no_answer(server, &error)),
+            Ok(Ok(Ok(response))) => response,
+        };
+        if response.status().is_redirection() {
+            return Err(redirected(server, &response));
+        }
+        let status = response.status().as_u16();
+        let headers = Headers::read(response.headers(), now);
+        let body = self.body(server, response, total).await?;
+        Ok(Answer { status, headers, body })
+    }
+
+    /// Reads the body piece by piece, never more of it than is allowed.
+    async fn body(
+        &self,
+        server: &str,
+        mut response: Response,
+        total: Instant,
+    ) -> Result<Vec<u8>, CallError> {
+        let late = |deadline, after| CallError::Timeout { server: server.into(), deadline, after };
+        let mut body = Vec::new();
+        loop {
+            let piece = timeout(self.deadlines.idle, response.chunk());
+            match timeout_at(total, piece).await {
+                Err(_) => return Err(late(Deadline::Total, self.deadlines.total)),
+                Ok(Err(_)) => return Err(late(Deadline::Idle, self.deadlines.idle)),
+                Ok(Ok(Err(_))) => return Err(CallError::Truncated { server: server.into() }),
+                Ok(Ok(Ok(None))) => return Ok(body),
+                Ok(Ok(Ok(Some(piece)))) => {
+                    if body.len() + piece.len() > BYTES_MAX {
+                        let server = server.into();
+                        return Err(CallError::Huge { server, bytes_max: BYTES_MAX });
+                    }
+                    body.extend_from_slice(&piece);
+                }
+            }
+        }
+    }
+
+    fn no_answer(&self, server: &str, error: &reqwest::Error) -> CallError {
+        let server = server.to_owned();
+        if error.is_timeout() {
+            let (deadline, after) = (Deadline::Connect, self.deadlines.connect);
+            return CallError::Timeout { server, deadline, after };
+        }
+        // Its own words name the address again; the cause is what helps.
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(deeper) = cause.source() {
+            cause = deeper;
+        }
+        CallError::Connect { server, reason: cause.to_string() }
+    }
+
+    /// Returns the client, built when it is first asked for.
+    fn built(&self) -> Result<Arc<Built>, CallError> {
+        let mut slot = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(built) = &*slot {
+            return Ok(Arc::clone(built));
+        }
+        let failed = |e: &dyn fmt::Display| CallError::Config(format!("no client can be made: {e}"));
+        // Once for the process; a second call changes nothing.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let client = Client::builder()
+            .connect_timeout(self.deadlines.connect)
+            .redirect(redirect::Policy::none())
+            // A proxy would be told the key where the address is not encrypted.
+            .no_proxy()
+            .user_agent(concat!("memoird/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|e| failed(&e))?;
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(|e| failed(&e))?;
+        let built = Arc::new(Built { client, runtime });
+        *slot = Some(Arc::clone(&built));
+        drop(slot);
+        Ok(built)
+    }
+}
+
+impl Answer {
+    /// Returns whether the status says that all went well.
+    pub fn is_ok(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// Returns the body as JSON, or what it is instead.
+    ///
+    /// # Errors
+    ///
+    /// Returns a few words for what it is.
+    pub fn json(&self) -> Result<serde_json::Value, &'static str> {
+        let text = std::str::from_utf8(&self.body).map_err(|_| "bytes that are no text")?;
+        let start = text.trim_start();
+        if start.is_empty() {
+            return Err("nothing");
+        }
+        if start.starts_with('<') {
+            return Err("a page of HTML");
+        }
+        serde_json::from_str(text).map_err(|_| "text that is no JSON")
+    }
+}
+
+impl Headers {
+    fn read(map: &HeaderMap, now: DateTime<Utc>) -> Self {
+        let text = |name: &str| Some(map.get(name)?.to_str().ok()?.trim().to_owned());
+        let id = ["request-id", "x-request-id"].into_iter().find_map(text);
+        let is_plain = |it: &String| {
+            it.len() <= 100 && it.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+        };
+        let exact = text("retry-after-ms").and_then(|it| it.parse().ok());
+        let retry_after = exact
+            .map(Duration::from_millis)
+            .or_else(|| text("retry-after").and_then(|it| pause(&it, now)));
+        let should_retry = match text("x-should-retry").as_deref() {
+            Some("true") => Some(true),
+            Some("false") => Some(false),
+            _ => None,
+        };
+        Self {
+            content_type: text("content-type"),
+            request_id: id.filter(is_plain),
+            retry_after,
+            should_retry,
+        }
+    }
+}
+
+/// Reads `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3). A date that has passed is no
+/// pause, and anything else is not understood.
+fn pause(text: &str, now: DateTime<Utc>) -> Option<Duration> {
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = DateTime::parse_from_rfc2822(text).ok()?.with_timezone(&Utc);
+    Some((date - now).to_std().unwrap_or(Duration::ZERO))
+}
+
+fn redirected(server: &str, response: &Response) -> CallError {
+    let to = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());
+    let url = to.and_then(|it| response.url().join(it).ok());
+    let host = url.and_then(|it| Some(it.host_str()?.to_owned()));
+    let host = host.unwrap_or_else(|| "an address that it does not name".to_owned());
+    CallError::Redirect { server: server.to_owned(), host }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_is_read_in_all_its_forms() {
+        let now = DateTime::parse_from_rfc3339("2026-05-04T09:00:00Z").unwrap().to_utc();
+        for (text, seconds) in [
+            ("0", Some(0)),
+            ("7", Some(7)),
+            ("99999", Some(99_999)),
+            ("Mon, 04 May 2026 09:00:30 GMT", Some(30)),
+            ("Mon, 04 May 2026 08:00:00 GMT", Some(0)),
+            ("-3", None),
+            ("soon", None),
+            ("NaN", None),
+            ("1e300", None),
+        ] {
+            assert_eq!(pause(text, now).map(|it| it.as_secs()), seconds, "{text:?}");
+        }
+    }
+}

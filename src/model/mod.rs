@@ -1,0 +1,269 @@
+//! The one door to a language model.
+//!
+//! Whoever wants words from a model writes a [`Request`] and hands it to [`Ask`]; what comes back is
+//! a [`Reply`] or a [`CallError`] that says what to do next. Everything between is in here, and
+//! nothing else in memoird opens a connection:
+//!
+//! - [`door`]: breaker, caps, prices, the call, the stored reply, the ledger, in this order.
+//! - [`anthropic`], [`openai`], [`ollama`]: three wire formats, as pure functions from a request to a
+//!   body and from an answer to a reply.
+//! - [`command`]: a program that reads the prompt and prints the reply.
+//! - [`http`]: the client that carries the first three: deadlines, a cap on the body, no redirect.
+//! - [`failure`]: what went wrong, and whether another try makes sense.
+//! - [`breaker`]: when a server is left alone; pure.
+//! - [`pricing`]: what tokens cost.
+//! - [`prompt`]: the prompt files.
+//! - [`open`]: a door from the configuration.
+//!
+//! Names are those of the OpenTelemetry conventions for generative AI where there is one.
+//!
+//! # Invariants
+//!
+//! - A request holds served text only, and is fenced by whoever writes it.
+//! - No error, record, or log line holds words of a log or of a reply, or a key.
+//! - A reply is on the disk before anybody reads it, so that a crash does not pay twice.
+
+pub mod anthropic;
+pub mod breaker;
+pub mod command;
+pub mod door;
+pub mod failure;
+pub mod http;
+pub mod ollama;
+pub mod open;
+pub mod openai;
+pub mod pricing;
+pub mod prompt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use self::failure::CallError;
+use crate::memory::hash::ContentHash;
+
+/// What a call is for; the ledger counts by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    /// A weekly file.
+    Weekly,
+    /// A monthly file.
+    Monthly,
+    /// Typed memories of a day.
+    Extract,
+    /// Edits of `WISDOM.md`.
+    Wisdom,
+    /// `model test`.
+    Test,
+}
+
+/// Who speaks in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// We.
+    User,
+    /// The model, in an earlier turn.
+    Assistant,
+}
+
+/// One turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// The words.
+    pub text: String,
+}
+
+/// The form that a reply must have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputSchema {
+    /// A name for it: letters, digits, and `_`.
+    pub name: String,
+    /// A JSON schema. Objects list all properties as required and allow no others, which is what
+    /// providers can enforce.
+    pub schema: Value,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// What for.
+    pub stage: Stage,
+    /// For which period; empty for none.
+    pub period: String,
+    /// The instructions. They come first and do not change from call to call, so that a provider can
+    /// keep them.
+    pub system: String,
+    /// The turns, beginning and ending with ours.
+    pub messages: Vec<Message>,
+    /// The form of the reply; `None` for text.
+    pub schema: Option<OutputSchema>,
+    /// How much the model may write, in tokens.
+    pub max_output_tokens: u32,
+    /// How freely it chooses its words, for providers that take it.
+    pub temperature: f32,
+}
+
+/// Why the model stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinishReason {
+    /// It had said all.
+    Stop,
+    /// It may not write more: what there is, is cut off.
+    Length,
+    /// It refused, or a filter did.
+    Refusal,
+    /// The provider's server gave a reason that we do not know.
+    Other,
+}
+
+/// What a call took, in tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// All that was read, from the cache or not.
+    pub input_tokens: u64,
+    /// All that was written, thoughts too.
+    pub output_tokens: u64,
+    /// How much of the input was in the provider's cache.
+    pub cache_read_tokens: u64,
+    /// How much of the input was put there.
+    pub cache_write_tokens: u64,
+}
+
+/// What came back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// The words.
+    pub text: String,
+    /// Why it ends where it ends.
+    pub finish_reason: FinishReason,
+    /// What it took; `None` where the server does not say.
+    pub usage: Option<Usage>,
+    /// What it cost, where the provider says so itself, in US dollars.
+    pub cost_usd: Option<f64>,
+    /// The provider's name for the call.
+    pub id: Option<String>,
+    /// The model that answered, as it calls itself.
+    pub model: Option<String>,
+}
+
+/// A call that was answered, and what it came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// Calls of a model.
+    pub calls: u32,
+    /// What they cost, in US dollars; those without a price count as nothing.
+    pub cost_usd: f64,
+}
+
+/// Carries a request to a model and the reply back.
+pub trait Ask: Send + Sync {
+    /// Asks.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is no reply that could be read.
+    fn ask(&self, request: &Request) -> Result<Reply, CallError>;
+
+    /// Returns what was spent since the last time that this was asked.
+    fn take_spent(&self) -> Spent {
+        Spent::default()
+    }
+
+    /// Says how the work ended that the last replies were asked for. They are kept until then, so that
+    /// a crash between reply and file does not pay twice.
+    fn settle(&self, _is_done: bool) {}
+}
+
+impl Stage {
+    /// All stages.
+    pub const ALL: [Self; 5] =
+        [Self::Weekly, Self::Monthly, Self::Extract, Self::Wisdom, Self::Test];
+
+    /// Returns the name that the ledger uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Weekly => "weekly",
+            Self::Monthly => "monthly",
+            Self::Extract => "extract",
+            Self::Wisdom => "wisdom",
+            Self::Test => "test",
+        }
+    }
+}
+
+impl Role {
+    /// Returns the name that all wire formats use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+        }
+    }
+}
+
+impl FinishReason {
+    /// Returns the name that the ledger uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Length => "length",
+            Self::Refusal => "refusal",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl Message {
+    /// Returns a turn of ours.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self { role: Role::User, text: text.into() }
+    }
+
+    /// Returns an earlier turn of the model's.
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self { role: Role::Assistant, text: text.into() }
+    }
+}
+
+impl Request {
+    /// Returns how many characters are sent, but for what the wire format adds.
+    pub fn chars(&self) -> usize {
+        let messages = self.messages.iter().map(|it| it.text.chars().count());
+        let schema = self.schema.iter().map(|it| it.schema.to_string().len());
+        self.system.chars().count() + messages.sum::<usize>() + schema.sum::<usize>()
+    }
+
+    /// Names the request when it goes to this model of this server. Equal requests have equal names.
+    pub fn key(&self, server: &str, model: &str) -> ContentHash {
+        let request = serde_json::to_string(self).unwrap_or_default();
+        ContentHash::of(format!("{server}\n{model}\n{request}"))
+    }
+}
+
+impl Usage {
+    /// Returns what was read and written.
+    pub fn total_tokens(&self) -> u64 {
+        self.input_tokens + self.output_tokens
+    }
+}
+
+/// Refuses a reply that is no whole answer: refused, cut off, or without a word.
+pub(crate) fn whole(reply: Reply, max_output_tokens: u32) -> Result<Reply, CallError> {
+    match reply.finish_reason {
+        FinishReason::Refusal => Err(CallError::Refused),
+        FinishReason::Length => Err(CallError::CutOff { max_output_tokens }),
+        _ if reply.text.trim().is_empty() => Err(CallError::Empty),
+        _ => Ok(reply),
+    }
+}
+
+/// Returns the context length that the words of an error name: the smallest number of four digits or
+/// more, since the larger one is what we sent.
+fn limit(words: &str) -> Option<u64> {
+    let numbers = words.split(|c: char| !c.is_ascii_digit()).filter_map(|it| it.parse().ok());
+    numbers.filter(|it| *it >= 1000).min()
+}

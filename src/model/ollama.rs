@@ -1,0 +1,98 @@
+//! Ollama's own chat interface.
+//!
+//! Over the interface that Ollama shares with `OpenAI`'s, it cuts a prompt to its context length and
+//! says nothing. Over this one the context length is part of the request, and how much of the prompt
+//! was read is part of the answer.
+//!
+//! Source: Ollama's published client types and its interface documentation.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    FinishReason, Reply, Request, Usage,
+    failure::{CallError, Told, error_code},
+    http::Answer,
+};
+
+/// Where a chat is asked for, below the server's address.
+pub const PATH: &str = "/api/chat";
+
+/// Returns the body of a request.
+pub fn body(request: &Request, model: &str, context_tokens: u32) -> Value {
+    let mut messages = vec![json!({ "role": "system", "content": request.system })];
+    let turns = request.messages.iter();
+    messages.extend(turns.map(|it| json!({ "role": it.role.name(), "content": it.text })));
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(model));
+    body.insert("messages".to_owned(), json!(messages));
+    body.insert("stream".to_owned(), json!(false));
+    if let Some(schema) = &request.schema {
+        body.insert("format".to_owned(), schema.schema.clone());
+    }
+    body.insert(
+        "options".to_owned(),
+        json!({
+            "num_ctx": context_tokens,
+            "num_predict": request.max_output_tokens,
+            "temperature": request.temperature,
+        }),
+    );
+    // Thoughts would eat the tokens of the reply.
+    body.insert("think".to_owned(), json!(false));
+    Value::Object(body)
+}
+
+/// Reads an answer.
+///
+/// # Errors
+///
+/// Returns what the answer says went wrong.
+pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
+    let garbage = |what| CallError::Garbage { server: server.to_owned(), what };
+    let body = answer.json();
+    let said = body.as_ref().ok().and_then(|it| it["error"].as_str());
+    if !answer.is_ok() || said.is_some() {
+        return Err(error(server, answer, said));
+    }
+    let body = body.map_err(garbage)?;
+    let Some(text) = body["message"]["content"].as_str() else {
+        return Err(garbage("JSON that is no chat"));
+    };
+    if body["done"] == false {
+        return Err(CallError::Truncated { server: server.to_owned() });
+    }
+    let finish_reason = match body["done_reason"].as_str() {
+        Some("length") => FinishReason::Length,
+        Some("stop") | None => FinishReason::Stop,
+        Some(_) => FinishReason::Other,
+    };
+    // The count of the prompt is left out where the prompt was still in memory.
+    let usage = body["prompt_eval_count"].as_u64().map(|input_tokens| Usage {
+        input_tokens,
+        output_tokens: body["eval_count"].as_u64().unwrap_or(0),
+        ..Usage::default()
+    });
+    let reply = Reply {
+        text: text.to_owned(),
+        finish_reason,
+        usage,
+        cost_usd: None,
+        id: None,
+        model: body["model"].as_str().map(ToOwned::to_owned),
+    };
+    Ok(reply)
+}
+
+fn error(server: &str, answer: &Answer, said: Option<&str>) -> CallError {
+    let (server, status, told) = (server.to_owned(), answer.status, Told::new(said));
+    let code = error_code(None);
+    match status {
+        401..=403 => CallError::Account { server, status, code, told },
+        // A model that is not there, or a field that is not known.
+        400 | 404 | 405 | 422 => CallError::Request { server, status, code, told },
+        _ => {
+            let retry_after = answer.headers.retry_after;
+            CallError::Unavailable { server, status, code, retry_after, told }
+        }
+    }
+}

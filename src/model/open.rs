@@ -1,0 +1,187 @@
+//! A door from the configuration.
+
+use std::{fs, io, path::Path, time::Duration};
+
+use super::{
+    anthropic,
+    command::Program,
+    door::{Door, Parts, Wire},
+    http::Deadlines,
+    pricing::Pricing,
+    prompt::Prompts,
+};
+use crate::{
+    config::{
+        Config,
+        base_url::{BaseUrl, check_base_url},
+        key::KeyError,
+        root::RootSettings,
+        settings::{Budget, Cap, Model, Provider},
+        surroundings::Surroundings,
+    },
+    store::{
+        ledger::{Caps, Limits},
+        vault::Vault,
+    },
+};
+
+/// The longest prompt or table of prices of a person's own.
+const FILE_BYTES_MAX: u64 = 256 * 1024;
+
+/// Why a model that is configured cannot be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The key is not used.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// There is no key for a server that surely wants one.
+    #[error("no key for {0}: name a file as model.key_file, or set MEMOIRD_API_KEY")]
+    NoKey(String),
+    /// The address is not used.
+    #[error("model.base_url: {0}")]
+    Address(#[from] crate::config::base_url::BaseUrlError),
+    /// There is no program.
+    #[error("model.command names no program")]
+    NoProgram,
+    /// A file of a person's own cannot be read.
+    #[error("`{path}`: {reason}")]
+    Own {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Makes the way to the model of a root.
+///
+/// `patience` is how long to wait in all for a server that fails.
+///
+/// # Errors
+///
+/// Returns what is wrong with key, address, or price table. Nothing is sent.
+pub fn door(
+    config: &Config,
+    root: &RootSettings,
+    around: &Surroundings,
+    vault: Vault,
+    patience: Duration,
+) -> Result<Door, OpenError> {
+    let model = &root.settings.model;
+    let wire = wire(model)?;
+    let source = config.key_source(model, around);
+    let key = source.as_ref().map(|it| it.read()).transpose()?;
+    if key.is_none() && matches!(wire, Wire::Anthropic { .. }) {
+        return Err(OpenError::NoKey(wire.server().to_owned()));
+    }
+    // What changes when a person sees to a refused account: the address, and where the key comes from.
+    let account = source.map_or_else(|| "no key".to_owned(), |it| it.to_string());
+    let was_used = was_used(&vault);
+    Ok(Door::new(Parts {
+        model: model.name.clone(),
+        key,
+        account,
+        context_tokens: model.context_tokens,
+        deadlines: deadlines(&wire),
+        pricing: pricing(around)?,
+        caps: caps(&config.settings.budget, &root.settings.budget),
+        zone: root.zone.name.0,
+        root: root.path.clone(),
+        vault: Some(vault),
+        patience,
+        ledger: around.ledger(),
+        was_used,
+        wire,
+    }))
+}
+
+/// Reads the prompts: those in `prompts/` beside the configuration win.
+///
+/// # Errors
+///
+/// Returns what is wrong with a person's own.
+pub fn prompts(around: &Surroundings) -> Result<Prompts, OpenError> {
+    let folder = around.config_folder().join("prompts");
+    let own = |name: &str| own_file(&folder.join(format!("{name}.md"))).ok().flatten();
+    Prompts::read(own).map_err(|e| OpenError::Own {
+        path: folder.display().to_string(),
+        reason: e.to_string(),
+    })
+}
+
+/// Reads the prices: those in `pricing.yaml` beside the configuration come first.
+///
+/// # Errors
+///
+/// Returns what is wrong with a person's own.
+pub fn pricing(around: &Surroundings) -> Result<Pricing, OpenError> {
+    let path = around.config_folder().join("pricing.yaml");
+    let bad = |reason: String| OpenError::Own { path: path.display().to_string(), reason };
+    let own = own_file(&path).map_err(|e| bad(e.to_string()))?;
+    Pricing::read(own.as_deref()).map_err(|e| bad(e.to_string()))
+}
+
+fn wire(model: &Model) -> Result<Wire, OpenError> {
+    let base = || -> Result<BaseUrl, OpenError> {
+        Ok(check_base_url(model.address().unwrap_or_default())?)
+    };
+    Ok(match model.provider {
+        Provider::Anthropic => Wire::Anthropic {
+            base: base()?,
+            api_version: model.api_version.clone().unwrap_or_else(|| anthropic::API_VERSION.into()),
+        },
+        Provider::Openai => Wire::Openai { base: base()? },
+        Provider::Ollama => {
+            // Its own interface lies beside the one that it shares with others.
+            let text = base()?.as_str().trim_end_matches("/v1").to_owned();
+            Wire::Ollama { base: check_base_url(&text)? }
+        }
+        Provider::Command => {
+            let argv = model.command.as_deref().unwrap_or_default();
+            Wire::Command(Program::new(argv).ok_or(OpenError::NoProgram)?)
+        }
+        Provider::ClaudeCli => Wire::Command(Program::claude()),
+    })
+}
+
+/// How long a call may take. What runs here may have to be loaded first.
+fn deadlines(_wire: &Wire) -> Deadlines {
+    Deadlines {
+        connect: Duration::from_secs(10),
+        first_byte: Duration::from_secs(5 * 60),
+        idle: Duration::from_secs(60),
+        total: Duration::from_secs(10 * 60),
+    }
+}
+
+fn caps(all: &Budget, root: &Budget) -> Caps {
+    let limits = |cap: &Cap| Limits { usd: cap.usd, tokens: cap.tokens, calls: cap.calls };
+    Caps {
+        day: limits(&all.day),
+        month: limits(&all.month),
+        root_day: limits(&root.day),
+        root_month: limits(&root.month),
+    }
+}
+
+/// Returns whether a file of the root was drafted by a model: then there was a ledger.
+fn was_used(vault: &Vault) -> bool {
+    const FILES_MAX: usize = 20;
+    let folder = vault.layout().summary_dir(crate::memory::period::Grain::Week);
+    let (files, _) = vault.files_below(&folder, usize::MAX);
+    files.iter().rev().take(FILES_MAX).any(|path| {
+        let text = vault.read_text(path).ok().flatten();
+        text.is_some_and(|it| it.contains("\n  engine: model/"))
+    })
+}
+
+fn own_file(path: &Path) -> io::Result<Option<String>> {
+    match fs::metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e),
+        Ok(meta) if !meta.is_file() || meta.len() > FILE_BYTES_MAX => {
+            Err(io::Error::other("not a file, or longer than such a file is"))
+        }
+        Ok(_) => fs::read_to_string(path).map(Some),
+    }
+}

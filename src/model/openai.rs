@@ -1,0 +1,204 @@
+//! Chat completions, as `OpenAI` and many servers speak them: requests and answers as pure functions.
+//!
+//! Source: the published types of `OpenAI`'s clients, and what Ollama, llama.cpp, vLLM, LM Studio and
+//! `OpenRouter` do differently. Not every server can hold a model to a schema, so a request can be
+//! written in three ways ([`Rung`]), and the door goes down a rung when a server refuses one.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    FinishReason, Reply, Request, Usage,
+    failure::{CallError, Told, error_code},
+    http::Answer,
+};
+
+/// Where a completion is asked for, below the server's address.
+pub const PATH: &str = "/chat/completions";
+
+/// How a server is held to a schema, the strictest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rung {
+    /// The server is given the schema and lets the model write nothing else.
+    #[default]
+    JsonSchema,
+    /// The server makes sure of JSON; the schema stands in the prompt.
+    JsonObject,
+    /// The schema stands in the prompt.
+    Prompt,
+}
+
+/// What differs from server to server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Dialect {
+    /// How it is held to a schema.
+    pub rung: Rung,
+    /// It wants `max_completion_tokens` and takes no temperature, as models do that think first.
+    pub is_thinking: bool,
+}
+
+impl Rung {
+    /// All rungs, the strictest first.
+    pub const ALL: [Self; 3] = [Self::JsonSchema, Self::JsonObject, Self::Prompt];
+
+    /// Returns the name that is remembered of a server.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::JsonSchema => "json_schema",
+            Self::JsonObject => "json_object",
+            Self::Prompt => "prompt",
+        }
+    }
+
+    /// Returns the next less strict one.
+    pub fn below(self) -> Option<Self> {
+        match self {
+            Self::JsonSchema => Some(Self::JsonObject),
+            Self::JsonObject => Some(Self::Prompt),
+            Self::Prompt => None,
+        }
+    }
+}
+
+impl Dialect {
+    /// Returns the dialect in which to try again what a server refused with 400 or 422, if its words
+    /// speak of what differs between servers.
+    pub fn after(self, refused: &CallError, request: &Request) -> Option<Self> {
+        let CallError::Request { status: 400 | 422 | 500 | 501, .. } = refused else {
+            return None;
+        };
+        let words = refused.told().unwrap_or_default().to_lowercase();
+        let speaks_of = |names: &[&str]| names.iter().any(|it| words.contains(it));
+        if !self.is_thinking && speaks_of(&["max_completion_tokens", "temperature"]) {
+            return Some(Self { is_thinking: true, ..self });
+        }
+        if request.schema.is_none() {
+            return None;
+        }
+        let about_format = ["response_format", "json_schema", "json_object", "schema", "grammar"];
+        // Some refuse without a word of why.
+        let rung = self.rung.below().filter(|_| words.is_empty() || speaks_of(&about_format))?;
+        Some(Self { rung, ..self })
+    }
+}
+
+/// Returns the body of a request.
+pub fn body(request: &Request, model: &str, dialect: Dialect) -> Value {
+    let mut system = request.system.clone();
+    if let Some(schema) = request.schema.as_ref().filter(|_| dialect.rung != Rung::JsonSchema) {
+        system.push_str("\n\nReply with one JSON value that this JSON Schema accepts, and with nothing else:\n");
+        system.push_str(&schema.schema.to_string());
+    }
+    let mut messages = vec![json!({ "role": "system", "content": system })];
+    let turns = request.messages.iter();
+    messages.extend(turns.map(|it| json!({ "role": it.role.name(), "content": it.text })));
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(model));
+    body.insert("messages".to_owned(), json!(messages));
+    if dialect.is_thinking {
+        body.insert("max_completion_tokens".to_owned(), json!(request.max_output_tokens));
+    } else {
+        body.insert("max_tokens".to_owned(), json!(request.max_output_tokens));
+        body.insert("temperature".to_owned(), json!(request.temperature));
+    }
+    body.insert("stream".to_owned(), json!(false));
+    let format = request.schema.as_ref().and_then(|it| match dialect.rung {
+        Rung::JsonSchema => Some(json!({
+            "type": "json_schema",
+            "json_schema": { "name": it.name, "strict": true, "schema": it.schema },
+        })),
+        Rung::JsonObject => Some(json!({ "type": "json_object" })),
+        Rung::Prompt => None,
+    });
+    if let Some(format) = format {
+        body.insert("response_format".to_owned(), format);
+    }
+    Value::Object(body)
+}
+
+/// Reads an answer.
+///
+/// # Errors
+///
+/// Returns what the answer says went wrong.
+pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
+    if !answer.is_ok() {
+        return Err(error(server, answer, answer.status));
+    }
+    let garbage = |what| CallError::Garbage { server: server.to_owned(), what };
+    let body = answer.json().map_err(garbage)?;
+    // OpenRouter and others send errors with 200.
+    if !body["error"].is_null() {
+        let code = body["error"]["code"].as_u64().and_then(|it| u16::try_from(it).ok());
+        return Err(error(server, answer, code.filter(|it| *it >= 400).unwrap_or(500)));
+    }
+    let Some(choice) = body["choices"].as_array().and_then(|it| it.first()) else {
+        return Err(garbage("JSON that is no completion"));
+    };
+    let message = &choice["message"];
+    let refused = message["refusal"].as_str().is_some_and(|it| !it.is_empty());
+    let finish_reason = match choice["finish_reason"].as_str() {
+        _ if refused => FinishReason::Refusal,
+        Some("content_filter") => FinishReason::Refusal,
+        Some("length") => FinishReason::Length,
+        Some("stop") | None => FinishReason::Stop,
+        Some(_) => FinishReason::Other,
+    };
+    let reply = Reply {
+        text: message["content"].as_str().unwrap_or_default().to_owned(),
+        finish_reason,
+        usage: usage(&body["usage"]),
+        cost_usd: body["usage"]["cost"].as_f64(),
+        id: answer.headers.request_id.clone(),
+        model: body["model"].as_str().map(ToOwned::to_owned),
+    };
+    Ok(reply)
+}
+
+fn usage(usage: &Value) -> Option<Usage> {
+    let details = &usage["prompt_tokens_details"];
+    Some(Usage {
+        input_tokens: usage["prompt_tokens"].as_u64()?,
+        output_tokens: usage["completion_tokens"].as_u64().unwrap_or(0),
+        cache_read_tokens: details["cached_tokens"].as_u64().unwrap_or(0),
+        cache_write_tokens: details["cache_write_tokens"].as_u64().unwrap_or(0),
+    })
+}
+
+/// Reads an error. It is an object with these servers, or a string.
+fn error(server: &str, answer: &Answer, status: u16) -> CallError {
+    let server = server.to_owned();
+    let body = answer.json().unwrap_or_default();
+    let error = &body["error"];
+    let words = error["message"].as_str().or(error.as_str()).or(body["message"].as_str());
+    let told = Told::new(words);
+    let name = error["code"].as_str().or(error["type"].as_str()).or(body["type"].as_str());
+    let code = error_code(name);
+    let kinds = [error["code"].as_str(), error["type"].as_str()];
+    let is = |names: &[&str]| kinds.iter().flatten().any(|it| names.contains(it));
+    let too_long = ["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"];
+    let spent = ["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"];
+    let limit = error["n_ctx"].as_u64().or_else(|| super::limit(told.text()));
+    match status {
+        _ if is(&too_long) || speaks_of_length(told.text()) => CallError::TooLong { limit },
+        _ if is(&spent) => CallError::Account { server, status, code, told },
+        401..=403 => CallError::Account { server, status, code, told },
+        413 => CallError::TooLong { limit },
+        408 | 409 | 425 | 429 | 500.. => {
+            let retry_after = answer.headers.retry_after;
+            CallError::Unavailable { server, status, code, retry_after, told }
+        }
+        _ => CallError::Request { server, status, code, told },
+    }
+}
+
+/// Returns whether words of an error speak of a prompt that is too long: vLLM, llama.cpp and LM
+/// Studio have no name for it.
+fn speaks_of_length(words: &str) -> bool {
+    let words = words.to_lowercase();
+    ["maximum context length", "context size", "context length", "context window", "n_ctx"]
+        .iter()
+        .any(|it| words.contains(it))
+        && ["exceed", "maximum", "larger", "longer", "overflow", "greater"]
+            .iter()
+            .any(|it| words.contains(it))
+}

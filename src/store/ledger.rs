@@ -1,0 +1,587 @@
+//! The ledger: every call of a model, over all roots of a person, with what it took and cost.
+//!
+//! A SQLite database in the person's folder for state. Caps are checked and a call is charged as its
+//! worst case in one transaction before it goes out ([`Ledger::reserve`]), and corrected after it
+//! ([`Ledger::settle`]); a call that a crash ended stays charged as its worst case. What is known of
+//! each server (breaker, dialect) stands here too, so that it outlives a restart.
+//!
+//! No words of a log, of a prompt, or of a reply stand here.
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use chrono::{DateTime, NaiveDate, Utc};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, TransactionBehavior, params};
+use serde::Serialize;
+
+/// The schema; its number is that of the steps.
+const MIGRATIONS: &[&str] = &[include_str!("../../schema/ledger/0001.sql")];
+
+/// How long a statement waits for another process.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The open ledger.
+#[derive(Debug)]
+pub struct Ledger {
+    conn: Connection,
+    path: PathBuf,
+}
+
+/// Why the ledger could not be read or written; no call is made then.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// Folder or file cannot be made.
+    #[error("`{}`: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// What SQLite says.
+    #[error("`{}`: {source}", path.display())]
+    Sql {
+        /// The ledger.
+        path: PathBuf,
+        /// What it says.
+        source: rusqlite::Error,
+    },
+    /// A newer memoird made it.
+    #[error("`{}` has schema {found}, this memoird knows {known}; use the newer one", path.display())]
+    Newer {
+        /// The ledger.
+        path: PathBuf,
+        /// Its schema.
+        found: usize,
+        /// The newest that we know.
+        known: usize,
+    },
+}
+
+/// The number of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallId(i64);
+
+/// A call about to be made.
+#[derive(Clone, Debug)]
+pub struct NewCall<'a> {
+    /// When, in UTC.
+    pub at: DateTime<Utc>,
+    /// The day in the root's zone.
+    pub day: NaiveDate,
+    /// The root's folder; empty for a call that belongs to none.
+    pub root: &'a str,
+    /// The run, if one asks.
+    pub run: Option<i64>,
+    /// What for.
+    pub stage: &'a str,
+    /// Which period.
+    pub period: &'a str,
+    /// Whose protocol is spoken.
+    pub provider: &'a str,
+    /// The model.
+    pub model: &'a str,
+    /// The worst case, in tokens read and written.
+    pub tokens: u64,
+    /// The worst case, in US dollars; `None` where no price is known.
+    pub usd: Option<f64>,
+    /// When the price was so.
+    pub price_date: Option<NaiveDate>,
+}
+
+/// What is allowed in one stretch of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Limits {
+    /// US dollars.
+    pub usd: Option<f64>,
+    /// Tokens.
+    pub tokens: Option<u64>,
+    /// Calls.
+    pub calls: Option<u32>,
+}
+
+/// The caps that a call stands under.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Caps {
+    /// Of a day, over all roots.
+    pub day: Limits,
+    /// Of a calendar month, over all roots.
+    pub month: Limits,
+    /// Of a day, for this root.
+    pub root_day: Limits,
+    /// Of a calendar month, for this root.
+    pub root_month: Limits,
+}
+
+/// A cap that a call would pass.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reached {
+    /// `day` or `month`.
+    pub stretch: &'static str,
+    /// Whether it is the root's share.
+    pub of_root: bool,
+    /// What is capped: `usd`, `tokens`, `calls`.
+    pub unit: &'static str,
+    /// How much was used, what is under way counted as its worst case.
+    pub used: f64,
+    /// How much the call would add.
+    pub wanted: f64,
+    /// How much is allowed.
+    pub cap: f64,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, Default)]
+pub struct Settled<'a> {
+    /// One word: `stop`, or the name of the error.
+    pub outcome: &'a str,
+    /// Tokens that were read.
+    pub input_tokens: u64,
+    /// Tokens that were written.
+    pub output_tokens: u64,
+    /// Of those read: from the provider's cache.
+    pub cache_read_tokens: u64,
+    /// Of those read: put there.
+    pub cache_write_tokens: u64,
+    /// What it cost, in US dollars; `None` where nobody knows.
+    pub usd: Option<f64>,
+    /// How long it took, in milliseconds.
+    pub latency_ms: u64,
+    /// The provider's name for it.
+    pub request_id: Option<&'a str>,
+    /// Requests that were sent for it.
+    pub requests: u32,
+}
+
+/// What is known of a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerRow {
+    /// Failed requests in a row.
+    pub failures: u32,
+    /// Until when it is left alone.
+    pub open_until: Option<DateTime<Utc>>,
+    /// The account that was refused.
+    pub barred: Option<String>,
+    /// How it is held to a schema, by name.
+    pub rung: Option<String>,
+    /// Whether it wants the fields of models that think.
+    pub is_thinking: bool,
+    /// How many tokens it reads, as it said itself.
+    pub context_tokens: Option<u64>,
+}
+
+/// Sums over calls.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Sum {
+    /// What the calls have in common: a day, a stage, a run, a model.
+    pub key: String,
+    /// Calls.
+    pub calls: u64,
+    /// Tokens read, from the cache or not.
+    pub input_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// Of those read: from the provider's cache.
+    pub cache_read_tokens: u64,
+    /// Of those read: put there.
+    pub cache_write_tokens: u64,
+    /// US dollars; calls without a price count as nothing here.
+    pub cost_usd: f64,
+    /// Calls of which nobody knows the price.
+    pub unpriced: u64,
+}
+
+/// By what calls are summed up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// By day, the newest first.
+    Day,
+    /// By stage.
+    Stage,
+    /// By root and run, the newest first.
+    Run,
+    /// By provider and model.
+    Model,
+}
+
+impl Ledger {
+    /// Opens the ledger at `path`, and makes it and its folder where there is none.
+    ///
+    /// `was_used` says that a model was called before: a ledger that is gone then was lost, and what
+    /// it held of `day` is not known. The caps of that day and month count as spent.
+    ///
+    /// # Errors
+    ///
+    /// Returns why no call can be recorded, and so none be made.
+    pub fn open(path: &Path, was_used: bool, day: NaiveDate) -> Result<Self, LedgerError> {
+        let file = |path: &Path, source| LedgerError::File { path: path.to_owned(), source };
+        if let Some(folder) = path.parent() {
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+            made.map_err(|e| file(folder, e))?;
+        }
+        let is_new = !fs::metadata(path).is_ok_and(|it| it.len() > 0);
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).mode(0o600);
+        drop(options.open(path).map_err(|e| file(path, e))?);
+        let mut ledger = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        ledger.migrate()?;
+        if is_new && was_used {
+            ledger.write(|tx| {
+                tx.execute("INSERT OR IGNORE INTO lost (day) VALUES (?1)", [day.to_string()])?;
+                Ok(())
+            })?;
+        }
+        Ok(ledger)
+    }
+
+    /// Opens the ledger to be read; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it cannot be read.
+    pub fn open_existing(path: &Path) -> Result<Option<Self>, LedgerError> {
+        if !fs::metadata(path).is_ok_and(|it| it.len() > 0) {
+            return Ok(None);
+        }
+        let mut ledger = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        ledger.migrate()?;
+        Ok(Some(ledger))
+    }
+
+    fn connect(path: &Path, flags: OpenFlags) -> Result<Self, LedgerError> {
+        let sql = |source| LedgerError::Sql { path: path.to_owned(), source };
+        let conn = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+            .map_err(sql)?;
+        conn.busy_timeout(BUSY_TIMEOUT).map_err(sql)?;
+        let wal = conn.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()));
+        wal.map_err(sql)?;
+        for (name, value) in [
+            ("synchronous", "FULL"),
+            ("foreign_keys", "ON"),
+            ("trusted_schema", "OFF"),
+            ("cell_size_check", "ON"),
+            ("mmap_size", "0"),
+        ] {
+            conn.pragma_update(None, name, value).map_err(sql)?;
+        }
+        Ok(Self { conn, path: path.to_owned() })
+    }
+
+    fn migrate(&mut self) -> Result<(), LedgerError> {
+        let known = MIGRATIONS.len();
+        let found = self.write(|tx| {
+            let found: usize = tx.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+            for step in MIGRATIONS.iter().skip(found) {
+                tx.execute_batch(step)?;
+            }
+            if found < known {
+                tx.pragma_update(None, "user_version", known)?;
+            }
+            Ok(found)
+        })?;
+        if found > known {
+            return Err(LedgerError::Newer { path: self.path.clone(), found, known });
+        }
+        Ok(())
+    }
+
+    /// Charges a call as its worst case, unless a cap forbids it.
+    ///
+    /// # Errors
+    ///
+    /// Returns why nothing could be recorded.
+    pub fn reserve(
+        &mut self,
+        call: &NewCall<'_>,
+        caps: &Caps,
+    ) -> Result<Result<CallId, Reached>, LedgerError> {
+        self.write(|tx| {
+            if let Some(reached) = reached(tx, call, caps)? {
+                return Ok(Err(reached));
+            }
+            tx.execute(
+                "INSERT INTO call (at, day, root, run, stage, period, provider, model, state, \
+                 charged_tokens, charged_usd, price_date) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'open', ?9, ?10, ?11)",
+                params![
+                    call.at.to_rfc3339(),
+                    call.day.to_string(),
+                    call.root,
+                    call.run,
+                    call.stage,
+                    call.period,
+                    call.provider,
+                    call.model,
+                    call.tokens,
+                    call.usd,
+                    call.price_date.map(|it| it.to_string()),
+                ],
+            )?;
+            Ok(Ok(CallId(tx.last_insert_rowid())))
+        })
+    }
+
+    /// Corrects the charge of a call that was answered.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it could not be recorded; the call stays charged as its worst case.
+    pub fn settle(&mut self, call: CallId, settled: &Settled<'_>) -> Result<(), LedgerError> {
+        self.write(|tx| {
+            tx.execute(
+                "UPDATE call SET state = 'ended', outcome = ?2, input_tokens = ?3, \
+                 output_tokens = ?4, cache_read_tokens = ?5, cache_write_tokens = ?6, \
+                 charged_tokens = ?3 + ?4, charged_usd = ?7, latency_ms = ?8, request_id = ?9, \
+                 requests = ?10 WHERE id = ?1",
+                params![
+                    call.0,
+                    settled.outcome,
+                    settled.input_tokens,
+                    settled.output_tokens,
+                    settled.cache_read_tokens,
+                    settled.cache_write_tokens,
+                    settled.usd,
+                    settled.latency_ms,
+                    settled.request_id,
+                    settled.requests,
+                ],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Ends a call whose charge stays as it is: nobody knows what the provider counts.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it could not be recorded.
+    pub fn end_unsure(
+        &mut self,
+        call: CallId,
+        outcome: &str,
+        latency_ms: u64,
+        requests: u32,
+    ) -> Result<(), LedgerError> {
+        self.write(|tx| {
+            tx.execute(
+                "UPDATE call SET state = 'ended', outcome = ?2, latency_ms = ?3, requests = ?4 \
+                 WHERE id = ?1",
+                params![call.0, outcome, latency_ms, requests],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Returns what is known of a server and a model of it.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the ledger could not be read.
+    pub fn server(&self, server: &str, model: &str) -> Result<ServerRow, LedgerError> {
+        self.read(|conn| {
+            let row = conn
+                .prepare_cached(
+                    "SELECT failures, open_until, barred, rung, is_thinking, context_tokens \
+                     FROM server WHERE server = ?1 AND model = ?2",
+                )?
+                .query_row([server, model], |row| {
+                    let until: Option<String> = row.get(1)?;
+                    let until = until.and_then(|it| DateTime::parse_from_rfc3339(&it).ok());
+                    Ok(ServerRow {
+                        failures: row.get(0)?,
+                        open_until: until.map(|it| it.to_utc()),
+                        barred: row.get(2)?,
+                        rung: row.get(3)?,
+                        is_thinking: row.get(4)?,
+                        context_tokens: row.get(5)?,
+                    })
+                })
+                .optional()?;
+            Ok(row.unwrap_or_default())
+        })
+    }
+
+    /// Remembers what is known of a server and a model of it.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it could not be recorded.
+    pub fn note_server(
+        &mut self,
+        server: &str,
+        model: &str,
+        row: &ServerRow,
+    ) -> Result<(), LedgerError> {
+        self.write(|tx| {
+            tx.execute(
+                "INSERT OR REPLACE INTO server \
+                 (server, model, failures, open_until, barred, rung, is_thinking, context_tokens) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                params![
+                    server,
+                    model,
+                    row.failures,
+                    row.open_until.map(|it| it.to_rfc3339()),
+                    row.barred,
+                    row.rung,
+                    row.is_thinking,
+                    row.context_tokens,
+                ],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Sums up the calls since a day, of one root or of all.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the ledger could not be read.
+    pub fn sums(
+        &self,
+        by: By,
+        root: Option<&str>,
+        since: Option<NaiveDate>,
+    ) -> Result<Vec<Sum>, LedgerError> {
+        let (key, order) = match by {
+            By::Day => ("day", "key DESC"),
+            By::Stage => ("stage", "key"),
+            By::Run => ("root || ' ' || ifnull(run, '-')", "max(id) DESC"),
+            By::Model => ("provider || ' ' || model", "key"),
+        };
+        let text = format!(
+            "SELECT {key} AS key, count(*), sum(input_tokens), sum(output_tokens), \
+             sum(cache_read_tokens), sum(cache_write_tokens), total(charged_usd), \
+             sum(charged_usd IS NULL) FROM call \
+             WHERE (?1 IS NULL OR root = ?1) AND (?2 IS NULL OR day >= ?2) \
+             GROUP BY 1 ORDER BY {order}"
+        );
+        self.read(|conn| {
+            conn.prepare_cached(&text)?
+                .query_map(params![root, since.map(|it| it.to_string())], |row| {
+                    Ok(Sum {
+                        key: row.get(0)?,
+                        calls: row.get(1)?,
+                        input_tokens: row.get(2)?,
+                        output_tokens: row.get(3)?,
+                        cache_read_tokens: row.get(4)?,
+                        cache_write_tokens: row.get(5)?,
+                        cost_usd: row.get(6)?,
+                        unpriced: row.get(7)?,
+                    })
+                })?
+                .collect()
+        })
+    }
+
+    /// Returns what was charged in a day and in its month: US dollars, tokens, calls.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the ledger could not be read.
+    pub fn charged(
+        &self,
+        day: NaiveDate,
+        root: Option<&str>,
+    ) -> Result<[Charged; 2], LedgerError> {
+        self.read(|conn| {
+            let month = month_of(day);
+            Ok([
+                charged(conn, &day.to_string(), root)?,
+                charged(conn, &month, root)?,
+            ])
+        })
+    }
+
+    fn read<T>(
+        &self,
+        question: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, LedgerError> {
+        question(&self.conn).map_err(|source| LedgerError::Sql { path: self.path.clone(), source })
+    }
+
+    fn write<T>(
+        &mut self,
+        change: impl FnOnce(&rusqlite::Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, LedgerError> {
+        let path = &self.path;
+        let run = || {
+            let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let done = change(&tx)?;
+            tx.commit()?;
+            Ok(done)
+        };
+        run().map_err(|source| LedgerError::Sql { path: path.clone(), source })
+    }
+}
+
+/// What was charged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Charged {
+    /// US dollars.
+    pub usd: f64,
+    /// Tokens.
+    pub tokens: u64,
+    /// Calls.
+    pub calls: u64,
+    /// The ledger of that time was lost: caps count as spent.
+    pub is_lost: bool,
+}
+
+/// Returns what was charged on days that begin with `start`: a day, or `2026-04-` for a month.
+fn charged(conn: &Connection, start: &str, root: Option<&str>) -> rusqlite::Result<Charged> {
+    let (usd, tokens, calls) = conn
+        .prepare_cached(
+            "SELECT total(charged_usd), ifnull(sum(charged_tokens), 0), count(*) FROM call \
+             WHERE substr(day, 1, length(?1)) = ?1 AND (?2 IS NULL OR root = ?2)",
+        )?
+        .query_row(params![start, root], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let is_lost = conn
+        .prepare_cached("SELECT count(*) FROM lost WHERE substr(day, 1, length(?1)) = ?1")?
+        .query_row([start], |row| row.get::<_, u32>(0))?
+        > 0;
+    Ok(Charged { usd, tokens, calls, is_lost })
+}
+
+fn month_of(day: NaiveDate) -> String {
+    day.format("%Y-%m-").to_string()
+}
+
+/// Returns the first cap that the call would pass.
+#[expect(clippy::cast_precision_loss, reason = "figures to show; none has 2^52 of anything")]
+fn reached(
+    conn: &Connection,
+    call: &NewCall<'_>,
+    caps: &Caps,
+) -> rusqlite::Result<Option<Reached>> {
+    let (day, month) = (call.day.to_string(), month_of(call.day));
+    for (stretch, of_root, start, limits) in [
+        ("day", false, &day, &caps.day),
+        ("month", false, &month, &caps.month),
+        ("day", true, &day, &caps.root_day),
+        ("month", true, &month, &caps.root_month),
+    ] {
+        if *limits == Limits::default() {
+            continue;
+        }
+        let used = charged(conn, start, of_root.then_some(call.root))?;
+        let wanted = [
+            ("usd", limits.usd, used.usd, call.usd.unwrap_or(0.0)),
+            ("tokens", limits.tokens.map(|it| it as f64), used.tokens as f64, call.tokens as f64),
+            ("calls", limits.calls.map(f64::from), used.calls as f64, 1.0),
+        ];
+        for (unit, cap, so_far, wanted) in wanted {
+            let Some(cap) = cap else { continue };
+            // Of a lost day nobody knows what was spent.
+            let so_far = if used.is_lost && stretch == "day" { so_far.max(cap) } else { so_far };
+            if so_far + wanted > cap {
+                return Ok(Some(Reached { stretch, of_root, unit, used: so_far, wanted, cap }));
+            }
+        }
+    }
+    Ok(None)
+}
