@@ -572,10 +572,10 @@ impl WisdomMark {
 
     fn print(&self) -> String {
         let hash = |at: Address| self.lines.get(&at).map_or(Self::UNKNOWN, String::as_str);
-        let lines: Vec<&str> = self.sources.addresses().map(hash).collect();
         let lines = if self.lines.is_empty() {
             String::new()
         } else {
+            let lines: Vec<&str> = self.sources.addresses().map(hash).collect();
             format!("; lines={}", lines.join(","))
         };
         format!(
@@ -674,15 +674,12 @@ fn newest_and_oldest(sources: &Citation) -> Citation {
     const OLDEST: usize = 2;
     const NEWEST: usize = 10;
     let count = sources.files().count();
-    let kept: Vec<_> = sources
-        .files()
-        .enumerate()
-        .filter(|(i, (stem, _))| *i < OLDEST || i + NEWEST >= count || stem.is_summary())
-        .flat_map(|(_, (stem, lines))| {
-            lines.iter().map(|line| Address { stem: stem.clone(), line }).collect::<Vec<_>>()
-        })
-        .collect();
-    Citation::from_addresses(&kept).unwrap_or_else(|| sources.clone())
+    let mut i = 0;
+    let kept = sources.in_files(|stem| {
+        i += 1;
+        i <= OLDEST || i + NEWEST > count || stem.is_summary()
+    });
+    kept.unwrap_or_else(|| sources.clone())
 }
 
 fn visible_chars(text: &str) -> usize {
