@@ -19,10 +19,10 @@ use memoird::{
         log::{DailyLog, Origin},
         period::Period,
         typed::{self, MemoryType, TypedMemory},
-        wisdom::WisdomFile,
+        wisdom::{WisdomEntry, WisdomFile},
     },
     privacy::{
-        self, Rules,
+        self, Rules, ServedLine,
         hold::{self, Concern, characters, links},
         inert as made_inert,
     },
@@ -186,7 +186,7 @@ pub fn served(bytes: &[u8]) {
         assert_eq!(line.number(), *number);
         assert!(!line.is_held() || line.text().is_empty());
         assert!(!text.trim().is_empty() || line.text().trim().is_empty());
-        assert_eq!(served.line(*number).map(|it| it.hash()), Some(line.hash()));
+        assert_eq!(served.line(*number).map(ServedLine::hash), Some(line.hash()));
     }
     assert!(served.chars() <= log.body_chars());
 }
@@ -212,13 +212,13 @@ pub fn wisdom_writes(bytes: &[u8]) {
     let entries = file.entries().cloned().collect::<Vec<_>>();
     let read = WisdomFile::parse(&file.print());
     assert_eq!(read.entries().cloned().collect::<Vec<_>>(), entries);
-    assert!(entries.iter().all(|it| it.is_ours()));
+    assert!(entries.iter().all(WisdomEntry::is_ours));
     assert_eq!(entries.len(), 3);
     file.merge(&id, Some((other, title)), &cite("2026-05-01:1-3"));
     let merged = file.entries().cloned().collect::<Vec<_>>();
     let read = WisdomFile::parse(&file.print());
     assert_eq!(read.entries().cloned().collect::<Vec<_>>(), merged);
-    assert!(merged.iter().all(|it| it.is_ours()));
+    assert!(merged.iter().all(WisdomEntry::is_ours));
     // A person's words in the place of ours: still one entry under its name.
     let entry = merged.iter().find(|it| it.id() == Some(&id)).expect("it was added");
     let new = entry.reworded(words, Some(&cite("2026-05-02:1")));

@@ -87,8 +87,8 @@ fn is_order(text: &str, decoded: &str) -> bool {
             r"(?i)^\W{0,3}(?:sudo |env |exec |nohup )?(?:curl|wget|ba?sh|zsh|rm|nc|ncat|python3?|perl|ruby|node|php|powershell|pwsh|iwr|irm|iex|chmod|chown|crontab|dd|mkfs\S*|ssh|scp|pip3?|npm|npx|eval|source|git|kill|cat|echo|printenv|env|export|mv|cp|tar|find|openssl|base64) \S",
         )
     });
-    let (decodes, runs) = (DECODE.is_match(text), RUN.is_match(text));
-    (decodes && runs) || ((decodes || runs) && COMMAND.is_match(decoded))
+    let (asks, runs) = (DECODE.is_match(text), RUN.is_match(text));
+    (asks && runs) || ((asks || runs) && COMMAND.is_match(decoded))
 }
 
 static DECODE: LazyLock<Regex> = LazyLock::new(|| {
