@@ -15,7 +15,7 @@
 //! - [`renamed`]: logs that stand under another name.
 //! - [`correct`]: a person's words in the place of an item's, here and above.
 //! - [`late`]: memories and entries whose lines were changed.
-//! - [`ground`], [`merge`], [`moved`], [`standing`]: the checks and merges that those use; pure.
+//! - [`ground`], [`hedge`], [`merge`], [`moved`], [`standing`]: the checks and merges that those use; pure.
 //! - [`forget`]: what a person wants gone, and all that derives from it.
 //! - [`missing`]: the breaker for files that are gone in numbers.
 //! - [`archive`]: old logs move away once all that is made of them stands.
@@ -35,6 +35,7 @@ mod draft;
 mod fold;
 pub mod forget;
 pub mod ground;
+mod hedge;
 mod history;
 mod kept;
 mod lasting;

@@ -222,7 +222,30 @@ pub fn concerns_of_block(lines: &[(&str, Origin)]) -> Vec<(usize, Concern)> {
         }
         first = end;
     }
+    codes_below(lines, &mut found);
     found.iter().enumerate().flat_map(|(i, set)| set.iter().map(move |it| (i, it))).collect()
+}
+
+/// Adds codes that a line above asks to decode and run, perhaps in a fence.
+fn codes_below(lines: &[(&str, Origin)], found: &mut [Concerns]) {
+    const BELOW_MAX: usize = 3;
+    for (i, (asks, origin)) in lines.iter().enumerate() {
+        if !encoded::asks_to_run(asks) {
+            continue;
+        }
+        let below = lines.iter().enumerate().skip(i + 1).take(BELOW_MAX);
+        let hides = |(_, (code, _)): &(usize, &(&str, Origin))| {
+            let code = unquoted(code);
+            !code.contains(' ')
+                && encoded::concerns(&format!("{asks} {code}"), *origin).has(Concern::Encoded)
+        };
+        if let Some((at, _)) = below.into_iter().find(hides) {
+            for set in [i, at] {
+                found[set].add(Concern::Encoded);
+                found[set].add(Concern::Command);
+            }
+        }
+    }
 }
 
 /// The most lines of one run. A sentence over more lines than this is found in parts.
