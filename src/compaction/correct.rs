@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use super::{
     Begun, Compactor, JobError, PassError, Passed, View, Watcher,
     commit::{NewFile, Recorded},
+    observe::Noticing,
     plan::{self, Job, Reason, Selection},
     records,
     report::PassReport,
@@ -217,10 +218,10 @@ impl Compactor<'_> {
         self.recover(now)?;
         self.finish_forgetting(now)?;
         let view = self.look(now)?;
-        let mut run = None;
-        let mut report = PassReport::default();
+        let mut noticing = Noticing::new(TRIGGER, now);
         // What a person did by hand before is told apart from this.
-        self.observe(&mut run, TRIGGER, &view, now, &mut report)?;
+        self.observe(&mut noticing, &view)?;
+        let Noticing { mut run, mut report, .. } = noticing;
         let draft = Draft::new(self.vault, asked)?;
         if !draft.is_said() {
             let run = self.run(&mut run, TRIGGER, now)?;

@@ -282,10 +282,11 @@ impl Compactor<'_> {
         if selection.accept_missing {
             view.record.held.clear();
         }
-        let mut run = None;
-        if self.observe(&mut run, trigger, &view, now, &mut report)? {
+        let mut noticing = observe::Noticing { report, ..observe::Noticing::new(trigger, now) };
+        if self.observe(&mut noticing, &view)? {
             view = self.look(now)?;
         }
+        let observe::Noticing { run, report, .. } = noticing;
         let begun = Begun { trigger, now, run, view, report };
         let mut passed = self.go_on(begun, &mut selection, watcher)?;
         let Passed { report, view, plan } = &mut passed;
@@ -401,9 +402,9 @@ impl Compactor<'_> {
         if !self.put_back_torn(&view, now)?.is_empty() {
             view = self.look(now)?;
         }
-        let mut run = None;
-        let noticed = self.observe(&mut run, trigger, &view, now, &mut PassReport::default());
-        if let Some(run) = run {
+        let mut noticing = observe::Noticing::new(trigger, now);
+        let noticed = self.observe(&mut noticing, &view);
+        if let Some(run) = noticing.run {
             self.end_run(run)?;
         }
         noticed.map(drop)
