@@ -311,8 +311,8 @@ impl<'a> Resolver<'a> {
                     .map_err(|error| CommandError::new(Kind::Data, error))?;
                 let mut found = false;
                 let owners = summary.ownership().owners;
-                for ((line, item, _), owner) in summary.bullets_as_read().zip(owners) {
-                    if !lines.contains(line) {
+                for ((mut its, item, _), owner) in summary.bullets_with_lines().zip(owners) {
+                    if !its.any(|it| lines.contains(it)) {
                         continue;
                     }
                     found = true;
