@@ -487,6 +487,10 @@ impl From<PassError> for CommandError {
             PassError::Missing(_) => Self::new(Kind::Data, error)
                 .hint("put them back, then `memoird compact`")
                 .hint("are they gone for good? `memoird compact --accept-missing`"),
+            PassError::Held { why, .. } => {
+                let hints = why.remedies().iter();
+                hints.fold(Self::new(Kind::Data, error), |error, hint| error.hint(*hint))
+            }
             PassError::Decisions { .. } => Self::new(Kind::Data, error)
                 .hint("`memoird doctor --repair` puts it back as it was after the last run")
                 .hint("is it gone for good? `memoird compact --accept-missing`"),

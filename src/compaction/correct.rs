@@ -216,9 +216,11 @@ impl Compactor<'_> {
         let now = (self.clock)();
         self.refuse_if_missing(false)?;
         self.recover(now)?;
-        self.finish_forgetting(now)?;
-        let view = self.look(now)?;
-        let mut noticing = Noticing::new(TRIGGER, now);
+        self.finish_forgetting(now, false)?;
+        let (view, put_back) = self.look_mended(now)?;
+        view.refuse_held(|it| it == asked.path)?;
+        let report = PassReport { put_back, ..PassReport::default() };
+        let mut noticing = Noticing { report, ..Noticing::new(TRIGGER, now) };
         // What a person did by hand before is told apart from this.
         self.observe(&mut noticing, &view)?;
         let Noticing { mut run, mut report, .. } = noticing;

@@ -143,6 +143,14 @@ pub enum PassError {
     /// So many known files are gone that a person is asked.
     #[error("{0}; nothing was done")]
     Missing(missing::Missing),
+    /// A generated file is not as it was left, and only a person can say whether that is meant.
+    #[error("{path} {}; nothing was done", why.words())]
+    Held {
+        /// The file, relative to the root.
+        path: String,
+        /// What is odd.
+        why: check::Torn,
+    },
     /// What is to be made by force has no source.
     #[error(
         "no source of {tier} {period} is there, so it cannot be made; what was made of it stays"
@@ -209,6 +217,21 @@ pub struct View {
     pub record: Record,
 }
 
+impl View {
+    /// Stops where a person is to say first what a file is: to change and record it would take what
+    /// is missing there for deleted.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`PassError::Held`] for the first such file that is `concerned`.
+    pub fn refuse_held(&self, concerned: impl Fn(&str) -> bool) -> Result<(), PassError> {
+        match self.record.held.iter().find(|(path, _)| concerned(path)) {
+            Some((path, why)) => Err(PassError::Held { path: path.clone(), why: *why }),
+            None => Ok(()),
+        }
+    }
+}
+
 /// What a pass did, and what it left behind.
 #[derive(Debug)]
 pub struct Passed {
@@ -266,7 +289,7 @@ impl Compactor<'_> {
         self.sweep()?;
         let last_run = archive::last_run(self.lineage)?;
         let mut selection = selection.clone();
-        selection.again.extend(self.finish_forgetting(now)?);
+        selection.again.extend(self.finish_forgetting(now, selection.accept_missing)?);
         let mut view = self.look(now)?;
         if let Some((tier, period)) = self.plan(&view, &selection, now).sourceless {
             return Err(PassError::NoSource { tier, period });
@@ -384,24 +407,33 @@ impl Compactor<'_> {
         if self.is_forgetting()? {
             // It knows lines by their places, which would shift under it.
             let _alone = self.alone(&|| false)?;
-            self.finish_forgetting(now)?;
+            self.finish_forgetting(now, false)?;
         }
         self.take_notice(trigger, now)
     }
 
-    /// Like [`Self::notice`], for who holds the lock on passes already.
-    fn notice_alone(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<(), PassError> {
+    /// Like [`Self::notice`], for who holds the lock on passes already and is to change generated
+    /// files. Returns what stands there then.
+    fn notice_alone(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<View, PassError> {
         self.refuse_if_missing(false)?;
         self.recover(now)?;
-        self.finish_forgetting(now)?;
-        self.take_notice(trigger, now)
+        self.finish_forgetting(now, false)?;
+        self.take_notice(trigger, now)?;
+        let view = self.look(now)?;
+        view.refuse_held(|_| true)?;
+        Ok(view)
+    }
+
+    /// Looks, and puts back first what a disk cut off or emptied; returns also what that was.
+    fn look_mended(&mut self, now: DateTime<Utc>) -> Result<(View, Vec<String>), PassError> {
+        let view = self.look(now)?;
+        let put_back = self.put_back_torn(&view, now)?;
+        let view = if put_back.is_empty() { view } else { self.look(now)? };
+        Ok((view, put_back))
     }
 
     fn take_notice(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<(), PassError> {
-        let mut view = self.look(now)?;
-        if !self.put_back_torn(&view, now)?.is_empty() {
-            view = self.look(now)?;
-        }
+        let (view, _) = self.look_mended(now)?;
         let mut noticing = observe::Noticing::new(trigger, now);
         let noticed = self.observe(&mut noticing, &view);
         if let Some(run) = noticing.run {

@@ -126,9 +126,8 @@ impl Compactor<'_> {
         let _alone = self.alone(&|| false)?;
         let now = (self.clock)();
         // What people did meanwhile is theirs and not of the run that is taken back.
-        self.notice_alone(TRIGGER, now)?;
+        let view = self.notice_alone(TRIGGER, now)?;
         self.sweep()?;
-        let view = self.look(now)?;
         let foresight = Foresight {
             vault: self.vault,
             lineage: self.lineage,
