@@ -381,6 +381,9 @@ fn show_report(report: &PassReport, plan: &Plan, view: &View, period: Option<Per
     for it in &report.put_back {
         ui.warn(it);
     }
+    for it in &report.finished {
+        ui.warn(it);
+    }
     if !report.joined.is_empty() {
         let logs = report.joined.len();
         ui.good(format!("lines that came late were added to {logs} archived logs, which are back"));

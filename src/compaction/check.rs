@@ -416,7 +416,7 @@ pub fn undoing(vault: &Vault, lineage: Option<&Lineage>) -> Result<Option<String
     let run = begun.and_then(|it| it.run);
     Ok(run.map(|it| {
         format!(
-            "taking back run {it} was begun and is not finished; `memoird undo` goes on with it"
+            "taking back run {it} was begun and is not finished; `memoird undo` goes on with it, and so does the next run"
         )
     }))
 }

@@ -217,9 +217,10 @@ impl Compactor<'_> {
         self.refuse_if_missing(false)?;
         self.recover(now)?;
         self.finish_forgetting(now, false)?;
+        let finished = self.finish_undoing(now, false)?.into_iter().collect();
         let (view, put_back) = self.look_mended(now)?;
         view.refuse_held(|it| it == asked.path)?;
-        let report = PassReport { put_back, ..PassReport::default() };
+        let report = PassReport { put_back, finished, ..PassReport::default() };
         let mut noticing = Noticing { report, ..Noticing::new(TRIGGER, now) };
         // What a person did by hand before is told apart from this.
         self.observe(&mut noticing, &view)?;

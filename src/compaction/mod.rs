@@ -290,6 +290,7 @@ impl Compactor<'_> {
         let last_run = archive::last_run(self.lineage)?;
         let mut selection = selection.clone();
         selection.again.extend(self.finish_forgetting(now, selection.accept_missing)?);
+        let finished = self.finish_undoing(now, selection.accept_missing)?;
         let mut view = self.look(now)?;
         if let Some((tier, period)) = self.plan(&view, &selection, now).sourceless {
             return Err(PassError::NoSource { tier, period });
@@ -298,7 +299,8 @@ impl Compactor<'_> {
         if !put_back.is_empty() {
             view = self.look(now)?;
         }
-        let mut report = PassReport { put_back, ..PassReport::default() };
+        let finished = finished.into_iter().collect();
+        let mut report = PassReport { put_back, finished, ..PassReport::default() };
         if self.join_late(&view, now, &mut report)? {
             view = self.look(now)?;
         }
@@ -409,7 +411,7 @@ impl Compactor<'_> {
             let _alone = self.alone(&|| false)?;
             self.finish_forgetting(now, false)?;
         }
-        self.take_notice(trigger, now)
+        self.take_notice(trigger, now, false)
     }
 
     /// Like [`Self::notice`], for who holds the lock on passes already and is to change generated
@@ -418,7 +420,7 @@ impl Compactor<'_> {
         self.refuse_if_missing(false)?;
         self.recover(now)?;
         self.finish_forgetting(now, false)?;
-        self.take_notice(trigger, now)?;
+        self.take_notice(trigger, now, false)?;
         let view = self.look(now)?;
         view.refuse_held(|_| true)?;
         Ok(view)
@@ -432,8 +434,17 @@ impl Compactor<'_> {
         Ok((view, put_back))
     }
 
-    fn take_notice(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<(), PassError> {
-        let (view, _) = self.look_mended(now)?;
+    /// `accepted` says that a person takes held files as they are.
+    fn take_notice(
+        &mut self,
+        trigger: &str,
+        now: DateTime<Utc>,
+        accepted: bool,
+    ) -> Result<(), PassError> {
+        let (mut view, _) = self.look_mended(now)?;
+        if accepted {
+            view.record.held.clear();
+        }
         let mut noticing = observe::Noticing::new(trigger, now);
         let noticed = self.observe(&mut noticing, &view);
         if let Some(run) = noticing.run {
