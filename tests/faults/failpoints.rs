@@ -48,6 +48,35 @@ fn every_step_may_be_the_last_one() {
     }
 }
 
+/// What was refused is asked of the disk again, and is not recorded before the disk has it.
+#[test]
+fn a_write_that_the_disk_refused_is_recorded_when_the_disk_has_it() {
+    if cfg!(not(debug_assertions)) {
+        return;
+    }
+    let stage = stage("compact");
+    for refused in ["vault.place.sync", "vault.place.read_back"] {
+        let root = stage.start.copy();
+        let settled = ["vault.settle.file", "vault.settle.folder"];
+        for step in [&[refused][..], &settled].concat() {
+            let ran = fail(&root, stage.command, &format!("eio@{step}"));
+            assert_eq!(ran.status.code(), Some(73), "{step}: {ran}");
+            oracle::told(&ran).unwrap();
+        }
+        let steps = traced(&root.copy(), &["compact"]);
+        let at = |name: &str| steps.iter().position(|it| it == name);
+        let recorded = at("recover.intent").unwrap();
+        for step in settled {
+            assert!(at(step).is_some_and(|it| it < recorded), "{step} in {steps:?}");
+        }
+        oracle::check(&stage, &root, &Acked::default()).unwrap();
+    }
+}
+
+fn stage(name: &str) -> Stage {
+    SCENARIOS.iter().find(|it| it.name == name).unwrap().stage()
+}
+
 /// Disturbs the scenarios of those names, or all, and returns the names of the steps they passed.
 fn disturb(only: Option<&str>) -> BTreeSet<String> {
     let mut module = Module::begin(NAME);
