@@ -22,7 +22,7 @@ use crate::{
     memory::{
         address::{Address, Citation, LineSet, Stem},
         decision::Decisions,
-        document::{Owner, Summary},
+        document::Summary,
         index,
         item::{Item, Section},
         log::DailyLog,
@@ -532,21 +532,11 @@ fn reason_of(job: &Job, done: &Edited, proposed: usize) -> String {
 /// Returns the bullets of a month. One that a person wrote or changed is a source itself, above the
 /// lines that it cites.
 fn cite_own_lines(month: &Summary, rules: &Rules) -> Vec<(Option<Section>, Item)> {
-    let stem = Stem::of_summary(month.period);
-    let owners = month.ownership().owners;
-    let cite = |((line, item, section), owner): ((u32, &Item, _), _)| {
-        let mut item = item.clone();
+    let shown = |(section, mut item): (Option<Section>, Item)| {
         item.text = rules.shown(&item.text).into_owned();
-        if let (Owner::Person, Some(stem)) = (owner, &stem) {
-            let own = Citation::one(stem.clone(), line);
-            match &mut item.citation {
-                Some(citation) => citation.merge(&own),
-                none => *none = Some(own),
-            }
-        }
         (section, item)
     };
-    month.bullets_as_read().zip(owners).map(cite).collect()
+    month.bullets_as_sources().map(shown).collect()
 }
 
 /// Follows the bullets of people whose words entries repeat to the lines where they stand now.
@@ -561,8 +551,8 @@ fn follow_summaries(file: &mut WisdomFile, summaries: &[(Summary, ServedLog)]) {
             }
             // An entry says the first sentences of a bullet.
             let says = |item: &Item| item.text.trim_start_matches("[ ] ").starts_with(&entry.text);
-            let lines = summary.bullets_as_read().filter(|(_, item, _)| says(item));
-            let lines: LineSet = lines.map(|(line, ..)| line).collect();
+            let bullets = summary.bullets_with_lines().filter(|(_, item, _)| says(item));
+            let lines: LineSet = bullets.flat_map(|(lines, ..)| lines).collect();
             if lines.is_empty() {
                 continue;
             }

@@ -14,8 +14,8 @@ use chrono::{DateTime, Utc};
 use super::{
     Compactor, PassError, View,
     check::{self, Found, Torn},
+    observe::Noticing,
     records,
-    report::PassReport,
 };
 use crate::{
     memory::{decision::Decisions, hash::ContentHash, index, typed_schema},
@@ -315,7 +315,10 @@ impl Compactor<'_> {
         self.refuse_if_missing(false)?;
         if matches!(check::witness(self.vault.layout(), Some(self.lineage)), Ok(Found::Well(_))) {
             let view = self.look(now)?;
-            self.observe(run, "repair", &view, now, &mut PassReport::default())?;
+            let mut noticing = Noticing { run: *run, ..Noticing::new("repair", now) };
+            let noticed = self.observe(&mut noticing, &view);
+            *run = noticing.run;
+            noticed?;
         }
         Ok(())
     }

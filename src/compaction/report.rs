@@ -26,6 +26,8 @@ pub struct PassReport {
     pub joined: Vec<String>,
     /// Files that a disk cut off or emptied and that stand again as recorded, each with why.
     pub put_back: Vec<String>,
+    /// What had been cut off before and was brought to its end, in words.
+    pub finished: Vec<String>,
     /// Why logs that are old enough did not move.
     pub archive_held: Option<String>,
     /// Versions that the history let go of, because they were older than it is to be.
@@ -93,6 +95,8 @@ impl PassReport {
         further.jobs.into_iter().for_each(|job| self.push(job));
         self.archived.extend(further.archived);
         self.joined.extend(further.joined);
+        self.put_back.extend(further.put_back);
+        self.finished.extend(further.finished);
         self.archive_held = further.archive_held;
         self.pruned += further.pruned;
     }

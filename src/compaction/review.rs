@@ -318,8 +318,7 @@ impl Compactor<'_> {
     ) -> Result<(), ReviewError> {
         let _alone = self.alone(&|| false)?;
         let now = (self.clock)();
-        self.notice_alone(TRIGGER, now)?;
-        let view = self.look(now)?;
+        let view = self.notice_alone(TRIGGER, now)?;
         let path = self.vault.layout().wisdom();
         let standing = self.vault.read_text(&path)?;
         let mut file = match &standing {

@@ -479,6 +479,31 @@ fn input_58_a_folder_that_is_a_link_is_not_written_through() {
 }
 
 #[test]
+fn input_58_a_database_that_is_a_link_is_not_opened() {
+    for link in [".memoird", ".memoird/lineage.db"] {
+        let root = root();
+        folded(&root);
+        // The way to the folder is its owner's affair.
+        symlink(root.path(""), root.home("way")).unwrap();
+        let way = root.home("way");
+        root.run(&["--root", way.to_str().unwrap(), "compact"]).ok();
+        let outside = root.home("outside");
+        fs::rename(root.path(link), &outside).unwrap();
+        symlink(&outside, root.path(link)).unwrap();
+        let database = if outside.is_dir() { outside.join("lineage.db") } else { outside.clone() };
+        let before = fs::read(&database).unwrap();
+        root.write("memory/2026-03-06.md", "- Disk at 34%\n");
+        for verb in [&["compact"][..], &["status"], &["doctor"], &["history"], &["rebuild"]] {
+            let ran = root.run(verb);
+            assert_ne!(ran.code, 0, "{ran}");
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(said.contains(&format!("{link}` is a symbolic link")), "{ran}");
+            assert_eq!(fs::read(&database).unwrap(), before, "{ran}");
+        }
+    }
+}
+
+#[test]
 fn a_memory_folder_that_stands_elsewhere_is_used_there() {
     let root = root();
     let elsewhere = root.home("synced");

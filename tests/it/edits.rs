@@ -167,6 +167,30 @@ fn a_changed_bullet_survives_the_next_fold_and_climbs() {
 }
 
 #[test]
+fn a_bullet_that_a_person_wrote_over_two_lines_is_cited_with_both() {
+    let root = folded("mara");
+    let week = root.read(WEEK);
+    let bullet = bullets(&week)[0].clone();
+    let words =
+        ["Decided: nobody but Ottilie may restart the harbour gateway,", "because it is old"];
+    let mine = format!("- {}\n  {} [{}]", words[0], words[1], cited(&bullet));
+    root.write(WEEK, &week.replacen(&bullet, &mine, 1));
+    root.run(&["compact"]).ok();
+    let week = root.read(WEEK);
+    assert!(week.contains(&mine), "{week}");
+    let line = 1 + week.lines().position(|it| it.ends_with(words[0])).unwrap();
+    let own = format!("2026-W11:{line}-{}", line + 1);
+    let month = root.read(MONTH);
+    let above = bullets(&month).into_iter().find(|it| it.contains("Ottilie")).unwrap();
+    assert!(cited(&above).split("; ").any(|it| it == own), "{own} in {above}");
+    // What is forgotten by its second line is the bullet.
+    let second = format!("{WEEK}:{}", line + 1);
+    let told = root.run(&["forget", &second, "--dry-run"]).ok();
+    assert!(told.stdout.contains(words[1]), "{told}");
+    assert_sources_hold_the_words(&root, MONTH);
+}
+
+#[test]
 fn a_deleted_bullet_stays_deleted_also_without_the_database() {
     let root = folded("mara");
     let week = root.read(WEEK);
