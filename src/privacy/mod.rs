@@ -15,6 +15,7 @@
 //! what the people of one root decided. What is shown of other files than logs goes through
 //! [`Rules::shown`], and what is written through [`inert`].
 
+mod effort;
 pub mod hold;
 mod inert;
 mod origin;
