@@ -3,8 +3,9 @@
 //! Two kinds of things wait: lines of logs that the served view holds back, and changes of
 //! `WISDOM.md` where a person wants to see each before it is made. What is said of a line is a
 //! decision, and makes another input of its log, so that the next pass makes what rests on it again;
-//! what is said of a change is done at once. A line is known by the hash that decisions know it by,
-//! a change by its number.
+//! what is said of a change is done at once, and is a decision too: without it the change would be
+//! proposed again when the database is lost. A line is known by the hash that decisions know it by,
+//! a change by its number, and to decisions by the hash of what it would write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +22,7 @@ use crate::{
     engine::WisdomOp,
     memory::{
         address::{Address, Citation, Stem},
-        decision::{Decision, Verdict, What},
+        decision::{Decision, Decisions, Verdict, What},
         hash::ContentHash,
         log::{DailyLog, Origin},
         period::Period,
@@ -146,12 +147,36 @@ impl From<VaultError> for ReviewError {
     }
 }
 
-/// Returns what an edit of `WISDOM.md` would have done, as changes to be proposed.
-pub(super) fn changes_of(ops: &[WisdomOp], dropped: &[String], target: &str) -> Vec<NewProposal> {
-    let new = |change: &Change, sources: String| NewProposal {
-        target: target.to_owned(),
-        change: serde_json::json!(change).to_string(),
-        sources,
+impl Change {
+    /// Returns the words by which decisions know it, as they know a line by its own: what would be
+    /// written, not why. What only says an entry again is another change where other lines say it.
+    fn key(&self, sources: &str) -> String {
+        match self {
+            Self::Add { title, text, .. } => format!("add {title}: {text}"),
+            Self::Merge { id, words: Some((title, text)), .. } => {
+                format!("merge {id} {title}: {text}")
+            }
+            Self::Merge { id, words: None, .. } => format!("merge {id} {sources}"),
+            Self::Drop { id, .. } => format!("drop {id}"),
+        }
+    }
+}
+
+/// Returns what an edit of `WISDOM.md` would have done, as changes to be proposed; without those that
+/// a person has decided about before.
+pub(super) fn changes_of(
+    ops: &[WisdomOp],
+    dropped: &[String],
+    target: &str,
+    decisions: &Decisions,
+) -> Vec<NewProposal> {
+    let new = |change: &Change, sources: String| {
+        let is_settled = decisions.reviewed(target, &change.key(&sources)).is_some();
+        (!is_settled).then(|| NewProposal {
+            target: target.to_owned(),
+            change: serde_json::json!(change).to_string(),
+            sources,
+        })
     };
     let of_op = |op: &WisdomOp| match op.clone() {
         WisdomOp::Add { title, text, category, reason, citation } => {
@@ -166,7 +191,7 @@ pub(super) fn changes_of(ops: &[WisdomOp], dropped: &[String], target: &str) -> 
         let reason = "its source changed".to_owned();
         new(&Change::Drop { id: id.clone(), reason }, String::new())
     };
-    ops.iter().map(of_op).chain(dropped.iter().map(gone)).collect()
+    ops.iter().map(of_op).chain(dropped.iter().map(gone)).flatten().collect()
 }
 
 /// Returns all that waits for a person, and with `decided` what they have said of lines before.
@@ -346,9 +371,12 @@ impl Compactor<'_> {
         let run = self.run(&mut run, TRIGGER, now)?;
         let written = self.write(Some(run), None, &[new], &recorded);
         if written.is_ok() {
-            for (proposed, _) in changes {
-                self.lineage.settle_proposal(proposed.row.id, ProposalState::Accepted)?;
-            }
+            let settled = changes.iter().map(|(proposed, own_words)| {
+                // In its place stand the words of the person.
+                let what = if own_words.is_some() { What::Refused } else { What::Accepted };
+                (proposed, what, ProposalState::Accepted)
+            });
+            self.settle_changes(&settled.collect::<Vec<_>>(), now)?;
         }
         self.end_run(run)?;
         match written {
@@ -358,14 +386,40 @@ impl Compactor<'_> {
         }
     }
 
-    /// Takes note that changes are not to be made.
+    /// Writes down that changes are not to be made.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be written.
+    /// Returns why nothing could be written.
     pub fn refuse_changes(&mut self, changes: &[Proposed]) -> Result<(), PassError> {
-        for change in changes {
-            self.lineage.settle_proposal(change.row.id, ProposalState::Refused)?;
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let _alone = self.alone(&|| false)?;
+        let now = (self.clock)();
+        self.refuse_if_missing(false)?;
+        self.recover(now)?;
+        let settled = changes.iter().map(|it| (it, What::Refused, ProposalState::Refused));
+        self.settle_changes(&settled.collect::<Vec<_>>(), now)
+    }
+
+    /// Writes down what was said of changes, so that it holds without the database too.
+    fn settle_changes(
+        &mut self,
+        changes: &[(&Proposed, What, ProposalState)],
+        now: DateTime<Utc>,
+    ) -> Result<(), PassError> {
+        let decisions = self.new_decisions()?;
+        let made: Vec<Decision> = changes
+            .iter()
+            .map(|(Proposed { row, change, .. }, what, _)| {
+                let hashes = decisions.line_hash(&change.key(&row.sources)).into_iter().collect();
+                Decision { at: now, what: *what, path: row.target.clone(), hashes }
+            })
+            .collect();
+        self.append_decisions(&made)?;
+        for (proposed, _, state) in changes {
+            self.lineage.settle_proposal(proposed.row.id, *state)?;
         }
         Ok(())
     }

@@ -204,6 +204,22 @@ fn wisdom_waits_where_a_person_wants_to_see_it_first() {
     assert_eq!(waiting(&root).len(), 0);
     assert!(root.run(&["compact"]).ok().stderr.starts_with("nothing to do"));
     root.run(&["doctor"]).ok();
+    // What was said holds without the database, too.
+    let wisdom = root.read("WISDOM.md");
+    let copy = root.home("private");
+    std::fs::rename(root.path(".memoird"), &copy).unwrap();
+    root.run(&["rebuild"]).ok();
+    root.run(&["compact"]).ok();
+    assert_eq!(waiting(&root), [] as [Value; 0]);
+    let entries = |text: &str| -> Vec<String> {
+        text.lines().filter(|it| it.starts_with("**")).map(str::to_owned).collect()
+    };
+    assert_eq!(entries(&root.read("WISDOM.md")), entries(&wisdom));
+    assert!(root.run(&["compact"]).ok().stderr.starts_with("nothing to do"));
+    assert!(!root.read("memory/.decisions.jsonl").contains("Our rule"));
+    std::fs::remove_dir_all(root.path(".memoird")).unwrap();
+    std::fs::rename(&copy, root.path(".memoird")).unwrap();
+    root.write("WISDOM.md", &wisdom);
     root.run(&["undo", "--yes"]).ok();
     assert!(!root.read("WISDOM.md").contains("Our rule"));
 }
