@@ -129,6 +129,15 @@ fn what_is_edited_is_said_in_the_words_of_the_person() {
     assert_eq!(waiting(&root).len(), 0);
     let today = root.read("memory/2026-04-13.md");
     assert!(today.contains("we did not (of 2026-03-03:5)"), "{today}");
+    // The same words on two lines are answered once.
+    let root = root_with(&format!("{PLANTED}\n{PLANTED}"));
+    root.run(&["compact"]).ok();
+    let id = waiting(&root)[0]["id"].as_str().unwrap().to_owned();
+    root.run(&["review", "edit", &id, "We did not run it"]).ok();
+    assert_eq!(waiting(&root).len(), 0);
+    let today = root.read("memory/2026-04-13.md");
+    assert_eq!(today.matches("We did not").count(), 1, "{today}");
+    assert!(today.contains("(of 2026-03-03:5, 2026-03-03:7)"), "{today}");
 }
 
 #[test]
