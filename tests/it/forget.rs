@@ -223,24 +223,31 @@ fn stopped_at(root: &Root, fail: &str, args: &[&str]) -> bool {
     root.finish(command, args).code != 0
 }
 
+/// Returns a home with a copy of the folder.
+fn copy_of(made: &Root, name: &str) -> Root {
+    let root = Root::empty(name);
+    copy_tree(&made.path(""), &root.path(""));
+    root
+}
+
+/// Runs to the end, and returns the steps that were passed.
+fn steps_of(root: &Root, args: &[&str]) -> Vec<String> {
+    let trace = root.home("steps");
+    let mut command = root.command(args);
+    command.env("MEMOIRD_FAIL_TRACE", &trace);
+    root.finish(command, args).ok();
+    fs::read_to_string(&trace).unwrap().lines().map(str::to_owned).collect()
+}
+
 #[test]
 fn killed_at_any_step_it_is_finished_by_the_next_pass() {
     let made = planted(16, 8);
     lived_in(&made);
     let args = ["forget", "--yes", "--from-log", "zqx"];
-    let trace = made.home("steps");
-    let copy = || {
-        let root = Root::empty("planted");
-        copy_tree(&made.path(""), &root.path(""));
-        root
-    };
+    let copy = || copy_of(&made, "planted");
     let root = copy();
-    let mut command = root.command(&args);
-    command.env("MEMOIRD_FAIL_TRACE", &trace);
-    root.finish(command, &args).ok();
+    let steps = steps_of(&root, &args);
     check_nothing_left(&root);
-    let steps: Vec<String> =
-        fs::read_to_string(&trace).unwrap().lines().map(str::to_owned).collect();
     let every = if canaries() > 60 { 1 } else { steps.len() / 12 };
     let mut noted = false;
     for (at, name) in (1..).zip(&steps) {
@@ -627,18 +634,8 @@ fn an_archived_log_is_cut_where_it_stands() {
 fn an_archived_log_is_cut_also_when_it_is_killed_at_any_step() {
     let made = archived();
     let args = ["forget", "-y", "-q", "--from-log", "2019 begun"];
-    let trace = made.home("steps");
-    let copy = || {
-        let root = Root::empty("small");
-        copy_tree(&made.path(""), &root.path(""));
-        root
-    };
-    let root = copy();
-    let mut command = root.command(&args);
-    command.env("MEMOIRD_FAIL_TRACE", &trace);
-    root.finish(command, &args).ok();
-    let steps = fs::read_to_string(&trace).unwrap();
-    let steps: Vec<&str> = steps.lines().collect();
+    let copy = || copy_of(&made, "small");
+    let steps = steps_of(&copy(), &args);
     let every = if canaries() > 60 { 1 } else { steps.len() / 12 };
     let noted = steps.iter().position(|it| *it == "forget.noted").unwrap() + 1;
     for at in (noted..=steps.len()).step_by(every) {

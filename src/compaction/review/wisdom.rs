@@ -1,44 +1,38 @@
-//! What waits for a person, and what comes of their word.
-//!
-//! Two kinds of things wait: lines of logs that the served view holds back, and changes of
-//! `WISDOM.md` where a person wants to see each before it is made. What is said of a line is a
-//! decision, and makes another input of its log, so that the next pass makes what rests on it again;
-//! what is said of a change is done at once, and is a decision too: without it the change would be
-//! proposed again when the database is lost. A line is known by the hash that decisions know it by,
-//! a change by its number, and to decisions by the hash of what it would write.
+//! Changes of `WISDOM.md` that are proposed, and what a person says of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Compactor, JobError, PassError, View,
-    commit::{NewFile, Recorded},
-    lasting::Edit,
-    records,
-};
+use super::Proposed;
 use crate::{
+    compaction::{
+        Compactor, JobError, PassError, View,
+        commit::{NewFile, Recorded},
+        lasting::Edit,
+        records,
+    },
     engine::WisdomOp,
     memory::{
-        address::{Address, Citation, Stem},
-        decision::{Decision, Decisions, Verdict, What},
-        hash::ContentHash,
-        log::{DailyLog, Origin},
+        address::Citation,
+        decision::{Decision, Decisions, What},
+        log::DailyLog,
         period::Period,
-        wisdom::{WisdomCaps, WisdomEntry, WisdomFile},
+        wisdom::{WisdomCaps, WisdomFile},
     },
     privacy,
     store::{
-        inventory::Inventory,
         lineage::{
-            Lineage, LineageError,
-            record::{Commit, LogRecord},
-            review::{HeldWhat, NewProposal, Proposal, ProposalState},
+            LineageError,
+            review::{NewProposal, ProposalState},
         },
-        vault::{Vault, VaultError},
+        vault::VaultError,
     },
 };
+
+/// What began the run.
+const TRIGGER: &str = "review";
 
 /// A change of `WISDOM.md`, as it is kept until a person has seen it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,49 +65,6 @@ pub enum Change {
         /// Why.
         reason: String,
     },
-}
-
-/// A line of a log that waits for a person.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldLine {
-    /// What it is called: the beginning of the keyed hash of its words and the name of its log.
-    pub id: String,
-    /// Where it stands.
-    pub address: Address,
-    /// Its log, relative to the root.
-    pub path: String,
-    /// The line as it stands, with secrets marked.
-    pub text: String,
-    /// Whose words it is.
-    pub origin: Origin,
-    /// Why it is held, by the names of concerns.
-    pub why: Vec<String>,
-    /// Whether the line itself is kept out, or only what would rest on it alone.
-    pub what: HeldWhat,
-    /// What was said of it; `None` while it waits.
-    pub verdict: Option<Verdict>,
-}
-
-/// A change that waits for a person.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Proposed {
-    /// What it is called.
-    pub id: String,
-    /// The row.
-    pub row: Proposal,
-    /// What would be done.
-    pub change: Change,
-    /// The entry that it is about, as it stands.
-    pub entry: Option<WisdomEntry>,
-}
-
-/// All that waits.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Waiting {
-    /// Lines, by log and number.
-    pub lines: Vec<HeldLine>,
-    /// Changes, oldest first.
-    pub changes: Vec<Proposed>,
 }
 
 /// Why a change cannot be made.
@@ -164,7 +115,7 @@ impl Change {
 
 /// Returns what an edit of `WISDOM.md` would have done, as changes to be proposed; without those that
 /// a person has decided about before.
-pub(super) fn changes_of(
+pub(in crate::compaction) fn changes_of(
     ops: &[WisdomOp],
     dropped: &[String],
     target: &str,
@@ -194,143 +145,7 @@ pub(super) fn changes_of(
     ops.iter().map(of_op).chain(dropped.iter().map(gone)).flatten().collect()
 }
 
-/// Returns all that waits for a person, and with `decided` what they have said of lines before.
-///
-/// The logs are read in which something was held when they were last read, and those that were not
-/// read since they were changed.
-///
-/// # Errors
-///
-/// Returns why files or the database cannot be read.
-pub fn waiting(
-    vault: &Vault,
-    lineage: Option<&Lineage>,
-    inventory: &Inventory,
-    decided: bool,
-) -> Result<Waiting, PassError> {
-    let held = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::held)?;
-    let known = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::logs)?;
-    let mut waiting = Waiting::default();
-    let marked: BTreeSet<&Stem> = held.keys().map(|it| &it.stem).collect();
-    for (stem, file) in &inventory.logs {
-        let is_known = known.get(stem).is_some_and(|it| it.hash == file.hash);
-        if is_known && !decided && !marked.contains(stem) {
-            continue;
-        }
-        let Some(log) = vault.read_log(stem)? else { continue };
-        let served = privacy::serve(&log, &inventory.rules);
-        let raw = log.lines();
-        for (line, (_, text, _)) in served.lines().iter().zip(raw) {
-            let address = served.address(line);
-            let alone = held.get(&address).filter(|it| it.0 == HeldWhat::Memory && is_known);
-            let verdict = inventory.rules.reviewed(stem, text);
-            if verdict.is_some() && !decided {
-                continue;
-            }
-            let (what, why) = match (line.held(), alone, verdict) {
-                (Some(it), ..) => {
-                    (HeldWhat::Line, it.concerns.iter().map(|it| it.name().to_owned()).collect())
-                }
-                (None, Some((_, it)), _) => (HeldWhat::Memory, it.why.clone()),
-                (None, None, Some(_)) => (HeldWhat::Line, Vec::new()),
-                (None, None, None) => continue,
-            };
-            waiting.lines.push(HeldLine {
-                id: line_id(stem, text),
-                path: file.path.clone(),
-                text: inventory.rules.shown(text).into_owned(),
-                origin: line.origin(),
-                why,
-                what,
-                verdict,
-                address,
-            });
-        }
-    }
-    let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
-    for row in lineage.map_or_else(|| Ok(Vec::new()), Lineage::proposals)? {
-        // One of a newer memoird waits for it.
-        let Ok(change) = serde_json::from_str::<Change>(&row.change) else { continue };
-        let about = match &change {
-            Change::Merge { id, .. } | Change::Drop { id, .. } => Some(id.as_str()),
-            Change::Add { .. } => None,
-        };
-        let mut entries = wisdom.iter().flat_map(WisdomFile::entries);
-        let entry = about.and_then(|id| entries.find(|it| it.id() == Some(id))).cloned();
-        waiting.changes.push(Proposed { id: format!("w{}", row.id), row, change, entry });
-    }
-    Ok(waiting)
-}
-
-/// Names a line for people, without the key of the root: the same words on two lines of a log have
-/// one name, and one decision.
-fn line_id(stem: &Stem, text: &str) -> String {
-    ContentHash::of(format!("{stem} {}", text.trim())).hex8()
-}
-
 impl Compactor<'_> {
-    /// Writes down what a person said of lines; `None` takes back what they said before.
-    ///
-    /// # Errors
-    ///
-    /// Returns why nothing could be written.
-    pub fn review_lines(
-        &mut self,
-        lines: &[HeldLine],
-        verdict: Option<Verdict>,
-    ) -> Result<(), PassError> {
-        let _alone = self.alone(&|| false)?;
-        let now = (self.clock)();
-        self.refuse_if_missing(false)?;
-        self.recover(now)?;
-        let decisions = self.new_decisions()?;
-        let view = self.look(now)?;
-        let mut made = Vec::new();
-        let mut logs = BTreeMap::new();
-        for line in lines {
-            let stem = &line.address.stem;
-            let Some(log) = self.vault.read_log(stem)? else { continue };
-            let all = log.lines();
-            let Some((_, text, _)) = all.iter().find(|it| it.0 == line.address.line) else {
-                continue;
-            };
-            let what = match verdict {
-                Some(Verdict::Accepted) => What::Accepted,
-                Some(Verdict::Refused) => What::Refused,
-                None => What::Restored,
-            };
-            let hashes = decisions.line_hash(text).into_iter().collect();
-            made.push(Decision { at: now, what, path: stem.to_string(), hashes });
-            logs.insert(stem.clone(), log);
-        }
-        self.append_decisions(&made)?;
-        // What waits is told from the record, which is to say so at once.
-        let view = if made.is_empty() { view } else { self.look(now)? };
-        self.record_review(lines, &logs, &view, now)
-    }
-
-    fn record_review(
-        &mut self,
-        lines: &[HeldLine],
-        logs: &BTreeMap<Stem, DailyLog>,
-        view: &View,
-        now: DateTime<Utc>,
-    ) -> Result<(), PassError> {
-        let addresses: Vec<Address> = lines.iter().map(|it| it.address.clone()).collect();
-        self.lineage.settle_held(&addresses)?;
-        let known = self.lineage.logs()?;
-        let records: Vec<LogRecord> = logs
-            .iter()
-            .filter(|(stem, log)| known.get(*stem).is_some_and(|it| it.hash == log.hash))
-            .map(|(stem, log)| {
-                let served = privacy::serve(log, &view.inventory.rules);
-                LogRecord::of(&served, self.vault.layout().source(stem))
-            })
-            .collect();
-        self.lineage.commit(&Commit { logs: &records, at: now, ..Commit::default() })?;
-        Ok(())
-    }
-
     /// Makes changes of `WISDOM.md` that a person accepted, each as proposed or in their own words.
     /// It is a run, and `undo` takes it back.
     ///
@@ -486,6 +301,3 @@ impl Compactor<'_> {
         Ok(())
     }
 }
-
-/// What began the run.
-const TRIGGER: &str = "review";
