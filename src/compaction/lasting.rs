@@ -349,14 +349,15 @@ impl Compactor<'_> {
         let before = file.clone();
         let mut done = edit.apply(&mut file, &ops, caps);
         let proposed = match wisdom.review {
-            Review::Manual => review::changes_of(&done.ops, &done.dropped, &path),
+            Review::Manual => review::changes_of(&done.ops, &done.dropped, &path, decisions),
             Review::Auto => Vec::new(),
         };
-        if proposed.is_empty() {
-            file.add_distilled(job.period);
-        } else {
+        if wisdom.review == Review::Manual && done.is_change() {
             file = before;
             done = Edited { rejected: done.rejected, held: done.held, ..Edited::default() };
+        }
+        if proposed.is_empty() {
+            file.add_distilled(job.period);
         }
         if let Some(date) = done.newest {
             file.set_compacted(date);
@@ -674,6 +675,13 @@ pub(super) struct Edited {
     /// What rests on nothing but text from elsewhere, and waits for a person.
     held: Vec<Citation>,
     pub(super) newest: Option<chrono::NaiveDate>,
+}
+
+impl Edited {
+    /// Returns whether any entry is another one now.
+    fn is_change(&self) -> bool {
+        !self.ops.is_empty() || !self.dropped.is_empty()
+    }
 }
 
 impl Edit<'_> {

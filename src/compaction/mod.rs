@@ -24,6 +24,8 @@
 //! - [`records`]: what of each file the lineage keeps, so that a pass and a rebuild agree.
 //! - [`rebuild`]: the database anew from the files.
 //! - [`check`], [`repair`]: whether all of it is as it was written, and what is done if not.
+//! - [`redact`]: secrets that stand where none should.
+//! - [`review`]: what waits for a person, and what comes of their word.
 //! - [`undo`]: a run taken back.
 //! - [`report`]: what a pass did.
 

@@ -10,7 +10,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::{Captures, Regex};
 
 use super::{Concern, Concerns, characters, plain};
-use crate::memory::log::Origin;
+use crate::{memory::log::Origin, privacy::effort::spend};
 
 /// How deep an encoding within an encoding is read.
 const DEPTH_MAX: u32 = 3;
@@ -35,6 +35,7 @@ fn within(text: &str, origin: Origin, depth: u32) -> Concerns {
         return found;
     }
     let judge = |decoded: &str, origin: Origin, found: &mut Concerns| {
+        spend(decoded.len());
         let mut inner = characters::concerns(decoded);
         inner.add_all(plain(decoded, origin));
         inner.add_all(within(decoded, origin, depth - 1));
@@ -43,8 +44,10 @@ fn within(text: &str, origin: Origin, depth: u32) -> Concerns {
             found.add_all(inner);
         }
     };
+    spend(text.len());
     let look = Look::at(text);
     for run in look.runs {
+        spend(run.len());
         for decoded in [from_base64(run), from_hex(run), from_base32(run)].into_iter().flatten() {
             if is_order(text, &decoded) {
                 found.add(Concern::Encoded);

@@ -33,6 +33,7 @@ use std::{borrow::Cow, fmt, sync::LazyLock};
 use regex::Regex;
 use serde::Deserialize;
 
+use super::effort::spend;
 use crate::memory::log::Origin;
 
 /// Why a text is held.
@@ -279,6 +280,7 @@ fn broken_sentences(run: &[(&str, Origin)], found: &mut [Concerns]) {
         joined.push(unquoted(line));
         joined.push(" ");
     }
+    spend(joined.text().len());
     for (concern, span) in rules::spans(&joined, origin) {
         let first = starts.partition_point(|&it| it <= span.start).saturating_sub(1);
         let last = starts.partition_point(|&it| it < span.end).max(first + 1);
@@ -302,6 +304,7 @@ fn broken_sentences(run: &[(&str, Origin)], found: &mut [Concerns]) {
 }
 
 fn of_text(text: &str, origin: Origin) -> Concerns {
+    spend(text.len());
     let mut found = characters::concerns(text);
     found.add_all(plain(text, origin));
     found.add_all(encoded::concerns(text, origin));
@@ -310,6 +313,7 @@ fn of_text(text: &str, origin: Origin) -> Concerns {
 
 /// Everything but hidden characters and encodings: what is asked again of a decoded text.
 fn plain(text: &str, origin: Origin) -> Concerns {
+    spend(text.len());
     // People and agents who work on such things write them as code, which nobody renders.
     let shown = match origin {
         Origin::External => Cow::Borrowed(text),
