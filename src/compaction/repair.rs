@@ -391,9 +391,13 @@ impl Compactor<'_> {
             }
             let known: HashSet<String> = text.lines().map(str::to_owned).collect();
             let now_text = String::from_utf8_lossy(&found.bytes).into_owned();
+            // A second key is none of a decision: it is the first one with a bit turned.
+            let head = text.lines().next().unwrap_or_default().to_owned();
+            let can_be_read =
+                |line: &str| Decisions::parse(&format!("{head}\n{line}")).unreadable().is_empty();
             // An older copy may have been put back and added to, so that no place says what is new.
             for line in now_text.lines().filter(|it| !known.contains(*it)) {
-                if Decisions::parse(line).unreadable().is_empty() {
+                if can_be_read(line) {
                     text.push_str(line);
                     text.push('\n');
                 }

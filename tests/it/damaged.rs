@@ -260,3 +260,23 @@ fn a_file_of_ours_that_was_written_over_is_told_and_brought_back() {
         assert_eq!(root.files(), after);
     }
 }
+
+#[test]
+fn a_key_with_a_bit_turned_is_put_back_and_not_kept_as_a_decision() {
+    let root = folded("mara");
+    let week = "memory/weekly/2026-W11.md";
+    let text = root.read(week);
+    let bullet = text.lines().find(|it| is_bullet(it)).unwrap();
+    root.write(week, &text.replacen(&format!("{bullet}\n"), "", 1));
+    root.run(&["compact"]).ok();
+    let sound = root.read(DECISIONS);
+    let digit = sound.find(':').unwrap() + 5;
+    let turned = if &sound[digit..=digit] == "0" { "1" } else { "0" };
+    let mut damaged = sound.clone();
+    damaged.replace_range(digit..=digit, turned);
+    root.write(DECISIONS, &damaged);
+    assert_eq!(root.run(&["doctor"]).status.code(), Some(1));
+    root.run(&["doctor", "--repair", "--yes"]).ok();
+    assert_eq!(root.read(DECISIONS), sound);
+    root.run(&["doctor"]).ok();
+}
