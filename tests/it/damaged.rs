@@ -275,7 +275,7 @@ fn a_key_with_a_bit_turned_is_put_back_and_not_kept_as_a_decision() {
     let mut damaged = sound.clone();
     damaged.replace_range(digit..=digit, turned);
     root.write(DECISIONS, &damaged);
-    assert_eq!(root.run(&["doctor"]).status.code(), Some(1));
+    assert_eq!(root.run(&["doctor"]).code, 1);
     root.run(&["doctor", "--repair", "--yes"]).ok();
     assert_eq!(root.read(DECISIONS), sound);
     root.run(&["doctor"]).ok();
