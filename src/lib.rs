@@ -34,8 +34,8 @@
 //! - No module but [`store::vault`] writes Markdown; none but [`store::lineage`] speaks SQL; none
 //!   but [`commands::ui`] prints.
 //! - Nothing in a generated file depends on when it was written: same input, same bytes.
-//! - No log is ever changed, but by `memoird log`, which appends, and `memoird forget --from-log`,
-//!   which removes.
+//! - No log is ever changed, but by `memoird log` and `memoird review edit`, which append to that of
+//!   today, and `memoird forget --from-log`, which removes.
 
 pub mod clock;
 pub mod commands;

@@ -394,6 +394,9 @@ fn show_report(report: &PassReport, plan: &Plan, view: &View, period: Option<Per
     for it in &report.put_back {
         ui.warn(it);
     }
+    for it in &report.finished {
+        ui.warn(it);
+    }
     if !report.joined.is_empty() {
         let logs = report.joined.len();
         ui.good(format!("lines that came late were added to {logs} archived logs, which are back"));
@@ -500,6 +503,10 @@ impl From<PassError> for CommandError {
             PassError::Missing(_) => Self::new(Kind::Data, error)
                 .hint("put them back, then `memoird compact`")
                 .hint("are they gone for good? `memoird compact --accept-missing`"),
+            PassError::Held { why, .. } => {
+                let hints = why.remedies().iter();
+                hints.fold(Self::new(Kind::Data, error), |error, hint| error.hint(*hint))
+            }
             PassError::Decisions { .. } => Self::new(Kind::Data, error)
                 .hint("`memoird doctor --repair` puts it back as it was after the last run")
                 .hint("is it gone for good? `memoird compact --accept-missing`"),

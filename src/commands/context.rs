@@ -308,6 +308,11 @@ impl From<LineageError> for CommandError {
             | LineageError::Replaced { .. }
             | LineageError::AlreadyLive { .. } => Kind::Busy,
             LineageError::NoWal { .. } | LineageError::Distant { .. } => Kind::CannotWrite,
+            LineageError::Link { .. } => {
+                return Self::new(Kind::Data, error).hint(
+                    "put what it leads to in its place, or remove it: then `memoird rebuild`",
+                );
+            }
             _ => Kind::Data,
         };
         Self::new(kind, error)

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     compaction::{
+        self,
         correct::{Asked, CorrectError, Draft},
         plan::Plan,
         report::{JobReport, PassReport},
@@ -79,6 +80,9 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     }
     let asked = Asked { path: &path, kind, line, words: &words };
     if args.dry_run {
+        let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+        let view = compaction::peek(&root.vault, lineage.as_ref())?;
+        view.refuse_held(|it| it == path)?;
         let draft = Draft::new(&root.vault, &asked)
             .map_err(|error| uncited(error, &args.target, &words))?;
         show(&draft, args, None, ui);

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     compaction::{
+        self,
         forget::{
             Forgotten,
             cut::{Gone, Wish, folded},
@@ -119,6 +120,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let wanted = args.wanted()?;
     if args.dry_run {
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+        compaction::peek(&root.vault, lineage.as_ref())?.refuse_held(|_| true)?;
         let wish = Resolver::new(&root, &call.around, args, lineage.as_ref())?.wish(&wanted)?;
         let reach = survey(&root.vault, lineage.as_ref(), &wish)?;
         show(&root, &reach, args, None, ui);
@@ -130,6 +132,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
     // What people did to the files since the last pass would shift the lines that are cited.
     compactor.notice("forget", now)?;
+    compactor.look(now)?.refuse_held(|_| true)?;
     let known = Some(&*compactor.lineage);
     let wish = Resolver::new(&root, &call.around, args, known)?.wish(&wanted)?;
     let reach = survey(&root.vault, known, &wish)?;
@@ -311,8 +314,8 @@ impl<'a> Resolver<'a> {
                     .map_err(|error| CommandError::new(Kind::Data, error))?;
                 let mut found = false;
                 let owners = summary.ownership().owners;
-                for ((line, item, _), owner) in summary.bullets_as_read().zip(owners) {
-                    if !lines.contains(line) {
+                for ((mut its, item, _), owner) in summary.bullets_with_lines().zip(owners) {
+                    if !its.any(|it| lines.contains(it)) {
                         continue;
                     }
                     found = true;

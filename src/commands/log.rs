@@ -1,6 +1,6 @@
 //! `memoird log`: appends an entry to today's log.
 //!
-//! The one verb that writes to a log. It takes the write lock for the length of one append, so it
+//! The one verb that writes to a log; `review edit` does it by the same [`append`]. It takes the write lock for the length of one append, so it
 //! works beside the daemon and beside other agents.
 
 use std::{io::Read as _, process::ExitCode};

@@ -246,9 +246,10 @@ fn edit(call: &Call, root: &Root, chosen: &Waiting, text: &str) -> Result<(), Co
         let own = (title.trim().to_owned(), words.trim().to_owned());
         return make(call, root, &[(change.clone(), Some(own))]);
     }
-    for line in &chosen.lines {
-        log::append(call, root, &format!("{text} (of {})", line.address))?;
-    }
+    refuse_reader(call, root)?;
+    // Words that stand on several lines have one name, and are said once.
+    let lines: Vec<String> = chosen.lines.iter().map(|it| it.address.to_string()).collect();
+    log::append(call, root, &format!("{text} (of {})", lines.join(", ")))?;
     say(call, root, chosen, Some(Verdict::Refused))
 }
 

@@ -32,7 +32,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "ID", conflicts_with = "as_of")]
     version: Option<i64>,
     /// Show it byte for byte, with the secrets and the held lines in it: for people alone
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long)]
     raw: bool,
 }
 
@@ -51,6 +51,11 @@ struct Shown<'a> {
 pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
     let call = Call::read(global)?;
     let root = call.root(global)?;
+    // `--json` belongs to all verbs, so that the parser cannot tell.
+    if args.raw && ui.is_json() {
+        let what = "--raw is for people, and not for --json";
+        return Err(CommandError::new(Kind::Usage, what).hint("leave one of the two out"));
+    }
     match args {
         Args { version: Some(id), file, .. } => {
             let past = Past::open(&call, &root)?;

@@ -398,7 +398,8 @@ fn found_problems(root: &Root, view: &View, plan: &Plan) -> Vec<Problem> {
         found.map(|it| Problem { path: it.path.clone(), reason: it.reason.clone() }).collect();
     problems.extend(gone_sources(root, &view.inventory));
     let held = view.record.held.iter();
-    problems.extend(held.map(|(path, why)| Problem { path: path.clone(), reason: why.clone() }));
+    problems
+        .extend(held.map(|(path, why)| Problem { path: path.clone(), reason: why.to_string() }));
     let unreadable = view.inventory.decisions.unreadable();
     if !unreadable.is_empty() {
         let lines: Vec<String> = unreadable.iter().map(usize::to_string).collect();

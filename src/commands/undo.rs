@@ -105,6 +105,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
         let lineage = lineage.ok_or_else(nothing)?;
         let view = compaction::peek(&root.vault, Some(&lineage))?;
+        view.refuse_held(|_| true)?;
         let foresight = Foresight {
             vault: &root.vault,
             lineage: &lineage,

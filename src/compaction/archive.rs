@@ -459,6 +459,9 @@ impl Compactor<'_> {
             }
             // Anything else is swept into the private folder.
         }
+        for path in source.iter().chain([target]) {
+            self.vault.settle(lock, path)?;
+        }
         let done = self.bytes_of(target)?.as_ref().map(ContentHash::of) == *new_hash;
         let end = if done { IntentEnd::Done } else { IntentEnd::Dropped };
         Ok(self.lineage.close_intents(&[intent.id], end)?)

@@ -6,6 +6,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     error::Error,
+    fmt,
 };
 
 use super::{View, missing, records, undo::begun};
@@ -96,17 +97,26 @@ impl Torn {
         matches!(self, Self::Shortened | Self::Unmarked)
     }
 
-    /// Returns what to do, as the end of a sentence.
-    fn remedy(self) -> &'static str {
+    /// Returns what can be done, each with what it does.
+    pub fn remedies(self) -> &'static [&'static str] {
         match self {
-            Self::Shortened => {
-                "`memoird doctor --repair` brings it back, `memoird compact --accept-missing` takes what is missing for deleted"
-            }
-            Self::Unmarked => {
-                "`memoird doctor --repair` brings it back and keeps what stands there, `memoird compact --accept-missing` takes it as it is"
-            }
-            _ => "`memoird doctor --repair`",
+            Self::Shortened => &[
+                "`memoird doctor --repair` brings it back",
+                "`memoird compact --accept-missing` takes what is missing for deleted",
+            ],
+            Self::Unmarked => &[
+                "`memoird doctor --repair` brings it back and keeps what stands there",
+                "`memoird compact --accept-missing` takes it as it is",
+            ],
+            _ => &["`memoird doctor --repair`"],
         }
+    }
+}
+
+impl fmt::Display for Torn {
+    /// What is wrong and what to do, as the end of a sentence.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.words(), self.remedies().join(", "))
     }
 }
 
@@ -142,7 +152,7 @@ fn doubtful(layout: &Layout, path: &str, now: &str, before: &str) -> Option<Torn
 }
 
 /// Finds the generated files of which a person is to say whether they are damaged, each with what is
-/// odd and what to do.
+/// odd.
 ///
 /// # Errors
 ///
@@ -151,15 +161,20 @@ pub fn held(
     vault: &Vault,
     inventory: &Inventory,
     lineage: &Lineage,
-) -> Result<BTreeMap<String, String>, LineageError> {
+) -> Result<BTreeMap<String, Torn>, LineageError> {
     let layout = vault.layout();
     let summaries = inventory.weekly.values().chain(inventory.monthly.values());
     let mut there: BTreeMap<String, ContentHash> =
         summaries.map(|it| (it.path.clone(), it.hash)).collect();
     there.extend(inventory.wisdom.as_ref().map(|it| (layout.wisdom(), ContentHash::of(it))));
+    // What we wrote when a crash came is recorded by the next pass.
+    let open = lineage.open_intents()?;
+    let is_ours = |path: &str, hash: &ContentHash| {
+        open.iter().any(|it| it.target == path && it.new_hash.as_ref() == Some(hash))
+    };
     let mut found = BTreeMap::new();
     for (path, (_, known)) in lineage.documents()? {
-        if there.get(&path).is_none_or(|it| *it == known) {
+        if there.get(&path).is_none_or(|it| *it == known || is_ours(&path, it)) {
             continue;
         }
         let Some(before) = lineage.content(known)? else { continue };
@@ -168,7 +183,7 @@ pub fn held(
             continue; // That is put back without a question.
         }
         if let Some(odd) = doubtful(layout, &path, &now, &String::from_utf8_lossy(&before)) {
-            found.insert(path, format!("{}; {}", odd.words(), odd.remedy()));
+            found.insert(path, odd);
         }
     }
     Ok(found)
@@ -401,15 +416,14 @@ pub fn undoing(vault: &Vault, lineage: Option<&Lineage>) -> Result<Option<String
     let run = begun.and_then(|it| it.run);
     Ok(run.map(|it| {
         format!(
-            "taking back run {it} was begun and is not finished; `memoird undo` goes on with it"
+            "taking back run {it} was begun and is not finished; `memoird undo` goes on with it, and so does the next run"
         )
     }))
 }
 
 /// Says which generated files are torn.
 pub fn files(torn: &BTreeMap<String, Torn>) -> Found {
-    let findings =
-        torn.iter().map(|(path, torn)| format!("{path} {}; {}", torn.words(), torn.remedy()));
+    let findings = torn.iter().map(|(path, torn)| format!("{path} {torn}"));
     Found::unless(findings.collect(), || "none is torn".to_owned())
 }
 

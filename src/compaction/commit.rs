@@ -3,7 +3,7 @@
 //! The order is that of `store::vault` and `store::lineage`: the intent is committed together with
 //! the bytes that are to stand and those that stand there, the new ones are staged and synced, the
 //! file takes its name, and one transaction records it with its job. A crash leaves at most an open
-//! intent, which [`Compactor::recover`] closes by looking at the file.
+//! intent, which [`Compactor::recover`] closes by looking at the file, once the disk has it.
 
 use chrono::{DateTime, Utc};
 
@@ -265,6 +265,8 @@ impl Compactor<'_> {
             // What is left under the temporary name beside a stranger's file is swept into the
             // private folder.
         }
+        // What stands there may stand in memory alone, and is about to be recorded.
+        self.vault.settle(lock, target)?;
         if !done {
             self.lineage.close_intents(&[intent.id], IntentEnd::Dropped)?;
             return Ok(());

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use super::{
     Begun, Compactor, JobError, PassError, Passed, View, Watcher,
     commit::{NewFile, Recorded},
+    observe::Noticing,
     plan::{self, Job, Reason, Selection},
     records,
     report::PassReport,
@@ -215,12 +216,15 @@ impl Compactor<'_> {
         let now = (self.clock)();
         self.refuse_if_missing(false)?;
         self.recover(now)?;
-        self.finish_forgetting(now)?;
-        let view = self.look(now)?;
-        let mut run = None;
-        let mut report = PassReport::default();
+        self.finish_forgetting(now, false)?;
+        let finished = self.finish_undoing(now, false)?.into_iter().collect();
+        let (view, put_back) = self.look_mended(now)?;
+        view.refuse_held(|it| it == asked.path)?;
+        let report = PassReport { put_back, finished, ..PassReport::default() };
+        let mut noticing = Noticing { report, ..Noticing::new(TRIGGER, now) };
         // What a person did by hand before is told apart from this.
-        self.observe(&mut run, TRIGGER, &view, now, &mut report)?;
+        self.observe(&mut noticing, &view)?;
+        let Noticing { mut run, mut report, .. } = noticing;
         let draft = Draft::new(self.vault, asked)?;
         if !draft.is_said() {
             let run = self.run(&mut run, TRIGGER, now)?;

@@ -21,7 +21,7 @@ use crate::{
     },
     memory::{
         address::{Address, Citation, Stem},
-        document::{self, Owner, Summary, SummaryError},
+        document::{self, Summary, SummaryError},
         item::{Item, Section, Tier},
         log::DailyLog,
         markdown::LineKind,
@@ -379,30 +379,14 @@ pub(super) fn unreadable(path: &str, error: &dyn std::error::Error) -> JobError 
 }
 
 /// Reads a weekly file as the source of a month, and tells whether lines of its own are cited.
-///
-/// A bullet that a person wrote or changed is a source itself, above the lines that it cites.
 fn week_source(summary: &Summary, text: &str, rules: &Rules) -> (WeekSource, bool) {
-    let own_line = |line: u32| {
-        let stem = summary.period.to_string().parse::<Stem>().ok()?;
-        Some(Citation::one(stem, line))
-    };
-    let mut cites_itself = false;
-    let mut items = Vec::new();
-    let owners = summary.ownership().owners;
-    for ((line, item, section), owner) in summary.bullets_as_read().zip(owners) {
-        let mut item = item.clone();
+    let shown = |(section, mut item): (Option<Section>, Item)| {
         item.text = rules.shown(&item.text).into_owned();
-        if owner == Owner::Person
-            && let Some(own) = own_line(line)
-        {
-            cites_itself = true;
-            match &mut item.citation {
-                Some(citation) => citation.merge(&own),
-                none => *none = Some(own),
-            }
-        }
-        items.push((section, item));
-    }
+        (section, item)
+    };
+    let mut items: Vec<_> = summary.bullets_as_sources().map(shown).collect();
+    let cites_own = |it: &Item| it.citation.as_ref().is_some_and(Citation::rests_on_summary);
+    let mut cites_itself = items.iter().any(|(_, item)| cites_own(item));
     if items.is_empty() && summary.header.is_none() {
         items = foreign_lines(summary.period, text, rules);
         cites_itself = !items.is_empty();

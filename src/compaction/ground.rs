@@ -3,12 +3,14 @@
 //! What can be checked by program is checked: that there is a citation, that each cited line exists
 //! and is not blank, and that each atom of the item (numbers, dates, money, names, identifiers,
 //! addresses, code) stands in the cited lines. The date of a cited line counts as standing in it.
+//! What the lines only suppose may not be stated flatly ([`hedge`]).
 //! Pure: the flow calls it between engine and vault, for each engine alike.
 
 use std::collections::HashSet;
 
 use chrono::{Datelike as _, NaiveDate};
 
+use super::hedge;
 use crate::{
     engine::Draft,
     memory::{
@@ -61,6 +63,12 @@ pub enum Violation {
     AtomNotInSources {
         /// The atom as the item spells it.
         atom: String,
+    },
+    /// The lines suppose what the item states.
+    #[error("`{words}` is a fact here, but the cited lines only suppose it")]
+    HedgeDropped {
+        /// What the item states.
+        words: String,
     },
 }
 
@@ -153,6 +161,9 @@ pub fn check<S: Sources + ?Sized>(item: &Item, sources: &S) -> Result<(), Violat
         if !cited.holds(atom, &item.text) {
             return Err(Violation::AtomNotInSources { atom: atom.text(&item.text).to_owned() });
         }
+    }
+    if let Some(words) = hedge::dropped(&item.text, &cited.lines) {
+        return Err(Violation::HedgeDropped { words: words.to_owned() });
     }
     Ok(())
 }
@@ -271,7 +282,7 @@ mod tests {
 
     use super::*;
 
-    const LOG: &str = "Shipped v1.2 to Acme for $1,200 on 3 May, see `run.sh`.\n\nAlice measured 15 ms with maxLen and #412.";
+    const LOG: &str = "Shipped v1.2 to Acme for $1,200 on 3 May, see `run.sh`.\n\nAlice measured 15 ms with maxLen and #412.\n\nMaybe we move the database to Fly.io in June. The cache moved in May.";
 
     #[track_caller]
     fn check_item(bullet: &str, expected: &str) {
@@ -290,6 +301,27 @@ mod tests {
         check_item("Done 2026-04-02, on Thursday [2026-04-02:1]", "ok");
         check_item("Due May 3 [2026-04-02:1]", "ok");
         check_item("We used MaxLen and #412 [2026-04-02:3]", "ok");
+    }
+
+    #[test]
+    fn a_guess_is_not_told_as_a_fact() {
+        let dropped =
+            |words: &str| format!("`{words}` is a fact here, but the cited lines only suppose it");
+        check_item("Perhaps the database moves to Fly.io in June [2026-04-02:5]", "ok");
+        check_item("The cache moved in May [2026-04-02:5]", "ok");
+        check_item(
+            "The database moves to Fly.io in June [2026-04-02:5]",
+            &dropped("The database moves to Fly.io in June"),
+        );
+        // As a memory or an entry is asked about: title, statement, and why in one.
+        check_item(
+            "Database move. Maybe we move the database to Fly.io. The cache moved in May [2026-04-02:5]",
+            "ok",
+        );
+        check_item(
+            "Where data lives. We move the database to Fly.io [2026-04-02:5]",
+            &dropped("We move the database to Fly.io"),
+        );
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::{
     memory::{
         address::{Address, Citation, LineSet, Stem},
         decision::Decisions,
-        document::{Owner, Summary},
+        document::Summary,
         index,
         item::{Item, Section},
         log::DailyLog,
@@ -381,14 +381,15 @@ impl Compactor<'_> {
         let before = file.clone();
         let mut done = edit.apply(&mut file, &ops, caps);
         let proposed = match wisdom.review {
-            Review::Manual => review::changes_of(&done.ops, &done.dropped, &path),
+            Review::Manual => review::changes_of(&done.ops, &done.dropped, &path, decisions),
             Review::Auto => Vec::new(),
         };
-        if proposed.is_empty() {
-            file.add_distilled(job.period);
-        } else {
+        if wisdom.review == Review::Manual && done.is_change() {
             file = before;
             done = Edited { rejected: done.rejected, held: done.held, ..Edited::default() };
+        }
+        if proposed.is_empty() {
+            file.add_distilled(job.period);
         }
         if let Some(date) = done.newest {
             file.set_compacted(date);
@@ -565,21 +566,11 @@ fn reason_of(job: &Job, done: &Edited, proposed: usize) -> String {
 /// Returns the bullets of a month. One that a person wrote or changed is a source itself, above the
 /// lines that it cites.
 fn cite_own_lines(month: &Summary, rules: &Rules) -> Vec<(Option<Section>, Item)> {
-    let stem = Stem::of_summary(month.period);
-    let owners = month.ownership().owners;
-    let cite = |((line, item, section), owner): ((u32, &Item, _), _)| {
-        let mut item = item.clone();
+    let shown = |(section, mut item): (Option<Section>, Item)| {
         item.text = rules.shown(&item.text).into_owned();
-        if let (Owner::Person, Some(stem)) = (owner, &stem) {
-            let own = Citation::one(stem.clone(), line);
-            match &mut item.citation {
-                Some(citation) => citation.merge(&own),
-                none => *none = Some(own),
-            }
-        }
         (section, item)
     };
-    month.bullets_as_read().zip(owners).map(cite).collect()
+    month.bullets_as_sources().map(shown).collect()
 }
 
 /// Follows the bullets of people whose words entries repeat to the lines where they stand now.
@@ -594,8 +585,8 @@ fn follow_summaries(file: &mut WisdomFile, summaries: &[(Summary, ServedLog)]) {
             }
             // An entry says the first sentences of a bullet.
             let says = |item: &Item| item.text.trim_start_matches("[ ] ").starts_with(&entry.text);
-            let lines = summary.bullets_as_read().filter(|(_, item, _)| says(item));
-            let lines: LineSet = lines.map(|(line, ..)| line).collect();
+            let bullets = summary.bullets_with_lines().filter(|(_, item, _)| says(item));
+            let lines: LineSet = bullets.flat_map(|(lines, ..)| lines).collect();
             if lines.is_empty() {
                 continue;
             }
@@ -717,6 +708,13 @@ pub(super) struct Edited {
     /// What rests on nothing but text from elsewhere, and waits for a person.
     held: Vec<Citation>,
     pub(super) newest: Option<chrono::NaiveDate>,
+}
+
+impl Edited {
+    /// Returns whether any entry is another one now.
+    fn is_change(&self) -> bool {
+        !self.ops.is_empty() || !self.dropped.is_empty()
+    }
 }
 
 impl Edit<'_> {

@@ -7,15 +7,10 @@
 
 use std::{collections::BTreeSet, os::unix::fs::MetadataExt as _, path::Path};
 
-use super::{Compactor, JobError, PassError, View, commit::Recorded};
+use super::{Compactor, JobError, PassError, View, commit::Recorded, renamed::renames, seen};
 use crate::{
     memory::{address::Stem, decision::Decisions},
-    store::{
-        layout::Layout,
-        lineage::{Lineage, LineageError},
-        private,
-        vault::Vault,
-    },
+    store::{layout::Layout, lineage::Lineage, private, vault::Vault},
 };
 
 /// From this share of the known files on …
@@ -55,21 +50,30 @@ impl std::fmt::Display for Missing {
     }
 }
 
-/// Looks whether so many known files are gone that a person is to be asked. Reads no file.
+/// A file that the database knows.
+struct Known {
+    path: String,
+    /// Of which log, if it is one.
+    stem: Option<Stem>,
+    is_there: bool,
+}
+
+/// Looks whether so many known files are gone that a person is to be asked. Reads no file, unless it
+/// comes to that: logs that stand under another name are known by their bytes.
 ///
 /// # Errors
 ///
-/// Returns why the database could not be read.
-pub fn look(vault: &Vault, lineage: &Lineage) -> Result<Option<Missing>, LineageError> {
+/// Returns why the database or the folder could not be read.
+pub fn look(vault: &Vault, lineage: &Lineage) -> Result<Option<Missing>, PassError> {
     let layout = vault.layout();
-    let mut known: Vec<(String, bool)> = Vec::new();
+    let mut known: Vec<Known> = Vec::new();
     for (stem, path) in lineage.log_paths()? {
-        let there = vault.is_taken(&path) || is_archived(vault, &stem);
-        known.push((path, there));
+        let is_there = vault.is_taken(&path) || is_archived(vault, &stem);
+        known.push(Known { path, stem: Some(stem), is_there });
     }
     for path in lineage.documents()?.into_keys() {
-        let there = vault.is_taken(&path);
-        known.push((path, there));
+        let is_there = vault.is_taken(&path);
+        known.push(Known { path, stem: None, is_there });
     }
     // What we were about to remove when a crash came is not missing.
     let leaving: BTreeSet<String> = lineage
@@ -78,17 +82,18 @@ pub fn look(vault: &Vault, lineage: &Lineage) -> Result<Option<Missing>, Lineage
         .filter(|it| it.new_hash.is_none())
         .map(|it| it.target)
         .collect();
-    known.retain(|(path, there)| *there || !leaving.contains(path));
-    let gone: Vec<&String> = known.iter().filter(|it| !it.1).map(|it| &it.0).collect();
-    if gone.is_empty() {
-        return Ok(None);
-    }
-    let in_folder = |path: &str| path != layout.wisdom();
-    let emptied = known.iter().all(|(path, there)| !there || !in_folder(path));
+    known.retain(|it| it.is_there || !leaving.contains(&it.path));
     let before = lineage.device_of(layout.memory_dir())?;
     let other_device = before.is_some() && before != device(layout);
-    let share = gone.len() * 100 > known.len() * SHARE_MAX_PERCENT && gone.len() >= FEW;
-    if !(emptied || other_device || share || gone.len() > MANY) {
+    if !is_asked(&known, layout, other_device) {
+        return Ok(None);
+    }
+    let inventory = vault.scan(&seen(lineage)?)?.inventory;
+    let renames = renames(vault, lineage, &inventory)?;
+    for it in known.iter_mut().filter(|it| !it.is_there) {
+        it.is_there = it.stem.as_ref().is_some_and(|stem| renames.contains_key(stem));
+    }
+    if !is_asked(&known, layout, other_device) {
         return Ok(None);
     }
     // The last walk knows where a log stood; the lineage names it the same wherever that is.
@@ -97,8 +102,18 @@ pub fn look(vault: &Vault, lineage: &Lineage) -> Result<Option<Missing>, Lineage
         let archived = layout.stem_at(path).and_then(|it| layout.archived(&it));
         archived.filter(|it| seen.contains_key(Path::new(it))).unwrap_or_else(|| path.to_owned())
     };
-    let examples = gone.iter().take(EXAMPLES_MAX).map(|it| stood(it)).collect();
-    Ok(Some(Missing { gone: gone.len(), known: known.len(), examples, other_device }))
+    let gone = known.iter().filter(|it| !it.is_there);
+    let examples = gone.clone().take(EXAMPLES_MAX).map(|it| stood(&it.path)).collect();
+    Ok(Some(Missing { gone: gone.count(), known: known.len(), examples, other_device }))
+}
+
+/// Returns whether that is so much that a person is asked.
+fn is_asked(known: &[Known], layout: &Layout, other_device: bool) -> bool {
+    let gone = known.iter().filter(|it| !it.is_there).count();
+    let in_folder = |it: &Known| it.path != layout.wisdom();
+    let emptied = known.iter().all(|it| !it.is_there || !in_folder(it));
+    let share = gone * 100 > known.len() * SHARE_MAX_PERCENT && gone >= FEW;
+    gone > 0 && (emptied || other_device || share || gone > MANY)
 }
 
 /// A log that was moved to the archive is not gone.

@@ -15,7 +15,7 @@
 //! - [`renamed`]: logs that stand under another name.
 //! - [`correct`]: a person's words in the place of an item's, here and above.
 //! - [`late`]: memories and entries whose lines were changed.
-//! - [`ground`], [`merge`], [`moved`], [`standing`]: the checks and merges that those use; pure.
+//! - [`ground`], [`hedge`], [`merge`], [`moved`], [`standing`]: the checks and merges that those use; pure.
 //! - [`forget`]: what a person wants gone, and all that derives from it.
 //! - [`missing`]: the breaker for files that are gone in numbers.
 //! - [`archive`]: old logs move away once all that is made of them stands.
@@ -24,6 +24,8 @@
 //! - [`records`]: what of each file the lineage keeps, so that a pass and a rebuild agree.
 //! - [`rebuild`]: the database anew from the files.
 //! - [`check`], [`repair`]: whether all of it is as it was written, and what is done if not.
+//! - [`redact`]: secrets that stand where none should.
+//! - [`review`]: what waits for a person, and what comes of their word.
 //! - [`undo`]: a run taken back.
 //! - [`report`]: what a pass did.
 
@@ -35,6 +37,7 @@ mod draft;
 mod fold;
 pub mod forget;
 pub mod ground;
+mod hedge;
 mod history;
 mod kept;
 mod lasting;
@@ -144,6 +147,14 @@ pub enum PassError {
     /// So many known files are gone that a person is asked.
     #[error("{0}; nothing was done")]
     Missing(missing::Missing),
+    /// A generated file is not as it was left, and only a person can say whether that is meant.
+    #[error("{path} {}; nothing was done", why.words())]
+    Held {
+        /// The file, relative to the root.
+        path: String,
+        /// What is odd.
+        why: check::Torn,
+    },
     /// What is to be made by force has no source.
     #[error(
         "no source of {tier} {period} is there, so it cannot be made; what was made of it stays"
@@ -210,6 +221,21 @@ pub struct View {
     pub record: Record,
 }
 
+impl View {
+    /// Stops where a person is to say first what a file is: to change and record it would take what
+    /// is missing there for deleted.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`PassError::Held`] for the first such file that is `concerned`.
+    pub fn refuse_held(&self, concerned: impl Fn(&str) -> bool) -> Result<(), PassError> {
+        match self.record.held.iter().find(|(path, _)| concerned(path)) {
+            Some((path, why)) => Err(PassError::Held { path: path.clone(), why: *why }),
+            None => Ok(()),
+        }
+    }
+}
+
 /// What a pass did, and what it left behind.
 #[derive(Debug)]
 pub struct Passed {
@@ -267,7 +293,8 @@ impl Compactor<'_> {
         self.sweep()?;
         let last_run = archive::last_run(self.lineage)?;
         let mut selection = selection.clone();
-        selection.again.extend(self.finish_forgetting(now)?);
+        selection.again.extend(self.finish_forgetting(now, selection.accept_missing)?);
+        let finished = self.finish_undoing(now, selection.accept_missing)?;
         let mut view = self.look(now)?;
         if let Some((tier, period)) = self.plan(&view, &selection, now).sourceless {
             return Err(PassError::NoSource { tier, period });
@@ -276,17 +303,19 @@ impl Compactor<'_> {
         if !put_back.is_empty() {
             view = self.look(now)?;
         }
-        let mut report = PassReport { put_back, ..PassReport::default() };
+        let finished = finished.into_iter().collect();
+        let mut report = PassReport { put_back, finished, ..PassReport::default() };
         if self.join_late(&view, now, &mut report)? {
             view = self.look(now)?;
         }
         if selection.accept_missing {
             view.record.held.clear();
         }
-        let mut run = None;
-        if self.observe(&mut run, trigger, &view, now, &mut report)? {
+        let mut noticing = observe::Noticing { report, ..observe::Noticing::new(trigger, now) };
+        if self.observe(&mut noticing, &view)? {
             view = self.look(now)?;
         }
+        let observe::Noticing { run, report, .. } = noticing;
         let begun = Begun { trigger, now, run, view, report };
         let mut passed = self.go_on(begun, &mut selection, watcher)?;
         let Passed { report, view, plan } = &mut passed;
@@ -384,27 +413,45 @@ impl Compactor<'_> {
         if self.is_forgetting()? {
             // It knows lines by their places, which would shift under it.
             let _alone = self.alone(&|| false)?;
-            self.finish_forgetting(now)?;
+            self.finish_forgetting(now, false)?;
         }
-        self.take_notice(trigger, now)
+        self.take_notice(trigger, now, false)
     }
 
-    /// Like [`Self::notice`], for who holds the lock on passes already.
-    fn notice_alone(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<(), PassError> {
+    /// Like [`Self::notice`], for who holds the lock on passes already and is to change generated
+    /// files. Returns what stands there then.
+    fn notice_alone(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<View, PassError> {
         self.refuse_if_missing(false)?;
         self.recover(now)?;
-        self.finish_forgetting(now)?;
-        self.take_notice(trigger, now)
+        self.finish_forgetting(now, false)?;
+        self.take_notice(trigger, now, false)?;
+        let view = self.look(now)?;
+        view.refuse_held(|_| true)?;
+        Ok(view)
     }
 
-    fn take_notice(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<(), PassError> {
-        let mut view = self.look(now)?;
-        if !self.put_back_torn(&view, now)?.is_empty() {
-            view = self.look(now)?;
+    /// Looks, and puts back first what a disk cut off or emptied; returns also what that was.
+    fn look_mended(&mut self, now: DateTime<Utc>) -> Result<(View, Vec<String>), PassError> {
+        let view = self.look(now)?;
+        let put_back = self.put_back_torn(&view, now)?;
+        let view = if put_back.is_empty() { view } else { self.look(now)? };
+        Ok((view, put_back))
+    }
+
+    /// `accepted` says that a person takes held files as they are.
+    fn take_notice(
+        &mut self,
+        trigger: &str,
+        now: DateTime<Utc>,
+        accepted: bool,
+    ) -> Result<(), PassError> {
+        let (mut view, _) = self.look_mended(now)?;
+        if accepted {
+            view.record.held.clear();
         }
-        let mut run = None;
-        let noticed = self.observe(&mut run, trigger, &view, now, &mut PassReport::default());
-        if let Some(run) = run {
+        let mut noticing = observe::Noticing::new(trigger, now);
+        let noticed = self.observe(&mut noticing, &view);
+        if let Some(run) = noticing.run {
             self.end_run(run)?;
         }
         noticed.map(drop)

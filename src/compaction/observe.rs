@@ -46,24 +46,48 @@ pub(super) type Changed = BTreeMap<Stem, Moves>;
 /// What the receipt of a job says whose work was to follow lines that moved.
 pub(super) const MOVED: &str = "lines moved";
 
+/// The pass that takes notice; its run begins with the first thing to record.
+pub(super) struct Noticing<'a> {
+    pub(super) run: Option<RunId>,
+    pub(super) trigger: &'a str,
+    pub(super) now: DateTime<Utc>,
+    pub(super) report: PassReport,
+}
+
+impl<'a> Noticing<'a> {
+    pub(super) fn new(trigger: &'a str, now: DateTime<Utc>) -> Self {
+        Self { run: None, trigger, now, report: PassReport::default() }
+    }
+}
+
+/// Files in which citations follow logs whose lines moved, or that have another name.
+pub(super) struct Followed<'a> {
+    /// In a word; it sets the job apart from a fold of the same logs.
+    pub(super) what: &'static str,
+    /// What the receipt says.
+    pub(super) reason: String,
+    pub(super) period: Period,
+    /// The logs, by the names that they have now.
+    pub(super) logs: Vec<&'a Stem>,
+    pub(super) files: Vec<NewFile>,
+    pub(super) recorded: Recorded,
+}
+
 impl Compactor<'_> {
     /// Takes notice of what happened, and returns whether any file was written.
     pub(super) fn observe(
         &mut self,
-        run: &mut Option<RunId>,
-        trigger: &str,
+        noticing: &mut Noticing<'_>,
         view: &View,
-        now: DateTime<Utc>,
-        report: &mut PassReport,
     ) -> Result<bool, PassError> {
+        let now = noticing.now;
         let edited = self.note_edits(view, now)?;
-        let renamed = self.follow_renames(run, trigger, view, now, report);
-        let renamed = or_later(renamed)?;
+        let renamed = or_later(self.follow_renames(noticing, view))?;
         let fresh = renamed.then(|| self.look(now)).transpose()?;
         let view = fresh.as_ref().unwrap_or(view);
         self.note_vanished(view)?;
         self.catch_up(view, now)?;
-        let moved = or_later(self.follow_moves(run, trigger, view, now, report))?;
+        let moved = or_later(self.follow_moves(noticing, view))?;
         Ok(edited | renamed | moved)
     }
 
@@ -306,14 +330,7 @@ impl Compactor<'_> {
     }
 
     /// Rewrites the citations of lines that moved.
-    fn follow_moves(
-        &mut self,
-        run: &mut Option<RunId>,
-        trigger: &str,
-        view: &View,
-        now: DateTime<Utc>,
-        report: &mut PassReport,
-    ) -> Result<bool, JobError> {
+    fn follow_moves(&mut self, noticing: &mut Noticing<'_>, view: &View) -> Result<bool, JobError> {
         let rules = view.inventory.rules.clone();
         let known = self.lineage.logs()?;
         let mut changed = Changed::new();
@@ -342,41 +359,52 @@ impl Compactor<'_> {
         let mut files = Vec::new();
         self.readdress_lasting(view, &known, &changed, &mut files, &mut recorded)?;
         let weeks = self.readdress_summaries(view, &known, &changed, &mut files, &mut recorded)?;
-        let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
-        if paths.is_empty() {
+        let first = changed.keys().map(|it| Period::containing(Grain::Week, it.date())).next();
+        let Some(period) = weeks.first().copied().or(first) else { return Ok(false) };
+        let followed = Followed {
+            what: "moved",
+            reason: MOVED.to_owned(),
+            period,
+            logs: changed.keys().collect(),
+            files,
+            recorded,
+        };
+        self.record_followed(noticing, view, followed)
+    }
+
+    /// Writes files that followed their logs, and a job that says so; returns whether there were any.
+    pub(super) fn record_followed(
+        &mut self,
+        noticing: &mut Noticing<'_>,
+        view: &View,
+        followed: Followed<'_>,
+    ) -> Result<bool, JobError> {
+        let Followed { what, reason, period, logs, files, recorded } = followed;
+        if files.is_empty() {
             self.write(None, None, &[], &recorded)?;
             return Ok(false);
         }
-        let run = self.run(run, trigger, now).map_err(JobError::Critical)?;
-        let period = weeks
-            .first()
-            .copied()
-            .or_else(|| changed.keys().next().map(|it| Period::containing(Grain::Week, it.date())));
-        let Some(period) = period else { return Ok(false) };
-        let inputs = changed
-            .keys()
-            .map(|it| (it.to_string(), view.inventory.logs[it].input.hex16()))
-            .collect();
-        let id = self.lineage.begin_job(
-            run,
-            &NewJob {
-                // Not the fingerprint of a fold: the fold of these inputs may still be due.
-                fingerprint: ContentHash::of(format!(
-                    "moved {}",
-                    plan::fingerprint(Tier::Weekly, period, &inputs)
-                )),
-                tier: Tier::Weekly,
-                period,
-                engine: self.engine.id().to_owned(),
-                inputs: ContentHash::of(format!("{inputs:?}")),
-                now,
-            },
-        )?;
-        let mut receipt = Receipt::new(Outcome::Written, Some(MOVED.to_owned()), (self.clock)());
+        let Noticing { run, trigger, now, report } = noticing;
+        let run = self.run(run, trigger, *now).map_err(JobError::Critical)?;
+        let input = |it: &&Stem| (it.to_string(), view.inventory.logs[*it].input.hex16());
+        let inputs: BTreeMap<String, String> = logs.iter().map(input).collect();
+        let fold = plan::fingerprint(Tier::Weekly, period, &inputs);
+        let job = NewJob {
+            // Not the fingerprint of a fold: the fold of these inputs may still be due.
+            fingerprint: ContentHash::of(format!("{what} {fold}")),
+            tier: Tier::Weekly,
+            period,
+            engine: self.engine.id().to_owned(),
+            inputs: ContentHash::of(format!("{inputs:?}")),
+            now: *now,
+        };
+        let id = self.lineage.begin_job(run, &job)?;
+        let mut receipt = Receipt::new(Outcome::Written, Some(reason.clone()), (self.clock)());
+        let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
         receipt.path = paths.first().cloned();
-        receipt.figures.sources = count(changed.len());
+        receipt.figures.sources = count(logs.len());
         self.write(None, Some((id, &receipt)), &files, &recorded)?;
-        report.push(JobReport::new(Tier::Weekly, period, &receipt, paths, MOVED));
+        report.push(JobReport::new(Tier::Weekly, period, &receipt, paths, &reason));
         Ok(true)
     }
 

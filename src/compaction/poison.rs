@@ -140,7 +140,7 @@ fn check(engine: &dyn Engine, texts: &[String], least_back: usize) {
         assert!(!all.contains(words), "served: {text}");
     }
     let inventory = vault.scan(&HashMap::new()).unwrap().inventory;
-    let waiting = review::waiting(&vault, Some(&lineage), &inventory, false).unwrap();
+    let waiting = review::waiting(&vault, Some(&*compactor.lineage), &inventory, false).unwrap();
     let held: BTreeSet<Address> = waiting
         .lines
         .iter()
@@ -150,22 +150,15 @@ fn check(engine: &dyn Engine, texts: &[String], least_back: usize) {
     let missing: Vec<&Address> = planted.iter().filter(|it| !held.contains(it)).collect();
     assert_eq!(missing, [] as [&Address; 0], "in review");
     // A person may want them after all.
-    let mut compactor = Compactor {
-        vault: &vault,
-        lineage: &mut lineage,
-        engine,
-        settings: &settings,
-        clock: &clock,
-    };
     compactor.review_lines(&waiting.lines, Some(Verdict::Accepted)).unwrap();
     compactor.pass("test", &Selection::default(), &mut ()).unwrap();
     let inventory = vault.scan(&HashMap::new()).unwrap().inventory;
-    let waiting = review::waiting(&vault, Some(&lineage), &inventory, false).unwrap();
+    let waiting = review::waiting(&vault, Some(&*compactor.lineage), &inventory, false).unwrap();
     assert_eq!(waiting.lines, []);
     let mut cited = BTreeSet::new();
-    for path in lineage.documents().unwrap().into_keys() {
+    for path in compactor.lineage.documents().unwrap().into_keys() {
         if path.starts_with("memory/weekly/") {
-            for item in lineage.items_of(&path).unwrap() {
+            for item in compactor.lineage.items_of(&path).unwrap() {
                 cited.extend(item.citation.iter().flat_map(Citation::addresses));
             }
         }

@@ -229,6 +229,7 @@ impl Compactor<'_> {
         let _alone = self.alone(&|| false)?;
         let now = (self.clock)();
         self.notice_alone("redact", now)?;
+        // The key is part of what is seen.
         self.new_decisions()?;
         let view = self.look(now)?;
         let rules = view.inventory.rules.clone();

@@ -16,18 +16,15 @@ use chrono::{DateTime, Utc};
 use super::{
     Compactor, JobError, PassError, View,
     commit::{NewFile, Recorded},
-    fold::count,
     late,
-    observe::{recite, theirs, with_sources_of},
+    observe::{Followed, Noticing, recite, theirs, with_sources_of},
     plan, records,
-    report::{JobReport, PassReport},
 };
 use crate::{
     memory::{
         address::{Address, Citation, Stem},
         decision::{Decision, Decisions, Verdict, What},
         document::{Block, Summary, SummaryHeader},
-        hash::ContentHash,
         item::{Item, Section, Tier},
         period::{Grain, Period},
         typed::TypedMemory,
@@ -36,10 +33,8 @@ use crate::{
     privacy::{self, Rules},
     store::{
         inventory::Inventory,
-        lineage::{
-            jobs::{NewJob, Outcome, Receipt, RunId},
-            record::LogRecord,
-        },
+        lineage::{Lineage, LineageError, record::LogRecord},
+        vault::Vault,
     },
 };
 
@@ -47,7 +42,7 @@ use crate::{
 const RENAMED: &str = "log renamed";
 
 /// Old name to new one.
-type Renames = BTreeMap<Stem, Stem>;
+pub(super) type Renames = BTreeMap<Stem, Stem>;
 
 /// Finds the logs that stand under another name. `gone` are those that are not there, each with the
 /// first hex digits of its hash; `is_new` tells of a log whether nothing was made of it yet.
@@ -69,6 +64,39 @@ fn find(
         }
     }
     renames
+}
+
+/// Finds the logs that stand under another name, by what the database and the weekly files know.
+pub(super) fn renames(
+    vault: &Vault,
+    lineage: &Lineage,
+    inventory: &Inventory,
+) -> Result<Renames, LineageError> {
+    let layout = vault.layout();
+    let logs = lineage.logs()?;
+    let mut gone: BTreeSet<(Stem, String)> =
+        logs.into_iter().map(|(stem, it)| (stem, it.hash.hex16())).collect();
+    let headers = inventory.weekly.values().filter_map(|it| it.header.as_ref());
+    let named = headers.flat_map(|it| &it.sources);
+    gone.extend(named.filter_map(|(name, hash)| Some((name.parse().ok()?, hash.clone()))));
+    let is_taken = |stem: &Stem| {
+        let archived = layout.archived(stem).is_some_and(|it| vault.is_taken(&it));
+        archived || vault.is_taken(&layout.source(stem))
+    };
+    gone.retain(|(stem, _)| {
+        let is_log = !stem.is_summary() && !stem.is_session();
+        is_log && !inventory.logs.contains_key(stem) && !is_taken(stem)
+    });
+    if gone.is_empty() {
+        return Ok(Renames::new());
+    }
+    let extracted = lineage.extracted()?;
+    Ok(find(&gone, inventory, |stem| {
+        let week = Period::containing(Grain::Week, stem.date());
+        let header = inventory.weekly.get(&week).and_then(|it| it.header.as_ref());
+        !header.is_some_and(|it| it.sources.contains_key(stem.as_str()))
+            && !extracted.contains_key(stem)
+    }))
 }
 
 /// Returns the week or month, as `like` is one, whose file tells of a log.
@@ -282,11 +310,8 @@ impl Compactor<'_> {
     /// Has what was made of logs follow them to their new names; returns whether any file was written.
     pub(super) fn follow_renames(
         &mut self,
-        run: &mut Option<RunId>,
-        trigger: &str,
+        noticing: &mut Noticing<'_>,
         view: &View,
-        now: DateTime<Utc>,
-        report: &mut PassReport,
     ) -> Result<bool, JobError> {
         if !view.record.held.is_empty() {
             return Ok(false); // The names in the files still tell when that is settled.
@@ -295,7 +320,7 @@ impl Compactor<'_> {
         let Some((_, first)) = renames.first_key_value() else { return Ok(false) };
         let inventory = &view.inventory;
         let decisions = self.decisions_now()?;
-        self.append_decisions(&self.decide_again(&renames, &decisions, now)?)?;
+        self.append_decisions(&self.decide_again(&renames, &decisions, noticing.now)?)?;
         let mut recorded = Recorded::default();
         let mut files = self.follow_in_summaries(inventory, &renames)?;
         self.follow_in_lasting(inventory, &renames, &mut files)?;
@@ -323,35 +348,17 @@ impl Compactor<'_> {
             }
             recorded.logs.push(LogRecord::of(&served, layout.source(to)));
         }
-        if files.is_empty() {
-            self.write(None, None, &[], &recorded)?;
-            return Ok(false);
-        }
-        let period = Period::containing(Grain::Week, first.date());
-        let inputs: BTreeMap<String, String> =
-            renames.values().map(|it| (it.to_string(), inventory.logs[it].input.hex16())).collect();
-        let run = self.run(run, trigger, now).map_err(JobError::Critical)?;
-        let fold = plan::fingerprint(Tier::Weekly, period, &inputs);
-        let job = NewJob {
-            // Not the fingerprint of a fold: the fold of these inputs may still be due.
-            fingerprint: ContentHash::of(format!("renamed {fold}")),
-            tier: Tier::Weekly,
-            period,
-            engine: self.engine.id().to_owned(),
-            inputs: ContentHash::of(format!("{inputs:?}")),
-            now,
-        };
-        let id = self.lineage.begin_job(run, &job)?;
         let names: Vec<String> =
             renames.iter().map(|(from, to)| format!("{from} is now {to}")).collect();
-        let reason = format!("{RENAMED}: {}", names.join(", "));
-        let mut receipt = Receipt::new(Outcome::Written, Some(reason.clone()), (self.clock)());
-        let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
-        receipt.path = paths.first().cloned();
-        receipt.figures.sources = count(renames.len());
-        self.write(None, Some((id, &receipt)), &files, &recorded)?;
-        report.push(JobReport::new(Tier::Weekly, period, &receipt, paths, &reason));
-        Ok(true)
+        let followed = Followed {
+            what: "renamed",
+            reason: format!("{RENAMED}: {}", names.join(", ")),
+            period: Period::containing(Grain::Week, first.date()),
+            logs: renames.values().collect(),
+            files,
+            recorded,
+        };
+        self.record_followed(noticing, view, followed)
     }
 
     fn decisions_now(&self) -> Result<Decisions, JobError> {
@@ -361,31 +368,7 @@ impl Compactor<'_> {
 
     fn renames(&self, view: &View) -> Result<Renames, PassError> {
         let inventory = &view.inventory;
-        let layout = self.vault.layout();
-        let logs = self.lineage.logs()?;
-        let mut gone: BTreeSet<(Stem, String)> =
-            logs.into_iter().map(|(stem, it)| (stem, it.hash.hex16())).collect();
-        let headers = inventory.weekly.values().filter_map(|it| it.header.as_ref());
-        let named = headers.flat_map(|it| &it.sources);
-        gone.extend(named.filter_map(|(name, hash)| Some((name.parse().ok()?, hash.clone()))));
-        let is_taken = |stem: &Stem| {
-            let archived = layout.archived(stem).is_some_and(|it| self.vault.is_taken(&it));
-            archived || self.vault.is_taken(&layout.source(stem))
-        };
-        gone.retain(|(stem, _)| {
-            let is_log = !stem.is_summary() && !stem.is_session();
-            is_log && !inventory.logs.contains_key(stem) && !is_taken(stem)
-        });
-        if gone.is_empty() {
-            return Ok(Renames::new());
-        }
-        let extracted = self.lineage.extracted()?;
-        let mut renames = find(&gone, inventory, |stem| {
-            let week = Period::containing(Grain::Week, stem.date());
-            let header = inventory.weekly.get(&week).and_then(|it| it.header.as_ref());
-            !header.is_some_and(|it| it.sources.contains_key(stem.as_str()))
-                && !extracted.contains_key(stem)
-        });
+        let mut renames = renames(self.vault, self.lineage, inventory)?;
         // Where the fold of its new week is refused, its words stay where they are.
         renames.retain(|from, to| {
             let [old, new] = [from, to].map(|it| Period::containing(Grain::Week, it.date()));

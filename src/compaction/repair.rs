@@ -14,8 +14,8 @@ use chrono::{DateTime, Utc};
 use super::{
     Compactor, PassError, View,
     check::{self, Found, Torn},
+    observe::Noticing,
     records,
-    report::PassReport,
 };
 use crate::{
     memory::{decision::Decisions, hash::ContentHash, index, typed_schema},
@@ -315,7 +315,10 @@ impl Compactor<'_> {
         self.refuse_if_missing(false)?;
         if matches!(check::witness(self.vault.layout(), Some(self.lineage)), Ok(Found::Well(_))) {
             let view = self.look(now)?;
-            self.observe(run, "repair", &view, now, &mut PassReport::default())?;
+            let mut noticing = Noticing { run: *run, ..Noticing::new("repair", now) };
+            let noticed = self.observe(&mut noticing, &view);
+            *run = noticing.run;
+            noticed?;
         }
         Ok(())
     }
@@ -388,9 +391,13 @@ impl Compactor<'_> {
             }
             let known: HashSet<String> = text.lines().map(str::to_owned).collect();
             let now_text = String::from_utf8_lossy(&found.bytes).into_owned();
+            // A second key is none of a decision: it is the first one with a bit turned.
+            let head = text.lines().next().unwrap_or_default().to_owned();
+            let can_be_read =
+                |line: &str| Decisions::parse(&format!("{head}\n{line}")).unreadable().is_empty();
             // An older copy may have been put back and added to, so that no place says what is new.
             for line in now_text.lines().filter(|it| !known.contains(*it)) {
-                if Decisions::parse(line).unreadable().is_empty() {
+                if can_be_read(line) {
                     text.push_str(line);
                     text.push('\n');
                 }

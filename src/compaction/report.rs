@@ -28,6 +28,8 @@ pub struct PassReport {
     pub put_back: Vec<String>,
     /// Why the model could not be had, so that what is left waits.
     pub model: Option<String>,
+    /// What had been cut off before and was brought to its end, in words.
+    pub finished: Vec<String>,
     /// Why logs that are old enough did not move.
     pub archive_held: Option<String>,
     /// Versions that the history let go of, because they were older than it is to be.
@@ -96,6 +98,8 @@ impl PassReport {
         self.archived.extend(further.archived);
         self.joined.extend(further.joined);
         self.model = further.model;
+        self.put_back.extend(further.put_back);
+        self.finished.extend(further.finished);
         self.archive_held = further.archive_held;
         self.pruned += further.pruned;
     }

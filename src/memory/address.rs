@@ -10,7 +10,9 @@
 //!   (`CMEM-20260402-101500`), or the week or month of a file in which a person's words stand
 //!   (`2026-W14`, `2026-04`); it never holds a character that a citation uses as a mark.
 //! - A [`Citation`] is never empty; its stems are sorted; its lines are sorted, disjoint, and not
-//!   adjacent ranges. So `Display` and `FromStr` are inverse on what we write.
+//!   adjacent ranges; all in all there are at most [`Citation::LINES_MAX`]. So `Display` and
+//!   `FromStr` are inverse on what we write, and what walks all lines of one costs little, whoever
+//!   typed it.
 
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
@@ -211,6 +213,30 @@ impl LineSet {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+
+    /// Returns how many lines there are.
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|&(start, end)| (end - start) as usize + 1).sum()
+    }
+
+    /// Keeps the first `count` lines.
+    fn truncate(&mut self, count: usize) {
+        let mut room = u32::try_from(count).unwrap_or(u32::MAX);
+        self.0.retain_mut(|(start, end)| {
+            let keeps = room > 0;
+            *end = (*end).min(start.saturating_add(room.saturating_sub(1)));
+            room = room.saturating_sub((*end - *start).saturating_add(1));
+            keeps
+        });
+    }
+
+    /// Returns whether any line is in both.
+    fn overlaps(&self, other: &Self) -> bool {
+        self.0.iter().any(|&(start, end)| {
+            let at = other.0.partition_point(|&(_, theirs)| theirs < start);
+            other.0.get(at).is_some_and(|&(theirs, _)| theirs <= end)
+        })
+    }
 }
 
 impl FromIterator<u32> for LineSet {
@@ -224,13 +250,35 @@ impl FromIterator<u32> for LineSet {
 }
 
 impl Citation {
+    /// The most lines that one citation names. No item rests on so many, and a few typed bytes
+    /// (`1-9999999`) must not cost those who walk the lines any time. A text with more is no
+    /// citation; what is put together from others leaves out the lines beyond it.
+    pub const LINES_MAX: usize = 10_000;
+
     /// Collects addresses; `None` when there are none.
     pub fn from_addresses<'a>(addresses: impl IntoIterator<Item = &'a Address>) -> Option<Self> {
         let mut files = BTreeMap::<Stem, LineSet>::new();
         for address in addresses {
             files.entry(address.stem.clone()).or_default().insert(address.line);
         }
-        (!files.is_empty()).then_some(Self(files))
+        (!files.is_empty()).then(|| Self(files).capped())
+    }
+
+    /// Leaves out what is beyond [`Citation::LINES_MAX`], from the last file on.
+    fn capped(mut self) -> Self {
+        self.cap();
+        self
+    }
+
+    fn cap(&mut self) {
+        let mut room = Self::LINES_MAX;
+        self.0.retain(|_, lines| {
+            if lines.len() > room {
+                lines.truncate(room);
+            }
+            room -= lines.len();
+            !lines.is_empty()
+        });
     }
 
     /// Returns the citation of a single line.
@@ -242,7 +290,7 @@ impl Citation {
     pub fn range(stem: Stem, start: u32, end: u32) -> Self {
         let mut lines = LineSet::default();
         lines.insert_range(start, end);
-        Self(BTreeMap::from([(stem, lines)]))
+        Self(BTreeMap::from([(stem, lines)])).capped()
     }
 
     /// Adds all lines of `other`.
@@ -253,6 +301,15 @@ impl Citation {
                 mine.insert_range(start, end);
             }
         }
+        self.cap();
+    }
+
+    /// Returns the part of it in the files that `keeps` says yes to; `None` when that is nothing.
+    pub(super) fn in_files(&self, mut keeps: impl FnMut(&Stem) -> bool) -> Option<Self> {
+        let kept = self.0.iter().filter(|(stem, _)| keeps(stem));
+        let kept: BTreeMap<_, _> =
+            kept.map(|(stem, lines)| (stem.clone(), lines.clone())).collect();
+        (!kept.is_empty()).then_some(Self(kept))
     }
 
     /// Returns the files and their lines, by stem.
@@ -274,9 +331,9 @@ impl Citation {
 
     /// Returns whether any line is cited by both.
     pub fn shares_line_with(&self, other: &Self) -> bool {
-        self.0.iter().any(|(stem, lines)| {
-            other.0.get(stem).is_some_and(|theirs| lines.iter().any(|line| theirs.contains(line)))
-        })
+        self.0
+            .iter()
+            .any(|(stem, lines)| other.0.get(stem).is_some_and(|theirs| lines.overlaps(theirs)))
     }
 
     /// Returns whether a line of a weekly or monthly file is cited: words of a person's.
@@ -290,6 +347,7 @@ impl Citation {
             self.0.remove(stem);
         } else {
             self.0.insert(stem.clone(), lines);
+            self.cap();
         }
     }
 
@@ -333,10 +391,9 @@ impl FromStr for Citation {
 
     /// Reads a citation, also one that a person typed with other spacing or order.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        /// A citation never spans more lines of one file than this; a typo must not cost memory.
-        const RANGE_LINES_MAX: u32 = 1_000_000;
         let error = || ParseCitationError(text.to_owned());
         let mut files = BTreeMap::<Stem, LineSet>::new();
+        let mut room = Self::LINES_MAX;
         for part in text.split(';') {
             let (stem, lines) = part.trim().rsplit_once(':').ok_or_else(error)?;
             let set = files.entry(stem.trim().parse().map_err(|_| error())?).or_default();
@@ -344,9 +401,11 @@ impl FromStr for Citation {
                 let (start, end) = range.split_once('-').unwrap_or((range, range));
                 let start = parse_line(start.trim()).ok_or_else(error)?;
                 let end = parse_line(end.trim()).ok_or_else(error)?;
-                if end < start || end - start > RANGE_LINES_MAX {
+                if end < start {
                     return Err(error());
                 }
+                // Lines that are typed twice count twice.
+                room = room.checked_sub((end - start) as usize + 1).ok_or_else(error)?;
                 set.insert_range(start, end);
             }
         }
@@ -381,6 +440,33 @@ mod tests {
         check("2026-04-02", None);
         check("see 2026-04-02:4", None);
         check("", None);
+    }
+
+    #[test]
+    fn a_citation_names_so_many_lines_and_no_more() {
+        check("2026-04-02:1-10000", Some("2026-04-02:1-10000"));
+        check("2026-04-02:1-10001", None);
+        check("2026-04-02:1-4000000000", None);
+        check("2026-04-02:1-4000; 2026-04-03:1-4000; 2026-04-04:1-4000", None);
+        check("2026-04-02:1-4000,5001-9000,10001-14000", None);
+        let cite = |text: &str| text.parse::<Citation>().unwrap();
+        let mut many = cite("2026-04-03:1-6000");
+        many.merge(&cite("2026-04-04:1,3,5-6000"));
+        assert_eq!(many.to_string(), "2026-04-03:1-6000; 2026-04-04:1,3,5-4002");
+        many.merge(&cite("2026-04-05:1"));
+        assert_eq!(many.to_string(), "2026-04-03:1-6000; 2026-04-04:1,3,5-4002");
+        many.replace_lines(&"2026-04-02".parse().unwrap(), LineSet(vec![(1, 4001)]));
+        assert_eq!(many.to_string(), "2026-04-02:1-4001; 2026-04-03:1-5999");
+        let range = Citation::range("2026-04-03".parse().unwrap(), 1, u32::MAX);
+        assert_eq!(range.to_string(), "2026-04-03:1-10000");
+        let all: Vec<_> = (1..=10_010).map(|line| Address { line, ..at("2026-04-02:1") }).collect();
+        assert_eq!(Citation::from_addresses(&all).unwrap().to_string(), "2026-04-02:1-10000");
+        assert!(cite("2026-04-02:1-4,9-10").shares_line_with(&cite("2026-04-02:5,10-12")));
+        assert!(!cite("2026-04-02:1-4,9-10").shares_line_with(&cite("2026-04-02:5-8,11")));
+    }
+
+    fn at(text: &str) -> Address {
+        text.parse().unwrap()
     }
 
     #[track_caller]

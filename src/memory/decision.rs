@@ -59,7 +59,8 @@ pub enum What {
     /// A person wrote it back, wants work done that was taken back, or took back what they said of
     /// a line that was held for review.
     Restored,
-    /// A person accepted what was held for review: a line of the log that `in` names.
+    /// A person accepted what was held for review: a line of the log that `in` names, or a change of
+    /// the file.
     Accepted,
     /// A person refused it: it stays out, and nobody is asked again.
     Refused,
@@ -89,7 +90,8 @@ pub struct Decision {
     /// What.
     pub what: What,
     /// In which file, relative to the root; of lines that are forgotten or were held, the name of the
-    /// log; nothing where they are forgotten in every log.
+    /// log; nothing where they are forgotten in every log. What was accepted or refused in a file is
+    /// a change of it, by the hash of what it would write.
     #[serde(rename = "in")]
     pub path: String,
     /// The lines that it is about, by [`Decisions::line_hash`].

@@ -13,11 +13,15 @@
 //!
 //! Called by `store` (reading and writing), `compaction` (making and merging), and `recall`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    ops::RangeInclusive,
+};
 
 use serde_yaml::Value;
 
 use super::{
+    address::{Citation, Stem},
     frontmatter::{self, FrontmatterError, GENERATED_YAML_BYTES_MAX, OtherKeys, Split, Writer},
     hash::ContentHash,
     item::{Item, Section, Tier},
@@ -64,6 +68,10 @@ pub struct SummaryHeader {
     /// Whether the period was still open.
     pub partial: bool,
 }
+
+/// A bullet with its lines in the file, from 1 and frontmatter counted, and the section that it
+/// stands in.
+pub type Numbered<'a> = (RangeInclusive<u32>, &'a Item, Option<Section>);
 
 /// A piece of the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -216,13 +224,38 @@ impl Summary {
     /// Returns each bullet with its first line in the printed file, from 1 and frontmatter counted,
     /// and the section that it stands in.
     pub fn bullets(&self) -> impl Iterator<Item = (u32, &Item, Option<Section>)> {
-        self.numbered(self.front().matches('\n').count())
+        let numbered = self.numbered(self.front().matches('\n').count());
+        numbered.map(|(lines, item, section)| (*lines.start(), item, section))
     }
 
     /// Returns what [`Summary::bullets`] does, with the line in the file as it was read: another
     /// one where a person spelled the frontmatter in another way than we do.
     pub fn bullets_as_read(&self) -> impl Iterator<Item = (u32, &Item, Option<Section>)> {
+        self.bullets_with_lines().map(|(lines, item, section)| (*lines.start(), item, section))
+    }
+
+    /// Returns what [`Summary::bullets_as_read`] does, with all lines of each bullet: a person may
+    /// write one over several.
+    pub fn bullets_with_lines(&self) -> impl Iterator<Item = Numbered<'_>> {
         self.numbered(self.front.matches('\n').count())
+    }
+
+    /// Returns the bullets as what stands above may cite them: one that a person wrote or changed is
+    /// a source itself, above the lines that it cites.
+    pub fn bullets_as_sources(&self) -> impl Iterator<Item = (Option<Section>, Item)> {
+        let stem = Stem::of_summary(self.period);
+        let owners = self.ownership().owners;
+        self.bullets_with_lines().zip(owners).map(move |((lines, item, section), owner)| {
+            let mut item = item.clone();
+            if let (Owner::Person, Some(stem)) = (owner, &stem) {
+                let own = Citation::range(stem.clone(), *lines.start(), *lines.end());
+                match &mut item.citation {
+                    Some(citation) => citation.merge(&own),
+                    none => *none = Some(own),
+                }
+            }
+            (section, item)
+        })
     }
 
     /// Tells our bullets from a person's, and which of ours are gone.
@@ -276,7 +309,7 @@ impl Summary {
         if self.crlf { frontmatter::with_crlf(&front) } else { front }
     }
 
-    fn numbered(&self, front_lines: usize) -> impl Iterator<Item = (u32, &Item, Option<Section>)> {
+    fn numbered(&self, front_lines: usize) -> impl Iterator<Item = Numbered<'_>> {
         let mut next_line = 1 + front_lines;
         let mut section = None::<(usize, Section)>;
         self.blocks.iter().filter_map(move |block| {
@@ -287,8 +320,10 @@ impl Summary {
                     section = Some((heading_level(raw), *it));
                     None
                 }
-                Block::Bullet(item, _) => {
-                    Some((u32::try_from(line).ok()?, item, section.map(|it| it.1)))
+                Block::Bullet(item, raw) => {
+                    let [line, end] = [line, line + raw.lines().count().saturating_sub(1)]
+                        .map(|it| u32::try_from(it).ok());
+                    Some((line?..=end?, item, section.map(|it| it.1)))
                 }
                 // A heading of a person's own ends a section of ours, unless it stands beneath it.
                 Block::Other(raw) => {

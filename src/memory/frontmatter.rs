@@ -30,6 +30,9 @@ const DEPTH_MAX: usize = 32;
 /// The most brackets that may be open even in quoted text.
 const BRACKETS_MAX: usize = 1000;
 
+/// The deepest nesting of brackets in a string that is written as it stands.
+const WRITTEN_BRACKETS_MAX: usize = 100;
+
 /// A file cut at its frontmatter, by byte offsets: nothing is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Split<'a> {
@@ -194,17 +197,9 @@ impl<'a> Scan<'a> {
 
     fn run(mut self) -> Result<(), FrontmatterError> {
         // Whatever this scan may take for quoted, brackets by the thousand never reach the reader.
-        let mut brackets = 0_usize;
-        for (i, b) in self.rest.bytes().enumerate() {
-            match b {
-                b'[' | b'{' => brackets += 1,
-                b']' | b'}' => brackets = brackets.saturating_sub(1),
-                _ => {}
-            }
-            if brackets > BRACKETS_MAX {
-                let line = 2 + self.rest[..i].matches('\n').count();
-                return Err(FrontmatterError::TooDeep { line });
-            }
+        if let Err(at) = brackets(self.rest, BRACKETS_MAX) {
+            let line = 2 + self.rest[..at].matches('\n').count();
+            return Err(FrontmatterError::TooDeep { line });
         }
         while !self.rest.is_empty() {
             self.line()?;
@@ -462,7 +457,25 @@ fn other_lines(yaml: &str, keys: &Mapping) -> Option<String> {
         Ok(Value::Null) => keys.is_empty(),
         _ => false,
     };
-    (same && !lines.is_empty()).then_some(lines)
+    // Beside lines of ours there must be room for theirs.
+    let fits = brackets(&lines, BRACKETS_MAX / 2).is_ok();
+    (same && fits && !lines.is_empty()).then_some(lines)
+}
+
+/// Counts the brackets that are open, in quotes or not; fails where they become more than `max`.
+fn brackets(yaml: &str, max: usize) -> Result<(), usize> {
+    let mut open = 0_usize;
+    for (at, b) in yaml.bytes().enumerate() {
+        match b {
+            b'[' | b'{' => open += 1,
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        if open > max {
+            return Err(at);
+        }
+    }
+    Ok(())
 }
 
 /// Ends every line in `\r\n`.
@@ -670,11 +683,15 @@ fn is_address(text: &str) -> bool {
 
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
+    let loose = loose_brackets(text);
     out.push('"');
-    for c in text.chars() {
+    for (at, c) in text.char_indices() {
         let code = u32::from(c);
         match c {
             '"' | '\\' => out.extend(['\\', c]),
+            '[' | '{' if loose.binary_search(&at).is_ok() => {
+                write!(out, "\\x{code:02x}").expect("writing to a string cannot fail");
+            }
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
@@ -690,6 +707,23 @@ fn quoted(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+/// Returns where brackets open that never close, or that are nested without end. [`parse`] counts
+/// brackets whatever they stand in, so these may not stand in a file.
+fn loose_brackets(text: &str) -> Vec<usize> {
+    let (mut open, mut deep) = (Vec::new(), Vec::new());
+    for (at, b) in text.bytes().enumerate() {
+        match b {
+            b'[' | b'{' if open.len() < WRITTEN_BRACKETS_MAX => open.push(at),
+            b'[' | b'{' => deep.push(at),
+            b']' | b'}' => drop(open.pop()),
+            _ => {}
+        }
+    }
+    deep.extend(open);
+    deep.sort_unstable();
+    deep
 }
 
 /// What YAML cannot hold as it stands, and what a reader of the file could not see.
@@ -894,6 +928,41 @@ mod tests {
         ] {
             check_scalar(text, false);
         }
+    }
+
+    #[test]
+    fn brackets_without_end_are_written_so_that_they_are_read() {
+        let many = [
+            "[".repeat(1500),
+            "{a".repeat(1200),
+            ["[".repeat(1500), "]".repeat(1500)].concat(),
+            "[x] [y]".to_owned(),
+            "] [a {b".to_owned(),
+        ];
+        let mut writer = Writer::new();
+        writer.flow_list("list", many.iter().map(String::as_str));
+        for (i, text) in many.iter().enumerate() {
+            writer.text(&format!("k{i}"), text);
+        }
+        let file = writer.finish();
+        assert!(file.contains("\"[x] [y]\""), "what is closed stands as it is");
+        let map = parse(split(&file).yaml.unwrap(), 1 << 20).unwrap();
+        for (i, text) in many.iter().enumerate() {
+            assert_eq!(map["list"][i].as_str(), Some(text.as_str()));
+            assert_eq!(map[format!("k{i}").as_str()].as_str(), Some(text.as_str()));
+        }
+        // Two keys of somebody else's, each within the limit beside the key of ours that goes.
+        let (open, close) = ("[".repeat(900), "]".repeat(900));
+        let theirs = format!("a: '{open}'\nours: '{close}'\nb: '{open}'\n");
+        let mut values = parse(&theirs, 1 << 20).unwrap();
+        values.remove("ours");
+        let mut writer = Writer::new();
+        writer.other_keys(&OtherKeys::new(values.clone(), &theirs));
+        writer.text("ours", &many[2]);
+        let file = writer.finish();
+        let mut read = parse(split(&file).yaml.unwrap(), 1 << 20).unwrap();
+        read.remove("ours");
+        assert_eq!(read, values);
     }
 
     /// Values as a person's frontmatter may hold them.

@@ -229,7 +229,7 @@ impl WisdomFile {
         category: Option<&str>,
         sources: Citation,
     ) -> String {
-        let (title, text) = (one_line(title).replace("**", ""), one_line(text));
+        let (title, text) = (own_title(title), own_text(text));
         let hash = words_hash(&title, &text);
         let mut id = format!("w-{}", ContentHash::of(format!("{title}\n{sources}")).hex8());
         while self.entries().any(|it| it.mark.as_ref().is_some_and(|mark| mark.id == id)) {
@@ -251,7 +251,7 @@ impl WisdomFile {
 
     /// Adds an entry in a person's own words: it has no comment, and stays as it is.
     pub fn add_own(&mut self, title: &str, text: &str) {
-        let (title, text) = (one_line(title).replace("**", ""), one_line(text));
+        let (title, text) = (own_title(title), own_text(text));
         let own = Self::parse(&format!("**{title}**\n{text}\n"));
         let entry = own.pieces.into_iter().find(|it| matches!(it, Piece::Entry(_)));
         let at = self.place_for(None);
@@ -310,7 +310,7 @@ impl WisdomFile {
         mark.first_seen = mark.first_seen.min(more.oldest_date());
         mark.last_reinforced = mark.last_reinforced.max(more.newest_date());
         let (title, text) = match words {
-            Some((title, text)) => (one_line(title).replace("**", ""), one_line(text)),
+            Some((title, text)) => (own_title(title), own_text(text)),
             None => (entry.title.clone(), entry.text.clone()),
         };
         mark.hash = words_hash(&title, &text);
@@ -506,8 +506,10 @@ impl WisdomEntry {
         let end = if first.ends_with("\r\n") { "\r\n" } else { "\n" };
         let titled = words.strip_prefix("**").and_then(|it| it.split_once("**"));
         let (title, text) = match titled {
-            Some((title, text)) => (format!("**{}**", title.trim()), text.trim()),
-            None => (first.trim_end().to_owned(), words),
+            Some((title, text)) if !title.trim().is_empty() => {
+                (format!("**{}**", own_title(title)), text.trim())
+            }
+            _ => (first.trim_end().to_owned(), words),
         };
         let rest: Vec<&str> = lines.collect();
         let is_mark = |it: &&str| it.trim_start().starts_with(MARK_OPEN);
@@ -519,7 +521,7 @@ impl WisdomEntry {
             let new = WisdomMark { sources: sources.clone(), ..mark.clone() };
             tail = tail.replacen(&mark.print(), &new.print(), 1);
         }
-        let text = one_line(text);
+        let text = own_text(text);
         let end_of_text = if tail.is_empty() && !self.raw.ends_with('\n') { "" } else { end };
         [&title, end, &text, end_of_text, &tail].concat()
     }
@@ -572,10 +574,10 @@ impl WisdomMark {
 
     fn print(&self) -> String {
         let hash = |at: Address| self.lines.get(&at).map_or(Self::UNKNOWN, String::as_str);
-        let lines: Vec<&str> = self.sources.addresses().map(hash).collect();
         let lines = if self.lines.is_empty() {
             String::new()
         } else {
+            let lines: Vec<&str> = self.sources.addresses().map(hash).collect();
             format!("; lines={}", lines.join(","))
         };
         format!(
@@ -659,6 +661,21 @@ fn one_line(text: &str) -> String {
     words.join(" ").replace("<!--", "<! --").replace("-->", "-- >")
 }
 
+/// Makes words the title of an entry.
+fn own_title(title: &str) -> String {
+    let title = one_line(&title.replace("**", ""));
+    // Without a title there is no entry.
+    if title.is_empty() { "Note".to_owned() } else { title }
+}
+
+/// Makes words the text of an entry: what would read as a title, a heading, a rule, or a fence gets
+/// a backslash, as Markdown has it.
+fn own_text(text: &str) -> String {
+    let text = one_line(text);
+    let is_mark = ["#", "---", "```"].iter().any(|it| text.starts_with(it));
+    if is_mark || entry_title(&text).is_some() { format!("\\{text}") } else { text }
+}
+
 fn end_paragraph(text: &mut String) {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
@@ -674,15 +691,12 @@ fn newest_and_oldest(sources: &Citation) -> Citation {
     const OLDEST: usize = 2;
     const NEWEST: usize = 10;
     let count = sources.files().count();
-    let kept: Vec<_> = sources
-        .files()
-        .enumerate()
-        .filter(|(i, (stem, _))| *i < OLDEST || i + NEWEST >= count || stem.is_summary())
-        .flat_map(|(_, (stem, lines))| {
-            lines.iter().map(|line| Address { stem: stem.clone(), line }).collect::<Vec<_>>()
-        })
-        .collect();
-    Citation::from_addresses(&kept).unwrap_or_else(|| sources.clone())
+    let mut i = 0;
+    let kept = sources.in_files(|stem| {
+        i += 1;
+        i <= OLDEST || i + NEWEST > count || stem.is_summary()
+    });
+    kept.unwrap_or_else(|| sources.clone())
 }
 
 fn visible_chars(text: &str) -> usize {
@@ -714,6 +728,29 @@ mod tests {
 
     fn titles(file: &WisdomFile) -> Vec<&str> {
         file.entries().map(|it| &it.title[..]).collect()
+    }
+
+    #[test]
+    fn words_that_look_like_the_marks_of_a_file_stay_words() {
+        for text in ["# A", "--- x", "---", "```", "``` x", "**Bold**", "**"] {
+            let mut file = sample();
+            let id = file.add(text, text, Some("People"), cite("2026-04-07:1"));
+            let before: Vec<_> = file.entries().cloned().collect();
+            assert_eq!(before.len(), 4);
+            let read = WisdomFile::parse(&file.print());
+            assert_eq!(read.entries().cloned().collect::<Vec<_>>(), before, "{text}");
+            assert!(read.entries().all(WisdomEntry::is_ours), "{text}");
+            assert!(file.merge(&id, Some((text, "x")), &cite("2026-04-08:1")));
+            let entry = file.entries().find(|it| it.id() == Some(&id)).unwrap();
+            for words in [text.to_owned(), format!("****{text}"), format!("**{text}** {text}")] {
+                let new = file.print().replacen(&entry.raw, &entry.reworded(&words, None), 1);
+                let read = WisdomFile::parse(&new);
+                assert_eq!(read.entries().count(), 4, "{words}: {new}");
+                assert!(read.entries().any(|it| it.id() == Some(&id)), "{words}: {new}");
+            }
+            file.add_own(text, text);
+            assert_eq!(WisdomFile::parse(&file.print()).entries().count(), 5, "{text}");
+        }
     }
 
     #[test]

@@ -6,7 +6,10 @@
 
 use std::borrow::Cow;
 
-use super::hold::{characters, links};
+use super::{
+    effort::spend,
+    hold::{characters, links},
+};
 
 /// Returns the text made inert.
 pub fn inert(text: &str) -> Cow<'_, str> {
@@ -61,6 +64,7 @@ const ELEMENTS: [&str; 30] = [
 
 /// Goes over the text once, from code to code. Returns `None` where nothing is to be done.
 fn defuse(text: &str) -> Option<String> {
+    spend(text.len());
     if !text.contains(['!', '<', ':']) {
         return None;
     }
@@ -75,6 +79,7 @@ fn defuse(text: &str) -> Option<String> {
         };
         out.push_str(&rest[..step]);
         at += step;
+        spend(1);
         at += match text.as_bytes()[at] {
             b'`' => copy_code(text, at, &mut out),
             b'!' => image(text, at, &mut out),

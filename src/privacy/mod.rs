@@ -13,8 +13,10 @@
 //!
 //! [`Policy`] is what the configuration says of all that, and [`Rules`] what it says together with
 //! what the people of one root decided. What is shown of other files than logs goes through
-//! [`Rules::shown`], and what is written through [`inert`].
+//! [`Rules::shown`], and what is written through [`inert()`]. What all of it costs is counted in tests
+//! ([`effort`]).
 
+mod effort;
 pub mod hold;
 mod inert;
 mod origin;

@@ -160,6 +160,16 @@ fn open_by_steps(top: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<Owned
 }
 
 impl Folder {
+    /// Opens a folder by its full path, the links on the way followed: it is for the way to a root.
+    ///
+    /// # Errors
+    ///
+    /// Returns what the system says.
+    pub fn at(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self { fd: sys::open(path, flags, Mode::empty())? })
+    }
+
     /// Opens a file, without following a link and without waiting for the other end of a pipe. A new
     /// one is its owner's alone.
     ///

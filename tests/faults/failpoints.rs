@@ -48,6 +48,96 @@ fn every_step_may_be_the_last_one() {
     }
 }
 
+/// A file that took its name and has no record yet: nothing may be built on it.
+#[test]
+fn a_pass_refused_between_a_file_and_its_record_ends_there() {
+    if cfg!(not(debug_assertions)) {
+        return;
+    }
+    for name in ["compact", "refold"] {
+        let stage = stage(name);
+        let root = stage.start.copy();
+        let trace = root.home().join("trace");
+        let mut command = root.command(&built_program(), stage.command);
+        command.env("MEMOIRD_FAIL", "eio@commit.placed").env("MEMOIRD_FAIL_TRACE", &trace);
+        let ran = finish(command);
+        assert_eq!(ran.status.code(), Some(73), "{ran}");
+        oracle::told(&ran).unwrap();
+        let trace = fs::read_to_string(trace).unwrap();
+        let (_, after) = trace.split_once("commit.placed\n").unwrap();
+        assert!(!after.contains("vault.") && !after.contains("commit."), "{name}: {after}");
+        oracle::check(&stage, &root, &Acked::default()).unwrap();
+    }
+}
+
+/// What was refused is asked of the disk again, and is not recorded before the disk has it.
+#[test]
+fn a_write_that_the_disk_refused_is_recorded_when_the_disk_has_it() {
+    if cfg!(not(debug_assertions)) {
+        return;
+    }
+    let stage = stage("compact");
+    for refused in ["vault.place.sync", "vault.place.read_back"] {
+        let root = stage.start.copy();
+        let settled = ["vault.settle.file", "vault.settle.folder"];
+        for step in [&[refused][..], &settled].concat() {
+            let ran = fail(&root, stage.command, &format!("eio@{step}"));
+            assert_eq!(ran.status.code(), Some(73), "{step}: {ran}");
+            oracle::told(&ran).unwrap();
+        }
+        let steps = traced(&root.copy(), &["compact"]);
+        let at = |name: &str| steps.iter().position(|it| it == name);
+        let recorded = at("recover.intent").unwrap();
+        for step in settled {
+            assert!(at(step).is_some_and(|it| it < recorded), "{step} in {steps:?}");
+        }
+        oracle::check(&stage, &root, &Acked::default()).unwrap();
+    }
+}
+
+/// Files or database, early or late: an undo that cannot write says so by its exit code, and how to
+/// go on.
+#[test]
+fn an_undo_that_cannot_write_ends_73_and_says_how_to_go_on() {
+    if cfg!(not(debug_assertions)) {
+        return;
+    }
+    let scenario = SCENARIOS.iter().find(|it| it.name == "undo with later").unwrap();
+    let mut start = Root::new();
+    (scenario.prepare)(&mut start);
+    for step in [
+        "undo.noted",
+        "undo.receipts",
+        "undo.decided",
+        "vault.place.sync",
+        "commit.placed",
+        "undo.written",
+        "undo.index",
+        "undo.taken",
+    ] {
+        let root = start.copy();
+        let ran = fail(&root, scenario.command, &format!("enospc@{step}"));
+        assert_eq!(ran.status.code(), Some(73), "{step}: {ran}");
+        for words in ["taken back only in part", "memoird undo 1 --with-later"] {
+            assert!(ran.stderr.contains(words), "{step}: {ran}");
+        }
+    }
+    let steps = {
+        let root = start.copy();
+        traced(&root, scenario.command)
+    };
+    let begun = steps.iter().position(|it| it == "undo.noted").unwrap();
+    let before = |it: &&String| **it == "lineage.write.changed";
+    let nth = 1 + steps[..begun].iter().filter(before).count();
+    let ran = fail(&start.copy(), scenario.command, &format!("enospc@lineage.write.changed#{nth}"));
+    assert_eq!(ran.status.code(), Some(73), "{ran}");
+    assert!(ran.stderr.contains("taken back only in part"), "{ran}");
+}
+
+fn stage(name: &str) -> Stage {
+    SCENARIOS.iter().find(|it| it.name == name).unwrap().stage()
+}
+
 /// Disturbs the scenarios of those names, or all, and returns the names of the steps they passed.
 fn disturb(only: Option<&str>) -> BTreeSet<String> {
     let mut module = Module::begin(NAME);

@@ -155,7 +155,11 @@ macro_rules! runs {
     }};
 }
 
-runs!(frontmatter daily_log citations wisdom typed summary decisions cron);
+runs!(
+    frontmatter daily_log citations wisdom typed summary decisions cron
+    secrets held inert served
+    wisdom_writes typed_writes summary_writes decision_writes
+);
 
 /// Texts of 100 KB that a parser may take long over: what opens and never closes, what nests, what
 /// repeats.

@@ -1,32 +1,38 @@
-//! What is fed to each parser, and what must hold of the outcome whatever the bytes are.
+//! What is fed to each parser, to what judges texts, and to what writes them; and what must hold of
+//! the outcome whatever the bytes are.
 //!
-//! One function for each parser, used by `cargo fuzz` and by the short run of `cargo test`. A target
+//! One function for each, used by `cargo fuzz` and by the short run of `cargo test`. A target
 //! panics where a promise is broken; it returns nothing, and refuses nothing but by returning early.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
-use chrono::DateTime;
+use chrono::{DateTime, Utc};
 use memoird::{
     config::schedule::Schedule,
     memory::{
         address::{Address, Citation, Stem},
         atom,
-        decision::Decisions,
-        document::{Summary, SummaryHeader},
+        decision::{Decision, Decisions, What},
+        document::{Owner, Summary, SummaryHeader},
         frontmatter::{self, YAML_BYTES_MAX},
-        item::Item,
-        log::DailyLog,
+        item::{Item, Section},
+        log::{DailyLog, Origin},
         period::Period,
-        typed::TypedMemory,
-        wisdom::WisdomFile,
+        typed::{self, MemoryType, TypedMemory},
+        wisdom::{WisdomEntry, WisdomFile},
+    },
+    privacy::{
+        self, Rules, ServedLine,
+        hold::{self, Concern, characters, links},
+        inert as made_inert,
     },
 };
 
-/// A parser under test: what it is called, and what is done with the bytes.
+/// A function under test: what it is called, and what is done with the bytes.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them, by the name of their corpus.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 16] = [
     ("frontmatter", frontmatter),
     ("daily_log", daily_log),
     ("citations", citations),
@@ -35,6 +41,14 @@ pub const TARGETS: [Target; 8] = [
     ("summary", summary),
     ("decisions", decisions),
     ("cron", cron),
+    ("secrets", secrets),
+    ("held", held),
+    ("inert", inert),
+    ("served", served),
+    ("wisdom_writes", wisdom_writes),
+    ("typed_writes", typed_writes),
+    ("summary_writes", summary_writes),
+    ("decision_writes", decision_writes),
 ];
 
 /// Frontmatter and body are all of the text, and what is read is within limits.
@@ -116,4 +130,182 @@ pub fn cron(bytes: &[u8]) {
     let now = DateTime::from_timestamp(1_775_000_000, 0).expect("a time");
     let now = now.with_timezone(&chrono_tz::Europe::Berlin);
     assert!(schedule.next_after(now).is_none_or(|it| it > now));
+}
+
+/// What is found lies in the text, in order and apart; what is shown in its place is no secret.
+pub fn secrets(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let rules = Rules::default();
+    let found = rules.find_secrets(text);
+    assert!(found.iter().all(|it| !text[it.range.clone()].is_empty()));
+    assert!(found.windows(2).all(|it| it[0].range.end <= it[1].range.start));
+    let shown = rules.shown(text);
+    if !found.iter().any(|it| rules.takes_out(it)) {
+        assert_eq!(shown, text);
+    }
+}
+
+const ORIGINS: [Origin; 3] = [Origin::Human, Origin::Agent, Origin::External];
+
+/// A block has the concerns of its lines, and maybe more.
+pub fn held(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    for origin in ORIGINS {
+        let lines: Vec<_> = text.lines().map(|it| (it, origin)).collect();
+        let block = hold::concerns_of_block(&lines);
+        assert!(block.windows(2).all(|it| it[0] < it[1]));
+        assert!(block.iter().all(|it| it.0 < lines.len()));
+        for (i, (line, _)) in lines.iter().enumerate() {
+            let alone = hold::concerns(line, origin);
+            assert!(alone.iter().all(|it| block.binary_search(&(i, *it)).is_ok()));
+        }
+    }
+}
+
+/// What is inert stays so, byte for byte, and nothing in it is hidden or loaded.
+pub fn inert(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let written = made_inert(text);
+    assert_eq!(made_inert(&written), written);
+    assert_eq!(characters::suspects(&written).next(), None);
+    // Code is nobody's to load.
+    if !written.contains('`') {
+        let left = links::concerns(&written, Origin::Agent);
+        assert!(!left.has(Concern::RemoteImage), "{written}");
+    }
+}
+
+/// Lines keep their numbers and hashes; one that is held shows nothing.
+pub fn served(bytes: &[u8]) {
+    let stem: Stem = "2026-04-02".parse().expect("a day");
+    let Ok(log) = DailyLog::parse(stem, bytes) else { return };
+    let served = privacy::serve(&log, &Rules::default());
+    let lines = log.lines();
+    assert_eq!(served.lines().len(), lines.len());
+    for (line, (number, text, _)) in served.lines().iter().zip(&lines) {
+        assert_eq!(line.number(), *number);
+        assert!(!line.is_held() || line.text().is_empty());
+        assert!(!text.trim().is_empty() || line.text().trim().is_empty());
+        assert_eq!(served.line(*number).map(ServedLine::hash), Some(line.hash()));
+    }
+    assert!(served.chars() <= log.body_chars());
+}
+
+/// Cuts a text into the words that a writer takes.
+fn parts<const COUNT: usize>(text: &str) -> [&str; COUNT] {
+    let mut parts = text.splitn(COUNT, "\n\n");
+    std::array::from_fn(|_| parts.next().unwrap_or_default())
+}
+
+fn cite(text: &str) -> Citation {
+    text.parse().expect("a citation")
+}
+
+/// Entries of ours are read back as they were written, whatever their words; those around them stay.
+pub fn wisdom_writes(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let [title, words, category, other] = parts(text);
+    let mut file = WisdomFile::new(other);
+    let first = file.add("First", "Stands before.", Some("Kept"), cite("2026-04-02:4"));
+    let id = file.add(title, words, Some(category), cite("2026-04-03:1,5"));
+    let last = file.add("Last", "Stands after.", Some("Kept"), cite("2026-04-04:2"));
+    let entries = file.entries().cloned().collect::<Vec<_>>();
+    let read = WisdomFile::parse(&file.print());
+    assert_eq!(read.entries().cloned().collect::<Vec<_>>(), entries);
+    assert!(entries.iter().all(WisdomEntry::is_ours));
+    assert_eq!(entries.len(), 3);
+    file.merge(&id, Some((other, title)), &cite("2026-05-01:1-3"));
+    let merged = file.entries().cloned().collect::<Vec<_>>();
+    let read = WisdomFile::parse(&file.print());
+    assert_eq!(read.entries().cloned().collect::<Vec<_>>(), merged);
+    assert!(merged.iter().all(WisdomEntry::is_ours));
+    // A person's words in the place of ours: still one entry under its name.
+    let entry = merged.iter().find(|it| it.id() == Some(&id)).expect("it was added");
+    let new = entry.reworded(words, Some(&cite("2026-05-02:1")));
+    let reworded = file.print().replacen(&entry.raw, &new, 1);
+    let read = WisdomFile::parse(&file.reworded_as(&reworded));
+    let ids: Vec<_> = read.entries().filter(|it| it.is_ours()).filter_map(|it| it.id()).collect();
+    let mut expected = merged.iter().filter_map(|it| it.id()).collect::<Vec<_>>();
+    expected.retain(|it| ids.contains(it));
+    assert_eq!(ids, expected);
+    assert!(ids.contains(&&first[..]) && ids.contains(&&last[..]), "{ids:?}");
+    assert_eq!(read.entries().count(), 3);
+}
+
+/// A memory of any words is read back as the same.
+pub fn typed_writes(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let [name, description, statement, why] = parts(text);
+    if name.trim().is_empty() || description.trim().is_empty() {
+        return;
+    }
+    let address = "2026-04-02:3".parse().expect("an address");
+    let mut memory = TypedMemory {
+        file_name: "user_a.md".into(),
+        kind: MemoryType::User,
+        name: name.to_owned(),
+        description: description.to_owned(),
+        created: "2026-04-02".parse().ok(),
+        updated: None,
+        sources: vec![(address, "3fa9".to_owned())],
+        supersedes: (!why.is_empty()).then(|| why.to_owned()),
+        recorded_body: None,
+        other_keys: frontmatter::OtherKeys::default(),
+        body: typed::body(statement, Some(why), Some(description)),
+    };
+    memory.seal();
+    let printed = memory.print();
+    if frontmatter::split(&printed).yaml.is_none_or(|it| it.len() > YAML_BYTES_MAX) {
+        // The schema lets no words through that make so much of it.
+        assert!(text.len() > 1000);
+        return;
+    }
+    assert_eq!(TypedMemory::parse(&memory.file_name, &printed), Ok(memory));
+}
+
+/// Bullets of any words are read back as ours, one for each.
+pub fn summary_writes(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let period: Period = "2026-W14".parse().expect("a week");
+    let words: [&str; 4] = parts(text);
+    let item =
+        |text: &&str| Item { text: (*text).to_owned(), citation: Some(cite("2026-04-02:4,9-11")) };
+    let items: Vec<Item> = words.iter().map(item).collect();
+    let header = SummaryHeader {
+        pointers: vec![words[0].to_owned()],
+        engine: words[1].to_owned(),
+        sources: BTreeMap::from([(words[2].to_owned(), words[3].to_owned())]),
+        extracted: vec!["2026-04-02".to_owned()],
+        ..SummaryHeader::default()
+    };
+    let sections =
+        [(Section::Decisions, items[..2].to_vec()), (Section::Context, items[2..].to_vec())];
+    let summary = Summary::from_draft(period, header, &sections);
+    let read = Summary::parse(period, &summary.print()).expect("what was written is read");
+    assert_eq!(read.header, summary.header);
+    assert_eq!(read.print(), summary.print());
+    let told: Vec<_> = summary.bullets().map(|(_, item, section)| (item, section)).collect();
+    assert_eq!(read.bullets().map(|(_, it, section)| (it, section)).collect::<Vec<_>>(), told);
+    let ownership = read.ownership();
+    assert!(ownership.owners.iter().all(|it| *it == Owner::Ours), "{:?}", ownership.owners);
+    assert!(ownership.missing.is_empty());
+    let with_words = |it: &&&str| it.chars().any(char::is_alphanumeric);
+    assert!(told.len() >= words.iter().filter(with_words).count());
+}
+
+/// A decision on lines of any words, in any file, is one line that is read back.
+pub fn decision_writes(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let [path, line, hash] = parts(text);
+    let mut decisions = Decisions::with_key([7; 32]);
+    let hashes = decisions.line_hash(line).into_iter().chain([hash.to_owned()]).collect();
+    let at: DateTime<Utc> = DateTime::from_timestamp(1_775_000_000, 0).expect("a time");
+    let decision = Decision { at, what: What::Deleted, path: path.to_owned(), hashes };
+    decisions.apply(&decision);
+    let printed = decision.print();
+    assert_eq!(printed.matches('\n').count(), 1);
+    let read = Decisions::parse(&format!("{}{printed}", decisions.head()));
+    assert!(read.unreadable().is_empty());
+    assert_eq!(read.is_deleted(path, [line]), decisions.is_deleted(path, [line]));
+    assert!(line.trim().is_empty() || read.is_deleted(path, [line]));
 }

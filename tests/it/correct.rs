@@ -249,10 +249,10 @@ fn what_is_not_to_be_corrected_says_what_is() {
     [exit 2]
     ");
     let foreign = "# Week 11\n\n- mine\n";
-    root.write("memory/weekly/2026-W12.md", foreign);
-    insta::assert_snapshot!(report(&["correct", "2026-W12:3", "x"]), @r"
-    $ memoird correct 2026-W12:3 x
-    ! error: `memory/weekly/2026-W12.md` is a file of your own: edit it; memoird does not change it
+    root.write("memory/weekly/2026-W02.md", foreign);
+    insta::assert_snapshot!(report(&["correct", "2026-W02:3", "x"]), @r"
+    $ memoird correct 2026-W02:3 x
+    ! error: `memory/weekly/2026-W02.md` is a file of your own: edit it; memoird does not change it
     [exit 2]
     ");
 }

@@ -144,6 +144,53 @@ fn a_file_that_lost_its_end_is_held_until_a_person_has_said_what_it_is() {
 }
 
 #[test]
+fn nothing_is_put_right_forgotten_or_taken_back_while_a_file_is_held() {
+    let root = folded("mara");
+    let before = root.files();
+    let line = 1 + before[WEEK].lines().position(is_bullet).unwrap();
+    let bullet = format!("{WEEK}:{line}");
+    let correct = ["correct", &bullet, "Nobody but Ottilie knows the gate"];
+    let forget = ["forget", "memory/2026-03-11.md:3", "--from-log", "--yes"];
+    let verbs: [&[&str]; 3] = [&correct, &forget, &["undo", "--yes"]];
+    for lost in ["end", "marks"] {
+        match lost {
+            "end" => drop(cut(&root, WEEK, 4)),
+            _ => root.write(WEEK, before[WEEK].rsplit_once("\n---\n").unwrap().1),
+        }
+        let left = root.files();
+        for verb in verbs {
+            for dry_run in [&[][..], &["--dry-run"]] {
+                let args = [verb, dry_run].concat();
+                let ran = root.run(&args);
+                assert_eq!(ran.code, 65, "{lost}: {ran}");
+                for word in [WEEK, "nothing was done"].iter().chain(&BOTH) {
+                    assert!(ran.stderr.contains(*word), "{lost}: {ran}");
+                }
+                assert_eq!(root.files(), left, "{lost}: {ran}");
+            }
+        }
+        root.run(&["doctor", "--repair", "--yes"]);
+        assert_eq!(root.files(), before, "{lost}");
+    }
+    root.run(&correct).ok();
+    root.run(&forget).ok();
+    assert!(!root.read(WEEK).contains(before[WEEK].lines().nth(line - 1).unwrap()));
+}
+
+#[test]
+fn a_file_that_a_disk_cut_off_is_put_back_before_it_is_put_right() {
+    let root = folded("mara");
+    let before = root.read(WEEK);
+    let line = 1 + before.lines().position(is_bullet).unwrap();
+    let last = before.lines().rfind(|it| is_bullet(it)).unwrap();
+    root.write(WEEK, &before[..before.len() - last.len() / 2]);
+    root.run(&["correct", &format!("{WEEK}:{line}"), "Nobody but Ottilie knows the gate"]).ok();
+    let after = root.read(WEEK);
+    assert!(after.contains(last) && after.contains("Ottilie"), "{after}");
+    root.run(&["doctor"]).ok();
+}
+
+#[test]
 fn a_wisdom_that_lost_its_end_is_held() {
     let root = folded("mara");
     let text = root.read("WISDOM.md");
@@ -212,4 +259,24 @@ fn a_file_of_ours_that_was_written_over_is_told_and_brought_back() {
         root.run(&["compact"]).ok();
         assert_eq!(root.files(), after);
     }
+}
+
+#[test]
+fn a_key_with_a_bit_turned_is_put_back_and_not_kept_as_a_decision() {
+    let root = folded("mara");
+    let week = "memory/weekly/2026-W11.md";
+    let text = root.read(week);
+    let bullet = text.lines().find(|it| is_bullet(it)).unwrap();
+    root.write(week, &text.replacen(&format!("{bullet}\n"), "", 1));
+    root.run(&["compact"]).ok();
+    let sound = root.read(DECISIONS);
+    let digit = sound.find(':').unwrap() + 5;
+    let turned = if &sound[digit..=digit] == "0" { "1" } else { "0" };
+    let mut damaged = sound.clone();
+    damaged.replace_range(digit..=digit, turned);
+    root.write(DECISIONS, &damaged);
+    assert_eq!(root.run(&["doctor"]).code, 1);
+    root.run(&["doctor", "--repair", "--yes"]).ok();
+    assert_eq!(root.read(DECISIONS), sound);
+    root.run(&["doctor"]).ok();
 }

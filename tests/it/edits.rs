@@ -167,6 +167,30 @@ fn a_changed_bullet_survives_the_next_fold_and_climbs() {
 }
 
 #[test]
+fn a_bullet_that_a_person_wrote_over_two_lines_is_cited_with_both() {
+    let root = folded("mara");
+    let week = root.read(WEEK);
+    let bullet = bullets(&week)[0].clone();
+    let words =
+        ["Decided: nobody but Ottilie may restart the harbour gateway,", "because it is old"];
+    let mine = format!("- {}\n  {} [{}]", words[0], words[1], cited(&bullet));
+    root.write(WEEK, &week.replacen(&bullet, &mine, 1));
+    root.run(&["compact"]).ok();
+    let week = root.read(WEEK);
+    assert!(week.contains(&mine), "{week}");
+    let line = 1 + week.lines().position(|it| it.ends_with(words[0])).unwrap();
+    let own = format!("2026-W11:{line}-{}", line + 1);
+    let month = root.read(MONTH);
+    let above = bullets(&month).into_iter().find(|it| it.contains("Ottilie")).unwrap();
+    assert!(cited(&above).split("; ").any(|it| it == own), "{own} in {above}");
+    // What is forgotten by its second line is the bullet.
+    let second = format!("{WEEK}:{}", line + 1);
+    let told = root.run(&["forget", &second, "--dry-run"]).ok();
+    assert!(told.stdout.contains(words[1]), "{told}");
+    assert_sources_hold_the_words(&root, MONTH);
+}
+
+#[test]
 fn a_deleted_bullet_stays_deleted_also_without_the_database() {
     let root = folded("mara");
     let week = root.read(WEEK);
@@ -330,6 +354,11 @@ fn a_name_that_is_taken_by_any_file_is_left_alone() {
     assert!(root.files().contains_key(&memory.replace(".md", "-2.md")));
 }
 
+/// Returns what a bullet says.
+fn words_of(bullet: &str) -> &str {
+    bullet.trim_start_matches("- ").rsplit_once(" [").unwrap().0
+}
+
 /// Puts words of a person's in the place of a bullet's, and takes another bullet out; returns what
 /// they wrote, and the lines that the deleted one rested on.
 fn edit_by_hand(root: &Root, path: &str) -> (String, String, String) {
@@ -338,7 +367,12 @@ fn edit_by_hand(root: &Root, path: &str) -> (String, String, String) {
     let single =
         |it: &&String| !cited(it).contains([',', ';', '-']) || cited(it).matches('-').count() == 2;
     let changed = all[0].clone();
-    let gone = all[1..].iter().find(single).unwrap_or(&all[1]).clone();
+    // Best one that the month repeats, so that it is seen to go there, too.
+    let month = root.read(MONTH);
+    let above = |it: &&String| month.contains(words_of(it));
+    let rest = &all[1..];
+    let repeated = rest.iter().filter(single).find(above);
+    let gone = repeated.or_else(|| rest.iter().find(single)).unwrap_or(&all[1]).clone();
     let mine =
         format!("- Nobody but Ottilie may restart the harbour gateway [{}]", cited(&changed));
     let text = text.replacen(&changed, &mine, 1).replacen(&format!("{gone}\n"), "", 1);
@@ -353,6 +387,8 @@ fn without_a_database_the_file_itself_tells_what_a_person_did() {
     let root = folded("mara");
     let month = root.read(MONTH);
     let (mine, gone, lines) = edit_by_hand(&root, WEEK);
+    let words = words_of(&gone);
+    assert!(month.contains(words), "what is deleted stood above, too: {words}\n{month}");
     std::fs::remove_dir_all(root.path(".memoird")).unwrap();
     root.append(LOG, "\n- The late line that makes the week due again: 4711 packets were lost.\n");
     root.run(&["compact"]).ok();
@@ -366,7 +402,6 @@ fn without_a_database_the_file_itself_tells_what_a_person_did() {
         );
         let now = root.read(MONTH);
         assert!(now.contains("Ottilie"), "{now}");
-        let words = gone.trim_start_matches("- ").rsplit_once(" [").unwrap().0;
         assert!(!now.contains(words), "{words} in:\n{now}");
         assert_ne!(month, now);
         if round == 0 {

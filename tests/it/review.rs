@@ -129,6 +129,15 @@ fn what_is_edited_is_said_in_the_words_of_the_person() {
     assert_eq!(waiting(&root).len(), 0);
     let today = root.read("memory/2026-04-13.md");
     assert!(today.contains("we did not (of 2026-03-03:5)"), "{today}");
+    // The same words on two lines are answered once.
+    let root = root_with(&format!("{PLANTED}\n{PLANTED}"));
+    root.run(&["compact"]).ok();
+    let id = waiting(&root)[0]["id"].as_str().unwrap().to_owned();
+    root.run(&["review", "edit", &id, "We did not run it"]).ok();
+    assert_eq!(waiting(&root).len(), 0);
+    let today = root.read("memory/2026-04-13.md");
+    assert_eq!(today.matches("We did not").count(), 1, "{today}");
+    assert!(today.contains("(of 2026-03-03:5, 2026-03-03:7)"), "{today}");
 }
 
 #[test]
@@ -204,6 +213,22 @@ fn wisdom_waits_where_a_person_wants_to_see_it_first() {
     assert_eq!(waiting(&root).len(), 0);
     assert!(root.run(&["compact"]).ok().stderr.starts_with("nothing to do"));
     root.run(&["doctor"]).ok();
+    // What was said holds without the database, too.
+    let wisdom = root.read("WISDOM.md");
+    let copy = root.home("private");
+    std::fs::rename(root.path(".memoird"), &copy).unwrap();
+    root.run(&["rebuild"]).ok();
+    root.run(&["compact"]).ok();
+    assert_eq!(waiting(&root), [] as [Value; 0]);
+    let entries = |text: &str| -> Vec<String> {
+        text.lines().filter(|it| it.starts_with("**")).map(str::to_owned).collect()
+    };
+    assert_eq!(entries(&root.read("WISDOM.md")), entries(&wisdom));
+    assert!(root.run(&["compact"]).ok().stderr.starts_with("nothing to do"));
+    assert!(!root.read("memory/.decisions.jsonl").contains("Our rule"));
+    std::fs::remove_dir_all(root.path(".memoird")).unwrap();
+    std::fs::rename(&copy, root.path(".memoird")).unwrap();
+    root.write("WISDOM.md", &wisdom);
     root.run(&["undo", "--yes"]).ok();
     assert!(!root.read("WISDOM.md").contains("Our rule"));
 }

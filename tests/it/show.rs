@@ -90,3 +90,10 @@ fn what_is_not_ours_is_not_shown() {
     [exit 2]
     ");
 }
+
+#[test]
+fn what_is_for_people_is_not_for_programs() {
+    let root = Root::small();
+    let ran = root.run(&["show", "--raw", "--json", "2026-03-03"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{ran}");
+}

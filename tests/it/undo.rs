@@ -411,11 +411,10 @@ fn what_was_begun_is_told_and_goes_on() {
     let mut command = root.command(&["undo", "1", "--with-later", "--yes"]);
     command.env("MEMOIRD_FAIL", "kill@undo.decided");
     assert_ne!(root.finish(command, &["undo"]).code, 0);
-    let told = "taking back run 1 was begun and is not finished; `memoird undo` goes on with it";
+    let told = "taking back run 1 was begun and is not finished; `memoird undo` goes on with it, and so does the next run";
     let status = root.run(&["status"]).ok();
     assert!(status.stdout.contains(told), "{status}");
-    root.run(&["compact"]).ok();
-    let doctor = root.run(&["doctor"]).ok();
+    let doctor = root.run(&["doctor"]);
     assert!(doctor.stdout.contains(told), "{doctor}");
     let taken = |report: &Value| -> Vec<i64> {
         let taken = report["taken_back"].as_array().unwrap().iter();
@@ -433,4 +432,38 @@ fn what_was_begun_is_told_and_goes_on() {
     undo(&root, &[]);
     assert!(files(&root).contains_key("memory/weekly/2026-W10.md"));
     assert_at_rest(&root);
+}
+
+/// What is half taken back is no state that anybody meant, so nothing is folded on it.
+#[test]
+fn a_pass_finishes_what_was_cut_off_between_two_files_before_it_folds() {
+    let ends = {
+        let root = made_twice();
+        undo(&root, &["1", "--with-later"]);
+        files(&root)
+    };
+    let root = made_twice();
+    let start = files(&root);
+    let mut command = root.command(&["undo", "1", "--with-later", "--yes"]);
+    command.env("MEMOIRD_FAIL", "kill@commit.placed#2");
+    assert_ne!(root.finish(command, &["undo"]).code, 0);
+    let half = files(&root);
+    assert!(half != start && half != ends);
+    // A line that came meanwhile makes something due.
+    root.append("memory/2026-03-03.md", "- Backfill of 2018 begun, 41 GB\n");
+    let passed = root.run(&["compact"]).ok();
+    let told = "taking back run 1 had been cut off, and was finished by run 4";
+    assert!(passed.stderr.contains(told), "{passed}");
+    let said = format!("{}{}", root.run(&["status"]).ok(), root.run(&["doctor"]).ok());
+    assert!(!said.contains("not finished"), "{said}");
+    // What the line makes due is made, and of the rest nothing comes back.
+    let mut found = files(&root);
+    assert!(found["memory/weekly/2026-W10.md"].contains("41 GB"), "{passed}");
+    assert!(!found.contains_key("memory/weekly/2026-W11.md"), "{passed}");
+    assert_at_rest(&root);
+    found.retain(|path, _| ends.contains_key(path) && path != "memory/2026-03-03.md");
+    for (path, text) in found {
+        assert_eq!(text, ends[&path], "{path}");
+    }
+    assert_eq!(root.run(&["undo", "1", "--with-later", "--yes"]).code, 2, "it is done");
 }

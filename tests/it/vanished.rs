@@ -218,3 +218,59 @@ fn a_log_that_only_says_the_same_as_a_vanished_one_takes_nothing_over() {
     root.run(&["compact"]).ok();
     assert_eq!(root.files(), before);
 }
+
+/// A folder of a sample journal, folded, and for each of its logs the old name and a new one.
+fn to_be_renamed() -> (Root, Vec<(String, String)>) {
+    let root = Root::new("mara");
+    root.run(&["compact"]).ok();
+    let logs = root.files().into_keys().filter_map(|it| {
+        let stem = it.strip_prefix("memory/2026-")?.strip_suffix(".md")?;
+        Some((format!("2026-{stem}"), format!("2026-{stem}-mara")))
+    });
+    (root, logs.collect())
+}
+
+#[test]
+fn many_logs_with_other_names_are_not_taken_for_gone() {
+    let (root, names) = to_be_renamed();
+    assert!(names.len() > 50, "{names:?}");
+    let before = root.files();
+    for (from, to) in &names {
+        rename(&root, from, to);
+    }
+    let ran = root.run(&["doctor"]);
+    assert!(!ran.stdout.contains("known files are gone"), "{ran}");
+    root.run(&["compact"]).ok();
+    let renamed = |text: &String| {
+        names.iter().fold(text.clone(), |text, (from, to)| {
+            text.replace(&format!("{from}:"), &format!("{to}:"))
+        })
+    };
+    let bullets = |text: &str| -> Vec<String> {
+        text.lines().filter(|it| it.starts_with("- ")).map(str::to_owned).collect()
+    };
+    for path in [WEEK, MONTH] {
+        assert_eq!(bullets(&root.read(path)), bullets(&renamed(&before[path])), "{path}");
+    }
+    root.run(&["doctor"]).ok();
+}
+
+#[test]
+fn logs_that_went_while_others_were_renamed_are_asked_about() {
+    let (root, names) = to_be_renamed();
+    let (renamed, gone) = names.split_at(names.len() / 2);
+    for (from, to) in renamed {
+        rename(&root, from, to);
+    }
+    let first = root.read(&format!("memory/{}.md", renamed[0].1));
+    for (stem, _) in gone {
+        std::fs::remove_file(root.path(&format!("memory/{stem}.md"))).unwrap();
+    }
+    // A copy stands for one log, and not for each that is gone.
+    root.write("memory/2026-03-31-copy.md", &first);
+    let before = root.files();
+    let ran = root.run(&["compact"]);
+    assert_eq!(ran.code, 65, "{ran}");
+    assert!(ran.stderr.contains(&format!("{} of ", gone.len())), "{ran}");
+    assert_eq!(root.files(), before);
+}

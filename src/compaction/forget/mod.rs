@@ -19,7 +19,8 @@
 //! 6. The wish is replaced by a note, without words, of what is to be folded again; the database is
 //!    written anew, so that nothing is left in its free pages.
 //!
-//! What stood on the lines is folded again by the next pass. Nothing of this can be undone.
+//! What stood on the lines is folded again by the next pass. Nothing of this can be undone, so none
+//! of it is done while a generated file may have lost something: its older versions would go, too.
 
 pub mod cut;
 mod pending;
@@ -65,7 +66,8 @@ impl Compactor<'_> {
         let now = (self.clock)();
         self.refuse_if_missing(false)?;
         self.recover(now)?;
-        self.finish_forgetting(now)?;
+        self.finish_forgetting(now, false)?;
+        self.look_mended(now)?.0.refuse_held(|_| true)?;
         let mut left = self.left()?;
         let reach = survey(self.vault, Some(self.lineage), wish)?;
         // Unless it is written down first, a crash could leave words that nobody knows of any more.
@@ -80,10 +82,12 @@ impl Compactor<'_> {
         Ok(matches!(self.pending()?, Some(Pending::Remove(..))))
     }
 
-    /// Finishes what a crash cut off, and returns what is to be made again.
+    /// Finishes what a crash cut off, and returns what is to be made again. `accepted` says that a
+    /// person takes held files as they are.
     pub(super) fn finish_forgetting(
         &mut self,
         now: DateTime<Utc>,
+        accepted: bool,
     ) -> Result<BTreeSet<(Tier, Period)>, PassError> {
         match self.pending()? {
             None => {
@@ -92,6 +96,8 @@ impl Compactor<'_> {
                 return Ok(BTreeSet::new());
             }
             Some(Pending::Remove(wish, left)) => {
+                let (view, _) = self.look_mended(now)?;
+                view.refuse_held(|_| !accepted)?;
                 let reach = survey(self.vault, Some(self.lineage), &wish)?;
                 self.carry_out(reach, left, now)?;
             }

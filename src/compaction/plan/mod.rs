@@ -16,7 +16,7 @@ use std::{
 use chrono::{DateTime, Duration, NaiveDate, TimeZone as _, Utc};
 use chrono_tz::Tz;
 
-use super::kept;
+use super::{check::Torn, kept};
 use crate::{
     memory::{
         address::Stem,
@@ -57,7 +57,7 @@ pub struct Record {
     pub parked: BTreeMap<ContentHash, String>,
     /// Generated files of which a person is to say whether they are damaged, each with what is odd
     /// and what to do: nothing is made of them, or in their place.
-    pub held: BTreeMap<String, String>,
+    pub held: BTreeMap<String, Torn>,
 }
 
 /// What is asked for; by default all that is due.

@@ -8,8 +8,9 @@
 //! - [`error`]: why a run is not taken back.
 //!
 //! What is refused is written down first, in receipts and among the decisions, so that no pass brings
-//! back what a crash left half taken back; who took what back is recorded last, and tells that it was done. In between, `status`
-//! tells of it, and the same command takes up what was cut off: a file that stands as it should is left alone.
+//! back what a crash left half taken back; who took what back is recorded last, and tells that it was
+//! done. In between, `status` tells of it; the next pass and the same command take up what was cut off:
+//! a file that stands as it should is left alone.
 //!
 //! Taking a run back is a run itself. Its receipts name the work that it refused, so that taking it
 //! back in turn lifts just that.
@@ -126,13 +127,57 @@ impl Compactor<'_> {
         let _alone = self.alone(&|| false)?;
         let now = (self.clock)();
         // What people did meanwhile is theirs and not of the run that is taken back.
-        self.notice_alone(TRIGGER, now)?;
+        let view = self.notice_alone(TRIGGER, now)?;
         self.sweep()?;
+        self.undo_noticed(request, Some(expected), &view, now)
+    }
+
+    /// Finishes what was begun to be taken back and was cut off: a pass would take files that are half
+    /// taken back for what somebody meant. Returns what there is to tell of it. `accepted` says that a
+    /// person takes held files as they are.
+    ///
+    /// What can no longer be taken back is left as it is, and `status` goes on telling of it.
+    pub(super) fn finish_undoing(
+        &mut self,
+        now: DateTime<Utc>,
+        accepted: bool,
+    ) -> Result<Option<String>, PassError> {
+        let Some(request) = begun::unfinished(self.vault, self.lineage)? else { return Ok(None) };
+        self.take_notice(TRIGGER, now, accepted)?;
         let view = self.look(now)?;
+        view.refuse_held(|_| !accepted)?;
+        let error = match self.undo_noticed(request, None, &view, now) {
+            Ok((run, undoing)) => {
+                let told = |first: &RunRow| {
+                    let first = first.id;
+                    format!(
+                        "taking back run {first} had been cut off, and was finished by run {run}"
+                    )
+                };
+                return Ok(undoing.runs.last().map(told));
+            }
+            Err(UndoError::CutOff { source, .. }) => *source,
+            Err(error) => error,
+        };
+        match error {
+            UndoError::Pass(error) => Err(error),
+            _ => Ok(None),
+        }
+    }
+
+    /// Takes runs back once it is known what people did. `expected` are the runs that a person was
+    /// shown, if one is asked.
+    fn undo_noticed(
+        &mut self,
+        request: Request,
+        expected: Option<&[RunId]>,
+        view: &View,
+        now: DateTime<Utc>,
+    ) -> Result<(RunId, Undoing), UndoError> {
         let foresight = Foresight {
             vault: self.vault,
             lineage: self.lineage,
-            view: &view,
+            view,
             settings: self.settings,
             engine: self.engine.id(),
             now,
@@ -140,11 +185,11 @@ impl Compactor<'_> {
         let past = foresight.past()?;
         let undoing = foresight.undo(request)?;
         let taken: Vec<RunId> = undoing.runs.iter().map(|it| it.id).collect();
-        if taken != expected {
+        if expected.is_some_and(|it| it != taken) {
             return Err(UndoError::Overtaken);
         }
         let run = self.run(&mut None, TRIGGER, now)?;
-        let done = self.take_back(run, &undoing, request, &past, &view, now);
+        let done = self.take_back(run, &undoing, request, &past, view, now);
         self.end_run(run)?;
         done.map_err(|error| self.cut_off(&undoing, error))?;
         Ok((run, undoing))

@@ -34,6 +34,11 @@ const SAME_STATEMENT: f64 = 1.1;
 /// Each bullet has its marks and its citation, which nobody counts but everybody reads.
 const COST_BASE: f64 = 8.0;
 
+/// So many units are looked at again before one is chosen. Where even more are worth nearly the same
+/// (thousands of lines of one shape), the best of these will do; logs that people and agents write
+/// need less than half of it.
+const LOOKED_AT_MAX: usize = 500;
+
 /// Two units whose stems overlap by so much say the same.
 const REPEAT_JACCARD: f64 = 0.7;
 
@@ -99,7 +104,10 @@ struct Choice<'m> {
     /// Per page, how many units were chosen from its day.
     day_of_page: Vec<usize>,
     day_units: Vec<u32>,
-    statement_open: HashMap<(usize, usize), Vec<usize>>,
+    /// Per unit, which statement it is of, and how many characters the label of that has.
+    statement_of: Vec<(usize, usize)>,
+    /// Per statement, whether a unit of it was chosen.
+    statement_open: Vec<bool>,
     day_gain: f64,
     /// Chosen units by each of their rarest stems.
     by_rare_stem: HashedMap<Vec<usize>>,
@@ -132,6 +140,8 @@ pub(super) fn rank(material: &Material, factor: impl Fn(usize) -> f64, chars: us
     }
     let mut ranking = Ranking::default();
     let mut filled = 0;
+    // The best of those that were looked at since the last choice, and how many these were.
+    let (mut best, mut looked_at) = (None::<(f64, usize)>, 0);
     while let Some(top) = queue.pop() {
         if choice.closed[top.unit] {
             continue;
@@ -139,21 +149,31 @@ pub(super) fn rank(material: &Material, factor: impl Fn(usize) -> f64, chars: us
         let now = score(&choice, top.unit);
         // A gain only shrinks with time; what could raise it (an opened head, an opened statement, a
         // unit that it needs) pushes the unit anew.
+        looked_at += 1;
+        if best.is_none_or(|(score, _)| now > score) {
+            best = Some((now, top.unit));
+        }
+        let mut chosen = (now, top.unit);
         if queue.heap.peek().is_some_and(|next| next.score > now) {
             queue.push(now, top.unit);
-            continue;
+            if looked_at < LOOKED_AT_MAX {
+                continue;
+            }
+            chosen = best.unwrap_or(chosen);
         }
-        if choice.repeats(top.unit) {
-            choice.closed[top.unit] = true;
-            ranking.repeats.push(top.unit);
+        (best, looked_at) = (None, 0);
+        let (now, chosen) = chosen;
+        if choice.repeats(chosen) {
+            choice.closed[chosen] = true;
+            ranking.repeats.push(chosen);
             continue;
         }
         // What a unit needs goes before it, so that each prefix of the ranking can be read.
-        let mut together: Vec<usize> = choice.missing(top.unit).collect();
+        let mut together: Vec<usize> = choice.missing(chosen).collect();
         together.reverse();
-        together.push(top.unit);
-        let key = statement_key(material.units[top.unit].at);
-        let opens = !choice.statement_open.contains_key(&key);
+        together.push(chosen);
+        let key = statement_key(material.units[chosen].at);
+        let opens = !choice.is_statement_open(chosen);
         let mut opened = Vec::new();
         for &unit in &together {
             filled += choice.own_cost(unit);
@@ -198,6 +218,18 @@ impl<'m> Choice<'m> {
                 *days.entry(page.stem.date()).or_insert(next)
             })
             .collect();
+        let mut statements = HashMap::new();
+        let statement_of: Vec<_> = material
+            .units
+            .iter()
+            .map(|unit| {
+                let next = statements.len();
+                let (page, statement) = statement_key(unit.at);
+                let found = &material.pages[page].statements[statement];
+                let of = || (next, found.text[..found.label].chars().count());
+                *statements.entry((page, statement)).or_insert_with(of)
+            })
+            .collect();
         Self {
             material,
             covered: vec![0; material.weights.len()],
@@ -206,10 +238,16 @@ impl<'m> Choice<'m> {
             closed: vec![false; material.units.len()],
             day_of_page,
             day_units: vec![0; days.len()],
-            statement_open: HashMap::new(),
+            statement_of,
+            statement_open: vec![false; statements.len()],
             day_gain: 0.0,
             by_rare_stem: HashedMap::default(),
         }
+    }
+
+    /// Whether a unit of the same statement was chosen.
+    fn is_statement_open(&self, unit: usize) -> bool {
+        self.statement_open[self.statement_of[unit].0]
     }
 
     fn closed_heads(&self, unit: usize) -> impl Iterator<Item = usize> + '_ {
@@ -252,13 +290,7 @@ impl<'m> Choice<'m> {
         let heads: usize =
             self.closed_heads(unit).map(|head| self.material.heads[head].chars).sum();
         let found = &self.material.units[unit];
-        let at = found.at;
-        let label = if self.statement_open.contains_key(&statement_key(at)) {
-            0
-        } else {
-            let statement = &self.material.pages[at.page].statements[at.statement];
-            statement.text[..statement.label].chars().count()
-        };
+        let label = if self.is_statement_open(unit) { 0 } else { self.statement_of[unit].1 };
         found.chars + label + heads + 3
     }
 
@@ -267,7 +299,7 @@ impl<'m> Choice<'m> {
         let day = f64::from(self.day_units[self.day_of_page[found.at.page]]);
         let mut gain = self.features_gain(unit) + self.day_gain * ((day + 1.0).sqrt() - day.sqrt());
         gain *= found.factor;
-        if self.statement_open.contains_key(&statement_key(found.at)) {
+        if self.is_statement_open(unit) {
             gain *= SAME_STATEMENT;
         }
         gain / (real(self.cost(unit)) + COST_BASE)
@@ -289,7 +321,7 @@ impl<'m> Choice<'m> {
         self.chosen[unit] = true;
         self.closed[unit] = true;
         self.day_units[self.day_of_page[found.at.page]] += 1;
-        self.statement_open.entry(statement_key(found.at)).or_default().push(unit);
+        self.statement_open[self.statement_of[unit].0] = true;
         for stem in self.rare_stems(unit) {
             self.by_rare_stem.entry(u64::from(stem)).or_default().push(unit);
         }

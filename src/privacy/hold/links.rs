@@ -5,7 +5,7 @@ use std::{ops::Range, sync::LazyLock};
 use regex::Regex;
 
 use super::{Concern, Concerns};
-use crate::memory::log::Origin;
+use crate::{memory::log::Origin, privacy::effort::spend};
 
 /// The shortest value in a link that is taken for data, in an external text.
 const OPAQUE_EXTERNAL_MIN: usize = 32;
@@ -86,6 +86,7 @@ pub fn urls(text: &str) -> impl Iterator<Item = Range<usize>> {
 /// Returns where in an address the data begins that it carries away, if it does: at the query or the
 /// fragment.
 pub fn payload(url: &str, opaque_min: usize) -> Option<usize> {
+    spend(url.len());
     let at = url.find(['?', '#'])?;
     let carries = url[at + 1..].split(['&', '?', ';', '#']).any(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or(("", pair));

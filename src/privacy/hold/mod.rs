@@ -33,6 +33,7 @@ use std::{borrow::Cow, fmt, sync::LazyLock};
 use regex::Regex;
 use serde::Deserialize;
 
+use super::effort::spend;
 use crate::memory::log::Origin;
 
 /// Why a text is held.
@@ -222,7 +223,30 @@ pub fn concerns_of_block(lines: &[(&str, Origin)]) -> Vec<(usize, Concern)> {
         }
         first = end;
     }
+    codes_below(lines, &mut found);
     found.iter().enumerate().flat_map(|(i, set)| set.iter().map(move |it| (i, it))).collect()
+}
+
+/// Adds codes that a line above asks to decode and run, perhaps in a fence.
+fn codes_below(lines: &[(&str, Origin)], found: &mut [Concerns]) {
+    const BELOW_MAX: usize = 3;
+    for (i, (asks, origin)) in lines.iter().enumerate() {
+        if !encoded::asks_to_run(asks) {
+            continue;
+        }
+        let below = lines.iter().enumerate().skip(i + 1).take(BELOW_MAX);
+        let hides = |(_, (code, _)): &(usize, &(&str, Origin))| {
+            let code = unquoted(code);
+            !code.contains(' ')
+                && encoded::concerns(&format!("{asks} {code}"), *origin).has(Concern::Encoded)
+        };
+        if let Some((at, _)) = below.into_iter().find(hides) {
+            for set in [i, at] {
+                found[set].add(Concern::Encoded);
+                found[set].add(Concern::Command);
+            }
+        }
+    }
 }
 
 /// The most lines of one run. A sentence over more lines than this is found in parts.
@@ -256,6 +280,7 @@ fn broken_sentences(run: &[(&str, Origin)], found: &mut [Concerns]) {
         joined.push(unquoted(line));
         joined.push(" ");
     }
+    spend(joined.text().len());
     for (concern, span) in rules::spans(&joined, origin) {
         let first = starts.partition_point(|&it| it <= span.start).saturating_sub(1);
         let last = starts.partition_point(|&it| it < span.end).max(first + 1);
@@ -279,6 +304,7 @@ fn broken_sentences(run: &[(&str, Origin)], found: &mut [Concerns]) {
 }
 
 fn of_text(text: &str, origin: Origin) -> Concerns {
+    spend(text.len());
     let mut found = characters::concerns(text);
     found.add_all(plain(text, origin));
     found.add_all(encoded::concerns(text, origin));
@@ -287,6 +313,7 @@ fn of_text(text: &str, origin: Origin) -> Concerns {
 
 /// Everything but hidden characters and encodings: what is asked again of a decoded text.
 fn plain(text: &str, origin: Origin) -> Concerns {
+    spend(text.len());
     // People and agents who work on such things write them as code, which nobody renders.
     let shown = match origin {
         Origin::External => Cow::Borrowed(text),

@@ -11,7 +11,7 @@ use regex::Regex;
 use serde::Deserialize;
 
 use super::{Concern, Concerns, fold::Folded};
-use crate::memory::log::Origin;
+use crate::{memory::log::Origin, privacy::effort::spend};
 
 /// Returns the concerns of a folded text.
 pub fn concerns(text: &Folded, origin: Origin) -> Concerns {
@@ -266,6 +266,7 @@ impl Rules {
         mut tell: impl FnMut(Concern, Range<usize>),
     ) {
         let words = text.words();
+        spend(words.len());
         let external = origin == Origin::External;
         // Most of what people and agents write ends here.
         if !external && !self.passes_gate(text) {
@@ -274,6 +275,7 @@ impl Rules {
         let mut hits = Vec::new();
         let mut seen: Mask = 0;
         for hit in self.words.find_overlapping_iter(words) {
+            spend(1);
             let word = self.of_word[hit.pattern().as_usize()];
             if word.is_at(&hit, text) {
                 seen |= 1 << word.list;
@@ -294,6 +296,7 @@ impl Rules {
             .fold(0, |mask, rule| rule.terms.iter().fold(mask | rule.unless, |m, t| m | t.mask));
         let mut whole: Mask = 0;
         for (list, shape) in self.shapes.iter().filter(|(list, _)| wanted & (1 << list) != 0) {
+            spend(text.text().len());
             for hit in shape.find_iter(text.text()) {
                 whole |= 1 << list;
                 let (start, end, list) = (hit.start(), hit.end(), *list);
@@ -304,6 +307,7 @@ impl Rules {
         self.place(text, external, &mut hits);
         for rule in rules {
             if rule.unless & whole & self.shape_mask == 0 {
+                spend(hits.len());
                 let mut told = 0;
                 rule.each_match(&hits, |span| {
                     tell(rule.concern, span);
@@ -319,6 +323,7 @@ impl Rules {
         let words = text.words();
         let mut from = 0;
         while let Some(hit) = self.gate.find(Input::new(words).span(from..words.len())) {
+            spend(hit.end() - from);
             let word = self.of_gate[hit.pattern().as_usize()];
             // The longest word may end within another while a shorter one stands: the full search
             // tells. What begins within a word is nothing, but the next may begin in the hit.
@@ -345,6 +350,7 @@ impl Rules {
             }
             hit.sentence = sentence;
             let before = words[..hit.start].trim_end();
+            spend(hit.start - before.len());
             hit.begins = text.is_loose()
                 || words[hit.start..].chars().next().is_some_and(is_open)
                 || leads.binary_search(&before.len()).is_ok()

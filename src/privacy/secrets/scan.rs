@@ -9,6 +9,7 @@ use std::{ops::Range, sync::Arc};
 use regex::{CaptureLocations, Regex};
 
 use super::{
+    super::effort::spend,
     Found,
     check::entropy,
     rules::{Compiled, Form, Rule},
@@ -45,10 +46,12 @@ pub(super) fn find(rules: &Compiled, text: &str) -> Vec<Found> {
     let mut windows: Vec<Vec<Range<usize>>> = vec![Vec::new(); rules.rules.len()];
     let mut line = 0..0;
     let mut run = 0..0;
+    spend(text.len());
     for hit in rules.literals.find_overlapping_iter(text) {
         for &at in &rules.by_literal[hit.pattern().as_usize()] {
             let at = usize::from(at);
             let rule = &rules.rules[at];
+            spend(1);
             match &rule.form {
                 Form::Token { prefixes, body, reach, may_wrap } => {
                     if hit.start() < past[at] || !starts_token(text, hit.start(), prefixes) {
@@ -56,6 +59,7 @@ pub(super) fn find(rules: &Compiled, text: &str) -> Vec<Found> {
                     }
                     if !run.contains(&hit.end()) {
                         run = hit.end()..run_end(text, hit.end());
+                        spend(run.len());
                     }
                     let token =
                         Token { text, start: hit.start(), body_at: hit.end(), run_end: run.end };
@@ -71,10 +75,12 @@ pub(super) fn find(rules: &Compiled, text: &str) -> Vec<Found> {
                 Form::Value { lines, .. } => {
                     if hit.end() > line.end {
                         line = line_around(text, hit.start(), hit.end());
+                        spend(line.len());
                     }
                     let start = line.start.max(boundary(text, hit.start().saturating_sub(BEFORE)));
                     let reach = boundary(text, hit.end() + BEHIND);
                     let end = lines_end(text, line.end.min(reach)..reach, *lines);
+                    spend(end.saturating_sub(line.end));
                     push(&mut windows[at], start..end);
                 }
             }
@@ -157,6 +163,7 @@ fn is_token_byte(byte: u8) -> bool {
 
 /// Whether a value stands the test of its rule. Its first `head` bytes tell nothing.
 fn accepts(rules: &Compiled, rule: &Rule, text: &str, range: &Range<usize>, head: usize) -> bool {
+    spend(range.len());
     let value = &text[range.clone()];
     let body = value.get(head..).unwrap_or(value);
     let before = &text[boundary(text, range.start.saturating_sub(16))..range.start];
@@ -177,6 +184,7 @@ struct Token<'a> {
 impl Token<'_> {
     fn find(&self, body: &Regex, reach: usize, may_wrap: bool) -> Option<Range<usize>> {
         let end = boundary(self.text, self.body_at + reach);
+        spend(end - self.body_at);
         let whole = body
             .find(&self.text[self.body_at..end])
             .map(|it| self.body_at + it.end())
@@ -210,6 +218,7 @@ impl Token<'_> {
             }
             parts.push((joined.len(), next));
             joined.push_str(&self.text[next..end]);
+            spend(joined.len());
             at = end;
             let Some(length) = body.find(&joined).map(|it| it.end()) else { continue };
             let &(from, place) = parts.last()?;
@@ -263,7 +272,9 @@ impl Values<'_> {
     fn find(&mut self, window: &Range<usize>, mut found: impl FnMut(Range<usize>)) {
         let text = &self.text[..window.end];
         let mut at = window.start;
+        spend(window.len());
         while let Some(whole) = self.next(text, at) {
+            spend(whole.end() - at);
             let range = self.value(whole.range());
             let range = self.to_run_end(range, window.end);
             if range.is_empty() {
@@ -312,7 +323,9 @@ impl Values<'_> {
         }
         let rest = &self.text[range.end..];
         let more = rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`'));
-        range.start..range.end + more.unwrap_or(rest.len())
+        let more = more.unwrap_or(rest.len());
+        spend(more);
+        range.start..range.end + more
     }
 }
 

@@ -9,6 +9,7 @@
 //! - [`record`]: what a job commits, in one transaction.
 //! - [`history`]: what stood in each file, and when.
 //! - [`salvage`]: what a damaged database still holds.
+//! - `place`: where it stands, with no link on the way.
 //! - `seal`: a short hash in every row, by which damage is told.
 //! - `forget`: names and reasons that hold forgotten words.
 //! - [`query`]: what trace, coverage, plan, and status ask.
@@ -27,6 +28,7 @@ mod column;
 mod forget;
 pub mod history;
 pub mod jobs;
+mod place;
 pub mod query;
 pub mod record;
 pub mod review;
@@ -37,11 +39,8 @@ mod seal;
 mod tests;
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions, Permissions},
-    io::{self, Write as _},
-    os::unix::fs::{
-        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-    },
+    fs, io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -49,7 +48,11 @@ use std::{
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, ffi};
 
-use self::{jobs::JobId, seal::Touched};
+use self::{
+    jobs::JobId,
+    place::{FILES, Place, with_suffix},
+    seal::Touched,
+};
 use super::{failpoint, filesystem};
 
 /// The open database of one root.
@@ -108,6 +111,14 @@ pub enum LineageError {
         path: PathBuf,
         /// What the file system calls itself.
         kind: String,
+    },
+    /// The folder or the file is a link, which may lead anywhere.
+    #[error(
+        "`{path}` is a symbolic link, which is not followed: the database stands in the memory folder itself"
+    )]
+    Link {
+        /// The link.
+        path: PathBuf,
     },
     /// Another process put it aside after we had opened it.
     #[error("`{path}` was made anew by another process meanwhile; do the same again")]
@@ -190,6 +201,14 @@ enum Fault {
 /// How long a statement waits for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How a database is opened: one connection, one thread, and no link is followed.
+const TO_WRITE: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE
+    .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
+    .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
+const TO_READ: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY
+    .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
+    .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
+
 /// The first SQLite without the fault that lets a write-ahead log be reset under a reader.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
 
@@ -210,12 +229,12 @@ impl Lineage {
         if let (found, false) = Self::sqlite() {
             return Err(LineageError::OldSqlite { found });
         }
-        make_private(path)?;
+        let place = Place::make(path)?;
+        place.make_file()?;
         refuse_distant(path)?;
         let sql = |source| LineageError::from_sql(path, source);
         // The file exists, so a wrong path is an error and not a new database.
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut conn = Connection::open_with_flags(path, flags).map_err(sql)?;
+        let mut conn = Connection::open_with_flags(place.real(), TO_WRITE).map_err(sql)?;
         conn.busy_timeout(wait).map_err(sql)?;
         let mode: String = conn
             .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))
@@ -249,16 +268,13 @@ impl Lineage {
     ///
     /// Like [`Lineage::open`].
     pub fn open_existing(path: &Path) -> Result<Option<Self>, LineageError> {
-        match fs::metadata(path) {
-            // An empty file is a database in which nothing was recorded yet.
-            Ok(meta) if meta.len() > 0 => {}
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                return Err(LineageError::File { path: path.to_owned(), source });
-            }
-            _ => return Ok(None),
+        let Some(place) = Place::find(path)? else { return Ok(None) };
+        // An empty file is a database in which nothing was recorded yet.
+        if place.bytes()?.unwrap_or(0) == 0 {
+            return Ok(None);
         }
         let sql = |source| LineageError::from_sql(path, source);
-        let conn = open_to_read(path).map_err(sql)?;
+        let conn = open_to_read(&place).map_err(sql)?;
         conn.busy_timeout(BUSY_TIMEOUT).map_err(sql)?;
         for (name, value) in [
             ("query_only", "ON"),
@@ -293,40 +309,27 @@ impl Lineage {
     ///
     /// Returns [`LineageError::File`] for what could not be renamed; to try again does no harm.
     pub fn set_aside(path: &Path, now: DateTime<Utc>) -> Result<PathBuf, LineageError> {
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |source| LineageError::File { path, source }
-        };
-        let folder = path.parent().unwrap_or(Path::new("."));
-        let sync = || fs::File::open(folder).and_then(|it| it.sync_all()).map_err(failed(folder));
+        let gone =
+            || LineageError::File { path: path.to_owned(), source: io::ErrorKind::NotFound.into() };
+        let place = Place::find(path)?.ok_or_else(gone)?;
         // A crash may come between two of the names, and they belong together: the time that all of
         // them get is written down first.
-        let note = with_suffix(path, ASIDE_NOTE);
-        let time = half_aside(path).unwrap_or_else(|| now.format("%Y%m%dT%H%M%S%3fZ").to_string());
-        let mut file = fs::File::create(&note).map_err(failed(&note))?;
-        file.write_all(time.as_bytes()).and_then(|()| file.sync_all()).map_err(failed(&note))?;
-        sync()?;
-        let aside = with_suffix(path, &format!(".damaged-{time}"));
-        // The write-ahead log goes first: one that stayed would be played into the next database.
-        for suffix in ["-shm", "-wal", ""] {
-            let from = with_suffix(path, suffix);
-            match fs::rename(&from, with_suffix(&aside, suffix)) {
-                Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                    return Err(LineageError::File { path: from, source });
-                }
-                _ => {}
-            }
-            sync()?;
+        let time = half_aside(&place);
+        let time = time.unwrap_or_else(|| now.format("%Y%m%dT%H%M%S%3fZ").to_string());
+        place.write(ASIDE_NOTE, &time)?;
+        let aside = aside_of(&time);
+        for suffix in FILES {
+            place.rename(suffix, &format!("{aside}{suffix}"))?;
         }
-        fs::remove_file(&note).map_err(failed(&note))?;
-        sync()?;
-        Ok(aside)
+        place.remove(ASIDE_NOTE)?;
+        Ok(with_suffix(path, &aside))
     }
 
     /// Returns whether a crash came while the database was put aside. What stands there may look
     /// sound without its write-ahead log, and lacks its last commits.
     pub fn is_half_aside(path: &Path) -> bool {
-        half_aside(path).is_some()
+        let place = Place::find(path).ok().flatten();
+        place.is_some_and(|it| half_aside(&it).is_some())
     }
 
     /// Returns the version of SQLite, and whether it is free of the fault that can damage a database.
@@ -489,13 +492,13 @@ impl From<LineageError> for Fault {
 }
 
 /// Opens a database to be read, also in a folder where nothing may be written.
-fn open_to_read(path: &Path) -> rusqlite::Result<Connection> {
-    // With these flags a file that may not be written is opened all the same.
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+fn open_to_read(place: &Place) -> rusqlite::Result<Connection> {
+    let path = place.real();
     let probe = |conn: &Connection| {
         conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))
     };
-    let opened = Connection::open_with_flags(path, flags);
+    // With these flags a file that may not be written is opened all the same.
+    let opened = Connection::open_with_flags(path, TO_WRITE);
     let refused = match opened.and_then(|conn| probe(&conn).map(|_| conn)) {
         Err(error) => error,
         opened => return opened,
@@ -504,17 +507,13 @@ fn open_to_read(path: &Path) -> rusqlite::Result<Connection> {
     if !matches!(code, Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen)) {
         return Err(refused);
     }
-    let mut wal = path.as_os_str().to_owned();
-    wal.push("-wal");
-    if fs::metadata(&wal).is_ok_and(|it| it.len() > 0) {
+    if fs::metadata(with_suffix(path, "-wal")).is_ok_and(|it| it.len() > 0) {
         return Err(refused); // What was committed last stands there, and would not be seen.
     }
     // A file that nobody can change needs no shared memory beside it, which could not be made.
     let text = path.to_str().ok_or(refused)?;
     let text = text.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_URI;
+    let flags = TO_READ | OpenFlags::SQLITE_OPEN_URI;
     let conn = Connection::open_with_flags(format!("file:{text}?immutable=1"), flags)?;
     probe(&conn).map(|_| conn)
 }
@@ -533,41 +532,18 @@ fn refuse_distant(path: &Path) -> Result<(), LineageError> {
 /// Beside a database that is being put aside: the time in its new name.
 const ASIDE_NOTE: &str = ".damaged-next";
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
+/// Returns what the name of a database that is put aside ends in.
+fn aside_of(time: &str) -> String {
+    format!(".damaged-{time}")
 }
 
 /// Returns the time in the new name of a database that was being put aside when a crash came. Where
 /// both names are taken, or none is, there is nothing to finish.
-fn half_aside(path: &Path) -> Option<String> {
-    let time = fs::read_to_string(with_suffix(path, ASIDE_NOTE)).ok()?;
-    let aside = with_suffix(path, &format!(".damaged-{time}"));
-    (time.ends_with('Z') && aside.exists() != path.exists()).then_some(time)
+fn half_aside(place: &Place) -> Option<String> {
+    let time = place.read(ASIDE_NOTE)?;
+    (time.ends_with('Z') && place.has(&aside_of(&time)) != place.has("")).then_some(time)
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|it| (it.dev(), it.ino()))
-}
-
-/// Makes folder and file if need be, and takes them from the eyes of others.
-fn make_private(path: &Path) -> Result<(), LineageError> {
-    let at = |path: &Path, source| LineageError::File { path: path.to_owned(), source };
-    if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
-        match DirBuilder::new().mode(0o700).create(folder) {
-            Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(at(folder, source));
-            }
-            _ => {}
-        }
-    }
-    // An empty file is an empty database. SQLite gives `-wal` and `-shm` the mode of this file.
-    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
-    let mode = file.and_then(|it| it.metadata()).map_err(|source| at(path, source))?.permissions();
-    if mode.mode() & 0o077 != 0 {
-        fs::set_permissions(path, Permissions::from_mode(0o600))
-            .map_err(|source| at(path, source))?;
-    }
-    Ok(())
 }

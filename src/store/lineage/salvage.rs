@@ -6,11 +6,11 @@
 use std::{collections::BTreeSet, path::Path};
 
 use rusqlite::{
-    Connection, OpenFlags, Row, Transaction, params,
+    Connection, Row, Transaction, params,
     types::{Value, ValueRef},
 };
 
-use super::{Fault, Lineage, LineageError, record, seal};
+use super::{Fault, Lineage, LineageError, TO_READ, place::Place, record, seal};
 use crate::memory::hash::ContentHash;
 
 /// What was carried over.
@@ -34,10 +34,9 @@ impl Lineage {
     /// Returns why this database could not be written. Nothing that is wrong with the other one is
     /// an error: then less is carried over.
     pub fn salvage(&mut self, from: &Path) -> Result<Salvaged, LineageError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let Ok(old) = Connection::open_with_flags(from, flags) else {
-            return Ok(Salvaged::default());
-        };
+        let place = Place::find(from)?;
+        let open = |it: Place| Connection::open_with_flags(it.real(), TO_READ).ok();
+        let Some(old) = place.and_then(open) else { return Ok(Salvaged::default()) };
         self.write(|tx| {
             let contents = contents(&old, tx)?;
             let runs = rows(&old, tx, "run", |_, _| Ok(Keep::AsIs))?;

@@ -2,9 +2,12 @@
 
 use std::{
     ffi::OsString,
-    fs,
+    fs::{self, Permissions},
     io::Write as _,
-    os::unix::{ffi::OsStringExt as _, fs::MetadataExt as _},
+    os::unix::{
+        ffi::OsStringExt as _,
+        fs::{MetadataExt as _, PermissionsExt as _, symlink},
+    },
     path::PathBuf,
     time::Instant,
 };
@@ -134,6 +137,42 @@ fn a_database_that_others_could_read_is_closed_to_them() {
     fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
     Lineage::open(&path).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn no_link_leads_to_a_database_but_on_the_way_to_its_root() {
+    let Fixture { dir, lineage } = fixture();
+    drop(lineage);
+    let at = |path: &str| dir.path().join(path);
+    let bytes = fs::read(at(".memoird/lineage.db")).unwrap();
+    symlink(dir.path(), at("root")).unwrap();
+    for path in [".memoird/lineage.db", "root/.memoird/lineage.db"] {
+        Lineage::open(&at(path)).unwrap();
+        assert!(Lineage::open_existing(&at(path)).unwrap().is_some(), "{path}");
+    }
+    fs::create_dir_all(at("a/.memoird")).unwrap();
+    fs::create_dir_all(at("b")).unwrap();
+    fs::create_dir_all(at("c/.memoird")).unwrap();
+    symlink("../../.memoird/lineage.db", at("a/.memoird/lineage.db")).unwrap();
+    symlink("../.memoird", at("b/.memoird")).unwrap();
+    fs::copy(at(".memoird/lineage.db"), at("c/.memoird/lineage.db")).unwrap();
+    symlink("../../log", at("c/.memoird/lineage.db-wal")).unwrap();
+    for (root, link) in [("a", "lineage.db"), ("b", ".memoird"), ("c", "lineage.db-wal")] {
+        let path = at(root).join(".memoird/lineage.db");
+        let refused = [
+            Lineage::open(&path).map(drop),
+            Lineage::open_existing(&path).map(drop),
+            Lineage::set_aside(&path, now()).map(drop),
+        ];
+        for error in refused.map(Result::unwrap_err) {
+            assert!(
+                matches!(&error, LineageError::Link { path } if path.ends_with(link)),
+                "{root}: {error}"
+            );
+        }
+    }
+    assert!(!at("log").exists());
+    assert_eq!(fs::read(at(".memoird/lineage.db")).unwrap(), bytes);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use rustix::fs::RenameFlags;
+use rustix::fs::{OFlags, RenameFlags};
 
 use super::{Vault, VaultError, folder_error, io_error, parted, read::read_in};
 use crate::{
@@ -258,6 +258,38 @@ impl Vault {
             if folder.look(name).is_ok() { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
         folder.rename_here(temp, name, flags).map_err(failed)?;
         folder.sync().map_err(failed)
+    }
+
+    /// Has the disk take what stands under a name, and the names that lead to it: who wrote it may
+    /// have died before, or was refused. Of what is gone that holds, too.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Io`] when the disk refuses; then what stands there may be lost.
+    pub fn settle(&self, _lock: &WriteLock, target: &str) -> Result<(), VaultError> {
+        let failed = |e| io_error("write", &self.layout.full(target), e);
+        let (mut dir, name) = parted(target);
+        match self.folder("write", dir) {
+            Ok(folder) if folder.look(name).is_ok_and(|it| it.is_file()) => {
+                failpoint::at("vault.settle.file").map_err(failed)?;
+                let file = folder.open(name, OFlags::RDONLY).map_err(failed)?;
+                file.sync_all().map_err(failed)?;
+            }
+            Err(error) if !error.is_missing() => return Err(error),
+            _ => {}
+        }
+        failpoint::at("vault.settle.folder").map_err(failed)?;
+        // A folder that was made for it may be as new as the file.
+        loop {
+            match self.folder("write", dir) {
+                Err(error) if error.is_missing() => {}
+                folder => folder?.sync().map_err(failed)?,
+            }
+            if dir.is_empty() {
+                return Ok(());
+            }
+            dir = parted(dir).0;
+        }
     }
 
     /// Makes a folder and those above it, with the mode of the first one that exists.

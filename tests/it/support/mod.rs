@@ -4,6 +4,7 @@
 //! after both sample journals, so that all their weeks are closed. What a run printed is a [`Ran`];
 //! as text it is a transcript, in which `~` is the temporary home.
 
+pub(crate) mod database;
 mod files;
 
 use std::{

@@ -1,0 +1,771 @@
+//! Whether an item states flatly what its lines only suppose.
+//!
+//! "Maybe we move to Fly.io in June" must not become "We move to Fly.io in June": what was a thought
+//! would be read as a fact, and be folded on as one. The check goes from each clause of the item to
+//! the sentence of the cited lines that holds most of its words:
+//!
+//! - A hedge elsewhere in the line, or in a clause that the item does not take, does not count.
+//! - Any hedge of the item's own will do: "maybe", "perhaps", and "might" say the same.
+//! - Another cited sentence that says it flatly settles it, and so does one that tells of a decision.
+//! - Where no sentence holds the words, as after a translation, nothing can be told, and the item
+//!   stands.
+//!
+//! Pure. Called by [`ground`](super::ground) for all that rests on lines.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::LazyLock,
+};
+
+/// Words by which a source says that it is not sure. Phrases are words with a blank between.
+static HEDGES: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::new(&[
+        "maybe",
+        "perhaps",
+        "possibly",
+        "probably",
+        "presumably",
+        "supposedly",
+        "allegedly",
+        "apparently",
+        "might",
+        "could",
+        "likely",
+        "seems",
+        "seem",
+        "seemed",
+        "unsure",
+        "unconfirmed",
+        "tentative",
+        "tentatively",
+        "i think",
+        "we think",
+        "i believe",
+        "i guess",
+        "i suspect",
+        "not sure",
+        "not certain",
+        "not confirmed",
+        "not yet confirmed",
+        "to be confirmed",
+        "tbc",
+        "plan to",
+        "plans to",
+        "planned to",
+        "planning to",
+        "is planned",
+        "are planned",
+        "are considering",
+        "is considering",
+        "am considering",
+        "we're considering",
+        "i'm considering",
+        "they're considering",
+        "thinking about",
+        "thinking of",
+        // German
+        "vielleicht",
+        "möglicherweise",
+        "eventuell",
+        "vermutlich",
+        "wahrscheinlich",
+        "anscheinend",
+        "könnte",
+        "könnten",
+        "dürfte",
+        "dürften",
+        "unbestätigt",
+        "ich glaube",
+        "ich denke",
+        "nicht sicher",
+        "wir planen",
+        "ist geplant",
+        "sind geplant",
+        "wir überlegen",
+        "wir erwägen",
+        // French
+        "peut être",
+        "probablement",
+        "éventuellement",
+        "pourrait",
+        "pourraient",
+        "pourrions",
+        "semble",
+        "semblent",
+        "je pense",
+        "je crois",
+        "pas sûr",
+        "pas sûre",
+        "à confirmer",
+        "il se peut",
+        "nous envisageons",
+        "on envisage",
+        // Spanish
+        "quizá",
+        "quizás",
+        "tal vez",
+        "a lo mejor",
+        "probablemente",
+        "posiblemente",
+        "podría",
+        "podrían",
+        "podríamos",
+        "parece",
+        "creo que",
+        "puede que",
+        "no estoy seguro",
+        "no estoy segura",
+        "sin confirmar",
+        "por confirmar",
+        "estamos considerando",
+        // Italian, Portuguese, Dutch
+        "forse",
+        "probabilmente",
+        "potrebbe",
+        "potrebbero",
+        "talvez",
+        "provavelmente",
+        "poderia",
+        "poderiam",
+        "misschien",
+        "waarschijnlijk",
+        "zou kunnen",
+    ])
+});
+
+/// Words that make all of a sentence hang on something.
+static CONDITIONS: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::new(&[
+        "if",
+        "unless",
+        "falls",
+        "sofern",
+        "außer wenn",
+        "à moins",
+        "a menos",
+        "a condición",
+        "à condition",
+        "a meno",
+        "a menos que",
+        "tenzij",
+    ])
+});
+
+/// Words that make it so only where a sentence or clause opens with them.
+static OPENING_CONDITIONS: LazyLock<Phrases> =
+    LazyLock::new(|| Phrases::new(&["wenn", "si", "se", "als"]));
+
+/// Before `if` these ask, or compare, and make nothing hang on it.
+const NO_CONDITION_BEFORE: &[&str] = &[
+    "ask",
+    "asks",
+    "asked",
+    "asking",
+    "see",
+    "saw",
+    "seeing",
+    "check",
+    "checks",
+    "checked",
+    "checking",
+    "know",
+    "knows",
+    "knew",
+    "wonder",
+    "wondered",
+    "wondering",
+    "even",
+    "as",
+    "test",
+    "tests",
+    "tested",
+    "determine",
+    "verify",
+    "verified",
+    "sure",
+    "matter",
+    "tell",
+    "decide",
+];
+
+/// After `could` these tell of what was, or ask for it.
+const NO_HEDGE_AFTER_COULD: &[&str] = &["not", "only", "no", "barely", "hardly", "finally", "you"];
+
+/// What will do as a hedge, or as a condition, in an item.
+static LOOSE: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::new(&[
+        "may",
+        "can",
+        "would",
+        "should",
+        "possible",
+        "possibility",
+        "potential",
+        "potentially",
+        "option",
+        "options",
+        "idea",
+        "ideas",
+        "proposal",
+        "propose",
+        "proposes",
+        "proposed",
+        "suggest",
+        "suggests",
+        "suggested",
+        "suggestion",
+        "consider",
+        "considers",
+        "considered",
+        "considering",
+        "think",
+        "thinks",
+        "thought",
+        "believe",
+        "believes",
+        "believed",
+        "guess",
+        "guesses",
+        "suspect",
+        "suspects",
+        "suspected",
+        "assume",
+        "assumes",
+        "assumed",
+        "assumption",
+        "plan",
+        "plans",
+        "planned",
+        "planning",
+        "intend",
+        "intends",
+        "hope",
+        "hopes",
+        "hopefully",
+        "expect",
+        "expects",
+        "expected",
+        "unclear",
+        "uncertain",
+        "unknown",
+        "open",
+        "whether",
+        "question",
+        "draft",
+        "pending",
+        "explore",
+        "exploring",
+        "evaluate",
+        "evaluating",
+        "appears",
+        "appear",
+        "appeared",
+        "looks",
+        "tbd",
+        "depends",
+        "depending",
+        "assuming",
+        "provided",
+        "when",
+        "whenever",
+        "once",
+        "until",
+        "in case",
+        "suspicion",
+        "hypothesis",
+        "theory",
+        "rumour",
+        "rumor",
+        "doubt",
+        "doubts",
+        // German
+        "kann",
+        "können",
+        "würde",
+        "würden",
+        "sollte",
+        "sollten",
+        "möglich",
+        "idee",
+        "überlegt",
+        "überlegen",
+        "erwägt",
+        "erwägen",
+        "geplant",
+        "plant",
+        "offen",
+        "unklar",
+        "ob",
+        "sobald",
+        "bei",
+        // French
+        "peut",
+        "peuvent",
+        "idée",
+        "prévu",
+        "prévoit",
+        "envisage",
+        "envisagé",
+        "quand",
+        "lorsque",
+        "incertain",
+        // Spanish
+        "puede",
+        "pueden",
+        "posible",
+        "propuesta",
+        "planea",
+        "previsto",
+        "cuando",
+        "considera",
+    ])
+});
+
+/// A sentence that holds one of these tells what became of a thought.
+const SETTLED: &[&str] = &[
+    "decided",
+    "decision",
+    "agreed",
+    "confirmed",
+    "approved",
+    "chose",
+    "chosen",
+    "final",
+    "finalized",
+    "finalised",
+    "settled",
+    "done",
+    "shipped",
+    "merged",
+    "entschieden",
+    "beschlossen",
+    "bestätigt",
+    "erledigt",
+    "décidé",
+    "décision",
+    "confirmé",
+    "validé",
+    "decidido",
+    "confirmado",
+    "aprobado",
+    "acordado",
+];
+
+/// Words that tell nothing of what a sentence is about.
+const EMPTY: &[&str] = &[
+    "the", "and", "for", "that", "this", "with", "was", "were", "are", "has", "have", "had", "not",
+    "but", "from", "into", "will", "would", "should", "can", "may", "our", "their", "they", "them",
+    "his", "her", "she", "its", "it's", "you", "your", "all", "any", "been", "being", "also", "so",
+    "then", "than", "there", "here", "now", "one", "who", "which", "what", "when", "while", "too",
+    "very", "just", "only", "more", "some", "such", "about", "over", "out", "does", "did", "done",
+    "der", "die", "das", "und", "den", "dem", "des", "ein", "eine", "einen", "einer", "ist",
+    "sind", "wir", "nicht", "mit", "auf", "für", "von", "zum", "zur", "bei", "auch", "les", "des",
+    "une", "est", "sont", "nous", "pas", "avec", "pour", "dans", "sur", "qui", "que", "los", "las",
+    "una", "por", "para", "con", "del", "como", "más", "pero", "está", "son",
+];
+
+/// Between a comma and one of those these part clauses, too.
+const AND: &[&str] = &["and", "or", "und", "oder", "et", "ou", "y", "o", "e"];
+
+/// A comma before one of these parts two clauses; else it may only part the words of a list.
+const CLAUSE_OPENERS: &[&str] = &[
+    "but", "though", "although", "while", "whereas", "which", "so", "because", "since", "however",
+    "yet", "we", "i", "it", "they", "he", "she", "you", "this", "that", "there", "then", "aber",
+    "obwohl", "während", "weil", "denn", "doch", "wir", "ich", "es", "sie", "er", "mais", "car",
+    "donc", "nous", "je", "il", "elle", "pero", "aunque", "porque", "mientras", "pues",
+];
+
+/// Words and phrases, by the first word of each.
+struct Phrases(HashMap<&'static str, Vec<&'static str>>);
+
+impl Phrases {
+    fn new(all: &[&'static str]) -> Self {
+        let mut phrases = HashMap::<_, Vec<_>>::new();
+        for phrase in all {
+            let (first, rest) = phrase.split_once(' ').unwrap_or((phrase, ""));
+            phrases.entry(first).or_default().push(rest);
+        }
+        Self(phrases)
+    }
+
+    /// Returns how many words the longest phrase has that begins at a word.
+    fn at(&self, words: &[Word], at: usize) -> Option<usize> {
+        let word = words.get(at).filter(|it| !it.in_code)?;
+        let rests = self.0.get(&word.text[..])?.iter();
+        let follows = |rest: &&str| {
+            let mut next = words[at + 1..].iter();
+            rest.split_whitespace().all(|it| next.next().is_some_and(|word| word.text == it))
+        };
+        rests.copied().filter(follows).map(|it| 1 + it.split_whitespace().count()).max()
+    }
+}
+
+/// Returns the words of the item that hide a hedge of its lines, if there are any: the clause as
+/// the item has it.
+pub(super) fn dropped<'i>(item: &'i str, lines: &[&str]) -> Option<&'i str> {
+    let sources: Vec<Sentence<'_>> = lines.iter().flat_map(|line| sentences(line)).collect();
+    // Most lines suppose nothing.
+    if !sources.iter().any(Sentence::hedges) {
+        return None;
+    }
+    let sources: Vec<Told> = sources.iter().map(Told::of).collect();
+    let (open, stated): (Vec<_>, Vec<_>) = sentences(item).into_iter().partition(Sentence::will_do);
+    let open: Vec<_> = open.iter().map(|it| content(&it.words)).collect();
+    // A title may be short of the hedge that the text below it has.
+    let said = |words: &BTreeSet<String>| open.iter().any(|it| words.is_subset(it));
+    stated.iter().flat_map(Sentence::clauses).find_map(|clause| {
+        let words = content(clause);
+        (!said(&words) && is_flat(&words, &sources)).then(|| span(item, clause))
+    })
+}
+
+/// Returns whether the lines suppose what these words state.
+fn is_flat(words: &BTreeSet<String>, sources: &[Told]) -> bool {
+    let held = |told: &Told| words.intersection(&told.words).count();
+    let best = sources.iter().map(held).max().unwrap_or(0);
+    // With one word in common, or less than most, nobody can tell which sentence is meant.
+    if best < 2 || best * 5 < words.len() * 3 {
+        return false;
+    }
+    let supposes = |told: &Told| {
+        let flat = words.intersection(&told.flat).count();
+        told.hedges && flat * 2 <= held(told)
+    };
+    let settles = |told: &Told| !told.hedges && told.settles && held(told) > 0;
+    let says = |told: &&Told| held(told) * 3 >= best * 2;
+    sources.iter().filter(says).all(supposes) && !sources.iter().any(settles)
+}
+
+/// A sentence of a source, by what it is about.
+struct Told {
+    words: BTreeSet<String>,
+    /// What it says without a hedge.
+    flat: BTreeSet<String>,
+    hedges: bool,
+    settles: bool,
+}
+
+impl Told {
+    fn of(sentence: &Sentence<'_>) -> Self {
+        let words = content(&sentence.words);
+        let hedges = sentence.hedges();
+        let settles = sentence.words.iter().any(|it| SETTLED.contains(&&it.text[..]));
+        let mut flat = BTreeSet::new();
+        let clauses = sentence.clauses();
+        // `(tentative)`, `maybe:` and the like speak of all of it.
+        let of_all = clauses.iter().any(|it| hedge_in(it) && content(it).is_empty());
+        // What a clause hangs on may stand in a clause of its own before it.
+        let mut hangs = false;
+        for clause in &clauses {
+            let supposes = of_all || hangs || hedge_in(clause) || condition_in(clause).is_some();
+            if !supposes {
+                flat.extend(content(clause));
+            }
+            hangs = condition_in(clause) == Some(0);
+        }
+        Self { words, flat, hedges, settles }
+    }
+}
+
+/// A word of a text.
+#[derive(Clone, Debug)]
+struct Word {
+    /// In lower case.
+    text: String,
+    /// Where it stands.
+    start: usize,
+    end: usize,
+    /// Whether it stands in a code span, where nobody hedges.
+    in_code: bool,
+    /// Whether a mark that parts clauses, or a comma, stands before it.
+    after: After,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    Word,
+    Comma,
+    Mark,
+}
+
+struct Sentence<'t> {
+    text: &'t str,
+    words: Vec<Word>,
+}
+
+impl Sentence<'_> {
+    fn hedges(&self) -> bool {
+        hedge_in(&self.words) || self.clauses().iter().any(|it| condition_in(it).is_some())
+    }
+
+    /// Whether the sentence, of an item, leaves things open in any way.
+    fn will_do(&self) -> bool {
+        self.hedges()
+            || self.text.contains('?')
+            || (0..self.words.len()).any(|at| LOOSE.at(&self.words, at).is_some())
+    }
+
+    /// Returns the clauses: what marks part, and commas before words that begin a clause.
+    fn clauses(&self) -> Vec<&[Word]> {
+        let mut found = Vec::new();
+        let mut from = 0;
+        for (at, word) in self.words.iter().enumerate().skip(1) {
+            let opens = |at: usize| {
+                self.words.get(at).is_some_and(|it| CLAUSE_OPENERS.contains(&&it.text[..]))
+            };
+            let and = AND.contains(&&word.text[..]);
+            let parts = match word.after {
+                After::Mark => true,
+                After::Comma => opens(at) || (and && opens(at + 1)),
+                After::Word => false,
+            };
+            if parts {
+                found.push(&self.words[from..at]);
+                from = at;
+            }
+        }
+        found.push(&self.words[from..]);
+        found
+    }
+}
+
+/// Returns where a clause begins to hang on something.
+fn condition_in(clause: &[Word]) -> Option<usize> {
+    (0..clause.len()).find(|&at| {
+        let before = at.checked_sub(1).map(|it| &clause[it].text[..]);
+        let asks = before.is_some_and(|it| NO_CONDITION_BEFORE.contains(&it));
+        (CONDITIONS.at(clause, at).is_some() && !asks)
+            || (at == 0 && OPENING_CONDITIONS.at(clause, at).is_some())
+    })
+}
+
+fn hedge_in(words: &[Word]) -> bool {
+    (0..words.len()).any(|at| {
+        let next = words.get(at + 1).map(|it| &it.text[..]);
+        let could = words[at].text == "could";
+        let was = could && next.is_some_and(|it| NO_HEDGE_AFTER_COULD.contains(&it));
+        !was && HEDGES.at(words, at).is_some()
+    })
+}
+
+/// Returns what words are about. Their first letters are enough: an item may bend a word.
+fn content(words: &[Word]) -> BTreeSet<String> {
+    const STEM_CHARS: usize = 5;
+    let mut found = BTreeSet::new();
+    let mut at = 0;
+    while at < words.len() {
+        let word = &words[at].text;
+        let long = word.chars().count() > 2 || word.bytes().any(|b| b.is_ascii_digit());
+        let hedge = HEDGES.at(words, at).or_else(|| CONDITIONS.at(words, at));
+        if let Some(count) = hedge {
+            at += count;
+            continue;
+        }
+        if long && !SETTLED.contains(&&word[..]) && !EMPTY.contains(&&word[..]) {
+            found.insert(word.chars().take(STEM_CHARS).collect());
+        }
+        at += 1;
+    }
+    found
+}
+
+fn span<'i>(text: &'i str, words: &[Word]) -> &'i str {
+    match (words.first(), words.last()) {
+        (Some(first), Some(last)) => &text[first.start..last.end],
+        _ => "",
+    }
+}
+
+/// Cuts a text into sentences and their words.
+fn sentences(text: &str) -> Vec<Sentence<'_>> {
+    let mut found = Vec::new();
+    let mut words: Vec<Word> = Vec::new();
+    let (mut from, mut in_code, mut after) = (0, false, After::Word);
+    let mut chars = text.char_indices().peekable();
+    while let Some((start, c)) = chars.next() {
+        let rest = &text[start..];
+        if rest.starts_with("https://") || rest.starts_with("http://") {
+            // An address says nothing that could be supposed.
+            let end = start + rest.find(char::is_whitespace).unwrap_or(rest.len());
+            while chars.next_if(|it| it.0 < end).is_some() {}
+            continue;
+        }
+        if c.is_alphanumeric() {
+            let mut end = start + c.len_utf8();
+            while let Some(&(at, c)) = chars.peek() {
+                let mut rest = text[at + c.len_utf8()..].chars();
+                let inside = c.is_alphanumeric()
+                    || (matches!(c, '\'' | '’' | '.' | '_')
+                        && rest.next().is_some_and(char::is_alphanumeric));
+                if !inside {
+                    break;
+                }
+                end = at + c.len_utf8();
+                chars.next();
+            }
+            let text = text[start..end].to_lowercase().replace('’', "'");
+            words.push(Word { text, start, end, in_code, after });
+            after = After::Word;
+            continue;
+        }
+        match c {
+            '`' => in_code = !in_code,
+            ',' => after = After::Comma,
+            ';' | '—' | '–' | '(' | ')' | '|' | '→' => after = After::Mark,
+            '-' if text[..start].ends_with(' ') => after = After::Mark,
+            '.' | '!' | '?' | '…' | '。' | '！' | '？' if !in_code => {
+                let end = start + c.len_utf8();
+                let mut rest = text[end..].trim_start_matches(['"', '\'', '*', ')', '”']).chars();
+                let blank = rest.next().is_none_or(char::is_whitespace);
+                // `e.g. this` goes on.
+                let goes_on = rest.find(|it| !it.is_whitespace()).is_some_and(char::is_lowercase);
+                if blank && !goes_on && !words.is_empty() {
+                    let sentence = Sentence { text: &text[from..end], words };
+                    found.push(sentence);
+                    (words, from, after) = (Vec::new(), end, After::Word);
+                }
+            }
+            _ => {}
+        }
+    }
+    if !words.is_empty() {
+        found.push(Sentence { text: &text[from..], words });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(item: &str, lines: &[&str], expected: Option<&str>) {
+        assert_eq!(dropped(item, lines), expected, "{item:?} of {lines:?}");
+    }
+
+    /// The item states all of itself, though the line does not.
+    #[track_caller]
+    fn flat(line: &str, item: &str) {
+        check(item, &[line], Some(item.trim_end_matches('.')));
+    }
+
+    #[track_caller]
+    fn fine(line: &str, item: &str) {
+        check(item, &[line], None);
+    }
+
+    #[test]
+    fn a_guess_that_is_told_as_a_fact_is_found() {
+        let item = "We move the database to Fly.io in June.";
+        for line in [
+            "Maybe we move the database to Fly.io in June.",
+            "Perhaps, we move the database to Fly.io in June.",
+            "We might move the database to Fly.io in June.",
+            "We could move the database to Fly.io in June.",
+            "We will probably move the database to Fly.io in June.",
+            "It is likely that we move the database to Fly.io in June.",
+            "If the budget holds, we move the database to Fly.io in June.",
+            "We move the database to Fly.io in June unless Ana objects.",
+            "I think we move the database to Fly.io in June.",
+            "Not sure: move the database to Fly.io in June.",
+            "It seems we move the database to Fly.io in June.",
+            "Unconfirmed: we move the database to Fly.io in June.",
+            "Move the database to Fly.io in June (tentative)",
+            "We plan to move the database to Fly.io in June.",
+            "We're considering moving the database to Fly.io in June.",
+        ] {
+            flat(line, item);
+        }
+        flat(
+            "Vielleicht ziehen wir die Datenbank im Juni um.",
+            "Die Datenbank ziehen wir im Juni um.",
+        );
+        flat(
+            "Falls das Budget reicht, ziehen wir die Datenbank um.",
+            "Wir ziehen die Datenbank um.",
+        );
+        flat(
+            "On pourrait migrer la base de données en juin.",
+            "Migrer la base de données en juin.",
+        );
+        flat("Quizás migramos la base de datos en junio.", "Migramos la base de datos en junio.");
+        flat("Tal vez migramos la base de datos en junio.", "Migramos la base de datos en junio.");
+        flat("Forse spostiamo il database in giugno.", "Spostiamo il database in giugno.");
+    }
+
+    #[test]
+    fn a_hedge_of_any_kind_will_do() {
+        let line = "Maybe we move the database to Fly.io in June.";
+        for item in [
+            "Perhaps we move the database to Fly.io in June.",
+            "The database might move to Fly.io in June.",
+            "The database may move to Fly.io in June.",
+            "Considered moving the database to Fly.io in June.",
+            "Open: move the database to Fly.io in June",
+            "Move the database to Fly.io in June?",
+            "An idea: move the database to Fly.io in June.",
+            "We move the database to Fly.io if June allows.",
+        ] {
+            fine(line, item);
+        }
+        fine("If the build fails, we revert the release.", "When the build fails, revert it.");
+        fine("Maybe we move the database.", "Vielleicht: move the database");
+    }
+
+    #[test]
+    fn only_the_sentence_that_holds_the_words_counts() {
+        let line = "We moved the database to Fly.io. Maybe the cache follows in July.";
+        fine(line, "We moved the database to Fly.io.");
+        check("The cache follows in July.", &[line], Some("The cache follows in July"));
+        check(
+            "We moved the database to Fly.io; the cache follows in July.",
+            &[line],
+            Some("the cache follows in July"),
+        );
+        fine("We chose Postgres, but we might look at Redis again.", "We chose Postgres for good.");
+        fine("We chose Postgres 16 (the cache might be next).", "We chose Postgres 16.");
+        fine("The sync asks Ana, so I keep it short unless Ben needs more.", "The sync asks Ana");
+        fine(
+            "Start checks the flag of the team — if it is set, skips the prompt.",
+            "Start checks the flag of the team",
+        );
+        fine(
+            "I filed the note on the retro, and I left the tentative dates alone.",
+            "I filed the note on the retro",
+        );
+        fine(
+            "Bridge: $150M only if the price stays low.",
+            "Bridge of $150M. Bridge: $150M only if the price stays low",
+        );
+        fine("Tests passed on Linux – Windows could be slow.", "Tests passed on Linux.");
+    }
+
+    #[test]
+    fn words_that_only_look_like_a_hedge_pass() {
+        fine("We could not reproduce the crash on Linux.", "Crash on Linux: never reproduced.");
+        fine("Ana asked if the release ships on Friday.", "Ana asked: release ships on Friday.");
+        fine("The guard `if ready` protects the queue.", "The guard protects the queue.");
+        fine("Shipped the export as planned on Friday.", "Shipped the export on Friday.");
+        fine("In May the export shipped.", "The export shipped in May.");
+        fine(
+            "Could you write down how the export works? https://a.io/how-the-export-works",
+            "https://a.io/how-the-export-works",
+        );
+    }
+
+    #[test]
+    fn what_another_line_says_flatly_stands() {
+        let maybe = "Maybe we move the database to Fly.io in June.";
+        let item = "We move the database to Fly.io in June.";
+        check(item, &[maybe, "The database moves to Fly.io in June."], None);
+        check(item, &[maybe, "Decided: Fly.io it is."], None);
+        check(item, &[maybe, "Lunch was good."], Some(item.trim_end_matches('.')));
+    }
+
+    #[test]
+    fn what_cannot_be_told_stands() {
+        fine("Vielleicht ziehen wir die Datenbank um.", "We move our data in June.");
+        fine("Maybe.", "Yes.");
+        fine("", "We move the database.");
+    }
+}
