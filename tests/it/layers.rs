@@ -6,12 +6,13 @@ use std::{
 };
 
 /// From the lowest layer to the highest. A module may use itself and what stands before it.
-const LAYERS: [&str; 10] = [
+const LAYERS: [&str; 11] = [
     "memory",
     "clock",
     "config",
     "privacy",
     "store",
+    "model",
     "engine",
     "compaction",
     "recall",
@@ -20,8 +21,11 @@ const LAYERS: [&str; 10] = [
 ];
 
 /// Each folder of data has one reader in `src`: a file, or a folder of one module.
-const READERS: [(&str, &str); 8] = [
+const READERS: [(&str, &str); 11] = [
     ("schema/lineage/", "src/store/lineage/schema.rs"),
+    ("schema/ledger/", "src/store/ledger.rs"),
+    ("config/pricing.yaml", "src/model/pricing.rs"),
+    ("prompts/", "src/model/prompt.rs"),
     ("schema/typed-memory.schema.json", "src/memory/typed_schema.rs"),
     ("schema/config.schema.json", "src/config/"),
     ("config/memoird.yaml", "src/config/"),
@@ -168,17 +172,19 @@ fn one_place_prints_and_one_speaks_sql() {
         let allowed = ["src/commands/ui.rs", "src/commands/run.rs"];
         assert!(!prints || allowed.contains(&&name[..]), "{name} prints");
         assert!(
-            !code.contains("rusqlite") || name.starts_with("src/store/lineage/"),
+            !code.contains("rusqlite")
+                || name.starts_with("src/store/lineage/")
+                || name == "src/store/ledger.rs",
             "{name} speaks SQL"
         );
     }
 }
 
 /// The one place that may take a key out of its wrapping is the one that writes the header of a
-/// request. There is no such file yet.
+/// request.
 #[test]
 fn a_key_is_exposed_in_one_place_and_handed_to_no_child() {
-    let exposing: [&str; 0] = [];
+    let exposing = ["src/model/door.rs"];
     for (name, _, code) in sources() {
         let exposes = code.contains(".expose()") || code.contains("Secret::expose(");
         assert!(!exposes || exposing.contains(&&name[..]), "{name} exposes a key");
