@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// How long a command waits in all for a model that fails.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The configuration and the time of a call.
 #[derive(Debug)]

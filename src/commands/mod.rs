@@ -22,6 +22,7 @@ mod history;
 mod init;
 mod log;
 mod man;
+mod model;
 mod rebuild;
 mod review;
 mod run;
@@ -31,6 +32,7 @@ mod status;
 mod trace;
 mod undo;
 mod unit;
+mod usage;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -60,6 +62,7 @@ Look inside:
   show         Print a file of the memory folder, as it stands or as it stood
   history      List the versions of a file, or the runs
   diff         Show what changed between two versions of a file
+  usage        Show what calls of models took and cost (alias: cost)
 
 Keep in order:
   compact      Do all that is due now
@@ -67,6 +70,7 @@ Keep in order:
   forget       Remove lines and all that derives from them, everywhere
   doctor       Check files, database, and settings
   rebuild      Make the database anew from the files
+  model test   Ask the model that is configured, and foresee what it would cost
 
 Plumbing:
   run          Watch and summarise in the foreground (systemd runs this)
@@ -132,6 +136,9 @@ enum Verb {
     Show(show::Args),
     History(history::Args),
     Diff(diff::Args),
+    #[command(visible_alias = "cost")]
+    Usage(usage::Args),
+    Model(model::Args),
     Compact(compact::Args),
     Review(review::Args),
     Forget(forget::Args),
@@ -182,6 +189,8 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
         Verb::Show(args) => show::run(&global, &args, ui),
         Verb::History(args) => history::run(&global, &args, ui),
         Verb::Diff(args) => diff::run(&global, &args, ui),
+        Verb::Usage(args) => usage::run(&global, &args, ui),
+        Verb::Model(args) => model::run(&global, &args, ui),
         Verb::Compact(args) => compact::run(&global, &args, ui),
         Verb::Review(args) => review::run(&global, &args, ui),
         Verb::Forget(args) => forget::run(&global, &args, ui),

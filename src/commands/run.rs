@@ -73,9 +73,9 @@ impl From<DaemonError> for CommandError {
             DaemonError::Root(RootError::Policy(error)) => error.into(),
             DaemonError::Root(RootError::Vault(error)) => error.into(),
             DaemonError::Root(RootError::Lock(error)) => error.into(),
-            DaemonError::Root(RootError::Model { .. }) => Self::new(Kind::Config, error).hint(
-                "set `engine: extractive` in the configuration, or add --set engine=extractive",
-            ),
+            DaemonError::Root(RootError::Model { .. }) => {
+                Self::new(Kind::Config, error).hint("memoird doctor")
+            }
             DaemonError::Root(RootError::Reader { .. }) => {
                 Self::new(Kind::Busy, error).hint("change `writer` in memoird.yaml of that folder")
             }

@@ -57,6 +57,7 @@ use crate::{
     clock::{self, ClockError},
     compaction::PassError,
     config::{self, Config, surroundings::Surroundings},
+    engine::configured,
     store::{lock::LockError, vault::Vault},
 };
 
@@ -65,7 +66,9 @@ const CLOCK_EVERY: Duration = Duration::from_secs(60);
 /// The same while a test moves the clock in a file.
 const CLOCK_FILE_EVERY: Duration = Duration::from_millis(200);
 /// A pass that begins or ends no job for so long gets nowhere, and the watchdog may end us.
-const HANG: Duration = Duration::from_secs(10 * 60);
+const HANG: Duration = Duration::from_secs(45 * 60);
+/// How long a pass waits in all for a model that fails; the breaker keeps it away longer.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a stop waits for the job at hand. A kill after that loses no byte either.
 const STOP_WAIT: Duration = Duration::from_secs(20);
 /// Both are at work seldom: one turns the loop, the other is there when it is busy.
@@ -324,10 +327,26 @@ impl<'a> Daemon<'a> {
             if let Err(error) = root.refresh(&self.loaded, self.now) {
                 warn_once(root, &path, &error);
             }
+            let Some(open) = root.open() else { return };
+            let made = configured::engine(
+                &self.loaded.config,
+                &open.settings,
+                &self.loaded.around,
+                PATIENCE,
+            );
+            let engine = match made {
+                Ok(engine) => engine,
+                Err(error) => {
+                    let error = RootError::Model { root: path.clone(), source: error };
+                    warn_once(root, &path, &error);
+                    return;
+                }
+            };
             let (Some(want), Some(open)) = (root.take_want(), root.open()) else { return };
             let pulse = Pulse::default();
             let order = Order {
                 vault: open.vault.clone(),
+                engine,
                 settings: open.settings.clone(),
                 trigger: want.trigger,
                 tiers: want.tiers.clone(),

@@ -22,7 +22,7 @@ use crate::{
         report::{JobReport, PassReport},
     },
     config::root::RootSettings,
-    engine::extractive::Extractive,
+    engine::Engine,
     memory::{hash::ContentHash, item::Tier},
     store::{inventory::Inventory, lineage::jobs::Figures, vault::Vault},
 };
@@ -31,10 +31,11 @@ use crate::{
 const NAMED_MAX: usize = 5;
 
 /// What is to be done.
-#[derive(Debug)]
 pub(super) struct Order {
     /// The files.
     pub(super) vault: Vault,
+    /// What drafts.
+    pub(super) engine: Box<dyn Engine>,
     /// What the root is run with.
     pub(super) settings: RootSettings,
     /// What asked for it, as the record of runs names it.
@@ -78,7 +79,7 @@ impl Order {
     ///
     /// Returns what ended it; each job that was done is done.
     pub(super) fn run(self) -> Result<Done, PassError> {
-        let Self { vault, settings, trigger, tiers, look, now, mut pulse } = self;
+        let Self { vault, engine, settings, trigger, tiers, look, now, mut pulse } = self;
         let clock = || clock::now().unwrap_or(now);
         let mut say = |mended: &Mended| {
             tracing::error!("{}: {mended}", vault.layout().root().display());
@@ -87,7 +88,7 @@ impl Order {
             let mut compactor = Compactor {
                 vault: &vault,
                 lineage,
-                engine: &Extractive,
+                engine: engine.as_ref(),
                 settings: &settings,
                 clock: &clock,
             };
@@ -230,6 +231,7 @@ mod tests {
         let config = Config::from_text(None, &[], &around).unwrap();
         Order {
             vault: Vault::new(Layout::new(root, "memory")),
+            engine: Box::new(crate::engine::extractive::Extractive),
             settings: config.open(root, &around).unwrap(),
             trigger: "change",
             tiers: Tier::ALL.into(),

@@ -23,7 +23,9 @@ use super::{
 };
 use crate::{
     compaction::rebuild::Look,
-    config::{self, root::RootSettings, settings::EngineKind},
+    config::{self, root::RootSettings},
+    engine::configured,
+    model::open::OpenError,
     memory::{hash::ContentHash, item::Tier, period::Grain},
     privacy::PolicyError,
     store::{
@@ -135,11 +137,13 @@ pub enum RootError {
     /// Another daemon serves it, or its lock file cannot be opened.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// It is to be run with an engine that this version lacks.
-    #[error("`{}`: `engine: model` is not in this version, which has the extractive engine only", root.display())]
+    /// The model that it is to be run with cannot be asked.
+    #[error("`{}`: {source}", root.display())]
     Model {
         /// The root.
         root: PathBuf,
+        /// Why.
+        source: OpenError,
     },
     /// Its `memoird.yaml` names another host as the one that folds.
     #[error("`{}` is summarised by the host `{writer}`; this one only reads it", root.display())]
@@ -467,9 +471,8 @@ impl Identity {
 pub(super) fn read(path: &Path, loaded: &Loaded) -> Result<RootSettings, RootError> {
     let settings = loaded.config.open(path, &loaded.around)?;
     let root = || path.to_path_buf();
-    if settings.settings.engine == EngineKind::Model {
-        return Err(RootError::Model { root: root() });
-    }
+    configured::engine(&loaded.config, &settings, &loaded.around, Duration::ZERO)
+        .map_err(|source| RootError::Model { root: root(), source })?;
     if !settings.is_written_by(&loaded.around.host) {
         let writer = settings.writer.clone().unwrap_or_default();
         return Err(RootError::Reader { root: root(), writer });

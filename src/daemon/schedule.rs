@@ -11,7 +11,12 @@ use chrono_tz::Tz;
 
 use crate::{
     compaction::plan::{Plan, WaitCause, start_of_day},
-    config::{root::RootSettings, schedule::Schedule, settings::Schedules, span::Span},
+    config::{
+        root::RootSettings,
+        schedule::Schedule,
+        settings::{EngineKind, Schedules, Settings},
+        span::Span,
+    },
     memory::item::Tier,
     store::inventory::Inventory,
 };
@@ -38,6 +43,11 @@ pub(super) struct Agenda {
     awaiting: BTreeSet<Tier>,
 }
 
+/// Returns whether drafting costs no money, whatever is drafted.
+fn is_free(settings: &Settings) -> bool {
+    settings.engine == EngineKind::Extractive
+}
+
 impl Agenda {
     /// Makes the agenda of a root.
     pub(super) fn new(settings: &RootSettings, now: DateTime<Utc>) -> Self {
@@ -48,8 +58,7 @@ impl Agenda {
             zone: settings.zone.name.0,
             grace: span(compaction.grace),
             quiet: span(compaction.quiet),
-            // The extractive engine, the only one served, costs no money.
-            on_change: settings.settings.schedule.on_change.resolve(true),
+            on_change: settings.settings.schedule.on_change.resolve(is_free(&settings.settings)),
             asked_at: now,
             ticks: BTreeMap::new(),
             wakes: BTreeMap::new(),

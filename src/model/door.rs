@@ -161,7 +161,7 @@ impl Wire {
     }
 
     /// Returns whether a call of it can cost nothing: it stays on this machine.
-    fn is_local(&self) -> bool {
+    pub fn is_local(&self) -> bool {
         match self {
             Self::Anthropic { base, .. } | Self::Openai { base } | Self::Ollama { base } => {
                 base.is_loopback()
@@ -199,6 +199,16 @@ impl Door {
         let known = self.row().ok().and_then(|it| it.context_tokens);
         let known = known.and_then(|it| u32::try_from(it).ok());
         known.map_or(self.parts.context_tokens, |it| it.min(self.parts.context_tokens))
+    }
+
+    /// Lets the next request go out whatever was before: a person asks, who has seen to it.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the ledger could not be written.
+    pub fn forgive(&self) -> Result<(), CallError> {
+        let row = self.row()?;
+        self.note(&ServerRow { failures: 0, open_until: None, barred: None, ..row })
     }
 
     /// Returns why no request would go out now, or `None` if one would.

@@ -1,0 +1,250 @@
+//! `memoird model test`: one small round trip to the model, and what its work would cost.
+
+use std::{process::ExitCode, time::Instant};
+
+use chrono::TimeDelta;
+use clap::Subcommand;
+use serde::Serialize;
+use serde_json::json;
+
+use super::{
+    GlobalArgs,
+    context::{Call, PATIENCE, Root},
+    error::{CommandError, Kind},
+    ui::Ui,
+};
+use crate::{
+    compaction::{self, plan::Selection},
+    config::settings::EngineKind,
+    engine::{configured, model::json as reply_json},
+    memory::item::Tier,
+    model::{
+        Ask as _, CallError, Message, OutputSchema, Request, Stage,
+        failure::Fault,
+        open,
+        pricing::Price,
+    },
+    store::{lineage::Lineage, vault::Vault},
+};
+
+/// Ask the model that is configured
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+enum Verb {
+    /// Make one small round trip; show latency, price, and what a week, a year and the backlog would
+    /// cost
+    Test,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Tested {
+    provider: &'static str,
+    server: String,
+    model: String,
+    /// The model that answered, as it calls itself.
+    answered_by: Option<String>,
+    latency_ms: u64,
+    /// Whether the reply had the form that was asked for.
+    holds_schema: bool,
+    context_tokens: u32,
+    price: Option<Shown>,
+    cost_usd: f64,
+    forecast: Forecast,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    input_usd: f64,
+    output_usd: f64,
+    date: String,
+}
+
+/// What drafting would take, by the characters of the last four weeks of logs.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Forecast {
+    week: Cost,
+    year: Cost,
+    backlog: Cost,
+}
+
+/// An estimate: four characters to a token, and a reply of about a third of what is read.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Cost {
+    calls: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    /// US dollars; null without a price.
+    usd: Option<f64>,
+}
+
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let Verb::Test = args.verb;
+    let call = Call::read(global)?;
+    let root = call.root(global)?;
+    let settings = &root.settings.settings;
+    if settings.engine == EngineKind::Extractive {
+        ui.note("the engine is extractive: no model is asked. This tests the one that is configured");
+    }
+    let config = |e: open::OpenError| CommandError::new(Kind::Config, e).hint("memoird doctor");
+    let vault = Vault::of(&root.settings)?;
+    let door = open::door(&call.config, &root.settings, &call.around, vault, PATIENCE);
+    let door = door.map_err(config)?;
+    let pricing = open::pricing(&call.around).map_err(config)?;
+    // A person who asks again has seen to what was wrong.
+    door.forgive()?;
+    let begun = Instant::now();
+    let reply = door.ask(&question()).map_err(|error| told(error, ui))?;
+    let latency_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let holds_schema = reply_json::value(&reply.text).is_some_and(|it| it["answer"] == "ready");
+    let cost_usd = door.take_spent().cost_usd;
+    door.settle(true);
+    let price = pricing.of(&settings.model.name).filter(|_| !door.wire().is_local());
+    let tested = Tested {
+        provider: door.wire().provider(),
+        server: door.wire().server().to_owned(),
+        model: settings.model.name.clone(),
+        answered_by: reply.model,
+        latency_ms,
+        holds_schema,
+        context_tokens: door.context_tokens(),
+        price: price.map(|it| Shown {
+            input_usd: it.input,
+            output_usd: it.output,
+            date: it.date.to_string(),
+        }),
+        cost_usd,
+        forecast: forecast(&call, &root, price, door.wire().is_local())?,
+    };
+    if ui.is_json() {
+        ui.json(&tested);
+    } else {
+        show(&tested, ui);
+    }
+    Ok(if holds_schema { ExitCode::SUCCESS } else { Kind::Job.exit_code().into() })
+}
+
+fn question() -> Request {
+    let schema = json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["answer"],
+        "properties": { "answer": { "type": "string", "enum": ["ready", "no"] } },
+    });
+    Request {
+        stage: Stage::Test,
+        period: String::new(),
+        system: "Reply with the JSON object {\"answer\": \"ready\"} and with nothing else.".to_owned(),
+        messages: vec![Message::user("Are you ready?")],
+        schema: Some(OutputSchema { name: "answer".to_owned(), schema }),
+        max_output_tokens: 1024,
+        temperature: 0.0,
+    }
+}
+
+/// Says why there was no answer; here, on a terminal, in the provider's own words too.
+fn told(error: CallError, ui: &Ui) -> CommandError {
+    if let Some(words) = error.told() {
+        ui.note(format!("it says: {words}"));
+    }
+    let kind = match error.fault() {
+        Fault::Account => Kind::Config,
+        Fault::Server | Fault::Wait => Kind::Unavailable,
+        Fault::Work => Kind::Job,
+    };
+    let hint = match &error {
+        CallError::Connect { .. } => "is it running? check model.base_url",
+        CallError::Account { .. } | CallError::Barred { .. } => "memoird doctor",
+        CallError::Request { .. } => "check model.name; the server may not have it",
+        _ => "memoird status",
+    };
+    CommandError::new(kind, error).hint(hint)
+}
+
+/// Estimates what drafting would take.
+fn forecast(
+    call: &Call,
+    root: &Root,
+    price: Option<&Price>,
+    is_local: bool,
+) -> Result<Forecast, CommandError> {
+    const WEEKS: u64 = 4;
+    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+    let view = compaction::peek(&root.vault, lineage.as_ref())?;
+    let engine = configured::id(&root.settings.settings);
+    let plan =
+        compaction::plan_of(&view, &root.settings, &engine, &Selection::default(), call.now);
+    let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
+    let since = today - TimeDelta::weeks(4);
+    let logs = &view.inventory.logs;
+    let recent = logs.iter().filter(|(stem, _)| stem.date() > since && stem.date() <= today);
+    let (days, bytes) =
+        recent.fold((0, 0), |(days, bytes), (_, log)| (days + 1, bytes + log.stamp.size));
+    let of = |calls: u64, chars: u64| {
+        // Each call brings its instructions along, about a thousand tokens.
+        let input_tokens = chars / 4 + calls * 1000;
+        let output_tokens = chars / 12;
+        let usd = price.map(|it| it.worst(input_tokens, output_tokens));
+        let usd = usd.or(is_local.then_some(0.0));
+        Cost { calls, input_tokens, output_tokens, usd }
+    };
+    // A day is read for memories and for its week; a month and wisdom read about a third of it again.
+    let week = of(days / WEEKS + 2, bytes * 2 / WEEKS * 6 / 5);
+    let year = of(week.calls * 52 + 24, bytes * 2 / WEEKS * 52 * 6 / 5);
+    let due = plan.jobs.iter().map(|job| match job.tier {
+        Tier::Extract | Tier::Weekly => {
+            view.inventory.logs_of(job.period).map(|(_, log)| log.stamp.size).sum::<u64>()
+        }
+        _ => 20_000,
+    });
+    let due_bytes: u64 = due.sum();
+    let backlog = of((plan.jobs.len() + plan.following.len()) as u64, due_bytes);
+    Ok(Forecast { week, year, backlog })
+}
+
+fn show(tested: &Tested, ui: &Ui) {
+    let Tested { provider, server, model, answered_by, latency_ms, holds_schema, .. } = tested;
+    ui.good(format!("{model} at {server} ({provider}) answered in {latency_ms} ms"));
+    if let Some(other) = answered_by.as_ref().filter(|it| *it != model) {
+        ui.note(format!("it calls itself {other}"));
+    }
+    if !holds_schema {
+        ui.warn("the reply did not have the form that was asked for; memories and wisdom need it");
+    }
+    ui.note(format!("reads and writes {} tokens in a call", tested.context_tokens));
+    match &tested.price {
+        Some(Shown { input_usd, output_usd, date }) => ui.note(format!(
+            "{input_usd} USD for a million tokens read, {output_usd} written (price of {date}); this \
+             call cost {:.6} USD",
+            tested.cost_usd
+        )),
+        None => ui.note("no price is known; on this machine a call costs nothing"),
+    }
+    let Forecast { week, year, backlog } = tested.forecast;
+    let row = |name: &str, it: Cost| {
+        vec![
+            name.to_owned(),
+            it.calls.to_string(),
+            it.input_tokens.to_string(),
+            it.output_tokens.to_string(),
+            it.usd.map_or_else(|| "?".to_owned(), |it| format!("{it:.2}")),
+        ]
+    };
+    let rows = [row("a week", week), row("a year", year), row("what is due", backlog)];
+    ui.table(&["would take about", "calls", "tokens in", "tokens out", "usd"], &rows);
+}
+
+impl From<CallError> for CommandError {
+    fn from(error: CallError) -> Self {
+        let kind = match error.fault() {
+            Fault::Account => Kind::Config,
+            _ => Kind::Unavailable,
+        };
+        Self::new(kind, error)
+    }
+}

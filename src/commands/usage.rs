@@ -1,0 +1,144 @@
+//! `memoird usage`: what calls of models took and cost.
+
+use std::process::ExitCode;
+
+use chrono::NaiveDate;
+use serde::Serialize;
+
+use super::{
+    GlobalArgs,
+    context::Call,
+    error::{CommandError, Kind},
+    ui::Ui,
+};
+use crate::store::ledger::{By, Charged, Ledger, LedgerError, Sum};
+
+/// Show what calls of models took and cost
+///
+/// Over all memory folders, unless --root names one.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// What to sum up by
+    #[arg(long, value_enum, default_value_t = ByName::Day)]
+    by: ByName,
+    /// Only calls of this day or later
+    #[arg(long, value_name = "DATE")]
+    since: Option<NaiveDate>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum ByName {
+    Day,
+    Tier,
+    Run,
+    Model,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Usage {
+    calls: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    cache_read_tokens: u64,
+    cache_write_tokens: u64,
+    cost_usd: f64,
+    /// Calls of which nobody knows the price.
+    unpriced: u64,
+    today: Charged,
+    this_month: Charged,
+    by: Vec<Sum>,
+}
+
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let root = match &global.root {
+        Some(_) => Some(call.config.choose(global.root.as_deref(), &call.around)?),
+        None => None,
+    };
+    let root = root.as_ref().map(|it| it.to_string_lossy());
+    let root = root.as_deref();
+    let by = match args.by {
+        ByName::Day => By::Day,
+        ByName::Tier => By::Stage,
+        ByName::Run => By::Run,
+        ByName::Model => By::Model,
+    };
+    let today = call.now.date_naive();
+    let ledger = Ledger::open_existing(&call.around.ledger())?;
+    let (sums, [day, month]) = match &ledger {
+        Some(ledger) => (ledger.sums(by, root, args.since)?, ledger.charged(today, root)?),
+        None => Default::default(),
+    };
+    let total = |of: fn(&Sum) -> u64| sums.iter().map(of).sum::<u64>();
+    let usage = Usage {
+        calls: total(|it| it.calls),
+        input_tokens: total(|it| it.input_tokens),
+        output_tokens: total(|it| it.output_tokens),
+        cache_read_tokens: total(|it| it.cache_read_tokens),
+        cache_write_tokens: total(|it| it.cache_write_tokens),
+        cost_usd: sums.iter().map(|it| it.cost_usd).sum(),
+        unpriced: total(|it| it.unpriced),
+        today: day,
+        this_month: month,
+        by: sums,
+    };
+    if ui.is_json() {
+        ui.json(&usage);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if usage.by.is_empty() {
+        ui.note("no model was called");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let money = |usd: f64| format!("{usd:.4}");
+    let row = |key: &str, it: &Sum| {
+        vec![
+            key.to_owned(),
+            it.calls.to_string(),
+            it.input_tokens.to_string(),
+            it.cache_read_tokens.to_string(),
+            it.output_tokens.to_string(),
+            money(it.cost_usd),
+        ]
+    };
+    let mut rows: Vec<Vec<String>> = usage.by.iter().map(|it| row(&it.key, it)).collect();
+    if rows.len() > 1 {
+        let all = Sum {
+            key: String::new(),
+            calls: usage.calls,
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cache_read_tokens: usage.cache_read_tokens,
+            cache_write_tokens: usage.cache_write_tokens,
+            cost_usd: usage.cost_usd,
+            unpriced: usage.unpriced,
+        };
+        rows.push(row("all", &all));
+    }
+    let key = match args.by {
+        ByName::Day => "day",
+        ByName::Tier => "tier",
+        ByName::Run => "run",
+        ByName::Model => "model",
+    };
+    ui.table(&[key, "calls", "tokens in", "of these cached", "tokens out", "usd"], &rows);
+    if usage.unpriced > 0 {
+        ui.note(format!("of {} calls nobody knows the price; they count as nothing", usage.unpriced));
+    }
+    let budget = &call.config.settings.budget;
+    for (name, charged, cap) in [("today", day, &budget.day), ("this month", month, &budget.month)] {
+        let of = cap.usd.map(|it| format!(" of {it:.2}")).unwrap_or_default();
+        let lost = if charged.is_lost { "; the ledger was lost, so the cap counts as spent" } else { "" };
+        ui.note(format!("{name}: {:.4}{of} USD, {} calls{lost}", charged.usd, charged.calls));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl From<LedgerError> for CommandError {
+    fn from(error: LedgerError) -> Self {
+        Self::new(Kind::Data, error).hint(
+            "move the ledger away: what was spent is forgotten then, and today's caps count as spent",
+        )
+    }
+}
