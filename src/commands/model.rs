@@ -19,9 +19,7 @@ use crate::{
     engine::{configured, model::json as reply_json},
     memory::item::Tier,
     model::{
-        Ask as _, CallError, Message, OutputSchema, Request, Stage,
-        failure::Fault,
-        open,
+        Ask as _, CallError, Message, OutputSchema, Request, Stage, failure::Fault, open,
         pricing::Price,
     },
     store::{lineage::Lineage, vault::Vault},
@@ -89,7 +87,9 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let root = call.root(global)?;
     let settings = &root.settings.settings;
     if settings.engine == EngineKind::Extractive {
-        ui.note("the engine is extractive: no model is asked. This tests the one that is configured");
+        ui.note(
+            "the engine is extractive: no model is asked. This tests the one that is configured",
+        );
     }
     let config = |e: open::OpenError| CommandError::new(Kind::Config, e).hint("memoird doctor");
     let vault = Vault::of(&root.settings)?;
@@ -139,7 +139,8 @@ fn question() -> Request {
     Request {
         stage: Stage::Test,
         period: String::new(),
-        system: "Reply with the JSON object {\"answer\": \"ready\"} and with nothing else.".to_owned(),
+        system: "Reply with the JSON object {\"answer\": \"ready\"} and with nothing else."
+            .to_owned(),
         messages: vec![Message::user("Are you ready?")],
         schema: Some(OutputSchema { name: "answer".to_owned(), schema }),
         max_output_tokens: 1024,
@@ -177,8 +178,7 @@ fn forecast(
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
     let view = compaction::peek(&root.vault, lineage.as_ref())?;
     let engine = configured::id(&root.settings.settings);
-    let plan =
-        compaction::plan_of(&view, &root.settings, &engine, &Selection::default(), call.now);
+    let plan = compaction::plan_of(&view, &root.settings, &engine, &Selection::default(), call.now);
     let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
     let since = today - TimeDelta::weeks(4);
     let logs = &view.inventory.logs;

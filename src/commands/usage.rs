@@ -124,12 +124,17 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     };
     ui.table(&[key, "calls", "tokens in", "of these cached", "tokens out", "usd"], &rows);
     if usage.unpriced > 0 {
-        ui.note(format!("of {} calls nobody knows the price; they count as nothing", usage.unpriced));
+        ui.note(format!(
+            "of {} calls nobody knows the price; they count as nothing",
+            usage.unpriced
+        ));
     }
     let budget = &call.config.settings.budget;
-    for (name, charged, cap) in [("today", day, &budget.day), ("this month", month, &budget.month)] {
+    for (name, charged, cap) in [("today", day, &budget.day), ("this month", month, &budget.month)]
+    {
         let of = cap.usd.map(|it| format!(" of {it:.2}")).unwrap_or_default();
-        let lost = if charged.is_lost { "; the ledger was lost, so the cap counts as spent" } else { "" };
+        let lost =
+            if charged.is_lost { "; the ledger was lost, so the cap counts as spent" } else { "" };
         ui.note(format!("{name}: {:.4}{of} USD, {} calls{lost}", charged.usd, charged.calls));
     }
     Ok(ExitCode::SUCCESS)

@@ -165,10 +165,10 @@ impl Drafter<'_> {
         if first.rejected.is_empty() {
             return first;
         }
-        let faults = first.rejected.iter().map(|(_, item, why)| Fault {
-            item: Some(item.clone()),
-            why: why.to_string(),
-        });
+        let faults = first
+            .rejected
+            .iter()
+            .map(|(_, item, why)| Fault { item: Some(item.clone()), why: why.to_string() });
         let forms = draft.faults.iter().map(|it| Fault { item: None, why: it.clone() });
         let faults: Vec<Fault> = faults.chain(forms).collect();
         // Without a second draft the first stands for itself.
@@ -180,9 +180,9 @@ impl Drafter<'_> {
             (Some(a), Some(b)) => a.shares_line_with(b),
             _ => false,
         };
-        first.rejected.retain(|(_, item, _)| {
-            !items(&second.sections).any(|it| shares_line(it, item))
-        });
+        first
+            .rejected
+            .retain(|(_, item, _)| !items(&second.sections).any(|it| shares_line(it, item)));
         for (section, item, why) in second.rejected {
             if !first.rejected.iter().any(|(_, it, _)| *it == item) {
                 first.rejected.push((section, item, why));

@@ -75,8 +75,8 @@ use self::{
 use crate::{
     config::{root::RootSettings, span::Span},
     engine::{Engine, EngineError},
-    model::failure::Fault,
     memory::{address::Stem, hash::ContentHash, item::Tier, period::Period, wisdom::WisdomFile},
+    model::failure::Fault,
     store::{
         inventory::{Inventory, Stamp},
         lineage::{

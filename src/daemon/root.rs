@@ -25,8 +25,8 @@ use crate::{
     compaction::rebuild::Look,
     config::{self, root::RootSettings},
     engine::configured,
-    model::open::OpenError,
     memory::{hash::ContentHash, item::Tier, period::Grain},
+    model::open::OpenError,
     privacy::PolicyError,
     store::{
         layout::Layout,

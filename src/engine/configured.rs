@@ -36,10 +36,8 @@ pub fn engine(
     if *engine == EngineKind::Extractive {
         return Ok(Box::new(Extractive));
     }
-    let vault = Vault::of(root).map_err(|e| OpenError::Own {
-        path: "secrets.yaml".to_owned(),
-        reason: e.to_string(),
-    })?;
+    let vault = Vault::of(root)
+        .map_err(|e| OpenError::Own { path: "secrets.yaml".to_owned(), reason: e.to_string() })?;
     let decisions = vault.read_text(&vault.layout().decisions()).ok().flatten();
     let decisions = decisions.map(|it| Decisions::parse(&it)).unwrap_or_default();
     Ok(Box::new(ModelEngine {

@@ -16,7 +16,6 @@ pub mod extractive;
 pub mod model;
 
 use crate::{
-    model::{CallError, Request, Spent},
     memory::{
         address::{Address, Citation},
         item::{Item, Section},
@@ -24,6 +23,7 @@ use crate::{
         typed::{MemoryType, TypedMemory},
         wisdom::WisdomEntry,
     },
+    model::{CallError, Request, Spent},
     privacy::ServedLog,
 };
 

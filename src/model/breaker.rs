@@ -149,7 +149,10 @@ mod tests {
         let open = Breaker { failures: 7, open_until: Some(at(60)), barred: None };
         assert_eq!(open.gate("a", at(59)), Gate::Open(at(60)));
         assert_eq!(open.gate("a", at(60)), Gate::HalfOpen);
-        assert_eq!(open.trying(Duration::from_secs(600), at(60)).gate("a", at(61)), Gate::Open(at(70)));
+        assert_eq!(
+            open.trying(Duration::from_secs(600), at(60)).gate("a", at(61)),
+            Gate::Open(at(70))
+        );
         assert_eq!(open.failed(&CallError::Empty, "a", at(60)), Breaker::succeeded());
         assert_eq!(open.failed(&unavailable(None), "a", at(60)).open_until, Some(at(120)));
     }

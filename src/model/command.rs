@@ -186,7 +186,10 @@ impl Program {
         let subtype = body["subtype"].as_str().unwrap_or_default();
         if body["is_error"] != false || subtype != "success" {
             let said = body["result"].as_str().unwrap_or_default();
-            let reason = format!("it reports {}", super::failure::error_code(Some(subtype)).unwrap_or_else(|| "an error".to_owned()));
+            let reason = format!(
+                "it reports {}",
+                super::failure::error_code(Some(subtype)).unwrap_or_else(|| "an error".to_owned())
+            );
             return Err(self.failed(&reason, said));
         }
         let text = match &body["structured_output"] {

@@ -211,11 +211,18 @@ impl Door {
         self.note(&ServerRow { failures: 0, open_until: None, barred: None, ..row })
     }
 
-    /// Returns why no request would go out now, or `None` if one would.
-    pub fn closed(&self) -> Option<CallError> {
-        let now = clock::now().ok()?;
-        let row = self.row().ok()?;
-        self.gate(&row, now).err()
+    /// Returns why no request would go out now, or `None` if one would. Only reads.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the ledger could not be read.
+    pub fn closed(
+        &self,
+        ledger: &Ledger,
+        now: DateTime<Utc>,
+    ) -> Result<Option<CallError>, LedgerError> {
+        let row = ledger.server(self.parts.wire.server(), &self.parts.model)?;
+        Ok(self.gate(&row, now).err())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

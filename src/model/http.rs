@@ -217,7 +217,8 @@ impl Http {
         if let Some(built) = &*slot {
             return Ok(Arc::clone(built));
         }
-        let failed = |e: &dyn fmt::Display| CallError::Config(format!("no client can be made: {e}"));
+        let failed =
+            |e: &dyn fmt::Display| CallError::Config(format!("no client can be made: {e}"));
         // Once for the process; a second call changes nothing.
         drop(rustls::crypto::ring::default_provider().install_default());
         let client = Client::builder()

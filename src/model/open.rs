@@ -103,10 +103,8 @@ pub fn door(
 pub fn prompts(around: &Surroundings) -> Result<Prompts, OpenError> {
     let folder = around.config_folder().join("prompts");
     let own = |name: &str| own_file(&folder.join(format!("{name}.md"))).ok().flatten();
-    Prompts::read(own).map_err(|e| OpenError::Own {
-        path: folder.display().to_string(),
-        reason: e.to_string(),
-    })
+    Prompts::read(own)
+        .map_err(|e| OpenError::Own { path: folder.display().to_string(), reason: e.to_string() })
 }
 
 /// Reads the prices: those in `pricing.yaml` beside the configuration come first.

@@ -85,7 +85,9 @@ impl Dialect {
 pub fn body(request: &Request, model: &str, dialect: Dialect) -> Value {
     let mut system = request.system.clone();
     if let Some(schema) = request.schema.as_ref().filter(|_| dialect.rung != Rung::JsonSchema) {
-        system.push_str("\n\nReply with one JSON value that this JSON Schema accepts, and with nothing else:\n");
+        system.push_str(
+            "\n\nReply with one JSON value that this JSON Schema accepts, and with nothing else:\n",
+        );
         system.push_str(&schema.schema.to_string());
     }
     let mut messages = vec![json!({ "role": "system", "content": system })];
@@ -175,7 +177,8 @@ fn error(server: &str, answer: &Answer, status: u16) -> CallError {
     let code = error_code(name);
     let kinds = [error["code"].as_str(), error["type"].as_str()];
     let is = |names: &[&str]| kinds.iter().flatten().any(|it| names.contains(it));
-    let too_long = ["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"];
+    let too_long =
+        ["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"];
     let spent = ["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"];
     let limit = error["n_ctx"].as_u64().or_else(|| super::limit(told.text()));
     match status {

@@ -141,9 +141,10 @@ fn table(text: &str) -> Result<Vec<Price>, PricingError> {
     let Table { prices } = serde_yaml::from_str(text)?;
     for price in &prices {
         let short = [Some(price.input), Some(price.output), price.cache_read, price.cache_write];
-        let long = price.long.iter().flat_map(|it| {
-            [Some(it.input), Some(it.output), it.cache_read, it.cache_write]
-        });
+        let long = price
+            .long
+            .iter()
+            .flat_map(|it| [Some(it.input), Some(it.output), it.cache_read, it.cache_write]);
         if short.into_iter().chain(long).flatten().any(|it| !it.is_finite() || it < 0.0) {
             return Err(PricingError::Amount(price.model.clone()));
         }

@@ -56,7 +56,9 @@ pub enum PromptError {
     #[error("the prompt `{0}` holds no instructions")]
     Empty(&'static str),
     /// It names something that nothing fills.
-    #[error("the prompt `{name}` has the placeholder {{{{{placeholder}}}}}, which nothing fills; it may have: {known}")]
+    #[error(
+        "the prompt `{name}` has the placeholder {{{{{placeholder}}}}}, which nothing fills; it may have: {known}"
+    )]
     Placeholder {
         /// The prompt.
         name: &'static str,
@@ -215,7 +217,8 @@ mod tests {
 
     #[test]
     fn a_prompt_with_a_mistake_says_which() {
-        let head = "---\nname: weekly\nversion: 1\ntemperature: 0.2\nmax_output_tokens: 4096\n---\n";
+        let head =
+            "---\nname: weekly\nversion: 1\ntemperature: 0.2\nmax_output_tokens: 4096\n---\n";
         check("Do it.", "there is none");
         check(&head.replace("weekly", "monthly"), "its name is `monthly`");
         check(&head.replace("0.2", "7"), "temperature");

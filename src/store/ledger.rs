@@ -483,17 +483,10 @@ impl Ledger {
     /// # Errors
     ///
     /// Returns why the ledger could not be read.
-    pub fn charged(
-        &self,
-        day: NaiveDate,
-        root: Option<&str>,
-    ) -> Result<[Charged; 2], LedgerError> {
+    pub fn charged(&self, day: NaiveDate, root: Option<&str>) -> Result<[Charged; 2], LedgerError> {
         self.read(|conn| {
             let month = month_of(day);
-            Ok([
-                charged(conn, &day.to_string(), root)?,
-                charged(conn, &month, root)?,
-            ])
+            Ok([charged(conn, &day.to_string(), root)?, charged(conn, &month, root)?])
         })
     }
 

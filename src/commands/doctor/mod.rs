@@ -28,7 +28,6 @@ use crate::{
         rebuild::{self, Look, Opened},
         repair,
     },
-    config::settings::EngineKind,
     engine::configured,
     memory::{hash::ContentHash, index, typed_schema},
     store::{
@@ -278,10 +277,10 @@ impl Check {
 }
 
 fn configuration(root: &Root, call: &Call) -> Found {
-    if root.settings.settings.engine == EngineKind::Model {
-        return Found::Ill(vec![
-            "`engine: model` is not in this version; set `engine: extractive`".to_owned(),
-        ]);
+    let made =
+        configured::engine(&call.config, &root.settings, &call.around, std::time::Duration::ZERO);
+    if let Err(error) = made {
+        return Found::Ill(vec![error.to_string()]);
     }
     Found::Well(match &call.config.file {
         Some(file) => file.display().to_string(),
@@ -321,7 +320,13 @@ fn names(view: &View) -> Found {
 /// Times of files are no witness: a file that was copied from elsewhere may carry any.
 fn clock(root: &Root, now: DateTime<Utc>, view: &View, lineage: Option<&Lineage>) -> Checked {
     let selection = Selection::default();
-    let plan = compaction::plan_of(view, &root.settings, &configured::id(&root.settings.settings), &selection, now);
+    let plan = compaction::plan_of(
+        view,
+        &root.settings,
+        &configured::id(&root.settings.settings),
+        &selection,
+        now,
+    );
     let mut findings: Vec<String> =
         plan.problems.iter().map(|it| format!("{}: {}", it.path, it.reason)).collect();
     let runs = lineage.map_or_else(|| Ok(Vec::new()), |it| it.last_runs(1))?;

@@ -28,7 +28,8 @@ pub fn align(text: &str, blocks: &[Block]) -> Option<Citation> {
         let lines = blocks.iter().flat_map(|it| &it.lines);
         let best = lines.map(|it| (gain(&it), it)).max_by_key(|(gain, _)| *gain);
         // A line that adds one word adds nothing.
-        let Some((_, line)) = best.filter(|(gain, _)| *gain >= if chosen.is_empty() { 2 } else { 3 })
+        let Some((_, line)) =
+            best.filter(|(gain, _)| *gain >= if chosen.is_empty() { 2 } else { 3 })
         else {
             break;
         };
@@ -70,7 +71,11 @@ mod tests {
         let text = "- Alice moved the importer to SQLite\n- Bob measured 3.2 s per GB on the importer\n- Lunch";
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
         let blocks = data::of_logs(&[privacy::serve(&log, &privacy::Rules::default())]);
-        assert_eq!(align(bullet, &blocks).map(|it| it.to_string()).as_deref(), expected, "{bullet}");
+        assert_eq!(
+            align(bullet, &blocks).map(|it| it.to_string()).as_deref(),
+            expected,
+            "{bullet}"
+        );
     }
 
     #[test]

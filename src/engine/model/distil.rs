@@ -64,7 +64,8 @@ impl ModelEngine {
         }
         standing.push_str("## New memories\n");
         for memory in input.memories {
-            let _ = writeln!(standing, "{}: {}", memory.name, memory.body.trim().replace('\n', " "));
+            let _ =
+                writeln!(standing, "{}: {}", memory.name, memory.body.trim().replace('\n', " "));
         }
         let standing = data::fence(&standing, &self.nonce);
         let categories = if input.categories.is_empty() {
@@ -141,7 +142,10 @@ fn read(text: &str, input: &DistilInput<'_>) -> Result<Vec<WisdomOp>, String> {
         _ => return Err("it is no object".to_owned()),
     };
     if list.len() > OPERATIONS_MAX {
-        return Err(format!("it holds {} operations; at most {OPERATIONS_MAX} are read", list.len()));
+        return Err(format!(
+            "it holds {} operations; at most {OPERATIONS_MAX} are read",
+            list.len()
+        ));
     }
     let ops = list.into_iter().enumerate().map(|(i, it)| {
         let written: Result<Written, _> = serde_json::from_value(it);

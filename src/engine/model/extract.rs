@@ -134,7 +134,10 @@ fn read(text: &str) -> Result<Vec<MemoryDraft>, String> {
     if list.len() > MEMORIES_MAX {
         return Err(format!("it holds {} memories; at most {MEMORIES_MAX} are read", list.len()));
     }
-    list.into_iter().enumerate().map(|(i, it)| memory(it).map_err(|e| format!("memory {}: {e}", i + 1))).collect()
+    list.into_iter()
+        .enumerate()
+        .map(|(i, it)| memory(it).map_err(|e| format!("memory {}: {e}", i + 1)))
+        .collect()
 }
 
 fn memory(value: Value) -> Result<MemoryDraft, String> {

@@ -44,8 +44,10 @@ impl ModelEngine {
                 let part = budget.saturating_mul(chars) / whole.max(1);
                 if parts.len() == 1 { budget } else { part.max(PART_CHARS_MIN) }
             };
-            let (target, limit) = (share(input.budget.target_chars), share(input.budget.limit_chars));
-            let request = self.request(input.period, self.message(input.period, part, target, limit));
+            let (target, limit) =
+                (share(input.budget.target_chars), share(input.budget.limit_chars));
+            let request =
+                self.request(input.period, self.message(input.period, part, target, limit));
             let text = self.ask(&request)?;
             let mut read = read(&text, sections_of(input.period));
             if read.sections.is_empty() {

@@ -23,8 +23,8 @@ use super::{
     extractive::Extractive,
 };
 use crate::{
-    model::{Ask, CallError, Message, Request, Spent, prompt::Prompts},
     config::settings::{Compaction, Wisdom},
+    model::{Ask, CallError, Message, Request, Spent, prompt::Prompts},
 };
 
 /// Drafts by asking a model.

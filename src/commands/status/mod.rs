@@ -12,6 +12,9 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 
+mod engine;
+
+use self::engine::{BudgetStatus, EngineStatus};
 use super::{
     GlobalArgs,
     context::{Call, Root},
@@ -25,12 +28,7 @@ use crate::{
         missing::{self, Missing},
         plan::{Plan, Selection, WaitCause},
     },
-    config::{
-        self,
-        root::ZoneSource,
-        schedule::Schedule,
-        settings::{EngineKind, Settings},
-    },
+    config::{self, root::ZoneSource, schedule::Schedule, settings::Settings},
     engine::configured,
     memory::{address::Stem, item::Tier, period::Period, wisdom::WisdomFile},
     store::{
@@ -61,7 +59,7 @@ struct Status {
     daemon: Daemon,
     watcher: Watcher,
     model: EngineStatus,
-    budget: BTreeMap<String, String>,
+    budget: BudgetStatus,
     parked: Vec<Stuck>,
     /// Work that was taken back and waits for changed input.
     undone: Vec<Stuck>,
@@ -130,14 +128,6 @@ struct DaemonFile {
     last_scan: Option<String>,
     missed: Option<u64>,
     paused: Option<String>,
-}
-
-#[derive(Serialize)]
-struct EngineStatus {
-    engine: &'static str,
-    provider: Option<String>,
-    model: Option<String>,
-    state: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -305,6 +295,7 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
     problems.extend(undoing.map(|reason| Problem { path: root.vault.layout().undoing(), reason }));
     problems.extend(found_problems(&root, &view, &plan));
     let (daemon, watcher) = daemon(&root, zone)?;
+    let (model, budget) = engine::look(call, &root)?;
     Ok(Status {
         root: settings.path.display().to_string(),
         agent_name: settings.agent_name.clone(),
@@ -315,8 +306,8 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         schedule: schedule(&settings.settings, zone, now),
         daemon,
         watcher,
-        model: model(&settings.settings),
-        budget: BTreeMap::new(),
+        model,
+        budget,
         parked: parked(&plan),
         undone,
         failed,
@@ -363,7 +354,13 @@ impl Seen {
         let settings = &root.settings;
         let view = compaction::peek(&root.vault, lineage)?;
         let selection = Selection::default();
-        let plan = compaction::plan_of(&view, settings, &configured::id(&settings.settings), &selection, now);
+        let plan = compaction::plan_of(
+            &view,
+            settings,
+            &configured::id(&settings.settings),
+            &selection,
+            now,
+        );
         let failed = failed(lineage, &plan)?;
         let undone = undone(lineage, &view, &plan)?;
         let undoing = check::undoing(&root.vault, lineage)?;
@@ -406,14 +403,6 @@ fn found_problems(root: &Root, view: &View, plan: &Plan) -> Vec<Problem> {
         problems.push(Problem {
             path: root.vault.layout().decisions(),
             reason: format!("cannot read line {} and passes over it", lines.join(", ")),
-        });
-    }
-    if root.settings.settings.engine == EngineKind::Model {
-        problems.push(Problem {
-            path: "config.yaml".to_owned(),
-            reason: "`engine: model` is not in this version; nothing is summarised until \
-                     `engine: extractive` is set"
-                .to_owned(),
         });
     }
     problems
@@ -554,22 +543,6 @@ fn daemon(root: &Root, zone: Tz) -> Result<(Daemon, Watcher), CommandError> {
 
 fn time(at: DateTime<Utc>, zone: Tz) -> String {
     at.with_timezone(&zone).to_rfc3339_opts(SecondsFormat::Secs, false)
-}
-
-fn model(settings: &Settings) -> EngineStatus {
-    match settings.engine {
-        EngineKind::Extractive => {
-            EngineStatus { engine: "extractive", provider: None, model: None, state: Some("ready") }
-        }
-        EngineKind::Model => EngineStatus {
-            engine: "model",
-            provider: serde_json::to_value(settings.model.provider)
-                .ok()
-                .and_then(|it| it.as_str().map(str::to_owned)),
-            model: Some(settings.model.name.clone()),
-            state: Some("not in this version"),
-        },
-    }
 }
 
 fn parked(plan: &Plan) -> Vec<Stuck> {
@@ -808,7 +781,10 @@ fn show_engine(status: &Status, ui: &Ui) {
         (Some(provider), Some(name)) => format!("model {name} ({provider})"),
         _ => "extractive (offline, free)".to_owned(),
     };
-    ui.data(format!("engine    {engine}, {}", model.state.unwrap_or("unknown")));
+    ui.data(format!("engine    {engine}, {}", model.state.as_deref().unwrap_or("unknown")));
+    if let (Some(day), Some(month)) = (&status.budget.day, &status.budget.month) {
+        ui.data(format!("budget    today {}; this month {}", day.words(), month.words()));
+    }
     let since = daemon.since.as_ref().map(|it| format!(" since {it}")).unwrap_or_default();
     let process = daemon.pid.map(|it| format!(" (process {it})")).unwrap_or_default();
     ui.data(if daemon.running {

@@ -1,0 +1,111 @@
+//! What drafts, whether it can be had, and what of the budget is left.
+
+use serde::Serialize;
+
+use crate::{
+    commands::{
+        context::{Call, Root},
+        error::CommandError,
+    },
+    config::settings::{Cap, EngineKind},
+    model::open,
+    store::{
+        ledger::{Charged, Ledger},
+        vault::Vault,
+    },
+};
+
+/// The engine, as `status` shows it.
+#[derive(Serialize)]
+pub(super) struct EngineStatus {
+    pub(super) engine: &'static str,
+    pub(super) provider: Option<String>,
+    pub(super) model: Option<String>,
+    /// `ready`, or why nothing is drafted.
+    pub(super) state: Option<String>,
+}
+
+/// Caps and what has been used of them.
+#[derive(Default, Serialize)]
+pub(super) struct BudgetStatus {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) day: Option<Used>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) month: Option<Used>,
+}
+
+/// What has been used in one stretch of time, over all roots; what is under way counts as its worst case.
+#[derive(Serialize)]
+pub(super) struct Used {
+    #[serde(flatten)]
+    pub(super) charged: Charged,
+    pub(super) cap_usd: Option<f64>,
+    pub(super) cap_tokens: Option<u64>,
+    pub(super) cap_calls: Option<u32>,
+}
+
+/// Looks at the engine of a root and at the ledger. Makes nothing, and sends nothing.
+pub(super) fn look(call: &Call, root: &Root) -> Result<(EngineStatus, BudgetStatus), CommandError> {
+    let settings = &root.settings.settings;
+    if settings.engine == EngineKind::Extractive {
+        let state = Some("ready".to_owned());
+        let status = EngineStatus { engine: "extractive", provider: None, model: None, state };
+        return Ok((status, BudgetStatus::default()));
+    }
+    let ledger = Ledger::open_existing(&call.around.ledger())?;
+    let vault = Vault::of(&root.settings)?;
+    let door =
+        open::door(&call.config, &root.settings, &call.around, vault, std::time::Duration::ZERO);
+    let state = match (&door, &ledger) {
+        (Err(error), _) => error.to_string(),
+        (Ok(door), Some(ledger)) => {
+            door.closed(ledger, call.now)?.map_or_else(|| "ready".to_owned(), |it| it.to_string())
+        }
+        (Ok(_), None) => "ready".to_owned(),
+    };
+    let provider = serde_json::to_value(settings.model.provider).ok();
+    let status = EngineStatus {
+        engine: "model",
+        provider: provider.and_then(|it| it.as_str().map(str::to_owned)),
+        model: Some(settings.model.name.clone()),
+        state: Some(state),
+    };
+    let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
+    let [day, month] = match &ledger {
+        Some(ledger) => ledger.charged(today, None)?,
+        None => Default::default(),
+    };
+    let used = |charged: Charged, cap: &Cap| Used {
+        charged,
+        cap_usd: cap.usd,
+        cap_tokens: cap.tokens,
+        cap_calls: cap.calls,
+    };
+    let caps = &call.config.settings.budget;
+    let budget =
+        BudgetStatus { day: Some(used(day, &caps.day)), month: Some(used(month, &caps.month)) };
+    Ok((status, budget))
+}
+
+impl Used {
+    /// Says it in a few words: `0.12 of 1.00 USD, 14 of 200 calls`.
+    pub(super) fn words(&self) -> String {
+        let Self { charged, cap_usd, cap_tokens, cap_calls } = self;
+        let of = |cap: Option<String>| cap.map(|it| format!(" of {it}")).unwrap_or_default();
+        let mut words = format!(
+            "{:.2}{} USD, {}{} calls",
+            charged.usd,
+            of(cap_usd.map(|it| format!("{it:.2}"))),
+            charged.calls,
+            of(cap_calls.map(|it| it.to_string()))
+        );
+        if cap_tokens.is_some() {
+            let cap = of(cap_tokens.map(|it| it.to_string()));
+            words.push_str(&format!(", {}{cap} tokens", charged.tokens));
+        }
+        if charged.is_lost {
+            words.push_str(" (the ledger was lost: it counts as spent)");
+        }
+        words
+    }
+}
