@@ -41,7 +41,7 @@ impl Engine for Obeying {
             crate::memory::period::Grain::Month => Section::Themes,
             _ => Section::Decisions,
         };
-        Ok(Draft { sections: vec![(section, items)], left_out: Vec::new() })
+        Ok(Draft { sections: vec![(section, items)], ..Draft::default() })
     }
 
     fn extract(&self, input: &ExtractInput<'_>) -> Result<Vec<MemoryDraft>, EngineError> {
