@@ -86,6 +86,22 @@ pub struct Model {
     pub batch: bool,
     /// What to do when the model cannot be had.
     pub fallback: Fallback,
+    /// How long a call may take.
+    pub timeouts: Timeouts,
+}
+
+/// How long a call of a model may take.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Timeouts {
+    /// Until there is a connection.
+    pub connect: Span,
+    /// Until the answer begins; a model on this machine may have to be loaded first.
+    pub first_byte: Span,
+    /// Between two pieces of the answer.
+    pub idle: Span,
+    /// In all.
+    pub total: Span,
 }
 
 /// Whose protocol is spoken.
@@ -328,6 +344,14 @@ impl Settings {
                 format!("max_output_tokens ({out}) leave no room in context_tokens ({all})"),
             );
         }
+        let Timeouts { connect, first_byte, idle, total } = &model.timeouts;
+        for (name, span) in
+            [("connect", connect), ("first_byte", first_byte), ("idle", idle), ("total", total)]
+        {
+            if *span == Span::default() {
+                say(&format!("model.timeouts.{name}"), "0s leaves no time for a call".to_owned());
+            }
+        }
         let without_program = model.provider == Provider::Command && model.command.is_none();
         if self.engine == EngineKind::Model && without_program {
             say(
@@ -377,6 +401,18 @@ impl Default for Model {
             max_output_tokens: 4096,
             batch: false,
             fallback: Fallback::default(),
+            timeouts: Timeouts::default(),
+        }
+    }
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Span::from_secs(10),
+            first_byte: Span::from_secs(5 * 60),
+            idle: Span::from_secs(60),
+            total: Span::from_secs(10 * 60),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::{
         base_url::{BaseUrl, check_base_url},
         key::KeyError,
         root::RootSettings,
-        settings::{Budget, Cap, Model, Provider},
+        settings::{Budget, Cap, Model, Provider, Timeouts},
         surroundings::Surroundings,
     },
     store::{
@@ -82,7 +82,7 @@ pub fn door(
         key,
         account,
         context_tokens: model.context_tokens,
-        deadlines: deadlines(&wire),
+        deadlines: deadlines(&model.timeouts),
         pricing: pricing(around)?,
         caps: caps(&config.settings.budget, &root.settings.budget),
         zone: root.zone.name.0,
@@ -142,13 +142,13 @@ fn wire(model: &Model) -> Result<Wire, OpenError> {
     })
 }
 
-/// How long a call may take. What runs here may have to be loaded first.
-fn deadlines(_wire: &Wire) -> Deadlines {
+fn deadlines(timeouts: &Timeouts) -> Deadlines {
+    let Timeouts { connect, first_byte, idle, total } = timeouts;
     Deadlines {
-        connect: Duration::from_secs(10),
-        first_byte: Duration::from_secs(5 * 60),
-        idle: Duration::from_secs(60),
-        total: Duration::from_secs(10 * 60),
+        connect: connect.as_duration(),
+        first_byte: first_byte.as_duration(),
+        idle: idle.as_duration(),
+        total: total.as_duration(),
     }
 }
 
