@@ -580,7 +580,12 @@ impl Compactor<'_> {
     ) -> Result<(), PassError> {
         // A pass that ends here leaves the reply, and the next one reads it.
         if !matches!(made, Err(JobError::Critical(_))) {
-            self.engine.settle(made.is_ok());
+            let was_wasted = match &made {
+                Err(JobError::Engine(EngineError::Model(call))) => call.fault() == Fault::Work,
+                Err(JobError::AllRejected(_)) => true,
+                _ => false,
+            };
+            self.engine.settle(!was_wasted);
         }
         let made = match made {
             Ok(made) => made,

@@ -97,7 +97,7 @@ impl PassReport {
         further.jobs.into_iter().for_each(|job| self.push(job));
         self.archived.extend(further.archived);
         self.joined.extend(further.joined);
-        self.model = further.model;
+        self.model = further.model.or(self.model.take());
         self.put_back.extend(further.put_back);
         self.finished.extend(further.finished);
         self.archive_held = further.archive_held;

@@ -1,6 +1,6 @@
 //! The engine that a root is configured for.
 
-use std::time::Duration;
+use std::{fs, path::Path, time::Duration};
 
 use super::{
     Engine,
@@ -14,7 +14,6 @@ use crate::{
         settings::{EngineKind, Settings},
         surroundings::Surroundings,
     },
-    memory::decision::Decisions,
     model::open::{self, OpenError},
     store::vault::Vault,
 };
@@ -38,15 +37,14 @@ pub fn engine(
     }
     let vault = Vault::of(root)
         .map_err(|e| OpenError::Own { path: "secrets.yaml".to_owned(), reason: e.to_string() })?;
-    let decisions = vault.read_text(&vault.layout().decisions()).ok().flatten();
-    let decisions = decisions.map(|it| Decisions::parse(&it)).unwrap_or_default();
+    let nonce = nonce(around, &root.path);
     Ok(Box::new(ModelEngine {
         ask: Box::new(open::door(config, root, around, vault, patience)?),
         prompts: open::prompts(around)?,
         id: id_of(&model.name),
         context_tokens: model.context_tokens,
         max_output_tokens: model.max_output_tokens,
-        nonce: decisions.nonce().unwrap_or_else(random),
+        nonce,
         compaction: compaction.clone(),
         wisdom: wisdom.clone(),
     }))
@@ -60,10 +58,16 @@ pub fn id(settings: &Settings) -> String {
     }
 }
 
-/// For a root that has no key yet: it holds for this process.
-fn random() -> [u8; 32] {
-    let mut bytes = [0; 32];
-    // Without random bytes it is guessed at worst, and the check still stands behind it.
-    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    bytes
+/// Returns what nobody who writes text for a log from afar can know, and what is the same from run to
+/// run: a request that was answered before a crash is known again by its bytes, its marker too.
+fn nonce(around: &Surroundings, root: &Path) -> [u8; 32] {
+    // Random bytes that each installation has. Without them host and paths have to do; the marker
+    // depends on all of the data as well, which no single author of it knows.
+    let machine = fs::read("/etc/machine-id").unwrap_or_default();
+    let mut hasher = blake3::Hasher::new_derive_key("memoird 2026 marker around data");
+    for part in [&machine, around.host.as_bytes(), root.as_os_str().as_encoded_bytes()] {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    *hasher.finalize().as_bytes()
 }

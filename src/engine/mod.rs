@@ -264,6 +264,6 @@ pub trait Engine: Send + Sync {
         Spent::default()
     }
 
-    /// Says how the work ended that was drafted last.
-    fn settle(&self, _is_done: bool) {}
+    /// Says that the work has ended that was drafted last, and whether the draft was of use.
+    fn settle(&self, _was_of_use: bool) {}
 }

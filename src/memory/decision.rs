@@ -129,12 +129,6 @@ impl Decisions {
         Self { key: Some(random), ..Self::default() }
     }
 
-    /// Returns bytes that belong to this root and that no log can know; `None` without a key. The key
-    /// cannot be told from them.
-    pub fn nonce(&self) -> Option<[u8; 32]> {
-        Some(blake3::derive_key("memoird 2026 markers around data", self.key.as_ref()?))
-    }
-
     /// Returns whether there is a key, so that lines can be named.
     pub fn has_key(&self) -> bool {
         self.key.is_some()

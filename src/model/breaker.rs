@@ -1,6 +1,6 @@
 //! When a server is left alone. Pure: the ledger keeps what is known of it across restarts.
 //!
-//! After [`FAILURES_MAX`] failed requests in a row it is left alone for an hour, or for as long as it
+//! After [`FAILURES_MAX`] failed requests, or pieces of work that came to nothing, in a row it is left alone for an hour, or for as long as it
 //! asks. Then one request may try (half-open): if that fails, it is left alone again. A refused key
 //! or an empty account bars it until the configuration changes or a person tries by hand.
 //!
@@ -63,7 +63,8 @@ impl Breaker {
         Self::default()
     }
 
-    /// Returns what is known after a request failed. What is not the server's fault changes nothing.
+    /// Returns what is known after a request failed. What is not the server's fault changes nothing
+    /// yet: whether it was of use is said when its work is done ([`Self::wasted`]).
     pub fn failed(&self, error: &CallError, account: &str, now: DateTime<Utc>) -> Self {
         match error.fault() {
             Fault::Account => Self { barred: Some(account.to_owned()), ..self.clone() },
@@ -75,10 +76,17 @@ impl Breaker {
                 let long = pause.filter(|it| tired || *it > TimeDelta::minutes(1));
                 Self { failures, open_until: long.map(|it| now + it), barred: None }
             }
-            // It answered, so it is there.
-            Fault::Work => Self::default(),
-            Fault::Wait => self.clone(),
+            Fault::Work | Fault::Wait => self.clone(),
         }
+    }
+
+    /// Returns what is known after work came to nothing that a model was asked for: a refused request,
+    /// an empty reply, one that cannot be read. One is its own fault; several in a row are the model's,
+    /// and each may cost money.
+    pub fn wasted(&self, now: DateTime<Utc>) -> Self {
+        let failures = self.failures.saturating_add(1);
+        let open_until = (failures >= FAILURES_MAX).then(|| now + PAUSE);
+        Self { failures, open_until, barred: None }
     }
 
     /// Returns what others see while a half-open request is under way.
@@ -145,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn one_success_or_an_answer_of_any_kind_closes_it() {
+    fn one_success_closes_it() {
         let open = Breaker { failures: 7, open_until: Some(at(60)), barred: None };
         assert_eq!(open.gate("a", at(59)), Gate::Open(at(60)));
         assert_eq!(open.gate("a", at(60)), Gate::HalfOpen);
@@ -153,7 +161,16 @@ mod tests {
             open.trying(Duration::from_secs(600), at(60)).gate("a", at(61)),
             Gate::Open(at(70))
         );
-        assert_eq!(open.failed(&CallError::Empty, "a", at(60)), Breaker::succeeded());
+        assert_eq!(open.failed(&CallError::Empty, "a", at(60)), open);
         assert_eq!(open.failed(&unavailable(None), "a", at(60)).open_until, Some(at(120)));
+    }
+
+    #[test]
+    fn work_that_comes_to_nothing_three_times_opens_it() {
+        let mut breaker = Breaker::default();
+        for (minute, until) in [(0, None), (1, None), (2, Some(62)), (62, Some(122))] {
+            breaker = breaker.wasted(at(minute));
+            assert_eq!(breaker.open_until, until.map(at));
+        }
     }
 }

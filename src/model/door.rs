@@ -31,6 +31,7 @@ use crate::{
     config::{base_url::BaseUrl, key::Secret},
     memory::hash::ContentHash,
     store::{
+        failpoint,
         ledger::{CallId, Caps, Ledger, LedgerError, NewCall, Reached, ServerRow, Settled},
         vault::Vault,
     },
@@ -124,6 +125,8 @@ struct State {
     run: Option<i64>,
     /// Requests whose replies are kept until their work is done.
     kept: Vec<ContentHash>,
+    /// Failures in a row before the work that is under way.
+    failures_before: Option<u32>,
 }
 
 /// A reply and what it took to get it.
@@ -255,6 +258,15 @@ impl Door {
     fn note(&self, row: &ServerRow) -> Result<(), CallError> {
         let (server, model) = (self.parts.wire.server(), &self.parts.model);
         self.ledger(|it| it.note_server(server, model, row))
+    }
+
+    /// Counts work that came to nothing, after so many failures.
+    fn note_wasted(&self, failures: u32) -> Result<(), CallError> {
+        let now = clock::now().map_err(|e| CallError::Config(e.to_string()))?;
+        let row = self.row()?;
+        let wasted = Breaker { failures, ..breaker(&row) }.wasted(now);
+        let Breaker { failures, open_until, barred } = wasted;
+        self.note(&ServerRow { failures, open_until, barred, ..row })
     }
 
     /// Lets a request pass, or says why not.
@@ -482,6 +494,7 @@ impl Ask for Door {
         let now = clock::now().map_err(|e| CallError::Config(e.to_string()))?;
         let mut row = self.row()?;
         let gate = self.gate(&row, now)?;
+        self.state().failures_before.get_or_insert(row.failures);
         let call = self.reserve(request, now)?;
         if gate == Gate::HalfOpen {
             let trying = breaker(&row).trying(self.parts.deadlines.total, now);
@@ -491,9 +504,12 @@ impl Ask for Door {
         let got = self.send(request, &mut row);
         if let Ok(reply) = &got.reply {
             // Before anything else that could end us.
+            passed("model.answered")?;
             self.keep(key, reply)?;
+            passed("model.replied")?;
         }
         let cost_usd = self.settle_call(call, &got)?;
+        passed("model.settled")?;
         self.note(&row)?;
         let mut state = self.state();
         state.spent.calls += 1;
@@ -517,14 +533,26 @@ impl Ask for Door {
         std::mem::take(&mut self.state().spent)
     }
 
-    fn settle(&self, _is_done: bool) {
-        let kept = std::mem::take(&mut self.state().kept);
+    fn settle(&self, was_of_use: bool) {
+        let (kept, failures_before) = {
+            let mut state = self.state();
+            (std::mem::take(&mut state.kept), state.failures_before.take())
+        };
+        if let (false, Some(failures)) = (was_of_use, failures_before) {
+            // It is counted with the next one, if it cannot be written now.
+            drop(self.note_wasted(failures));
+        }
         let Some(vault) = &self.parts.vault else { return };
         for key in kept {
             // Should it stay, the same request is answered by it once more, and no harm done.
             drop(vault.drop_reply(key));
         }
     }
+}
+
+/// Passes a step that a test may stop at.
+fn passed(step: &'static str) -> Result<(), CallError> {
+    failpoint::at(step).map_err(|e| CallError::Ledger(e.to_string()))
 }
 
 /// Returns what is known of a server as a breaker.
@@ -574,16 +602,22 @@ fn jittered(pause: Duration) -> Duration {
 fn told(reached: &Reached) -> String {
     let Reached { stretch, of_root, unit, used, wanted, cap } = reached;
     let whose = if *of_root { "this root's budget" } else { "the budget" };
+    // A call costs less than a cent often, and no call is half a call.
     let amount = |it: f64| match *unit {
-        "usd" => format!("{it:.2} USD"),
-        unit => format!("{it:.0} {unit}"),
+        "usd" if it > 0.0 && it < 0.1 => format!("{it:.4}"),
+        "usd" => format!("{it:.2}"),
+        _ => format!("{it:.0}"),
+    };
+    let unit_name = if *unit == "usd" { "USD" } else { unit };
+    let wanted = match *unit {
+        "calls" => String::new(),
+        _ => format!(", and the next call may take {}", amount(*wanted)),
     };
     let next = if *stretch == "day" { "tomorrow" } else { "next month" };
     format!(
-        "{whose} of the {stretch} is reached: {} of {} used, and the next call may take {}; it goes \
-         on {next}, or raise budget.{stretch}.{unit}",
+        "{whose} of the {stretch} is reached: {} of {} {unit_name} used{wanted}; it goes on {next}, or \
+         raise budget.{stretch}.{unit}",
         amount(*used),
         amount(*cap),
-        amount(*wanted)
     )
 }

@@ -45,7 +45,7 @@ pub enum CallError {
         reason: String,
     },
     /// It took too long.
-    #[error("{server} did not answer in time ({deadline}, {} s)", .after.as_secs())]
+    #[error("{server} did not answer in time ({deadline}, {} s)", .after.as_secs_f64())]
     Timeout {
         /// The address.
         server: String,

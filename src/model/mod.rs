@@ -173,9 +173,9 @@ pub trait Ask: Send + Sync {
         Spent::default()
     }
 
-    /// Says how the work ended that the last replies were asked for. They are kept until then, so that
-    /// a crash between reply and file does not pay twice.
-    fn settle(&self, _is_done: bool) {}
+    /// Says that the work has ended that the last replies were asked for, and whether they were of use.
+    /// They are kept until then, so that a crash between reply and file does not pay twice.
+    fn settle(&self, _was_of_use: bool) {}
 }
 
 impl Stage {

@@ -169,8 +169,14 @@ fn was_used(vault: &Vault) -> bool {
     let (files, _) = vault.files_below(&folder, usize::MAX);
     files.iter().rev().take(FILES_MAX).any(|path| {
         let text = vault.read_text(path).ok().flatten();
-        text.is_some_and(|it| it.contains("\n  engine: model/"))
+        text.is_some_and(|it| it.lines().any(names_model))
     })
+}
+
+/// Returns whether a line of a file's header says that a model drafted it, quoted or not.
+fn names_model(line: &str) -> bool {
+    let engine = line.strip_prefix("  engine: ");
+    engine.is_some_and(|it| it.trim_start_matches('"').starts_with("model/"))
 }
 
 fn own_file(path: &Path) -> io::Result<Option<String>> {

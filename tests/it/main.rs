@@ -21,6 +21,7 @@ mod keys;
 mod late;
 mod layers;
 mod log;
+mod model;
 mod packaging;
 mod rebuild;
 mod review;

@@ -90,8 +90,8 @@ impl Engine for ModelEngine {
         self.ask.take_spent()
     }
 
-    fn settle(&self, is_done: bool) {
-        self.ask.settle(is_done);
+    fn settle(&self, was_of_use: bool) {
+        self.ask.settle(was_of_use);
     }
 }
 

@@ -6,6 +6,7 @@
 
 pub(crate) mod database;
 mod files;
+pub(crate) mod server;
 
 use std::{
     fmt, fs,

@@ -55,10 +55,12 @@ pub(crate) enum Answer {
 
 impl Server {
     /// Answers each request by a function.
-    pub(crate) fn answering(mut answer: impl FnMut(&Asked) -> Answer + Send + 'static) -> Self {
+    pub(crate) fn answering(answer: impl FnMut(&Asked) -> Answer + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (seen, is_over) = (Arc::default(), Arc::new(AtomicBool::new(false)));
+        let seen: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let answer = Arc::new(Mutex::new(answer));
         let (kept, over) = (Arc::clone(&seen), Arc::clone(&is_over));
         let thread = thread::spawn(move || {
             for stream in listener.incoming() {
@@ -66,11 +68,19 @@ impl Server {
                     return;
                 }
                 let Ok(mut stream) = stream else { continue };
-                let Some(asked) = read(&stream) else { continue };
-                let answer = answer(&asked);
-                Mutex::lock(&kept).unwrap().push(asked);
-                // Who is not listening any more has had its reasons.
-                drop(give(&mut stream, &answer));
+                let (answer, kept) = (Arc::clone(&answer), Arc::clone(&kept));
+                // A slow answer holds up no other request.
+                thread::spawn(move || {
+                    let Some(asked) = read(&stream) else { return };
+                    let answer = {
+                        let mut answer = answer.lock().unwrap();
+                        let said = answer(&asked);
+                        kept.lock().unwrap().push(asked);
+                        said
+                    };
+                    // Who is not listening any more has had its reasons.
+                    drop(give(&mut stream, &answer));
+                });
             }
         });
         Self { address, seen, is_over, thread: Some(thread) }
@@ -98,12 +108,12 @@ impl Server {
 
     /// Returns the requests so far.
     pub(crate) fn requests(&self) -> Vec<Asked> {
-        Mutex::lock(&self.seen).unwrap().clone()
+        self.seen.lock().unwrap().clone()
     }
 
     /// Returns how many requests there were so far.
     pub(crate) fn count(&self) -> usize {
-        Mutex::lock(&self.seen).unwrap().len()
+        self.seen.lock().unwrap().len()
     }
 }
 
@@ -183,17 +193,17 @@ impl Asked {
             "/v1/messages" => json!({
                 "id": "msg_01", "type": "message", "role": "assistant", "model": model,
                 "content": [{ "type": "text", "text": text }],
-                "stop_reason": ["end_turn", "max_tokens", "refusal"][ends as usize],
+                "stop_reason": (["end_turn", "max_tokens", "refusal"][ends as usize]),
             }),
             "/api/chat" => json!({
                 "model": model, "message": { "role": "assistant", "content": text }, "done": true,
-                "done_reason": ["stop", "length", "stop"][ends as usize],
+                "done_reason": (["stop", "length", "stop"][ends as usize]),
             }),
             _ => json!({
                 "id": "chatcmpl-01", "object": "chat.completion", "model": model,
                 "choices": [{
                     "index": 0, "message": { "role": "assistant", "content": text },
-                    "finish_reason": ["stop", "length", "content_filter"][ends as usize],
+                    "finish_reason": (["stop", "length", "content_filter"][ends as usize]),
                 }],
             }),
         }
