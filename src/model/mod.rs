@@ -34,6 +34,8 @@ pub mod open;
 pub mod openai;
 pub mod pricing;
 pub mod prompt;
+#[cfg(test)]
+mod wire_tests;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -578,3 +578,214 @@ fn reached(
     }
     Ok(None)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOT: &str = "/a";
+
+    fn day(text: &str) -> NaiveDate {
+        text.parse().unwrap()
+    }
+
+    fn open(dir: &tempfile::TempDir, was_used: bool) -> Ledger {
+        Ledger::open(&dir.path().join("state/ledger.db"), was_used, day("2026-04-13")).unwrap()
+    }
+
+    fn call(on: &str) -> NewCall<'static> {
+        NewCall {
+            at: DateTime::UNIX_EPOCH,
+            day: day(on),
+            root: ROOT,
+            run: Some(3),
+            stage: "weekly",
+            period: "2026-W15",
+            provider: "anthropic",
+            model: "m",
+            tokens: 1000,
+            usd: Some(0.4),
+            price_date: Some(day("2026-01-01")),
+        }
+    }
+
+    fn settled() -> Settled<'static> {
+        Settled {
+            outcome: "stop",
+            input_tokens: 100,
+            output_tokens: 20,
+            cache_read_tokens: 60,
+            cache_write_tokens: 10,
+            usd: Some(0.1),
+            latency_ms: 7,
+            request_id: Some("req-1"),
+            requests: 1,
+        }
+    }
+
+    fn usd(usd: f64) -> Limits {
+        Limits { usd: Some(usd), ..Limits::default() }
+    }
+
+    #[test]
+    fn a_call_is_charged_as_its_worst_case_and_corrected() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ledger = open(&dir, false);
+        let caps = Caps { day: usd(1.0), ..Caps::default() };
+        let first = ledger.reserve(&call("2026-04-13"), &caps).unwrap().unwrap();
+        ledger.reserve(&call("2026-04-13"), &caps).unwrap().unwrap();
+        // What is under way counts, also what a crash ended.
+        let reached = ledger.reserve(&call("2026-04-13"), &caps).unwrap().unwrap_err();
+        let expected = Reached {
+            stretch: "day",
+            of_root: false,
+            unit: "usd",
+            used: 0.8,
+            wanted: 0.4,
+            cap: 1.0,
+        };
+        assert_eq!(reached, expected);
+        ledger.settle(first, &settled()).unwrap();
+        ledger.reserve(&call("2026-04-13"), &caps).unwrap().unwrap();
+        let [today, month] = ledger.charged(day("2026-04-13"), None).unwrap();
+        assert_eq!((today.calls, today.tokens), (3, 2120));
+        assert!((today.usd - 0.9).abs() < 1e-9, "{today:?}");
+        assert_eq!(today, month);
+    }
+
+    #[test]
+    fn each_cap_counts_its_own_stretch_and_root() {
+        for (caps, refused) in [
+            (Caps::default(), [false, false, false, false]),
+            (Caps { day: usd(0.7), ..Caps::default() }, [true, false, false, true]),
+            (Caps { month: usd(0.7), ..Caps::default() }, [true, true, false, true]),
+            (Caps { root_day: usd(0.7), ..Caps::default() }, [true, false, false, false]),
+            (Caps { root_month: usd(0.7), ..Caps::default() }, [true, true, false, false]),
+            (
+                Caps { day: Limits { calls: Some(1), ..Limits::default() }, ..Caps::default() },
+                [true, false, false, true],
+            ),
+            (
+                Caps { day: Limits { tokens: Some(1999), ..Limits::default() }, ..Caps::default() },
+                [true, false, false, true],
+            ),
+            (
+                Caps { day: Limits { tokens: Some(2000), ..Limits::default() }, ..Caps::default() },
+                [false, false, false, false],
+            ),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let mut ledger = open(&dir, false);
+            ledger.reserve(&call("2026-04-13"), &Caps::default()).unwrap().unwrap();
+            let next = [
+                call("2026-04-13"),
+                call("2026-04-14"),
+                call("2026-05-01"),
+                NewCall { root: "/b", ..call("2026-04-13") },
+            ];
+            let seen = next.map(|it| {
+                // Asked, and not made: each stands for itself.
+                let tx = ledger.conn.transaction().unwrap();
+                reached(&tx, &it, &caps).unwrap().is_some()
+            });
+            assert_eq!(seen, refused, "{caps:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_of_unknown_cost_keeps_its_worst_case() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ledger = open(&dir, false);
+        let id = ledger.reserve(&call("2026-04-13"), &Caps::default()).unwrap().unwrap();
+        ledger.end_unsure(id, "timeout", 9, 3).unwrap();
+        let [today, _] = ledger.charged(day("2026-04-13"), None).unwrap();
+        assert_eq!((today.tokens, today.calls), (1000, 1));
+        assert!((today.usd - 0.4).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_lost_ledger_counts_as_spent_for_its_day() {
+        let dir = tempfile::tempdir().unwrap();
+        let caps = Caps { day: usd(1.0), month: usd(10.0), ..Caps::default() };
+        let mut ledger = open(&dir, true);
+        let reached = ledger.reserve(&call("2026-04-13"), &caps).unwrap().unwrap_err();
+        assert!(reached.used >= reached.cap);
+        ledger.reserve(&call("2026-04-14"), &caps).unwrap().unwrap();
+        drop(ledger);
+        // It is lost once, and stays so for that day.
+        let mut ledger = open(&dir, true);
+        assert!(ledger.reserve(&call("2026-04-13"), &caps).unwrap().is_err());
+        assert!(ledger.charged(day("2026-04-13"), None).unwrap()[0].is_lost);
+        assert!(!ledger.charged(day("2026-04-14"), None).unwrap()[0].is_lost);
+        // Where no model was ever called nothing can be lost.
+        let dir = tempfile::tempdir().unwrap();
+        open(&dir, false).reserve(&call("2026-04-13"), &caps).unwrap().unwrap();
+    }
+
+    #[test]
+    fn calls_are_summed_up_by_what_they_have_in_common() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ledger = open(&dir, false);
+        for new in [
+            call("2026-04-12"),
+            call("2026-04-13"),
+            NewCall { stage: "extract", run: None, usd: None, ..call("2026-04-13") },
+            NewCall { root: "/b", model: "n", ..call("2026-04-13") },
+        ] {
+            let usd = new.usd.and(Some(0.1));
+            let id = ledger.reserve(&new, &Caps::default()).unwrap().unwrap();
+            ledger.settle(id, &Settled { usd, ..settled() }).unwrap();
+        }
+        for (by, expected) in [
+            (By::Day, &[("2026-04-13", 3), ("2026-04-12", 1)][..]),
+            (By::Stage, &[("extract", 1), ("weekly", 3)]),
+            (By::Run, &[("/b 3", 1), ("/a -", 1), ("/a 3", 2)]),
+            (By::Model, &[("anthropic m", 3), ("anthropic n", 1)]),
+        ] {
+            let sums = ledger.sums(by, None, None).unwrap();
+            let seen: Vec<_> = sums.iter().map(|it| (&it.key[..], it.calls)).collect();
+            assert_eq!(seen, expected);
+            assert_eq!(sums.iter().map(|it| it.unpriced).sum::<u64>(), 1);
+            assert_eq!(sums.iter().map(|it| it.cache_read_tokens).sum::<u64>(), 240);
+            assert!((sums.iter().map(|it| it.cost_usd).sum::<f64>() - 0.3).abs() < 1e-9);
+        }
+        let calls = |root, since| -> u64 {
+            ledger.sums(By::Day, root, since).unwrap().iter().map(|it| it.calls).sum()
+        };
+        assert_eq!(calls(Some("/b"), None), 1);
+        assert_eq!(calls(None, Some(day("2026-04-13"))), 3);
+        assert_eq!(calls(Some("/a"), Some(day("2026-04-13"))), 2);
+    }
+
+    #[test]
+    fn what_is_known_of_a_server_outlives_a_restart() {
+        let dir = tempfile::tempdir().unwrap();
+        let row = ServerRow {
+            failures: 3,
+            open_until: Some(DateTime::UNIX_EPOCH),
+            barred: Some("the variable MEMOIRD_API_KEY".to_owned()),
+            rung: Some("prompt".to_owned()),
+            is_thinking: true,
+            context_tokens: Some(8192),
+        };
+        open(&dir, false).note_server("http://a", "m", &row).unwrap();
+        let ledger = open(&dir, true);
+        assert_eq!(ledger.server("http://a", "m").unwrap(), row);
+        assert_eq!(ledger.server("http://a", "n").unwrap(), ServerRow::default());
+    }
+
+    #[test]
+    fn a_ledger_is_closed_to_others_and_of_a_version_that_we_know() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state/ledger.db");
+        assert!(Ledger::open_existing(&path).unwrap().is_none());
+        let ledger = open(&dir, false);
+        let mode = |it: &Path| fs::metadata(it).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+        ledger.conn.pragma_update(None, "user_version", 99).unwrap();
+        drop(ledger);
+        let error = Ledger::open_existing(&path).unwrap_err();
+        assert!(matches!(error, LedgerError::Newer { found: 99, .. }), "{error}");
+    }
+}
