@@ -27,6 +27,7 @@
 //! - [`redact`]: secrets that stand where none should.
 //! - [`review`]: what waits for a person, and what comes of their word.
 //! - [`undo`]: a run taken back.
+//! - [`preview`]: what would be asked of a model.
 //! - [`report`]: what a pass did.
 
 pub mod archive;
@@ -50,6 +51,7 @@ mod parallel;
 pub mod plan;
 #[cfg(test)]
 mod poison;
+pub mod preview;
 pub mod rebuild;
 pub mod records;
 pub mod redact;

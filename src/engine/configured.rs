@@ -1,6 +1,6 @@
 //! The engine that a root is configured for.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     Engine,
@@ -15,7 +15,10 @@ use crate::{
         surroundings::Surroundings,
     },
     memory::decision::Decisions,
-    model::open::{self, OpenError},
+    model::{
+        Ask, Recorder,
+        open::{self, OpenError},
+    },
     store::vault::Vault,
 };
 
@@ -32,24 +35,53 @@ pub fn engine(
     around: &Surroundings,
     patience: Duration,
 ) -> Result<Box<dyn Engine>, OpenError> {
-    let Settings { engine, model, compaction, wisdom, .. } = &root.settings;
-    if *engine == EngineKind::Extractive {
+    if root.settings.engine == EngineKind::Extractive {
         return Ok(Box::new(Extractive));
     }
     let vault = Vault::of(root)
         .map_err(|e| OpenError::Own { path: "secrets.yaml".to_owned(), reason: e.to_string() })?;
-    let decisions = vault.read_text(&vault.layout().decisions()).ok().flatten();
-    let decisions = decisions.map(|it| Decisions::parse(&it)).unwrap_or_default();
-    Ok(Box::new(ModelEngine {
-        ask: Box::new(open::door(config, root, around, vault, patience)?),
+    let nonce = nonce(&vault);
+    let door = open::door(config, root, around, vault, patience)?;
+    Ok(Box::new(by_model(Box::new(door), root, around, nonce)?))
+}
+
+/// Returns an engine that asks a model, with a door that only takes notes. No key is read.
+///
+/// # Errors
+///
+/// Returns what is wrong with a person's own prompts.
+pub fn noting(
+    recorder: &Arc<Recorder>,
+    root: &RootSettings,
+    around: &Surroundings,
+    vault: &Vault,
+) -> Result<ModelEngine, OpenError> {
+    by_model(Box::new(Arc::clone(recorder)), root, around, nonce(vault))
+}
+
+fn by_model(
+    ask: Box<dyn Ask>,
+    root: &RootSettings,
+    around: &Surroundings,
+    nonce: [u8; 32],
+) -> Result<ModelEngine, OpenError> {
+    let Settings { model, compaction, wisdom, .. } = &root.settings;
+    Ok(ModelEngine {
+        ask,
         prompts: open::prompts(around)?,
         id: id_of(&model.name),
         context_tokens: model.context_tokens,
         max_output_tokens: model.max_output_tokens,
-        nonce: decisions.nonce().unwrap_or_else(random),
+        nonce,
         compaction: compaction.clone(),
         wisdom: wisdom.clone(),
-    }))
+    })
+}
+
+/// Returns what no log can know.
+fn nonce(vault: &Vault) -> [u8; 32] {
+    let decisions = vault.read_text(&vault.layout().decisions()).ok().flatten();
+    decisions.and_then(|it| Decisions::parse(&it).nonce()).unwrap_or_else(random)
 }
 
 /// Returns the name of a root's engine, as files record it.
