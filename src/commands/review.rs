@@ -202,7 +202,7 @@ fn make(
         return Ok(());
     }
     refuse_reader(call, root)?;
-    let engine = root.engine(&call)?;
+    let engine = root.engine(call)?;
     let mut lineage = root.lineage()?;
     let clock = call.clock();
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
@@ -216,7 +216,7 @@ fn say(
     verdict: Option<Verdict>,
 ) -> Result<(), CommandError> {
     refuse_reader(call, root)?;
-    let engine = root.engine(&call)?;
+    let engine = root.engine(call)?;
     let mut lineage = root.lineage()?;
     let clock = call.clock();
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);

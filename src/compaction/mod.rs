@@ -27,6 +27,7 @@
 //! - [`redact`]: secrets that stand where none should.
 //! - [`review`]: what waits for a person, and what comes of their word.
 //! - [`undo`]: a run taken back.
+//! - [`preserve`]: whether amounts and days of the lines stand in the items; pure.
 //! - [`preview`]: what would be asked of a model.
 //! - [`report`]: what a pass did.
 
@@ -51,6 +52,7 @@ mod parallel;
 pub mod plan;
 #[cfg(test)]
 mod poison;
+mod preserve;
 pub mod preview;
 pub mod rebuild;
 pub mod records;
