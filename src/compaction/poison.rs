@@ -30,7 +30,7 @@ fn lines(log: &ServedLog) -> impl Iterator<Item = (String, Citation)> {
 }
 
 impl Engine for Obeying {
-    fn id(&self) -> &str {
+    fn id(&self) -> &'static str {
         "obeying/1"
     }
 
