@@ -468,11 +468,7 @@ impl From<ReviewError> for CommandError {
     fn from(error: ReviewError) -> Self {
         match error {
             ReviewError::Pass(error) => error.into(),
-            ReviewError::Stale { ref id } => {
-                let hint = format!("memoird review refuse {id}");
-                Self::new(Kind::Data, error).hint(hint)
-            }
-            ReviewError::Changed { ref id, .. } => {
+            ReviewError::Stale { ref id } | ReviewError::Changed { ref id, .. } => {
                 let hint = format!("memoird review refuse {id}");
                 Self::new(Kind::Data, error).hint(hint)
             }

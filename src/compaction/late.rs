@@ -215,7 +215,7 @@ pub(super) fn settle(
             continue;
         }
         match still_stands(vault, doubt, rules)? {
-            Some(after) => settled.revised.push(Revised { after, before }),
+            Some(after) => settled.revised.push(Revised { before, after }),
             None => settled.withdrawn.push(before),
         }
     }

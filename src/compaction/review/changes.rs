@@ -197,8 +197,10 @@ impl Compactor<'_> {
             });
             self.settle_changes(&settled.collect::<Vec<_>>(), now)?;
         }
-        let view = self.look(now)?;
-        self.refresh_index(Some(run), &view)?;
+        if written.is_ok() {
+            let view = self.look(now)?;
+            self.refresh_index(Some(run), &view)?;
+        }
         self.end_run(run)?;
         match written {
             Ok(()) => Ok(()),
