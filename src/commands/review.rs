@@ -412,9 +412,13 @@ fn list(waiting: &Waiting, ui: &Ui) {
     for item in &items {
         show(item, ui);
     }
+    let waits = match items.iter().filter(|it| it.verdict.is_none()).count() {
+        0 => return ui.note("nothing waits; `memoird review reopen ID…` takes back what was said"),
+        1 => "1 waits".to_owned(),
+        several => format!("{several} wait"),
+    };
     ui.note(format!(
-        "{}: `memoird review accept ID…`, `refuse ID…`, `edit ID TEXT`, or all: `accept --all`",
-        if items.len() == 1 { "1 waits".to_owned() } else { format!("{} wait", items.len()) }
+        "{waits}: `memoird review accept ID…`, `refuse ID…`, `edit ID TEXT`, or all: `accept --all`"
     ));
 }
 
