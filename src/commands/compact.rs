@@ -1,6 +1,6 @@
 //! `memoird compact`: does all that is due now.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use chrono::NaiveDate;
 use serde::Serialize;
@@ -15,11 +15,14 @@ use crate::{
     compaction::{
         self, Compactor, PassError, Passed, View, Watcher, archive, missing,
         plan::{Job, Plan, Selection, WaitCause},
+        preview,
         rebuild::{self, Look, Mended},
         report::{JobReport, PassReport},
     },
-    config::settings::Keep,
+    config::settings::{EngineKind, Keep},
+    engine::configured,
     memory::{item::Tier, period::Period},
+    model::{Recorder, Request, open},
     store::{
         lineage::{Lineage, jobs::Figures},
         vault::Vault,
@@ -39,6 +42,9 @@ pub(super) struct Args {
     /// Show what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
+    /// Print what would be asked of the model, and send nothing
+    #[arg(long, conflicts_with = "dry_run")]
+    show_prompt: bool,
     /// Do it though it is not due, is stuck, was taken back, or the file is somebody else's (its words
     /// stay in the history). With a week come the typed memories of its days that were taken back;
     /// `compact extract` does the days alone, and a month and its wisdom are asked for each
@@ -77,6 +83,21 @@ struct Foreseen {
     archived: Vec<String>,
     /// Why they would not.
     archive_held: Option<String>,
+    /// What the jobs would take of a model; missing with the extractive engine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forecast: Option<Forecast>,
+}
+
+/// What jobs would take of a model. Tokens are estimated at four characters each; the price is that of
+/// the longest replies that are allowed.
+#[derive(Clone, Copy, Serialize)]
+struct Forecast {
+    calls: usize,
+    chars: usize,
+    input_tokens: u64,
+    output_tokens_max: u64,
+    /// US dollars; null without a price.
+    usd_max: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -111,6 +132,9 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let selection = args.selection();
     let engine = root.engine(&call)?;
     let now = call.now;
+    if args.show_prompt {
+        return show_prompts(&call, &root, &selection, ui);
+    }
     if args.dry_run {
         // It leaves nothing behind: no database is made, and nothing is remembered.
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
@@ -136,7 +160,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             Default::default()
         };
         let archived = (archived, doubt.map(|it| it.to_string()));
-        show_plan(&plan, &view, args.period, &root.vault, archived, ui)?;
+        let forecast = forecast(&call, &root, &view, &plan)?;
+        show_plan(&plan, &view, args.period, &root.vault, archived, forecast, ui)?;
         return Ok(ExitCode::SUCCESS);
     }
     refuse_reader(&call, &root)?;
@@ -187,6 +212,91 @@ fn exit_code(report: &PassReport) -> ExitCode {
         0 if waits > 0 => Kind::Unavailable.exit_code().into(),
         0 => ExitCode::SUCCESS,
         _ => Kind::Job.exit_code().into(),
+    }
+}
+
+/// Returns what jobs would ask of a model; `None` with the extractive engine.
+fn asked(
+    call: &Call,
+    root: &Root,
+    view: &View,
+    plan: &Plan,
+) -> Result<Option<Vec<Request>>, CommandError> {
+    if root.settings.settings.engine == EngineKind::Extractive {
+        return Ok(None);
+    }
+    let recorder = Arc::new(Recorder::default());
+    let engine = configured::noting(&recorder, &root.settings, &call.around)
+        .map_err(|e| CommandError::new(Kind::Config, e))?;
+    preview::draft_all(&root.vault, &root.settings, view, plan, &engine)?;
+    Ok(Some(recorder.take()))
+}
+
+fn forecast(
+    call: &Call,
+    root: &Root,
+    view: &View,
+    plan: &Plan,
+) -> Result<Option<Forecast>, CommandError> {
+    let Some(requests) = asked(call, root, view, plan)? else { return Ok(None) };
+    let pricing = open::pricing(&call.around).map_err(|e| CommandError::new(Kind::Config, e))?;
+    let price = pricing.of(&root.settings.settings.model.name);
+    let chars = requests.iter().map(Request::chars).sum();
+    let tokens = |it: &Request| (it.chars() as u64).div_ceil(4);
+    let costs = |it: &Request| price.map(|p| p.worst(tokens(it), it.max_output_tokens.into()));
+    Ok(Some(Forecast {
+        calls: requests.len(),
+        chars,
+        input_tokens: requests.iter().map(tokens).sum(),
+        output_tokens_max: requests.iter().map(|it| u64::from(it.max_output_tokens)).sum(),
+        usd_max: requests.iter().map(costs).sum(),
+    }))
+}
+
+fn show_prompts(
+    call: &Call,
+    root: &Root,
+    selection: &Selection,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+    let view = compaction::peek(&root.vault, lineage.as_ref())?;
+    let engine = configured::id(&root.settings.settings);
+    let plan = compaction::plan_of(&view, &root.settings, &engine, selection, call.now);
+    let Some(requests) = asked(call, root, &view, &plan)? else {
+        return Err(CommandError::new(Kind::Usage, "the extractive engine asks no model")
+            .hint("memoird compact --show-prompt --set engine=model"));
+    };
+    if ui.is_json() {
+        ui.json(&requests);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if requests.is_empty() {
+        ui.note("nothing would be asked");
+    }
+    for request in &requests {
+        ui.heading(format!("{} {}", request.stage.name(), request.period));
+        ui.data(&request.system);
+        for message in &request.messages {
+            ui.data("");
+            ui.data(&message.text);
+        }
+        ui.data("");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Forecast {
+    fn words(&self, following: usize) -> String {
+        let money = match self.usd_max {
+            Some(usd) => format!("at most {usd:.2} USD"),
+            None => "no price is known".to_owned(),
+        };
+        let more = if following > 0 { "; what follows comes on top" } else { "" };
+        format!(
+            "would take {} calls of about {} tokens in and at most {} out, {money}{more}",
+            self.calls, self.input_tokens, self.output_tokens_max
+        )
     }
 }
 
@@ -272,6 +382,7 @@ fn show_plan(
     period: Option<Period>,
     vault: &Vault,
     (archived, archive_held): (Vec<String>, Option<String>),
+    forecast: Option<Forecast>,
     ui: &Ui,
 ) -> Result<(), CommandError> {
     let mut jobs = Vec::new();
@@ -298,6 +409,7 @@ fn show_plan(
             failed: 0,
             archived,
             archive_held,
+            forecast,
         });
         return Ok(());
     }
@@ -334,7 +446,11 @@ fn show_plan(
         ]
     }));
     ui.table(&["tier", "period", "sources", "chars", "why"], &rows);
-    ui.note("nothing was changed; costs nothing (extractive engine)");
+    let costs = match forecast {
+        None => "costs nothing (extractive engine)".to_owned(),
+        Some(it) => it.words(plan.following.len()),
+    };
+    ui.note(format!("nothing was changed; {costs}"));
     Ok(())
 }
 

@@ -120,7 +120,7 @@ pub(super) fn run(
         }
     }
     refuse_reader(call, root)?;
-    let engine = root.engine(&call)?;
+    let engine = root.engine(call)?;
     let mut lineage = root.lineage()?;
     let clock = call.clock();
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);

@@ -124,7 +124,7 @@ impl<'a> Recorded<'a> {
         }
         let now = call.now;
         let clock = call.clock();
-        let engine = root.engine(&call)?;
+        let engine = root.engine(call)?;
         // The one that is open may only be read.
         self.lineage = root.lineage()?;
         let mut compactor = root.compactor(&mut self.lineage, engine.as_ref(), &clock);

@@ -11,6 +11,7 @@ use super::{
     kept::Kept,
     parallel,
     plan::Job,
+    preserve,
 };
 use crate::{
     config::settings::{Compaction, Length},
@@ -40,6 +41,9 @@ pub(super) struct CorpusReader {
     corpus: Corpus,
     read: HashSet<Stem>,
 }
+
+/// So many items that leave out an amount are worth a call of the model by themselves.
+const DROPPED_WORTH_A_CALL: usize = 3;
 
 /// How many logs a thread reads at once: enough that its stemmer pays.
 const LOGS_AT_ONCE: usize = 16;
@@ -143,8 +147,17 @@ impl Drafter<'_> {
         for item in sections.iter_mut().flat_map(|(_, items)| items) {
             item.text = inert(&item.text).into_owned();
         }
+        let mut note = note;
         if self.engine.is_model() {
             trim(&mut sections, budget.limit_chars);
+            let lines = sources.lines();
+            let all = items(&sections).map(|it| preserve::of_item(it, &lines));
+            let (kept, dropped) =
+                all.fold((0, 0), |sum, it| (sum.0 + it.kept, sum.1 + it.dropped.len()));
+            if kept + dropped > 0 {
+                let told = format!("{kept} of {} amounts and days kept", kept + dropped);
+                note = Some(note.map_or(told.clone(), |it| format!("{it}; {told}")));
+            }
         }
         if drafted > 0 && sections.iter().all(|(_, items)| items.is_empty()) {
             return Err(JobError::AllRejected(drafted));
@@ -162,20 +175,33 @@ impl Drafter<'_> {
         mut first: Grounded,
         sources: &Sources,
     ) -> Grounded {
-        if first.rejected.is_empty() {
+        if !self.engine.is_model() {
+            return first;
+        }
+        let lines = sources.lines();
+        let lost = |item: &Item| preserve::of_item(item, &lines).dropped;
+        let dropped: Vec<(Item, Vec<String>)> = items(&first.sections)
+            .map(|it| (it.clone(), lost(it)))
+            .filter(|(_, dropped)| !dropped.is_empty())
+            .collect();
+        if first.rejected.is_empty() && dropped.len() < DROPPED_WORTH_A_CALL {
             return first;
         }
         let faults = first
             .rejected
             .iter()
             .map(|(_, item, why)| Fault { item: Some(item.clone()), why: why.to_string() });
+        let faults = faults.chain(dropped.iter().map(|(item, dropped)| Fault {
+            item: Some(item.clone()),
+            why: format!("it leaves out {}, which its lines are about", dropped.join(", ")),
+        }));
         let forms = draft.faults.iter().map(|it| Fault { item: None, why: it.clone() });
         let faults: Vec<Fault> = faults.chain(forms).collect();
         // Without a second draft the first stands for itself.
         let Ok(Some(second)) = ask(self.engine, |engine| engine.mend(input, draft, &faults)) else {
             return first;
         };
-        let second = ground::split(&second, &sources.lines());
+        let second = ground::split(&second, &lines);
         let shares_line = |a: &Item, b: &Item| match (&a.citation, &b.citation) {
             (Some(a), Some(b)) => a.shares_line_with(b),
             _ => false,
@@ -187,6 +213,15 @@ impl Drafter<'_> {
             if !first.rejected.iter().any(|(_, it, _)| *it == item) {
                 first.rejected.push((section, item, why));
             }
+        }
+        // An item that says more now takes the place of the one that left it out.
+        let is_better = |old: &Item| {
+            let was = dropped.iter().find(|(it, _)| it == old).map_or(0, |(_, it)| it.len());
+            was > 0
+                && items(&second.sections).any(|it| shares_line(it, old) && lost(it).len() < was)
+        };
+        for (_, items) in &mut first.sections {
+            items.retain(|it| !is_better(it));
         }
         let said: HashSet<String> = items(&first.sections).map(|it| it.text.clone()).collect();
         for (section, items) in second.sections {

@@ -27,6 +27,8 @@
 //! - [`redact`]: secrets that stand where none should.
 //! - [`review`]: what waits for a person, and what comes of their word.
 //! - [`undo`]: a run taken back.
+//! - [`preserve`]: whether amounts and days of the lines stand in the items; pure.
+//! - [`preview`]: what would be asked of a model.
 //! - [`report`]: what a pass did.
 
 pub mod archive;
@@ -50,6 +52,8 @@ mod parallel;
 pub mod plan;
 #[cfg(test)]
 mod poison;
+mod preserve;
+pub mod preview;
 pub mod rebuild;
 pub mod records;
 pub mod redact;
@@ -59,6 +63,8 @@ pub mod report;
 pub mod review;
 mod standing;
 pub mod undo;
+#[cfg(test)]
+mod unhedged;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},

@@ -1,6 +1,6 @@
 //! The engine that a root is configured for.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use super::{
     Engine,
@@ -14,7 +14,10 @@ use crate::{
         settings::{EngineKind, Settings},
         surroundings::Surroundings,
     },
-    model::open::{self, OpenError},
+    model::{
+        Ask, Recorder,
+        open::{self, OpenError},
+    },
     store::vault::Vault,
 };
 
@@ -31,23 +34,44 @@ pub fn engine(
     around: &Surroundings,
     patience: Duration,
 ) -> Result<Box<dyn Engine>, OpenError> {
-    let Settings { engine, model, compaction, wisdom, .. } = &root.settings;
-    if *engine == EngineKind::Extractive {
+    if root.settings.engine == EngineKind::Extractive {
         return Ok(Box::new(Extractive));
     }
     let vault = Vault::of(root)
         .map_err(|e| OpenError::Own { path: "secrets.yaml".to_owned(), reason: e.to_string() })?;
-    let nonce = nonce(around, &root.path);
-    Ok(Box::new(ModelEngine {
-        ask: Box::new(open::door(config, root, around, vault, patience)?),
+    let door = open::door(config, root, around, vault, patience)?;
+    Ok(Box::new(by_model(Box::new(door), root, around)?))
+}
+
+/// Returns an engine that asks a model, with a door that only takes notes. No key is read.
+///
+/// # Errors
+///
+/// Returns what is wrong with a person's own prompts.
+pub fn noting(
+    recorder: &Arc<Recorder>,
+    root: &RootSettings,
+    around: &Surroundings,
+) -> Result<ModelEngine, OpenError> {
+    by_model(Box::new(Arc::clone(recorder)), root, around)
+}
+
+fn by_model(
+    ask: Box<dyn Ask>,
+    root: &RootSettings,
+    around: &Surroundings,
+) -> Result<ModelEngine, OpenError> {
+    let Settings { model, compaction, wisdom, .. } = &root.settings;
+    Ok(ModelEngine {
+        ask,
         prompts: open::prompts(around)?,
         id: id_of(&model.name),
         context_tokens: model.context_tokens,
         max_output_tokens: model.max_output_tokens,
-        nonce,
+        nonce: nonce(around, &root.path),
         compaction: compaction.clone(),
         wisdom: wisdom.clone(),
-    }))
+    })
 }
 
 /// Returns the name of a root's engine, as files record it.

@@ -233,6 +233,10 @@ impl Door {
     }
 
     /// Asks the ledger, which is opened when it is first needed: most verbs never call a model.
+    #[expect(
+        clippy::significant_drop_tightening,
+        reason = "the lock is held for as long as the ledger is asked"
+    )]
     fn ledger<T>(
         &self,
         question: impl FnOnce(&mut Ledger) -> Result<T, LedgerError>,
@@ -366,11 +370,11 @@ impl Door {
         let grown = PAUSE.saturating_mul(1 << (tries - 1)).min(PAUSE_MAX);
         let wanted = error.retry_after().unwrap_or_else(|| jittered(grown));
         let mut state = self.state();
-        let waited = state.waited + wanted;
-        if waited > self.parts.patience {
+        let so_far = state.waited + wanted;
+        if so_far > self.parts.patience {
             return None;
         }
-        state.waited = waited;
+        state.waited = so_far;
         drop(state);
         Some(wanted)
     }
@@ -595,7 +599,7 @@ fn jittered(pause: Duration) -> Duration {
     let mut byte = [0u8; 1];
     let got = rustix::rand::getrandom(&mut byte, rustix::rand::GetRandomFlags::empty());
     let share = if got.is_ok() { u32::from(byte[0]) } else { 0 };
-    pause - pause * share / (4 * 256)
+    pause.saturating_sub(pause * share / (4 * 256))
 }
 
 /// Says in one plain line that a cap is reached.

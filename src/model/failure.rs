@@ -55,7 +55,7 @@ pub enum CallError {
         after: Duration,
     },
     /// The server has no time, or had an accident.
-    #[error("{server} answered {status}{}", with_code(.code))]
+    #[error("{server} answered {status}{}", with_code(.code.as_ref()))]
     Unavailable {
         /// The address.
         server: String,
@@ -75,7 +75,7 @@ pub enum CallError {
         server: String,
     },
     /// The key is wrong, or the account is empty.
-    #[error("{server} refuses the key or the account ({status}{})", with_code(.code))]
+    #[error("{server} refuses the key or the account ({status}{})", with_code(.code.as_ref()))]
     Account {
         /// The address.
         server: String,
@@ -87,7 +87,7 @@ pub enum CallError {
         told: Told,
     },
     /// The server does not take such a request.
-    #[error("{server} refuses the request ({status}{})", with_code(.code))]
+    #[error("{server} refuses the request ({status}{})", with_code(.code.as_ref()))]
     Request {
         /// The address.
         server: String,
@@ -99,7 +99,7 @@ pub enum CallError {
         told: Told,
     },
     /// The request is longer than the model reads.
-    #[error("the request is too long for the model{}", tokens(.limit))]
+    #[error("the request is too long for the model{}", tokens(*.limit))]
     TooLong {
         /// How many tokens it reads, if the server says so.
         limit: Option<u64>,
@@ -244,8 +244,10 @@ impl CallError {
     pub fn may_have_cost(&self) -> bool {
         match self {
             Self::Timeout { deadline, .. } => *deadline != Deadline::Connect,
-            Self::Truncated { .. } | Self::Huge { .. } | Self::Garbage { .. } => true,
-            Self::Program { .. } => true,
+            Self::Truncated { .. }
+            | Self::Huge { .. }
+            | Self::Garbage { .. }
+            | Self::Program { .. } => true,
             _ => false,
         }
     }
@@ -337,10 +339,10 @@ pub(super) fn error_code(name: Option<&str>) -> Option<String> {
     name.filter(is_word).map(ToOwned::to_owned)
 }
 
-fn with_code(name: &Option<String>) -> String {
-    name.as_ref().map(|it| format!(", {it}")).unwrap_or_default()
+fn with_code(name: Option<&String>) -> String {
+    name.map(|it| format!(", {it}")).unwrap_or_default()
 }
 
-fn tokens(limit: &Option<u64>) -> String {
+fn tokens(limit: Option<u64>) -> String {
     limit.map(|it| format!(", which reads {it} tokens")).unwrap_or_default()
 }

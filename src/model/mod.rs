@@ -37,6 +37,8 @@ pub mod prompt;
 #[cfg(test)]
 mod wire_tests;
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -178,6 +180,24 @@ pub trait Ask: Send + Sync {
     /// Says that the work has ended that the last replies were asked for, and whether they were of use.
     /// They are kept until then, so that a crash between reply and file does not pay twice.
     fn settle(&self, _was_of_use: bool) {}
+}
+
+/// Takes notes of what is asked, and sends nothing.
+#[derive(Debug, Default)]
+pub struct Recorder(Mutex<Vec<Request>>);
+
+impl Recorder {
+    /// Returns what was asked so far.
+    pub fn take(&self) -> Vec<Request> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Ask for Arc<Recorder> {
+    fn ask(&self, request: &Request) -> Result<Reply, CallError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
+        Err(CallError::Stopped)
+    }
 }
 
 impl Stage {

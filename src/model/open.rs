@@ -14,7 +14,7 @@ use crate::{
     config::{
         Config,
         base_url::{BaseUrl, check_base_url},
-        key::KeyError,
+        key::{KeyError, KeySource},
         root::RootSettings,
         settings::{Budget, Cap, Model, Provider, Timeouts},
         surroundings::Surroundings,
@@ -70,7 +70,7 @@ pub fn door(
     let model = &root.settings.model;
     let wire = wire(model)?;
     let source = config.key_source(model, around);
-    let key = source.as_ref().map(|it| it.read()).transpose()?;
+    let key = source.as_ref().map(KeySource::read).transpose()?;
     if key.is_none() && matches!(wire, Wire::Anthropic { .. }) {
         return Err(OpenError::NoKey(wire.server().to_owned()));
     }

@@ -71,9 +71,7 @@ impl Dialect {
         if !self.is_thinking && speaks_of(&["max_completion_tokens", "temperature"]) {
             return Some(Self { is_thinking: true, ..self });
         }
-        if request.schema.is_none() {
-            return None;
-        }
+        request.schema.as_ref()?;
         let about_format = ["response_format", "json_schema", "json_object", "schema", "grammar"];
         // Some refuse without a word of why.
         let rung = self.rung.below().filter(|_| words.is_empty() || speaks_of(&about_format))?;

@@ -171,10 +171,11 @@ fn what_cannot_be_meant_is_refused() {
     ! For more information, try '--help'.
     [exit 2]
     ");
-    insta::assert_snapshot!(root.run(&["compact", "--set", "engine=model"]), @r"
-    $ memoird compact --set engine=model
-    ! error: `engine: model` is not in this version, which has the extractive engine only
-    !   try: set `engine: extractive` in the configuration, or add --set engine=extractive
+    let anthropic = ["compact", "--set", "engine=model", "--set", "model.provider=anthropic"];
+    insta::assert_snapshot!(root.run(&anthropic), @r"
+    $ memoird compact --set engine=model --set model.provider=anthropic
+    ! error: no key for https://api.anthropic.com: name a file as model.key_file, or set MEMOIRD_API_KEY
+    !   try: memoird doctor
     [exit 78]
     ");
     insta::assert_snapshot!(root.run(&["compact", "--root", "nowhere"]), @r"

@@ -134,7 +134,7 @@ fn what_is_handed_out_goes_through_one_door() {
         ("src/commands/history.rs", "hands out versions"),
         ("src/commands/log.rs", "says where an entry stands"),
         ("src/commands/show.rs", "hands out files, and --raw for people"),
-        ("src/commands/status.rs", "counts characters"),
+        ("src/commands/status/mod.rs", "counts characters"),
     ];
     const READS: [&str; 4] = ["read_text(", ".read(&", "read_log(", ".content("];
     const HOSTS: [&str; 3] = ["src/commands/", "src/mcp/", "src/web/"];

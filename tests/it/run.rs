@@ -405,7 +405,6 @@ fn what_it_cannot_serve_it_refuses_at_start() {
         assert_eq!(ran.code, code, "{ran}");
         assert!(ran.stderr.contains(words), "{ran}");
     };
-    check("engine: model\n", 78, "`engine: model` is not in this version");
     check("grace: soon\n", 78, "memoird.yaml");
     check("writer: another-host\n", 75, "summarised by the host `another-host`");
     let root = Root::empty("mara");

@@ -127,7 +127,7 @@ fn mend(
     ui: &Ui,
 ) -> Result<Option<Vec<String>>, CommandError> {
     refuse_reader(call, root)?;
-    let engine = root.engine(&call)?;
+    let engine = root.engine(call)?;
     root.refuse_stranger()?;
     let now = call.now;
     let database = root.vault.layout().database();

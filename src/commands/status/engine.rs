@@ -101,7 +101,7 @@ impl Used {
         );
         if cap_tokens.is_some() {
             let cap = of(cap_tokens.map(|it| it.to_string()));
-            words.push_str(&format!(", {}{cap} tokens", charged.tokens));
+            words = format!("{words}, {}{cap} tokens", charged.tokens);
         }
         if charged.is_lost {
             words.push_str(" (the ledger was lost: it counts as spent)");

@@ -45,7 +45,7 @@ pub fn standing(input: &FoldInput<'_>) -> Vec<(Section, Item)> {
 pub struct Extractive;
 
 impl Engine for Extractive {
-    fn id(&self) -> &str {
+    fn id(&self) -> &'static str {
         "extractive/1"
     }
 

@@ -202,7 +202,9 @@ mod tests {
 
     #[test]
     fn parts_hold_every_line_once_and_stay_in_bounds() {
-        let text: String = (0..400).map(|i| format!("- line number {i} of this log\n")).collect();
+        let lines: Vec<String> =
+            (0..400).map(|i| format!("- line number {i} of this log")).collect();
+        let text = lines.join("\n");
         let blocks = of_logs(&[log("2026-04-02", &text), log("2026-04-03", "- short")]);
         let all: Vec<Line> = blocks.iter().flat_map(|it| it.lines.clone()).collect();
         let parts = parts(blocks, 2000);

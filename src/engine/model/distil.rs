@@ -5,10 +5,13 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{ModelEngine, answered, data, json as reply, unreadable};
+use super::{ModelEngine, align, answered, data, fold, json as reply, unreadable};
 use crate::{
     engine::{DistilInput, EngineError, WisdomOp},
-    memory::{address::Citation, wisdom::WisdomEntry},
+    memory::{
+        address::Citation,
+        wisdom::{WisdomEntry, WisdomFile},
+    },
     model::{Message, OutputSchema, Request, Stage, prompt::PromptName},
 };
 
@@ -37,10 +40,10 @@ impl ModelEngine {
         if blocks.is_empty() {
             return Ok(Vec::new());
         }
-        let empty = self.request_for(input, String::new());
+        let empty = self.request_for(input, "");
         let mut ops = Vec::new();
         for part in data::parts(blocks, self.room_chars(&empty)) {
-            let request = self.request_for(input, data::fenced(&part, &self.nonce));
+            let request = self.request_for(input, &data::fenced(&part, &self.nonce));
             let text = self.ask(&request)?;
             ops.extend(match read(&text, input) {
                 Ok(ops) => ops,
@@ -56,7 +59,7 @@ impl ModelEngine {
         Ok(ops)
     }
 
-    fn request_for(&self, input: &DistilInput<'_>, data: String) -> Request {
+    fn request_for(&self, input: &DistilInput<'_>, data: &str) -> Request {
         let prompt = self.prompts.get(PromptName::Wisdom);
         let mut standing = String::from("## Entries\n");
         for entry in input.entries {
@@ -132,7 +135,7 @@ fn schema() -> OutputSchema {
 ///
 /// Returns what is wrong with it, in words that can be said to the model.
 fn read(text: &str, input: &DistilInput<'_>) -> Result<Vec<WisdomOp>, String> {
-    let value = reply::value(text).ok_or("it holds no JSON")?;
+    let Some(value) = reply::value(text) else { return of_file(text, input) };
     let list = match value {
         Value::Array(list) => list,
         Value::Object(mut object) => match object.remove("operations") {
@@ -160,6 +163,60 @@ fn read(text: &str, input: &DistilInput<'_>) -> Result<Vec<WisdomOp>, String> {
         return Err(format!("it drops {drops} of {ours} entries"));
     }
     Ok(ops)
+}
+
+/// Turns a whole `WISDOM.md` into operations: what small models write instead of JSON. It never takes the
+/// place of the file.
+fn of_file(text: &str, input: &DistilInput<'_>) -> Result<Vec<WisdomOp>, String> {
+    let file = WisdomFile::parse(fold::unfenced(text));
+    let written: Vec<&WisdomEntry> = file.entries().collect();
+    let ours: Vec<&WisdomEntry> = input.entries.iter().filter(|it| it.is_ours()).collect();
+    if written.is_empty() {
+        return Err("it holds no JSON".to_owned());
+    }
+    // What was cut off, or has lost its way, leaves out most of what stands.
+    let is_there = |entry: &&&WisdomEntry| written.iter().any(|it| is_same(it, entry));
+    let lost = ours.len() - ours.iter().filter(is_there).count();
+    if lost > 0 {
+        return Err(format!(
+            "it leaves out {lost} of {} entries without a reason; reply with operations",
+            ours.len()
+        ));
+    }
+    let blocks = data::of_bullets(std::iter::once((input.month, input.items)));
+    let mut ops = Vec::new();
+    for entry in written {
+        let standing = input.entries.iter().find(|it| is_same(it, entry));
+        if standing.is_some_and(|it| it.text.trim() == entry.text.trim() || !it.is_ours()) {
+            continue;
+        }
+        let words = format!("{}. {}", entry.title, entry.text);
+        let Some(citation) = align::align(&words, &blocks) else { continue };
+        let reason = "written in a whole file".to_owned();
+        let (title, text) = (entry.title.clone(), entry.text.trim().to_owned());
+        ops.push(match standing.and_then(|it| it.id()) {
+            Some(id) => {
+                let (id, words) = (id.to_owned(), Some((title, text)));
+                WisdomOp::Merge { id, words, reason, citation }
+            }
+            None => {
+                WisdomOp::Add { title, text, category: entry.category.clone(), reason, citation }
+            }
+        });
+    }
+    Ok(ops)
+}
+
+/// Returns whether two entries are about the same: their titles are equal but for case and marks.
+fn is_same(a: &WisdomEntry, b: &WisdomEntry) -> bool {
+    let bare = |it: &WisdomEntry| {
+        it.title
+            .chars()
+            .filter(|c| c.is_alphanumeric())
+            .flat_map(char::to_lowercase)
+            .collect::<String>()
+    };
+    bare(a) == bare(b)
 }
 
 fn operation(written: Written, input: &DistilInput<'_>) -> Result<WisdomOp, String> {

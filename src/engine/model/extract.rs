@@ -41,10 +41,10 @@ impl ModelEngine {
         if blocks.is_empty() {
             return Ok(Vec::new());
         }
-        let empty = self.request_of(input, String::new());
+        let empty = self.request_of(input, "");
         let mut drafts = Vec::new();
         for part in data::parts(blocks, self.room_chars(&empty)) {
-            let request = self.request_of(input, data::fenced(&part, &self.nonce));
+            let request = self.request_of(input, &data::fenced(&part, &self.nonce));
             let text = self.ask(&request)?;
             drafts.extend(match read(&text) {
                 Ok(drafts) => drafts,
@@ -61,7 +61,7 @@ impl ModelEngine {
         Ok(drafts)
     }
 
-    fn request_of(&self, input: &ExtractInput<'_>, data: String) -> Request {
+    fn request_of(&self, input: &ExtractInput<'_>, data: &str) -> Request {
         let prompt = self.prompts.get(PromptName::Extract);
         let mut known = String::from("Memories that exist:\n");
         if input.existing.is_empty() {

@@ -21,11 +21,11 @@ struct End {
 /// Has a server do the same to every request.
 #[track_caller]
 fn check(wire: Wire, name: &str, answer: Answer, end: &End) {
-    check_in(Desk::new(wire, Server::scripted(vec![answer])), name, end);
+    check_in(&Desk::new(wire, Server::scripted(vec![answer])), name, end);
 }
 
 #[track_caller]
-fn check_in(desk: Desk, name: &str, end: &End) {
+fn check_in(desk: &Desk, name: &str, end: &End) {
     let before = desk.root.files();
     let compacted = desk.compact();
     let told = format!("{}, {name}: {}", desk.config["model"]["provider"], compacted.ran);
@@ -76,7 +76,7 @@ fn a_slow_server_is_waited_for_so_long_and_no_longer() {
         ] {
             let mut desk = Desk::new(wire, Server::scripted(vec![answer]));
             desk.set("/model/timeouts", json!({ key: deadline }));
-            check_in(desk, key, &End { code: 69, requests: 3, reason, status: TIRED });
+            check_in(&desk, key, &End { code: 69, requests: 3, reason, status: TIRED });
         }
     }
 }

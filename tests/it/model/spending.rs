@@ -1,10 +1,6 @@
 //! What is sent at all, what it may cost, and who sees the key.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use chrono::{DateTime, Utc};
 use memoird::store::ledger::{Caps, Ledger, NewCall};
@@ -72,9 +68,9 @@ fn a_cap_stops_and_says_so_in_one_line() {
 }
 
 /// Charges 0.999 of the dollar that a day has.
-fn charge(ledger: PathBuf, day: &str) {
+fn charge(ledger: &Path, day: &str) {
     let day = day.parse().unwrap();
-    let mut ledger = Ledger::open(&ledger, false, day).unwrap();
+    let mut ledger = Ledger::open(ledger, false, day).unwrap();
     let at: DateTime<Utc> = NOW.parse::<DateTime<chrono::FixedOffset>>().unwrap().into();
     let call = NewCall {
         at,
@@ -98,7 +94,7 @@ fn money_runs_out_over_all_roots() {
     desk.set("/model/base_url", json!("https://model.invalid"));
     desk.set("/model/name", json!("claude-haiku-5-5"));
     desk.set("/budget/day/usd", json!(1.0));
-    charge(desk.root.home(".local/state/memoird/ledger.db"), "2026-04-13");
+    charge(&desk.root.home(".local/state/memoird/ledger.db"), "2026-04-13");
     let compacted = desk.compact();
     assert_eq!(compacted.ran.code, 69);
     assert!(compacted.reason().contains("1.00 of 1.00 USD"), "{}", compacted.ran);

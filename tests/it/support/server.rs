@@ -72,14 +72,13 @@ impl Server {
                 // A slow answer holds up no other request.
                 thread::spawn(move || {
                     let Some(asked) = read(&stream) else { return };
-                    let answer = {
-                        let mut answer = answer.lock().unwrap();
-                        let said = answer(&asked);
-                        kept.lock().unwrap().push(asked);
-                        said
+                    let said = {
+                        let answer = &mut *answer.lock().unwrap();
+                        answer(&asked)
                     };
+                    kept.lock().unwrap().push(asked);
                     // Who is not listening any more has had its reasons.
-                    drop(give(&mut stream, &answer));
+                    drop(give(&mut stream, &said));
                 });
             }
         });
@@ -262,7 +261,7 @@ pub(crate) fn good(asked: &Asked) -> String {
     let mut reply = String::new();
     for (heading, (address, text)) in asked.headings().iter().zip(lines) {
         let text = text.trim_start_matches(['-', '*', ' ']);
-        reply.push_str(&format!("{heading}\n- {text} [{address}]\n"));
+        reply.extend([heading, "\n- ", text, " [", address, "]\n"]);
     }
     reply
 }
@@ -297,7 +296,7 @@ fn give(stream: &mut TcpStream, answer: &Answer) -> std::io::Result<()> {
         Answer::Http { status, headers, body } => {
             let mut head = head(*status, body.len());
             for (name, value) in headers {
-                head.push_str(&format!("{name}: {value}\r\n"));
+                head.extend([name, ": ", value, "\r\n"]);
             }
             stream.write_all(format!("{head}\r\n").as_bytes())?;
             stream.write_all(body)
