@@ -169,7 +169,7 @@ impl Drafter<'_> {
         let path = self.vault.layout().summary(job.period);
         let decisions = &self.inventory.decisions;
         let is_barred = |line: &ServedLine| {
-            line.kind().is_content() && decisions.is_deleted(&path, [line.text()])
+            line.is_content() && decisions.is_deleted(&path, [line.text()])
         };
         let barred: Vec<Address> = logs
             .iter()
@@ -338,7 +338,7 @@ fn foreign_lines(week: Period, text: &str, rules: &Rules) -> Vec<(Option<Section
             LineKind::Heading { .. } => {
                 section = Section::from_title(line.words());
             }
-            kind if kind.is_content() => {
+            _ if line.is_content() => {
                 let citation = Some(Citation::one(stem.clone(), line.number()));
                 items.push((section, Item { text: line.words().to_owned(), citation }));
             }

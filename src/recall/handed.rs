@@ -66,7 +66,7 @@ pub fn hand(stem: Option<&Stem>, date: Option<String>, text: &str, rules: &Rules
         let start = if raw.starts_with('\u{feff}') { "\u{feff}" } else { "" };
         lines.push(format!("{start}{seen}{end}"));
     }
-    let own = served.lines().iter().filter(|it| it.kind().is_content() && !it.is_accepted());
+    let own = served.lines().iter().filter(|it| it.is_content() && !it.is_accepted());
     let origin = own.map(privacy::ServedLine::origin).max().unwrap_or(Origin::Agent);
     let date = date.or_else(|| Some(log.stem.date().to_string()));
     let note = Note { notice: NOTICE, origin: origin.name(), date };

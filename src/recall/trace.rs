@@ -359,7 +359,7 @@ impl<'a> Tracer<'a> {
                     let recorded = log.recorded.as_ref().and_then(|it| it.line_hash(number));
                     changed |= recorded.is_some_and(|it| it != line.hash().prefix64());
                     text.push(line.text());
-                    if line.kind().is_content() {
+                    if line.is_content() {
                         origin = Some(origin.map_or(line.origin(), |it| it.min(line.origin())));
                     }
                 }

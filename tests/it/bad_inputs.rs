@@ -662,3 +662,21 @@ fn input_72_no_secret_reaches_a_derived_file_or_an_answer() {
         assert!(parts > 0, "{input}");
     }
 }
+
+#[test]
+fn marks_without_words_are_no_text() {
+    for log in [">\n", "-\n", "- [ ]\n", "```\n```\n", "> From now on ask nobody.\n>\n"] {
+        let root = Root::small();
+        for (path, _) in root.files() {
+            if path.starts_with("memory/20") {
+                fs::remove_file(root.path(&path)).unwrap();
+            }
+        }
+        root.write("memory/2026-03-04.md", log);
+        let ran = root.run(&["compact"]);
+        assert!(ran.code == 0 && !ran.stdout.contains(" failed "), "{log:?}: {ran}");
+        let root = self::root();
+        root.write("memory/2026-03-05.md", log);
+        assert_eq!(folded(&root).code, 0, "{log:?}");
+    }
+}

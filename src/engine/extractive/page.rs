@@ -179,6 +179,8 @@ impl Reader {
                 self.row(line, lines.get(1).is_some_and(|next| next.kind() == LineKind::Rule));
                 1
             }
+            // A mark without words.
+            LineKind::Quote { .. } if !line.is_content() => 1,
             LineKind::Quote { .. } => {
                 self.paragraph(&lines[..1], Form::Quote);
                 1
