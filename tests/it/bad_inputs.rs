@@ -680,3 +680,12 @@ fn marks_without_words_are_no_text() {
         assert_eq!(folded(&root).code, 0, "{log:?}");
     }
 }
+
+#[test]
+fn an_origin_that_nobody_understands_is_named() {
+    let root = root();
+    root.write("memory/2026-03-05.md", "---\norigin: externl\n---\n- The pump ran.\n");
+    folded(&root);
+    let told = root.run(&["status", "-v"]);
+    assert!(told.stdout.contains("memory/2026-03-05.md: its `origin:`"), "{told}");
+}
