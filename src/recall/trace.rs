@@ -489,7 +489,8 @@ impl File {
         let first = first.and_then(|it| self.lines.get(it)).map_or("", String::as_str);
         match self.kind {
             DocumentKind::Weekly | DocumentKind::Monthly => {
-                let kind = markdown::kinds([first]).first().copied().unwrap_or(LineKind::Blank);
+                let kind =
+                    markdown::kinds_of_bullets([first]).first().copied().unwrap_or(LineKind::Blank);
                 let mut text = first.get(kind.text_at(first)..).unwrap_or(first).to_owned();
                 for more in self.tail(line) {
                     text.push(' ');

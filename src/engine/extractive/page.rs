@@ -170,7 +170,7 @@ impl Reader {
                 self.item(&lines[..taken], indent, task);
                 taken
             }
-            LineKind::Text => {
+            LineKind::Text | LineKind::AfterComment { .. } => {
                 let taken = continuation(lines);
                 self.paragraph(&lines[..taken], Form::Paragraph);
                 taken
