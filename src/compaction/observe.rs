@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     memory::{
-        address::{Address, Citation, Stem},
+        address::{Address, Citation, Stem, gone_line, is_gone_line},
         decision::{Decision, Decisions, What},
         document::{Block, Owner, Summary, SummaryHeader},
         hash::{self, ContentHash},
@@ -701,15 +701,12 @@ pub(super) fn follow_lines(
     // that no line of the log has.
     for (mut at, hash) in lost {
         while sources.contains_key(&at) {
-            at.line = at.line.saturating_add(NO_LINE);
+            at.line = if is_gone_line(at.line) { at.line + 1 } else { gone_line(at.line) };
         }
         sources.insert(at, hash);
     }
     sources.into_iter().collect()
 }
-
-/// More than any log has lines.
-const NO_LINE: u32 = 10_000_000;
 
 /// Puts another citation in the place of the one that ends a bullet; its words stay byte for byte.
 pub(super) fn recite(raw: &str, citation: &Citation) -> String {
