@@ -381,9 +381,14 @@ impl Compactor<'_> {
         let is_kept = outcome == Outcome::Skipped;
         let documents = if is_kept { Vec::new() } else { vec![records::of_wisdom(&path, &text)] };
         let layout = self.vault.layout();
+        let mut read: Vec<LogRecord> =
+            logs.iter().map(|it| LogRecord::of(it, layout.source(it.stem()))).collect();
+        for document in &documents {
+            read.extend(self.newly_cited(&document.items, view)?);
+        }
         let recorded = Recorded {
             documents,
-            logs: logs.iter().map(|it| LogRecord::of(it, layout.source(it.stem()))).collect(),
+            logs: read,
             used: vec![month_path],
             held: done.held.iter().flat_map(held_back).collect(),
             proposed: Some((job.fingerprint, job.period, proposed)),

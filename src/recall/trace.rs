@@ -447,7 +447,9 @@ impl<'a> Tracer<'a> {
 
     fn log(&mut self, stem: &Stem) -> Result<&Log, TraceError> {
         if !self.logs.contains_key(stem) {
-            let log = Log { served: self.sources.log(stem), recorded: self.lineage.log(stem)? };
+            // Of a weekly or monthly file other hashes are recorded, which only its own edits change.
+            let recorded = if stem.is_summary() { None } else { self.lineage.log(stem)? };
+            let log = Log { served: self.sources.log(stem), recorded };
             self.logs.insert(stem.clone(), log);
         }
         Ok(&self.logs[stem])
