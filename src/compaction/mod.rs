@@ -59,6 +59,8 @@ pub mod report;
 pub mod review;
 mod standing;
 pub mod undo;
+#[cfg(test)]
+mod unhedged;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},

@@ -524,8 +524,8 @@ impl Compactor<'_> {
     }
 
     /// Typed memories and wisdom entries follow whatever became of the rest of the log. Where a line
-    /// of one of ours is gone, its hash stays and tells so; of one of a person's, it goes as long as
-    /// there are others, and their words stay as they are.
+    /// of a memory is gone, its hash stays and tells so; in a person's file its number does, too, and
+    /// their words stay as they are.
     fn readdress_lasting(
         &self,
         view: &View,
@@ -536,15 +536,15 @@ impl Compactor<'_> {
     ) -> Result<(), JobError> {
         let layout = self.vault.layout();
         for memory in &view.inventory.memories {
-            let sources = if memory.is_ours() {
-                let place = |(at, hash): &(Address, String)| {
-                    let line = changed.get(&at.stem).map_or(at.line, |it| it.place(at.line));
-                    (Address { stem: at.stem.clone(), line }, hash.clone())
+            let place = |(at, hash): &(Address, String)| {
+                let now = |it: &Moves| match it.line(at.line) {
+                    None if memory.is_ours() => it.place(at.line),
+                    now => now.unwrap_or(at.line),
                 };
-                memory.sources.iter().map(place).collect()
-            } else {
-                follow_theirs(changed, memory)
+                let line = changed.get(&at.stem).map_or(at.line, now);
+                (Address { stem: at.stem.clone(), line }, hash.clone())
             };
+            let sources: Vec<_> = memory.sources.iter().map(place).collect();
             if sources == memory.sources {
                 continue;
             }
@@ -783,17 +783,6 @@ pub(super) fn theirs(summary: &Summary) -> BTreeSet<usize> {
     found
 }
 
-/// Returns the sources of a memory of a person's where they stand now. Those that are gone are left
-/// out, unless nothing would be left.
-fn follow_theirs(changed: &Changed, memory: &TypedMemory) -> Vec<(Address, String)> {
-    let found: Vec<(Address, String)> = memory
-        .sources
-        .iter()
-        .filter_map(|(at, hash)| Some((now(changed, at)?, hash.clone())))
-        .collect();
-    if found.is_empty() { memory.sources.clone() } else { found }
-}
-
 /// Returns the text of a memory with the sources that another text of it has, and no other byte
 /// changed.
 pub(super) fn with_sources_of(text: &str, other: &str) -> String {
@@ -812,11 +801,6 @@ pub(super) fn with_sources_of(text: &str, other: &str) -> String {
         }
         _ => text.to_owned(),
     }
-}
-
-fn now(changed: &Changed, at: &Address) -> Option<Address> {
-    let line = changed.get(&at.stem).map_or(Some(at.line), |it| it.line(at.line))?;
-    Some(Address { stem: at.stem.clone(), line })
 }
 
 pub(super) fn follow(changed: &Changed, citation: &Citation) -> Citation {
