@@ -20,7 +20,7 @@ fn folded(lines: &[&str]) -> Root {
     root.run(&["compact"]).ok();
     // After ours, so that what is deleted before them moves them.
     let last = bullets(&root, WEEK).pop().unwrap();
-    let theirs: String = lines.iter().map(|it| format!("- {it}\n")).collect();
+    let theirs: String = lines.iter().flat_map(|it| ["- ", *it, "\n"]).collect();
     replace(&root, WEEK, &format!("{last}\n"), &format!("{last}\n{theirs}"));
     root.run(&["compact"]).ok();
     root
