@@ -36,7 +36,7 @@ use crate::{
         inventory::Inventory,
         lineage::{
             jobs::{JobId, NewJob, Outcome, Receipt, RunId},
-            record::{Commit, LogRecord},
+            record::{Commit, DocumentRecord, LogRecord},
             review::HeldRecord,
         },
         vault::{Vault, VaultError},
@@ -394,10 +394,10 @@ impl Compactor<'_> {
         receipt.figures.rejected = count(done.rejected);
         let is_kept = outcome == Outcome::Skipped;
         let documents = if is_kept { Vec::new() } else { vec![records::of_wisdom(&path, &text)] };
-        let layout = self.vault.layout();
+        let read = self.lines_read(&logs, &documents, view)?;
         let recorded = Recorded {
             documents,
-            logs: logs.iter().map(|it| LogRecord::of(it, layout.source(it.stem()))).collect(),
+            logs: read,
             used: vec![month_path],
             held: done.held.iter().flat_map(held_back).collect(),
             proposed: Some((job.fingerprint, job.period, proposed)),
@@ -411,6 +411,21 @@ impl Compactor<'_> {
         self.write(None, Some((id, &receipt)), &files, &recorded)?;
         let paths = if outcome == Outcome::Written { vec![path] } else { Vec::new() };
         Ok(Made { receipt, paths })
+    }
+
+    /// Returns the lines of logs that were read, and of files that entries cite for the first time.
+    fn lines_read(
+        &self,
+        logs: &[ServedLog],
+        documents: &[DocumentRecord],
+        view: &View,
+    ) -> Result<Vec<LogRecord>, JobError> {
+        let path = |log: &ServedLog| self.vault.layout().source(log.stem());
+        let mut read: Vec<LogRecord> = logs.iter().map(|it| LogRecord::of(it, path(it))).collect();
+        for document in documents {
+            read.extend(self.newly_cited(&document.items, view)?);
+        }
+        Ok(read)
     }
 
     /// Reads the weekly and monthly files whose own lines are cited, by bullets or by entries.
