@@ -397,6 +397,7 @@ fn found_problems(root: &Root, view: &View, plan: &Plan) -> Vec<Problem> {
     let mut problems: Vec<Problem> =
         found.map(|it| Problem { path: it.path.clone(), reason: it.reason.clone() }).collect();
     problems.extend(gone_sources(root, &view.inventory));
+    problems.extend(unread_origins(root, &view.inventory));
     let held = view.record.held.iter();
     problems
         .extend(held.map(|(path, why)| Problem { path: path.clone(), reason: why.to_string() }));
@@ -415,6 +416,19 @@ fn found_problems(root: &Root, view: &View, plan: &Plan) -> Vec<Problem> {
                      `engine: extractive` is set"
                 .to_owned(),
         });
+    }
+    problems
+}
+
+/// Names the logs whose frontmatter says of their origin what nobody understands.
+fn unread_origins(root: &Root, inventory: &Inventory) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (stem, file) in &inventory.logs {
+        // One that cannot be read is told by the scan.
+        let log = root.vault.read_log(stem).ok().flatten();
+        if let Some(error) = log.and_then(|it| it.origin_error) {
+            problems.push(Problem { path: file.path.clone(), reason: error.to_string() });
+        }
     }
     problems
 }

@@ -168,9 +168,8 @@ impl Drafter<'_> {
     ) -> (Vec<Address>, Option<Vec<ServedLog>>) {
         let path = self.vault.layout().summary(job.period);
         let decisions = &self.inventory.decisions;
-        let is_barred = |line: &ServedLine| {
-            line.kind().is_content() && decisions.is_deleted(&path, [line.text()])
-        };
+        let is_barred =
+            |line: &ServedLine| line.is_content() && decisions.is_deleted(&path, [line.text()]);
         let barred: Vec<Address> = logs
             .iter()
             .flat_map(|log| {
@@ -316,8 +315,13 @@ fn week_source(summary: &Summary, text: &str, rules: &Rules) -> (WeekSource, boo
         item.text = rules.shown(&item.text).into_owned();
         (section, item)
     };
-    let mut items: Vec<_> = summary.bullets_as_sources().map(shown).collect();
     let cites_own = |it: &Item| it.citation.as_ref().is_some_and(Citation::rests_on_summary);
+    let mut items: Vec<_> = summary.bullets_as_sources().map(shown).collect();
+    // A quote in a bullet of somebody else's file: the marks are none of its words.
+    for (_, item) in items.iter_mut().filter(|(_, it)| cites_own(it)) {
+        item.text.drain(..item.text.len() - item.text.trim_start_matches(['>', ' ']).len());
+    }
+    items.retain(|(_, it)| !it.text.is_empty());
     let mut cites_itself = items.iter().any(|(_, item)| cites_own(item));
     if items.is_empty() && summary.header.is_none() {
         items = foreign_lines(summary.period, text, rules);
@@ -338,7 +342,7 @@ fn foreign_lines(week: Period, text: &str, rules: &Rules) -> Vec<(Option<Section
             LineKind::Heading { .. } => {
                 section = Section::from_title(line.words());
             }
-            kind if kind.is_content() => {
+            _ if line.is_content() => {
                 let citation = Some(Citation::one(stem.clone(), line.number()));
                 items.push((section, Item { text: line.words().to_owned(), citation }));
             }

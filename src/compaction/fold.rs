@@ -262,7 +262,7 @@ fn uncovered(
     let mut lines = Vec::new();
     for log in logs {
         let covered = covered.get(log.stem());
-        for line in log.lines().iter().filter(|it| it.kind().is_content() || it.is_held()) {
+        for line in log.lines().iter().filter(|it| it.is_content() || it.is_held()) {
             if covered.is_some_and(|it| it.contains(&line.number())) {
                 continue;
             }

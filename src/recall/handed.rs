@@ -13,6 +13,7 @@ use crate::{
     memory::{
         address::Stem,
         log::{DailyLog, Origin},
+        markdown::{self, LineKind},
     },
     privacy::{self, Rules, hold},
 };
@@ -66,7 +67,7 @@ pub fn hand(stem: Option<&Stem>, date: Option<String>, text: &str, rules: &Rules
         let start = if raw.starts_with('\u{feff}') { "\u{feff}" } else { "" };
         lines.push(format!("{start}{seen}{end}"));
     }
-    let own = served.lines().iter().filter(|it| it.kind().is_content() && !it.is_accepted());
+    let own = served.lines().iter().filter(|it| it.is_content() && !it.is_accepted());
     let origin = own.map(privacy::ServedLine::origin).max().unwrap_or(Origin::Agent);
     let date = date.or_else(|| Some(log.stem.date().to_string()));
     let note = Note { notice: NOTICE, origin: origin.name(), date };
@@ -75,7 +76,11 @@ pub fn hand(stem: Option<&Stem>, date: Option<String>, text: &str, rules: &Rules
 
 /// Takes one line that was found in some file.
 pub fn hand_line(text: &str, rules: &Rules) -> String {
-    let origin = if text.trim_start().starts_with('>') { Origin::External } else { Origin::Agent };
+    let is_quoted = matches!(
+        markdown::kinds([text])[..],
+        [LineKind::Quote { .. } | LineKind::Fence | LineKind::Code]
+    );
+    let origin = if is_quoted { Origin::External } else { Origin::Agent };
     if hold::concerns(text, origin).is_empty() {
         return rules.shown(text).into_owned();
     }

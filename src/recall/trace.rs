@@ -378,7 +378,7 @@ impl<'a> Tracer<'a> {
                     let recorded = log.recorded.as_ref().and_then(|it| it.line_hash(number));
                     changed |= recorded.is_some_and(|it| it != line.hash().prefix64());
                     text.push(line.text());
-                    if line.kind().is_content() {
+                    if line.is_content() {
                         origin = Some(origin.map_or(line.origin(), |it| it.min(line.origin())));
                     }
                 }
@@ -510,7 +510,8 @@ impl File {
         let first = first.and_then(|it| self.lines.get(it)).map_or("", String::as_str);
         match self.kind {
             DocumentKind::Weekly | DocumentKind::Monthly => {
-                let kind = markdown::kinds([first]).first().copied().unwrap_or(LineKind::Blank);
+                let kind =
+                    markdown::kinds_of_bullets([first]).first().copied().unwrap_or(LineKind::Blank);
                 let mut text = first.get(kind.text_at(first)..).unwrap_or(first).to_owned();
                 for more in self.tail(line) {
                     text.push(' ');
