@@ -287,6 +287,9 @@ fn refusal(error: UndoError, zone: Tz) -> CommandError {
         error @ UndoError::Kept { .. } => CommandError::new(Kind::Data, error),
         error @ (UndoError::Forgot { .. } | UndoError::NothingOf { .. }) => usage(error)
             .hint("`memoird history` lists the runs; `memoird undo RUN` takes another one"),
+        error @ UndoError::Repair { .. } => {
+            usage(error).hint("what stood there is kept in .memoird/quarantine")
+        }
         error => usage(error).hint("`memoird history` lists the runs"),
     }
 }

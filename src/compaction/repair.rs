@@ -16,6 +16,7 @@ use super::{
     check::{self, Found, Torn},
     observe::Noticing,
     records,
+    undo::REPAIR,
 };
 use crate::{
     memory::{decision::Decisions, hash::ContentHash, index, typed_schema},
@@ -136,7 +137,7 @@ pub fn steps(
         }
     }
     for (path, why) in wrong {
-        let best = lineage.map_or(Ok(None), |it| last_sound(it, &path))?;
+        let best = lineage.map_or(Ok(None), |it| check::last_sound(it, &path))?;
         steps.push(match best {
             Some(hash) => Step::Restore { path, why, hash },
             None => Step::Quarantine { path, why },
@@ -174,22 +175,6 @@ fn is_turned(vault: &Vault, lineage: Option<&Lineage>, path: &str) -> Result<boo
     Ok(then.len() == now.bytes.len() && differ == 1)
 }
 
-/// Returns the newest bytes of a file that stand in the history and are not torn.
-fn last_sound(lineage: &Lineage, path: &str) -> Result<Option<ContentHash>, PassError> {
-    // What was recorded last is the newest version that somebody looked at.
-    let recorded = lineage.document_hash(path)?;
-    let mut hashes: Vec<ContentHash> = recorded.into_iter().collect();
-    let versions = lineage.versions_of(path)?;
-    hashes.extend(versions.iter().rev().filter_map(|it| it.hash));
-    for hash in hashes {
-        let Some(bytes) = lineage.content(hash)? else { continue };
-        if check::torn(&bytes).is_none() {
-            return Ok(Some(hash));
-        }
-    }
-    Ok(None)
-}
-
 impl Compactor<'_> {
     /// Does what [`steps`] said, and says what was done, in the past tense.
     ///
@@ -225,12 +210,14 @@ impl Compactor<'_> {
             if !matches!(torn, Torn::Empty | Torn::Nul | Torn::CutOff) {
                 continue;
             }
+            let Some(hash) = check::last_sound(self.lineage, &path)? else { continue };
+            let bytes = self.lineage.content(hash)?;
             // Only what was made of lines is ours, and `MEMORY.md` is written anew by any pass.
-            if !self.lineage.items_of(&path)?.iter().any(|it| it.citation.is_some()) {
+            let text = bytes.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+            let record = records::of_path(self.vault.layout(), &path, &text);
+            if !record.iter().flat_map(|it| &it.items).any(|it| it.citation.is_some()) {
                 continue;
             }
-            let Some(hash) = last_sound(self.lineage, &path)? else { continue };
-            let bytes = self.lineage.content(hash)?;
             let kept = self.replace(&path, bytes.as_deref(), &mut run, now)?;
             let what = match torn {
                 Torn::Empty => "was empty",
@@ -298,7 +285,7 @@ impl Compactor<'_> {
                 Ok("wrote MEMORY.md anew".to_owned())
             }
             Step::Witness => {
-                self.run(run, "repair", now)?;
+                self.run(run, REPAIR, now)?;
                 Ok("took note that runs are missing from the database".to_owned())
             }
         }
@@ -315,7 +302,7 @@ impl Compactor<'_> {
         self.refuse_if_missing(false)?;
         if matches!(check::witness(self.vault.layout(), Some(self.lineage)), Ok(Found::Well(_))) {
             let view = self.look(now)?;
-            let mut noticing = Noticing { run: *run, ..Noticing::new("repair", now) };
+            let mut noticing = Noticing { run: *run, ..Noticing::new(REPAIR, now) };
             let noticed = self.observe(&mut noticing, &view);
             *run = noticing.run;
             noticed?;
@@ -331,7 +318,7 @@ impl Compactor<'_> {
         run: &mut Option<RunId>,
         now: DateTime<Utc>,
     ) -> Result<String, PassError> {
-        let run = self.run(run, "repair", now)?;
+        let run = self.run(run, REPAIR, now)?;
         let lock = self.write_lock()?;
         let Some(found) = self.vault.read(path)? else { return Ok("nothing".to_owned()) };
         let old = ContentHash::of(&found.bytes);

@@ -1,6 +1,8 @@
 //! Generated files that a disk or a slip has harmed: nothing rests on what is left of them, and what
 //! a person may have meant is asked.
 
+use memoird::memory::hash;
+
 use crate::support::Root;
 
 const WEEK: &str = "memory/weekly/2026-W11.md";
@@ -279,4 +281,25 @@ fn a_key_with_a_bit_turned_is_put_back_and_not_kept_as_a_decision() {
     root.run(&["doctor", "--repair", "--yes"]).ok();
     assert_eq!(root.read(DECISIONS), sound);
     root.run(&["doctor"]).ok();
+}
+
+/// However it came to be recorded, what is harmed does not stay where the history knows better.
+#[test]
+fn what_is_recorded_as_harmed_is_put_back_from_the_history() {
+    for path in [WEEK, "WISDOM.md"] {
+        let root = folded("mara");
+        let sound = root.read(path);
+        let harmed = format!("{}\0\0\0", &sound[..sound.len() - 3]);
+        root.write(path, &harmed);
+        let database = rusqlite::Connection::open(root.path(".memoird/lineage.db")).unwrap();
+        let hash = hash::hex(hash::ContentHash::of(&harmed).as_bytes());
+        let set = "UPDATE entity SET hash = ?1 \
+            WHERE id = (SELECT entity FROM document WHERE path = ?2)";
+        assert_eq!(database.execute(set, (hash, path)).unwrap(), 1);
+        drop(database);
+        assert_eq!(root.run(&["doctor"]).code, 1);
+        let said = root.run(&["compact"]).ok();
+        assert!(said.stderr.contains("was put back"), "{said}");
+        assert_eq!(root.read(path), sound);
+    }
 }
