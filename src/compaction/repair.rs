@@ -14,7 +14,7 @@ use chrono::{DateTime, Utc};
 use super::{
     Compactor, PassError, View,
     check::{self, Found, Torn},
-    observe::Noticing,
+    observe::{Noticing, fresh_key},
     records,
     undo::REPAIR,
 };
@@ -365,7 +365,6 @@ impl Compactor<'_> {
     fn restore_decisions(&mut self, now: DateTime<Utc>) -> Result<String, PassError> {
         let layout = self.vault.layout().clone();
         let path = layout.decisions();
-        let lock = self.write_lock()?;
         let Some(copy) = private::decisions_copy(&layout) else {
             return Ok("there is no copy of the decisions".to_owned());
         };
@@ -394,17 +393,7 @@ impl Compactor<'_> {
             })?;
             kept = format!("; what stood there is kept as {at}");
         }
-        let temp = Vault::new_temp_name();
-        let staged = self.vault.stage(&path, &temp, text.as_bytes())?;
-        self.vault.place(&lock, staged, found.map(|it| ContentHash::of(it.bytes)))?;
-        let exposed = private::exposed(&layout).unwrap_or_default();
-        for it in exposed.iter().filter(|it| it.path == layout.full(&path)) {
-            private::close(it).map_err(|source| VaultError::Io {
-                action: "write",
-                path: path.clone().into(),
-                source,
-            })?;
-        }
+        self.put_decisions(&text, found.map(|it| ContentHash::of(it.bytes)))?;
         Ok(format!("put back the record of decisions{kept}"))
     }
 
@@ -419,12 +408,68 @@ impl Compactor<'_> {
                 private::bear_witness(layout, said).map_err(failed)?;
             }
         }
+        self.keep_decisions()
+    }
+
+    /// Keeps a copy of the decisions as they are by now.
+    pub(super) fn keep_decisions(&self) -> Result<(), PassError> {
+        let layout = self.vault.layout();
         let Some(now) = self.vault.read(&layout.decisions())? else { return Ok(()) };
         let copy = private::decisions_copy(layout);
         // One that did not grow from the copy is told by `doctor`, and the copy kept for it.
         let grew = copy.as_ref().is_none_or(|it| now.bytes.starts_with(it) && now.bytes != *it);
         if grew && Decisions::parse(&String::from_utf8_lossy(&now.bytes)).unreadable().is_empty() {
-            private::copy_decisions(layout, &now.bytes).map_err(failed)?;
+            private::copy_decisions(layout, &now.bytes).map_err(|source| VaultError::Io {
+                action: "write",
+                path: layout.private_dir(),
+                source,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Takes the record of decisions as it is, where it is not what the copy holds: what can be read
+    /// of it. Both are kept in the quarantine.
+    pub(super) fn accept_decisions(&self) -> Result<(), PassError> {
+        let layout = self.vault.layout();
+        let path = layout.decisions();
+        let now = (self.clock)();
+        let failed = |source| VaultError::Io { action: "write", path: path.clone().into(), source };
+        let copy = private::decisions_copy(layout).unwrap_or_default();
+        private::quarantine(layout, now, &format!("{path}.copy"), &copy).map_err(failed)?;
+        let mut text = String::new();
+        if let Some(found) = self.vault.read(&path)? {
+            private::quarantine(layout, now, &path, &found.bytes).map_err(failed)?;
+            let known = String::from_utf8_lossy(&found.bytes).into_owned();
+            let decisions = Decisions::parse(&known);
+            if !decisions.has_key() {
+                text = fresh_key()?.head();
+            }
+            let can_be_read = |i: usize| !decisions.unreadable().contains(&(i + 1));
+            for (_, line) in known.lines().enumerate().filter(|(i, _)| can_be_read(*i)) {
+                text.push_str(line);
+                text.push('\n');
+            }
+            self.put_decisions(&text, Some(ContentHash::of(&found.bytes)))?;
+        }
+        Ok(private::copy_decisions(layout, text.as_bytes()).map_err(failed)?)
+    }
+
+    /// Writes the record of decisions anew, in the place of what stands there.
+    fn put_decisions(&self, text: &str, old: Option<ContentHash>) -> Result<(), PassError> {
+        let layout = self.vault.layout();
+        let path = layout.decisions();
+        let lock = self.write_lock()?;
+        let temp = Vault::new_temp_name();
+        let staged = self.vault.stage(&path, &temp, text.as_bytes())?;
+        self.vault.place(&lock, staged, old)?;
+        let exposed = private::exposed(layout).unwrap_or_default();
+        for it in exposed.iter().filter(|it| it.path == layout.full(&path)) {
+            private::close(it).map_err(|source| VaultError::Io {
+                action: "write",
+                path: path.clone().into(),
+                source,
+            })?;
         }
         Ok(())
     }
