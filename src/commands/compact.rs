@@ -175,10 +175,14 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         ui.detail(format!("let go of {} versions older than {span}", report.pruned));
     }
     show_report(&report, &plan, &view, args.period, ui);
-    for (path, why) in &view.record.held {
-        ui.warn(format!("{path} {why}"));
+    for held in &report.held {
+        ui.warn(format!("{} {}", held.path, held.reason));
     }
-    Ok(if report.failed > 0 { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
+    Ok(if report.failed > 0 || !report.held.is_empty() {
+        Kind::Job.exit_code().into()
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 impl Args {

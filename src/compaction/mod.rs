@@ -70,7 +70,7 @@ use chrono::{DateTime, Duration, Utc};
 
 use self::{
     plan::{Job, Plan, PlanSettings, Record, Selection},
-    report::{JobReport, PassReport},
+    report::{HeldFile, JobReport, PassReport},
 };
 use crate::{
     config::{root::RootSettings, span::Span},
@@ -324,6 +324,10 @@ impl Compactor<'_> {
             *view = self.look(now)?;
             *plan = self.plan(view, &selection, (self.clock)());
         }
+        let held = view.record.held.iter();
+        report.held = held
+            .map(|(path, why)| HeldFile { path: path.clone(), reason: why.to_string() })
+            .collect();
         report.pruned = self.prune(now)?;
         Ok(passed)
     }

@@ -413,3 +413,17 @@ fn a_decision_that_was_being_written_when_a_crash_came_holds_nothing_up() {
     root.run(&["doctor", "--repair", "--yes"]).ok();
     assert!(!root.path(MEMORY).exists());
 }
+
+#[test]
+fn a_file_that_is_held_is_told_to_programs_too() {
+    let root = folded("mara");
+    cut(&root, WEEK, 4);
+    let ran = root.run(&["compact", "--json"]);
+    assert_eq!(ran.code, 1, "{ran}");
+    let report = ran.json_as("compact");
+    assert_eq!(report["held"][0]["path"], WEEK);
+    assert!(report["held"][0]["reason"].as_str().unwrap().contains(BOTH[1]), "{report}");
+    root.run(&["doctor", "--repair", "--yes"]).ok();
+    let report = root.run(&["compact", "--json"]).ok().json_as("compact");
+    assert_eq!(report["held"], serde_json::json!([]));
+}
