@@ -314,12 +314,14 @@ fn touch_source(root: &Root) {
     root.append(&format!("memory/{}.md", &day[..10]), "\n- One line more, and nothing else\n");
 }
 
+type Deed<'a> = (&'a str, &'a dyn Fn(&Root));
+type Harm<'a> = (&'a str, &'a dyn Fn(&str) -> Option<String>);
+
 /// What a pass only notices is as safe as what it makes.
 #[test]
 fn decisions_are_kept_beside_the_database_as_soon_as_they_are_written() {
     let bullet = |root: &Root| 1 + root.read(WEEK).lines().position(is_bullet).unwrap();
     let delete = |root: &Root| std::fs::remove_file(root.path(MEMORY)).unwrap();
-    type Deed<'a> = (&'a str, &'a dyn Fn(&Root));
     let deeds: [Deed<'_>; 4] = [
         ("a pass that only notices", &|root| {
             delete(root);
@@ -350,7 +352,7 @@ fn decisions_are_kept_beside_the_database_as_soon_as_they_are_written() {
 /// A pass that does not know all that was decided brings back what somebody deleted.
 #[test]
 fn nothing_is_done_while_a_decision_is_lost() {
-    let harms: [(&str, &dyn Fn(&str) -> Option<String>); 4] = [
+    let harms: [Harm<'_>; 4] = [
         ("gone", &|_| None),
         ("cut", &|text| Some(text[..text.len() - 40].to_owned())),
         ("turned", &|text| {
