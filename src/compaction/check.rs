@@ -355,6 +355,12 @@ pub fn torn_files(
         let Ok(Some(file)) = vault.read(&path) else { continue };
         let known = recorded.get(&path).map(|(_, hash)| *hash);
         if known == Some(ContentHash::of(&file.bytes)) {
+            // What is harmed may have been recorded as it is; what never was otherwise is meant.
+            let harmed = torn(&file.bytes);
+            let sound = |it| last_sound(it, &path).map(|it| it.is_some());
+            if harmed.is_some() && lineage.map_or(Ok(false), sound)? {
+                found.extend(harmed.map(|it| (path, it)));
+            }
             continue;
         }
         let bytes_of = |hash| lineage.and_then(|it| it.content(hash).ok().flatten());
@@ -383,6 +389,26 @@ pub fn torn_files(
         found.extend(wrong.map(|it| (path, it)));
     }
     Ok(found)
+}
+
+/// Returns the newest bytes of a file that stand in the history and are not torn.
+///
+/// # Errors
+///
+/// Returns why the database could not be read.
+pub fn last_sound(lineage: &Lineage, path: &str) -> Result<Option<ContentHash>, LineageError> {
+    // What was recorded last is the newest version that somebody looked at.
+    let recorded = lineage.document_hash(path)?;
+    let mut hashes: Vec<ContentHash> = recorded.into_iter().collect();
+    let versions = lineage.versions_of(path)?;
+    hashes.extend(versions.iter().rev().filter_map(|it| it.hash));
+    for hash in hashes {
+        let Some(bytes) = lineage.content(hash)? else { continue };
+        if torn(&bytes).is_none() {
+            return Ok(Some(hash));
+        }
+    }
+    Ok(None)
 }
 
 /// Says whether something a person wants forgotten still waits to be taken out.

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use super::{
     JobError, ask,
     ground::{self, Grounded, Violation},
-    kept::Kept,
+    kept::{self, Kept, Said},
     parallel,
     plan::Job,
 };
@@ -89,6 +89,8 @@ pub(super) struct Sources {
     pub(super) week_files: Vec<ServedLog>,
     pub(super) pointers: Vec<String>,
     pub(super) chars: usize,
+    /// The lines that bullets of ours cite in the weekly files below.
+    pub(super) said: Said,
 }
 
 /// What the engine said and the check let stand.
@@ -117,7 +119,7 @@ impl Drafter<'_> {
             _ => self.week_sources(job)?,
         };
         let (barred, logs) = self.without_deleted(job, &sources.logs);
-        let kept = self.kept(job)?;
+        let kept = self.kept(job, &sources)?;
         let max_chars = self.length(job.tier).max_chars;
         let budget = self.budget(job.tier, sources.chars);
         let budget = kept.rest_of(budget, sources.chars, max_chars);
@@ -140,10 +142,12 @@ impl Drafter<'_> {
         };
         let drafted: usize = draft.sections.iter().map(|(_, items)| items.len()).sum();
         let Grounded { mut sections, rejected } = ground::split(&draft, &sources.lines());
+        let rejected = kept::take_up_gone(&mut sections, rejected, &sources.weeks, self.inventory);
         for item in sections.iter_mut().flat_map(|(_, items)| items) {
             item.text = inert(&item.text).into_owned();
         }
-        if drafted > 0 && sections.iter().all(|(_, items)| items.is_empty()) {
+        let is_empty = kept.is_empty() && sections.iter().all(|(_, items)| items.is_empty());
+        if drafted > 0 && is_empty {
             return Err(JobError::AllRejected(drafted));
         }
         let mut left_out = draft.left_out;
@@ -152,11 +156,11 @@ impl Drafter<'_> {
     }
 
     /// Reads what the file says of logs that are gone.
-    fn kept(&self, job: &Job) -> Result<Kept, JobError> {
+    fn kept(&self, job: &Job, sources: &Sources) -> Result<Kept, JobError> {
         let path = self.vault.layout().summary(job.period);
         let text = self.vault.read_text(&path)?;
         let current = current(&path, job.period, text.as_deref())?;
-        Ok(Kept::of(current.as_ref(), self.inventory))
+        Ok(Kept::of(current.as_ref(), self.inventory, &sources.said))
     }
 
     /// Takes out the lines whose bullet a person deleted from the file, so that no other bullet
@@ -189,6 +193,7 @@ impl Drafter<'_> {
             chars: logs.iter().map(ServedLog::chars).sum(),
             weeks: Vec::new(),
             week_files: Vec::new(),
+            said: Said::new(),
             logs,
         })
     }
@@ -200,6 +205,7 @@ impl Drafter<'_> {
             week_files: Vec::new(),
             pointers: Vec::new(),
             chars: 0,
+            said: Said::new(),
         };
         let rules = self.inventory.rules.clone();
         for (name, hash) in &job.inputs {
@@ -217,6 +223,11 @@ impl Drafter<'_> {
                 let log =
                     DailyLog::parse(stem, text.as_bytes()).map_err(|e| unreadable(&path, &e))?;
                 sources.week_files.push(privacy::serve(&log, &rules));
+            }
+            if summary.header.is_some() {
+                let cited = source.items.iter().filter_map(|(_, it)| it.citation.as_ref());
+                let cited = cited.filter(|it| !it.rests_on_summary());
+                sources.said.insert(week, cited.flat_map(Citation::addresses).collect());
             }
             sources.weeks.push(source);
             sources.pointers.push(path);

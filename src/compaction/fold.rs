@@ -114,7 +114,7 @@ impl Compactor<'_> {
         let current = draft::current(&path, job.period, standing.as_deref())?;
         let lines = sources.lines();
         let header = self.header(job, view, &sources, current.as_ref());
-        let sections = Kept::of(current.as_ref(), &view.inventory).join(sections);
+        let sections = Kept::of(current.as_ref(), &view.inventory, &sources.said).join(sections);
         let decisions = &view.inventory.decisions;
         let is_deleted = |item: &Item| {
             let cited = item.citation.iter().flat_map(Citation::addresses);

@@ -72,7 +72,7 @@ use chrono::{DateTime, Duration, Utc};
 
 use self::{
     plan::{Job, Plan, PlanSettings, Record, Selection},
-    report::{JobReport, PassReport},
+    report::{HeldFile, JobReport, PassReport},
 };
 use crate::{
     config::{root::RootSettings, span::Span},
@@ -291,6 +291,7 @@ impl Compactor<'_> {
         let now = (self.clock)();
         self.refuse_if_missing(selection.accept_missing)?;
         self.recover(now)?;
+        self.record_unknown(now)?;
         self.sweep()?;
         let last_run = archive::last_run(self.lineage)?;
         let mut selection = selection.clone();
@@ -325,6 +326,10 @@ impl Compactor<'_> {
             *view = self.look(now)?;
             *plan = self.plan(view, &selection, (self.clock)());
         }
+        let held = view.record.held.iter();
+        report.held = held
+            .map(|(path, why)| HeldFile { path: path.clone(), reason: why.to_string() })
+            .collect();
         report.pruned = self.prune(now)?;
         Ok(passed)
     }
@@ -414,6 +419,10 @@ impl Compactor<'_> {
         self.refuse_if_missing(false)?;
         let busy = PassLock::is_held(&self.vault.layout().pass_lock())?;
         self.recover_beside(now, busy)?;
+        if !busy && self.knows_nothing()? {
+            let _alone = self.alone(&|| false)?;
+            self.record_unknown(now)?;
+        }
         if self.is_forgetting()? {
             // It knows lines by their places, which would shift under it.
             let _alone = self.alone(&|| false)?;
@@ -427,6 +436,7 @@ impl Compactor<'_> {
     fn notice_alone(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<View, PassError> {
         self.refuse_if_missing(false)?;
         self.recover(now)?;
+        self.record_unknown(now)?;
         self.finish_forgetting(now, false)?;
         self.take_notice(trigger, now, false)?;
         let view = self.look(now)?;

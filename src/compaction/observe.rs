@@ -294,11 +294,9 @@ impl Compactor<'_> {
                 return Ok(known);
             }
         }
-        let mut random = [0; 32];
-        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
-            .map_err(|errno| PassError::Random(errno.into()))?;
-        let decisions = Decisions::with_key(random);
+        let decisions = fresh_key()?;
         self.vault.append(&self.write_lock()?, &path, &decisions.head(), "", true)?;
+        self.keep_decisions()?;
         Ok(decisions)
     }
 
@@ -333,7 +331,7 @@ impl Compactor<'_> {
         let path = self.vault.layout().decisions();
         // `decide` made the file with its key, so an empty head never stands in it.
         self.vault.append(&self.write_lock()?, &path, "", &text, true)?;
-        Ok(())
+        self.keep_decisions()
     }
 
     /// Has citations follow what a tier did to files that are cited themselves; returns whether any
@@ -855,4 +853,12 @@ pub(super) fn recite(raw: &str, citation: &Citation) -> String {
         Some((open, close)) => format!("{}{citation}{}", &raw[..=open], &raw[close..]),
         None => raw.to_owned(),
     }
+}
+
+/// Draws a key for a record of decisions.
+pub(super) fn fresh_key() -> Result<Decisions, PassError> {
+    let mut random = [0; 32];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
+        .map_err(|errno| PassError::Random(errno.into()))?;
+    Ok(Decisions::with_key(random))
 }

@@ -4,7 +4,8 @@
 //! recorded as a pass would record it ([`super::records`]), and the heads of weekly files say which
 //! days were extracted. A database that cannot be read is moved aside first, never deleted.
 //! Called by
-//! `rebuild` and `doctor --repair`, and by whatever finds the database damaged.
+//! `rebuild` and `doctor --repair`, by whatever finds the database damaged, and before anything is
+//! noticed by who finds it new.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -250,6 +251,27 @@ impl Compactor<'_> {
         let rebuilt = self.record_anew(now);
         self.end_run(begun)?;
         rebuilt
+    }
+
+    /// Returns whether nothing was ever done with the database.
+    pub(super) fn knows_nothing(&self) -> Result<bool, LineageError> {
+        Ok(self.lineage.last_runs(1)?.is_empty()
+            && self.lineage.documents()?.is_empty()
+            && self.lineage.log_paths()?.is_empty())
+    }
+
+    /// Records what stands there in a database that knows nothing yet, where files were made before:
+    /// somebody deleted it with all that tells of it, or the folder came from another machine.
+    pub(super) fn record_unknown(&mut self, now: DateTime<Utc>) -> Result<(), PassError> {
+        if !self.knows_nothing()? {
+            return Ok(());
+        }
+        let inventory = self.look(now)?.inventory;
+        let mut summaries = inventory.weekly.values().chain(inventory.monthly.values());
+        if summaries.any(|it| it.header.is_some()) {
+            self.record_anew(now)?;
+        }
+        Ok(())
     }
 
     /// Records what stands there in the place of all that is recorded of files and logs.

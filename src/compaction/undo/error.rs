@@ -50,6 +50,12 @@ pub enum UndoError {
         /// Who took it back.
         by: RunId,
     },
+    /// It put back what was harmed.
+    #[error("run {run} put back what a disk or a slip had harmed, and that is not taken back")]
+    Repair {
+        /// The run.
+        run: RunId,
+    },
     /// What was forgotten cannot come back.
     #[error("run {run} removed what a person wanted forgotten, which cannot be undone")]
     Forgot {

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     compaction::{
         View,
+        check::{self, Torn},
         observe::{MOVED, period_of},
         records,
     },
@@ -128,6 +129,7 @@ impl Foresight<'_> {
             let jobs = self.lineage.jobs_of_run(run)?;
             past.work.insert(run, jobs.iter().map(|it| it.fingerprint).collect());
         }
+        past.drop_repairs();
         past.join_cut_off();
         for run in past.candidates() {
             past.read.insert(run, self.lineage.runs_resting_on(run)?);
@@ -199,6 +201,14 @@ impl Foresight<'_> {
             Err(LineageError::Damaged { .. }) => None,
             bytes => bytes?,
         };
+        if let Some(torn) = bytes.as_deref().and_then(check::torn) {
+            // Where nothing stood in it, to remove it is the same, and leaves no harmed file.
+            if torn != Torn::Empty {
+                file.fate = Fate::Lost;
+                file.reason = Some(format!("is left as it is: its older text {}", torn.words()));
+            }
+            return Ok(());
+        }
         let text = bytes.and_then(|it| String::from_utf8(it).ok());
         let (Some(version), Some(text)) = (version, text) else {
             file.fate = Fate::Lost;
@@ -245,6 +255,9 @@ fn chosen(past: &Past, run: RunId, with_later: bool) -> Result<BTreeSet<RunId>, 
     }
     if let Some(by) = past.taker_of(run) {
         return Err(UndoError::Taken { run, by });
+    }
+    if past.is_repair(run) {
+        return Err(UndoError::Repair { run });
     }
     if past.files_of(run).is_empty() {
         return Err(UndoError::NothingOf { run });

@@ -22,6 +22,8 @@ mod lines;
 mod past;
 pub mod work;
 
+pub(super) use self::past::REPAIR;
+
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
