@@ -26,7 +26,7 @@ use crate::{
         markdown::LineKind,
         period::Period,
     },
-    privacy::{self, Rules, ServedLine, ServedLog, inert},
+    privacy::{self, Rules, ServedLine, ServedLog},
     store::{
         inventory::Inventory,
         vault::{Vault, VaultError},
@@ -141,7 +141,7 @@ impl Drafter<'_> {
         let drafted: usize = draft.sections.iter().map(|(_, items)| items.len()).sum();
         let Grounded { mut sections, rejected } = ground::split(&draft, &sources.lines());
         for item in sections.iter_mut().flat_map(|(_, items)| items) {
-            item.text = inert(&item.text).into_owned();
+            item.text = self.inventory.rules.written(&item.text);
         }
         if drafted > 0 && sections.iter().all(|(_, items)| items.is_empty()) {
             return Err(JobError::AllRejected(drafted));

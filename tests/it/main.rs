@@ -25,6 +25,7 @@ mod packaging;
 mod rebuild;
 mod review;
 mod run;
+mod secrets;
 mod show;
 mod status;
 mod supply;
