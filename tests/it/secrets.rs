@@ -38,6 +38,29 @@ fn what_memoird_joins_is_looked_at_once_more() {
 }
 
 #[test]
+fn a_key_of_several_lines_is_shown_by_no_verb() {
+    let body = "MIIIMcXdRziQu1LMEiq65GAdP1bjsYnTMRLy2BJPPKgl9VPd4o5c0YQMbzJGndU";
+    let root = Root::empty("lines");
+    root.write("memoird.yaml", "zone: Europe/Berlin\n");
+    root.write(
+        "memory/2026-03-03.md",
+        &format!(
+            "- The key of the old host\n  -----BEGIN RSA PRIVATE KEY-----\n  {body}\n  -----END RSA PRIVATE KEY-----\n"
+        ),
+    );
+    root.run(&["compact"]).ok();
+    for args in [
+        &["forget", "memory/2026-03-03.md", "--dry-run"][..],
+        &["forget", "memory/2026-03-03.md", "--dry-run", "--json"],
+        &["show", "memory/2026-03-03.md"],
+        &["review", "list"],
+    ] {
+        let ran = root.run(args);
+        assert!(!ran.stdout.contains(body) && !ran.stderr.contains(body), "{ran}");
+    }
+}
+
+#[test]
 fn the_index_lists_a_persons_memory_as_it_may_be_seen() {
     let root = Root::small();
     root.write(
