@@ -78,3 +78,21 @@ fn the_index_lists_a_persons_memory_as_it_may_be_seen() {
     assert_eq!(root.files(), before);
     root.run(&["doctor"]).ok();
 }
+
+#[test]
+fn a_correction_with_a_secret_in_it_is_written_with_a_mark() {
+    let root = Root::small();
+    root.run(&["compact"]).ok();
+    let week = "memory/weekly/2026-W10.md";
+    let at = root.read(week).lines().position(|it| it.contains("Importer v2")).unwrap() + 1;
+    let ran =
+        root.run(&["correct", &format!("{week}:{at}"), &format!("Importer uses ghp_{TOKEN}")]);
+    assert!(ran.code == 0 && ran.stderr.contains("a mark takes its place"), "{ran}");
+    assert!(!ran.stdout.contains(TOKEN), "{ran}");
+    holds_nowhere(&root, TOKEN);
+    assert!(
+        root.read(week).contains("- Importer uses [secret:github-token"),
+        "{}",
+        root.read(week)
+    );
+}
