@@ -199,6 +199,27 @@ fn is_ours(line: &str) -> bool {
     line.starts_with(MORE) || (line.starts_with("- [") && kinds.any(|it| it.is_some()))
 }
 
+/// Returns the file without the targets of the links that are ours, line for line: they name files
+/// and are no words of it.
+pub fn without_targets(text: &str) -> String {
+    let plain = |line: &str| match line.rsplit_once("](") {
+        Some((before, after)) if is_ours(line) => {
+            let rest = after.split_once(')').map_or("", |it| it.1);
+            format!("{before}]{rest}")
+        }
+        _ => line.to_owned(),
+    };
+    text.split('\n').map(plain).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the file with other words in the lines that are a person's. Ours are made anew.
+pub fn with_lines_of_people(text: &str, lines: &[String]) -> String {
+    let line = |(old, new): (&str, &String)| {
+        if is_ours(old) { old.to_owned() } else { new.clone() }
+    };
+    text.split('\n').zip(lines).map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// Cuts a text to `chars_max` characters, between words where it can, and says so with `…`.
 fn shorten(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
