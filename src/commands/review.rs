@@ -17,9 +17,9 @@ use super::{
 use crate::{
     compaction::{
         self,
-        review::{self, Change, HeldLine, Proposed, ReviewError, Waiting},
+        review::{self, Change, HeldLine, Own, Proposed, ReviewError, Waiting},
     },
-    memory::decision::Verdict,
+    memory::{address::Address, decision::Verdict},
     store::lineage::{Lineage, review::HeldWhat},
 };
 
@@ -27,8 +27,9 @@ use crate::{
 ///
 /// Text from elsewhere that reads like an instruction, text with hidden characters, and whatever
 /// would carry a memory though only a stranger said it is kept out of every file until you accept
-/// it. With `wisdom.review: manual` changes of WISDOM.md wait here, too. Without a verb it asks, on a
-/// terminal, about one after the other; elsewhere it lists them.
+/// it. Where the lines beneath a memory of your own, or one that you edited, say otherwise now, what
+/// would become of it waits here; with `wisdom.review: manual` changes of WISDOM.md do, too. Without
+/// a verb it asks, on a terminal, about one after the other; elsewhere it lists them.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -39,7 +40,7 @@ pub(super) struct Args {
 enum ReviewVerb {
     /// List what waits
     List {
-        /// Also what was decided before, of lines that still stand
+        /// Also what was decided before
         #[arg(long)]
         decided: bool,
     },
@@ -47,14 +48,14 @@ enum ReviewVerb {
     Accept(Chosen),
     /// Keep lines out for good, and drop proposed changes
     Refuse(Chosen),
-    /// Take back what was said of lines: they wait again
+    /// Take back what was said: it waits again. A change that was made is taken back by `undo` first
     Reopen(Chosen),
     /// Say it in your own words: of a change, what is written; of a line, an entry of today's log, and
     /// the line stays out
     Edit {
         /// What it is called in the list
         id: String,
-        /// Your words; of a change, its heading and text as "Heading: text"
+        /// Your words; of a change of WISDOM.md, its heading and text as "Heading: text"
         text: String,
     },
 }
@@ -86,7 +87,7 @@ struct Report {
 #[derive(Debug, Serialize)]
 struct Item {
     id: String,
-    /// `line`, `memory`, or `wisdom`.
+    /// `line`, `memory`, `wisdom`, or `typed`.
     what: &'static str,
     /// Why it waits.
     why: Vec<String>,
@@ -104,9 +105,21 @@ struct Item {
     /// Of a change, the log lines that it rests on.
     #[serde(skip_serializing_if = "Option::is_none")]
     sources: Option<String>,
+    /// Of a change, those lines as they may be seen.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    source_lines: Vec<SourceLine>,
+    /// Of a change, whether it can no longer be made.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stale: bool,
     /// What was said of it before.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+struct SourceLine {
+    address: String,
+    text: String,
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
@@ -120,6 +133,9 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         None | Some(ReviewVerb::List { .. }) => list(&waiting, ui),
         Some(ReviewVerb::Accept(chosen)) => {
             choose(&mut waiting, chosen)?;
+            if chosen.all {
+                leave_stale(&mut waiting, ui);
+            }
             accept(&call, &root, &waiting)?;
             done(&waiting, "accepted", ui);
         }
@@ -129,7 +145,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             done(&waiting, "refused", ui);
         }
         Some(ReviewVerb::Reopen(chosen)) => {
-            waiting.changes.clear();
+            waiting.changes.retain(|it| it.verdict.is_some());
             waiting.lines.retain(|it| it.verdict.is_some());
             choose(&mut waiting, chosen)?;
             say(&call, &root, &waiting, None)?;
@@ -156,7 +172,7 @@ fn choose(waiting: &mut Waiting, chosen: &Chosen) -> Result<(), CommandError> {
     if chosen.all {
         if let Some(why) = &chosen.why {
             waiting.lines.retain(|it| it.why.contains(why));
-            waiting.changes.retain(|_| why == WISDOM);
+            waiting.changes.retain(|it| why == kind_of(&it.change));
         }
         return Ok(());
     }
@@ -176,8 +192,23 @@ fn choose(waiting: &mut Waiting, chosen: &Chosen) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Why changes of `WISDOM.md` wait.
-const WISDOM: &str = "wisdom";
+/// Leaves out of a batch what can no longer be made, and says so.
+fn leave_stale(waiting: &mut Waiting, ui: &Ui) {
+    for stale in waiting.changes.extract_if(.., |it| it.is_stale) {
+        ui.warn(format!("{} is left: {STALE}", stale.id));
+    }
+}
+
+/// Why a change can no longer be made.
+const STALE: &str = "its file or its source lines were changed since it was proposed";
+
+/// Says what a change is about.
+fn kind_of(change: &Change) -> &'static str {
+    match change {
+        Change::Memory { .. } => "typed",
+        Change::Add { .. } | Change::Merge { .. } | Change::Drop { .. } => "wisdom",
+    }
+}
 
 fn is_line(line: &HeldLine, id: &str) -> bool {
     line.id == id || line.address.to_string() == id || line.address.stem.as_str() == id
@@ -192,12 +223,8 @@ fn accept(call: &Call, root: &Root, chosen: &Waiting) -> Result<(), CommandError
     make(call, root, &changes)
 }
 
-/// Makes changes of `WISDOM.md`.
-fn make(
-    call: &Call,
-    root: &Root,
-    changes: &[(Proposed, Option<(String, String)>)],
-) -> Result<(), CommandError> {
+/// Makes changes of files.
+fn make(call: &Call, root: &Root, changes: &[(Proposed, Option<Own>)]) -> Result<(), CommandError> {
     if changes.is_empty() {
         return Ok(());
     }
@@ -223,8 +250,10 @@ fn say(
     if !chosen.lines.is_empty() {
         compactor.review_lines(&chosen.lines, verdict)?;
     }
-    if verdict == Some(Verdict::Refused) {
-        compactor.refuse_changes(&chosen.changes)?;
+    match verdict {
+        Some(Verdict::Refused) => compactor.refuse_changes(&chosen.changes)?,
+        Some(Verdict::Accepted) => {}
+        None => compactor.reopen_changes(&chosen.changes)?,
     }
     Ok(())
 }
@@ -246,6 +275,10 @@ fn edit(
             .hint("memoird review refuse ID"));
     }
     if let Some(change) = chosen.changes.first() {
+        if let Change::Memory { .. } = change.change {
+            let own = Own { title: None, text: text.to_owned() };
+            return make(call, root, &[(change.clone(), Some(own))]);
+        }
         let Some((title, words)) = text.split_once(": ") else {
             return Err(CommandError::new(
                 Kind::Usage,
@@ -253,7 +286,7 @@ fn edit(
             )
             .hint(format!("memoird review edit {} \"Heading: text\"", change.id)));
         };
-        let own = (title.trim().to_owned(), words.trim().to_owned());
+        let own = Own { title: Some(title.trim().to_owned()), text: words.trim().to_owned() };
         return make(call, root, &[(change.clone(), Some(own))]);
     }
     refuse_reader(call, root)?;
@@ -302,7 +335,7 @@ fn ask_each(
             break;
         }
     }
-    ui.note("`memoird compact` (or the daemon) makes the summaries again; `memoird review reopen` takes back what was said of a line");
+    ui.note("`memoird compact` (or the daemon) makes the summaries again; `memoird review reopen` takes back what was said");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -330,10 +363,9 @@ impl Item {
             origin: Some(line.origin.name()),
             before: None,
             sources: None,
-            verdict: line.verdict.map(|it| match it {
-                Verdict::Accepted => "accepted",
-                Verdict::Refused => "refused",
-            }),
+            source_lines: Vec::new(),
+            stale: false,
+            verdict: line.verdict.map(name_of),
         }
     }
 
@@ -345,21 +377,35 @@ impl Item {
             }
             Change::Merge { words: None, reason, .. } => ("said again".to_owned(), reason),
             Change::Drop { reason, .. } => ("to be dropped".to_owned(), reason),
+            Change::Memory { words: Some(words), reason, .. } => (words.said(), reason),
+            Change::Memory { words: None, reason, .. } => ("to be removed".to_owned(), reason),
         };
-        let before = proposed.entry.as_ref().map(|it| format!("{}: {}", it.title, it.text));
+        let source_line = |(at, text): &(Address, String)| SourceLine {
+            address: at.to_string(),
+            text: text.clone(),
+        };
         let sources = &proposed.row.sources;
         Self {
             id: proposed.id.clone(),
-            what: WISDOM,
+            what: kind_of(&proposed.change),
             why: vec![reason.clone()],
             text,
             path: proposed.row.target.clone(),
             line: None,
             origin: None,
-            before,
+            before: proposed.before.clone(),
             sources: (!sources.is_empty()).then(|| sources.clone()),
-            verdict: None,
+            source_lines: proposed.lines.iter().map(source_line).collect(),
+            stale: proposed.is_stale,
+            verdict: proposed.verdict.map(name_of),
         }
+    }
+}
+
+fn name_of(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Accepted => "accepted",
+        Verdict::Refused => "refused",
     }
 }
 
@@ -376,9 +422,13 @@ fn list(waiting: &Waiting, ui: &Ui) {
     for item in &items {
         show(item, ui);
     }
+    let waits = match items.iter().filter(|it| it.verdict.is_none()).count() {
+        0 => return ui.note("nothing waits; `memoird review reopen ID…` takes back what was said"),
+        1 => "1 waits".to_owned(),
+        several => format!("{several} wait"),
+    };
     ui.note(format!(
-        "{}: `memoird review accept ID…`, `refuse ID…`, `edit ID TEXT`, or all: `accept --all`",
-        if items.len() == 1 { "1 waits".to_owned() } else { format!("{} wait", items.len()) }
+        "{waits}: `memoird review accept ID…`, `refuse ID…`, `edit ID TEXT`, or all: `accept --all`"
     ));
 }
 
@@ -390,12 +440,29 @@ fn show(item: &Item, ui: &Ui) {
     let origin = item.origin.map(|it| format!(", {it}")).unwrap_or_default();
     let verdict = item.verdict.map(|it| format!(" – {it}")).unwrap_or_default();
     ui.heading(format!("{}  {place}{origin}: {}{verdict}", item.id, item.why.join(", ")));
-    if let Some(before) = &item.before {
-        ui.data(format!("  now: {before}"));
+    if item.stale {
+        ui.data(format!("  stale: {STALE}"));
     }
-    ui.data(format!("  {}", item.text.trim()));
-    if let Some(sources) = &item.sources {
+    match &item.before {
+        Some(before) => {
+            words("now: ", before, ui);
+            words("new: ", &item.text, ui);
+        }
+        None => words("", &item.text, ui),
+    }
+    for SourceLine { address, text } in &item.source_lines {
+        ui.data(format!("  of {address}: {}", text.trim()));
+    }
+    if let (Some(sources), []) = (&item.sources, &item.source_lines[..]) {
         ui.data(format!("  of {sources}"));
+    }
+}
+
+/// Shows words of several lines below each other.
+fn words(label: &str, text: &str, ui: &Ui) {
+    for (i, line) in text.trim().lines().filter(|it| !it.trim().is_empty()).enumerate() {
+        let label = if i == 0 { label.to_owned() } else { " ".repeat(label.len()) };
+        ui.data(format!("  {label}{line}"));
     }
 }
 
@@ -415,10 +482,11 @@ impl From<ReviewError> for CommandError {
     fn from(error: ReviewError) -> Self {
         match error {
             ReviewError::Pass(error) => error.into(),
-            ReviewError::Stale { ref id } => {
+            ReviewError::Stale { ref id } | ReviewError::Changed { ref id, .. } => {
                 let hint = format!("memoird review refuse {id}");
                 Self::new(Kind::Data, error).hint(hint)
             }
+            ReviewError::Made { .. } => Self::new(Kind::Usage, error).hint("memoird undo"),
             ReviewError::File(_) => Self::new(Kind::Data, error).hint("memoird review list"),
         }
     }

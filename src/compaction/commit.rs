@@ -70,6 +70,18 @@ fn boot_id() -> String {
     id.map(|it| it.trim().to_owned()).unwrap_or_default()
 }
 
+impl Recorded {
+    /// Returns what a person is asked about, as a commit takes it.
+    pub(super) fn proposals(&self) -> Option<(ContentHash, Period, &[NewProposal])> {
+        self.proposed.as_ref().map(|(work, of, it)| (*work, *of, &it[..]))
+    }
+
+    /// Returns how many changes a person is asked about.
+    pub(super) fn count_proposed(&self) -> usize {
+        self.proposed.as_ref().map_or(0, |(_, _, it)| it.len())
+    }
+}
+
 impl NewFile {
     fn intent<'a>(&'a self, temp: &'a str, forgets: bool) -> NewIntent<'a> {
         NewIntent {
@@ -147,7 +159,7 @@ impl Compactor<'_> {
                 intents: &intents,
                 extracted: &recorded.extracted,
                 held: &recorded.held,
-                proposals: recorded.proposed.as_ref().map(|(work, of, it)| (*work, *of, &it[..])),
+                proposals: recorded.proposals(),
                 versions: &versions,
                 run,
                 at: (self.clock)(),

@@ -149,8 +149,10 @@ impl Compactor<'_> {
         }
         let logs =
             sources.logs.iter().map(|it| LogRecord::of(it, self.vault.layout().source(it.stem())));
+        let mut logs: Vec<LogRecord> = logs.collect();
+        logs.extend(self.newly_cited(&record.items, view)?);
         let recorded = Recorded {
-            logs: logs.collect(),
+            logs,
             coverage: vec![CoverageRecord { path: path.clone(), lines: uncovered }],
             documents: vec![record],
             used: sources.pointers,

@@ -36,7 +36,7 @@ use crate::{
         inventory::Inventory,
         lineage::{
             jobs::{JobId, NewJob, Outcome, Receipt, RunId},
-            record::{Commit, LogRecord},
+            record::{Commit, DocumentRecord, LogRecord},
             review::HeldRecord,
         },
         vault::{Vault, VaultError},
@@ -58,6 +58,8 @@ struct Day {
     revised: Vec<Revised>,
     /// Those whose lines were changed and that nothing says any more.
     withdrawn: Vec<TypedMemory>,
+    /// Those of a person's whose lines were changed. What would become of them is in `recorded`.
+    offered: Vec<TypedMemory>,
     rejected: usize,
     recorded: Recorded,
     source_chars: usize,
@@ -175,6 +177,7 @@ impl Compactor<'_> {
                     logs: &recorded.logs,
                     extracted: &recorded.extracted,
                     held: &recorded.held,
+                    proposals: recorded.proposals(),
                     used: &recorded.used,
                     at: receipt.ended,
                     ..Commit::default()
@@ -213,7 +216,11 @@ impl Compactor<'_> {
             day.recorded.removed.push(path.clone());
             files.push(NewFile { path, text: None, standing: Some(standing) });
         }
-        let outcome = if files.is_empty() { Outcome::Unchanged } else { Outcome::Written };
+        let outcome = match (files.is_empty(), day.recorded.count_proposed()) {
+            (false, _) => Outcome::Written,
+            (true, 0) => Outcome::Unchanged,
+            (true, _) => Outcome::Skipped,
+        };
         let mut receipt = self.day_receipt(job, &day, outcome);
         receipt.path = files.first().map(|it| it.path.clone());
         self.write(None, Some((id, &receipt)), &files, &day.recorded)?;
@@ -231,6 +238,9 @@ impl Compactor<'_> {
         for memory in &day.withdrawn {
             doubts.retain(|it| it.memory.file_name != memory.file_name);
             existing.retain(|it| it.file_name != memory.file_name);
+        }
+        for memory in &day.offered {
+            doubts.retain(|it| it.memory.file_name != memory.file_name);
         }
         existing.append(&mut day.memories);
         Ok(Made { receipt, paths })
@@ -254,6 +264,10 @@ impl Compactor<'_> {
         for memory in &day.withdrawn {
             let path = self.vault.layout().typed(&memory.file_name.to_string_lossy());
             reason.extend(["; ", &path, " withdrawn: its source changed"]);
+        }
+        match day.recorded.count_proposed() {
+            0 => {}
+            proposed => reason = format!("{reason}; {}", review::wait(proposed)),
         }
         let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
         receipt.figures.sources = count(job.inputs.len());
@@ -383,10 +397,10 @@ impl Compactor<'_> {
         receipt.figures.rejected = count(done.rejected);
         let is_kept = outcome == Outcome::Skipped;
         let documents = if is_kept { Vec::new() } else { vec![records::of_wisdom(&path, &text)] };
-        let layout = self.vault.layout();
+        let read = self.lines_read(&logs, &documents, view)?;
         let recorded = Recorded {
             documents,
-            logs: logs.iter().map(|it| LogRecord::of(it, layout.source(it.stem()))).collect(),
+            logs: read,
             used: vec![month_path],
             held: done.held.iter().flat_map(held_back).collect(),
             proposed: Some((job.fingerprint, job.period, proposed)),
@@ -400,6 +414,21 @@ impl Compactor<'_> {
         self.write(None, Some((id, &receipt)), &files, &recorded)?;
         let paths = if outcome == Outcome::Written { vec![path] } else { Vec::new() };
         Ok(Made { receipt, paths })
+    }
+
+    /// Returns the lines of logs that were read, and of files that entries cite for the first time.
+    fn lines_read(
+        &self,
+        logs: &[ServedLog],
+        documents: &[DocumentRecord],
+        view: &View,
+    ) -> Result<Vec<LogRecord>, JobError> {
+        let path = |log: &ServedLog| self.vault.layout().source(log.stem());
+        let mut read: Vec<LogRecord> = logs.iter().map(|it| LogRecord::of(it, path(it))).collect();
+        for document in documents {
+            read.extend(self.newly_cited(&document.items, view)?);
+        }
+        Ok(read)
     }
 
     /// Reads the weekly and monthly files whose own lines are cited, by bullets or by entries.
@@ -458,7 +487,10 @@ struct DayReader<'a> {
 impl Day {
     /// Returns whether it changes no memory.
     fn is_quiet(&self) -> bool {
-        self.memories.is_empty() && self.revised.is_empty() && self.withdrawn.is_empty()
+        self.memories.is_empty()
+            && self.revised.is_empty()
+            && self.withdrawn.is_empty()
+            && self.offered.is_empty()
     }
 }
 
@@ -477,6 +509,7 @@ impl DayReader<'_> {
             memories: Vec::new(),
             revised: Vec::new(),
             withdrawn: Vec::new(),
+            offered: Vec::new(),
             rejected: 0,
             recorded: Recorded::default(),
             source_chars: 0,
@@ -512,10 +545,16 @@ impl DayReader<'_> {
             day.recorded.used.push(layout.source(log.stem()));
             day.recorded.logs.push(LogRecord::of(log, layout.source(log.stem())));
         }
-        day.revised = late::take_over(&mut day.memories, doubts);
-        let settled = late::settle(self.vault, job.period.first(), doubts, &day.revised, rules)?;
-        day.revised.extend(settled.revised);
+        let mut settled = late::take_over(&mut day.memories, doubts);
+        late::settle(self.vault, job.period.first(), doubts, &mut settled, rules)?;
+        day.revised = settled.revised;
         day.withdrawn = settled.withdrawn;
+        let path = |it: &TypedMemory| layout.typed(&it.file_name.to_string_lossy());
+        let offers = settled.offered.iter();
+        let proposed =
+            offers.filter_map(|it| review::offered(it, &path(&it.before), self.decisions));
+        day.recorded.proposed = Some((job.fingerprint, job.period, proposed.collect()));
+        day.offered = settled.offered.into_iter().map(|it| it.before).collect();
         Ok(day)
     }
 }
@@ -523,8 +562,7 @@ impl DayReader<'_> {
 /// Says why a month was distilled, and what came of it that is not seen in the file.
 fn reason_of(job: &Job, done: &Edited, proposed: usize) -> String {
     if proposed > 0 {
-        let these = if proposed == 1 { "change waits" } else { "changes wait" };
-        return format!("{proposed} {these} for `memoird review`");
+        return review::wait(proposed);
     }
     let mut reason = job.reason.to_string();
     for id in &done.dropped {

@@ -6,6 +6,9 @@
 //! carry it, is rewritten by what the engine says of its month, or is dropped. Both go to the
 //! history, and neither is a person's deletion: what comes back in the log may come back here.
 //!
+//! A memory that a person wrote or edited is theirs: what would become of it is offered to them
+//! ([`Offer`]), and the file stays as it is until they say so.
+//!
 //! A log that has vanished takes nothing with it.
 
 use std::collections::BTreeSet;
@@ -33,7 +36,7 @@ use crate::{
     },
 };
 
-/// A memory of ours of which a line was changed, deleted, or moved.
+/// A memory of which a line was changed, deleted, or moved.
 #[derive(Clone, Debug)]
 pub(super) struct Doubt {
     /// As it stands in its file.
@@ -51,11 +54,29 @@ pub(super) struct Revised {
     pub(super) after: TypedMemory,
 }
 
+/// What would become of a memory if it were ours.
+#[derive(Clone, Debug)]
+pub(super) struct Offer {
+    /// As it stands in the person's file.
+    pub(super) before: TypedMemory,
+    /// What would take its place; `None` where no line says it any more.
+    pub(super) after: Option<TypedMemory>,
+}
+
 /// What becomes of the memories that a day has in doubt.
 #[derive(Debug, Default)]
 pub(super) struct Settled {
     pub(super) revised: Vec<Revised>,
     pub(super) withdrawn: Vec<TypedMemory>,
+    pub(super) offered: Vec<Offer>,
+}
+
+impl Settled {
+    fn knows(&self, memory: &TypedMemory) -> bool {
+        let revised = self.revised.iter().map(|it| &it.before);
+        let mut all = revised.chain(self.offered.iter().map(|it| &it.before));
+        all.any(|it| it.file_name == memory.file_name)
+    }
 }
 
 impl Doubt {
@@ -72,7 +93,7 @@ impl Doubt {
 
 /// Returns the memories that rest on lines of these days that are no longer where they were.
 ///
-/// Reads only logs that some memory of ours rests on; none, when all days are new.
+/// Reads only logs that some memory rests on; none, when all days are new.
 pub(super) fn doubts(
     vault: &Vault,
     jobs: &[Job],
@@ -80,9 +101,10 @@ pub(super) fn doubts(
     rules: &Rules,
 ) -> Vec<Doubt> {
     let days: BTreeSet<NaiveDate> = jobs.iter().map(|it| it.period.first()).collect();
-    let ours = memories.iter().filter(|it| it.is_ours());
-    let concerned: Vec<&TypedMemory> =
-        ours.filter(|it| it.sources.iter().any(|(at, _)| is_day_in(&days, &at.stem))).collect();
+    let concerned: Vec<&TypedMemory> = memories
+        .iter()
+        .filter(|it| it.sources.iter().any(|(at, _)| is_day_in(&days, &at.stem)))
+        .collect();
     let stems: BTreeSet<&Stem> = concerned
         .iter()
         .flat_map(|it| it.sources.iter().map(|(at, _)| &at.stem))
@@ -129,8 +151,8 @@ fn is_day_in(days: &BTreeSet<NaiveDate>, stem: &Stem) -> bool {
 }
 
 /// Gives memories that lost a line to those of the new ones that are about the same, best fit first.
-/// Returns the revisions; what is left in `new` is new.
-pub(super) fn take_over(new: &mut Vec<TypedMemory>, doubts: &[Doubt]) -> Vec<Revised> {
+/// What is left in `new` is new.
+pub(super) fn take_over(new: &mut Vec<TypedMemory>, doubts: &[Doubt]) -> Settled {
     let mut pairs: Vec<(u8, usize, usize)> = Vec::new();
     for (i, doubt) in doubts.iter().enumerate().filter(|(_, it)| it.is_lost()) {
         for (j, memory) in new.iter().enumerate() {
@@ -140,13 +162,18 @@ pub(super) fn take_over(new: &mut Vec<TypedMemory>, doubts: &[Doubt]) -> Vec<Rev
     }
     pairs.sort_by(|a, b| b.0.cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
     let (mut old_taken, mut new_taken) = (BTreeSet::new(), BTreeSet::new());
-    let mut revised = Vec::new();
+    let mut settled = Settled::default();
     for (_, i, j) in pairs {
         if !old_taken.contains(&i) && !new_taken.contains(&j) {
             old_taken.insert(i);
             new_taken.insert(j);
             let before = doubts[i].memory.clone();
-            revised.push(Revised { after: in_place_of(&new[j], &before), before });
+            let after = in_place_of(&new[j], &before);
+            if before.is_ours() {
+                settled.revised.push(Revised { before, after });
+            } else {
+                settled.offered.push(Offer { before, after: Some(after) });
+            }
         }
     }
     let mut at = 0;
@@ -154,7 +181,7 @@ pub(super) fn take_over(new: &mut Vec<TypedMemory>, doubts: &[Doubt]) -> Vec<Rev
         at += 1;
         !new_taken.contains(&(at - 1))
     });
-    revised
+    settled
 }
 
 /// Decides about the memories that this day is the last to be asked about, and that nothing new
@@ -163,37 +190,53 @@ pub(super) fn settle(
     vault: &Vault,
     day: NaiveDate,
     doubts: &[Doubt],
-    revised: &[Revised],
+    settled: &mut Settled,
     rules: &Rules,
-) -> Result<Settled, VaultError> {
-    let mut settled = Settled::default();
-    let open = |it: &&Doubt| {
-        it.day == day && !revised.iter().any(|r| r.before.file_name == it.memory.file_name)
-    };
-    for doubt in doubts.iter().filter(open) {
+) -> Result<(), VaultError> {
+    for doubt in doubts.iter().filter(|it| it.day == day) {
+        if settled.knows(&doubt.memory) {
+            continue;
+        }
         let before = doubt.memory.clone();
+        if !before.is_ours() {
+            // What a person wrote is not asked about as long as any line of it is left, nor where
+            // we never wrote it.
+            let was_ours = before.recorded_body.is_some();
+            if was_ours
+                && doubt.standing.left.is_empty()
+                && still_stands(vault, doubt, rules)?.is_none()
+            {
+                settled.offered.push(Offer { before, after: None });
+            }
+            continue;
+        }
         if !doubt.is_lost() {
             settled.revised.push(Revised { after: doubt.readdressed(), before });
             continue;
         }
-        let lines = doubt.standing.lines_now();
-        let logs =
-            read(vault, rules, lines.iter().flat_map(|it| it.files().map(|(stem, _)| stem)))?;
-        let words = standing::said_by(&before);
-        let said = lines.and_then(|it| standing::still_said(&words, &it, &logs));
-        let gone = logs.values().any(Option::is_none);
-        match said {
-            Some(sources) => {
-                settled.revised.push(Revised { after: with_sources(&before, &sources), before });
-            }
-            // What a vanished log said cannot be read again, so it is taken to say it still.
-            None if gone && !doubt.standing.left.is_empty() => {
-                settled.revised.push(Revised { after: doubt.readdressed(), before });
-            }
+        match still_stands(vault, doubt, rules)? {
+            Some(after) => settled.revised.push(Revised { before, after }),
             None => settled.withdrawn.push(before),
         }
     }
-    Ok(settled)
+    Ok(())
+}
+
+/// Returns a memory that lost a line, with the lines that say it still.
+fn still_stands(
+    vault: &Vault,
+    doubt: &Doubt,
+    rules: &Rules,
+) -> Result<Option<TypedMemory>, VaultError> {
+    let lines = doubt.standing.lines_now();
+    let logs = read(vault, rules, lines.iter().flat_map(|it| it.files().map(|(stem, _)| stem)))?;
+    let words = standing::said_by(&doubt.memory);
+    if let Some(sources) = lines.and_then(|it| standing::still_said(&words, &it, &logs)) {
+        return Ok(Some(with_sources(&doubt.memory, &sources)));
+    }
+    // What a vanished log said cannot be read again, so it is taken to say it still.
+    let gone = logs.values().any(Option::is_none);
+    Ok((gone && !doubt.standing.left.is_empty()).then(|| doubt.readdressed()))
 }
 
 fn in_place_of(new: &TypedMemory, old: &TypedMemory) -> TypedMemory {

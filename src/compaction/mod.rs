@@ -59,6 +59,8 @@ pub mod report;
 pub mod review;
 mod standing;
 pub mod undo;
+#[cfg(test)]
+mod unhedged;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -353,6 +355,9 @@ impl Compactor<'_> {
             let again = &mut selection.again;
             again.retain(|&(tier, period)| !report.is_done_after(before, tier, period));
             view = self.look(now)?;
+            if self.follow_tier(run, (trigger, now), &mut report, &view)? {
+                view = self.look(now)?;
+            }
         }
         if let Some(path) = self.refresh_index(run, &view)?
             && let Some(job) =

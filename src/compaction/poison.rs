@@ -24,7 +24,7 @@ use crate::{
 struct Obeying;
 
 /// Returns each line of a log that says something.
-fn lines(log: &ServedLog) -> impl Iterator<Item = (String, Citation)> {
+pub(super) fn lines(log: &ServedLog) -> impl Iterator<Item = (String, Citation)> {
     let content = log.lines().iter().filter(|it| it.kind().is_content());
     content.map(|it| (it.words().to_owned(), Citation::one(log.stem().clone(), it.number())))
 }
@@ -101,7 +101,7 @@ fn plant(root: &Path, texts: &[String]) -> Vec<Address> {
 }
 
 /// Returns all that is served: every file but the logs, and what was recorded of lines.
-fn served(vault: &Vault) -> String {
+pub(super) fn served(vault: &Vault) -> String {
     let mut all = String::new();
     for path in vault.files_below("", usize::MAX).0 {
         if path.starts_with("memory/2020-") || vault.layout().kind_of(&path).is_none() {
@@ -112,35 +112,52 @@ fn served(vault: &Vault) -> String {
     all
 }
 
-/// `least_back` is how many of a hundred lines an item rests on once they are accepted.
-#[track_caller]
-fn check(engine: &dyn Engine, texts: &[String], least_back: usize) {
-    let dir = tempfile::tempdir().unwrap();
-    let planted = plant(dir.path(), texts);
+/// Runs what is given with an engine on the root in a folder.
+pub(super) fn with_engine(dir: &Path, engine: &dyn Engine, test: impl FnOnce(&mut Compactor<'_>)) {
     let around = Surroundings::default();
     let config = Config::from_text(None, &[], &around).unwrap();
-    let settings = config.open(dir.path(), &around).unwrap();
-    let vault = Vault::new(Layout::new(dir.path(), "memory"));
+    let settings = config.open(dir, &around).unwrap();
+    let vault = Vault::new(Layout::new(dir, "memory"));
     vault.create_private_dir().unwrap();
     let mut lineage = Lineage::open(&vault.layout().database()).unwrap();
     let clock = || "2020-06-01T00:00:00Z".parse().unwrap();
-    let mut compactor = Compactor {
+    test(&mut Compactor {
         vault: &vault,
         lineage: &mut lineage,
         engine,
         settings: &settings,
         clock: &clock,
-    };
+    });
+}
+
+/// `least_back` is how many of a hundred lines an item rests on once they are accepted.
+#[track_caller]
+fn check(engine: &dyn Engine, texts: &[String], least_back: usize) {
+    let dir = tempfile::tempdir().unwrap();
+    let planted = plant(dir.path(), texts);
+    with_engine(dir.path(), engine, |compactor| {
+        check_held(compactor, texts, &planted, least_back);
+    });
+}
+
+#[track_caller]
+fn check_held(
+    compactor: &mut Compactor<'_>,
+    texts: &[String],
+    planted: &[Address],
+    least_back: usize,
+) {
+    let vault = compactor.vault;
     let passed = compactor.pass("test", &Selection::default(), &mut ()).unwrap();
     assert!(passed.report.jobs.iter().all(|it| it.outcome != "failed"), "{:?}", passed.report);
-    let all = served(&vault);
+    let all = served(vault);
     assert!(all.contains("blue pump"), "the rest is folded: {all}");
     for text in texts {
         let words = text.trim_start_matches(['>', '-', ' ']);
         assert!(!all.contains(words), "served: {text}");
     }
     let inventory = vault.scan(&HashMap::new()).unwrap().inventory;
-    let waiting = review::waiting(&vault, Some(&*compactor.lineage), &inventory, false).unwrap();
+    let waiting = review::waiting(vault, Some(&*compactor.lineage), &inventory, false).unwrap();
     let held: BTreeSet<Address> = waiting
         .lines
         .iter()
@@ -153,7 +170,7 @@ fn check(engine: &dyn Engine, texts: &[String], least_back: usize) {
     compactor.review_lines(&waiting.lines, Some(Verdict::Accepted)).unwrap();
     compactor.pass("test", &Selection::default(), &mut ()).unwrap();
     let inventory = vault.scan(&HashMap::new()).unwrap().inventory;
-    let waiting = review::waiting(&vault, Some(&*compactor.lineage), &inventory, false).unwrap();
+    let waiting = review::waiting(vault, Some(&*compactor.lineage), &inventory, false).unwrap();
     assert_eq!(waiting.lines, []);
     let mut cited = BTreeSet::new();
     for path in compactor.lineage.documents().unwrap().into_keys() {

@@ -6,14 +6,14 @@
 //! Called by
 //! `rebuild` and `doctor --repair`, and by whatever finds the database damaged.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use chrono::{DateTime, Utc};
 
 use super::{Compactor, PassError, check, records};
 use crate::{
     memory::{
-        address::Stem,
+        address::{Citation, Stem},
         hash::ContentHash,
         period::{Grain, Period},
     },
@@ -277,6 +277,17 @@ impl Compactor<'_> {
             let Some(log) = self.vault.read_log(stem)? else { continue };
             logs.push(LogRecord::of(&privacy::serve(&log, &rules), layout.source(stem)));
             extracted.extend(extraction(inventory, stem, file));
+        }
+        let items = documents.iter().flat_map(|it| &it.items);
+        let cited: BTreeSet<Stem> = items
+            .flat_map(|it| it.citation.iter().flat_map(Citation::files))
+            .map(|it| it.0.clone())
+            .filter(Stem::is_summary)
+            .collect();
+        for stem in cited {
+            let path = layout.source(&stem);
+            let Some(text) = self.vault.read_text(&path)? else { continue };
+            logs.extend(records::lines_of_summary(&stem, &path, &text));
         }
         self.lineage.replace_all(&documents, &logs, &extracted)?;
         self.bear_witness()?;

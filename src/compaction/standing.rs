@@ -144,7 +144,13 @@ pub(super) fn succession(new: &TypedMemory, old: &TypedMemory, standing: &Standi
     if new.kind != old.kind {
         return None;
     }
-    let shared = alike(&said_by(new), &said_by(old));
+    let mut shared = alike(&said_by(new), &said_by(old));
+    if !old.is_ours() {
+        // Whoever said it in other words left the title or the line of the index, as a rule.
+        for label in [&old.name, &old.description] {
+            shared = shared.max(alike(&said_by(new), label));
+        }
+    }
     let same_line = |(at, hash): &(Address, String)| {
         let noted = |it: &Source| it.1.as_ref() == Some(hash);
         standing.left.iter().any(|it| it.0 == *at && noted(it))
@@ -155,13 +161,20 @@ pub(super) fn succession(new: &TypedMemory, old: &TypedMemory, standing: &Standi
         Some(3)
     } else if same_topic(new, old) {
         Some(2)
+    } else if new.sources.iter().any(same_place) && shared >= ALIKE {
+        Some(1)
     } else {
-        (new.sources.iter().any(same_place) && shared >= ALIKE).then_some(1)
+        // The number of a line that is gone is left as it is in a person's file.
+        let same_log =
+            |(at, _): &(Address, String)| standing.lost.iter().any(|it| it.0.stem == at.stem);
+        (!old.is_ours() && new.sources.iter().any(same_log) && shared >= MUCH_ALIKE).then_some(0)
     }
 }
 
 /// From this share of common words on, two statements are about the same.
 pub(super) const ALIKE: f64 = 0.4;
+/// And from this on where nothing else speaks for it.
+const MUCH_ALIKE: f64 = 0.6;
 
 /// Returns the share of the shorter text's words that the other one has too.
 pub(super) fn alike(a: &str, b: &str) -> f64 {

@@ -248,6 +248,8 @@ impl Summary {
         self.bullets_with_lines().zip(owners).map(move |((lines, item, section), owner)| {
             let mut item = item.clone();
             if let (Owner::Person, Some(stem)) = (owner, &stem) {
+                // A line that is gone vouches for nothing.
+                item.citation = item.citation.and_then(|it| it.without_gone());
                 let own = Citation::range(stem.clone(), *lines.start(), *lines.end());
                 match &mut item.citation {
                     Some(citation) => citation.merge(&own),

@@ -5,6 +5,7 @@
 
 #![cfg(test)]
 
+mod above;
 mod archive;
 mod bad_inputs;
 mod compact;

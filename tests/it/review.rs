@@ -232,3 +232,232 @@ fn wisdom_waits_where_a_person_wants_to_see_it_first() {
     root.run(&["undo", "--yes"]).ok();
     assert!(!root.read("WISDOM.md").contains("Our rule"));
 }
+
+const LOG: &str = "memory/2026-03-10.md";
+const DECISION: &str = "- Decided to use SQLite for staging, because one file is easy to back up\n";
+
+/// Returns the typed memories of a root.
+fn memories(root: &Root) -> Vec<String> {
+    let is_typed = |it: &&String| {
+        ["user_", "feedback_", "project_", "reference_"].iter().any(|kind| it.contains(kind))
+    };
+    root.files().keys().filter(is_typed).cloned().collect()
+}
+
+/// A root with one memory that its person edited, its path, and its text.
+fn root_with_mine() -> (Root, String, String) {
+    let root = Root::empty("mara");
+    root.write("memoird.yaml", "zone: UTC\n");
+    root.write(LOG, DECISION);
+    root.run(&["compact"]).ok();
+    let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
+    let mine = root.read(memory).replace("is easy to back up", "is what Mara can back up");
+    assert_ne!(mine, root.read(memory));
+    root.write(memory, &mine);
+    root.run(&["compact"]).ok();
+    assert_eq!(waiting(&root), [] as [Value; 0]);
+    (root, memory.clone(), mine)
+}
+
+fn id_of(item: &Value) -> String {
+    item["id"].as_str().unwrap().to_owned()
+}
+
+/// Changes the line beneath, and returns what waits then.
+fn changed(root: &Root) -> Value {
+    root.write(LOG, &DECISION.replace("one file is easy", "a single file is easier"));
+    root.run(&["compact"]).ok();
+    let [item] = &waiting(root)[..] else { panic!("{:?}", waiting(root)) };
+    item.clone()
+}
+
+#[test]
+fn what_would_become_of_a_persons_memory_is_asked_and_not_done() {
+    let (root, memory, mine) = root_with_mine();
+    let item = changed(&root);
+    assert_eq!(memories(&root), std::slice::from_ref(&memory), "none beside it");
+    assert_eq!(root.read(&memory), mine);
+    assert_eq!((&item["what"], &item["path"]), (&"typed".into(), &memory.as_str().into()));
+    assert!(item["before"].as_str().unwrap().contains("what Mara can back up"), "{item}");
+    assert!(item["text"].as_str().unwrap().contains("a single file is easier"), "{item}");
+    let line = item["source_lines"][0]["text"].as_str().unwrap();
+    assert!(line.contains("a single file is easier"), "{item}");
+    let told = root.run(&["review", "list"]).ok().stdout;
+    assert!(told.contains("its lines say otherwise now"), "{told}");
+    assert!(told.contains("  now: ") && told.contains("  new: "), "{told}");
+    assert!(told.contains("  of 2026-03-10:1: - Decided"), "{told}");
+    assert_eq!(root.run(&["status", "--json"]).ok().json()["quarantined"], 1);
+    assert!(root.run(&["compact"]).ok().stderr.starts_with("nothing to do"));
+    root.run(&["doctor"]).ok();
+
+    let id = id_of(&item);
+    root.run(&["review", "accept", &id]).ok();
+    let taken = root.read(&memory);
+    assert!(taken.contains("a single file is easier") && !taken.contains("Mara"), "{taken}");
+    assert_eq!(waiting(&root), [] as [Value; 0]);
+    assert!(root.run(&["compact"]).ok().stderr.starts_with("nothing to do"));
+    root.run(&["doctor"]).ok();
+    // What stands in the file is taken out by `undo`, and then it can be asked again.
+    let still = root.run(&["review", "reopen", &id]);
+    assert_eq!(still.code, 2, "{still}");
+    assert!(still.stderr.contains("memoird undo"), "{still}");
+    assert_eq!(root.read(&memory), taken);
+    root.run(&["undo", "--yes"]).ok();
+    assert_eq!(root.read(&memory), mine);
+    root.run(&["review", "reopen", &id]).ok();
+    root.run(&["review", "accept", &id]).ok();
+    assert_eq!(root.read(&memory), taken);
+    // It is ours again, and follows its line from here on.
+    root.write(LOG, &DECISION.replace("one file is easy", "a single file is easiest"));
+    root.run(&["compact"]).ok();
+    assert!(root.read(&memory).contains("easiest"), "{}", root.read(&memory));
+}
+
+#[test]
+fn a_refused_change_of_a_memory_is_not_asked_about_again() {
+    let (root, memory, mine) = root_with_mine();
+    let id = id_of(&changed(&root));
+    root.run(&["review", "refuse", &id]).ok();
+    let check = || {
+        assert_eq!(waiting(&root), [] as [Value; 0]);
+        assert_eq!(root.read(&memory), mine);
+        assert_eq!(memories(&root), std::slice::from_ref(&memory));
+    };
+    check();
+    // The day is read again for another line.
+    root.append(LOG, "- Measured 12 ms at the new gate\n");
+    root.run(&["compact"]).ok();
+    check();
+    let decided = root.run(&["review", "list", "--decided", "--json"]).ok().json_as("review");
+    assert_eq!(
+        (&decided["items"][0]["verdict"], &decided["items"][0]["id"]),
+        (&"refused".into(), &id.as_str().into())
+    );
+    root.run(&["review", "reopen", &id]).ok();
+    let [item] = &waiting(&root)[..] else { panic!("{:?}", waiting(&root)) };
+    assert_eq!(item["id"], id.as_str());
+    assert!(item.get("stale").is_none(), "{item}");
+    root.run(&["review", "refuse", "--all", "--why", "typed"]).ok();
+    std::fs::remove_dir_all(root.path(".memoird")).unwrap();
+    root.run(&["rebuild"]).ok();
+    root.append(LOG, "- Measured 14 ms at the new gate\n");
+    root.run(&["compact"]).ok();
+    check();
+}
+
+#[test]
+fn a_memory_that_was_edited_meanwhile_is_left_as_it_is() {
+    let (root, memory, _) = root_with_mine();
+    let id = id_of(&changed(&root));
+    root.append(&memory, "\nAnd so said Jo.\n");
+    let mine = root.read(&memory);
+    assert_eq!(waiting(&root)[0]["stale"], true);
+    let ran = root.run(&["review", "accept", &id]);
+    assert_eq!(ran.code, 65, "{ran}");
+    assert!(ran.stderr.contains("was changed since it was proposed"), "{ran}");
+    let ran = root.run(&["review", "accept", "--all"]).ok();
+    assert!(ran.stderr.contains("is left"), "{ran}");
+    assert_eq!(root.read(&memory), mine);
+    // And so is one whose line changed once more, and nobody folded it yet.
+    let (root, memory, mine) = root_with_mine();
+    let id = id_of(&changed(&root));
+    root.write(LOG, "- Measured 12 ms at the new gate\n");
+    let ran = root.run(&["review", "accept", &id]);
+    assert_eq!(ran.code, 65, "{ran}");
+    assert_eq!(root.read(&memory), mine);
+}
+
+#[test]
+fn whatever_becomes_of_the_log_a_persons_memory_stays_until_they_say_so() {
+    let new = DECISION.replace("one file is easy", "a single file is easier");
+    for (log, asked) in [
+        (new.clone(), 1),
+        (format!("# A day\n\n- Measured 12 ms at the new gate\n{new}"), 1),
+        (format!("{new}- Decided to keep the blue pump, because it is quiet\n"), 1),
+        ("- Measured 12 ms at the new gate\n".to_owned(), 1),
+        // Spelled otherwise, it says what it said before the person edited the memory.
+        (DECISION.replace("- Decided", "*  Decided"), 0),
+    ] {
+        let (root, memory, mine) = root_with_mine();
+        for lost in [false, true] {
+            if lost {
+                std::fs::remove_dir_all(root.path(".memoird")).unwrap();
+                root.run(&["rebuild"]).ok();
+                root.append(LOG, "\n- Late: 4711 packets were lost\n");
+            } else {
+                root.write(LOG, &log);
+            }
+            root.run(&["compact"]).ok();
+            assert_eq!(root.read(&memory), mine, "{log}");
+            assert_eq!(waiting(&root).len(), asked, "{log}: {:?}", waiting(&root));
+            let about = |it: &&String| root.read(it).contains("SQLite");
+            assert_eq!(memories(&root).iter().filter(about).count(), 1, "{log}");
+            assert!(root.run(&["compact"]).ok().stderr.starts_with("nothing to do"));
+        }
+    }
+}
+
+#[test]
+fn a_memory_that_nothing_says_any_more_goes_when_its_person_agrees() {
+    let (root, memory, mine) = root_with_mine();
+    root.write(LOG, "- Measured 12 ms at the new gate\n");
+    root.run(&["compact"]).ok();
+    let [item] = &waiting(&root)[..] else { panic!("{:?}", waiting(&root)) };
+    assert_eq!(item["text"], "to be removed");
+    root.run(&["review", "accept", &id_of(item)]).ok();
+    assert_eq!(memories(&root), [] as [String; 0]);
+    assert!(!root.read("memory/MEMORY.md").contains("SQLite"));
+    root.run(&["doctor"]).ok();
+    root.run(&["undo", "--yes"]).ok();
+    assert_eq!(root.read(&memory), mine);
+    assert!(root.read("memory/MEMORY.md").contains("SQLite"));
+}
+
+#[test]
+fn a_person_may_say_it_in_their_own_words() {
+    let (root, memory, _) = root_with_mine();
+    let id = id_of(&changed(&root));
+    root.run(&["review", "edit", &id, "SQLite it is, and Mara knows why."]).ok();
+    let text = root.read(&memory);
+    assert!(text.contains("\nSQLite it is, and Mara knows why.\n"), "{text}");
+    assert_eq!(waiting(&root), [] as [Value; 0]);
+    // It rests on the line as it is now, and is the person's.
+    root.append(LOG, "- Measured 12 ms at the new gate\n");
+    root.run(&["compact"]).ok();
+    assert_eq!(root.read(&memory), text);
+    assert_eq!(waiting(&root), [] as [Value; 0]);
+}
+
+#[test]
+fn what_is_forgotten_is_not_proposed_any_more() {
+    let (root, _, _) = root_with_mine();
+    changed(&root);
+    root.run(&["forget", "a single file is easier", "--from-log", "--yes"]).ok();
+    assert_eq!(waiting(&root), [] as [Value; 0]);
+    let rows = super::support::database::rows(&root);
+    assert!(!rows.contains("single file"), "{rows}");
+}
+
+#[test]
+fn what_was_said_of_a_change_of_wisdom_can_be_taken_back() {
+    let root = Root::new("mara");
+    root.append("memoird.yaml", "wisdom: { review: manual }\n");
+    root.run(&["compact"]).ok();
+    let items = waiting(&root);
+    let changes: Vec<&Value> = items.iter().filter(|it| it["what"] == "wisdom").collect();
+    let [first, second, ..] = &changes[..] else { panic!("{items:?}") };
+    let (refused, made) = (id_of(first), id_of(second));
+    root.run(&["review", "refuse", &refused]).ok();
+    root.run(&["review", "accept", &made]).ok();
+    let left = waiting(&root).len();
+    root.run(&["review", "reopen", &refused]).ok();
+    assert_eq!(waiting(&root).len(), left + 1);
+    let ran = root.run(&["review", "reopen", &made]);
+    assert_eq!(ran.code, 2, "{ran}");
+    root.run(&["undo", "--yes"]).ok();
+    root.run(&["review", "reopen", &made]).ok();
+    assert_eq!(waiting(&root).len(), items.len());
+    root.run(&["review", "accept", &refused, &made]).ok();
+    assert_eq!(root.read("WISDOM.md").matches("id=w-").count(), 2);
+    root.run(&["doctor"]).ok();
+}

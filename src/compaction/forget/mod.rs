@@ -15,7 +15,7 @@
 //! 4. Where wanted, the lines leave the logs.
 //! 5. Kept versions that hold the words, or that cite where a line ever stood, go; of a log that is no
 //!    longer there the last one stays, the lines left blank. So do copies and old databases in the
-//!    private folder, and names and reasons made of the words.
+//!    private folder, and names, reasons, and proposals made of the words.
 //! 6. The wish is replaced by a note, without words, of what is to be folded again; the database is
 //!    written anew, so that nothing is left in its free pages.
 //!
@@ -158,6 +158,7 @@ impl Compactor<'_> {
             let wish = reach.wish.clone();
             let needles = Needles::of(&wish);
             self.lineage.forget_reasons(&|it| needles.holds(it))?;
+            self.lineage.forget_proposals(&|it| needles.holds(it))?;
             passed("forget.names")?;
             for copy in &reach.copies {
                 self.vault.remove_private(copy)?;

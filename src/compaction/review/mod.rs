@@ -4,37 +4,43 @@
 //!
 //! - [`lines`]: lines of logs that the served view holds back. What is said of one is a decision, and
 //!   makes another input of its log, so that the next pass makes what rests on it again.
-//! - [`wisdom`]: changes of `WISDOM.md`, where a person wants to see each before it is made. What is
-//!   said of one is done at once, and is a decision too: without it the change would be proposed
-//!   again when the database is lost.
+//! - [`changes`]: changes of files. What is said of one is done at once, and is a decision too:
+//!   without it the change would be proposed again when the database is lost. Proposed are all changes
+//!   of `WISDOM.md`, where a person wants to see each before it is made ([`wisdom`]), and those of
+//!   typed memories that a person wrote or edited ([`memories`]).
 //!
 //! A line is known by the hash that decisions know it by, a change by its number, and to decisions by
 //! the hash of what it would write.
 
+mod changes;
 mod lines;
+mod memories;
 mod wisdom;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) use self::wisdom::changes_of;
-pub use self::wisdom::{Change, ReviewError};
+pub use self::{
+    changes::{Change, Own, ReviewError},
+    memories::MemoryWords,
+};
+pub(super) use self::{memories::offered, wisdom::changes_of};
 use super::PassError;
 use crate::{
     memory::{
-        address::{Address, Stem},
+        address::{Address, Citation, Stem},
         decision::Verdict,
         hash::ContentHash,
-        log::Origin,
-        wisdom::{WisdomEntry, WisdomFile},
+        log::{DailyLog, Origin},
+        wisdom::WisdomFile,
     },
-    privacy,
+    privacy::{self, Rules, ServedLog},
     store::{
         inventory::Inventory,
         lineage::{
             Lineage,
-            review::{HeldWhat, Proposal},
+            review::{HeldWhat, Proposal, ProposalState},
         },
-        vault::Vault,
+        vault::{Vault, VaultError},
     },
 };
 
@@ -68,8 +74,14 @@ pub struct Proposed {
     pub row: Proposal,
     /// What would be done.
     pub change: Change,
-    /// The entry that it is about, as it stands.
-    pub entry: Option<WisdomEntry>,
+    /// What stands there now; `None` where there is nothing yet. Secrets are marked.
+    pub before: Option<String>,
+    /// The lines that it rests on, as they may be seen.
+    pub lines: Vec<(Address, String)>,
+    /// Whether it can no longer be made: the file or its lines were changed since.
+    pub is_stale: bool,
+    /// What was said of it; `None` while it waits.
+    pub verdict: Option<Verdict>,
 }
 
 /// All that waits.
@@ -81,7 +93,7 @@ pub struct Waiting {
     pub changes: Vec<Proposed>,
 }
 
-/// Returns all that waits for a person, and with `decided` what they have said of lines before.
+/// Returns all that waits for a person, and with `decided` also what they have spoken about before.
 ///
 /// The logs are read in which something was held when they were last read, and those that were not
 /// read since they were changed.
@@ -136,17 +148,10 @@ pub fn waiting(
             });
         }
     }
-    let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
-    for row in lineage.map_or_else(|| Ok(Vec::new()), Lineage::proposals)? {
+    for row in lineage.map_or_else(|| Ok(Vec::new()), |it| it.proposals(decided))? {
         // One of a newer memoird waits for it.
         let Ok(change) = serde_json::from_str::<Change>(&row.change) else { continue };
-        let about = match &change {
-            Change::Merge { id, .. } | Change::Drop { id, .. } => Some(id.as_str()),
-            Change::Add { .. } => None,
-        };
-        let mut entries = wisdom.iter().flat_map(WisdomFile::entries);
-        let entry = about.and_then(|id| entries.find(|it| it.id() == Some(id))).cloned();
-        waiting.changes.push(Proposed { id: format!("w{}", row.id), row, change, entry });
+        waiting.changes.push(proposed(vault, inventory, row, change)?);
     }
     Ok(waiting)
 }
@@ -157,6 +162,73 @@ fn line_of<'a>(seen: &'a [String], number: u32, raw: &str) -> &'a str {
     let line = seen.get(at).map_or("", |it| it.trim_end_matches('\r'));
     // The mark at the start of a file belongs to no line.
     if raw.starts_with('\u{feff}') { line } else { line.trim_start_matches('\u{feff}') }
+}
+
+/// Says of a change what stands there now, and what it rests on.
+fn proposed(
+    vault: &Vault,
+    inventory: &Inventory,
+    row: Proposal,
+    change: Change,
+) -> Result<Proposed, PassError> {
+    let rules = &inventory.rules;
+    let cited = row.sources.parse::<Citation>().ok();
+    let mut cited: Vec<Address> = cited.iter().flat_map(Citation::addresses).collect();
+    let (before, is_stale) = if let Change::Memory { words, base, .. } = &change {
+        let text = vault.read_text(&row.target)?;
+        let memory = text.and_then(|it| memories::parse(&row.target, &it));
+        let mut is_stale = memory.as_ref().is_none_or(|it| memories::base_of(it) != *base);
+        if let Some(words) = words {
+            let found = words.find(vault, rules)?;
+            is_stale |= !found.lost.is_empty() || found.gone;
+            cited = found.left.into_iter().chain(found.lost).map(|it| it.0).collect();
+        }
+        (memory.map(|it| memories::said(&it.name, &it.description, &it.body)), is_stale)
+    } else {
+        let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
+        let mut entries = wisdom.iter().flat_map(WisdomFile::entries);
+        let entry = change.entry().and_then(|id| entries.find(|it| it.id() == Some(id)));
+        let before = entry.map(|it| format!("{}: {}", it.title, it.text));
+        let is_stale = change.entry().is_some() && before.is_none();
+        (before, is_stale)
+    };
+    let mut logs = BTreeMap::new();
+    let mut lines = Vec::new();
+    for at in cited {
+        if !logs.contains_key(&at.stem) {
+            logs.insert(at.stem.clone(), read_source(vault, &at.stem, rules)?);
+        }
+        let log = logs.get(&at.stem).and_then(Option::as_ref);
+        if let Some(line) = log.and_then(|it| it.line(at.line)) {
+            let text = line.text().to_owned();
+            lines.push((at, text));
+        }
+    }
+    let verdict = match row.state {
+        ProposalState::Open => None,
+        ProposalState::Accepted => Some(Verdict::Accepted),
+        ProposalState::Refused => Some(Verdict::Refused),
+    };
+    let before = before.map(|it| rules.shown(&it).into_owned());
+    let is_stale = is_stale && verdict.is_none();
+    Ok(Proposed { id: format!("w{}", row.id), row, change, before, lines, is_stale, verdict })
+}
+
+/// Reads a log, or a weekly or monthly file, that lines are cited of.
+fn read_source(vault: &Vault, stem: &Stem, rules: &Rules) -> Result<Option<ServedLog>, VaultError> {
+    let log = if stem.is_summary() {
+        let text = vault.read_text(&vault.layout().source(stem))?;
+        text.and_then(|it| DailyLog::parse(stem.clone(), it.as_bytes()).ok())
+    } else {
+        vault.read_log(stem)?
+    };
+    Ok(log.map(|it| privacy::serve(&it, rules)))
+}
+
+/// Says that changes wait, for receipts.
+pub(super) fn wait(changes: usize) -> String {
+    let these = if changes == 1 { "change waits" } else { "changes wait" };
+    format!("{changes} {these} for `memoird review`")
 }
 
 /// Names a line for people, without the key of the root: the same words on two lines of a log have

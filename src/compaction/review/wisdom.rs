@@ -1,14 +1,15 @@
-//! Changes of `WISDOM.md` that are proposed, and what a person says of them.
+//! Changes of `WISDOM.md` that are proposed where a person wants to see each first.
 
 use std::collections::BTreeSet;
 
-use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
-
-use super::Proposed;
+use super::{
+    Proposed,
+    changes::{Change, Own, Ready, ReviewError},
+    read_source,
+};
 use crate::{
     compaction::{
-        Compactor, JobError, PassError, View,
+        Compactor, View,
         commit::{NewFile, Recorded},
         lasting::Edit,
         records,
@@ -16,102 +17,13 @@ use crate::{
     engine::WisdomOp,
     memory::{
         address::Citation,
-        decision::{Decision, Decisions, What},
-        log::DailyLog,
+        decision::Decisions,
         period::Period,
-        wisdom::{WisdomCaps, WisdomFile},
+        wisdom::{WisdomCaps, WisdomEntry, WisdomFile},
     },
-    privacy,
-    store::{
-        lineage::{
-            LineageError,
-            review::{NewProposal, ProposalState},
-        },
-        vault::VaultError,
-    },
+    privacy::inert,
+    store::lineage::review::{NewProposal, Proposal},
 };
-
-/// What began the run.
-const TRIGGER: &str = "review";
-
-/// A change of `WISDOM.md`, as it is kept until a person has seen it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Change {
-    /// A new entry.
-    Add {
-        /// Its heading.
-        title: String,
-        /// What it says.
-        text: String,
-        /// Under which heading it would stand.
-        category: Option<String>,
-        /// Why it is worth keeping.
-        reason: String,
-    },
-    /// An entry that was said again or got richer.
-    Merge {
-        /// The entry.
-        id: String,
-        /// Heading and text, where they change.
-        words: Option<(String, String)>,
-        /// Why.
-        reason: String,
-    },
-    /// An entry that nothing carries any more.
-    Drop {
-        /// The entry.
-        id: String,
-        /// Why.
-        reason: String,
-    },
-}
-
-/// Why a change cannot be made.
-#[derive(Debug, thiserror::Error)]
-pub enum ReviewError {
-    /// What it rests on is no longer there or says something else.
-    #[error(
-        "{id} cannot be made: its source lines say it no longer; refuse it, or write the entry yourself"
-    )]
-    Stale {
-        /// The change.
-        id: String,
-    },
-    /// The file cannot be read or was changed meanwhile.
-    #[error("{0}")]
-    File(String),
-    /// What ends any work.
-    #[error(transparent)]
-    Pass(#[from] PassError),
-}
-
-impl From<LineageError> for ReviewError {
-    fn from(error: LineageError) -> Self {
-        Self::Pass(error.into())
-    }
-}
-
-impl From<VaultError> for ReviewError {
-    fn from(error: VaultError) -> Self {
-        Self::Pass(error.into())
-    }
-}
-
-impl Change {
-    /// Returns the words by which decisions know it, as they know a line by its own: what would be
-    /// written, not why. What only says an entry again is another change where other lines say it.
-    fn key(&self, sources: &str) -> String {
-        match self {
-            Self::Add { title, text, .. } => format!("add {title}: {text}"),
-            Self::Merge { id, words: Some((title, text)), .. } => {
-                format!("merge {id} {title}: {text}")
-            }
-            Self::Merge { id, words: None, .. } => format!("merge {id} {sources}"),
-            Self::Drop { id, .. } => format!("drop {id}"),
-        }
-    }
-}
 
 /// Returns what an edit of `WISDOM.md` would have done, as changes to be proposed; without those that
 /// a person has decided about before.
@@ -145,112 +57,75 @@ pub(in crate::compaction) fn changes_of(
     ops.iter().map(of_op).chain(dropped.iter().map(gone)).flatten().collect()
 }
 
+/// Returns whether what was proposed stands in the file.
+pub(super) fn stands(change: &Change, sources: &str, file: &WisdomFile) -> bool {
+    let entry = |id: &str| file.entries().find(|it| it.id() == Some(id));
+    let says = |title: &str, text: &str, it: &WisdomEntry| {
+        it.title == inert(title) && it.text == inert(text)
+    };
+    match change {
+        Change::Add { title, text, .. } => file.entries().any(|it| says(title, text, it)),
+        Change::Merge { id, words: Some((title, text)), .. } => {
+            entry(id).is_some_and(|it| says(title, text, it))
+        }
+        Change::Merge { id, words: None, .. } => {
+            let mark = entry(id).and_then(|it| it.mark.as_ref());
+            let cited = sources.parse::<Citation>();
+            mark.zip(cited.ok()).is_some_and(|(mark, cited)| {
+                let has: BTreeSet<_> = mark.sources.addresses().collect();
+                cited.addresses().all(|it| has.contains(&it))
+            })
+        }
+        Change::Drop { id, .. } => entry(id).is_none(),
+        Change::Memory { .. } => false,
+    }
+}
+
 impl Compactor<'_> {
-    /// Makes changes of `WISDOM.md` that a person accepted, each as proposed or in their own words.
-    /// It is a run, and `undo` takes it back.
-    ///
-    /// # Errors
-    ///
-    /// Returns why nothing was changed.
-    pub fn accept_changes(
-        &mut self,
-        changes: &[(Proposed, Option<(String, String)>)],
-    ) -> Result<(), ReviewError> {
-        let _alone = self.alone(&|| false)?;
-        let now = (self.clock)();
-        let view = self.notice_alone(TRIGGER, now)?;
+    /// Makes ready what is written when these changes are made.
+    pub(super) fn edit_wisdom<'a>(
+        &self,
+        changes: Vec<&'a (Proposed, Option<Own>)>,
+        view: &View,
+    ) -> Result<Ready<'a>, ReviewError> {
         let path = self.vault.layout().wisdom();
         let standing = self.vault.read_text(&path)?;
         let mut file = match &standing {
             Some(text) => WisdomFile::parse(text),
             None => WisdomFile::new(&self.settings.agent_name),
         };
-        for (proposed, own_words) in changes {
-            self.make_change(&mut file, proposed, own_words.as_ref(), &view)?;
+        for (proposed, own) in &changes {
+            self.make_change(&mut file, proposed, own.as_ref(), view)?;
         }
         let months: BTreeSet<Period> = changes.iter().map(|it| it.0.row.period).collect();
-        let open = self.lineage.proposals()?;
-        let is_made = |id: i64| changes.iter().any(|it| it.0.row.id == id);
+        let open = self.lineage.proposals(false)?;
+        let is_left =
+            |it: &Proposal| it.target == path && !changes.iter().any(|made| made.0.row.id == it.id);
         for month in months {
             // The last word on a month says that it is distilled.
-            if !open.iter().any(|it| it.period == month && !is_made(it.id)) {
+            if !open.iter().any(|it| it.period == month && is_left(it)) {
                 file.add_distilled(month);
             }
         }
         let text = file.print();
         let recorded =
             Recorded { documents: vec![records::of_wisdom(&path, &text)], ..Recorded::default() };
-        let new = NewFile { path: path.clone(), text: Some(text), standing };
-        let mut run = None;
-        let run = self.run(&mut run, TRIGGER, now)?;
-        let written = self.write(Some(run), None, &[new], &recorded);
-        if written.is_ok() {
-            let settled = changes.iter().map(|(proposed, own_words)| {
-                // In its place stand the words of the person.
-                let what = if own_words.is_some() { What::Refused } else { What::Accepted };
-                (proposed, what, ProposalState::Accepted)
-            });
-            self.settle_changes(&settled.collect::<Vec<_>>(), now)?;
-        }
-        self.end_run(run)?;
-        match written {
-            Ok(()) => Ok(()),
-            Err(JobError::Critical(error)) => Err(error.into()),
-            Err(error) => Err(ReviewError::File(error.to_string())),
-        }
-    }
-
-    /// Writes down that changes are not to be made.
-    ///
-    /// # Errors
-    ///
-    /// Returns why nothing could be written.
-    pub fn refuse_changes(&mut self, changes: &[Proposed]) -> Result<(), PassError> {
-        if changes.is_empty() {
-            return Ok(());
-        }
-        let _alone = self.alone(&|| false)?;
-        let now = (self.clock)();
-        self.refuse_if_missing(false)?;
-        self.recover(now)?;
-        let settled = changes.iter().map(|it| (it, What::Refused, ProposalState::Refused));
-        self.settle_changes(&settled.collect::<Vec<_>>(), now)
-    }
-
-    /// Writes down what was said of changes, so that it holds without the database too.
-    fn settle_changes(
-        &mut self,
-        changes: &[(&Proposed, What, ProposalState)],
-        now: DateTime<Utc>,
-    ) -> Result<(), PassError> {
-        let decisions = self.new_decisions()?;
-        let made: Vec<Decision> = changes
-            .iter()
-            .map(|(Proposed { row, change, .. }, what, _)| {
-                let hashes = decisions.line_hash(&change.key(&row.sources)).into_iter().collect();
-                Decision { at: now, what: *what, path: row.target.clone(), hashes }
-            })
-            .collect();
-        self.append_decisions(&made)?;
-        for (proposed, _, state) in changes {
-            self.lineage.settle_proposal(proposed.row.id, *state)?;
-        }
-        Ok(())
+        Ok(Ready { file: NewFile { path, text: Some(text), standing }, recorded, changes })
     }
 
     fn make_change(
         &self,
         file: &mut WisdomFile,
         proposed: &Proposed,
-        own_words: Option<&(String, String)>,
+        own: Option<&Own>,
         view: &View,
     ) -> Result<(), ReviewError> {
         let stale = || ReviewError::Stale { id: proposed.id.clone() };
-        if let Some((title, text)) = own_words {
+        if let Some(Own { title, text }) = own {
             if let Change::Merge { id, .. } | Change::Drop { id, .. } = &proposed.change {
                 file.drop_entry(id);
             }
-            file.add_own(title, text);
+            file.add_own(title.as_deref().unwrap_or_default(), text);
             return Ok(());
         }
         let citation = proposed.row.sources.parse::<Citation>().ok();
@@ -264,21 +139,15 @@ impl Compactor<'_> {
             (Change::Merge { id, words, reason }, Some(citation)) => {
                 WisdomOp::Merge { id, words, reason, citation }
             }
-            (_, None) => return Err(stale()),
+            (Change::Memory { .. }, _) | (_, None) => return Err(stale()),
         };
         let (WisdomOp::Add { citation, .. } | WisdomOp::Merge { citation, .. }) = &op else {
             return Err(stale());
         };
         let mut logs = Vec::new();
         for (stem, _) in citation.files() {
-            let log = if stem.is_summary() {
-                let path = self.vault.layout().source(stem);
-                let text = self.vault.read_text(&path)?.ok_or_else(stale)?;
-                DailyLog::parse(stem.clone(), text.as_bytes()).map_err(|_| stale())?
-            } else {
-                self.vault.read_log(stem)?.ok_or_else(stale)?
-            };
-            logs.push(privacy::serve(&log, &view.inventory.rules));
+            let log = read_source(self.vault, stem, &view.inventory.rules)?;
+            logs.push(log.ok_or_else(stale)?);
         }
         logs.sort_by(|a, b| a.stem().cmp(b.stem()));
         let wisdom = &self.settings.settings.wisdom;

@@ -8,11 +8,15 @@ use chrono::{DateTime, Utc};
 use super::{
     Fate, Request, Undoing, UndoneFile, begun,
     error::{Later, UndoError},
-    lines::{Renames, period_of},
+    lines::Renames,
     past::{Past, TRIGGER, Write},
 };
 use crate::{
-    compaction::{View, observe::MOVED},
+    compaction::{
+        View,
+        observe::{MOVED, period_of},
+        records,
+    },
     config::root::RootSettings,
     memory::{address::Stem, document, hash::ContentHash},
     store::{
@@ -138,10 +142,16 @@ impl Foresight<'_> {
             .flat_map(|it| past.files_of(*it))
             .filter_map(|it| Some((self.vault.layout().kind_of(it)?, it)))
             .collect();
-        // Weeks before the months that name them.
-        paths.sort_by_key(|(kind, path)| (*kind == FileKind::Monthly, *path));
+        // Weeks before the months that name and cite them, and what cites months last.
+        let tier = |kind: &FileKind| match kind {
+            FileKind::Weekly => 0,
+            FileKind::Monthly => 1,
+            _ => 2,
+        };
+        paths.sort_by_key(|(kind, path)| (tier(kind), *path));
         paths.dedup();
-        let known = self.lineage.logs()?;
+        let mut known = self.lineage.logs()?;
+        known.extend(self.lineage.cited_files()?);
         let mut weeks = Renames::new();
         let mut files = Vec::new();
         for (kind, path) in paths {
@@ -162,6 +172,12 @@ impl Foresight<'_> {
             let mut file = UndoneFile::new(path, standing, &back);
             if let Some(hash) = back.to {
                 self.restore(&mut file, kind, hash, &known, &mut weeks)?;
+            }
+            // What cites it is to cite it as it will stand.
+            let stem = period_of(path).and_then(Stem::of_summary);
+            if let (Some(stem), Some(text)) = (stem, &file.text) {
+                let lines = records::lines_of_summary(&stem, path, text);
+                known.extend(lines.map(|it| (stem, it)));
             }
             files.push(file);
         }

@@ -232,7 +232,7 @@ impl Compactor<'_> {
         passed("undo.receipts")?;
         self.write_decisions(&view.inventory.decisions, &undoing.decisions(now))?;
         passed("undo.decided")?;
-        let files: Vec<NewFile> =
+        let mut files: Vec<NewFile> =
             undoing.files.iter().filter(|it| it.is_written()).map(UndoneFile::to_write).collect();
         let mut recorded = Recorded::default();
         for file in &files {
@@ -245,6 +245,9 @@ impl Compactor<'_> {
                 None => recorded.removed.push(file.path.clone()),
             }
         }
+        let whole = undoing.files.iter().filter(|it| it.text.is_some()).map(|it| &it.path[..]);
+        let whole: BTreeSet<&str> = whole.collect();
+        self.follow_written(view, &whole, &mut files, &mut recorded).map_err(undo_failed)?;
         self.write_all(run, &files, &recorded)?;
         passed("undo.written")?;
         self.index_after(run, undoing, past, now)?;
@@ -261,12 +264,7 @@ impl Compactor<'_> {
         files: &[NewFile],
         recorded: &Recorded,
     ) -> Result<(), PassError> {
-        match self.write(Some(run), None, files, recorded) {
-            Ok(()) => Ok(()),
-            Err(JobError::Critical(error)) => Err(error),
-            Err(JobError::Vault(error)) => Err(error.into()),
-            Err(other) => Err(failed("undo", std::io::Error::other(other.to_string())).into()),
-        }
+        self.write(Some(run), None, files, recorded).map_err(undo_failed)
     }
 
     /// Brings the index up to date; one that the runs had made goes with the last memory.
@@ -352,6 +350,14 @@ impl Fate {
             Self::Kept => "kept",
             Self::Lost => "lost",
         }
+    }
+}
+
+fn undo_failed(error: JobError) -> PassError {
+    match error {
+        JobError::Critical(error) => error,
+        JobError::Vault(error) => error.into(),
+        other => failed("undo", std::io::Error::other(other.to_string())).into(),
     }
 }
 

@@ -23,6 +23,7 @@ impl Lineage {
             ] {
                 tx.execute(sql, params![path, instead])?;
             }
+            tx.execute("DELETE FROM proposal WHERE target = ?1", [path])?;
             Ok(())
         })
     }

@@ -12,7 +12,7 @@ use super::{Fault, Lineage, LineageError, column, record::LogRecord, seal::Seal}
 use crate::memory::{
     address::{Address, Stem},
     hash::ContentHash,
-    period::Period,
+    period::{Grain, Period},
 };
 
 /// A line that is held for review.
@@ -50,6 +50,8 @@ pub struct Proposal {
     pub sources: String,
     /// When it was made, UTC.
     pub at: DateTime<Utc>,
+    /// What became of it.
+    pub state: ProposalState,
 }
 
 /// A change to be proposed.
@@ -89,6 +91,14 @@ impl ProposalState {
             Self::Open => "open",
             Self::Accepted => "accepted",
             Self::Refused => "refused",
+        }
+    }
+
+    fn from_name(name: &str) -> Self {
+        match name {
+            "accepted" => Self::Accepted,
+            "refused" => Self::Refused,
+            _ => Self::Open,
         }
     }
 }
@@ -148,18 +158,19 @@ impl Lineage {
         })
     }
 
-    /// Returns the changes that wait for a person, oldest first.
+    /// Returns the changes that wait for a person, oldest first, and with `decided` also those that
+    /// they have spoken about.
     ///
     /// # Errors
     ///
     /// Returns why the database could not be read.
-    pub fn proposals(&self) -> Result<Vec<Proposal>, LineageError> {
+    pub fn proposals(&self, decided: bool) -> Result<Vec<Proposal>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(
-                "SELECT id, fingerprint, period, target, change, sources, at FROM proposal \
-                 WHERE state = 'open' ORDER BY id",
+                "SELECT id, fingerprint, period, target, change, sources, at, state FROM proposal \
+                 WHERE ?1 OR state = 'open' ORDER BY id",
             )?
-            .query_map([], proposal)?
+            .query_map([decided], proposal)?
             .collect()
         })
     }
@@ -187,11 +198,26 @@ impl Lineage {
                 .prepare("SELECT id, change FROM proposal")?
                 .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
                 .collect::<Result<_, _>>()?;
-            for (id, _) in all.iter().filter(|(_, change)| holds(change)) {
+            let says = |change: &str| match serde_json::from_str(change) {
+                Ok(change) => any_text(&change, holds),
+                Err(_) => holds(change),
+            };
+            for (id, _) in all.iter().filter(|(_, change)| says(change)) {
                 tx.execute("DELETE FROM proposal WHERE id = ?1", [id])?;
             }
             Ok(())
         })
+    }
+}
+
+/// Returns whether any text of a change is such a one: as JSON its quotes and line ends are spelled
+/// otherwise.
+fn any_text(change: &serde_json::Value, holds: &dyn Fn(&str) -> bool) -> bool {
+    match change {
+        serde_json::Value::String(text) => holds(text),
+        serde_json::Value::Array(all) => all.iter().any(|it| any_text(it, holds)),
+        serde_json::Value::Object(keys) => keys.values().any(|it| any_text(it, holds)),
+        _ => false,
     }
 }
 
@@ -204,6 +230,7 @@ fn proposal(row: &Row<'_>) -> rusqlite::Result<Proposal> {
         change: row.get(4)?,
         sources: row.get(5)?,
         at: column::parsed(row, 6)?,
+        state: ProposalState::from_name(&row.get::<_, String>(7)?),
     })
 }
 
@@ -242,7 +269,8 @@ fn put(
     Ok(())
 }
 
-/// Records what a job proposes, in the place of what was proposed for the same inputs and waits.
+/// Records what a job proposes, in the place of what was proposed for the same inputs and waits. A day
+/// is read as a whole, so what was proposed for it as it was before goes, too.
 pub(super) fn put_proposals(
     tx: &Transaction<'_>,
     (fingerprint, period): (ContentHash, Period),
@@ -250,7 +278,10 @@ pub(super) fn put_proposals(
     at: DateTime<Utc>,
 ) -> Result<(), Fault> {
     let fingerprint = fingerprint.to_string();
-    tx.execute("DELETE FROM proposal WHERE fingerprint = ?1 AND state = 'open'", [&fingerprint])?;
+    tx.prepare_cached(
+        "DELETE FROM proposal WHERE state = 'open' AND (fingerprint = ?1 OR (?3 AND period = ?2))",
+    )?
+    .execute(params![fingerprint, period.to_string(), period.grain() == Grain::Day])?;
     for NewProposal { target, change, sources } in proposals {
         let at = at.to_rfc3339_opts(SecondsFormat::Millis, true);
         tx.execute(
