@@ -26,7 +26,7 @@ use crate::{
         markdown::LineKind,
         period::Period,
     },
-    privacy::{self, Rules, ServedLine, ServedLog, inert},
+    privacy::{self, Rules, ServedLine, ServedLog},
     store::{
         inventory::Inventory,
         vault::{Vault, VaultError},
@@ -144,7 +144,7 @@ impl Drafter<'_> {
         let Grounded { mut sections, rejected } = ground::split(&draft, &sources.lines());
         let rejected = kept::take_up_gone(&mut sections, rejected, &sources.weeks, self.inventory);
         for item in sections.iter_mut().flat_map(|(_, items)| items) {
-            item.text = inert(&item.text).into_owned();
+            item.text = self.inventory.rules.written(&item.text);
         }
         let is_empty = kept.is_empty() && sections.iter().all(|(_, items)| items.is_empty());
         if drafted > 0 && is_empty {

@@ -31,7 +31,7 @@ use crate::{
         typed_schema,
         wisdom::{WisdomCaps, WisdomEntry, WisdomFile},
     },
-    privacy::{self, Rules, ServedLog, inert},
+    privacy::{self, Rules, ServedLog},
     store::{
         inventory::Inventory,
         lineage::{
@@ -291,7 +291,9 @@ impl Compactor<'_> {
         if inventory.memories.is_empty() && inventory.index.is_none() {
             return Ok(None);
         }
-        let text = index::render(inventory.index.as_deref(), &inventory.memories);
+        let text = index::render(inventory.index.as_deref(), &inventory.memories, &|it| {
+            inventory.rules.written(it)
+        });
         if inventory.index.as_deref() == Some(&text) {
             return Ok(None);
         }
@@ -358,6 +360,7 @@ impl Compactor<'_> {
             logs: &lines,
             memories: &memories,
             is_deleted: &|citation| decisions.is_deleted(&path, texts(citation, &lines)),
+            rules: &rules,
             shaken: &shaken,
         };
         let before = file.clone();
@@ -523,7 +526,7 @@ impl DayReader<'_> {
                         // Also by a file that is no typed memory, or cannot be read as one.
                         || self.vault.is_taken(&layout.typed(name))
                 };
-                let Some(memory) = accept(&draft, &logs, &is_taken) else {
+                let Some(memory) = accept(&draft, &logs, &is_taken, rules) else {
                     day.rejected += 1;
                     continue;
                 };
@@ -613,6 +616,7 @@ fn accept(
     draft: &MemoryDraft,
     logs: &Vec<ServedLog>,
     is_taken: &dyn Fn(&str) -> bool,
+    rules: &Rules,
 ) -> Option<TypedMemory> {
     let parts = [Some(&draft.statement), draft.why.as_ref(), draft.how_to_apply.as_ref()];
     let words: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
@@ -623,22 +627,22 @@ fn accept(
         Some((address.clone(), log.line(address.line)?.hash().hex4()))
     };
     let mut memory = TypedMemory {
-        file_name: typed::free_file_name(draft.kind, &draft.topic, is_taken).into(),
+        file_name: typed::free_file_name(draft.kind, &rules.unmarked(&draft.topic), is_taken)
+            .into(),
         kind: draft.kind,
-        name: inert(&draft.name).into_owned(),
-        description: inert(&draft.description).into_owned(),
+        name: rules.written(&draft.name),
+        description: rules.written_behind(&draft.name, &draft.description),
         created: Some(draft.citation.oldest_date()),
         updated: Some(draft.citation.newest_date()),
         sources: draft.citation.addresses().filter_map(|it| line_of(&it)).collect(),
         supersedes: None,
         recorded_body: None,
         other_keys: crate::memory::frontmatter::OtherKeys::default(),
-        body: inert(&typed::body(
+        body: rules.written(&typed::body(
             &draft.statement,
             draft.why.as_deref(),
             draft.how_to_apply.as_deref(),
-        ))
-        .into_owned(),
+        )),
     };
     memory.seal();
     typed_schema::check(&memory).ok()?;
@@ -697,6 +701,8 @@ pub(super) struct Edit<'a> {
     pub(super) logs: &'a Vec<ServedLog>,
     pub(super) memories: &'a [TypedMemory],
     pub(super) is_deleted: &'a dyn Fn(&Citation) -> bool,
+    /// What may be seen of what is written.
+    pub(super) rules: &'a Rules,
     /// Entries that are rewritten by something new, or go.
     pub(super) shaken: &'a [Shaken],
 }
@@ -752,19 +758,20 @@ impl Edit<'_> {
                         done.rejected += 1;
                         continue;
                     }
+                    let (title, text) = self.written(title, text);
                     let id = if let Some(best) = best {
                         let old = open.remove(best);
                         file.readdress(&old.id, &old.sources_with(citation));
-                        file.merge(&old.id, Some((&inert(title), &inert(text))), citation);
+                        file.merge(&old.id, Some((&title, &text)), citation);
                         old.id.clone()
                     } else {
-                        let category = category.as_deref().map(inert);
-                        file.add(&inert(title), &inert(text), category.as_deref(), citation.clone())
+                        let category = category.as_deref().map(|it| self.rules.written(it));
+                        file.add(&title, &text, category.as_deref(), citation.clone())
                     };
                     (id, citation)
                 }
                 WisdomOp::Merge { id, words, citation, .. } => {
-                    let words = words.as_ref().map(|(title, text)| (inert(title), inert(text)));
+                    let words = words.as_ref().map(|(title, text)| self.written(title, text));
                     let words = words.as_ref().map(|(title, text)| (&title[..], &text[..]));
                     if words.is_some_and(|(title, text)| !self.stands(title, text, citation)) {
                         done.rejected += 1;
@@ -803,6 +810,10 @@ impl Edit<'_> {
             file.tidy(&categories);
         }
         done
+    }
+
+    fn written(&self, title: &str, text: &str) -> (String, String) {
+        (self.rules.written(title), self.rules.written_behind(title, text))
     }
 
     fn stands(&self, title: &str, text: &str, citation: &Citation) -> bool {

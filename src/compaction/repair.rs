@@ -151,7 +151,9 @@ pub fn steps(
         steps.push(Step::Record);
     }
     let inventory = &view.inventory;
-    let wanted = index::render(inventory.index.as_deref(), &inventory.memories);
+    let wanted = index::render(inventory.index.as_deref(), &inventory.memories, &|it| {
+        inventory.rules.written(it)
+    });
     let needed = inventory.index.is_some() || !inventory.memories.is_empty();
     let torn_index = torn.contains_key(&layout.index());
     if needed && (torn_index || inventory.index.as_deref() != Some(&wanted)) {

@@ -10,8 +10,9 @@ use std::{
 
 use super::{
     hold::{self, Concern},
+    inert::inert,
     origin::Origins,
-    secrets::{Found, SecretRules, rules::RuleError},
+    secrets::{Found, SecretRules, apart::is_hidden, rules::RuleError},
 };
 use crate::{
     config::{
@@ -220,6 +221,8 @@ impl Rules {
     }
 
     pub(super) fn mark(&self, kind: &str, secret: &str) -> String {
+        // It is the same one with a hidden character in it.
+        let secret = &secret.replace(is_hidden, "");
         match &self.decisions {
             Some(decisions) => decisions.secret_mark(kind, secret),
             None => Decisions::default().secret_mark(kind, secret),
@@ -253,5 +256,55 @@ impl Rules {
         }
         shown.push_str(&text[at..]);
         shown.into()
+    }
+
+    /// Returns a text as it is written to a derived file: inert, and then without secrets. What was
+    /// put together from several places is looked at as it stands in the end.
+    pub fn written(&self, text: &str) -> String {
+        self.shown(&inert(text)).into_owned()
+    }
+
+    /// Like [`Rules::written`], for words that will be read behind a heading.
+    pub fn written_behind(&self, heading: &str, words: &str) -> String {
+        let words = self.written(words);
+        let heading = format!("{}: ", self.written(heading));
+        let whole = self.shown(&format!("{heading}{words}")).into_owned();
+        whole.strip_prefix(&heading).map_or(words, str::to_owned)
+    }
+
+    /// Returns a text without secrets and their marks, for names that are made of it.
+    pub fn unmarked(&self, text: &str) -> String {
+        Decisions::without_marks(&self.written(text))
+    }
+
+    /// Returns the lines of a text that is no log as they may be seen, one for each. Of a secret of
+    /// several lines the first has the mark, the others nothing.
+    pub fn shown_lines(&self, text: &str) -> Vec<String> {
+        let mut found = self.find_secrets(text);
+        found.retain(|it| self.policy.takes_out(it));
+        let mut next = 0;
+        let mut lines = Vec::new();
+        let mut from = 0;
+        for line in text.split('\n') {
+            let to = from + line.len();
+            let mut shown = String::with_capacity(line.len());
+            let mut at = from;
+            while let Some(secret) = found.get(next).filter(|it| it.range.start < to) {
+                let Range { start, end } = secret.range;
+                shown.push_str(&text[at..start.max(at)]);
+                if start >= from {
+                    shown.push_str(&self.mark(&secret.kind, &text[start..end]));
+                }
+                at = end.min(to);
+                if end > to {
+                    break; // it goes on in the next line
+                }
+                next += 1;
+            }
+            shown.push_str(&text[at..to]);
+            lines.push(shown);
+            from = to + 1;
+        }
+        lines
     }
 }

@@ -26,6 +26,7 @@ mod packaging;
 mod rebuild;
 mod review;
 mod run;
+mod secrets;
 mod show;
 mod status;
 mod supply;

@@ -302,7 +302,7 @@ fn index_in_step(view: &View) -> Found {
     if present.is_none() && inventory.memories.is_empty() {
         return Found::Well("not needed yet".to_owned());
     }
-    let wanted = index::render(present, &inventory.memories);
+    let wanted = index::render(present, &inventory.memories, &|it| inventory.rules.written(it));
     if present.map(ContentHash::of) == Some(ContentHash::of(&wanted)) {
         Found::Well("lists all typed memories".to_owned())
     } else {
