@@ -25,9 +25,9 @@ use crate::{
 
 /// Accept, refuse, or edit what is held or proposed
 ///
-/// Text from elsewhere that reads like an instruction, text with hidden characters, and whatever
-/// would carry a memory though only a stranger said it is kept out of every file until you accept
-/// it. Where the lines beneath a memory of your own, or one that you edited, say otherwise now, what
+/// Text from elsewhere that reads like an instruction, text with hidden characters, and what an engine
+/// would remember though only a stranger said it is kept out of every file until you accept it; the
+/// built-in engine remembers none of that by itself. Where the lines beneath a memory of your own, or one that you edited, say otherwise now, what
 /// would become of it waits here; with `wisdom.review: manual` changes of WISDOM.md do, too. Without
 /// a verb it asks, on a terminal, about one after the other; elsewhere it lists them.
 #[derive(Debug, clap::Args)]

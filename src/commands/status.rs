@@ -16,7 +16,7 @@ use super::{
     GlobalArgs,
     context::{Call, Root},
     error::{CommandError, Kind},
-    ui::Ui,
+    ui::{self, Ui},
 };
 use crate::{
     compaction::{
@@ -808,7 +808,7 @@ fn show_list<T>(ui: &Ui, heading: &str, list: &[T], line: impl Fn(&T) -> String)
 fn show_first<T>(ui: &Ui, at_most: usize, list: &[T], line: impl Fn(&T) -> String) {
     let shown = if ui.is_verbose() { list.len() } else { at_most };
     for it in list.iter().take(shown) {
-        ui.data(format!("  {}", line(it)));
+        ui.data(format!("  {}", ui::one_line(&line(it))));
     }
     if list.len() > shown {
         ui.data(format!("  and {} more (-v)", list.len() - shown));

@@ -285,6 +285,14 @@ fn refusal(error: UndoError, zone: Tz) -> CommandError {
             };
             usage(UndoError::Unknown { run, known: Vec::new() }).hint(hint)
         }
+        UndoError::Said { run, before } => {
+            let older = before.map(|it| format!("; what was done before it: memoird undo {it}"));
+            let hint = format!(
+                "memoird review list --decided, then memoird review reopen ID{}",
+                older.unwrap_or_default()
+            );
+            usage(UndoError::Said { run, before }).hint(hint)
+        }
         UndoError::Taken { run, by } => {
             usage(UndoError::Taken { run, by }).hint(format!("memoird undo {by}"))
         }

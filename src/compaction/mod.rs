@@ -383,13 +383,23 @@ impl Compactor<'_> {
             return Ok(false);
         }
         let names: BTreeSet<&String> = jobs.iter().flat_map(|it| it.inputs.keys()).collect();
-        let stems: Vec<Stem> = names.iter().filter_map(|it| it.parse().ok()).collect();
+        let layout = self.vault.layout();
+        let paths: Vec<String> = names
+            .iter()
+            .filter_map(|it| match (it.parse::<Stem>(), it.parse::<Period>()) {
+                (Ok(stem), _) if view.inventory.logs.contains_key(&stem) => {
+                    Some(view.inventory.logs[&stem].path.clone())
+                }
+                (_, Ok(period)) => Some(layout.summary(period)),
+                _ => None,
+            })
+            .collect();
         let rules = &view.inventory.rules;
-        let needs_key = |stem: &Stem| {
-            let log = self.vault.read_log(stem).ok().flatten();
-            log.is_some_and(|it| rules.needs_key(&it))
+        let needs_key = |path: &String| {
+            let text = self.vault.read_text(path).ok().flatten();
+            text.is_some_and(|it| rules.needs_key(&it))
         };
-        let is_needed = parallel::map(&stems, needs_key).contains(&true);
+        let is_needed = parallel::map(&paths, needs_key).contains(&true);
         if is_needed {
             self.new_decisions()?;
         }

@@ -208,11 +208,19 @@ impl Rules {
         self.decisions.as_ref()?.reviewed(stem.as_str(), line)
     }
 
-    /// Returns whether marks of the log need the key of the root, which is made with its first
-    /// decision otherwise.
-    pub fn needs_key(&self, log: &DailyLog) -> bool {
-        let findings = self.policy.look_through(log, &log.lines());
-        findings.lines.values().any(|it| !it.secrets.is_empty())
+    /// Returns whether marks of a text need the key of the root, which is made with its first
+    /// decision otherwise: also those of its frontmatter, and of what is seen of it without its hidden
+    /// characters.
+    pub fn needs_key(&self, text: &str) -> bool {
+        let marks = |text: &str| matches!(self.shown(text), Cow::Owned(_));
+        let mut bare = String::with_capacity(text.len());
+        let mut copied = 0;
+        for (at, c, _) in hold::characters::suspects(text) {
+            bare.push_str(&text[copied..at]);
+            copied = at + c.len_utf8();
+        }
+        bare.push_str(&text[copied..]);
+        marks(text) || (copied > 0 && marks(&bare))
     }
 
     /// Returns the hash by which a log is an input: see [`Decisions::input_hash`].
@@ -306,5 +314,26 @@ impl Rules {
             from = to + 1;
         }
         lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_needs_the_key_wherever_its_secret_stands() {
+        // Made up, and told apart from the file that holds this by the break.
+        let token = ["ghp_", "x7Kq2mVb9TzLr4Nw8YcPd3JfHs6GaEu1QoRi"].concat();
+        let hidden = token.replace("x7Kq", "x7\u{200b}Kq");
+        let rules = Rules::new(Arc::new(Policy::default()), &Decisions::default());
+        for text in [
+            format!("- Used {token} for the release\n"),
+            format!("---\ntopic: {token}\n---\n\n- Released\n"),
+            format!("- Used {hidden} for the release\n"),
+        ] {
+            assert!(rules.needs_key(&text), "{text}");
+        }
+        assert!(!rules.needs_key("---\ntopic: release\n---\n\n- Released\n"));
     }
 }

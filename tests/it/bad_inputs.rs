@@ -514,6 +514,45 @@ fn input_58_a_folder_that_is_a_link_is_not_written_through() {
 }
 
 #[test]
+fn input_58_an_index_that_is_a_link_is_told_of_and_the_rest_is_done() {
+    let root = root();
+    folded(&root);
+    let outside = root.path("../theirs.md");
+    put(&root, "../theirs.md", b"theirs\n");
+    let index = root.path("memory/MEMORY.md");
+    fs::remove_file(&index).ok();
+    symlink(&outside, &index).unwrap();
+    root.write("memory/2026-03-10.md", "- Decided to keep SQLite, because one file is enough.\n");
+    let ran = root.run(&["compact"]).ok();
+    assert!(ran.stderr.contains("2026-W11") || ran.stdout.contains("2026-W11"), "{ran}");
+    let status = root.run(&["status"]).ok();
+    assert!(status.stdout.contains("MEMORY.md` is a symbolic link"), "{status}");
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "theirs\n");
+}
+
+#[test]
+fn input_58_a_folder_of_sessions_that_is_a_link_is_told_of() {
+    let root = root();
+    let outside = root.home("outside");
+    fs::create_dir(&outside).unwrap();
+    symlink(&outside, root.path("memory/sessions")).unwrap();
+    let status = root.run(&["status"]).ok();
+    assert!(status.stdout.contains("memory/sessions` is a symbolic link"), "{status}");
+}
+
+#[test]
+fn input_56_a_line_end_in_a_name_starts_no_line() {
+    let root = root();
+    root.write("memory/2026-W1\nto look at: nothing.md", "x\n");
+    root.write("memory/2026-3-4\n  all is well.md", "x\n");
+    for verb in ["status", "doctor"] {
+        let ran = root.run(&[verb]);
+        let said = |it: &str| it.trim_start().starts_with("all is well");
+        assert!(!ran.stdout.lines().chain(ran.stderr.lines()).any(said), "{ran}");
+    }
+}
+
+#[test]
 fn input_58_a_database_that_is_a_link_is_not_opened() {
     for link in [".memoird", ".memoird/lineage.db"] {
         let root = root();

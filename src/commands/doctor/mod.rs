@@ -18,7 +18,7 @@ use super::{
     context::{Call, Root},
     error::{CommandError, Kind},
     secrets,
-    ui::Ui,
+    ui::{self, Ui},
 };
 use crate::{
     compaction::{
@@ -312,7 +312,7 @@ fn index_in_step(view: &View) -> Found {
 
 fn names(view: &View) -> Found {
     let problems = &view.inventory.problems;
-    let findings = problems.iter().map(|it| format!("{}: {}", it.path, it.reason));
+    let findings = problems.iter().map(|it| ui::one_line(&format!("{}: {}", it.path, it.reason)));
     Found::unless(findings.collect(), || "every file can be read".to_owned())
 }
 

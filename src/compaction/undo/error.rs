@@ -25,6 +25,14 @@ pub struct Later {
 /// Why nothing was taken back.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
+    /// The last run wrote down what a person said in `review`, which is taken back there.
+    #[error("run {run}, the last one, wrote no file: it is what you said in `review`")]
+    Said {
+        /// The run.
+        run: RunId,
+        /// The last one that can be taken back here.
+        before: Option<RunId>,
+    },
     /// Nothing is recorded, or nothing is left.
     #[error("no run is recorded that could be taken back")]
     Nothing,

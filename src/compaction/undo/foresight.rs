@@ -61,7 +61,13 @@ impl Foresight<'_> {
     pub fn undo(&self, request: Request) -> Result<Undoing, UndoError> {
         let past = self.past()?;
         let Request { run, with_later } = self.meant(request)?;
-        let last = || past.candidates().pop().ok_or(UndoError::Nothing);
+        let last = || {
+            let before = past.candidates().pop();
+            match past.said().filter(|it| before.is_none_or(|before| before < *it)) {
+                Some(run) => Err(UndoError::Said { run, before }),
+                None => before.ok_or(UndoError::Nothing),
+            }
+        };
         let run = run.map_or_else(last, Ok)?;
         let runs = chosen(&past, run, with_later)?;
         let files = self.files(&past, &runs)?;

@@ -2,6 +2,7 @@
 //!
 //! - [`past`]: which runs rest on which, and how far a file can be brought back; pure.
 //! - [`lines`]: citations of an older text where the lines stand now.
+//! - [`said`]: what a person said of changes that are made no longer, or again.
 //! - [`work`]: what is refused, and how that is written down.
 //! - [`foresight`] puts together what would be done, for a dry run as for the deed.
 //! - [`begun`]: the note of what is not finished.
@@ -20,6 +21,7 @@ pub mod error;
 pub mod foresight;
 mod lines;
 mod past;
+mod said;
 pub mod work;
 
 pub(super) use self::past::REPAIR;
@@ -28,6 +30,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
+pub(super) use self::past::REVIEW;
 use self::{
     error::UndoError,
     foresight::Foresight,
@@ -233,6 +236,7 @@ impl Compactor<'_> {
         self.lineage.commit_done(run, &done)?;
         passed("undo.receipts")?;
         self.write_decisions(&view.inventory.decisions, &undoing.decisions(now))?;
+        self.follow_proposals(undoing, view, now)?;
         passed("undo.decided")?;
         let mut files: Vec<NewFile> =
             undoing.files.iter().filter(|it| it.is_written()).map(UndoneFile::to_write).collect();

@@ -22,6 +22,9 @@ pub(super) const TRIGGER: &str = "undo";
 /// harm again.
 pub(in crate::compaction) const REPAIR: &str = "repair";
 
+/// What began a run that did what a person said in `review`.
+pub(in crate::compaction) const REVIEW: &str = "review";
+
 /// All that runs did.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Past {
@@ -133,6 +136,14 @@ impl Past {
         }
         let of_run = self.writes.iter().filter(|it| it.run == Some(run));
         of_run.filter(|it| !it.moved && !it.index).map(|it| &it.path[..]).collect()
+    }
+
+    /// Returns the last run that did no more than write down what a person said in `review`.
+    pub(super) fn said(&self) -> Option<RunId> {
+        let mut said = self.live();
+        said.retain(|it| self.runs.get(it).is_some_and(|it| it.trigger == REVIEW));
+        said.into_iter()
+            .rfind(|&it| self.files_of(it).is_empty() && self.taken_by(it).next().is_none())
     }
 
     /// Returns the runs that can be taken back, the oldest first.
@@ -339,6 +350,15 @@ mod tests {
         assert_eq!(live(&["compact W14:a", "undo W14:- <1"]), [2]);
         assert_eq!(live(&["compact W14:a", "undo W14:- <1", "undo W14:a <2"]), [1, 3]);
         assert_eq!(past(&["compact W14:a", "undo W14:- <1"]).0.taker_of(RunId(1)), Some(RunId(2)));
+    }
+
+    #[test]
+    fn what_was_said_is_known_until_it_is_taken_back() {
+        let said = |lines: &[&str]| past(lines).0.said().map(|it| it.0);
+        assert_eq!(said(&["compact W14:a", "review W14:b"]), None);
+        assert_eq!(said(&["compact W14:a", "review"]), Some(2));
+        assert_eq!(said(&["compact W14:a", "review", "compact W15:a"]), Some(2));
+        assert_eq!(said(&["compact W14:a", "review", "review <2"]), None);
     }
 
     #[test]
