@@ -98,6 +98,24 @@ fn a_key_of_a_person_takes_citations_along() {
 }
 
 #[test]
+fn an_entry_follows_the_month_that_it_rests_on() {
+    let root = folded(&[]);
+    let rule = "The upload limit must always stay under 40 MB per file";
+    let first = bullets(&root, MONTH).remove(0);
+    replace(&root, MONTH, &first, &format!("{first}\n- {rule}"));
+    root.run(&["compact"]).ok();
+    let assert_cited = || {
+        let source = format!("sources=2026-04:{};", line_of(&root, MONTH, rule));
+        assert!(root.read("WISDOM.md").contains(&source), "{source} {}", root.read("WISDOM.md"));
+    };
+    assert_cited();
+    replace(&root, MONTH, "memoird:\n", "mykey: hello\nmemoird:\n");
+    root.run(&["compact"]).ok();
+    assert_cited();
+    assert_at_rest(&root);
+}
+
+#[test]
 fn what_is_forgotten_of_a_week_leaves_the_month_and_its_history() {
     let root = folded(&[ZORRO]);
     root.write("memory/2026-04-03.md", "ok\n");
