@@ -304,9 +304,10 @@ impl Compactor<'_> {
             Ok(()) => Ok(Some(path)),
             Err(JobError::Critical(error)) => Err(error),
             // A person is at it; the next pass finds what they wrote.
-            Err(JobError::Vault(VaultError::Changed { .. })) => Ok(None),
-            // The scan told of it: something that is no file has its name.
-            Err(JobError::Vault(VaultError::NotAFile { .. })) => Ok(None),
+            // Of something else that has its name, the scan has told.
+            Err(JobError::Vault(VaultError::Changed { .. } | VaultError::NotAFile { .. })) => {
+                Ok(None)
+            }
             Err(JobError::Vault(error)) => Err(error.into()),
             Err(_) => Ok(None),
         }
