@@ -175,9 +175,13 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         for path in held.keys() {
             ui.note(format!("taken as it is: {path}"));
         }
+        let harmed = missing::harmed_decisions(&root.vault)?;
+        if let Some(why) = &harmed {
+            ui.note(format!("what was decided is taken as it is: {why}"));
+        }
         match missing::look(&root.vault, &lineage)? {
             Some(missing) => ui.note(format!("taken for gone for good: {missing}")),
-            None if !held.is_empty() => {}
+            None if !held.is_empty() || harmed.is_some() => {}
             None => ui.note("no files are missing in such a number that it has to be accepted"),
         }
     }
@@ -196,8 +200,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         ui.detail(format!("let go of {} versions older than {span}", report.pruned));
     }
     show_report(&report, &plan, &view, args.period, ui);
-    for (path, why) in &view.record.held {
-        ui.warn(format!("{path} {why}"));
+    for held in &report.held {
+        ui.warn(format!("{} {}", held.path, held.reason));
     }
     if let Some(why) = &report.model {
         ui.warn(format!("{why}; what is left waits"));
@@ -208,7 +212,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
 /// Returns 69 where only the model was missing or a cap reached, and 1 where a job failed otherwise.
 fn exit_code(report: &PassReport) -> ExitCode {
     let waits = usize::from(report.model.is_some());
-    match report.failed.saturating_sub(waits) {
+    match report.failed.saturating_sub(waits) + report.held.len() {
         0 if waits > 0 => Kind::Unavailable.exit_code().into(),
         0 => ExitCode::SUCCESS,
         _ => Kind::Job.exit_code().into(),
@@ -625,7 +629,7 @@ impl From<PassError> for CommandError {
             }
             PassError::Decisions { .. } => Self::new(Kind::Data, error)
                 .hint("`memoird doctor --repair` puts it back as it was after the last run")
-                .hint("is it gone for good? `memoird compact --accept-missing`"),
+                .hint("is it gone for good, or meant as it is? `memoird compact --accept-missing`"),
             PassError::NoSource { .. } => Self::new(Kind::Usage, error)
                 .hint("put its logs back first; `memoird status` names those that are gone"),
         }

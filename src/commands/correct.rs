@@ -72,7 +72,12 @@ struct Above {
 pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
     let call = Call::read(global)?;
     let root = call.root(global)?;
-    let words = Words::parse(&args.text.join(" ")).map_err(|error| unread(error, &args.target))?;
+    let said = args.text.join(" ");
+    let text = root.rules.shown(&said);
+    if text != said {
+        ui.warn("there is a secret in these words; a mark takes its place");
+    }
+    let words = Words::parse(&text).map_err(|error| unread(error, &args.target))?;
     let (name, line) = split_target(&args.target);
     let (path, kind) = root.find(&call.around, name)?;
     if let (FileKind::Log | FileKind::Session, Some(line)) = (kind, line) {
@@ -85,7 +90,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         view.refuse_held(|it| it == path)?;
         let draft = Draft::new(&root.vault, &asked)
             .map_err(|error| uncited(error, &args.target, &words))?;
-        show(&draft, args, None, ui);
+        show(&root, &draft, args, None, ui);
         return Ok(ExitCode::SUCCESS);
     }
     refuse_reader(&call, &root)?;
@@ -96,7 +101,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let (draft, passed) = compactor
         .correct(&asked, !args.no_fold, &mut ())
         .map_err(|error| uncited(error, &args.target, &words))?;
-    show(&draft, args, Some((&passed.report, &passed.plan)), ui);
+    show(&root, &draft, args, Some((&passed.report, &passed.plan)), ui);
     let failed = passed.report.failed > 0;
     Ok(if failed { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
 }
@@ -129,17 +134,19 @@ fn uncited(error: CorrectError, target: &str, words: &Words) -> CommandError {
     CommandError::from(error).hint(hint)
 }
 
-fn show(draft: &Draft, args: &Args, done: Option<(&PassReport, &Plan)>, ui: &Ui) {
+fn show(root: &Root, draft: &Draft, args: &Args, done: Option<(&PassReport, &Plan)>, ui: &Ui) {
     let jobs = done.map_or(&[][..], |(report, _)| &report.jobs);
     let (path, corrected) = (&draft.path, &draft.corrected);
     let line = corrected.line;
+    let (before, after) = (root.rules.shown(&corrected.before), root.rules.shown(&corrected.after));
+    let (before, after) = (&*before, &*after);
     if ui.is_json() {
         let above = draft.above.iter();
         ui.json(&Shown {
             path,
             line,
-            before: &corrected.before,
-            after: &corrected.after,
+            before,
+            after,
             citation: corrected.citation.as_ref().map(ToString::to_string),
             dry_run: args.dry_run,
             changed: !draft.is_said() && !args.dry_run,
@@ -155,7 +162,6 @@ fn show(draft: &Draft, args: &Args, done: Option<(&PassReport, &Plan)>, ui: &Ui)
         return;
     }
     ui.heading(format!("{path}:{line}"));
-    let (before, after) = (&corrected.before, &corrected.after);
     for (sign, text, other) in [("-", before, after), ("+", after, before)] {
         for line in text.lines().filter(|line| !other.lines().any(|it| it == *line)) {
             ui.data(format!("{sign} {line}"));

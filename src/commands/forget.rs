@@ -37,7 +37,7 @@ use crate::{
         typed::TypedMemory,
         wisdom::WisdomFile,
     },
-    recall::handed,
+    recall::handed::{self, LineReader},
     store::{layout::FileKind, lineage::Lineage},
 };
 
@@ -462,9 +462,23 @@ fn stem_of(path: &str) -> Option<Stem> {
 fn show(root: &Root, reach: &Reach, args: &Args, done: Option<(&Forgotten, &PassReport)>, ui: &Ui) {
     let mut seen = reach.clone();
     let Reach { lines, vanished, items, memories, others, .. } = &mut seen;
+    let mut readers: HashMap<String, LineReader> = HashMap::new();
     for gone in [lines, vanished, items, memories, others].into_iter().flat_map(|it| it.iter_mut())
     {
-        gone.text = handed::hand_line(&gone.text, &root.rules);
+        let words = gone.whole.take().and_then(|whole| {
+            // A line of a person's in a file of ours may stand elsewhere than it was said to.
+            let is_there = |it: &str| it.trim() == gone.text;
+            let said = usize::try_from(gone.line).unwrap_or(1).saturating_sub(1);
+            let at = match whole.split('\n').nth(said).filter(|it| is_there(it)) {
+                Some(_) => said,
+                None => whole.split('\n').position(is_there).unwrap_or(said),
+            };
+            let reader = readers.entry(gone.path.clone()).or_insert_with(|| {
+                LineReader::new(stem_of(&gone.path).as_ref(), &whole, &root.rules)
+            });
+            reader.line(at).map(str::to_owned)
+        });
+        gone.text = handed::hand_line(words.as_deref().unwrap_or(&gone.text), &root.rules);
     }
     show_seen(&seen, args, done, ui);
 }

@@ -17,7 +17,7 @@ use super::{
     GlobalArgs,
     context::Call,
     error::{CommandError, Kind},
-    ui::Ui,
+    ui::{self, Ui},
     unit::{self, Unit},
 };
 use crate::{
@@ -494,7 +494,7 @@ impl Report {
             .problems
             .iter()
             .take(PROBLEMS_SHOWN_MAX)
-            .map(|it| format!("{}: {}", it.path, it.reason))
+            .map(|it| ui::one_line(&format!("{}: {}", it.path, it.reason)))
             .collect();
         if let Some(more) =
             self.found.problems.len().checked_sub(PROBLEMS_SHOWN_MAX).filter(|it| *it > 0)

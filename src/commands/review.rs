@@ -25,9 +25,9 @@ use crate::{
 
 /// Accept, refuse, or edit what is held or proposed
 ///
-/// Text from elsewhere that reads like an instruction, text with hidden characters, and whatever
-/// would carry a memory though only a stranger said it is kept out of every file until you accept
-/// it. Where the lines beneath a memory of your own, or one that you edited, say otherwise now, what
+/// Text from elsewhere that reads like an instruction, text with hidden characters, and what an engine
+/// would remember though only a stranger said it is kept out of every file until you accept it; the
+/// built-in engine remembers none of that by itself. Where the lines beneath a memory of your own, or one that you edited, say otherwise now, what
 /// would become of it waits here; with `wisdom.review: manual` changes of WISDOM.md do, too. Without
 /// a verb it asks, on a terminal, about one after the other; elsewhere it lists them.
 #[derive(Debug, clap::Args)]
@@ -154,7 +154,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         Some(ReviewVerb::Edit { id, text }) => {
             let ids = vec![id.clone()];
             choose(&mut waiting, &Chosen { ids, all: false, why: None })?;
-            edit(&call, &root, &waiting, text)?;
+            edit(&call, &root, &waiting, text, ui)?;
             done(&waiting, "edited", ui);
         }
     }
@@ -258,8 +258,18 @@ fn say(
     Ok(())
 }
 
-fn edit(call: &Call, root: &Root, chosen: &Waiting, text: &str) -> Result<(), CommandError> {
-    let text = text.trim();
+fn edit(
+    call: &Call,
+    root: &Root,
+    chosen: &Waiting,
+    text: &str,
+    ui: &Ui,
+) -> Result<(), CommandError> {
+    let said = text.trim();
+    let text = &*root.rules.shown(said);
+    if text != said {
+        ui.warn("there is a secret in these words; a mark takes its place");
+    }
     if text.is_empty() {
         return Err(CommandError::new(Kind::Usage, "there are no words to say it in")
             .hint("memoird review refuse ID"));
@@ -313,7 +323,7 @@ fn ask_each(
                 Some("r" | "refuse") => say(call, root, one, Some(Verdict::Refused))?,
                 Some("e" | "edit") => {
                     let Some(text) = ui.question("in your words:") else { continue };
-                    if let Err(error) = edit(call, root, one, &text) {
+                    if let Err(error) = edit(call, root, one, &text, ui) {
                         ui.warn(error);
                         continue;
                     }

@@ -263,6 +263,16 @@ pub fn escape(text: &str) -> String {
     escape_as(text, |c, out| out.extend(c.escape_unicode()))
 }
 
+/// Replaces what [`escape`] does, and line ends and tabs too: a name of a file may hold them, and must
+/// not look like a line of ours.
+pub fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in escape(text).chars() {
+        if matches!(c, '\n' | '\t') { line.extend(c.escape_default()) } else { line.push(c) }
+    }
+    line
+}
+
 /// Replaces characters as [`escape`] does, each by what `spell` adds to the text.
 fn escape_as(text: &str, spell: impl Fn(char, &mut String)) -> String {
     if text.bytes().all(|b| matches!(b, b'\n' | b'\t' | b' '..=b'~')) {
@@ -375,6 +385,12 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &str) {
         assert_eq!(escape(text), expected);
+    }
+
+    #[test]
+    fn a_name_of_a_file_stays_in_its_line() {
+        assert_eq!(one_line("a\nb\tc\r\u{202e}d.md"), "a\\nb\\tc\\u{d}\\u{202e}d.md");
+        assert_eq!(one_line("memory/2026-03-02.md"), "memory/2026-03-02.md");
     }
 
     #[test]

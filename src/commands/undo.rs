@@ -1,6 +1,6 @@
 //! `memoird undo`: takes back what a run wrote.
 
-use std::process::ExitCode;
+use std::{collections::BTreeSet, process::ExitCode};
 
 use chrono_tz::Tz;
 use serde::Serialize;
@@ -185,6 +185,7 @@ fn show(run: Option<RunId>, undoing: &Undoing, zone: Tz, ui: &Ui) {
         ));
     }
     let shown = |list: &[Work]| -> String {
+        let list = once(list);
         let days = list.iter().filter(|it| it.tier == Tier::Extract).count();
         let mut names: Vec<String> = list
             .iter()
@@ -202,6 +203,12 @@ fn show(run: Option<RunId>, undoing: &Undoing, zone: Tz, ui: &Ui) {
     if !undoing.lifted.is_empty() {
         ui.note(format!("no longer refused: {}", shown(&undoing.lifted)));
     }
+}
+
+/// Names each period once: it may have been made twice, of other inputs.
+fn once(list: &[Work]) -> Vec<&Work> {
+    let mut seen = BTreeSet::new();
+    list.iter().filter(|it| seen.insert((it.tier, it.period))).collect()
 }
 
 fn what_becomes(file: &UndoneFile) -> String {
@@ -278,6 +285,14 @@ fn refusal(error: UndoError, zone: Tz) -> CommandError {
             };
             usage(UndoError::Unknown { run, known: Vec::new() }).hint(hint)
         }
+        UndoError::Said { run, before } => {
+            let older = before.map(|it| format!("; what was done before it: memoird undo {it}"));
+            let hint = format!(
+                "memoird review list --decided, then memoird review reopen ID{}",
+                older.unwrap_or_default()
+            );
+            usage(UndoError::Said { run, before }).hint(hint)
+        }
         UndoError::Taken { run, by } => {
             usage(UndoError::Taken { run, by }).hint(format!("memoird undo {by}"))
         }
@@ -287,6 +302,9 @@ fn refusal(error: UndoError, zone: Tz) -> CommandError {
         error @ UndoError::Kept { .. } => CommandError::new(Kind::Data, error),
         error @ (UndoError::Forgot { .. } | UndoError::NothingOf { .. }) => usage(error)
             .hint("`memoird history` lists the runs; `memoird undo RUN` takes another one"),
+        error @ UndoError::Repair { .. } => {
+            usage(error).hint("what stood there is kept in .memoird/quarantine")
+        }
         error => usage(error).hint("`memoird history` lists the runs"),
     }
 }
@@ -299,7 +317,7 @@ impl<'a> Report<'a> {
                 period: it.period.to_string(),
                 path: &it.path,
             };
-            list.iter().map(work).collect()
+            once(list).into_iter().map(work).collect()
         };
         Self {
             dry_run: run.is_none(),

@@ -12,7 +12,7 @@ use std::{
 use super::{View, missing, records, undo::begun};
 use crate::{
     memory::{
-        address::{Citation, Stem},
+        address::{Citation, Stem, is_gone_line, line_before_gone},
         document::Summary,
         hash::ContentHash,
         period::Period,
@@ -355,6 +355,12 @@ pub fn torn_files(
         let Ok(Some(file)) = vault.read(&path) else { continue };
         let known = recorded.get(&path).map(|(_, hash)| *hash);
         if known == Some(ContentHash::of(&file.bytes)) {
+            // What is harmed may have been recorded as it is; what never was otherwise is meant.
+            let harmed = torn(&file.bytes);
+            let sound = |it| last_sound(it, &path).map(|it| it.is_some());
+            if harmed.is_some() && lineage.map_or(Ok(false), sound)? {
+                found.extend(harmed.map(|it| (path, it)));
+            }
             continue;
         }
         let bytes_of = |hash| lineage.and_then(|it| it.content(hash).ok().flatten());
@@ -383,6 +389,26 @@ pub fn torn_files(
         found.extend(wrong.map(|it| (path, it)));
     }
     Ok(found)
+}
+
+/// Returns the newest bytes of a file that stand in the history and are not torn.
+///
+/// # Errors
+///
+/// Returns why the database could not be read.
+pub fn last_sound(lineage: &Lineage, path: &str) -> Result<Option<ContentHash>, LineageError> {
+    // What was recorded last is the newest version that somebody looked at.
+    let recorded = lineage.document_hash(path)?;
+    let mut hashes: Vec<ContentHash> = recorded.into_iter().collect();
+    let versions = lineage.versions_of(path)?;
+    hashes.extend(versions.iter().rev().filter_map(|it| it.hash));
+    for hash in hashes {
+        let Some(bytes) = lineage.content(hash)? else { continue };
+        if torn(&bytes).is_none() {
+            return Ok(Some(hash));
+        }
+    }
+    Ok(None)
 }
 
 /// Says whether something a person wants forgotten still waits to be taken out.
@@ -584,13 +610,15 @@ pub fn citations(vault: &Vault, documents: &BTreeMap<String, DocumentRecord>) ->
     for item in documents.values().flat_map(|it| &it.items) {
         for (stem, cited) in item.citation.iter().flat_map(Citation::files) {
             lines += cited.iter().count();
+            let lost = cited.iter().filter(|it| is_gone_line(*it));
+            gone.extend(lost.map(|it| format!("{stem}:{}", line_before_gone(it))));
             let is_there = match there.get(stem) {
                 Some(known) => *known,
                 None => vault.read_log(stem)?.is_some(),
             };
             there.insert(stem.clone(), is_there);
             if !is_there {
-                gone.insert(stem.clone());
+                gone.insert(stem.to_string());
             }
         }
     }
@@ -598,7 +626,7 @@ pub fn citations(vault: &Vault, documents: &BTreeMap<String, DocumentRecord>) ->
         findings.push("`memoird status` shows what is due for changed logs".to_owned());
     }
     Ok(Found::unless(findings, || {
-        let gone: Vec<String> = gone.iter().map(ToString::to_string).collect();
+        let gone: Vec<String> = gone.into_iter().collect();
         match gone.len() {
             0 => format!("{lines} cited lines are there"),
             _ => format!("{lines} cited lines; source gone: {}", gone.join(", ")),
@@ -627,7 +655,8 @@ pub fn dangling(
                 last_lines.insert(stem.clone(), last);
                 // A log that has vanished is told as such; one that nobody ever saw is not there.
                 let Some(last) = last else { continue };
-                let Some(line) = cited.iter().find(|it| *it > last) else { continue };
+                let is_odd = |it: &u32| *it > last && !is_gone_line(*it);
+                let Some(line) = cited.iter().find(is_odd) else { continue };
                 found.entry(document.path.clone()).or_default().push(format!(
                     "{}:{} cites {stem}:{line}, but that log ends on line {last}",
                     document.path, item.line

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use super::{
     JobError, ask,
     ground::{self, Grounded, Violation},
-    kept::Kept,
+    kept::{self, Kept, Said},
     parallel,
     plan::Job,
     preserve,
@@ -28,7 +28,7 @@ use crate::{
         markdown::LineKind,
         period::Period,
     },
-    privacy::{self, Rules, ServedLine, ServedLog, inert},
+    privacy::{self, Rules, ServedLine, ServedLog},
     store::{
         inventory::Inventory,
         vault::{Vault, VaultError},
@@ -94,6 +94,8 @@ pub(super) struct Sources {
     pub(super) week_files: Vec<ServedLog>,
     pub(super) pointers: Vec<String>,
     pub(super) chars: usize,
+    /// The lines that bullets of ours cite in the weekly files below.
+    pub(super) said: Said,
 }
 
 /// What the engine said and the check let stand.
@@ -122,7 +124,7 @@ impl Drafter<'_> {
             _ => self.week_sources(job)?,
         };
         let (barred, logs) = self.without_deleted(job, &sources.logs);
-        let kept = self.kept(job)?;
+        let kept = self.kept(job, &sources)?;
         let max_chars = self.length(job.tier).max_chars;
         let budget = self.budget(job.tier, sources.chars);
         let budget = kept.rest_of(budget, sources.chars, max_chars);
@@ -144,8 +146,9 @@ impl Drafter<'_> {
         let drafted: usize = draft.sections.iter().map(|(_, items)| items.len()).sum();
         let grounded = ground::split(&draft, &sources.lines());
         let Grounded { mut sections, rejected } = self.mend(&input, &draft, grounded, &sources);
+        let rejected = kept::take_up_gone(&mut sections, rejected, &sources.weeks, self.inventory);
         for item in sections.iter_mut().flat_map(|(_, items)| items) {
-            item.text = inert(&item.text).into_owned();
+            item.text = self.inventory.rules.written(&item.text);
         }
         let mut note = note;
         if self.engine.is_model() {
@@ -159,7 +162,8 @@ impl Drafter<'_> {
                 note = Some(note.map_or(told.clone(), |it| format!("{it}; {told}")));
             }
         }
-        if drafted > 0 && sections.iter().all(|(_, items)| items.is_empty()) {
+        let is_empty = kept.is_empty() && sections.iter().all(|(_, items)| items.is_empty());
+        if drafted > 0 && is_empty {
             return Err(JobError::AllRejected(drafted));
         }
         let mut left_out = draft.left_out;
@@ -232,11 +236,11 @@ impl Drafter<'_> {
     }
 
     /// Reads what the file says of logs that are gone.
-    fn kept(&self, job: &Job) -> Result<Kept, JobError> {
+    fn kept(&self, job: &Job, sources: &Sources) -> Result<Kept, JobError> {
         let path = self.vault.layout().summary(job.period);
         let text = self.vault.read_text(&path)?;
         let current = current(&path, job.period, text.as_deref())?;
-        Ok(Kept::of(current.as_ref(), self.inventory))
+        Ok(Kept::of(current.as_ref(), self.inventory, &sources.said))
     }
 
     /// Takes out the lines whose bullet a person deleted from the file, so that no other bullet
@@ -248,9 +252,8 @@ impl Drafter<'_> {
     ) -> (Vec<Address>, Option<Vec<ServedLog>>) {
         let path = self.vault.layout().summary(job.period);
         let decisions = &self.inventory.decisions;
-        let is_barred = |line: &ServedLine| {
-            line.kind().is_content() && decisions.is_deleted(&path, [line.text()])
-        };
+        let is_barred =
+            |line: &ServedLine| line.is_content() && decisions.is_deleted(&path, [line.text()]);
         let barred: Vec<Address> = logs
             .iter()
             .flat_map(|log| {
@@ -270,6 +273,7 @@ impl Drafter<'_> {
             chars: logs.iter().map(ServedLog::chars).sum(),
             weeks: Vec::new(),
             week_files: Vec::new(),
+            said: Said::new(),
             logs,
         })
     }
@@ -281,6 +285,7 @@ impl Drafter<'_> {
             week_files: Vec::new(),
             pointers: Vec::new(),
             chars: 0,
+            said: Said::new(),
         };
         let rules = self.inventory.rules.clone();
         for (name, hash) in &job.inputs {
@@ -298,6 +303,11 @@ impl Drafter<'_> {
                 let log =
                     DailyLog::parse(stem, text.as_bytes()).map_err(|e| unreadable(&path, &e))?;
                 sources.week_files.push(privacy::serve(&log, &rules));
+            }
+            if summary.header.is_some() {
+                let cited = source.items.iter().filter_map(|(_, it)| it.citation.as_ref());
+                let cited = cited.filter(|it| !it.rests_on_summary());
+                sources.said.insert(week, cited.flat_map(Citation::addresses).collect());
             }
             sources.weeks.push(source);
             sources.pointers.push(path);
@@ -419,8 +429,13 @@ fn week_source(summary: &Summary, text: &str, rules: &Rules) -> (WeekSource, boo
         item.text = rules.shown(&item.text).into_owned();
         (section, item)
     };
-    let mut items: Vec<_> = summary.bullets_as_sources().map(shown).collect();
     let cites_own = |it: &Item| it.citation.as_ref().is_some_and(Citation::rests_on_summary);
+    let mut items: Vec<_> = summary.bullets_as_sources().map(shown).collect();
+    // A quote in a bullet of somebody else's file: the marks are none of its words.
+    for (_, item) in items.iter_mut().filter(|(_, it)| cites_own(it)) {
+        item.text.drain(..item.text.len() - item.text.trim_start_matches(['>', ' ']).len());
+    }
+    items.retain(|(_, it)| !it.text.is_empty());
     let mut cites_itself = items.iter().any(|(_, item)| cites_own(item));
     if items.is_empty() && summary.header.is_none() {
         items = foreign_lines(summary.period, text, rules);
@@ -441,7 +456,7 @@ fn foreign_lines(week: Period, text: &str, rules: &Rules) -> Vec<(Option<Section
             LineKind::Heading { .. } => {
                 section = Section::from_title(line.words());
             }
-            kind if kind.is_content() => {
+            _ if line.is_content() => {
                 let citation = Some(Citation::one(stem.clone(), line.number()));
                 items.push((section, Item { text: line.words().to_owned(), citation }));
             }

@@ -152,7 +152,7 @@ impl Compactor<'_> {
         let current = draft::current(&path, job.period, standing.as_deref())?;
         let lines = sources.lines();
         let header = self.header(job, view, &sources, current.as_ref());
-        let sections = Kept::of(current.as_ref(), &view.inventory).join(sections);
+        let sections = Kept::of(current.as_ref(), &view.inventory, &sources.said).join(sections);
         let decisions = &view.inventory.decisions;
         let is_deleted = |item: &Item| {
             let cited = item.citation.iter().flat_map(Citation::addresses);
@@ -188,8 +188,10 @@ impl Compactor<'_> {
         }
         let logs =
             sources.logs.iter().map(|it| LogRecord::of(it, self.vault.layout().source(it.stem())));
+        let mut logs: Vec<LogRecord> = logs.collect();
+        logs.extend(self.newly_cited(&record.items, view)?);
         let recorded = Recorded {
-            logs: logs.collect(),
+            logs,
             coverage: vec![CoverageRecord { path: path.clone(), lines: uncovered }],
             documents: vec![record],
             used: sources.pointers,
@@ -299,7 +301,7 @@ fn uncovered(
     let mut lines = Vec::new();
     for log in logs {
         let covered = covered.get(log.stem());
-        for line in log.lines().iter().filter(|it| it.kind().is_content() || it.is_held()) {
+        for line in log.lines().iter().filter(|it| it.is_content() || it.is_held()) {
             if covered.is_some_and(|it| it.contains(&line.number())) {
                 continue;
             }

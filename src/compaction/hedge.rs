@@ -9,13 +9,21 @@
 //! - Another cited sentence that says it flatly settles it, and so does one that tells of a decision.
 //! - Where no sentence holds the words, as after a translation, nothing can be told, and the item
 //!   stands.
+//! - Thousands of sentences that all hold the same words cannot be told apart in a time that grows
+//!   with their number. Where it gets that far, the item counts as one that hides a hedge.
 //!
 //! Pure. Called by [`ground`](super::ground) for all that rests on lines.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::LazyLock,
 };
+
+use crate::privacy::effort;
+
+/// How many places of the lines may be looked up, per word of the item and of the lines, before it is
+/// given up.
+const PLACES_PER_WORD: usize = 64;
 
 /// Words by which a source says that it is not sure. Phrases are words with a blank between.
 static HEDGES: LazyLock<Phrases> = LazyLock::new(|| {
@@ -138,7 +146,6 @@ static CONDITIONS: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::new(&[
         "if",
         "unless",
-        "falls",
         "sofern",
         "außer wenn",
         "à moins",
@@ -148,12 +155,56 @@ static CONDITIONS: LazyLock<Phrases> = LazyLock::new(|| {
         "a meno",
         "a menos que",
         "tenzij",
+        // "Revenue falls by a third" supposes nothing.
+        "falls das",
+        "falls der",
+        "falls die",
+        "falls den",
+        "falls dem",
+        "falls es",
+        "falls wir",
+        "falls ich",
+        "falls ihr",
+        "falls sie",
+        "falls er",
+        "falls man",
+        "falls ein",
+        "falls eine",
+        "falls kein",
+        "falls keine",
+        "falls nicht",
+        "falls nötig",
+        "falls möglich",
+        "falls sich",
+        "falls noch",
+        "falls unser",
+        "falls unsere",
+        "falls diese",
+        "falls jemand",
     ])
 });
 
-/// Words that make it so only where a sentence or clause opens with them.
-static OPENING_CONDITIONS: LazyLock<Phrases> =
-    LazyLock::new(|| Phrases::new(&["wenn", "si", "se", "als"]));
+/// Words that make it so only where a sentence or clause opens with them. "Als Format" is German and
+/// "Se usa" Spanish, and neither supposes anything.
+static OPENING_CONDITIONS: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::new(&[
+        "wenn",
+        "si", // Dutch
+        "als we",
+        "als wij",
+        "als het",
+        "als ze",
+        "als je", // Italian, Portuguese
+        "se il",
+        "se gli",
+        "se non",
+        "se o",
+        "se os",
+        "se não",
+        "se for",
+        "se houver",
+    ])
+});
 
 /// Before `if` these ask, or compare, and make nothing hang on it.
 const NO_CONDITION_BEFORE: &[&str] = &[
@@ -403,40 +454,97 @@ impl Phrases {
 /// Returns the words of the item that hide a hedge of its lines, if there are any: the clause as
 /// the item has it.
 pub(super) fn dropped<'i>(item: &'i str, lines: &[&str]) -> Option<&'i str> {
+    // What is told as it stands hides nothing.
+    if lines.iter().any(|it| it.trim() == item.trim()) {
+        return None;
+    }
     let sources: Vec<Sentence<'_>> = lines.iter().flat_map(|line| sentences(line)).collect();
     // Most lines suppose nothing.
     if !sources.iter().any(Sentence::hedges) {
         return None;
     }
-    let sources: Vec<Told> = sources.iter().map(Told::of).collect();
     let (open, stated): (Vec<_>, Vec<_>) = sentences(item).into_iter().partition(Sentence::will_do);
-    let open: Vec<_> = open.iter().map(|it| content(&it.words)).collect();
+    let all = sources.iter().chain(&open).chain(&stated);
+    let mut places = all.map(|it| it.words.len()).sum::<usize>() * PLACES_PER_WORD;
     // A title may be short of the hedge that the text below it has.
-    let said = |words: &BTreeSet<String>| open.iter().any(|it| words.is_subset(it));
+    let open: BTreeSet<_> = open.iter().map(|it| Told::open(content(&it.words))).collect();
+    let open = Index::of(open);
+    let sources = Index::of(sources.iter().map(Told::of).collect());
+    let mut known = BTreeMap::new();
     stated.iter().flat_map(Sentence::clauses).find_map(|clause| {
         let words = content(clause);
-        (!said(&words) && is_flat(&words, &sources)).then(|| span(item, clause))
+        let is_hidden = *known.entry(words).or_insert_with_key(|words| {
+            let hidden = |places: &mut usize| {
+                let said = open.held(words, places)?.values().any(|it| it.all == words.len());
+                Some(!said && is_flat(words.len(), &sources, &sources.held(words, places)?))
+            };
+            hidden(&mut places).unwrap_or(true)
+        });
+        is_hidden.then(|| span(item, clause))
     })
 }
 
-/// Returns whether the lines suppose what these words state.
-fn is_flat(words: &BTreeSet<String>, sources: &[Told]) -> bool {
-    let held = |told: &Told| words.intersection(&told.words).count();
-    let best = sources.iter().map(held).max().unwrap_or(0);
+/// Returns whether the lines suppose what so many words state, of which they hold those.
+fn is_flat(words: usize, sources: &Index, held: &BTreeMap<usize, Held>) -> bool {
+    let best = held.values().map(|it| it.all).max().unwrap_or(0);
     // With one word in common, or less than most, nobody can tell which sentence is meant.
-    if best < 2 || best * 5 < words.len() * 3 {
+    if best < 2 || best * 5 < words * 3 {
         return false;
     }
-    let supposes = |told: &Told| {
-        let flat = words.intersection(&told.flat).count();
-        told.hedges && flat * 2 <= held(told)
-    };
-    let settles = |told: &Told| !told.hedges && told.settles && held(told) > 0;
-    let says = |told: &&Told| held(told) * 3 >= best * 2;
-    sources.iter().filter(says).all(supposes) && !sources.iter().any(settles)
+    held.iter().all(|(&at, held)| {
+        let told = &sources.told[at];
+        let says = held.all * 3 >= best * 2;
+        let supposes = told.hedges && held.flat * 2 <= held.all;
+        let settles = !told.hedges && told.settles;
+        !settles && (!says || supposes)
+    })
 }
 
-/// A sentence of a source, by what it is about.
+/// Sentences, by their words.
+struct Index {
+    told: Vec<Told>,
+    places: HashMap<String, Vec<usize>>,
+}
+
+/// How many words of a clause a sentence holds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    all: usize,
+    /// Those that it says without a hedge.
+    flat: usize,
+}
+
+impl Index {
+    fn of(told: BTreeSet<Told>) -> Self {
+        let told: Vec<Told> = told.into_iter().collect();
+        let mut places = HashMap::<_, Vec<_>>::new();
+        for (at, told) in told.iter().enumerate() {
+            for word in &told.words {
+                places.entry(word.clone()).or_default().push(at);
+            }
+        }
+        Self { told, places }
+    }
+
+    /// Returns the sentences that hold any of the words; `None` once too many places were looked up.
+    fn held(&self, words: &BTreeSet<String>, left: &mut usize) -> Option<BTreeMap<usize, Held>> {
+        let mut held = BTreeMap::<_, Held>::new();
+        for word in words {
+            let places = self.places.get(word).map_or(&[][..], Vec::as_slice);
+            *left = left.checked_sub(places.len())?;
+            effort::spend(1 + places.len());
+            for &at in places {
+                let held = held.entry(at).or_default();
+                held.all += 1;
+                held.flat += usize::from(self.told[at].flat.contains(word));
+            }
+        }
+        Some(held)
+    }
+}
+
+/// A sentence, by what it is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Told {
     words: BTreeSet<String>,
     /// What it says without a hedge.
@@ -446,6 +554,11 @@ struct Told {
 }
 
 impl Told {
+    /// Returns a sentence that leaves all open.
+    fn open(words: BTreeSet<String>) -> Self {
+        Self { words, flat: BTreeSet::new(), hedges: true, settles: false }
+    }
+
     fn of(sentence: &Sentence<'_>) -> Self {
         let words = content(&sentence.words);
         let hedges = sentence.hedges();
@@ -767,5 +880,65 @@ mod tests {
         fine("Vielleicht ziehen wir die Datenbank um.", "We move our data in June.");
         fine("Maybe.", "Yes.");
         fine("", "We move the database.");
+    }
+
+    #[test]
+    fn what_only_looks_like_a_condition_in_another_language_passes() {
+        for (line, item) in [
+            ("Als Format nehmen wir Parquet.", "Wir nehmen Parquet als Format."),
+            ("Als Ana kam, lief die Datenbank.", "Die Datenbank lief, als Ana kam."),
+            ("Se usa SQLite para staging.", "Usamos SQLite para staging."),
+            ("Se decide migrar la base en junio.", "Migrar la base en junio se decide."),
+            ("Revenue falls by a third in June.", "Revenue: a third less in June."),
+            ("Falls back to the cache on errors.", "The cache serves on errors, back from it."),
+        ] {
+            fine(line, item);
+        }
+        for (line, item) in [
+            (
+                "Wir ziehen die Datenbank um, falls das Budget reicht.",
+                "Wir ziehen die Datenbank um.",
+            ),
+            ("Als het budget klopt verhuizen we de database.", "Verhuizen we de database."),
+            ("Se il budget basta spostiamo il database.", "Spostiamo il database."),
+            ("Se o orçamento bastar movemos o banco de dados.", "Movemos o banco de dados."),
+        ] {
+            flat(line, item);
+        }
+    }
+
+    #[test]
+    fn many_sentences_are_compared_in_time_that_grows_with_their_number() {
+        let line = |sentences: usize, of: fn(usize) -> String| (0..sentences).map(of).collect();
+        let same: fn(usize) -> String = |_| "Maybe alpha beta gamma. Delta omega kappa. ".into();
+        let alike: fn(usize) -> String = |i| {
+            let (a, b) = (10_000 + i, 50_000 + i);
+            format!("Maybe alpha {a} beta. Alpha {b} beta. ")
+        };
+        let other: fn(usize) -> String = |i| {
+            let (a, b) = (10_000 + i, 50_000 + i);
+            format!("Maybe a{a} b{a} c{a}. D{b} e{b} f{b}. ")
+        };
+        for of in [same, alike, other] {
+            // Each byte of the part stands for a sentence.
+            effort::check_linear("s", 500, |part| {
+                let line: String = line(part.len(), of);
+                effort::spend(1);
+                dropped(&format!("{line} That was it."), &[&line]);
+            });
+        }
+    }
+
+    #[test]
+    fn an_item_that_is_too_long_to_be_told_hides_a_hedge() {
+        let alike = |i: usize| {
+            let (a, b) = (10_000 + i, 50_000 + i);
+            format!("Alpha {a} beta. Maybe alpha {b} beta. ")
+        };
+        let line: String = (0..2000).map(alike).collect();
+        assert!(dropped(&format!("{line} That was it."), &[&line]).is_some());
+        assert_eq!(dropped(&line, &[&line]), None);
+        let line: String = (0..20).map(alike).collect();
+        assert_eq!(dropped(&format!("{line} That was it."), &[&line]), None);
     }
 }

@@ -1,18 +1,21 @@
 //! What a file says of logs that are gone: nothing can make it again, so a new fold carries it over.
 //!
+//! A month keeps one as long as a week says it: what a person deleted or changed there goes here too.
+//!
 //! Such bullets count in the cap of the file, and the draft gets the room that they leave; none goes
 //! for the sake of the cap. The file names the sources that were gone, so that it is made again, and
 //! as if they had never been away, when they are back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::plan::Job;
+use super::{ground::Violation, plan::Job};
 use crate::{
-    engine::Budget,
+    engine::{Budget, WeekSource},
     memory::{
-        address::{Citation, Stem},
+        address::{Address, Citation, Stem},
         document::{Owner, Summary, SummaryHeader},
         item::{Item, Section, Tier},
+        period::{Grain, Period},
     },
     store::inventory::Inventory,
 };
@@ -23,14 +26,23 @@ pub(super) struct Kept {
     items: Vec<(Section, Item)>,
 }
 
+/// Per weekly file below, the lines that bullets of ours cite there.
+pub(super) type Said = BTreeMap<Period, HashSet<Address>>;
+
 impl Kept {
     /// Finds them in the file that stands there.
-    pub(super) fn of(current: Option<&Summary>, inventory: &Inventory) -> Self {
+    pub(super) fn of(current: Option<&Summary>, inventory: &Inventory, said: &Said) -> Self {
         let Some(current) = current.filter(|it| it.header.is_some()) else {
             return Self::default();
         };
-        let is_gone = |stem: &Stem| !stem.is_summary() && !inventory.logs.contains_key(stem);
-        let rests_on_gone = |citation: &Citation| citation.files().any(|(stem, _)| is_gone(stem));
+        let is_said = |stem: &Stem, line| {
+            let week = said.get(&Period::containing(Grain::Week, stem.date()));
+            week.is_none_or(|it| it.contains(&Address { stem: stem.clone(), line }))
+        };
+        let rests_on_gone = |citation: &Citation| {
+            let mut gone = citation.files().filter(|(stem, _)| is_gone(inventory, stem));
+            gone.any(|(stem, lines)| lines.iter().any(|line| is_said(stem, line)))
+        };
         let owners = current.ownership().owners;
         let ours = current.bullets().zip(owners).filter(|(_, owner)| *owner == Owner::Ours);
         let items = ours
@@ -102,6 +114,36 @@ impl Kept {
         }
         sections
     }
+}
+
+fn is_gone(inventory: &Inventory, stem: &Stem) -> bool {
+    !stem.is_summary() && !inventory.logs.contains_key(stem)
+}
+
+/// Takes up what was rejected only because a log is gone: a week says the same of it, and was checked
+/// against the log while that was there. Returns the others.
+pub(super) fn take_up_gone(
+    sections: &mut Vec<(Section, Vec<Item>)>,
+    rejected: Vec<(Section, Item, Violation)>,
+    weeks: &[WeekSource],
+    inventory: &Inventory,
+) -> Vec<(Section, Item, Violation)> {
+    let rests_on_gone = |it: &Citation| it.files().any(|(stem, _)| is_gone(inventory, stem));
+    let is_said = |item: &Item| {
+        let mut below = weeks.iter().flat_map(|it| &it.items).map(|it| &it.1);
+        below.any(|it| it.text == item.text && rests_within(item, it))
+    };
+    let (of_gone, others): (Vec<_>, Vec<_>) = rejected
+        .into_iter()
+        .partition(|(_, it, _)| it.citation.as_ref().is_some_and(rests_on_gone) && is_said(it));
+    for (section, item, _) in of_gone {
+        let at = sections.partition_point(|(it, _)| *it < section);
+        if sections.get(at).is_none_or(|(it, _)| *it != section) {
+            sections.insert(at, (section, Vec::new()));
+        }
+        sections[at].1.push(item);
+    }
+    others
 }
 
 fn rests_within(item: &Item, kept: &Item) -> bool {

@@ -31,12 +31,12 @@ use crate::{
         typed_schema,
         wisdom::{WisdomCaps, WisdomEntry, WisdomFile},
     },
-    privacy::{self, Rules, ServedLog, inert},
+    privacy::{self, Rules, ServedLog},
     store::{
         inventory::Inventory,
         lineage::{
             jobs::{JobId, NewJob, Outcome, Receipt, RunId, State},
-            record::{Commit, LogRecord},
+            record::{Commit, DocumentRecord, LogRecord},
             review::HeldRecord,
         },
         vault::{Vault, VaultError},
@@ -323,7 +323,9 @@ impl Compactor<'_> {
         if inventory.memories.is_empty() && inventory.index.is_none() {
             return Ok(None);
         }
-        let text = index::render(inventory.index.as_deref(), &inventory.memories);
+        let text = index::render(inventory.index.as_deref(), &inventory.memories, &|it| {
+            inventory.rules.written(it)
+        });
         if inventory.index.as_deref() == Some(&text) {
             return Ok(None);
         }
@@ -334,7 +336,10 @@ impl Compactor<'_> {
             Ok(()) => Ok(Some(path)),
             Err(JobError::Critical(error)) => Err(error),
             // A person is at it; the next pass finds what they wrote.
-            Err(JobError::Vault(VaultError::Changed { .. })) => Ok(None),
+            // Of something else that has its name, the scan has told.
+            Err(JobError::Vault(VaultError::Changed { .. } | VaultError::NotAFile { .. })) => {
+                Ok(None)
+            }
             Err(JobError::Vault(error)) => Err(error.into()),
             Err(_) => Ok(None),
         }
@@ -390,6 +395,7 @@ impl Compactor<'_> {
             logs: &lines,
             memories: &memories,
             is_deleted: &|citation| decisions.is_deleted(&path, texts(citation, &lines)),
+            rules: &rules,
             shaken: &shaken,
         };
         let before = file.clone();
@@ -405,9 +411,7 @@ impl Compactor<'_> {
         if proposed.is_empty() {
             file.add_distilled(job.period);
         }
-        if let Some(date) = done.newest {
-            file.set_compacted(date);
-        }
+        done.newest.into_iter().for_each(|date| file.set_compacted(date));
         let text = file.print();
         let outcome = if !proposed.is_empty() {
             Outcome::Skipped
@@ -427,10 +431,10 @@ impl Compactor<'_> {
         receipt.figures.rejected = count(done.rejected);
         let is_kept = outcome == Outcome::Skipped;
         let documents = if is_kept { Vec::new() } else { vec![records::of_wisdom(&path, &text)] };
-        let layout = self.vault.layout();
+        let read = self.lines_read(&logs, &documents, view)?;
         let recorded = Recorded {
             documents,
-            logs: logs.iter().map(|it| LogRecord::of(it, layout.source(it.stem()))).collect(),
+            logs: read,
             used: vec![month_path],
             held: done.held.iter().flat_map(held_back).collect(),
             proposed: Some((job.fingerprint, job.period, proposed)),
@@ -444,6 +448,21 @@ impl Compactor<'_> {
         self.write(None, Some((id, &receipt)), &files, &recorded)?;
         let paths = if outcome == Outcome::Written { vec![path] } else { Vec::new() };
         Ok(Made { receipt, paths })
+    }
+
+    /// Returns the lines of logs that were read, and of files that entries cite for the first time.
+    fn lines_read(
+        &self,
+        logs: &[ServedLog],
+        documents: &[DocumentRecord],
+        view: &View,
+    ) -> Result<Vec<LogRecord>, JobError> {
+        let path = |log: &ServedLog| self.vault.layout().source(log.stem());
+        let mut read: Vec<LogRecord> = logs.iter().map(|it| LogRecord::of(it, path(it))).collect();
+        for document in documents {
+            read.extend(self.newly_cited(&document.items, view)?);
+        }
+        Ok(read)
     }
 
     /// Reads the weekly and monthly files whose own lines are cited, by bullets or by entries.
@@ -541,7 +560,7 @@ impl DayReader<'_> {
                         // Also by a file that is no typed memory, or cannot be read as one.
                         || self.vault.is_taken(&layout.typed(name))
                 };
-                let Some(memory) = accept(&draft, &logs, &is_taken) else {
+                let Some(memory) = accept(&draft, &logs, &is_taken, rules) else {
                     day.rejected += 1;
                     continue;
                 };
@@ -631,6 +650,7 @@ fn accept(
     draft: &MemoryDraft,
     logs: &Vec<ServedLog>,
     is_taken: &dyn Fn(&str) -> bool,
+    rules: &Rules,
 ) -> Option<TypedMemory> {
     let parts = [Some(&draft.statement), draft.why.as_ref(), draft.how_to_apply.as_ref()];
     let words: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
@@ -641,22 +661,22 @@ fn accept(
         Some((address.clone(), log.line(address.line)?.hash().hex4()))
     };
     let mut memory = TypedMemory {
-        file_name: typed::free_file_name(draft.kind, &draft.topic, is_taken).into(),
+        file_name: typed::free_file_name(draft.kind, &rules.unmarked(&draft.topic), is_taken)
+            .into(),
         kind: draft.kind,
-        name: inert(&draft.name).into_owned(),
-        description: inert(&draft.description).into_owned(),
+        name: rules.written(&draft.name),
+        description: rules.written_behind(&draft.name, &draft.description),
         created: Some(draft.citation.oldest_date()),
         updated: Some(draft.citation.newest_date()),
         sources: draft.citation.addresses().filter_map(|it| line_of(&it)).collect(),
         supersedes: None,
         recorded_body: None,
         other_keys: crate::memory::frontmatter::OtherKeys::default(),
-        body: inert(&typed::body(
+        body: rules.written(&typed::body(
             &draft.statement,
             draft.why.as_deref(),
             draft.how_to_apply.as_deref(),
-        ))
-        .into_owned(),
+        )),
     };
     memory.seal();
     typed_schema::check(&memory).ok()?;
@@ -715,6 +735,8 @@ pub(super) struct Edit<'a> {
     pub(super) logs: &'a Vec<ServedLog>,
     pub(super) memories: &'a [TypedMemory],
     pub(super) is_deleted: &'a dyn Fn(&Citation) -> bool,
+    /// What may be seen of what is written.
+    pub(super) rules: &'a Rules,
     /// Entries that are rewritten by something new, or go.
     pub(super) shaken: &'a [Shaken],
 }
@@ -770,19 +792,20 @@ impl Edit<'_> {
                         done.rejected += 1;
                         continue;
                     }
+                    let (title, text) = self.written(title, text);
                     let id = if let Some(best) = best {
                         let old = open.remove(best);
                         file.readdress(&old.id, &old.sources_with(citation));
-                        file.merge(&old.id, Some((&inert(title), &inert(text))), citation);
+                        file.merge(&old.id, Some((&title, &text)), citation);
                         old.id.clone()
                     } else {
-                        let category = category.as_deref().map(inert);
-                        file.add(&inert(title), &inert(text), category.as_deref(), citation.clone())
+                        let category = category.as_deref().map(|it| self.rules.written(it));
+                        file.add(&title, &text, category.as_deref(), citation.clone())
                     };
                     (id, citation)
                 }
                 WisdomOp::Merge { id, words, citation, .. } => {
-                    let words = words.as_ref().map(|(title, text)| (inert(title), inert(text)));
+                    let words = words.as_ref().map(|(title, text)| self.written(title, text));
                     let words = words.as_ref().map(|(title, text)| (&title[..], &text[..]));
                     if words.is_some_and(|(title, text)| !self.stands(title, text, citation)) {
                         done.rejected += 1;
@@ -821,6 +844,10 @@ impl Edit<'_> {
             file.tidy(&categories);
         }
         done
+    }
+
+    fn written(&self, title: &str, text: &str) -> (String, String) {
+        (self.rules.written(title), self.rules.written_behind(title, text))
     }
 
     fn stands(&self, title: &str, text: &str, citation: &Citation) -> bool {

@@ -126,6 +126,38 @@ fn device(layout: &Layout) -> Option<u64> {
     std::fs::metadata(layout.full(layout.memory_dir())).ok().map(|it| it.dev())
 }
 
+/// Says what is wrong with the record of decisions, where some that were known in it are not any more.
+/// A line behind them that cannot be read is none of those: a crash cut it off, before anything rested
+/// on it.
+///
+/// # Errors
+///
+/// Returns why the record could not be read.
+pub fn harmed_decisions(vault: &Vault) -> Result<Option<String>, PassError> {
+    let path = vault.layout().decisions();
+    let copy = private::decisions_copy(vault.layout());
+    let Some(found) = vault.read(&path)? else {
+        return Ok(copy.map(|_| format!("`{path}` is gone")));
+    };
+    let parse = |bytes: &[u8]| Decisions::parse(&String::from_utf8_lossy(bytes));
+    let known = parse(&found.bytes);
+    let had_key = copy.as_deref().map(parse).is_some_and(|it| it.has_key());
+    // Work that was taken back is known without a key.
+    if !known.has_key() && (had_key || !known.unreadable().is_empty()) {
+        return Ok(Some(format!("`{path}` has lost its key")));
+    }
+    let is_whole = copy.is_none_or(|it| holds_all(&found.bytes, &it));
+    Ok((!is_whole).then(|| format!("`{path}` lacks decisions that it held")))
+}
+
+/// Returns whether all lines of the copy still stand in the record, in their order. What is being
+/// forgotten goes from the copy first.
+fn holds_all(record: &[u8], copy: &[u8]) -> bool {
+    let mut lines = record.split(|it| *it == b'\n');
+    let mut known = copy.split(|it| *it == b'\n').filter(|it| !it.is_empty());
+    known.all(|line| lines.any(|it| it == line))
+}
+
 impl Compactor<'_> {
     /// Stops before files that are not there are taken for files that a person deleted.
     ///
@@ -150,24 +182,11 @@ impl Compactor<'_> {
     /// Stops before what people decided is taken for never decided: what they deleted, took back, or
     /// had forgotten would come again.
     fn refuse_without_decisions(&self, accepted: bool) -> Result<(), PassError> {
-        let path = self.vault.layout().decisions();
-        let copy = private::decisions_copy(self.vault.layout());
-        let copy = copy.map(|it| Decisions::parse(&String::from_utf8_lossy(&it)));
-        let had_key = copy.as_ref().is_some_and(Decisions::has_key);
-        let why = match self.vault.read_text(&path) {
-            Err(error) => format!("{error}"),
-            Ok(None) if had_key && !accepted => format!("`{path}` is gone"),
-            Ok(None) => return Ok(()),
-            Ok(Some(text)) => {
-                let known = Decisions::parse(&text);
-                // Work that was taken back is known without a key.
-                if known.has_key() || (!had_key && known.unreadable().is_empty()) {
-                    return Ok(());
-                }
-                format!("`{path}` has lost its key")
-            }
-        };
-        Err(PassError::Decisions { why })
+        match harmed_decisions(self.vault)? {
+            Some(_) if accepted => self.accept_decisions(),
+            Some(why) => Err(PassError::Decisions { why }),
+            None => Ok(()),
+        }
     }
 
     /// Takes note of logs that have vanished: they are no longer known, and what was made of them

@@ -76,7 +76,7 @@ use chrono::{DateTime, Duration, Utc};
 
 use self::{
     plan::{Job, Plan, PlanSettings, Record, Selection},
-    report::{JobReport, PassReport},
+    report::{HeldFile, JobReport, PassReport},
 };
 use crate::{
     config::{root::RootSettings, span::Span},
@@ -296,6 +296,7 @@ impl Compactor<'_> {
         let now = (self.clock)();
         self.refuse_if_missing(selection.accept_missing)?;
         self.recover(now)?;
+        self.record_unknown(now)?;
         self.sweep()?;
         let last_run = archive::last_run(self.lineage)?;
         let mut selection = selection.clone();
@@ -330,6 +331,10 @@ impl Compactor<'_> {
             *view = self.look(now)?;
             *plan = self.plan(view, &selection, (self.clock)());
         }
+        let held = view.record.held.iter();
+        report.held = held
+            .map(|(path, why)| HeldFile { path: path.clone(), reason: why.to_string() })
+            .collect();
         report.pruned = self.prune(now)?;
         Ok(passed)
     }
@@ -360,6 +365,9 @@ impl Compactor<'_> {
             let again = &mut selection.again;
             again.retain(|&(tier, period)| !report.is_done_after(before, tier, period));
             view = self.look(now)?;
+            if self.follow_tier(run, (trigger, now), &mut report, &view)? {
+                view = self.look(now)?;
+            }
         }
         if let Some(path) = self.refresh_index(run, &view)?
             && let Some(job) =
@@ -380,13 +388,23 @@ impl Compactor<'_> {
             return Ok(false);
         }
         let names: BTreeSet<&String> = jobs.iter().flat_map(|it| it.inputs.keys()).collect();
-        let stems: Vec<Stem> = names.iter().filter_map(|it| it.parse().ok()).collect();
+        let layout = self.vault.layout();
+        let paths: Vec<String> = names
+            .iter()
+            .filter_map(|it| match (it.parse::<Stem>(), it.parse::<Period>()) {
+                (Ok(stem), _) if view.inventory.logs.contains_key(&stem) => {
+                    Some(view.inventory.logs[&stem].path.clone())
+                }
+                (_, Ok(period)) => Some(layout.summary(period)),
+                _ => None,
+            })
+            .collect();
         let rules = &view.inventory.rules;
-        let needs_key = |stem: &Stem| {
-            let log = self.vault.read_log(stem).ok().flatten();
-            log.is_some_and(|it| rules.needs_key(&it))
+        let needs_key = |path: &String| {
+            let text = self.vault.read_text(path).ok().flatten();
+            text.is_some_and(|it| rules.needs_key(&it))
         };
-        let is_needed = parallel::map(&stems, needs_key).contains(&true);
+        let is_needed = parallel::map(&paths, needs_key).contains(&true);
         if is_needed {
             self.new_decisions()?;
         }
@@ -416,6 +434,10 @@ impl Compactor<'_> {
         self.refuse_if_missing(false)?;
         let busy = PassLock::is_held(&self.vault.layout().pass_lock())?;
         self.recover_beside(now, busy)?;
+        if !busy && self.knows_nothing()? {
+            let _alone = self.alone(&|| false)?;
+            self.record_unknown(now)?;
+        }
         if self.is_forgetting()? {
             // It knows lines by their places, which would shift under it.
             let _alone = self.alone(&|| false)?;
@@ -429,6 +451,7 @@ impl Compactor<'_> {
     fn notice_alone(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<View, PassError> {
         self.refuse_if_missing(false)?;
         self.recover(now)?;
+        self.record_unknown(now)?;
         self.finish_forgetting(now, false)?;
         self.take_notice(trigger, now, false)?;
         let view = self.look(now)?;

@@ -4,10 +4,10 @@
 //! The older version is known by the hashes of its lines alone; they are matched with the new
 //! ones, and citations follow without asking any engine.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::memory::{
-    address::{Address, Citation, Stem},
+    address::{Address, Citation, Stem, gone_line},
     hash::ContentHash,
 };
 
@@ -25,6 +25,10 @@ pub struct LineHashes {
 pub struct Moves {
     /// Old line number to new one; lines that are gone are missing.
     to: HashMap<u32, u32>,
+    /// Of lines that are gone, the one that was written in the place of each: as many stand there.
+    instead: HashMap<u32, u32>,
+    /// The first line of the older version, and the one after its last.
+    old: (u32, u32),
     /// Whether both versions hold the same text, blank lines aside.
     only_moved: bool,
 }
@@ -45,10 +49,17 @@ impl Moves {
             .map(|i| (i, i))
             .chain((1..=tail).map(|back| (a.len() - back, b.len() - back)))
             .chain(match_middle(a, b, head, tail));
-        let to: HashMap<u32, u32> = pairs
-            .filter_map(|(i, j)| Some((number(old.first, i)?, number(new.first, j)?)))
-            .collect();
-        Self { only_moved: same_text(a, b), to }
+        let pairs: Vec<(usize, usize)> = pairs.collect();
+        let numbered = |pairs: &[(usize, usize)]| -> HashMap<u32, u32> {
+            let lines = |&(i, j): &_| Some((number(old.first, i)?, number(new.first, j)?));
+            pairs.iter().filter_map(lines).collect()
+        };
+        Self {
+            only_moved: same_text(a, b),
+            instead: numbered(&rewritten(&pairs, a.len(), b.len())),
+            to: numbered(&pairs),
+            old: (old.first, number(old.first, a.len()).unwrap_or(u32::MAX)),
+        }
     }
 
     /// Returns whether no line but blank ones came, went, or changed.
@@ -70,8 +81,9 @@ impl Moves {
 
     /// Returns the citation with the lines of `stem` where they stand now.
     ///
-    /// Lines that are gone leave it, unless nothing would be left: then it stays as it is, and
-    /// whoever follows it finds that its source is gone.
+    /// Lines that are gone leave it, unless nothing would be left: then those that were written anew
+    /// are cited where they stand, and the others by a number that no line has, so that whoever
+    /// follows it finds that its source is gone. A line that never was stays as it is.
     pub fn apply(&self, stem: &Stem, citation: &Citation) -> Citation {
         let moved: Vec<Address> = citation
             .addresses()
@@ -80,8 +92,40 @@ impl Moves {
                 Some(Address { stem: it.stem, line })
             })
             .collect();
-        Citation::from_addresses(&moved).unwrap_or_else(|| citation.clone())
+        let gone = || {
+            let left = citation.addresses().map(|it| Address { line: self.lost(it.line), ..it });
+            Citation::from_addresses(&left.collect::<Vec<_>>())
+        };
+        Citation::from_addresses(&moved).or_else(gone).unwrap_or_else(|| citation.clone())
     }
+
+    /// Returns by which number a line is cited that is gone.
+    pub fn lost(&self, old: u32) -> u32 {
+        match self.instead.get(&old) {
+            Some(line) => *line,
+            None if (self.old.0..self.old.1).contains(&old) => gone_line(old),
+            None => old,
+        }
+    }
+}
+
+/// Pairs lines of the older version that are gone with new ones, where between the same neighbours
+/// stand as many of the one as of the other.
+fn rewritten(pairs: &[(usize, usize)], old_len: usize, new_len: usize) -> Vec<(usize, usize)> {
+    let mut fixed: Vec<(usize, usize)> = pairs.iter().map(|&(i, j)| (i + 1, j + 1)).collect();
+    fixed.push((0, 0));
+    fixed.push((old_len + 1, new_len + 1));
+    fixed.sort_unstable();
+    let taken: HashSet<usize> = fixed.iter().map(|it| it.1).collect();
+    let mut found = Vec::new();
+    for pair in fixed.windows(2) {
+        let ((i, j), (next_i, next_j)) = (pair[0], pair[1]);
+        let gone = next_i - i - 1;
+        if next_j > j && next_j - j - 1 == gone && (j + 1..next_j).all(|it| !taken.contains(&it)) {
+            found.extend((0..gone).map(|it| (i + it, j + it)));
+        }
+    }
+    found
 }
 
 fn blank() -> u64 {
@@ -161,7 +205,12 @@ mod tests {
         let moves = Moves::between(&hashes(1, "a\nb\nc"), &hashes(1, "top\na\nc"));
         let apply = |text: &str| moves.apply(&stem, &text.parse().unwrap()).to_string();
         assert_eq!(apply("2026-04-02:1-3"), "2026-04-02:2-3");
-        assert_eq!(apply("2026-04-02:2"), "2026-04-02:2");
+        assert_eq!(apply("2026-04-02:2"), "2026-04-02:10000002");
+        assert_eq!(apply("2026-04-02:10000002"), "2026-04-02:10000002");
+        assert_eq!(apply("2026-04-02:9"), "2026-04-02:9", "it never was");
         assert_eq!(apply("2026-04-02:1; 2026-04-03:1"), "2026-04-02:2; 2026-04-03:1");
+        let moves = Moves::between(&hashes(1, "a\nb\nc"), &hashes(1, "top\na\nB\nc"));
+        let cited = moves.apply(&stem, &"2026-04-02:2".parse().unwrap());
+        assert_eq!(cited.to_string(), "2026-04-02:3", "a line that was written anew");
     }
 }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     memory::{
-        address::{Address, Citation, Stem},
+        address::{Address, Citation, Stem, gone_line, is_gone_line},
         decision::{Decision, Decisions, What},
         document::{Block, Owner, Summary, SummaryHeader},
         hash::{self, ContentHash},
@@ -29,9 +29,9 @@ use crate::{
         typed::TypedMemory,
         wisdom::{WisdomFile, WisdomMark},
     },
-    privacy::{self, Rules, ServedLog},
+    privacy::{self, Rules, ServedLine, ServedLog},
     store::{
-        inventory::SummaryFile,
+        inventory::{Inventory, SummaryFile},
         lineage::{
             jobs::{NewJob, Outcome, Receipt, RunId},
             record::{DocumentKind, DocumentRecord, ItemRecord, LogRecord},
@@ -40,7 +40,7 @@ use crate::{
     },
 };
 
-/// Per log that changed, where its lines went.
+/// Per log that changed, or file that is cited itself, where its lines went.
 pub(super) type Changed = BTreeMap<Stem, Moves>;
 
 /// What the receipt of a job says whose work was to follow lines that moved.
@@ -257,6 +257,13 @@ impl Compactor<'_> {
             let log = self.vault.read_log(stem).ok().flatten();
             let log = log.map(|it| privacy::serve(&it, rules));
             let text = |log: &ServedLog, line| Some(log.line(line)?.text().to_owned());
+            let hash_of = |line: &ServedLine| {
+                if stem.is_summary() {
+                    records::summary_line(line.text())
+                } else {
+                    line.hash().prefix64()
+                }
+            };
             let Some(known) = self
                 .lineage
                 .log(stem)?
@@ -271,7 +278,7 @@ impl Compactor<'_> {
             logs.extend(folded.map(|it| privacy::serve(&it, rules)));
             for hash in lines.iter().filter_map(|it| known.line_hash(it)) {
                 let mut all = logs.iter().flat_map(ServedLog::lines);
-                let line = all.find(|it| it.hash().prefix64() == hash);
+                let line = all.find(|it| hash_of(it) == hash);
                 texts.extend(line.map(|it| it.text().to_owned()));
             }
         }
@@ -287,11 +294,9 @@ impl Compactor<'_> {
                 return Ok(known);
             }
         }
-        let mut random = [0; 32];
-        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
-            .map_err(|errno| PassError::Random(errno.into()))?;
-        let decisions = Decisions::with_key(random);
+        let decisions = fresh_key()?;
         self.vault.append(&self.write_lock()?, &path, &decisions.head(), "", true)?;
+        self.keep_decisions()?;
         Ok(decisions)
     }
 
@@ -326,13 +331,29 @@ impl Compactor<'_> {
         let path = self.vault.layout().decisions();
         // `decide` made the file with its key, so an empty head never stands in it.
         self.vault.append(&self.write_lock()?, &path, "", &text, true)?;
-        Ok(())
+        self.keep_decisions()
+    }
+
+    /// Has citations follow what a tier did to files that are cited themselves; returns whether any
+    /// file was written.
+    pub(super) fn follow_tier(
+        &mut self,
+        run: RunId,
+        (trigger, now): (&str, DateTime<Utc>),
+        report: &mut PassReport,
+        view: &View,
+    ) -> Result<bool, PassError> {
+        let run = Some(run);
+        let mut noticing = Noticing { run, ..Noticing::new(trigger, now) };
+        let followed = or_later(self.follow_moves(&mut noticing, view));
+        noticing.report.jobs.into_iter().for_each(|it| report.push(it));
+        followed
     }
 
     /// Rewrites the citations of lines that moved.
     fn follow_moves(&mut self, noticing: &mut Noticing<'_>, view: &View) -> Result<bool, JobError> {
         let rules = view.inventory.rules.clone();
-        let known = self.lineage.logs()?;
+        let mut known = self.lineage.logs()?;
         let mut changed = Changed::new();
         let mut recorded = Recorded::default();
         let extracted = self.lineage.extracted()?;
@@ -341,11 +362,7 @@ impl Compactor<'_> {
             let Some(log) = self.vault.read_log(stem)? else { continue };
             let new =
                 LogRecord::of(&privacy::serve(&log, &rules), self.vault.layout().source(stem));
-            let hashes = |it: &LogRecord| LineHashes {
-                first: it.first_line,
-                hashes: it.line_hashes.clone(),
-            };
-            let moves = Moves::between(&hashes(old), &hashes(&new));
+            let moves = moves(old, &new);
             if moves.only_moved() && extracted.get(stem) == Some(&rules.input_hash(stem, old.hash))
             {
                 recorded.extracted.push((stem.clone(), rules.input_hash(stem, new.hash)));
@@ -353,23 +370,113 @@ impl Compactor<'_> {
             recorded.logs.push(new);
             changed.insert(stem.clone(), moves);
         }
-        if changed.is_empty() {
-            return Ok(false);
+        for (old, new) in self.moved_summaries(view)? {
+            if let Some(old) = old {
+                changed.insert(old.stem.clone(), moves(&old, &new));
+                known.insert(old.stem.clone(), old);
+            }
+            recorded.logs.push(new);
         }
+        let Some(first) = recorded.logs.first() else { return Ok(false) };
+        let first = Period::containing(Grain::Week, first.stem.date());
         let mut files = Vec::new();
         self.readdress_lasting(view, &known, &changed, &mut files, &mut recorded)?;
         let weeks = self.readdress_summaries(view, &known, &changed, &mut files, &mut recorded)?;
-        let first = changed.keys().map(|it| Period::containing(Grain::Week, it.date())).next();
-        let Some(period) = weeks.first().copied().or(first) else { return Ok(false) };
         let followed = Followed {
             what: "moved",
             reason: MOVED.to_owned(),
-            period,
+            period: weeks.first().copied().unwrap_or(first),
             logs: changed.keys().collect(),
             files,
             recorded,
         };
         self.record_followed(noticing, view, followed)
+    }
+
+    /// Returns the weekly and monthly files that are cited and read otherwise than when citations of
+    /// them were right, each as it was, if that is known, and as it is.
+    fn moved_summaries(
+        &self,
+        view: &View,
+    ) -> Result<Vec<(Option<LogRecord>, LogRecord)>, JobError> {
+        let mut known = self.lineage.cited_files()?;
+        let mut stems = self.lineage.cited_stems()?;
+        stems.extend(known.keys().cloned());
+        let mut found = Vec::new();
+        for stem in stems {
+            let Some(file) = summary_of(&view.inventory, &stem) else { continue };
+            let old = known.remove(&stem);
+            let same = old.as_ref().is_some_and(|it| it.hash == file.hash);
+            if same || view.record.held.contains_key(&file.path) {
+                continue;
+            }
+            let Some(text) = self.vault.read_text(&file.path)? else { continue };
+            let now = records::lines_of_summary(&stem, &file.path, &text);
+            found.extend(now.filter(|it| it.hash == file.hash).map(|now| (old, now)));
+        }
+        Ok(found)
+    }
+
+    /// Returns the lines of the weekly and monthly files that items cite and that were not cited before.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`JobError::Stale`] where one reads otherwise than citations of it suppose: then they
+    /// are to follow first.
+    pub(super) fn newly_cited(
+        &self,
+        items: &[ItemRecord],
+        view: &View,
+    ) -> Result<Vec<LogRecord>, JobError> {
+        let cited = items.iter().filter_map(|it| it.citation.as_ref());
+        let stems: BTreeSet<&Stem> =
+            cited.flat_map(Citation::files).map(|it| it.0).filter(|it| it.is_summary()).collect();
+        let mut found = Vec::new();
+        for stem in stems {
+            let path = self.vault.layout().source(stem);
+            if view.record.held.contains_key(&path) {
+                continue;
+            }
+            let Some(text) = self.vault.read_text(&path)? else { continue };
+            let Some(now) = records::lines_of_summary(stem, &path, &text) else { continue };
+            match self.lineage.log(stem)? {
+                None => found.push(now),
+                Some(known) if known.hash == now.hash => {}
+                Some(_) => return Err(JobError::Stale(path)),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Has citations follow weekly and monthly files that are about to be written with other lines,
+    /// in all files but those of `whole`, which cite these lines already.
+    pub(super) fn follow_written(
+        &self,
+        view: &View,
+        whole: &BTreeSet<&str>,
+        files: &mut Vec<NewFile>,
+        recorded: &mut Recorded,
+    ) -> Result<(), JobError> {
+        let known = self.lineage.cited_files()?;
+        let mut changed = Changed::new();
+        for file in &*files {
+            let stem = period_of(&file.path).and_then(Stem::of_summary);
+            let Some(old) = stem.and_then(|it| known.get(&it)) else { continue };
+            let text = file.text.as_deref();
+            let new = text.and_then(|it| records::lines_of_summary(&old.stem, &file.path, it));
+            if let Some(new) = new.filter(|it| it.hash != old.hash) {
+                changed.insert(old.stem.clone(), moves(old, &new));
+                recorded.logs.push(new);
+            }
+        }
+        let (mut above, mut of_above) = (Vec::new(), Recorded::default());
+        self.readdress_lasting(view, &known, &changed, &mut above, &mut of_above)?;
+        self.readdress_summaries(view, &known, &changed, &mut above, &mut of_above)?;
+        above.retain(|it| !whole.contains(&it.path[..]));
+        of_above.documents.retain(|it| !whole.contains(&it.path[..]));
+        files.append(&mut above);
+        recorded.documents.append(&mut of_above.documents);
+        Ok(())
     }
 
     /// Writes files that followed their logs, and a job that says so; returns whether there were any.
@@ -386,7 +493,13 @@ impl Compactor<'_> {
         }
         let Noticing { run, trigger, now, report } = noticing;
         let run = self.run(run, trigger, *now).map_err(JobError::Critical)?;
-        let input = |it: &&Stem| (it.to_string(), view.inventory.logs[*it].input.hex16());
+        let hash_of = |stem: &Stem| match view.inventory.logs.get(stem) {
+            Some(log) => log.input.hex16(),
+            None => {
+                summary_of(&view.inventory, stem).map_or_else(String::new, |it| it.hash.hex16())
+            }
+        };
+        let input = |it: &&Stem| (it.to_string(), hash_of(it));
         let inputs: BTreeMap<String, String> = logs.iter().map(input).collect();
         let fold = plan::fingerprint(Tier::Weekly, period, &inputs);
         let job = NewJob {
@@ -488,10 +601,17 @@ impl Compactor<'_> {
         let inventory = &view.inventory;
         let is_held = |it: &SummaryFile| view.record.held.contains_key(&it.path);
         let mut months: BTreeMap<Period, BTreeMap<String, (String, String)>> = BTreeMap::new();
+        let is_log = |it: &&Stem| !it.is_summary();
+        let logs = changed.keys().filter(is_log);
         let weeks: BTreeSet<Period> =
-            changed.keys().map(|it| Period::containing(Grain::Week, it.date())).collect();
+            logs.map(|it| Period::containing(Grain::Week, it.date())).collect();
         let mut done = Vec::new();
-        let parents: BTreeSet<Period> = weeks.iter().filter_map(|it| it.parent()).collect();
+        let mut parents: BTreeSet<Period> = weeks.iter().filter_map(|it| it.parent()).collect();
+        for stem in changed.keys().filter(|it| it.is_summary()) {
+            let citing = self.lineage.items_citing_any(stem, (1, u32::MAX))?;
+            let periods = citing.iter().filter_map(|it| period_of(&it.item.path));
+            parents.extend(periods.filter(|it| it.grain() == Grain::Month));
+        }
         let none = BTreeMap::new();
         for week in weeks {
             let Some(file) = inventory.weekly.get(&week).filter(|it| !is_held(it)) else {
@@ -499,6 +619,7 @@ impl Compactor<'_> {
             };
             let of_week = changed
                 .iter()
+                .filter(|(stem, _)| is_log(stem))
                 .filter(|(stem, _)| Period::containing(Grain::Week, stem.date()) == week);
             let of_week: Vec<(&Stem, &Moves)> = of_week.collect();
             let sources = file.header.as_ref().map(|it| &it.sources);
@@ -572,11 +693,16 @@ impl Compactor<'_> {
             header.sources.insert(name.clone(), hash.clone());
         }
         let theirs = theirs(&summary);
+        // The fold cites lines of logs where they stand now; it may not be due for the others.
+        let files_alone: Changed = changed
+            .iter()
+            .filter(|(stem, _)| stem.is_summary())
+            .map(|(stem, moves)| (stem.clone(), moves.clone()))
+            .collect();
         for (i, block) in summary.blocks.iter_mut().enumerate() {
             let Block::Bullet(item, raw) = block else { continue };
-            if whose == Whose::Theirs && !theirs.contains(&i) {
-                continue;
-            }
+            let is_made_anew = whose == Whose::Theirs && !theirs.contains(&i);
+            let changed = if is_made_anew { &files_alone } else { changed };
             let Some(citation) = &item.citation else { continue };
             let moved = follow(changed, citation);
             if moved != *citation {
@@ -592,6 +718,27 @@ impl Compactor<'_> {
         }
         Ok(Some(summary.body_hash().hex16()))
     }
+}
+
+/// Returns the week or month whose file stands at a path.
+pub(super) fn period_of(path: &str) -> Option<Period> {
+    path.rsplit('/').next()?.strip_suffix(".md")?.parse().ok()
+}
+
+/// Returns the weekly or monthly file that is cited by this name.
+fn summary_of<'a>(inventory: &'a Inventory, stem: &Stem) -> Option<&'a SummaryFile> {
+    let period = stem.summary()?;
+    match period.grain() {
+        Grain::Week => inventory.weekly.get(&period),
+        _ => inventory.monthly.get(&period),
+    }
+}
+
+/// Returns where the lines went between two records.
+pub(super) fn moves(old: &LogRecord, new: &LogRecord) -> Moves {
+    let hashes =
+        |it: &LogRecord| LineHashes { first: it.first_line, hashes: it.line_hashes.clone() };
+    Moves::between(&hashes(old), &hashes(new))
 }
 
 /// A file that is being changed right now is looked at again by the next pass.
@@ -674,8 +821,15 @@ pub(super) fn follow_lines(
             sources.insert(at, hash);
             continue;
         };
-        let hash = mark.lines.get(&at).cloned().or_else(|| before(&at));
         let stem = at.stem.clone();
+        let hash = mark.lines.get(&at).cloned();
+        if stem.is_summary() {
+            // Its words are looked for again when the month is distilled.
+            let line = moves.line(at.line).unwrap_or_else(|| moves.lost(at.line));
+            sources.insert(Address { stem, line }, hash);
+            continue;
+        }
+        let hash = hash.or_else(|| before(&at));
         match moves.line(at.line) {
             Some(line) => drop(sources.insert(Address { stem, line }, hash)),
             None => lost.push((Address { stem, line: moves.place(at.line) }, hash)),
@@ -685,15 +839,12 @@ pub(super) fn follow_lines(
     // that no line of the log has.
     for (mut at, hash) in lost {
         while sources.contains_key(&at) {
-            at.line = at.line.saturating_add(NO_LINE);
+            at.line = if is_gone_line(at.line) { at.line + 1 } else { gone_line(at.line) };
         }
         sources.insert(at, hash);
     }
     sources.into_iter().collect()
 }
-
-/// More than any log has lines.
-const NO_LINE: u32 = 10_000_000;
 
 /// Puts another citation in the place of the one that ends a bullet; its words stay byte for byte.
 pub(super) fn recite(raw: &str, citation: &Citation) -> String {
@@ -702,4 +853,12 @@ pub(super) fn recite(raw: &str, citation: &Citation) -> String {
         Some((open, close)) => format!("{}{citation}{}", &raw[..=open], &raw[close..]),
         None => raw.to_owned(),
     }
+}
+
+/// Draws a key for a record of decisions.
+pub(super) fn fresh_key() -> Result<Decisions, PassError> {
+    let mut random = [0; 32];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
+        .map_err(|errno| PassError::Random(errno.into()))?;
+    Ok(Decisions::with_key(random))
 }

@@ -25,7 +25,7 @@ struct Obeying;
 
 /// Returns each line of a log that says something.
 pub(super) fn lines(log: &ServedLog) -> impl Iterator<Item = (String, Citation)> {
-    let content = log.lines().iter().filter(|it| it.kind().is_content());
+    let content = log.lines().iter().filter(|it| it.is_content());
     content.map(|it| (it.words().to_owned(), Citation::one(log.stem().clone(), it.number())))
 }
 

@@ -4,16 +4,17 @@
 //! recorded as a pass would record it ([`super::records`]), and the heads of weekly files say which
 //! days were extracted. A database that cannot be read is moved aside first, never deleted.
 //! Called by
-//! `rebuild` and `doctor --repair`, and by whatever finds the database damaged.
+//! `rebuild` and `doctor --repair`, by whatever finds the database damaged, and before anything is
+//! noticed by who finds it new.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use chrono::{DateTime, Utc};
 
 use super::{Compactor, PassError, check, records};
 use crate::{
     memory::{
-        address::Stem,
+        address::{Citation, Stem},
         hash::ContentHash,
         period::{Grain, Period},
     },
@@ -252,6 +253,27 @@ impl Compactor<'_> {
         rebuilt
     }
 
+    /// Returns whether nothing was ever done with the database.
+    pub(super) fn knows_nothing(&self) -> Result<bool, LineageError> {
+        Ok(self.lineage.last_runs(1)?.is_empty()
+            && self.lineage.documents()?.is_empty()
+            && self.lineage.log_paths()?.is_empty())
+    }
+
+    /// Records what stands there in a database that knows nothing yet, where files were made before:
+    /// somebody deleted it with all that tells of it, or the folder came from another machine.
+    pub(super) fn record_unknown(&mut self, now: DateTime<Utc>) -> Result<(), PassError> {
+        if !self.knows_nothing()? {
+            return Ok(());
+        }
+        let inventory = self.look(now)?.inventory;
+        let mut summaries = inventory.weekly.values().chain(inventory.monthly.values());
+        if summaries.any(|it| it.header.is_some()) {
+            self.record_anew(now)?;
+        }
+        Ok(())
+    }
+
     /// Records what stands there in the place of all that is recorded of files and logs.
     pub(super) fn record_anew(&mut self, now: DateTime<Utc>) -> Result<Rebuilt, PassError> {
         // Nobody writes between reading the files and recording them.
@@ -277,6 +299,17 @@ impl Compactor<'_> {
             let Some(log) = self.vault.read_log(stem)? else { continue };
             logs.push(LogRecord::of(&privacy::serve(&log, &rules), layout.source(stem)));
             extracted.extend(extraction(inventory, stem, file));
+        }
+        let items = documents.iter().flat_map(|it| &it.items);
+        let cited: BTreeSet<Stem> = items
+            .flat_map(|it| it.citation.iter().flat_map(Citation::files))
+            .map(|it| it.0.clone())
+            .filter(Stem::is_summary)
+            .collect();
+        for stem in cited {
+            let path = layout.source(&stem);
+            let Some(text) = self.vault.read_text(&path)? else { continue };
+            logs.extend(records::lines_of_summary(&stem, &path, &text));
         }
         self.lineage.replace_all(&documents, &logs, &extracted)?;
         self.bear_witness()?;

@@ -7,17 +7,18 @@ use std::path::Path;
 
 use crate::{
     memory::{
-        address::Citation,
+        address::{Citation, Stem},
         document::Summary,
         hash::ContentHash,
         item::{Item, Tier},
+        log::DailyLog,
         period::{Grain, Period},
         typed::TypedMemory,
         wisdom::WisdomFile,
     },
     store::{
         layout::{self, Layout, Name},
-        lineage::record::{DocumentKind, DocumentRecord, ItemRecord},
+        lineage::record::{DocumentKind, DocumentRecord, ItemRecord, LogRecord},
     },
 };
 
@@ -57,6 +58,28 @@ pub fn of_summary(path: &str, summary: &Summary, text: &str) -> DocumentRecord {
         summary.bullets_as_read().map(record).collect()
     };
     DocumentRecord { path: path.to_owned(), kind, hash: ContentHash::of(text), items }
+}
+
+/// Returns the lines of a weekly or monthly file that is cited itself. What a line cites does not
+/// count: it follows other files, and the words stay.
+pub fn lines_of_summary(stem: &Stem, path: &str, text: &str) -> Option<LogRecord> {
+    let log = DailyLog::parse(stem.clone(), text.as_bytes()).ok()?;
+    let lines = log.lines();
+    Some(LogRecord {
+        stem: stem.clone(),
+        path: path.to_owned(),
+        hash: ContentHash::of(text),
+        first_line: lines.first().map_or(1, |it| it.0),
+        line_hashes: lines.iter().map(|it| summary_line(it.1)).collect(),
+        held: Vec::new(),
+        // The history has the file itself.
+        raw: None,
+    })
+}
+
+/// Returns how a line of a weekly or monthly file is found again.
+pub fn summary_line(line: &str) -> u64 {
+    ContentHash::of(Item::parse(line.trim_end()).text.trim_end()).prefix64()
 }
 
 /// Returns the record of a typed memory: the file is its one item.

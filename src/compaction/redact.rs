@@ -20,6 +20,7 @@ use super::{
 use crate::{
     memory::{
         document::{Block, Summary},
+        index,
         period::Period,
         typed::TypedMemory,
         wisdom::WisdomFile,
@@ -112,7 +113,8 @@ pub fn survey(
         }
     }
     for leak in derived(vault, view)? {
-        look(Place::Derived, &leak.path, &leak.text, None);
+        let text = words_of(leak.kind, &leak.text);
+        look(Place::Derived, &leak.path, &text, None);
     }
     if let Some(lineage) = lineage {
         for (id, path, text) in kept(layout, lineage)? {
@@ -125,6 +127,14 @@ pub fn survey(
     findings.sort();
     findings.dedup();
     Ok(findings)
+}
+
+/// Returns what of a file is words: the index names files, too.
+fn words_of(kind: FileKind, text: &str) -> Cow<'_, str> {
+    match kind {
+        FileKind::Index => index::without_targets(text).into(),
+        _ => text.into(),
+    }
 }
 
 /// Returns the files that memoird writes, people's typed memories with them: they are served, too.
@@ -176,8 +186,11 @@ fn copies(vault: &Vault) -> Result<Vec<(String, String)>, VaultError> {
 /// Returns a generated file with marks in the place of secrets; `None` where there are none. What
 /// was ours stays ours, and a person's stays theirs.
 fn without_secrets(layout: &Layout, path: &str, text: &str, rules: &Rules) -> Option<String> {
-    let Cow::Owned(shown) = rules.shown(text) else { return None };
-    match layout.kind_of(path)? {
+    let kind = layout.kind_of(path)?;
+    let words = words_of(kind, text);
+    let Cow::Owned(shown) = rules.shown(&words) else { return None };
+    match kind {
+        FileKind::Index => Some(index::with_lines_of_people(text, &rules.shown_lines(&words))),
         FileKind::Weekly | FileKind::Monthly => {
             let name = path.rsplit('/').next()?.strip_suffix(".md")?;
             let period: Period = name.parse().ok()?;
@@ -239,9 +252,13 @@ impl Compactor<'_> {
         let mut weeks = BTreeMap::new();
         let body_hash = |text: &str| crate::memory::document::body_hash(text).hex16();
         for leak in derived(self.vault, &view)? {
-            let Some(text) = without_secrets(&layout, &leak.path, &leak.text, &rules) else {
+            let Some(mut text) = without_secrets(&layout, &leak.path, &leak.text, &rules) else {
                 continue;
             };
+            if leak.kind == FileKind::Index {
+                let memories = &view.inventory.memories;
+                text = index::render(Some(&text), memories, &|it| rules.written(it));
+            }
             if leak.kind == FileKind::Weekly {
                 weeks.insert(body_hash(&leak.text), body_hash(&text));
             }

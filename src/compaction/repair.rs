@@ -14,8 +14,9 @@ use chrono::{DateTime, Utc};
 use super::{
     Compactor, PassError, View,
     check::{self, Found, Torn},
-    observe::Noticing,
+    observe::{Noticing, fresh_key},
     records,
+    undo::REPAIR,
 };
 use crate::{
     memory::{decision::Decisions, hash::ContentHash, index, typed_schema},
@@ -136,7 +137,7 @@ pub fn steps(
         }
     }
     for (path, why) in wrong {
-        let best = lineage.map_or(Ok(None), |it| last_sound(it, &path))?;
+        let best = lineage.map_or(Ok(None), |it| check::last_sound(it, &path))?;
         steps.push(match best {
             Some(hash) => Step::Restore { path, why, hash },
             None => Step::Quarantine { path, why },
@@ -150,7 +151,9 @@ pub fn steps(
         steps.push(Step::Record);
     }
     let inventory = &view.inventory;
-    let wanted = index::render(inventory.index.as_deref(), &inventory.memories);
+    let wanted = index::render(inventory.index.as_deref(), &inventory.memories, &|it| {
+        inventory.rules.written(it)
+    });
     let needed = inventory.index.is_some() || !inventory.memories.is_empty();
     let torn_index = torn.contains_key(&layout.index());
     if needed && (torn_index || inventory.index.as_deref() != Some(&wanted)) {
@@ -172,22 +175,6 @@ fn is_turned(vault: &Vault, lineage: Option<&Lineage>, path: &str) -> Result<boo
     };
     let differ = then.iter().zip(&now.bytes).filter(|(a, b)| a != b).count();
     Ok(then.len() == now.bytes.len() && differ == 1)
-}
-
-/// Returns the newest bytes of a file that stand in the history and are not torn.
-fn last_sound(lineage: &Lineage, path: &str) -> Result<Option<ContentHash>, PassError> {
-    // What was recorded last is the newest version that somebody looked at.
-    let recorded = lineage.document_hash(path)?;
-    let mut hashes: Vec<ContentHash> = recorded.into_iter().collect();
-    let versions = lineage.versions_of(path)?;
-    hashes.extend(versions.iter().rev().filter_map(|it| it.hash));
-    for hash in hashes {
-        let Some(bytes) = lineage.content(hash)? else { continue };
-        if check::torn(&bytes).is_none() {
-            return Ok(Some(hash));
-        }
-    }
-    Ok(None)
 }
 
 impl Compactor<'_> {
@@ -225,12 +212,14 @@ impl Compactor<'_> {
             if !matches!(torn, Torn::Empty | Torn::Nul | Torn::CutOff) {
                 continue;
             }
+            let Some(hash) = check::last_sound(self.lineage, &path)? else { continue };
+            let bytes = self.lineage.content(hash)?;
             // Only what was made of lines is ours, and `MEMORY.md` is written anew by any pass.
-            if !self.lineage.items_of(&path)?.iter().any(|it| it.citation.is_some()) {
+            let text = bytes.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+            let record = records::of_path(self.vault.layout(), &path, &text);
+            if !record.iter().flat_map(|it| &it.items).any(|it| it.citation.is_some()) {
                 continue;
             }
-            let Some(hash) = last_sound(self.lineage, &path)? else { continue };
-            let bytes = self.lineage.content(hash)?;
             let kept = self.replace(&path, bytes.as_deref(), &mut run, now)?;
             let what = match torn {
                 Torn::Empty => "was empty",
@@ -298,7 +287,7 @@ impl Compactor<'_> {
                 Ok("wrote MEMORY.md anew".to_owned())
             }
             Step::Witness => {
-                self.run(run, "repair", now)?;
+                self.run(run, REPAIR, now)?;
                 Ok("took note that runs are missing from the database".to_owned())
             }
         }
@@ -315,7 +304,7 @@ impl Compactor<'_> {
         self.refuse_if_missing(false)?;
         if matches!(check::witness(self.vault.layout(), Some(self.lineage)), Ok(Found::Well(_))) {
             let view = self.look(now)?;
-            let mut noticing = Noticing { run: *run, ..Noticing::new("repair", now) };
+            let mut noticing = Noticing { run: *run, ..Noticing::new(REPAIR, now) };
             let noticed = self.observe(&mut noticing, &view);
             *run = noticing.run;
             noticed?;
@@ -331,7 +320,7 @@ impl Compactor<'_> {
         run: &mut Option<RunId>,
         now: DateTime<Utc>,
     ) -> Result<String, PassError> {
-        let run = self.run(run, "repair", now)?;
+        let run = self.run(run, REPAIR, now)?;
         let lock = self.write_lock()?;
         let Some(found) = self.vault.read(path)? else { return Ok("nothing".to_owned()) };
         let old = ContentHash::of(&found.bytes);
@@ -378,7 +367,6 @@ impl Compactor<'_> {
     fn restore_decisions(&mut self, now: DateTime<Utc>) -> Result<String, PassError> {
         let layout = self.vault.layout().clone();
         let path = layout.decisions();
-        let lock = self.write_lock()?;
         let Some(copy) = private::decisions_copy(&layout) else {
             return Ok("there is no copy of the decisions".to_owned());
         };
@@ -407,17 +395,7 @@ impl Compactor<'_> {
             })?;
             kept = format!("; what stood there is kept as {at}");
         }
-        let temp = Vault::new_temp_name();
-        let staged = self.vault.stage(&path, &temp, text.as_bytes())?;
-        self.vault.place(&lock, staged, found.map(|it| ContentHash::of(it.bytes)))?;
-        let exposed = private::exposed(&layout).unwrap_or_default();
-        for it in exposed.iter().filter(|it| it.path == layout.full(&path)) {
-            private::close(it).map_err(|source| VaultError::Io {
-                action: "write",
-                path: path.clone().into(),
-                source,
-            })?;
-        }
+        self.put_decisions(&text, found.map(|it| ContentHash::of(it.bytes)))?;
         Ok(format!("put back the record of decisions{kept}"))
     }
 
@@ -432,12 +410,68 @@ impl Compactor<'_> {
                 private::bear_witness(layout, said).map_err(failed)?;
             }
         }
+        self.keep_decisions()
+    }
+
+    /// Keeps a copy of the decisions as they are by now.
+    pub(super) fn keep_decisions(&self) -> Result<(), PassError> {
+        let layout = self.vault.layout();
         let Some(now) = self.vault.read(&layout.decisions())? else { return Ok(()) };
         let copy = private::decisions_copy(layout);
         // One that did not grow from the copy is told by `doctor`, and the copy kept for it.
         let grew = copy.as_ref().is_none_or(|it| now.bytes.starts_with(it) && now.bytes != *it);
         if grew && Decisions::parse(&String::from_utf8_lossy(&now.bytes)).unreadable().is_empty() {
-            private::copy_decisions(layout, &now.bytes).map_err(failed)?;
+            private::copy_decisions(layout, &now.bytes).map_err(|source| VaultError::Io {
+                action: "write",
+                path: layout.private_dir(),
+                source,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Takes the record of decisions as it is, where it is not what the copy holds: what can be read
+    /// of it. Both are kept in the quarantine.
+    pub(super) fn accept_decisions(&self) -> Result<(), PassError> {
+        let layout = self.vault.layout();
+        let path = layout.decisions();
+        let now = (self.clock)();
+        let failed = |source| VaultError::Io { action: "write", path: path.clone().into(), source };
+        let copy = private::decisions_copy(layout).unwrap_or_default();
+        private::quarantine(layout, now, &format!("{path}.copy"), &copy).map_err(failed)?;
+        let mut text = String::new();
+        if let Some(found) = self.vault.read(&path)? {
+            private::quarantine(layout, now, &path, &found.bytes).map_err(failed)?;
+            let known = String::from_utf8_lossy(&found.bytes).into_owned();
+            let decisions = Decisions::parse(&known);
+            if !decisions.has_key() {
+                text = fresh_key()?.head();
+            }
+            let can_be_read = |i: usize| !decisions.unreadable().contains(&(i + 1));
+            for (_, line) in known.lines().enumerate().filter(|(i, _)| can_be_read(*i)) {
+                text.push_str(line);
+                text.push('\n');
+            }
+            self.put_decisions(&text, Some(ContentHash::of(&found.bytes)))?;
+        }
+        Ok(private::copy_decisions(layout, text.as_bytes()).map_err(failed)?)
+    }
+
+    /// Writes the record of decisions anew, in the place of what stands there.
+    fn put_decisions(&self, text: &str, old: Option<ContentHash>) -> Result<(), PassError> {
+        let layout = self.vault.layout();
+        let path = layout.decisions();
+        let lock = self.write_lock()?;
+        let temp = Vault::new_temp_name();
+        let staged = self.vault.stage(&path, &temp, text.as_bytes())?;
+        self.vault.place(&lock, staged, old)?;
+        let exposed = private::exposed(layout).unwrap_or_default();
+        for it in exposed.iter().filter(|it| it.path == layout.full(&path)) {
+            private::close(it).map_err(|source| VaultError::Io {
+                action: "write",
+                path: path.clone().into(),
+                source,
+            })?;
         }
         Ok(())
     }

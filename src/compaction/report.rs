@@ -30,10 +30,21 @@ pub struct PassReport {
     pub model: Option<String>,
     /// What had been cut off before and was brought to its end, in words.
     pub finished: Vec<String>,
+    /// Generated files of which a person is to say first what they are, as they stand at the end.
+    pub held: Vec<HeldFile>,
     /// Why logs that are old enough did not move.
     pub archive_held: Option<String>,
     /// Versions that the history let go of, because they were older than it is to be.
     pub pruned: usize,
+}
+
+/// A file that is held: nothing is made of it or put into it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HeldFile {
+    /// Relative to the root.
+    pub path: String,
+    /// What is odd, and what can be done.
+    pub reason: String,
 }
 
 /// One job.
@@ -100,6 +111,7 @@ impl PassReport {
         self.model = further.model.or(self.model.take());
         self.put_back.extend(further.put_back);
         self.finished.extend(further.finished);
+        self.held = further.held;
         self.archive_held = further.archive_held;
         self.pruned += further.pruned;
     }

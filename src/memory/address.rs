@@ -43,6 +43,25 @@ pub struct Address {
     pub line: u32,
 }
 
+/// What is added to the number of a cited line that is gone: more than any file has lines, so that the
+/// address names no other line, and whoever follows it finds that its source is gone.
+const GONE: u32 = 10_000_000;
+
+/// Returns the number by which a line is cited that is gone.
+pub fn gone_line(line: u32) -> u32 {
+    if is_gone_line(line) { line } else { line + GONE }
+}
+
+/// Returns whether that is the number of a line that is gone.
+pub fn is_gone_line(line: u32) -> bool {
+    line >= GONE
+}
+
+/// Returns the number that a line had before it was gone.
+pub fn line_before_gone(line: u32) -> u32 {
+    line % GONE
+}
+
 /// Lines of one file, as sorted, disjoint, non-adjacent inclusive ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LineSet(Vec<(u32, u32)>);
@@ -327,6 +346,12 @@ impl Citation {
         self.0
             .iter()
             .flat_map(|(stem, lines)| lines.iter().map(|line| Address { stem: stem.clone(), line }))
+    }
+
+    /// Returns the citation without lines that are gone; `None` when nothing else is cited.
+    pub fn without_gone(&self) -> Option<Self> {
+        let left: Vec<Address> = self.addresses().filter(|it| !is_gone_line(it.line)).collect();
+        Self::from_addresses(&left)
     }
 
     /// Returns whether any line is cited by both.

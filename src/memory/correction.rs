@@ -136,7 +136,7 @@ pub fn of_summary(
 /// Returns what stands before the words of a bullet: indent, marker, blanks.
 fn marker(raw: &str) -> &str {
     let first = raw.split('\n').next().unwrap_or_default();
-    let words_at = match markdown::kinds([first]).first() {
+    let words_at = match markdown::kinds_of_bullets([first]).first() {
         Some(LineKind::ListItem { text_at, task: Some(_), .. }) => {
             first[..*text_at].rfind('[').unwrap_or(*text_at)
         }

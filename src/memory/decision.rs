@@ -229,6 +229,17 @@ impl Decisions {
         }
     }
 
+    /// Returns a text without such marks, for names that are made of it.
+    pub fn without_marks(text: &str) -> String {
+        let mut left = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find("[secret:") {
+            left.push_str(&rest[..at]);
+            rest = rest[at..].split_once(']').map_or("", |(_, after)| after);
+        }
+        left + rest
+    }
+
     /// Returns whether an item that rests on `lines` is kept out of the file at `path`: every one of
     /// them was cited by an item that a person deleted there.
     pub fn is_deleted<'a>(&self, path: &str, lines: impl IntoIterator<Item = &'a str>) -> bool {

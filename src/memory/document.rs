@@ -248,6 +248,8 @@ impl Summary {
         self.bullets_with_lines().zip(owners).map(move |((lines, item, section), owner)| {
             let mut item = item.clone();
             if let (Owner::Person, Some(stem)) = (owner, &stem) {
+                // A line that is gone vouches for nothing.
+                item.citation = item.citation.and_then(|it| it.without_gone());
                 let own = Citation::range(stem.clone(), *lines.start(), *lines.end());
                 match &mut item.citation {
                     Some(citation) => citation.merge(&own),
@@ -364,7 +366,7 @@ impl Block {
     pub fn open_at(&self) -> Option<usize> {
         let lines: Vec<&str> = self.raw().split_inclusive('\n').collect();
         let is_open = |lines: &[&str]| {
-            let kinds = markdown::kinds(lines.iter().copied().chain(["- probe"]));
+            let kinds = markdown::kinds_of_bullets(lines.iter().copied().chain(["- probe"]));
             !matches!(kinds.last(), Some(LineKind::ListItem { .. }))
         };
         if !is_open(&lines) {
@@ -430,7 +432,7 @@ fn written_item(item: &Item) -> Option<Item> {
 fn blocks(body: &str) -> Vec<Block> {
     let lines: Vec<&str> = body.split_inclusive('\n').collect();
     let plain = |line: &'_ str| line.trim_end_matches(['\n', '\r']).len();
-    let kinds = markdown::kinds(lines.iter().map(|line| &line[..plain(line)]));
+    let kinds = markdown::kinds_of_bullets(lines.iter().map(|line| &line[..plain(line)]));
     let mut blocks = Vec::<Block>::new();
     // Whether a line may still join the bullet before it, and whether it may join the other text.
     let (mut open, mut joins) = (false, false);
@@ -503,7 +505,7 @@ fn continue_item(item: &mut Item, words: &str) {
 /// Returns the level of the heading that a block is, or 0.
 fn heading_level(raw: &str) -> usize {
     let line = raw.strip_suffix('\n').unwrap_or(raw);
-    match markdown::kinds([line])[..] {
+    match markdown::kinds_of_bullets([line])[..] {
         [LineKind::Heading { level, .. }] if !line.contains('\n') => level.into(),
         _ => 0,
     }

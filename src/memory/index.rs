@@ -45,12 +45,19 @@ const MORE_BYTES_MAX: usize = 200;
 ///
 /// The lines are sorted by kind and name. Where not all fit, those that were updated longest ago
 /// go first; a person's, which carry no date, stay.
-pub fn render(existing: Option<&str>, memories: &[TypedMemory]) -> String {
+///
+/// Names and descriptions are listed as `seen` returns them: those of a person's memory may hold
+/// anything.
+pub fn render(
+    existing: Option<&str>,
+    memories: &[TypedMemory],
+    seen: &dyn Fn(&str) -> String,
+) -> String {
     let (before, after) = match existing {
         Some(text) => around_block(text),
         None => ("# Memory\n\n".to_owned(), String::new()),
     };
-    let mut lines: Vec<Line> = memories.iter().map(Line::of).collect();
+    let mut lines: Vec<Line> = memories.iter().map(|it| Line::of(it, seen)).collect();
     lines.sort_by(|a, b| a.order.cmp(&b.order));
     let frame_lines = before.matches('\n').count() + after.matches('\n').count() + 2;
     let frame_bytes = before.len() + after.len() + BEGIN.len() + END.len() + 2;
@@ -79,13 +86,13 @@ struct Line {
 }
 
 impl Line {
-    fn of(memory: &TypedMemory) -> Self {
+    fn of(memory: &TypedMemory, seen: &dyn Fn(&str) -> String) -> Self {
         let file = memory.file_name.to_string_lossy();
-        let name = shorten(&one_line(&memory.name), NAME_CHARS_MAX);
+        let name = shorten(&one_line(&seen(&memory.name)), NAME_CHARS_MAX);
         let name = escape(&name, &['\\', '[', ']', '<', '`']);
         let head = format!("- [{name}]({})", encode(&file));
         let room = LINE_CHARS_MAX.saturating_sub(head.chars().count() + 2);
-        let words = one_line(&memory.description);
+        let words = one_line(&seen(&memory.description));
         // An escape takes a character of its own, so what is cut is measured escaped.
         let description = (0..=room)
             .rev()
@@ -192,6 +199,27 @@ fn is_ours(line: &str) -> bool {
     line.starts_with(MORE) || (line.starts_with("- [") && kinds.any(|it| it.is_some()))
 }
 
+/// Returns the file without the targets of the links that are ours, line for line: they name files
+/// and are no words of it.
+pub fn without_targets(text: &str) -> String {
+    let plain = |line: &str| match line.rsplit_once("](") {
+        Some((before, after)) if is_ours(line) => {
+            let rest = after.split_once(')').map_or("", |it| it.1);
+            format!("{before}]{rest}")
+        }
+        _ => line.to_owned(),
+    };
+    text.split('\n').map(plain).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the file with other words in the lines that are a person's. Ours are made anew.
+pub fn with_lines_of_people(text: &str, lines: &[String]) -> String {
+    let line = |(old, new): (&str, &String)| {
+        if is_ours(old) { old.to_owned() } else { new.clone() }
+    };
+    text.split('\n').zip(lines).map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// Cuts a text to `chars_max` characters, between words where it can, and says so with `…`.
 fn shorten(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
@@ -257,9 +285,9 @@ mod tests {
 
     #[track_caller]
     fn check(existing: Option<&str>, expected: &str) {
-        let rendered = render(existing, &some());
+        let rendered = render(existing, &some(), &str::to_owned);
         assert_eq!(rendered, expected.replace("BLOCK", BLOCK));
-        assert_eq!(render(Some(&rendered), &some()), rendered);
+        assert_eq!(render(Some(&rendered), &some(), &str::to_owned), rendered);
     }
 
     #[test]
@@ -278,7 +306,7 @@ mod tests {
 
     #[track_caller]
     fn check_line(file: &str, name: &str, description: &str, expected: &str) {
-        let text = Line::of(&memory(file, name, description)).text;
+        let text = Line::of(&memory(file, name, description), &str::to_owned).text;
         assert_eq!(text, expected);
         assert!(text.chars().count() < 150 && is_ours(&text));
     }
@@ -299,6 +327,16 @@ mod tests {
     }
 
     #[test]
+    fn names_and_descriptions_are_listed_as_they_may_be_seen() {
+        let memories = [memory("user_a.md", "the token", "is token")];
+        let text = render(None, &memories, &|it| it.replace("token", "[secret:x#1a2b]"));
+        assert!(
+            text.contains(r"- [the \[secret:x#1a2b\]](user_a.md): is [secret:x#1a2b]"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn what_does_not_fit_is_counted_and_the_newest_stay() {
         let mut memories: Vec<TypedMemory> = (0..300)
             .map(|i| memory(&format!("project_{i:03}.md"), &format!("{i:03}"), &"é".repeat(200)))
@@ -308,7 +346,7 @@ mod tests {
             memory.updated = day.filter(|_| i > 0);
         }
         let person = "x\n".repeat(50);
-        let text = render(Some(&person), &memories);
+        let text = render(Some(&person), &memories, &str::to_owned);
         assert!(text.starts_with(&person) && text.len() <= BYTES_MAX);
         assert!(
             text.lines().count() <= LINES_MAX && text.lines().all(|it| it.chars().count() < 150)
@@ -320,13 +358,13 @@ mod tests {
             300 - shown
         );
         assert!(shown > 50 && text.ends_with(&more), "{text}");
-        assert_eq!(render(Some(&text), &memories), text);
+        assert_eq!(render(Some(&text), &memories, &str::to_owned), text);
 
         let short: Vec<TypedMemory> =
             (0..300).map(|i| memory(&format!("user_{i}.md"), "n", "d")).collect();
-        assert_eq!(render(Some(&person), &short).lines().count(), LINES_MAX);
+        assert_eq!(render(Some(&person), &short, &str::to_owned).lines().count(), LINES_MAX);
         // A person's text that leaves no room is not touched, and our part says where to look.
-        let full = render(Some(&"x\n".repeat(400)), &short);
+        let full = render(Some(&"x\n".repeat(400)), &short, &str::to_owned);
         assert_eq!(full.lines().count(), 404);
     }
 
@@ -341,8 +379,8 @@ mod tests {
         ) {
             let text = lines.join("\n");
             let memories = [memory("user_a.md", &name, &description)];
-            let rendered = render(Some(&text), &memories);
-            prop_assert_eq!(&render(Some(&rendered), &memories), &rendered);
+            let rendered = render(Some(&text), &memories, &str::to_owned);
+            prop_assert_eq!(&render(Some(&rendered), &memories, &str::to_owned), &rendered);
             for line in lines.iter().filter(|it| !it.trim().is_empty() && !it.contains("memoird:") && !is_ours(it)) {
                 prop_assert!(rendered.contains(line.as_str()), "{:?} in {}", line, rendered);
             }

@@ -9,7 +9,7 @@ use chrono::{NaiveDate, NaiveTime};
 
 use super::{
     address::Stem,
-    frontmatter,
+    frontmatter::{self, FrontmatterError},
     hash::ContentHash,
     markdown::{self, LineKind},
 };
@@ -50,6 +50,8 @@ pub struct DailyLog {
     pub hash: ContentHash,
     /// What the frontmatter's `origin:` says of the text outside quotes and code.
     pub origin: Option<Origin>,
+    /// Why what it says could not be read, so that the text counts as external.
+    pub origin_error: Option<OriginError>,
     text: Arc<str>,
     /// Byte offset at which the body begins; 0 without frontmatter.
     body_at: usize,
@@ -61,6 +63,94 @@ pub struct DailyLog {
 pub struct NotUtf8 {
     /// Offset of the first bad byte.
     pub at: usize,
+}
+
+/// An `origin:` that says nothing we understand. Whoever wrote one had a reason to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OriginError {
+    /// A value that is no origin.
+    #[error(
+        "its `origin:` is none of `human`, `agent`, and `external`; it counts as external until \
+         one of them is written there"
+    )]
+    Unknown,
+    /// Two keys, or two spellings of one.
+    #[error("`origin:` stands twice in its frontmatter; it counts as external until one is gone")]
+    Twice,
+    /// Frontmatter that names an origin and is not read.
+    #[error("it counts as external, because its `origin:` cannot be read: {0}")]
+    Unread(#[source] FrontmatterError),
+    /// A frontmatter that names an origin and that readers do not agree on, or that never ends.
+    #[error(
+        "it counts as external, because its `origin:` stands in a frontmatter that is not closed \
+         by a line `---`"
+    )]
+    NotClosed,
+}
+
+/// Other words for what is external, which people and tools write.
+const EXTERNAL_NAMES: [&str; 19] = [
+    "web",
+    "website",
+    "page",
+    "internet",
+    "url",
+    "tool",
+    "tools",
+    "mail",
+    "email",
+    "e-mail",
+    "chat",
+    "feed",
+    "rss",
+    "api",
+    "quote",
+    "quoted",
+    "imported",
+    "third-party",
+    "untrusted",
+];
+
+/// Returns the origin that a frontmatter names.
+fn told_origin(yaml: &str) -> Result<Option<Origin>, OriginError> {
+    let map = match frontmatter::parse(yaml, frontmatter::YAML_BYTES_MAX) {
+        Ok(map) => map,
+        Err(FrontmatterError::DuplicateKey { .. }) if names_origin(yaml) => {
+            return Err(OriginError::Twice);
+        }
+        Err(error) if names_origin(yaml) => return Err(OriginError::Unread(error)),
+        Err(_) => return Ok(None),
+    };
+    let is_origin = |key: &str| key.trim().to_lowercase() == "origin";
+    let mut values = map.iter().filter(|(key, _)| key.as_str().is_some_and(is_origin));
+    let Some((_, value)) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(OriginError::Twice);
+    }
+    let name = value.as_str().map(|it| it.trim().to_lowercase()).unwrap_or_default();
+    if EXTERNAL_NAMES.contains(&&name[..]) {
+        return Ok(Some(Origin::External));
+    }
+    Origin::from_name(&name).map(Some).ok_or(OriginError::Unknown)
+}
+
+/// Looks for an origin at the start of a text that has no frontmatter we could find.
+fn unread_origin(text: &str) -> Result<Option<Origin>, OriginError> {
+    let mut lines = text.trim_start_matches('\u{feff}').lines();
+    if lines.next().is_none_or(|it| it.trim_end() != "---") {
+        return Ok(None);
+    }
+    let mut head = lines.take_while(|it| !it.trim().is_empty() && it.trim_end() != "---");
+    let is_key = |line: &str| {
+        let key = line.split([':', '：', '=']).next().unwrap_or_default();
+        key.len() < line.len() && key.trim_matches(['"', '\'', ' ']).eq_ignore_ascii_case("origin")
+    };
+    if head.any(is_key) { Err(OriginError::NotClosed) } else { Ok(None) }
+}
+
+/// Whether the word stands in a text, in any spelling.
+fn names_origin(yaml: &str) -> bool {
+    yaml.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|it| it == "origin")
 }
 
 impl DailyLog {
@@ -77,11 +167,16 @@ impl DailyLog {
         let lead = text.len() - text.trim_start_matches(['\u{feff}', '\n', '\r', ' ', '\t']).len();
         let split = frontmatter::split(&text[lead..]);
         let body_at = if split.yaml.is_some() { lead + split.body_at } else { 0 };
-        let origin = split
-            .yaml
-            .and_then(|yaml| frontmatter::parse(yaml, frontmatter::YAML_BYTES_MAX).ok())
-            .and_then(|map| map.get("origin").and_then(|v| v.as_str().and_then(Origin::from_name)));
-        Ok(Self { stem, hash: ContentHash::of(bytes), origin, text: text.into(), body_at })
+        let told = match split.yaml {
+            Some(yaml) => told_origin(yaml),
+            None => unread_origin(&text[lead..]),
+        };
+        let (origin, origin_error) = match told {
+            Ok(origin) => (origin, None),
+            Err(error) => (Some(Origin::External), Some(error)),
+        };
+        let hash = ContentHash::of(bytes);
+        Ok(Self { stem, hash, origin, origin_error, text: text.into(), body_at })
     }
 
     /// Returns all of the file as it stands.
@@ -177,6 +272,42 @@ mod tests {
         check_lines("\n\n---\norigin: agent\n---\na", &[(6, "a")], Some(Origin::Agent));
         check_lines("---\nnot closed\na", &[(1, "---"), (2, "not closed"), (3, "a")], None);
         check_lines("", &[(1, "")], None);
+    }
+
+    #[track_caller]
+    fn check_origin(front: &str, expected: Option<Origin>, is_told: bool) {
+        let text = format!("---\n{front}\n---\na\n");
+        let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
+        assert_eq!((log.origin, log.origin_error.is_some()), (expected, is_told), "{front}");
+    }
+
+    #[test]
+    fn an_origin_that_cannot_be_read_is_external_and_told() {
+        let external = Some(Origin::External);
+        check_origin("title: a", None, false);
+        check_origin("original: [", None, false);
+        check_origin("origin: Human", Some(Origin::Human), false);
+        check_origin("ORIGIN: \" agent \"", Some(Origin::Agent), false);
+        for front in ["origin: web", "origin: tool", "origin: External", "Origin: external"] {
+            check_origin(front, external, false);
+        }
+        for front in [
+            "origin: [external]",
+            "origin: externl",
+            "origin:",
+            "origin: { by: human }",
+            "origin: external\norigin: external",
+            "origin: human\nOrigin: agent",
+            "origin: external\nbroken: [",
+            "origin: human\nbroken: *b",
+            "\"Origin\": human\n\tb: c",
+        ] {
+            check_origin(front, external, true);
+        }
+        for text in ["---\norigin: web\n\na", "---\nOrigin : human\nb"] {
+            let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
+            assert_eq!((log.origin, log.origin_error), (external, Some(OriginError::NotClosed)));
+        }
     }
 
     #[test]

@@ -33,13 +33,19 @@ pub enum LineKind {
     Fence,
     /// A line inside a fenced code block.
     Code,
-    /// A line of a block quote. The text starts at byte `text_at`.
+    /// A line of a block quote, perhaps inside a list item, or a line that goes on with a paragraph
+    /// of the quote without a `>` of its own. The text starts at byte `text_at`.
     Quote {
         /// Byte offset of the words after all `>`.
         text_at: usize,
     },
     /// A line of an HTML comment that begins a line.
     Comment,
+    /// The end of such a comment, and text after it, which starts at byte `text_at`.
+    AfterComment {
+        /// Byte offset of the words.
+        text_at: usize,
+    },
     /// Any other text: a paragraph, or the continuation of a list item.
     Text,
 }
@@ -55,7 +61,8 @@ impl LineKind {
         match self {
             Self::Heading { text_at, .. }
             | Self::ListItem { text_at, .. }
-            | Self::Quote { text_at } => text_at,
+            | Self::Quote { text_at }
+            | Self::AfterComment { text_at } => text_at,
             _ => line.len() - line.trim_start().len(),
         }
     }
@@ -63,13 +70,21 @@ impl LineKind {
 
 /// Tells the kind of each line of a body.
 pub fn kinds<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LineKind> {
+    let lines: Vec<&str> = lines.into_iter().collect();
+    let mut reader = Reader { lines: &lines, ..Reader::default() };
+    (0..lines.len()).map(|at| reader.kind(at)).collect()
+}
+
+/// Tells the kind of each line of a file that is made of bullets: whatever a bullet begins with, a
+/// `>` or three backticks, is its words.
+pub fn kinds_of_bullets<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LineKind> {
     let mut fence: Option<(char, usize)> = None;
     let mut in_comment = false;
     let mut kinds = Vec::new();
     for line in lines {
         let trimmed = line.trim();
-        let kind = if let Some((mark, width)) = fence {
-            let closes = trimmed.len() >= width && trimmed.chars().all(|c| c == mark);
+        let kind = if let Some(open) = fence {
+            let closes = is_closing(trimmed, open);
             if closes {
                 fence = None;
             }
@@ -89,6 +104,234 @@ pub fn kinds<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LineKind> {
         kinds.push(kind);
     }
     kinds
+}
+
+/// A code fence that is open.
+#[derive(Clone, Copy)]
+struct Open {
+    mark: (char, usize),
+    /// Where the list item that it stands in has its words; 0 outside of lists.
+    column: usize,
+}
+
+/// Reads a log line by line, and knows what the lines before opened.
+#[derive(Default)]
+struct Reader<'l> {
+    lines: &'l [&'l str],
+    fence: Option<Open>,
+    in_comment: bool,
+    /// From this line on no comment is closed.
+    unclosed_from: Option<usize>,
+    /// The columns at which the open list items have their words.
+    items: Vec<usize>,
+    /// The fence that is open inside a quote.
+    quoted_fence: Option<(char, usize)>,
+    /// Whether a paragraph of a quote is open, which a line without `>` then goes on with.
+    quotes: bool,
+    was_blank: bool,
+}
+
+impl Reader<'_> {
+    fn kind(&mut self, at: usize) -> LineKind {
+        let line = self.lines[at];
+        let trimmed = line.trim();
+        let kind = if self.in_comment {
+            self.comment(line)
+        } else if let Some(kind) = self.in_fence(at, trimmed) {
+            kind
+        } else {
+            self.outside(at, trimmed)
+        };
+        if !matches!(kind, LineKind::Quote { .. }) {
+            (self.quotes, self.quoted_fence) = (false, None);
+        }
+        self.was_blank = trimmed.is_empty();
+        kind
+    }
+
+    /// Reads a line while a fence is open; `None` where the line ended the fence and is none of it.
+    fn in_fence(&mut self, at: usize, trimmed: &str) -> Option<LineKind> {
+        let fence = self.fence?;
+        let line = self.lines[at];
+        let is_outside = !trimmed.is_empty() && indent_of(line) < fence.column;
+        let closes = is_closing(trimmed, fence.mark);
+        // A closing fence that lost its indent still closes, right below the code.
+        if closes && !(is_outside && self.was_blank) {
+            self.fence = None;
+            return Some(LineKind::Fence);
+        }
+        if is_outside {
+            if !self.is_pasted(at, fence) {
+                self.fence = None;
+                return None;
+            }
+            self.fence = Some(Open { column: 0, ..fence });
+        }
+        Some(LineKind::Code)
+    }
+
+    /// Whether a line that leaves the list item is still code, pasted without the indent that the
+    /// fences around it have.
+    fn is_pasted(&self, at: usize, fence: Open) -> bool {
+        let line = self.lines[at];
+        let next = self.lines[at..].iter().find(|it| opening_fence(it.trim()).is_some());
+        !self.was_blank
+            && plain_kind(line, line.trim()) == LineKind::Text
+            && next.is_some_and(|it| {
+                is_closing(it.trim(), fence.mark) && indent_of(it) >= fence.column
+            })
+    }
+
+    fn outside(&mut self, at: usize, trimmed: &str) -> LineKind {
+        let line = self.lines[at];
+        if trimmed.is_empty() {
+            return LineKind::Blank;
+        }
+        let plain = plain_kind(line, trimmed);
+        let indent = indent_of(line);
+        // A paragraph goes on over lines that are less indented than it.
+        if plain != LineKind::Text || self.was_blank {
+            while self.items.last().is_some_and(|&it| it > indent) {
+                self.items.pop();
+            }
+        }
+        let inner = inside(line);
+        if let Some(text_at) = inner.quote_at {
+            self.items.extend(&inner.columns);
+            return self.quote(line, text_at);
+        }
+        if let Some(mark) = opening_fence(line[inner.at..].trim()) {
+            self.items.extend(&inner.columns);
+            let column = self.items.iter().rev().find(|&&it| it <= columns(&line[..inner.at]));
+            self.fence = Some(Open { mark, column: column.copied().unwrap_or(0) });
+            return LineKind::Fence;
+        }
+        if trimmed.starts_with("<!--") && self.is_closed(at) {
+            return self.comment(line);
+        }
+        if self.quotes && self.goes_on(line, plain, indent) {
+            return LineKind::Quote { text_at: line.len() - line.trim_start().len() };
+        }
+        if matches!(plain, LineKind::ListItem { .. }) {
+            self.items.extend(&inner.columns);
+        }
+        plain
+    }
+
+    fn quote(&mut self, line: &str, text_at: usize) -> LineKind {
+        let text = &line[text_at..];
+        let words = text[inside(text).at..].trim();
+        self.quotes = false;
+        if let Some(mark) = self.quoted_fence {
+            if is_closing(words, mark) {
+                self.quoted_fence = None;
+            }
+        } else if let Some(mark) = opening_fence(words) {
+            self.quoted_fence = Some(mark);
+        } else {
+            let kind = plain_kind(words, words);
+            self.quotes =
+                !matches!(kind, LineKind::Blank | LineKind::Heading { .. } | LineKind::Rule);
+        }
+        LineKind::Quote { text_at }
+    }
+
+    /// Whether a line without `>` goes on with the paragraph of the quote above it: it begins
+    /// nothing that may break into a paragraph.
+    fn goes_on(&self, line: &str, plain: LineKind, indent: usize) -> bool {
+        let within = self.items.last().copied().unwrap_or(0);
+        match plain {
+            LineKind::Text | LineKind::TableRow => true,
+            LineKind::ListItem { .. } => {
+                let marker = line.trim_start();
+                let breaks_in = marker.starts_with(['-', '*', '+'])
+                    || marker.starts_with("1.")
+                    || marker.starts_with("1)");
+                !breaks_in || indent >= within + 4
+            }
+            _ => false,
+        }
+    }
+
+    /// Reads a line that is or begins a comment, or ends one.
+    fn comment(&mut self, line: &str) -> LineKind {
+        let mut at = 0;
+        loop {
+            let Some(end) = line[at..].find("-->") else {
+                self.in_comment = true;
+                return LineKind::Comment;
+            };
+            self.in_comment = false;
+            at += end + "-->".len();
+            at += line[at..].len() - line[at..].trim_start().len();
+            let rest = &line[at..];
+            if rest.is_empty() {
+                return LineKind::Comment;
+            }
+            if !(rest.starts_with("<!--") && rest.contains("-->")) {
+                return LineKind::AfterComment { text_at: at };
+            }
+        }
+    }
+
+    /// Whether the comment that begins in a line is closed. One that is not hides nothing.
+    fn is_closed(&mut self, at: usize) -> bool {
+        if self.unclosed_from.is_some_and(|it| it <= at) {
+            return false;
+        }
+        let is_closed = self.lines[at..].iter().any(|it| it.contains("-->"));
+        if !is_closed {
+            self.unclosed_from = Some(at);
+        }
+        is_closed
+    }
+}
+
+/// What stands inside the list markers and quote marks of a line.
+struct Inside {
+    /// Byte offset behind the last marker.
+    at: usize,
+    /// Byte offset of the words behind the last `>`, if there is one.
+    quote_at: Option<usize>,
+    /// The columns at which the list items that begin here have their words.
+    columns: Vec<usize>,
+}
+
+/// Looks behind the markers of a line.
+fn inside(line: &str) -> Inside {
+    /// Nobody nests deeper; a line of a thousand markers costs no more.
+    const MARKERS_MAX: usize = 32;
+    let skip = |at: usize| at + (line[at..].len() - line[at..].trim_start().len());
+    let mut found = Inside { at: skip(0), quote_at: None, columns: Vec::new() };
+    for _ in 0..MARKERS_MAX {
+        let rest = &line[found.at..];
+        if rest.starts_with('>') {
+            found.at = line.len() - rest.trim_start_matches(['>', ' ', '\t']).len();
+            found.quote_at = Some(found.at);
+        } else if let Some(width) = list_marker(rest).filter(|_| !is_rule(rest.trim())) {
+            let behind = found.at + width;
+            found.at = task_box(line, skip(behind)).1;
+            if found.quote_at.is_none() {
+                // The box is a word of the item, not a part of its marker.
+                let words = skip(behind);
+                let empty = usize::from(words == line.len());
+                found.columns.push(columns(&line[..words]).max(columns(&line[..behind]) + empty));
+            }
+        } else {
+            break;
+        }
+    }
+    found
+}
+
+/// Returns the columns of white space at the start of a line.
+fn indent_of(line: &str) -> usize {
+    columns(&line[..line.len() - line.trim_start().len()])
+}
+
+/// Whether a line closes the fence with that mark and width.
+fn is_closing(trimmed: &str, (mark, width): (char, usize)) -> bool {
+    trimmed.len() >= width && trimmed.chars().all(|c| c == mark)
 }
 
 /// Returns mark and width of the code fence that the line opens.
@@ -218,5 +461,75 @@ mod tests {
             Text, Fence, Code, Fence, Text, Comment, Comment, Text, Fence, Code, Fence, Text, Fence,
         ];
         assert_eq!(kinds(body.split('\n')), expected);
+        assert_eq!(kinds_of_bullets(body.split('\n')), expected);
+    }
+
+    /// One letter for each line: what it is.
+    #[track_caller]
+    fn check_body(body: &str, expected: &str) {
+        let letter = |kind: &LineKind| match kind {
+            LineKind::Blank => '.',
+            LineKind::Heading { .. } => 'h',
+            LineKind::ListItem { .. } => 'i',
+            LineKind::TableRow => 'r',
+            LineKind::Rule => '-',
+            LineKind::Fence => 'f',
+            LineKind::Code => 'c',
+            LineKind::Quote { .. } => 'q',
+            LineKind::Comment => 'o',
+            LineKind::AfterComment { .. } => 'a',
+            LineKind::Text => 't',
+        };
+        let found: String = kinds(body.split('\n')).iter().map(letter).collect();
+        assert_eq!(found, expected, "{body}");
+    }
+
+    #[test]
+    fn a_list_item_may_begin_with_a_fence() {
+        check_body("- Ran:\n- ```sh\n  make\n  ```\n- b\n\n```\nc\n```", "ifcfi.fcf");
+        check_body("1. ```text\n   a\n   ```\nb", "fcft");
+        check_body("- - ~~~\n    a\n    ~~~\n  b", "fcft");
+        check_body("* [ ] ```\n  a\n  ```\nb", "fcft");
+        // The item ends, and the fence with it.
+        check_body("- ```sh\n  make\n- b\nc", "fcit");
+        check_body("- a\n  ```\n  make\n\n  all\n\nb", "ifcccct");
+        check_body("- ```\n  a\nb", "fct");
+        check_body("- ```\n  a\n\n```\nb\n```\nc", "fccfcft");
+        // Whoever forgot the indent meant the fences that are there.
+        check_body("- a\n  ```\nb\n  ```\nc", "ifcft");
+        check_body("- a\n  ```\n  b\n```\nc", "ifcft");
+    }
+
+    #[test]
+    fn quotes_in_items_and_lines_that_go_on_with_them() {
+        for line in ["- > a", "1. > a", "* >a", "  - > a", "- [ ] > a", "- - > > a", "> - > a"] {
+            let kind = kinds([line])[0];
+            let is_quote = matches!(kind, LineKind::Quote { .. });
+            assert!(is_quote && &line[kind.text_at(line)..] == "a", "{line}");
+        }
+        check_body("> a\nb\n\nc", "qq.t");
+        check_body("- > a\n  b\nc\n- d", "qqqi");
+        check_body("> a\n2. b\n• c\n1. d", "qqqi");
+        check_body("> a\n    - b\n# c", "qqh");
+        // Nothing is open that could go on.
+        check_body("> # a\nb", "qt");
+        check_body("> ```\n> a\n> ```\nb", "qqqt");
+        check_body("> ```\n> a\nb", "qqt");
+        check_body("> a\n>\nb", "qqt");
+    }
+
+    #[test]
+    fn comments_hide_what_is_in_them_alone() {
+        check_body("<!-- a -->\nb\n<!-- c\n\nd -->\ne", "otooot");
+        check_body("<!-- a --> b\n<!-- c\nd --> e\n<!-- f --><!-- g -->", "aoao");
+        check_body("<!-- a\nb\n\nc", "tt.t");
+        check("<!-- a --> b", LineKind::AfterComment { text_at: 11 }, "b");
+    }
+
+    #[test]
+    fn a_bullet_of_a_summary_is_its_words_whatever_they_begin_with() {
+        let lines = ["- > a", "- ```", "- b"];
+        let kinds = kinds_of_bullets(lines);
+        assert!(kinds.iter().all(|it| matches!(it, LineKind::ListItem { text_at: 2, .. })));
     }
 }

@@ -7,10 +7,10 @@
 /// Takes note of bytes that are looked at.
 #[cfg(not(test))]
 #[inline]
-pub(super) fn spend(_bytes: usize) {}
+pub(crate) fn spend(_bytes: usize) {}
 
 #[cfg(test)]
-pub(super) use counted::{check_linear, spend};
+pub(crate) use counted::{check_linear, spend};
 
 #[cfg(test)]
 mod counted {
@@ -21,14 +21,14 @@ mod counted {
     }
 
     /// Takes note of bytes that are looked at.
-    pub(in crate::privacy) fn spend(bytes: usize) {
+    pub(crate) fn spend(bytes: usize) {
         SPENT.with(|it| it.set(it.get() + bytes));
     }
 
     /// Checks that four times as much of `part` costs no more than a little over four times as much.
     /// `bytes` are many, set against the farthest that is looked ahead from one place.
     #[track_caller]
-    pub(in crate::privacy) fn check_linear(part: &str, bytes: usize, mut look: impl FnMut(&str)) {
+    pub(crate) fn check_linear(part: &str, bytes: usize, mut look: impl FnMut(&str)) {
         let mut of = |bytes: usize| {
             let text = part.repeat(bytes.div_ceil(part.len()));
             SPENT.with(|it| it.set(0));

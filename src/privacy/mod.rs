@@ -16,7 +16,7 @@
 //! [`Rules::shown`], and what is written through [`inert()`]. What all of it costs is counted in tests
 //! ([`effort`]).
 
-mod effort;
+pub(crate) mod effort;
 pub mod hold;
 mod inert;
 mod origin;

@@ -10,8 +10,9 @@ use std::{
 
 use super::{
     hold::{self, Concern},
+    inert::inert,
     origin::Origins,
-    secrets::{Found, SecretRules, rules::RuleError},
+    secrets::{Found, SecretRules, apart::is_hidden, rules::RuleError},
 };
 use crate::{
     config::{
@@ -207,11 +208,19 @@ impl Rules {
         self.decisions.as_ref()?.reviewed(stem.as_str(), line)
     }
 
-    /// Returns whether marks of the log need the key of the root, which is made with its first
-    /// decision otherwise.
-    pub fn needs_key(&self, log: &DailyLog) -> bool {
-        let findings = self.policy.look_through(log, &log.lines());
-        findings.lines.values().any(|it| !it.secrets.is_empty())
+    /// Returns whether marks of a text need the key of the root, which is made with its first
+    /// decision otherwise: also those of its frontmatter, and of what is seen of it without its hidden
+    /// characters.
+    pub fn needs_key(&self, text: &str) -> bool {
+        let marks = |text: &str| matches!(self.shown(text), Cow::Owned(_));
+        let mut bare = String::with_capacity(text.len());
+        let mut copied = 0;
+        for (at, c, _) in hold::characters::suspects(text) {
+            bare.push_str(&text[copied..at]);
+            copied = at + c.len_utf8();
+        }
+        bare.push_str(&text[copied..]);
+        marks(text) || (copied > 0 && marks(&bare))
     }
 
     /// Returns the hash by which a log is an input: see [`Decisions::input_hash`].
@@ -220,6 +229,8 @@ impl Rules {
     }
 
     pub(super) fn mark(&self, kind: &str, secret: &str) -> String {
+        // It is the same one with a hidden character in it.
+        let secret = &secret.replace(is_hidden, "");
         match &self.decisions {
             Some(decisions) => decisions.secret_mark(kind, secret),
             None => Decisions::default().secret_mark(kind, secret),
@@ -253,5 +264,76 @@ impl Rules {
         }
         shown.push_str(&text[at..]);
         shown.into()
+    }
+
+    /// Returns a text as it is written to a derived file: inert, and then without secrets. What was
+    /// put together from several places is looked at as it stands in the end.
+    pub fn written(&self, text: &str) -> String {
+        self.shown(&inert(text)).into_owned()
+    }
+
+    /// Like [`Rules::written`], for words that will be read behind a heading.
+    pub fn written_behind(&self, heading: &str, words: &str) -> String {
+        let words = self.written(words);
+        let heading = format!("{}: ", self.written(heading));
+        let whole = self.shown(&format!("{heading}{words}")).into_owned();
+        whole.strip_prefix(&heading).map_or(words, str::to_owned)
+    }
+
+    /// Returns a text without secrets and their marks, for names that are made of it.
+    pub fn unmarked(&self, text: &str) -> String {
+        Decisions::without_marks(&self.written(text))
+    }
+
+    /// Returns the lines of a text that is no log as they may be seen, one for each. Of a secret of
+    /// several lines the first has the mark, the others nothing.
+    pub fn shown_lines(&self, text: &str) -> Vec<String> {
+        let mut found = self.find_secrets(text);
+        found.retain(|it| self.policy.takes_out(it));
+        let mut next = 0;
+        let mut lines = Vec::new();
+        let mut from = 0;
+        for line in text.split('\n') {
+            let to = from + line.len();
+            let mut shown = String::with_capacity(line.len());
+            let mut at = from;
+            while let Some(secret) = found.get(next).filter(|it| it.range.start < to) {
+                let Range { start, end } = secret.range;
+                shown.push_str(&text[at..start.max(at)]);
+                if start >= from {
+                    shown.push_str(&self.mark(&secret.kind, &text[start..end]));
+                }
+                at = end.min(to);
+                if end > to {
+                    break; // it goes on in the next line
+                }
+                next += 1;
+            }
+            shown.push_str(&text[at..to]);
+            lines.push(shown);
+            from = to + 1;
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_needs_the_key_wherever_its_secret_stands() {
+        // Made up, and told apart from the file that holds this by the break.
+        let token = ["ghp_", "x7Kq2mVb9TzLr4Nw8YcPd3JfHs6GaEu1QoRi"].concat();
+        let hidden = token.replace("x7Kq", "x7\u{200b}Kq");
+        let rules = Rules::new(Arc::new(Policy::default()), &Decisions::default());
+        for text in [
+            format!("- Used {token} for the release\n"),
+            format!("---\ntopic: {token}\n---\n\n- Released\n"),
+            format!("- Used {hidden} for the release\n"),
+        ] {
+            assert!(rules.needs_key(&text), "{text}");
+        }
+        assert!(!rules.needs_key("---\ntopic: release\n---\n\n- Released\n"));
     }
 }

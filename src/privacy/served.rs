@@ -214,6 +214,11 @@ impl ServedLine {
         self.kind
     }
 
+    /// Returns whether the line says something: a marker without words does not.
+    pub fn is_content(&self) -> bool {
+        self.kind.is_content() && !self.words().trim().is_empty()
+    }
+
     /// Returns who wrote the line.
     pub fn origin(&self) -> Origin {
         self.origin

@@ -136,7 +136,7 @@ fn uncovered<'a>(
 /// Returns the lines that can carry a statement, those too that are held for review, and whether each is the header of a table.
 fn content(log: &ServedLog) -> impl Iterator<Item = (&ServedLine, bool)> {
     let next = log.lines().iter().skip(1).map(Some).chain([None]);
-    let counts = |line: &ServedLine| line.kind().is_content() || line.is_held();
+    let counts = |line: &ServedLine| line.is_content() || line.is_held();
     log.lines().iter().zip(next).filter(move |(line, _)| counts(line)).map(|(line, next)| {
         let ruled = next.is_some_and(|it| it.kind() == LineKind::Rule);
         (line, ruled && line.kind() == LineKind::TableRow)

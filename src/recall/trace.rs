@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::{
     memory::{
-        address::{Address, Citation, Stem},
+        address::{Address, Citation, Stem, is_gone_line, line_before_gone},
         frontmatter,
         hash::ContentHash,
         item::Item,
@@ -326,6 +326,10 @@ impl<'a> Tracer<'a> {
         let mut found = Vec::new();
         for (stem, lines) in citation.into_iter().flat_map(Citation::files) {
             for &range in lines.ranges() {
+                if is_gone_line(range.0) {
+                    found.push(self.gone(stem, range));
+                    continue;
+                }
                 let mut between = self.lineage.items_citing_any(stem, range)?;
                 between.retain(|it| lies_between(kind, it.item.kind) && it.item.path != path);
                 for ((start, end), via) in split(range, &between) {
@@ -344,6 +348,21 @@ impl<'a> Tracer<'a> {
         Ok(found)
     }
 
+    /// Returns a range that is gone, by the numbers that it had.
+    fn gone(&self, stem: &Stem, (start, end): (u32, u32)) -> Source {
+        Source {
+            path: self.sources.path_of(stem),
+            line_start: line_before_gone(start),
+            line_end: line_before_gone(end),
+            text: String::new(),
+            origin: None,
+            gone: true,
+            changed: false,
+            via: Vec::new(),
+            sources: Vec::new(),
+        }
+    }
+
     /// Returns the words of a range of a log.
     fn lines(&mut self, stem: &Stem, start: u32, end: u32) -> Result<Source, TraceError> {
         let path = self.sources.path_of(stem);
@@ -359,7 +378,7 @@ impl<'a> Tracer<'a> {
                     let recorded = log.recorded.as_ref().and_then(|it| it.line_hash(number));
                     changed |= recorded.is_some_and(|it| it != line.hash().prefix64());
                     text.push(line.text());
-                    if line.kind().is_content() {
+                    if line.is_content() {
                         origin = Some(origin.map_or(line.origin(), |it| it.min(line.origin())));
                     }
                 }
@@ -428,7 +447,9 @@ impl<'a> Tracer<'a> {
 
     fn log(&mut self, stem: &Stem) -> Result<&Log, TraceError> {
         if !self.logs.contains_key(stem) {
-            let log = Log { served: self.sources.log(stem), recorded: self.lineage.log(stem)? };
+            // Of a weekly or monthly file other hashes are recorded, which only its own edits change.
+            let recorded = if stem.is_summary() { None } else { self.lineage.log(stem)? };
+            let log = Log { served: self.sources.log(stem), recorded };
             self.logs.insert(stem.clone(), log);
         }
         Ok(&self.logs[stem])
@@ -489,7 +510,8 @@ impl File {
         let first = first.and_then(|it| self.lines.get(it)).map_or("", String::as_str);
         match self.kind {
             DocumentKind::Weekly | DocumentKind::Monthly => {
-                let kind = markdown::kinds([first]).first().copied().unwrap_or(LineKind::Blank);
+                let kind =
+                    markdown::kinds_of_bullets([first]).first().copied().unwrap_or(LineKind::Blank);
                 let mut text = first.get(kind.text_at(first)..).unwrap_or(first).to_owned();
                 for more in self.tail(line) {
                     text.push(' ');

@@ -66,9 +66,10 @@ pub fn bear_witness(layout: &Layout, Witness { run, seal }: Witness) -> io::Resu
     write(&private(layout)?, WITNESS, format!("run {run}\nseal {seal}\n").as_bytes())
 }
 
-/// Returns what the decisions were when a run last ended.
+/// Returns what the decisions were when some were last written. An empty copy says that a person took
+/// them for gone.
 pub fn decisions_copy(layout: &Layout) -> Option<Vec<u8>> {
-    read(layout, DECISIONS_COPY)
+    read(layout, DECISIONS_COPY).filter(|it| !it.is_empty())
 }
 
 /// Keeps a copy of the decisions.

@@ -1,6 +1,8 @@
 //! Generated files that a disk or a slip has harmed: nothing rests on what is left of them, and what
 //! a person may have meant is asked.
 
+use memoird::memory::hash;
+
 use crate::support::Root;
 
 const WEEK: &str = "memory/weekly/2026-W11.md";
@@ -279,4 +281,151 @@ fn a_key_with_a_bit_turned_is_put_back_and_not_kept_as_a_decision() {
     root.run(&["doctor", "--repair", "--yes"]).ok();
     assert_eq!(root.read(DECISIONS), sound);
     root.run(&["doctor"]).ok();
+}
+
+/// However it came to be recorded, what is harmed does not stay where the history knows better.
+#[test]
+fn what_is_recorded_as_harmed_is_put_back_from_the_history() {
+    for path in [WEEK, "WISDOM.md"] {
+        let root = folded("mara");
+        let sound = root.read(path);
+        let harmed = format!("{}\0\0\0", &sound[..sound.len() - 3]);
+        root.write(path, &harmed);
+        let database = rusqlite::Connection::open(root.path(".memoird/lineage.db")).unwrap();
+        let hash = hash::hex(hash::ContentHash::of(&harmed).as_bytes());
+        let set = "UPDATE entity SET hash = ?1 \
+            WHERE id = (SELECT entity FROM document WHERE path = ?2)";
+        assert_eq!(database.execute(set, (hash, path)).unwrap(), 1);
+        drop(database);
+        assert_eq!(root.run(&["doctor"]).code, 1);
+        let said = root.run(&["compact"]).ok();
+        assert!(said.stderr.contains("was put back"), "{said}");
+        assert_eq!(root.read(path), sound);
+    }
+}
+
+const MEMORY: &str = "memory/user_henk-prefers-dates-report-2026-03.md";
+
+/// Appends a line to the log that the memory was made of.
+fn touch_source(root: &Root) {
+    let text = root.read(MEMORY);
+    let at = text.find("[2026-").or_else(|| text.find("2026-")).unwrap();
+    let day = text[at..].trim_start_matches('[');
+    root.append(&format!("memory/{}.md", &day[..10]), "\n- One line more, and nothing else\n");
+}
+
+type Deed<'a> = (&'a str, &'a dyn Fn(&Root));
+type Harm<'a> = (&'a str, &'a dyn Fn(&str) -> Option<String>);
+
+/// What a pass only notices is as safe as what it makes.
+#[test]
+fn decisions_are_kept_beside_the_database_as_soon_as_they_are_written() {
+    let bullet = |root: &Root| 1 + root.read(WEEK).lines().position(is_bullet).unwrap();
+    let delete = |root: &Root| std::fs::remove_file(root.path(MEMORY)).unwrap();
+    let deeds: [Deed<'_>; 4] = [
+        ("a pass that only notices", &|root| {
+            delete(root);
+            root.run(&["compact"]).ok();
+        }),
+        ("correct", &|root| {
+            delete(root);
+            let bullet = format!("{WEEK}:{}", bullet(root));
+            root.run(&["correct", &bullet, "Nobody but Ottilie knows the gate"]).ok();
+        }),
+        ("forget", &|root| {
+            root.run(&["forget", "memory/2026-03-11.md:3", "--from-log", "--yes"]).ok();
+        }),
+        ("undo", &|root| drop(root.run(&["undo", "--yes"]).ok())),
+    ];
+    for (what, deed) in deeds {
+        let root = folded("mara");
+        deed(&root);
+        let copy = std::fs::read_to_string(root.path(".memoird/decisions.copy"));
+        assert_eq!(copy.unwrap_or_default(), root.read(DECISIONS), "{what}");
+        root.run(&["doctor"]).ok();
+        std::fs::remove_file(root.path(DECISIONS)).unwrap();
+        assert_eq!(root.run(&["doctor"]).code, 1, "{what}");
+        assert_eq!(root.run(&["compact"]).code, 65, "{what}");
+    }
+}
+
+/// A pass that does not know all that was decided brings back what somebody deleted.
+#[test]
+fn nothing_is_done_while_a_decision_is_lost() {
+    let harms: [Harm<'_>; 4] = [
+        ("gone", &|_| None),
+        ("cut", &|text| Some(text[..text.len() - 40].to_owned())),
+        ("turned", &|text| {
+            let digit = text.find(':').unwrap() + 5;
+            let turned = if &text[digit..=digit] == "0" { "1" } else { "0" };
+            Some(format!("{}{turned}{}", &text[..digit], &text[digit + 1..]))
+        }),
+        ("shorter", &|text| text.lines().next().map(|it| format!("{it}\n"))),
+    ];
+    for (what, harm) in harms {
+        for accept in [false, true] {
+            let root = folded("mara");
+            touch_source(&root);
+            root.run(&["compact"]).ok();
+            std::fs::remove_file(root.path(MEMORY)).unwrap();
+            root.run(&["compact"]).ok();
+            let sound = root.read(DECISIONS);
+            match harm(&sound) {
+                Some(text) => root.write(DECISIONS, &text),
+                None => std::fs::remove_file(root.path(DECISIONS)).unwrap(),
+            }
+            let day =
+                root.files().into_keys().rfind(|it| it.starts_with("memory/2026-03")).unwrap();
+            root.append(&day, "\n- One line more, and nothing else\n");
+            let left = root.files();
+            let correct = ["correct", &format!("{WEEK}:{}", 20), "Nobody knows the gate"];
+            for args in [&["compact"][..], &correct] {
+                let refused = root.run(args);
+                assert_eq!(refused.code, 65, "{what}: {refused}");
+                for word in [".decisions.jsonl", "nothing was done"].iter().chain(&BOTH) {
+                    assert!(refused.stderr.contains(*word), "{what}: {refused}");
+                }
+                assert_eq!(root.files(), left, "{what}");
+            }
+            if accept {
+                root.run(&["compact", "--accept-missing"]).ok();
+            } else {
+                root.run(&["doctor", "--repair", "--yes"]);
+                assert_eq!(root.read(DECISIONS), sound, "{what}");
+                root.run(&["compact"]).ok();
+                assert!(!root.path(MEMORY).exists(), "{what}");
+            }
+            root.run(&["doctor"]).ok();
+            let after = root.files();
+            root.run(&["compact"]).ok();
+            assert_eq!(root.files(), after, "{what}");
+        }
+    }
+}
+
+/// Nothing rests yet on a line that a crash cut off, and nothing that was known is missing.
+#[test]
+fn a_decision_that_was_being_written_when_a_crash_came_holds_nothing_up() {
+    let root = folded("mara");
+    std::fs::remove_file(root.path(MEMORY)).unwrap();
+    root.run(&["compact"]).ok();
+    root.append(DECISIONS, "{\"at\":\"2026-04-13T07:00:00Z\",\"what\":\"dele");
+    root.run(&["compact"]).ok();
+    assert_eq!(root.run(&["doctor"]).code, 1, "it is told");
+    root.run(&["doctor", "--repair", "--yes"]).ok();
+    assert!(!root.path(MEMORY).exists());
+}
+
+#[test]
+fn a_file_that_is_held_is_told_to_programs_too() {
+    let root = folded("mara");
+    cut(&root, WEEK, 4);
+    let ran = root.run(&["compact", "--json"]);
+    assert_eq!(ran.code, 1, "{ran}");
+    let report = ran.json_as("compact");
+    assert_eq!(report["held"][0]["path"], WEEK);
+    assert!(report["held"][0]["reason"].as_str().unwrap().contains(BOTH[1]), "{report}");
+    root.run(&["doctor", "--repair", "--yes"]).ok();
+    let report = root.run(&["compact", "--json"]).ok().json_as("compact");
+    assert_eq!(report["held"], serde_json::json!([]));
 }

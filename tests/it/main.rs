@@ -5,6 +5,7 @@
 
 #![cfg(test)]
 
+mod above;
 mod archive;
 mod bad_inputs;
 mod compact;
@@ -26,6 +27,7 @@ mod packaging;
 mod rebuild;
 mod review;
 mod run;
+mod secrets;
 mod show;
 mod status;
 mod supply;

@@ -229,7 +229,11 @@ fn wisdom_waits_where_a_person_wants_to_see_it_first() {
     std::fs::remove_dir_all(root.path(".memoird")).unwrap();
     std::fs::rename(&copy, root.path(".memoird")).unwrap();
     root.write("WISDOM.md", &wisdom);
-    root.run(&["undo", "--yes"]).ok();
+    // The last word was a refusal; what was written before it is named.
+    let ran = root.run(&["undo", "--yes"]);
+    let (_, run) = ran.stderr.trim().rsplit_once("undo ").unwrap();
+    let run = run.lines().next().unwrap().trim().to_owned();
+    root.run(&["undo", &run, "--yes"]).ok();
     assert!(!root.read("WISDOM.md").contains("Our rule"));
 }
 
@@ -304,7 +308,6 @@ fn what_would_become_of_a_persons_memory_is_asked_and_not_done() {
     assert_eq!(root.read(&memory), taken);
     root.run(&["undo", "--yes"]).ok();
     assert_eq!(root.read(&memory), mine);
-    root.run(&["review", "reopen", &id]).ok();
     root.run(&["review", "accept", &id]).ok();
     assert_eq!(root.read(&memory), taken);
     // It is ours again, and follows its line from here on.
@@ -455,9 +458,68 @@ fn what_was_said_of_a_change_of_wisdom_can_be_taken_back() {
     let ran = root.run(&["review", "reopen", &made]);
     assert_eq!(ran.code, 2, "{ran}");
     root.run(&["undo", "--yes"]).ok();
-    root.run(&["review", "reopen", &made]).ok();
     assert_eq!(waiting(&root).len(), items.len());
     root.run(&["review", "accept", &refused, &made]).ok();
     assert_eq!(root.read("WISDOM.md").matches("id=w-").count(), 2);
     root.run(&["doctor"]).ok();
+}
+
+#[test]
+fn a_change_that_is_taken_back_waits_again() {
+    let root = Root::new("mara");
+    root.append("memoird.yaml", "wisdom: { review: manual }\n");
+    root.run(&["compact"]).ok();
+    let waiting = |root: &Root| -> Vec<Value> {
+        waiting(root).into_iter().filter(|it| it["what"] == "wisdom").collect()
+    };
+    let all = waiting(&root);
+    let ids: Vec<String> = all.iter().map(id_of).collect();
+    let [first, second, ..] = &ids[..] else { panic!("{all:?}") };
+    root.run(&["review", "accept", first]).ok();
+    assert_eq!(waiting(&root).len(), all.len() - 1);
+    root.run(&["undo", "--yes"]).ok();
+    assert_eq!(waiting(&root), all);
+    // Put back, it waits no longer.
+    root.run(&["undo", "--yes"]).ok();
+    assert_eq!(root.read("WISDOM.md").matches("id=w-").count(), 1);
+    assert_eq!(waiting(&root).len(), all.len() - 1);
+    root.run(&["undo", "--yes"]).ok();
+    // In the words of the person, too.
+    root.run(&["review", "edit", second, "Our rule: the tests run first."]).ok();
+    root.run(&["undo", "--yes"]).ok();
+    assert_eq!(waiting(&root), all);
+    root.run(&["review", "accept", "--all"]).ok();
+    let wisdom = root.read("WISDOM.md");
+    assert_eq!(waiting(&root).len(), 0);
+    root.run(&["undo", "--yes"]).ok();
+    assert_eq!(waiting(&root), all);
+    // Asked for again, the same is proposed.
+    root.run(&["compact", "wisdom", "--period", "2026-03", "--force"]).ok();
+    assert_eq!(waiting(&root).len(), all.len());
+    root.run(&["review", "accept", "--all"]).ok();
+    let entries = |text: &str| text.matches("id=w-").count();
+    assert_eq!(entries(&root.read("WISDOM.md")), entries(&wisdom));
+    root.run(&["doctor"]).ok();
+}
+
+#[test]
+fn a_refusal_is_not_taken_back_by_undoing_what_was_done_before_it() {
+    let root = Root::new("mara");
+    root.append("memoird.yaml", "wisdom: { review: manual }\n");
+    root.run(&["compact"]).ok();
+    let all = waiting(&root);
+    let before = root.files();
+    root.run(&["review", "refuse", &id_of(&all[0])]).ok();
+    let ran = root.run(&["undo", "--yes"]);
+    assert_eq!(ran.code, 2, "{ran}");
+    assert!(ran.stderr.contains("memoird review reopen"), "{ran}");
+    let weeks = |files: &std::collections::BTreeMap<String, String>| -> Vec<String> {
+        files.keys().filter(|it| it.contains("-W")).cloned().collect()
+    };
+    assert_eq!(weeks(&root.files()), weeks(&before));
+    root.run(&["review", "reopen", &id_of(&all[0])]).ok();
+    assert_eq!(waiting(&root), all);
+    // With that settled the last run is the one before again.
+    root.run(&["undo", "--yes"]).ok();
+    assert!(weeks(&root.files()).len() < weeks(&before).len());
 }

@@ -467,3 +467,52 @@ fn a_pass_finishes_what_was_cut_off_between_two_files_before_it_folds() {
     }
     assert_eq!(root.run(&["undo", "1", "--with-later", "--yes"]).code, 2, "it is done");
 }
+
+/// To take back what was put back would do the harm again, and the next repair would have nothing to
+/// hold it against.
+#[test]
+fn what_was_put_back_after_harm_is_not_taken_back() {
+    let harmed: [&dyn Fn(&str) -> String; 3] =
+        [&|_| String::new(), &|text| text[..text.len() - 30].to_owned(), &|text| {
+            format!("{}\0\0\0", &text[..text.len() - 3])
+        }];
+    for harm in harmed {
+        for by_doctor in [false, true] {
+            let root = made_twice();
+            let sound = files(&root);
+            root.write(WEEK, &harm(&sound[WEEK]));
+            if by_doctor {
+                root.run(&["doctor", "--repair", "--yes"]);
+            } else {
+                root.run(&["compact"]).ok();
+            }
+            assert_same(&files(&root), &sound);
+            let repair = last_run(&root);
+            let refused = root.run(&["undo", &repair, "--yes"]);
+            assert_eq!(refused.code, 2, "{refused}");
+            assert!(refused.stderr.contains("had harmed") && refused.stderr.contains("quarantine"));
+            // What is meant is the last work, as if nothing had happened in between.
+            let report = undo(&root, &[]);
+            assert_eq!(report["taken_back"][0]["run"], 2);
+            assert_ne!(root.read(WEEK), sound[WEEK]);
+            assert!(root.read(WEEK).ends_with('\n') && !root.read(WEEK).contains('\0'));
+            assert_at_rest(&root);
+            undo(&root, &[]);
+            assert_same(&files(&root), &sound);
+            assert_at_rest(&root);
+        }
+    }
+}
+
+/// Where a database was lost, a fold is made over what is left of a file.
+#[test]
+fn nothing_that_is_harmed_is_restored() {
+    let root = Root::new("mara");
+    root.run(&["compact"]).ok();
+    std::fs::remove_dir_all(root.path(".memoird")).unwrap();
+    root.write(WEEK, "");
+    root.run(&["compact"]).ok();
+    undo(&root, &[]);
+    assert!(!root.files().contains_key(WEEK));
+    assert_at_rest(&root);
+}

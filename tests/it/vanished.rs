@@ -63,7 +63,9 @@ fn a_file_keeps_to_its_cap_without_a_log_and_is_as_before_when_it_is_back() {
             let args = ["compact", "--force", "--period", period, "--json"];
             let (chars, reason) = job(&root.run(&args).ok());
             let text = root.read(path);
-            assert!(kept.iter().all(|it| text.contains(it)), "{kept:?} in:\n{text}");
+            // A bullet of the person's is cited where it stands by now.
+            let words = |it: &String| it.rsplit_once(" [").unwrap().0.to_owned();
+            assert!(kept.iter().all(|it| text.contains(&words(it))), "{kept:?} in:\n{text}");
             assert!(chars <= 2_000 + slack, "{chars}:\n{text}");
             assert!(!reason.contains("max_chars"), "{reason}");
             assert!(text.contains("  gone: [\"2026-03-12\"]\n"), "{text}");
@@ -273,4 +275,51 @@ fn logs_that_went_while_others_were_renamed_are_asked_about() {
     assert_eq!(ran.code, 65, "{ran}");
     assert!(ran.stderr.contains(&format!("{} of ", gone.len())), "{ran}");
     assert_eq!(root.files(), before);
+}
+
+/// A folder whose logs are gone, folded after they went.
+fn without_logs() -> Root {
+    let root = Root::small();
+    root.run(&["compact"]).ok();
+    for log in ["memory/2026-03-03.md", "memory/2026-03-10.md"] {
+        std::fs::remove_file(root.path(log)).unwrap();
+    }
+    root.run(&["compact"]).ok();
+    root
+}
+
+#[test]
+fn what_a_person_does_to_a_week_reaches_its_month_though_all_logs_are_gone() {
+    const WEEK: &str = "memory/weekly/2026-W10.md";
+    const MONTH: &str = "memory/monthly/2026-03.md";
+    let shipped = "Importer v2 shipped";
+    for deed in ["delete", "edit", "correct", "delete month"] {
+        let root = without_logs();
+        let week = root.read(WEEK);
+        let at = week.lines().position(|it| it.contains(shipped)).unwrap();
+        let line = week.lines().nth(at).unwrap();
+        assert!(root.read(MONTH).contains(shipped));
+        match deed {
+            "delete" => root.write(WEEK, &week.replace(&format!("{line}\n"), "")),
+            "edit" => root.write(WEEK, &week.replace(shipped, "Importer v2 went out")),
+            "correct" => {
+                let bullet = format!("{WEEK}:{}", at + 1);
+                root.run(&["correct", &bullet, "Importer v2 went out"]).ok();
+            }
+            _ => std::fs::remove_file(root.path(MONTH)).unwrap(),
+        }
+        root.run(&["compact"]).ok();
+        let month = root.read(MONTH);
+        assert_eq!(month.contains(shipped), deed == "delete month", "{deed}\n{month}");
+        assert_eq!(
+            month.contains("went out"),
+            ["edit", "correct"].contains(&deed),
+            "{deed}\n{month}"
+        );
+        assert!(month.contains("38 GB") && month.contains("951 million"), "{deed}\n{month}");
+        root.run(&["compact", "--period", "2026-03", "--force"]).ok();
+        assert_eq!(root.read(MONTH), month, "{deed}");
+        root.run(&["doctor"]).ok();
+        assert!(!root.run(&["status"]).ok().stdout.contains("stuck"), "{deed}");
+    }
 }

@@ -18,7 +18,7 @@ use super::{
     context::{Call, Root},
     error::{CommandError, Kind},
     secrets,
-    ui::Ui,
+    ui::{self, Ui},
 };
 use crate::{
     compaction::{
@@ -301,7 +301,7 @@ fn index_in_step(view: &View) -> Found {
     if present.is_none() && inventory.memories.is_empty() {
         return Found::Well("not needed yet".to_owned());
     }
-    let wanted = index::render(present, &inventory.memories);
+    let wanted = index::render(present, &inventory.memories, &|it| inventory.rules.written(it));
     if present.map(ContentHash::of) == Some(ContentHash::of(&wanted)) {
         Found::Well("lists all typed memories".to_owned())
     } else {
@@ -311,7 +311,7 @@ fn index_in_step(view: &View) -> Found {
 
 fn names(view: &View) -> Found {
     let problems = &view.inventory.problems;
-    let findings = problems.iter().map(|it| format!("{}: {}", it.path, it.reason));
+    let findings = problems.iter().map(|it| ui::one_line(&format!("{}: {}", it.path, it.reason)));
     Found::unless(findings.collect(), || "every file can be read".to_owned())
 }
 

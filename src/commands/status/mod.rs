@@ -19,7 +19,7 @@ use super::{
     GlobalArgs,
     context::{Call, Root},
     error::{CommandError, Kind},
-    ui::Ui,
+    ui::{self, Ui},
 };
 use crate::{
     compaction::{
@@ -394,6 +394,7 @@ fn found_problems(root: &Root, view: &View, plan: &Plan) -> Vec<Problem> {
     let mut problems: Vec<Problem> =
         found.map(|it| Problem { path: it.path.clone(), reason: it.reason.clone() }).collect();
     problems.extend(gone_sources(root, &view.inventory));
+    problems.extend(unread_origins(root, &view.inventory));
     let held = view.record.held.iter();
     problems
         .extend(held.map(|(path, why)| Problem { path: path.clone(), reason: why.to_string() }));
@@ -404,6 +405,19 @@ fn found_problems(root: &Root, view: &View, plan: &Plan) -> Vec<Problem> {
             path: root.vault.layout().decisions(),
             reason: format!("cannot read line {} and passes over it", lines.join(", ")),
         });
+    }
+    problems
+}
+
+/// Names the logs whose frontmatter says of their origin what nobody understands.
+fn unread_origins(root: &Root, inventory: &Inventory) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (stem, file) in &inventory.logs {
+        // One that cannot be read is told by the scan.
+        let log = root.vault.read_log(stem).ok().flatten();
+        if let Some(error) = log.and_then(|it| it.origin_error) {
+            problems.push(Problem { path: file.path.clone(), reason: error.to_string() });
+        }
     }
     problems
 }
@@ -767,7 +781,7 @@ fn show_list<T>(ui: &Ui, heading: &str, list: &[T], line: impl Fn(&T) -> String)
 fn show_first<T>(ui: &Ui, at_most: usize, list: &[T], line: impl Fn(&T) -> String) {
     let shown = if ui.is_verbose() { list.len() } else { at_most };
     for it in list.iter().take(shown) {
-        ui.data(format!("  {}", line(it)));
+        ui.data(format!("  {}", ui::one_line(&line(it))));
     }
     if list.len() > shown {
         ui.data(format!("  and {} more (-v)", list.len() - shown));

@@ -5,21 +5,27 @@
 //! carried out again over files that it had changed already. What derives from a line is known by the
 //! address that it cites, and by words: those of the line, and those that a person asked for.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
+};
 
 use aho_corasick::AhoCorasick;
 use serde::{Deserialize, Serialize};
 
-use crate::memory::{
-    address::{Citation, Stem},
-    document::{Block, Owner, Summary, SummaryError},
-    frontmatter, index,
-    item::Item,
-    log::DailyLog,
-    markdown,
-    period::Period,
-    typed::TypedMemory,
-    wisdom::{WisdomEntry, WisdomFile},
+use crate::{
+    memory::{
+        address::{Citation, Stem},
+        document::{Block, Owner, Summary, SummaryError},
+        frontmatter, index,
+        item::Item,
+        log::DailyLog,
+        markdown,
+        period::Period,
+        typed::TypedMemory,
+        wisdom::{WisdomEntry, WisdomFile},
+    },
+    privacy::Rules,
 };
 
 /// Words shorter than this prove nothing when they stand in another text.
@@ -78,6 +84,9 @@ pub struct Gone {
     pub text: String,
     /// Whether a person wrote it.
     pub by_person: bool,
+    /// The file that it stands in, as it was read: what may be seen of a line is told by all of it.
+    #[serde(skip)]
+    pub whole: Option<Arc<str>>,
 }
 
 /// A text that is left, with what went.
@@ -306,8 +315,14 @@ impl<'a> Needles<'a> {
     }
 
     /// Returns the index for the memories that stay; a person's lines in it go like theirs elsewhere.
-    pub(super) fn cut_index(&self, path: &str, text: &str, left: &[TypedMemory]) -> Option<Cut> {
-        let rendered = index::render(Some(text), left);
+    pub(super) fn cut_index(
+        &self,
+        path: &str,
+        text: &str,
+        left: &[TypedMemory],
+        rules: &Rules,
+    ) -> Option<Cut> {
+        let rendered = index::render(Some(text), left, &|it| rules.written(it));
         let begin = rendered.find(index::BEGIN).unwrap_or(rendered.len());
         let end = rendered.find(index::END).map_or(rendered.len(), |it| it + index::END.len());
         let (before, mut out) = self.cut_lines(path, 1, &rendered[..begin]);
@@ -439,7 +454,7 @@ fn citations(text: &str) -> Vec<Citation> {
 }
 
 fn gone(path: &str, line: u32, text: &str, by_person: bool) -> Gone {
-    Gone { path: path.to_owned(), line, text: text.trim().to_owned(), by_person }
+    Gone { path: path.to_owned(), line, text: text.trim().to_owned(), by_person, whole: None }
 }
 
 fn count_lines(text: &str) -> u32 {

@@ -3,7 +3,10 @@
 //! Lines first, then what cites them, then what says the same: each find adds to the wish what only
 //! the files told, so that a second attempt after a crash knows it too.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use serde::Serialize;
 
@@ -190,6 +193,7 @@ fn find_vanished(
                 line: number,
                 text: text.trim().to_owned(),
                 by_person: false,
+                whole: Some(Arc::clone(log.raw())),
             });
         }
     }
@@ -214,6 +218,7 @@ fn find_lines(sources: &[Source], reach: &mut Reach) {
                 line: number,
                 text: text.trim().to_owned(),
                 by_person: false,
+                whole: Some(Arc::clone(log.raw())),
             });
         }
     }
@@ -293,11 +298,12 @@ fn find_lasting(
             line: 1,
             text: memory.body.trim().to_owned(),
             by_person: !memory.is_ours(),
+            whole: None,
         });
         reach.files.push(NewFile { path, text: None, standing: Some(standing) });
     }
     if let Some(text) = &inventory.index {
-        let cut = needles.cut_index(&layout.index(), text, &left);
+        let cut = needles.cut_index(&layout.index(), text, &left, &inventory.rules);
         // Without a memory to go, what differs is the next pass's business.
         if let Some(cut) = cut.filter(|it| !reach.memories.is_empty() || !it.lines.is_empty()) {
             reach.add(&layout.index(), cut, text.clone());
@@ -312,7 +318,9 @@ fn find_lasting(
 }
 
 impl Reach {
-    fn add(&mut self, path: &str, cut: Cut, standing: String) {
+    fn add(&mut self, path: &str, mut cut: Cut, standing: String) {
+        let whole: Arc<str> = standing.as_str().into();
+        cut.lines.iter_mut().for_each(|it| it.whole = Some(Arc::clone(&whole)));
         self.items.extend(cut.items);
         self.others.extend(cut.lines);
         let file = NewFile { path: path.to_owned(), text: cut.text, standing: Some(standing) };

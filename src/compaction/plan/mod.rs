@@ -237,12 +237,11 @@ impl Planner<'_> {
         let period = self.selection.period.filter(|_| self.selection.force)?;
         let tier = *self.selection.tiers.first().unwrap_or(&Tier::of_period(period));
         let has_logs = |period: Period| self.inventory.logs_of(period).next().is_some();
-        let is_foreign = |week: &Period| {
-            self.inventory.weekly.get(week).is_some_and(|file| file.header.is_none())
-        };
+        // A week outlives its logs.
+        let is_there = |week: &Period| self.inventory.weekly.contains_key(week);
         let has_source = match tier {
             Tier::Extract | Tier::Weekly => has_logs(period),
-            Tier::Monthly => period.weeks().iter().any(|week| has_logs(*week) || is_foreign(week)),
+            Tier::Monthly => period.weeks().iter().any(|week| has_logs(*week) || is_there(week)),
             Tier::Wisdom => self.inventory.monthly.contains_key(&period),
         };
         (!has_source).then_some((tier, period))

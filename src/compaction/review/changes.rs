@@ -8,19 +8,20 @@ use crate::{
     compaction::{
         Compactor, JobError, PassError,
         commit::{NewFile, Recorded},
+        undo::REVIEW,
     },
     memory::{
         decision::{Decision, What},
         wisdom::WisdomFile,
     },
     store::{
-        lineage::{LineageError, review::ProposalState},
+        lineage::{
+            LineageError,
+            review::{Proposal, ProposalState},
+        },
         vault::VaultError,
     },
 };
-
-/// What began the run.
-const TRIGGER: &str = "review";
 
 /// A change of `WISDOM.md` or of a typed memory, as it is kept until a person has seen it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,7 +131,7 @@ impl From<VaultError> for ReviewError {
 impl Change {
     /// Returns the words by which decisions know it, as they know a line by its own: what would be
     /// written, not why. What only says an entry again is another change where other lines say it.
-    pub(super) fn key(&self, sources: &str) -> String {
+    pub(in crate::compaction) fn key(&self, sources: &str) -> String {
         match self {
             Self::Add { title, text, .. } => format!("add {title}: {text}"),
             Self::Merge { id, words: Some((title, text)), .. } => {
@@ -140,6 +141,17 @@ impl Change {
             Self::Drop { id, .. } => format!("drop {id}"),
             Self::Memory { words: Some(words), .. } => format!("memory {}", words.body.trim()),
             Self::Memory { words: None, .. } => "withdraw".to_owned(),
+        }
+    }
+
+    /// Returns whether what was proposed stands in its file, of this text.
+    pub(in crate::compaction) fn stands(&self, row: &Proposal, text: Option<&str>) -> bool {
+        match (self, text) {
+            (Self::Memory { words, .. }, text) => {
+                MemoryWords::stand(words.as_ref(), &row.target, text)
+            }
+            (_, Some(text)) => wisdom::stands(self, &row.sources, &WisdomFile::parse(text)),
+            (_, None) => false,
         }
     }
 
@@ -165,7 +177,7 @@ impl Compactor<'_> {
     ) -> Result<(), ReviewError> {
         let _alone = self.alone(&|| false)?;
         let now = (self.clock)();
-        let view = self.notice_alone(TRIGGER, now)?;
+        let view = self.notice_alone(REVIEW, now)?;
         let (memories, wisdom): (Vec<_>, Vec<_>) =
             changes.iter().partition(|it| matches!(it.0.change, Change::Memory { .. }));
         // All that can fail by what a change says fails before anything is written.
@@ -183,7 +195,7 @@ impl Compactor<'_> {
             ready.push(self.edit_memory(one, &view)?);
         }
         let mut run = None;
-        let run = self.run(&mut run, TRIGGER, now)?;
+        let run = self.run(&mut run, REVIEW, now)?;
         let mut written = Ok(());
         for Ready { file, recorded, changes } in ready {
             written = self.write(Some(run), None, &[file], &recorded);
@@ -193,7 +205,7 @@ impl Compactor<'_> {
             let settled = changes.iter().map(|(proposed, own)| {
                 // In its place stand the words of the person.
                 let what = if own.is_some() { What::Refused } else { What::Accepted };
-                (proposed, what, ProposalState::Accepted)
+                (&proposed.row, &proposed.change, what, ProposalState::Accepted)
             });
             self.settle_changes(&settled.collect::<Vec<_>>(), now)?;
         }
@@ -222,8 +234,10 @@ impl Compactor<'_> {
         let now = (self.clock)();
         self.refuse_if_missing(false)?;
         self.recover(now)?;
-        let settled = changes.iter().map(|it| (it, What::Refused, ProposalState::Refused));
-        self.settle_changes(&settled.collect::<Vec<_>>(), now)
+        let settled =
+            changes.iter().map(|it| (&it.row, &it.change, What::Refused, ProposalState::Refused));
+        self.settle_changes(&settled.collect::<Vec<_>>(), now)?;
+        self.said_in_review(false, now)
     }
 
     /// Takes back what was said of changes: they wait again. One that was made and stands in its file
@@ -243,38 +257,37 @@ impl Compactor<'_> {
         for proposed in changes {
             let Proposed { id, row, change, .. } = proposed;
             let text = self.vault.read_text(&row.target)?;
-            let stands = match (change, &text) {
-                (Change::Memory { words, .. }, text) => {
-                    MemoryWords::stand(words.as_ref(), &row.target, text.as_deref())
-                }
-                (_, Some(text)) => wisdom::stands(change, &row.sources, &WisdomFile::parse(text)),
-                (_, None) => false,
-            };
+            let stands = change.stands(row, text.as_deref());
             if row.state == ProposalState::Accepted && stands {
                 return Err(ReviewError::Made { id: id.clone(), path: row.target.clone() });
             }
         }
-        let settled = changes.iter().map(|it| (it, What::Restored, ProposalState::Open));
-        Ok(self.settle_changes(&settled.collect::<Vec<_>>(), now)?)
+        let settled =
+            changes.iter().map(|it| (&it.row, &it.change, What::Restored, ProposalState::Open));
+        self.settle_changes(&settled.collect::<Vec<_>>(), now)?;
+        Ok(self.said_in_review(true, now)?)
     }
 
     /// Writes down what was said of changes, so that it holds without the database too.
-    fn settle_changes(
+    pub(in crate::compaction) fn settle_changes(
         &mut self,
-        changes: &[(&Proposed, What, ProposalState)],
+        changes: &[(&Proposal, &Change, What, ProposalState)],
         now: DateTime<Utc>,
     ) -> Result<(), PassError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
         let decisions = self.new_decisions()?;
         let made: Vec<Decision> = changes
             .iter()
-            .map(|(Proposed { row, change, .. }, what, _)| {
+            .map(|(row, change, what, _)| {
                 let hashes = decisions.line_hash(&change.key(&row.sources)).into_iter().collect();
                 Decision { at: now, what: *what, path: row.target.clone(), hashes }
             })
             .collect();
         self.append_decisions(&made)?;
-        for (proposed, _, state) in changes {
-            self.lineage.settle_proposal(proposed.row.id, *state)?;
+        for (row, _, _, state) in changes {
+            self.lineage.settle_proposal(row.id, *state)?;
         }
         Ok(())
     }

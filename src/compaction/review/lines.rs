@@ -54,7 +54,8 @@ impl Compactor<'_> {
         self.append_decisions(&made)?;
         // What waits is told from the record, which is to say so at once.
         let view = if made.is_empty() { view } else { self.look(now)? };
-        self.record_review(lines, &logs, &view, now)
+        self.record_review(lines, &logs, &view, now)?;
+        self.said_in_review(verdict.is_none(), now)
     }
 
     fn record_review(

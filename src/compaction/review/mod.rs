@@ -119,7 +119,9 @@ pub fn waiting(
         let Some(log) = vault.read_log(stem)? else { continue };
         let served = privacy::serve(&log, &inventory.rules);
         let raw = log.lines();
-        for (line, (_, text, _)) in served.lines().iter().zip(raw) {
+        // A secret may begin in a line above, so each line is seen as part of its log.
+        let seen = inventory.rules.shown_lines(log.raw());
+        for (line, (number, text, _)) in served.lines().iter().zip(raw) {
             let address = served.address(line);
             let alone = held.get(&address).filter(|it| it.0 == HeldWhat::Memory && is_known);
             let verdict = inventory.rules.reviewed(stem, text);
@@ -137,7 +139,7 @@ pub fn waiting(
             waiting.lines.push(HeldLine {
                 id: line_id(stem, text),
                 path: file.path.clone(),
-                text: inventory.rules.shown(text).into_owned(),
+                text: line_of(&seen, number, text).to_owned(),
                 origin: line.origin(),
                 why,
                 what,
@@ -152,6 +154,14 @@ pub fn waiting(
         waiting.changes.push(proposed(vault, inventory, row, change)?);
     }
     Ok(waiting)
+}
+
+/// Returns a line of a log as it was seen, without its line end; as long as the raw one stands there.
+fn line_of<'a>(seen: &'a [String], number: u32, raw: &str) -> &'a str {
+    let at = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
+    let line = seen.get(at).map_or("", |it| it.trim_end_matches('\r'));
+    // The mark at the start of a file belongs to no line.
+    if raw.starts_with('\u{feff}') { line } else { line.trim_start_matches('\u{feff}') }
 }
 
 /// Says of a change what stands there now, and what it rests on.

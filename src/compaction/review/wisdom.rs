@@ -157,6 +157,7 @@ impl Compactor<'_> {
             logs: &logs,
             memories: &view.inventory.memories,
             is_deleted: &|_| false,
+            rules: &view.inventory.rules,
             shaken: &[],
         };
         let done = edit.apply(file, &[op], caps);

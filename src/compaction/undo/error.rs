@@ -25,6 +25,14 @@ pub struct Later {
 /// Why nothing was taken back.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
+    /// The last run wrote down what a person said in `review`, which is taken back there.
+    #[error("run {run}, the last one, wrote no file: it is what you said in `review`")]
+    Said {
+        /// The run.
+        run: RunId,
+        /// The last one that can be taken back here.
+        before: Option<RunId>,
+    },
     /// Nothing is recorded, or nothing is left.
     #[error("no run is recorded that could be taken back")]
     Nothing,
@@ -49,6 +57,12 @@ pub enum UndoError {
         run: RunId,
         /// Who took it back.
         by: RunId,
+    },
+    /// It put back what was harmed.
+    #[error("run {run} put back what a disk or a slip had harmed, and that is not taken back")]
+    Repair {
+        /// The run.
+        run: RunId,
     },
     /// What was forgotten cannot come back.
     #[error("run {run} removed what a person wanted forgotten, which cannot be undone")]

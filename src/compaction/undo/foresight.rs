@@ -8,11 +8,16 @@ use chrono::{DateTime, Utc};
 use super::{
     Fate, Request, Undoing, UndoneFile, begun,
     error::{Later, UndoError},
-    lines::{Renames, period_of},
+    lines::Renames,
     past::{Past, TRIGGER, Write},
 };
 use crate::{
-    compaction::{View, observe::MOVED},
+    compaction::{
+        View,
+        check::{self, Torn},
+        observe::{MOVED, period_of},
+        records,
+    },
     config::root::RootSettings,
     memory::{address::Stem, document, hash::ContentHash},
     store::{
@@ -56,7 +61,13 @@ impl Foresight<'_> {
     pub fn undo(&self, request: Request) -> Result<Undoing, UndoError> {
         let past = self.past()?;
         let Request { run, with_later } = self.meant(request)?;
-        let last = || past.candidates().pop().ok_or(UndoError::Nothing);
+        let last = || {
+            let before = past.candidates().pop();
+            match past.said().filter(|it| before.is_none_or(|before| before < *it)) {
+                Some(run) => Err(UndoError::Said { run, before }),
+                None => before.ok_or(UndoError::Nothing),
+            }
+        };
         let run = run.map_or_else(last, Ok)?;
         let runs = chosen(&past, run, with_later)?;
         let files = self.files(&past, &runs)?;
@@ -124,6 +135,7 @@ impl Foresight<'_> {
             let jobs = self.lineage.jobs_of_run(run)?;
             past.work.insert(run, jobs.iter().map(|it| it.fingerprint).collect());
         }
+        past.drop_repairs();
         past.join_cut_off();
         for run in past.candidates() {
             past.read.insert(run, self.lineage.runs_resting_on(run)?);
@@ -138,10 +150,16 @@ impl Foresight<'_> {
             .flat_map(|it| past.files_of(*it))
             .filter_map(|it| Some((self.vault.layout().kind_of(it)?, it)))
             .collect();
-        // Weeks before the months that name them.
-        paths.sort_by_key(|(kind, path)| (*kind == FileKind::Monthly, *path));
+        // Weeks before the months that name and cite them, and what cites months last.
+        let tier = |kind: &FileKind| match kind {
+            FileKind::Weekly => 0,
+            FileKind::Monthly => 1,
+            _ => 2,
+        };
+        paths.sort_by_key(|(kind, path)| (tier(kind), *path));
         paths.dedup();
-        let known = self.lineage.logs()?;
+        let mut known = self.lineage.logs()?;
+        known.extend(self.lineage.cited_files()?);
         let mut weeks = Renames::new();
         let mut files = Vec::new();
         for (kind, path) in paths {
@@ -163,6 +181,12 @@ impl Foresight<'_> {
             if let Some(hash) = back.to {
                 self.restore(&mut file, kind, hash, &known, &mut weeks)?;
             }
+            // What cites it is to cite it as it will stand.
+            let stem = period_of(path).and_then(Stem::of_summary);
+            if let (Some(stem), Some(text)) = (stem, &file.text) {
+                let lines = records::lines_of_summary(&stem, path, text);
+                known.extend(lines.map(|it| (stem, it)));
+            }
             files.push(file);
         }
         files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -183,6 +207,14 @@ impl Foresight<'_> {
             Err(LineageError::Damaged { .. }) => None,
             bytes => bytes?,
         };
+        if let Some(torn) = bytes.as_deref().and_then(check::torn) {
+            // Where nothing stood in it, to remove it is the same, and leaves no harmed file.
+            if torn != Torn::Empty {
+                file.fate = Fate::Lost;
+                file.reason = Some(format!("is left as it is: its older text {}", torn.words()));
+            }
+            return Ok(());
+        }
         let text = bytes.and_then(|it| String::from_utf8(it).ok());
         let (Some(version), Some(text)) = (version, text) else {
             file.fate = Fate::Lost;
@@ -229,6 +261,9 @@ fn chosen(past: &Past, run: RunId, with_later: bool) -> Result<BTreeSet<RunId>, 
     }
     if let Some(by) = past.taker_of(run) {
         return Err(UndoError::Taken { run, by });
+    }
+    if past.is_repair(run) {
+        return Err(UndoError::Repair { run });
     }
     if past.files_of(run).is_empty() {
         return Err(UndoError::NothingOf { run });

@@ -1,6 +1,6 @@
 //! An older text of a generated file, with its citations where the lines stand now.
 //!
-//! The text cites lines of logs as they were when it stood there. What has moved since is followed as
+//! The text cites lines of other files as they were when it stood there. What has moved since is followed as
 //! a pass would have done: from the log as history kept it to the log as it is recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::foresight::Foresight;
 use crate::{
     compaction::{
-        moved::{LineHashes, Moves},
-        observe::{Changed, follow, follow_lines, recite},
+        observe::{Changed, follow, follow_lines, moves, period_of, recite},
         records,
     },
     memory::{
@@ -51,8 +50,8 @@ impl Foresight<'_> {
             let Some(then) = self.log_at(&stem, version)?.filter(|it| it.hash != now.hash) else {
                 continue;
             };
-            let moves = Moves::between(&hashes(&then), &hashes(now));
-            if moves.only_moved() {
+            let moves = moves(&then, now);
+            if moves.only_moved() && !stem.is_summary() {
                 renames.insert(stem.to_string(), (then.hash.hex16(), now.hash.hex16()));
             }
             changed.insert(stem.clone(), moves);
@@ -72,7 +71,7 @@ impl Foresight<'_> {
         Ok(followed.filter(|it| it != text))
     }
 
-    /// Returns the logs that a text cites or names as its sources.
+    /// Returns the files that a text cites or names as its sources.
     fn sources(&self, path: &str, text: &str) -> BTreeSet<Stem> {
         let document = records::of_path(self.vault.layout(), path, text);
         let items = document.into_iter().flat_map(|it| it.items);
@@ -86,27 +85,22 @@ impl Foresight<'_> {
         stems
     }
 
-    /// Returns a log as it was known when a version came about.
+    /// Returns a log, or a file that is cited itself, as it was known when a version came about.
     fn log_at(&self, stem: &Stem, version: VersionId) -> Result<Option<LogRecord>, LineageError> {
         let path = self.vault.layout().source(stem);
         let versions = self.lineage.versions_of(&path)?;
         let then = versions.iter().rev().find(|it| it.id <= version);
         let Some(hash) = then.and_then(|it| it.hash) else { return Ok(None) };
         let Some(bytes) = self.lineage.content(hash)? else { return Ok(None) };
+        if stem.is_summary() {
+            let text = String::from_utf8(bytes).ok();
+            return Ok(text.and_then(|it| records::lines_of_summary(stem, &path, &it)));
+        }
         let log = DailyLog::parse(stem.clone(), &bytes).ok();
         // Hashes are of the raw lines, whatever may be seen of them.
         let rules = privacy::Rules::default();
         Ok(log.map(|it| LogRecord::of(&privacy::serve(&it, &rules), path)))
     }
-}
-
-/// Returns the week or month whose file stands at a path.
-pub(super) fn period_of(path: &str) -> Option<Period> {
-    path.rsplit('/').next()?.strip_suffix(".md")?.parse().ok()
-}
-
-fn hashes(log: &LogRecord) -> LineHashes {
-    LineHashes { first: log.first_line, hashes: log.line_hashes.clone() }
 }
 
 fn summary(period: Period, text: &str, changed: &Changed, renames: &Renames) -> Option<String> {

@@ -2,6 +2,7 @@
 //!
 //! - [`past`]: which runs rest on which, and how far a file can be brought back; pure.
 //! - [`lines`]: citations of an older text where the lines stand now.
+//! - [`said`]: what a person said of changes that are made no longer, or again.
 //! - [`work`]: what is refused, and how that is written down.
 //! - [`foresight`] puts together what would be done, for a dry run as for the deed.
 //! - [`begun`]: the note of what is not finished.
@@ -20,12 +21,16 @@ pub mod error;
 pub mod foresight;
 mod lines;
 mod past;
+mod said;
 pub mod work;
+
+pub(super) use self::past::REPAIR;
 
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
+pub(super) use self::past::REVIEW;
 use self::{
     error::UndoError,
     foresight::Foresight,
@@ -231,8 +236,9 @@ impl Compactor<'_> {
         self.lineage.commit_done(run, &done)?;
         passed("undo.receipts")?;
         self.write_decisions(&view.inventory.decisions, &undoing.decisions(now))?;
+        self.follow_proposals(undoing, view, now)?;
         passed("undo.decided")?;
-        let files: Vec<NewFile> =
+        let mut files: Vec<NewFile> =
             undoing.files.iter().filter(|it| it.is_written()).map(UndoneFile::to_write).collect();
         let mut recorded = Recorded::default();
         for file in &files {
@@ -245,6 +251,9 @@ impl Compactor<'_> {
                 None => recorded.removed.push(file.path.clone()),
             }
         }
+        let whole = undoing.files.iter().filter(|it| it.text.is_some()).map(|it| &it.path[..]);
+        let whole: BTreeSet<&str> = whole.collect();
+        self.follow_written(view, &whole, &mut files, &mut recorded).map_err(undo_failed)?;
         self.write_all(run, &files, &recorded)?;
         passed("undo.written")?;
         self.index_after(run, undoing, past, now)?;
@@ -261,12 +270,7 @@ impl Compactor<'_> {
         files: &[NewFile],
         recorded: &Recorded,
     ) -> Result<(), PassError> {
-        match self.write(Some(run), None, files, recorded) {
-            Ok(()) => Ok(()),
-            Err(JobError::Critical(error)) => Err(error),
-            Err(JobError::Vault(error)) => Err(error.into()),
-            Err(other) => Err(failed("undo", std::io::Error::other(other.to_string())).into()),
-        }
+        self.write(Some(run), None, files, recorded).map_err(undo_failed)
     }
 
     /// Brings the index up to date; one that the runs had made goes with the last memory.
@@ -352,6 +356,14 @@ impl Fate {
             Self::Kept => "kept",
             Self::Lost => "lost",
         }
+    }
+}
+
+fn undo_failed(error: JobError) -> PassError {
+    match error {
+        JobError::Critical(error) => error,
+        JobError::Vault(error) => error.into(),
+        other => failed("undo", std::io::Error::other(other.to_string())).into(),
     }
 }
 

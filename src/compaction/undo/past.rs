@@ -5,7 +5,8 @@
 //! now, somebody else changed the file in between; nothing is taken back past that.
 //!
 //! Some writes are passed over, for they are no work that could be taken back: citations that
-//! followed their lines, what was taken back already, and the taking back itself.
+//! followed their lines, what was taken back already, and the taking back itself. What a repair put
+//! back is no write at all: the harm in between was nobody's change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +17,13 @@ use crate::{
 
 /// What began a run that takes others back.
 pub(super) const TRIGGER: &str = "undo";
+
+/// What began a run that put back what a disk or a slip had harmed. To take that back would do the
+/// harm again.
+pub(in crate::compaction) const REPAIR: &str = "repair";
+
+/// What began a run that did what a person said in `review`.
+pub(in crate::compaction) const REVIEW: &str = "review";
 
 /// All that runs did.
 #[derive(Clone, Debug, Default)]
@@ -92,6 +100,19 @@ impl Past {
             && self.taken_by(run).next().is_none()
     }
 
+    /// Returns whether a run put back what had been harmed.
+    pub(super) fn is_repair(&self, run: RunId) -> bool {
+        self.runs.get(&run).is_some_and(|it| it.trigger == REPAIR)
+    }
+
+    /// Drops what repairs wrote: a file stands after one as if it had never been harmed.
+    pub(super) fn drop_repairs(&mut self) {
+        let mut writes = std::mem::take(&mut self.writes);
+        let is_repair = |it: &Write| it.run.is_some_and(|run| self.is_repair(run));
+        writes.retain(|it| it.moved || it.index || !is_repair(it));
+        self.writes = writes;
+    }
+
     /// Gives the writes of what was cut off to the run that took it up again, so that it can be taken
     /// back whole: both name the same work.
     pub(super) fn join_cut_off(&mut self) {
@@ -115,6 +136,14 @@ impl Past {
         }
         let of_run = self.writes.iter().filter(|it| it.run == Some(run));
         of_run.filter(|it| !it.moved && !it.index).map(|it| &it.path[..]).collect()
+    }
+
+    /// Returns the last run that did no more than write down what a person said in `review`.
+    pub(super) fn said(&self) -> Option<RunId> {
+        let mut said = self.live();
+        said.retain(|it| self.runs.get(it).is_some_and(|it| it.trigger == REVIEW));
+        said.into_iter()
+            .rfind(|&it| self.files_of(it).is_empty() && self.taken_by(it).next().is_none())
     }
 
     /// Returns the runs that can be taken back, the oldest first.
@@ -258,6 +287,7 @@ mod tests {
                 }
             }
         }
+        past.drop_repairs();
         past.join_cut_off();
         (past, stands)
     }
@@ -323,6 +353,15 @@ mod tests {
     }
 
     #[test]
+    fn what_was_said_is_known_until_it_is_taken_back() {
+        let said = |lines: &[&str]| past(lines).0.said().map(|it| it.0);
+        assert_eq!(said(&["compact W14:a", "review W14:b"]), None);
+        assert_eq!(said(&["compact W14:a", "review"]), Some(2));
+        assert_eq!(said(&["compact W14:a", "review", "compact W15:a"]), Some(2));
+        assert_eq!(said(&["compact W14:a", "review", "review <2"]), None);
+    }
+
+    #[test]
     fn a_persons_change_stops_it() {
         check_back(&["compact W14:a", "person W14:x"], &[1], "kept");
         check_back(&["compact W14:a", "person W14:-"], &[1], "kept");
@@ -333,6 +372,20 @@ mod tests {
         check_back(&["compact W14:a", "person W14:x", "tick ~W14:b"], &[1], "kept");
         check_back(&["compact W14:a", "tick ~W14:b"], &[1], "-");
         check_back(&["compact W14:a W14:b"], &[1], "-");
+    }
+
+    #[test]
+    fn what_a_repair_put_back_stands_as_if_nothing_had_harmed_it() {
+        let repaired = ["compact W14:a", "compact W14:b", "repair W14:x W14:b"];
+        assert_eq!(past(&repaired).0.candidates(), [1, 2].map(RunId));
+        check_later(&repaired, 2, &[2]);
+        check_back(&repaired, &[2], "a");
+        check_back(&repaired, &[1, 2], "-");
+        // What it did not bring back as it was is somebody else's.
+        check_back(&["compact W14:a", "compact W14:b", "repair W14:a"], &[2], "kept");
+        // One that was taken back before this was known can be put back.
+        let harmed = ["compact W14:a", "repair W14:a", "undo W14:x <2"];
+        check_back(&harmed, &[3], "a");
     }
 
     #[test]

@@ -8,12 +8,12 @@ use super::{
     Fate, Undoing, UndoneFile,
     error::UndoError,
     foresight::Foresight,
-    lines::period_of,
     past::{Past, Write},
 };
 use crate::{
     compaction::{
         Compactor, PassError, View,
+        observe::{MOVED, period_of},
         plan::{self, Job, Record, Selection, WaitCause},
         plan_of, record,
     },
@@ -68,6 +68,9 @@ impl Foresight<'_> {
             let undo = past.taken_by(run).next().is_some();
             for job in self.lineage.jobs_of_run(run)? {
                 let Some(receipt) = &job.receipt else { continue };
+                if receipt.reason.as_deref() == Some(MOVED) {
+                    continue;
+                }
                 let refuse = match receipt.outcome {
                     Outcome::Written | Outcome::Unchanged => {
                         if !undo && !self.is_taken_back(past, run, &job, &undoing.files)? {

@@ -631,7 +631,7 @@ fn whole(input: &FoldInput<'_>) -> Draft {
         let mut heading = String::new();
         let mut last = Section::Context;
         let mut open = None;
-        for line in log.lines().iter().filter(|line| line.kind().is_content()) {
+        for line in log.lines().iter().filter(|line| line.is_content()) {
             let words = one_line(line.words());
             let address = log.address(line);
             if matches!(line.kind(), LineKind::Heading { .. }) {

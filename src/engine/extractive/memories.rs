@@ -31,6 +31,7 @@ use crate::{
     engine::{ExtractInput, MemoryDraft},
     memory::{
         address::{Address, Citation},
+        decision::Decisions,
         typed::{MemoryType, TypedMemory},
     },
 };
@@ -960,7 +961,7 @@ fn topic_of(title: &str, statement: &str) -> String {
     const WORDS_MAX: usize = 6;
     let content = |text: &str| -> Vec<String> {
         let mut seen = BTreeSet::new();
-        Words::of(text)
+        Words::of(&Decisions::without_marks(text))
             .iter()
             .filter(|w| !is_small(w) && !w.starts_with("http") && w.chars().count() <= 24)
             .filter(|w| seen.insert((*w).to_owned()))

@@ -170,7 +170,7 @@ impl Reader {
                 self.item(&lines[..taken], indent, task);
                 taken
             }
-            LineKind::Text => {
+            LineKind::Text | LineKind::AfterComment { .. } => {
                 let taken = continuation(lines);
                 self.paragraph(&lines[..taken], Form::Paragraph);
                 taken
@@ -179,6 +179,8 @@ impl Reader {
                 self.row(line, lines.get(1).is_some_and(|next| next.kind() == LineKind::Rule));
                 1
             }
+            // A mark without words.
+            LineKind::Quote { .. } if !line.is_content() => 1,
             LineKind::Quote { .. } => {
                 self.paragraph(&lines[..1], Form::Quote);
                 1

@@ -168,7 +168,7 @@ impl Cutter {
                 self.open = true;
             }
             LineKind::Text if self.open && !self.begins_anew(line.words()) => self.extend(line),
-            LineKind::Text => {
+            LineKind::Text | LineKind::AfterComment { .. } => {
                 let indented = line.text().starts_with([' ', '\t']);
                 let parent = self.bullets.last().map(|&(_, at)| at).filter(|_| indented);
                 if parent.is_none() {

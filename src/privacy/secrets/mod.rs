@@ -2,6 +2,7 @@
 //!
 //! - [`rules`]: what is looked for, read from `config/secrets.yaml` and a file of the user's own.
 //! - [`scan`]: one walk over a text that says where it stands.
+//! - [`apart`]: what a text holds once its parts are joined.
 //! - [`check`]: what a value must look like, beyond its form.
 //!
 //! Pure: text in, places out. The value itself is never kept, so that no error can show it.
@@ -14,6 +15,7 @@ use std::{
 
 use rules::{Compiled, RuleError};
 
+pub(super) mod apart;
 pub mod check;
 pub mod rules;
 pub mod scan;

@@ -10,7 +10,7 @@ use regex::{CaptureLocations, Regex};
 
 use super::{
     super::effort::spend,
-    Found,
+    Found, apart,
     check::entropy,
     rules::{Compiled, Form, Rule},
 };
@@ -33,14 +33,31 @@ const REST_MIN: usize = 8;
 /// What of a wider find may be left over beside a token in it: a quote, a `user:`.
 const LEFT_OVER_MAX: usize = 5;
 
+/// A prefix of so many bytes is that of a token wherever it stands.
+const TELLING_PREFIX: usize = 4;
+
 /// A find, before those that overlap are joined.
-struct Candidate {
-    rule: usize,
-    range: Range<usize>,
+pub(super) struct Candidate {
+    pub(super) rule: usize,
+    pub(super) range: Range<usize>,
 }
 
 /// Returns what the rules find, in order, disjoint.
 pub(super) fn find(rules: &Compiled, text: &str) -> Vec<Found> {
+    let mut found = candidates(rules, text);
+    found.extend(apart::find(rules, text));
+    join(rules, found)
+}
+
+/// Returns whether a line may say that a value stands in another one.
+pub(super) fn announces(rules: &Compiled, line: &str) -> bool {
+    let is_value = |at: &u16| matches!(rules.rules[usize::from(*at)].form, Form::Value { .. });
+    let mut hits = rules.literals.find_overlapping_iter(line);
+    hits.any(|hit| rules.by_literal[hit.pattern().as_usize()].iter().any(is_value))
+}
+
+/// Returns what the rules find in a text as it stands, in no order.
+pub(super) fn candidates(rules: &Compiled, text: &str) -> Vec<Candidate> {
     let mut found = Vec::new();
     let mut past = vec![0; rules.rules.len()];
     let mut windows: Vec<Vec<Range<usize>>> = vec![Vec::new(); rules.rules.len()];
@@ -106,7 +123,7 @@ pub(super) fn find(rules: &Compiled, text: &str) -> Vec<Found> {
             }
         }
     }
-    join(rules, found)
+    found
 }
 
 /// Returns the last character boundary that is not behind `at`.
@@ -146,15 +163,28 @@ fn push(windows: &mut Vec<Range<usize>>, window: Range<usize>) {
 /// Whether one of the prefixes stands there, in its own spelling, and not in the midst of a word.
 fn starts_token(text: &str, at: usize, prefixes: &[String]) -> bool {
     // A hit is ASCII or whole characters, so it starts at a boundary.
-    prefixes.iter().any(|it| text[at..].starts_with(it.as_str())) && is_free_before(text, at)
+    let mut there = prefixes.iter().filter(|it| text[at..].starts_with(it.as_str()));
+    there.any(|it| is_free_before(text, at, it.len() >= TELLING_PREFIX))
 }
 
-fn is_free_before(text: &str, at: usize) -> bool {
+/// Whether a token may begin there. One whose prefix tells enough may be joined to a word, too.
+fn is_free_before(text: &str, at: usize, is_telling: bool) -> bool {
+    let joint = text[..at].trim_end_matches(['_', '-']);
+    if joint.len() < at && (is_telling || is_emphasis(&text[joint.len()..at], joint)) {
+        return true;
+    }
     match text.as_bytes()[at.saturating_sub(3)..at] {
         [.., b'\\', b'n' | b'r' | b't'] | [] => true, // an escape in JSON
         [b'%', a, b] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => true, // one in a URL
         [.., last] => !is_token_byte(last),
     }
+}
+
+/// Whether underscores are marks of emphasis: no word stands before them.
+fn is_emphasis(marks: &str, before: &str) -> bool {
+    marks.len() <= 3
+        && marks.bytes().all(|it| it == b'_')
+        && !before.ends_with(|it: char| it.is_alphanumeric())
 }
 
 fn is_token_byte(byte: u8) -> bool {
@@ -194,7 +224,7 @@ impl Token<'_> {
     }
 
     fn ends_at(&self, at: usize) -> bool {
-        self.text.as_bytes().get(at).is_none_or(|it| !it.is_ascii_alphanumeric() && *it != b'_')
+        self.text.as_bytes().get(at).is_none_or(|it| !it.is_ascii_alphanumeric())
     }
 
     /// Returns the end of a token that goes on in the next line.

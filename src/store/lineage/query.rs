@@ -4,7 +4,7 @@
 //! was made anew.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     ffi::OsString,
     os::unix::ffi::OsStringExt as _,
     path::PathBuf,
@@ -201,9 +201,38 @@ impl Lineage {
     /// Returns why the database could not be read.
     pub fn logs(&self) -> Result<BTreeMap<Stem, LogRecord>, LineageError> {
         self.read(|conn| {
-            conn.prepare_cached(LOGS)?
+            conn.prepare_cached(&format!("{LOGS} WHERE {OF_LOGS}"))?
                 .query_map([], |row| log_row(row).map(|log| (log.stem.clone(), log)))?
                 .collect()
+        })
+    }
+
+    /// Returns the weekly and monthly files whose own lines are cited, as they were when those citations
+    /// were right.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn cited_files(&self) -> Result<BTreeMap<Stem, LogRecord>, LineageError> {
+        self.read(|conn| {
+            conn.prepare_cached(&format!("{LOGS} WHERE NOT {OF_LOGS}"))?
+                .query_map([], |row| log_row(row).map(|log| (log.stem.clone(), log)))?
+                .collect()
+        })
+    }
+
+    /// Returns the names of the weekly and monthly files of which any item cites a line.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn cited_stems(&self) -> Result<BTreeSet<Stem>, LineageError> {
+        self.read(|conn| {
+            conn.prepare_cached(&format!(
+                "SELECT DISTINCT stem FROM was_derived_from WHERE NOT {OF_LOGS}"
+            ))?
+            .query_map([], |row| column::parsed(row, 0))?
+            .collect()
         })
     }
 
@@ -214,10 +243,10 @@ impl Lineage {
     /// Returns why the database could not be read.
     pub fn log_paths(&self) -> Result<BTreeMap<Stem, String>, LineageError> {
         self.read(|conn| {
-            conn.prepare_cached(
+            conn.prepare_cached(&format!(
                 "SELECT stem, entity.path FROM log_lines \
-                 JOIN entity ON entity.id = log_lines.entity",
-            )?
+                 JOIN entity ON entity.id = log_lines.entity WHERE {OF_LOGS}"
+            ))?
             .query_map([], |row| Ok((column::parsed(row, 0)?, row.get(1)?)))?
             .collect()
         })
@@ -327,7 +356,7 @@ impl Lineage {
                     .collect::<rusqlite::Result<_>>()?,
                 items: count("SELECT count(*) FROM entity WHERE kind = 'item'")?,
                 derivations: count("SELECT count(*) FROM was_derived_from")?,
-                logs: count("SELECT count(*) FROM log_lines")?,
+                logs: count(&format!("SELECT count(*) FROM log_lines WHERE {OF_LOGS}"))?,
             })
         })
     }
@@ -355,6 +384,9 @@ impl Lineage {
 /// Reads all columns that [`log_row`] needs.
 const LOGS: &str = "SELECT stem, path, hash, first_line, hashes FROM log_lines \
     JOIN entity ON entity.id = entity";
+
+/// The lines of a weekly or monthly file are kept beside those of logs: its name is shorter.
+const OF_LOGS: &str = "length(stem) > 8";
 
 /// Returns the path and the hash of what `relation` ties to a job, by path.
 fn entities_of(

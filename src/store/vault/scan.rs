@@ -107,6 +107,14 @@ impl Vault {
                 Name::NearMiss(reason) => {
                     inventory.problems.push(Problem { path, reason: reason.to_owned() });
                 }
+                Name::Other if path == self.layout.sessions_dir() => {
+                    let listed = self.folder("read", &path);
+                    if let Err(error) = listed
+                        && !error.is_missing()
+                    {
+                        inventory.problems.push(problem(path, error)?);
+                    }
+                }
                 Name::Other => {}
             }
         }

@@ -132,6 +132,7 @@ impl Vault {
             return Err(changed());
         }
         failpoint::at("vault.place.rename").map_err(failed)?;
+        let ours = folder.look(&temp).map_err(failed)?.stamp;
         match expected {
             None => match folder.rename_here(&temp, name, RenameFlags::NOREPLACE) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(changed()),
@@ -163,6 +164,9 @@ impl Vault {
         let back = self.read(&staged.target)?.map(|it| ContentHash::of(it.bytes));
         if back == Some(staged.hash) {
             Ok(())
+        } else if folder.look(name).map_or(true, |it| it.stamp != ours) {
+            // It is another file, or was written since: somebody was faster than the reading.
+            Err(changed())
         } else {
             Err(VaultError::NotWritten { path: staged.target.clone().into() })
         }

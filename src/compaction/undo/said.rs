@@ -1,0 +1,76 @@
+//! What a person said of proposed changes, where the file that says so is brought back.
+//!
+//! A change that was accepted and is taken out of its file again waits again: else it would be
+//! neither made nor waiting, and for good, for decisions outlive the database. One that is put back
+//! waits no longer.
+
+use chrono::{DateTime, Utc};
+
+use super::{Undoing, past::REVIEW};
+use crate::{
+    compaction::{Compactor, PassError, View, review::Change},
+    memory::decision::{Verdict, What},
+    store::lineage::{
+        jobs::RunId,
+        review::{Proposal, ProposalState},
+    },
+};
+
+impl Compactor<'_> {
+    /// Says of the proposals of files that are brought back what is so then.
+    pub(super) fn follow_proposals(
+        &mut self,
+        undoing: &Undoing,
+        view: &View,
+        now: DateTime<Utc>,
+    ) -> Result<(), PassError> {
+        let reviewed = undoing.runs.iter().any(|it| it.trigger == REVIEW);
+        let mut settled: Vec<(Proposal, Change, What, ProposalState)> = Vec::new();
+        for row in self.lineage.proposals(true)? {
+            let Ok(change) = serde_json::from_str::<Change>(&row.change) else { continue };
+            let file = undoing.files.iter().find(|it| it.is_written() && it.path == row.target);
+            let Some(file) = file else { continue };
+            let stands = |text: &Option<String>| change.stands(&row, text.as_deref());
+            let (before, after) = (stands(&file.standing), stands(&file.text));
+            let key = change.key(&row.sources);
+            // In its place a person may have put words of their own, which are known by no name.
+            let own = || {
+                let said = view.inventory.decisions.reviewed(&row.target, &key);
+                reviewed && !before && said == Some(Verdict::Refused)
+            };
+            let (what, state) = match row.state {
+                ProposalState::Accepted if (before && !after) || own() => {
+                    (What::Restored, ProposalState::Open)
+                }
+                ProposalState::Open if !before && after => {
+                    (What::Accepted, ProposalState::Accepted)
+                }
+                _ => continue,
+            };
+            settled.push((row, change, what, state));
+        }
+        let settled = settled.iter().map(|(row, change, what, state)| (row, change, *what, *state));
+        self.settle_changes(&settled.collect::<Vec<_>>(), now)
+    }
+
+    /// Begins and ends a run that writes no file: a person said something in `review`. With `lifted`
+    /// they took back what they had said last.
+    pub(in crate::compaction) fn said_in_review(
+        &mut self,
+        lifted: bool,
+        now: DateTime<Utc>,
+    ) -> Result<(), PassError> {
+        let before: Vec<RunId> = if lifted {
+            let runs = self.lineage.last_runs(u32::MAX)?;
+            let writes = self.lineage.writes()?;
+            let wrote = |run: RunId| writes.iter().any(|it| it.run == Some(run));
+            let said = runs.iter().filter(|it| it.trigger == REVIEW && !wrote(it.id));
+            said.map(|it| it.id).collect()
+        } else {
+            Vec::new()
+        };
+        let run = self.run(&mut None, REVIEW, now)?;
+        self.lineage.take_back(run, &before)?;
+        self.end_run(run)
+    }
+}
