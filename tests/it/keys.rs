@@ -106,8 +106,9 @@ fn check_way(way: Way) {
         &["compact", "-v", "--period", "2026-99"],
         &["status", "--set", "model.context_tokens=1"],
         &["status", "--config", "none.yaml"],
-        &["compact", "-v", "--set", "engine=model"],
-        &["run", "-v", "--set", "engine=model"],
+        &["model", "test", "-v", "--set", "model.base_url=http://127.0.0.1:1/v1"],
+        &["compact", "-v", "--set", "engine=model", "--set", "model.base_url=http://10.0.0.1/v1"],
+        &["run", "-v", "--set", "engine=model", "--set", "model.base_url=http://10.0.0.1/v1"],
     ] {
         assert_ne!(run(args).code, 0);
     }
