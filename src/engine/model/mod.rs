@@ -129,13 +129,14 @@ impl ModelEngine {
         loop {
             let parts = data::parts(blocks.to_vec(), room);
             let asked = (0..parts.len()).map(|i| ask(&parts, i)).collect();
-            if !matches!(asked, Err(EngineError::Model(CallError::TooLong { .. })))
-                || cuts == CUTS_MAX
-            {
+            let is_too_long = matches!(asked, Err(EngineError::Model(CallError::TooLong { .. })));
+            if !is_too_long || cuts == CUTS_MAX {
                 return asked;
             }
+            let chars = |part: &Vec<Block>| part.iter().map(Block::chars).sum::<usize>();
+            let longest = parts.iter().map(chars).max().unwrap_or_default();
             // The server may have said how much it takes.
-            room = self.room_chars(empty).min(room / 2);
+            room = self.room_chars(empty).min(longest / 2);
             cuts += 1;
         }
     }
