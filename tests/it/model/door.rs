@@ -356,7 +356,7 @@ fn what_is_too_long_is_cut_as_the_server_says() {
             if asked.body.to_string().len() < 9_000 {
                 return fluent(asked);
             }
-            let told = "prompt is too long: 9000 tokens > 3500 maximum context length";
+            let told = "prompt is too long: 9000 tokens > 2500 maximum context length";
             Answer::json(400, &wire.error("context_length_exceeded", told))
         });
         let mut desk = Desk::new(wire, server);
