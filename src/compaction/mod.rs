@@ -292,6 +292,8 @@ impl Compactor<'_> {
         selection: &Selection,
         watcher: &mut dyn Watcher,
     ) -> Result<Passed, PassError> {
+        let root = self.vault.layout().root().display().to_string();
+        let _span = tracing::info_span!("run", root, trigger).entered();
         let _alone = self.alone(&|| watcher.is_stopped())?;
         let now = (self.clock)();
         self.refuse_if_missing(selection.accept_missing)?;

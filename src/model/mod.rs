@@ -13,6 +13,7 @@
 //! - [`breaker`]: when a server is left alone; pure.
 //! - [`pricing`]: what tokens cost.
 //! - [`prompt`]: the prompt files.
+//! - [`telemetry`]: a call as a span.
 //! - [`open`]: a door from the configuration.
 //!
 //! Names are those of the OpenTelemetry conventions for generative AI where there is one.
@@ -34,6 +35,7 @@ pub mod open;
 pub mod openai;
 pub mod pricing;
 pub mod prompt;
+mod telemetry;
 #[cfg(test)]
 mod wire_tests;
 

@@ -236,12 +236,20 @@ fn assert_in_no_file(dir: &Path, but: Option<&Path>) {
 fn the_key_is_in_one_header_and_nowhere_else() {
     for wire in Wire::BOTH {
         for in_file in [true, false] {
-            for behaviour in 0..4 {
+            for behaviour in 0..6 {
                 // A bad server says the key back.
                 let server = Server::answering(move |asked| match behaviour {
                     0 => asked.saying(&good(asked), Ends::Well),
                     1 => Answer::json(401, &wire.error("authentication_error", &format!("{KEY}?"))),
                     2 => Answer::json(400, &wire.error("invalid_request_error", KEY)),
+                    3 => {
+                        asked.saying(&format!("### Decisions\n- {KEY} [2026-04-07:3]"), Ends::Well)
+                    }
+                    4 => {
+                        let mut body = asked.message(&good(asked), Ends::Well);
+                        (body["model"], body["id"]) = (json!(KEY), json!(KEY));
+                        Answer::json(200, &body).with("request-id", KEY).with("x-request-id", KEY)
+                    }
                     _ => Answer::json(500, &wire.error("api_error", KEY)).with("request-id", "a-1"),
                 });
                 let mut desk = Desk::new(wire, server);
@@ -264,6 +272,13 @@ fn the_key_is_in_one_header_and_nowhere_else() {
                     }
                     let ran = desk.root.finish(command, args);
                     assert!(!format!("{ran}").contains(PART), "{behaviour} {ran}");
+                    if args[0] == "compact" {
+                        assert!(
+                            ran.stderr.contains("gen_ai.request.model=\"scripted-1\""),
+                            "{ran}"
+                        );
+                        assert!(!ran.stderr.contains("38 GB"), "{ran}");
+                    }
                 }
                 assert_in_no_file(&desk.root.home(""), in_file.then_some(&file));
                 let (name, value) = match wire {
