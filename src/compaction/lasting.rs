@@ -9,6 +9,7 @@ use super::{
     fold::count,
     ground,
     late::{self, Doubt, Revised, Shaken},
+    nearby::Nearby,
     parallel,
     plan::{Job, Reason},
     records,
@@ -134,6 +135,7 @@ impl Compactor<'_> {
         report: &mut PassReport,
     ) -> Result<(), PassError> {
         let Inventory { decisions, rules, .. } = &view.inventory;
+        let mut nearby = Nearby::of(&self.lineage.logs()?, &view.record, rules);
         for (i, job) in jobs.iter().rev().enumerate() {
             if watcher.is_stopped() || report.model.is_some() {
                 report.left += jobs.len() - i;
@@ -142,9 +144,20 @@ impl Compactor<'_> {
             watcher.begins(job, jobs.len() - i - 1);
             let Some(id) = self.begin(run, job)? else { continue };
             self.lineage.mark(id, State::Called)?;
-            let reader = DayReader { vault: self.vault, engine: self.engine, decisions, rules };
+            // Who asks for a day by force wants all of it read.
+            let known = (job.reason != Reason::Forced).then_some(&nearby);
+            let reader = DayReader {
+                vault: self.vault,
+                engine: self.engine,
+                decisions,
+                rules,
+                nearby: known,
+            };
             let day = reader.read(job, &existing, &doubts);
             let made = day.and_then(|it| self.write_day(job, id, it, (&mut existing, &mut doubts)));
+            if made.is_ok() {
+                read_logs(self.vault, job, rules).iter().flatten().for_each(|it| nearby.add(it));
+            }
             self.finish(job, id, made, watcher, report)?;
         }
         Ok(())
@@ -163,6 +176,7 @@ impl Compactor<'_> {
             engine: self.engine,
             decisions: &view.inventory.decisions,
             rules: &view.inventory.rules,
+            nearby: None,
         };
         parallel::map(jobs, |job| reader.read(job, existing, doubts))
     }
@@ -181,7 +195,7 @@ impl Compactor<'_> {
         // The days before it may have said the same; what it adds is decided one day at a time.
         let day = first.and_then(|_| {
             let Inventory { decisions, rules, .. } = &view.inventory;
-            DayReader { vault: self.vault, engine: self.engine, decisions, rules }
+            DayReader { vault: self.vault, engine: self.engine, decisions, rules, nearby: None }
                 .read(job, existing, doubts)
         });
         let made = match day.and_then(|day| self.write_day(job, id, day, (existing, doubts))) {
@@ -516,6 +530,8 @@ struct DayReader<'a> {
     engine: &'a dyn Engine,
     decisions: &'a Decisions,
     rules: &'a Rules,
+    /// What needs not be read once more.
+    nearby: Option<&'a Nearby>,
 }
 
 impl Day {
@@ -552,8 +568,15 @@ impl DayReader<'_> {
             day.source_chars += log.chars();
             known.truncate(sound);
             known.extend(day.memories.iter().cloned());
-            let input = ExtractInput { log, existing: &known };
-            for draft in ask(self.engine, |engine| engine.extract(&input))? {
+            let news = self.nearby.map_or_else(|| Some(log.clone()), |it| it.news(log));
+            let drafts = match &news {
+                Some(log) => {
+                    let input = ExtractInput { log, existing: &known };
+                    ask(self.engine, |engine| engine.extract(&input))?
+                }
+                None => Vec::new(),
+            };
+            for draft in drafts {
                 let failed = Cell::new(None);
                 let is_taken = |name: &str| {
                     let mut names = existing.iter().chain(&day.memories).map(|it| &it.file_name);

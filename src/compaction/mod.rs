@@ -11,7 +11,7 @@
 //! - [`observe`]: what people did to files since the last pass, and lines that moved.
 //! - [`draft`], [`fold`]: a week or a month; drafts are made side by side ([`parallel`]).
 //! - [`kept`]: what a file says of logs that are gone.
-//! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
+//! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`; [`nearby`] lines are read once.
 //! - [`renamed`]: logs that stand under another name.
 //! - [`correct`]: a person's words in the place of an item's, here and above.
 //! - [`late`]: memories and entries whose lines were changed.
@@ -47,6 +47,7 @@ mod late;
 pub mod merge;
 pub mod missing;
 pub mod moved;
+mod nearby;
 mod observe;
 mod parallel;
 pub mod plan;

@@ -1,15 +1,18 @@
 //! What would be asked of a model, without asking.
 
+use std::collections::BTreeMap;
+
 use super::{
-    View,
+    PassError, View,
     draft::{CorpusReader, Drafter, read_logs},
-    plan::Plan,
+    nearby::Nearby,
+    plan::{Plan, Reason},
 };
 use crate::{
     config::root::RootSettings,
     engine::{Engine, ExtractInput},
     memory::item::Tier,
-    store::vault::{Vault, VaultError},
+    store::{lineage::Lineage, vault::Vault},
 };
 
 /// Has `engine` draft each job of a plan whose sources stand there, and throws the drafts away. With an
@@ -19,14 +22,14 @@ use crate::{
 ///
 /// # Errors
 ///
-/// Returns why the logs cannot be read.
+/// Returns why the logs or the database cannot be read.
 pub fn draft_all(
-    vault: &Vault,
+    (vault, lineage): (&Vault, Option<&Lineage>),
     settings: &RootSettings,
     view: &View,
     plan: &Plan,
     engine: &dyn Engine,
-) -> Result<(), VaultError> {
+) -> Result<(), PassError> {
     let mut corpus = CorpusReader::default();
     let drafter = Drafter {
         vault,
@@ -34,7 +37,11 @@ pub fn draft_all(
         settings: &settings.settings.compaction,
         inventory: &view.inventory,
     };
-    for job in &plan.jobs {
+    let rules = &view.inventory.rules;
+    let known = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::logs)?;
+    let mut nearby = Nearby::of(&known, &view.record, rules);
+    // As a pass asks: days and weeks from the newest on.
+    for job in plan.jobs.iter().rev() {
         match job.tier {
             Tier::Weekly | Tier::Monthly => {
                 corpus.prepare([job.period], vault, &view.inventory)?;
@@ -42,11 +49,16 @@ pub fn draft_all(
                 drop(drafter.draft(job, corpus.counts(job.period)));
             }
             Tier::Extract => {
-                let logs = read_logs(vault, job, &view.inventory.rules).unwrap_or_default();
+                let logs = read_logs(vault, job, rules).unwrap_or_default();
                 for log in &logs {
+                    let is_forced = job.reason == Reason::Forced;
+                    let news = if is_forced { Some(log.clone()) } else { nearby.news(log) };
                     let existing = &view.inventory.memories;
-                    drop(engine.extract(&ExtractInput { log, existing }));
+                    if let Some(log) = &news {
+                        drop(engine.extract(&ExtractInput { log, existing }));
+                    }
                 }
+                logs.iter().for_each(|it| nearby.add(it));
             }
             Tier::Wisdom => {}
         }

@@ -1,13 +1,14 @@
 //! The data of a request: source lines with their addresses, between two markers.
 //!
-//! A line that stands more than once in the period is sent once, with all its addresses: most of what
-//! agents write in their logs repeats word for word.
+//! A line that stands more than once in the period is sent once: most of what agents write in their
+//! logs repeats word for word. It goes under the first of its addresses ([`Names`]); whoever cites that
+//! one cites them all.
 
 use std::{collections::HashMap, fmt::Write as _};
 
 use crate::{
     memory::{
-        address::Citation,
+        address::{Address, Citation},
         item::{Item, Section},
         markdown::LineKind,
         period::Period,
@@ -41,9 +42,44 @@ impl Block {
 }
 
 impl Line {
-    /// Returns how many characters it has as it is sent.
+    /// Returns about how many characters it has as it is sent.
     pub fn chars(&self) -> usize {
-        self.text.chars().count() + self.citation.to_string().len() + 4
+        const ADDRESS: usize = "2026-04-02:117 | ".len();
+        self.text.chars().count() + ADDRESS
+    }
+}
+
+/// The lines of a request by the name that they have in it.
+pub struct Names<'a>(HashMap<Address, Option<&'a Citation>>);
+
+impl<'a> Names<'a> {
+    /// Names the lines of a request.
+    pub fn of(blocks: &'a [Block]) -> Self {
+        let mut names = HashMap::new();
+        for Line { citation, .. } in blocks.iter().flat_map(|it| &it.lines) {
+            let Some(first) = citation.addresses().next() else { continue };
+            // Bullets of a week may begin with the same line: they go by all of them.
+            names.entry(first).and_modify(|it| *it = None).or_insert(Some(citation));
+        }
+        Self(names)
+    }
+
+    fn name(&self, line: &Line) -> String {
+        match line.citation.addresses().next() {
+            Some(first) if self.0.get(&first).is_some_and(Option::is_some) => first.to_string(),
+            _ => line.citation.to_string(),
+        }
+    }
+
+    /// Returns all places that a citation by names means.
+    pub fn whole(&self, citation: &Citation) -> Citation {
+        let mut whole = citation.clone();
+        for address in citation.addresses() {
+            if let Some(Some(all)) = self.0.get(&address) {
+                whole.merge(all);
+            }
+        }
+        whole
     }
 }
 
@@ -149,11 +185,12 @@ pub fn parts(blocks: Vec<Block>, chars_max: usize) -> Vec<Vec<Block>> {
 /// Returns the data between its markers. The marker comes from what no log can know and from the data,
 /// so that the same request is the same bytes.
 pub fn fenced(blocks: &[Block], nonce: &[u8; 32]) -> String {
+    let names = Names::of(blocks);
     let mut body = String::new();
     for block in blocks {
         let _ = writeln!(body, "## {}", block.heading);
-        for Line { citation, text } in &block.lines {
-            let _ = writeln!(body, "{citation} | {text}");
+        for line in &block.lines {
+            let _ = writeln!(body, "{} | {}", names.name(line), line.text);
         }
     }
     fence(&body, nonce)
@@ -181,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_repeats_goes_once_with_all_its_addresses() {
+    fn a_line_that_repeats_goes_once_and_its_name_means_all_its_places() {
         let logs = [
             log("2026-04-02", "- Run the tests\n\n- Ship v1.2\n- Run the tests"),
             log("2026-04-03", "- Run the tests\n- Fixed #412"),
@@ -192,12 +229,37 @@ mod tests {
             lines[1..lines.len() - 1],
             [
                 "## 2026-04-02",
-                "2026-04-02:1,4; 2026-04-03:1 | - Run the tests",
+                "2026-04-02:1 | - Run the tests",
                 "2026-04-02:3 | - Ship v1.2",
                 "## 2026-04-03",
                 "2026-04-03:2 | - Fixed #412",
             ]
         );
+        let blocks = of_logs(&logs);
+        let whole = |cited: &str| Names::of(&blocks).whole(&cited.parse().unwrap()).to_string();
+        assert_eq!(whole("2026-04-02:1"), "2026-04-02:1,4; 2026-04-03:1");
+        assert_eq!(whole("2026-04-02:3; 2026-04-03:2"), "2026-04-02:3; 2026-04-03:2");
+        assert_eq!(whole("2026-01-01:7"), "2026-01-01:7");
+    }
+
+    #[test]
+    fn bullets_that_begin_with_the_same_line_are_told_apart() {
+        let item = |text: &str| (None, Item::parse(text));
+        let items = [
+            item("Shipped v2 and closed #412 [2026-04-02:1,4]"),
+            item("Shipped v2 to all [2026-04-02:1]"),
+            item("Hired Bob [2026-04-03:1; 2026-04-04:2]"),
+        ];
+        let week = "2026-W14".parse().unwrap();
+        let blocks = of_bullets(std::iter::once((week, &items[..])));
+        let text = fenced(&blocks, &[7; 32]);
+        for line in ["2026-04-02:1,4 | Shipped", "2026-04-02:1 | Shipped", "2026-04-03:1 | Hired"] {
+            assert!(text.contains(line), "{text}");
+        }
+        let names = Names::of(&blocks);
+        let whole = |cited: &str| names.whole(&cited.parse().unwrap()).to_string();
+        assert_eq!(whole("2026-04-02:1"), "2026-04-02:1");
+        assert_eq!(whole("2026-04-03:1"), "2026-04-03:1; 2026-04-04:2");
     }
 
     #[test]

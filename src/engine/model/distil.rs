@@ -43,7 +43,17 @@ impl ModelEngine {
         let empty = self.request_for(input, "");
         let read_part = |parts: &[Vec<data::Block>], i: usize| {
             let request = self.request_for(input, &data::fenced(&parts[i], &self.nonce));
-            self.ask_for_list(request, &|text| read(text, input))
+            let mut ops = self.ask_for_list(request, &|text| read(text, input))?;
+            let names = data::Names::of(&parts[i]);
+            for op in &mut ops {
+                match op {
+                    WisdomOp::Add { citation, .. } | WisdomOp::Merge { citation, .. } => {
+                        *citation = names.whole(citation);
+                    }
+                    WisdomOp::Drop { .. } => {}
+                }
+            }
+            Ok(ops)
         };
         Ok(self.in_parts(&blocks, &empty, read_part)?.into_iter().flatten().collect())
     }

@@ -44,7 +44,12 @@ impl ModelEngine {
         let empty = self.request_of(input, "");
         let read_part = |parts: &[Vec<data::Block>], i: usize| {
             let request = self.request_of(input, &data::fenced(&parts[i], &self.nonce));
-            self.ask_for_list(request, &read)
+            let mut drafts = self.ask_for_list(request, &read)?;
+            let names = data::Names::of(&parts[i]);
+            for draft in &mut drafts {
+                draft.citation = names.whole(&draft.citation);
+            }
+            Ok(drafts)
         };
         Ok(self.in_parts(&blocks, &empty, read_part)?.into_iter().flatten().collect())
     }

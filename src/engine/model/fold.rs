@@ -168,12 +168,14 @@ fn sections_of(period: Period) -> &'static [Section] {
     }
 }
 
-/// Finds lines for bullets that cite none.
+/// Finds all places of the lines that bullets cite, and lines for those that cite none.
 fn cite(sections: &mut [(Section, Vec<Item>)], blocks: &[Block]) {
+    let names = data::Names::of(blocks);
     for item in sections.iter_mut().flat_map(|(_, items)| items) {
-        if item.citation.is_none() {
-            item.citation = align::align(&item.text, blocks);
-        }
+        item.citation = match &item.citation {
+            Some(citation) => Some(names.whole(citation)),
+            None => align::align(&item.text, blocks),
+        };
     }
 }
 
