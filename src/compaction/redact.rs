@@ -125,8 +125,8 @@ pub fn survey(
         for (id, path, text) in kept(layout, lineage)? {
             look(Place::History, &path, &text, Some(id.0.cast_unsigned()));
         }
-        let named = versions_named(layout, lineage)?;
-        names.extend(named.into_iter().map(|(id, path)| (Place::History, path, id)));
+        let past = versions_named(layout, lineage)?;
+        names.extend(past.into_iter().map(|(id, path)| (Place::History, path, id)));
     }
     for (path, text) in copies(vault)? {
         look(Place::Private, &path, &text, None);
@@ -423,7 +423,7 @@ impl Compactor<'_> {
     ) -> Result<Vec<(String, String)>, PassError> {
         let named = versions_named(layout, self.lineage)?;
         let paths: BTreeSet<String> = named.into_iter().map(|it| it.1).collect();
-        let mut names = Vec::new();
+        let mut pairs = Vec::new();
         for path in paths.iter().chain(renamed.keys()) {
             // A person's file keeps its name until they give it another.
             if secrets.kind_in(rules, path).is_none() || self.vault.is_taken(path) {
@@ -438,9 +438,9 @@ impl Compactor<'_> {
             });
             self.lineage.forget_name(path, &layout.typed(&name))?;
             let old = path.rsplit('/').next().unwrap_or(path);
-            names.push((old.to_owned(), name));
+            pairs.push((old.to_owned(), name));
         }
-        Ok(names)
+        Ok(pairs)
     }
 
     /// Has months name the weeks beneath them as they stand now: nothing else of the weeks changed,

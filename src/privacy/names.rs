@@ -28,8 +28,7 @@ impl SpelledSecrets {
     fn find(&self, rules: &Rules, name: &str) -> Vec<(String, Range<usize>)> {
         let seen = rules.find_secrets(name);
         let taken = seen.iter().filter(|it| rules.takes_out(it));
-        let mut found: Vec<_> =
-            taken.map(|it| (it.kind.to_string(), it.range.clone())).collect();
+        let mut found: Vec<_> = taken.map(|it| (it.kind.to_string(), it.range.clone())).collect();
         for (spelled, kind) in &self.0 {
             found.extend(typed::find_spelled(name, spelled).map(|it| (kind.clone(), it)));
         }

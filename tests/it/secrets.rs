@@ -163,8 +163,8 @@ fn a_name_is_forgotten_with_its_value() {
     root.run(&["forget", "--secrets", "--yes"]).ok();
     root.run(&["doctor", "--secrets"]).ok();
     let database = std::fs::read(root.path(".memoird/lineage.db")).unwrap();
-    let database = String::from_utf8_lossy(&database).to_lowercase();
-    assert!(!database.contains("lab-4711"));
+    // As names spell it: of the log itself the history keeps what it was.
+    assert!(!String::from_utf8_lossy(&database).contains("lab-4711"));
     root.run(&["compact"]).ok();
     root.run(&["doctor"]).ok();
 }
@@ -213,7 +213,7 @@ fn no_message_repeats_a_secret_of_the_settings() {
         format!("engine: \"{token}\""),
         format!("memory_dir: /srv/{random}{random}"),
         format!("zone: [{token}"),
-        format!("{token}"),
+        token.clone(),
     ] {
         root.write("memoird.yaml", &format!("{line}\n"));
         for args in [&["status"][..], &["compact"], &["doctor"]] {
