@@ -21,6 +21,7 @@ mod forget;
 mod history;
 mod init;
 mod log;
+mod logging;
 mod man;
 mod model;
 mod rebuild;
@@ -177,6 +178,9 @@ pub fn main() -> ExitCode {
 
 fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
     let global = cli.global;
+    if !matches!(cli.verb, Verb::Run(_)) {
+        logging::start_if_asked()?;
+    }
     match cli.verb {
         Verb::Init(args) => init::run(&global, &args, ui),
         Verb::Status(args) => status::run(&global, args, ui),

@@ -1,15 +1,13 @@
 //! `memoird run`: the daemon, in the foreground.
 //!
-//! Sets up what belongs to a process and not to the loop: the log on stderr, and what a panic
-//! leaves there.
+//! Sets up what belongs to a process and not to the loop: the log, and what a panic leaves there.
 
-use std::{io::IsTerminal as _, process::ExitCode};
-
-use tracing_subscriber::EnvFilter;
+use std::process::ExitCode;
 
 use super::{
     GlobalArgs,
     error::{CommandError, Kind},
+    logging,
     ui::Ui,
 };
 use crate::daemon::{self, DaemonError, Loaded, root::RootError};
@@ -23,36 +21,11 @@ info, debug); -q and -v do so too.")]
 pub(super) struct Args {}
 
 pub(super) fn run(global: &GlobalArgs, _args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    start_log(global, ui)?;
+    logging::start(global, ui)?;
     hide_panic_texts();
     let load = || Loaded::read(global.config.as_deref(), &global.set, global.root.as_deref());
     daemon::run(&load)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn start_log(global: &GlobalArgs, ui: &Ui) -> Result<(), CommandError> {
-    let usual = match (global.quiet, ui.is_verbose()) {
-        (true, _) => "error",
-        (false, true) => "memoird=debug",
-        (false, false) => "memoird=info",
-    };
-    let wanted = std::env::var("MEMOIRD_LOG").ok().filter(|it| !it.is_empty());
-    let filter = EnvFilter::try_new(wanted.as_deref().unwrap_or(usual)).map_err(|error| {
-        CommandError::new(Kind::Config, format!("MEMOIRD_LOG: {error}"))
-            .hint("MEMOIRD_LOG=debug, or leave it out")
-    })?;
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_target(false);
-    // The journal of systemd has a time of its own.
-    if std::env::var_os("JOURNAL_STREAM").is_some() {
-        log.without_time().init();
-    } else {
-        log.init();
-    }
-    Ok(())
 }
 
 /// The message of a panic may quote a log; only its place is told.

@@ -292,6 +292,8 @@ impl Compactor<'_> {
         selection: &Selection,
         watcher: &mut dyn Watcher,
     ) -> Result<Passed, PassError> {
+        let root = self.vault.layout().root().display().to_string();
+        let _span = tracing::info_span!("run", root, trigger).entered();
         let _alone = self.alone(&|| watcher.is_stopped())?;
         let now = (self.clock)();
         self.refuse_if_missing(selection.accept_missing)?;
@@ -310,7 +312,6 @@ impl Compactor<'_> {
         if !put_back.is_empty() {
             view = self.look(now)?;
         }
-        let finished = finished.into_iter().collect();
         let mut report = PassReport { put_back, finished, ..PassReport::default() };
         if self.join_late(&view, now, &mut report)? {
             view = self.look(now)?;
@@ -624,6 +625,7 @@ impl Compactor<'_> {
                     && call.fault() != Fault::Work
                 {
                     report.model = Some(call.to_string());
+                    report.unanswered += 1;
                 }
                 self.fail(job, id, &error)?
             }

@@ -25,6 +25,7 @@ use super::{
     ollama, openai,
     openai::{Dialect, Rung},
     pricing::Pricing,
+    telemetry,
 };
 use crate::{
     clock,
@@ -130,10 +131,10 @@ struct State {
 }
 
 /// A reply and what it took to get it.
-struct Got {
-    reply: Result<Reply, CallError>,
-    requests: u32,
-    took: Duration,
+pub(super) struct Got {
+    pub(super) reply: Result<Reply, CallError>,
+    pub(super) requests: u32,
+    pub(super) took: Duration,
 }
 
 impl fmt::Debug for Door {
@@ -391,7 +392,7 @@ impl Door {
         let secret = |name, value| Header { name, value, is_secret: true };
         let plain = |name, value: &str| Header { name, value: value.to_owned(), is_secret: false };
         let bytes = |body: serde_json::Value| body.to_string().into_bytes();
-        match wire {
+        let reply = match wire {
             Wire::Anthropic { base, api_version } => {
                 let mut headers = vec![plain("anthropic-version", api_version)];
                 headers.extend(key.map(|it| secret("x-api-key", it.to_owned())));
@@ -417,7 +418,8 @@ impl Door {
                 ollama::reply(server, &answer).and_then(|it| read_whole(it, request))
             }
             Wire::Command(program) => program.ask(request, model, self.parts.deadlines.total),
-        }
+        };
+        reply.and_then(|it| without_key(it, key))
     }
 
     /// Corrects the charge.
@@ -490,6 +492,8 @@ impl Door {
 
 impl Ask for Door {
     fn ask(&self, request: &Request) -> Result<Reply, CallError> {
+        let span = telemetry::begin(&self.parts.wire, &self.parts.model, request);
+        let _entered = span.enter();
         let key = request.key(self.parts.wire.server(), &self.parts.model);
         if let Some(reply) = self.kept(key) {
             self.state().kept.push(key);
@@ -519,18 +523,12 @@ impl Ask for Door {
         state.spent.calls += 1;
         state.spent.cost_usd += cost_usd;
         drop(state);
-        tracing::debug!(
-            gen_ai.operation.name = "chat",
-            gen_ai.provider.name = self.parts.wire.provider(),
-            gen_ai.request.model = self.parts.model,
-            gen_ai.usage.input_tokens = got.reply.as_ref().ok().and_then(|it| it.usage).map(|it| it.input_tokens),
-            gen_ai.usage.output_tokens = got.reply.as_ref().ok().and_then(|it| it.usage).map(|it| it.output_tokens),
-            error.type = got.reply.as_ref().err().map(CallError::name),
-            stage = request.stage.name(),
-            period = request.period,
-            "model call"
-        );
+        telemetry::end(&span, &got, cost_usd);
         got.reply.and_then(|it| super::whole(it, request.max_output_tokens))
+    }
+
+    fn context_tokens(&self) -> Option<u32> {
+        Some(Door::context_tokens(self))
     }
 
     fn take_spent(&self) -> Spent {
@@ -552,6 +550,17 @@ impl Ask for Door {
             drop(vault.drop_reply(key));
         }
     }
+}
+
+/// Refuses a reply that says our key back, which would be kept and shown.
+fn without_key(mut reply: Reply, key: Option<&str>) -> Result<Reply, CallError> {
+    let holds_key = |it: &String| key.is_some_and(|key| it.contains(key));
+    if holds_key(&reply.text) {
+        return Err(CallError::Unreadable("it says the key back".to_owned()));
+    }
+    reply.id = reply.id.filter(|it| !holds_key(it));
+    reply.model = reply.model.filter(|it| !holds_key(it));
+    Ok(reply)
 }
 
 /// Passes a step that a test may stop at.

@@ -13,6 +13,7 @@
 //! - [`breaker`]: when a server is left alone; pure.
 //! - [`pricing`]: what tokens cost.
 //! - [`prompt`]: the prompt files.
+//! - [`telemetry`]: a call as a span.
 //! - [`open`]: a door from the configuration.
 //!
 //! Names are those of the OpenTelemetry conventions for generative AI where there is one.
@@ -34,6 +35,7 @@ pub mod open;
 pub mod openai;
 pub mod pricing;
 pub mod prompt;
+mod telemetry;
 #[cfg(test)]
 mod wire_tests;
 
@@ -171,6 +173,11 @@ pub trait Ask: Send + Sync {
     ///
     /// Returns why there is no reply that could be read.
     fn ask(&self, request: &Request) -> Result<Reply, CallError>;
+
+    /// Returns how many tokens the model reads and writes in one call, as far as its server has said so.
+    fn context_tokens(&self) -> Option<u32> {
+        None
+    }
 
     /// Returns what was spent since the last time that this was asked.
     fn take_spent(&self) -> Spent {

@@ -1,0 +1,64 @@
+//! A call as a span, by the names of the OpenTelemetry conventions for generative AI.
+//!
+//! It holds numbers and names: never what was asked or answered, and no key.
+
+use tracing::{Span, field::Empty};
+
+use super::{
+    Request,
+    door::{Got, Wire},
+};
+
+/// Begins the span of a call.
+pub(super) fn begin(wire: &Wire, model: &str, request: &Request) -> Span {
+    tracing::info_span!(
+        "chat",
+        gen_ai.operation.name = "chat",
+        gen_ai.provider.name = wire.provider(),
+        gen_ai.request.model = model,
+        gen_ai.request.max_tokens = request.max_output_tokens,
+        gen_ai.output.type = if request.schema.is_some() { "json" } else { "text" },
+        gen_ai.response.id = Empty,
+        gen_ai.response.model = Empty,
+        gen_ai.response.finish_reasons = Empty,
+        gen_ai.usage.input_tokens = Empty,
+        gen_ai.usage.output_tokens = Empty,
+        gen_ai.usage.cache_read.input_tokens = Empty,
+        gen_ai.usage.cache_creation.input_tokens = Empty,
+        server.address = wire.server(),
+        error.type = Empty,
+        stage = request.stage.name(),
+        period = request.period,
+        requests = Empty,
+        cost_usd = Empty,
+    )
+}
+
+/// Records how the call ended.
+pub(super) fn end(span: &Span, got: &Got, cost_usd: f64) {
+    span.record("requests", got.requests);
+    span.record("cost_usd", cost_usd);
+    let took_ms = u64::try_from(got.took.as_millis()).unwrap_or(u64::MAX);
+    let reply = match &got.reply {
+        Ok(reply) => reply,
+        Err(error) => {
+            span.record("error.type", error.name());
+            tracing::debug!(took_ms, "model call failed");
+            return;
+        }
+    };
+    span.record("gen_ai.response.finish_reasons", reply.finish_reason.name());
+    if let Some(id) = &reply.id {
+        span.record("gen_ai.response.id", id.as_str());
+    }
+    if let Some(model) = &reply.model {
+        span.record("gen_ai.response.model", model.as_str());
+    }
+    if let Some(usage) = &reply.usage {
+        span.record("gen_ai.usage.input_tokens", usage.input_tokens);
+        span.record("gen_ai.usage.output_tokens", usage.output_tokens);
+        span.record("gen_ai.usage.cache_read.input_tokens", usage.cache_read_tokens);
+        span.record("gen_ai.usage.cache_creation.input_tokens", usage.cache_write_tokens);
+    }
+    tracing::debug!(took_ms, "model call");
+}

@@ -1,0 +1,77 @@
+"""Checks bodies of requests and replies against the official SDKs' own types.
+
+Reads a JSON object per line from standard input:
+
+    {"provider": "anthropic", "kind": "request", "body": {...}}
+
+`provider` is `anthropic` or `openai`, `kind` is `request` or `reply`. Of a request, keys that the SDK
+does not know are refused at any depth; of a reply they are not, since servers add their own.
+
+Exit codes: 0 all stand, 1 some do not (each is told), 77 the packages are not here:
+
+    pip install anthropic openai
+"""
+
+import json
+import pkgutil
+import importlib
+import sys
+import typing
+
+try:
+    import anthropic
+    import anthropic.types
+    import openai
+    import openai.types.chat
+    import pydantic
+    from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
+    from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
+except ImportError as missing:
+    print(f"skipped: {missing}", file=sys.stderr)
+    sys.exit(77)
+
+
+def forbid_unknown_keys(package):
+    """Has every dictionary type of a package refuse keys that it does not name."""
+    for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        module = importlib.import_module(found.name)
+        for value in vars(module).values():
+            if typing.is_typeddict(value):
+                value.__pydantic_config__ = pydantic.ConfigDict(extra="forbid")
+
+
+def walk(value):
+    """Goes through all of a value: what can be iterated only is checked as it is."""
+    if isinstance(value, dict):
+        for part in value.values():
+            walk(part)
+    elif not isinstance(value, (str, bytes)) and hasattr(value, "__iter__"):
+        for part in value:
+            walk(part)
+
+
+def main():
+    forbid_unknown_keys(anthropic.types)
+    forbid_unknown_keys(openai.types)
+    types = {
+        ("anthropic", "request"): MessageCreateParamsNonStreaming,
+        ("anthropic", "reply"): anthropic.types.Message,
+        ("openai", "request"): CompletionCreateParamsNonStreaming,
+        ("openai", "reply"): openai.types.chat.ChatCompletion,
+    }
+    checks = {key: pydantic.TypeAdapter(it) for key, it in types.items()}
+    checked = failed = 0
+    for line in sys.stdin:
+        given = json.loads(line)
+        checked += 1
+        try:
+            walk(checks[given["provider"], given["kind"]].validate_python(given["body"]))
+        except pydantic.ValidationError as error:
+            failed += 1
+            print(f"{given['provider']} {given['kind']} {checked}: {error}")
+    versions = f"anthropic {anthropic.__version__}, openai {openai.__version__}"
+    print(f"{checked - failed} of {checked} stand ({versions})")
+    sys.exit(1 if failed else 0)
+
+
+main()
