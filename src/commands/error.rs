@@ -7,6 +7,7 @@ use std::{error::Error, fmt, process::ExitCode};
 
 use crate::{
     clock::ClockError,
+    privacy::Rules,
     store::{lock::LockError, vault::VaultError},
 };
 
@@ -60,7 +61,7 @@ impl CommandError {
 
     /// Adds what to do next, best as a command to type.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+        self.hints.push(Rules::told(&hint.into()));
         self
     }
 
@@ -95,21 +96,23 @@ impl CommandError {
 }
 
 impl fmt::Display for CommandError {
-    /// Prints the error and all its sources on one line.
+    /// Prints the error and all its sources on one line, without secrets: it may quote what a person
+    /// typed or wrote.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut last = self.source.to_string();
-        f.write_str(&last)?;
+        let mut whole = last.clone();
         let mut next = self.source.source();
         while let Some(error) = next {
             let text = error.to_string();
             // Wrappers that already quote their source would say everything twice.
             if !last.contains(&text) {
-                write!(f, ": {text}")?;
+                whole.push_str(": ");
+                whole.push_str(&text);
             }
             last = text;
             next = error.source();
         }
-        Ok(())
+        f.write_str(&Rules::told(&whole))
     }
 }
 

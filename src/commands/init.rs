@@ -27,6 +27,7 @@ use crate::{
         zone::ZoneName,
     },
     memory::{address::Stem, period::Period, wisdom::WisdomFile},
+    privacy::Rules,
     store::{
         inventory::{Inventory, SummaryFile},
         layout::{self, Layout, Name, PRIVATE_DIR},
@@ -157,7 +158,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     }
     let report = Report {
         root: path,
-        agent_name: settings.agent_name,
+        agent_name: Rules::told(&settings.agent_name),
         zone: settings.zone.name.to_string(),
         memory_dir: if vault.layout().memory_dir().is_empty() {
             "."

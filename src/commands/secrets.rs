@@ -205,8 +205,12 @@ fn show(found: &[Finding], redacted: &Redacted, asked: Asked, ui: &Ui) {
     ui.table(&["kind", "what", "logs", "generated", "history", "copies"], &rows);
     let most = if ui.is_verbose() { usize::MAX } else { SHOWN_MAX };
     for it in leaks.iter().take(most) {
-        let at = if it.place == Place::History { "version " } else { "" };
-        ui.data(format!("{}:{at}{}  {} ({})", it.path, it.at, it.kind, name(it.place)));
+        let at = match (it.place, it.at) {
+            (Place::History, version) => format!("version {version}"),
+            (_, 0) => "name".to_owned(),
+            (_, line) => line.to_string(),
+        };
+        ui.data(format!("{}:{at}  {} ({})", it.path, it.kind, name(it.place)));
     }
     if leaks.len() > most {
         ui.note(format!("and {} more; --verbose names all", leaks.len() - most));

@@ -206,6 +206,70 @@ static OPENING_CONDITIONS: LazyLock<Phrases> = LazyLock::new(|| {
     ])
 });
 
+/// After an Italian `si` these tell what one does: "Si usa SQLite" supposes nothing.
+const ITALIAN_AFTER_SI: &[&str] = &[
+    "usa",
+    "usano",
+    "deve",
+    "devono",
+    "può",
+    "possono",
+    "è",
+    "sono",
+    "fa",
+    "fanno",
+    "decide",
+    "passa",
+    "procede",
+    "prevede",
+    "lavora",
+    "mantiene",
+    "scrive",
+    "scrivono",
+    "chiude",
+    "apre",
+    "aggiorna",
+    "conferma",
+    "continua",
+    "resta",
+    "rimane",
+    "tratta",
+    "va",
+    "vanno",
+    "ricorda",
+    "consiglia",
+    "applica",
+    "applicano",
+    "installa",
+    "esegue",
+    "eseguono",
+    "pubblica",
+    "rilascia",
+    "sposta",
+    "spostano",
+    "migra",
+    "migrano",
+    "prende",
+    "mette",
+    "vede",
+    "trova",
+    "parte",
+    "salva",
+    "tiene",
+    "lancia",
+    "avvia",
+    "carica",
+    "crea",
+    "evita",
+    "preferisce",
+];
+
+/// Where one of these stands behind them, it was Spanish or French, and a condition.
+const SPANISH_OR_FRENCH: &[&str] = &[
+    "el", "los", "las", "del", "en", "para", "y", "está", "están", "entonces", "le", "les", "des",
+    "du", "nous", "vous", "pas", "est", "et", "on", "pour",
+];
+
 /// Before `if` these ask, or compare, and make nothing hang on it.
 const NO_CONDITION_BEFORE: &[&str] = &[
     "ask",
@@ -648,8 +712,16 @@ fn condition_in(clause: &[Word]) -> Option<usize> {
         let before = at.checked_sub(1).map(|it| &clause[it].text[..]);
         let asks = before.is_some_and(|it| NO_CONDITION_BEFORE.contains(&it));
         (CONDITIONS.at(clause, at).is_some() && !asks)
-            || (at == 0 && OPENING_CONDITIONS.at(clause, at).is_some())
+            || (at == 0 && OPENING_CONDITIONS.at(clause, at).is_some() && !is_italian_si(clause))
     })
+}
+
+/// Whether a clause that opens with `si` is an Italian one that tells what one does.
+fn is_italian_si(clause: &[Word]) -> bool {
+    let [si, verb, rest @ ..] = clause else { return false };
+    si.text == "si"
+        && ITALIAN_AFTER_SI.contains(&&verb.text[..])
+        && !rest.iter().any(|it| SPANISH_OR_FRENCH.contains(&&it.text[..]))
 }
 
 fn hedge_in(words: &[Word]) -> bool {
@@ -888,6 +960,8 @@ mod tests {
             ("Als Format nehmen wir Parquet.", "Wir nehmen Parquet als Format."),
             ("Als Ana kam, lief die Datenbank.", "Die Datenbank lief, als Ana kam."),
             ("Se usa SQLite para staging.", "Usamos SQLite para staging."),
+            ("Si usa SQLite per lo staging.", "Usiamo SQLite per lo staging."),
+            ("Si deve migrare il database a giugno.", "Migrare il database a giugno, deciso."),
             ("Se decide migrar la base en junio.", "Migrar la base en junio se decide."),
             ("Revenue falls by a third in June.", "Revenue: a third less in June."),
             ("Falls back to the cache on errors.", "The cache serves on errors, back from it."),
@@ -901,6 +975,9 @@ mod tests {
             ),
             ("Als het budget klopt verhuizen we de database.", "Verhuizen we de database."),
             ("Se il budget basta spostiamo il database.", "Spostiamo il database."),
+            ("Si el presupuesto alcanza movemos la base.", "Movemos la base."),
+            ("Si usa SQLite en staging migramos la base.", "Migramos la base en staging."),
+            ("Si le budget suffit on migre la base.", "On migre la base."),
             ("Se o orçamento bastar movemos o banco de dados.", "Movemos o banco de dados."),
         ] {
             flat(line, item);

@@ -1,6 +1,10 @@
 //! What lasts: typed memories from days, their index, and `WISDOM.md` from months.
 
-use std::{cell::Cell, collections::BTreeSet, path::Path};
+use std::{
+    cell::{Cell, LazyCell},
+    collections::BTreeSet,
+    path::Path,
+};
 
 use super::{
     Compactor, JobError, Made, PassError, View, ask,
@@ -32,7 +36,7 @@ use crate::{
         typed_schema,
         wisdom::{WisdomCaps, WisdomEntry, WisdomFile},
     },
-    privacy::{self, Rules, ServedLog},
+    privacy::{self, Rules, ServedLog, SpelledSecrets},
     store::{
         inventory::Inventory,
         lineage::{
@@ -376,7 +380,7 @@ impl Compactor<'_> {
         let standing = self.vault.read_text(&path)?;
         let mut file = match &standing {
             Some(text) => WisdomFile::parse(text),
-            None => WisdomFile::new(&self.settings.agent_name),
+            None => WisdomFile::new(&view.inventory.rules.shown(&self.settings.agent_name)),
         };
         let rules = view.inventory.rules.clone();
         let items = cite_own_lines(&month, &rules);
@@ -564,6 +568,12 @@ impl DayReader<'_> {
             recorded: Recorded::default(),
             source_chars: 0,
         };
+        // Only where there is a draft is there a name to be made.
+        let secrets = LazyCell::new(|| {
+            let mut secrets = SpelledSecrets::default();
+            logs.iter().filter_map(ServedLog::raw).for_each(|it| secrets.learn(rules, it));
+            secrets
+        });
         for log in &logs {
             day.source_chars += log.chars();
             known.truncate(sound);
@@ -587,7 +597,7 @@ impl DayReader<'_> {
                             false
                         })
                 };
-                let memory = accept(&draft, &logs, &is_taken, rules);
+                let memory = accept(&draft, &logs, &is_taken, (rules, &secrets));
                 if let Some(error) = failed.into_inner() {
                     return Err(error.into());
                 }
@@ -681,7 +691,7 @@ fn accept(
     draft: &MemoryDraft,
     logs: &Vec<ServedLog>,
     is_taken: &dyn Fn(&str) -> bool,
-    rules: &Rules,
+    (rules, secrets): (&Rules, &SpelledSecrets),
 ) -> Option<TypedMemory> {
     let parts = [Some(&draft.statement), draft.why.as_ref(), draft.how_to_apply.as_ref()];
     let words: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
@@ -692,7 +702,8 @@ fn accept(
         Some((address.clone(), log.line(address.line)?.hash().hex4()))
     };
     let mut memory = TypedMemory {
-        file_name: typed::free_file_name(draft.kind, &rules.unmarked(&draft.topic), is_taken)
+        file_name: secrets
+            .free_file_name(rules, draft.kind, &rules.unmarked(&draft.topic), is_taken)
             .into(),
         kind: draft.kind,
         name: rules.written(&draft.name),

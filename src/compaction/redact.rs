@@ -22,10 +22,10 @@ use crate::{
         document::{Block, Summary},
         index,
         period::Period,
-        typed::TypedMemory,
+        typed::{MemoryType, TypedMemory},
         wisdom::WisdomFile,
     },
-    privacy::Rules,
+    privacy::{Rules, SpelledSecrets},
     store::{
         layout::{FileKind, Layout, PRIVATE_DIR},
         lineage::{Lineage, history::VersionId},
@@ -51,9 +51,9 @@ pub enum Place {
 pub struct Finding {
     /// Where.
     pub place: Place,
-    /// The file, relative to the root.
+    /// The file, relative to the root, with `…` for what of its name is a secret.
     pub path: String,
-    /// The line, from 1; of a version its number.
+    /// The line, from 1, or 0 for the name of the file; of a version its number.
     pub at: u64,
     /// What kind of secret.
     pub kind: String,
@@ -94,7 +94,10 @@ pub fn survey(
     let rules = &view.inventory.rules;
     let layout = vault.layout();
     let mut findings = Vec::new();
+    let mut secrets = SpelledSecrets::default();
+    let mut names: Vec<(Place, String, u64)> = Vec::new();
     let mut look = |place, path: &str, text: &str, version: Option<u64>| {
+        secrets.learn(rules, text);
         for found in rules.find_secrets(text) {
             let line = text[..found.range.start].matches('\n').count() as u64 + 1;
             findings.push(Finding {
@@ -110,23 +113,43 @@ pub fn survey(
     for file in view.inventory.logs.values().chain(view.inventory.late.values()) {
         if let Some(found) = vault.read(&file.path)? {
             look(Place::Log, &file.path, &String::from_utf8_lossy(&found.bytes), None);
+            names.push((Place::Log, file.path.clone(), 0));
         }
     }
     for leak in derived(vault, view)? {
         let text = words_of(leak.kind, &leak.text);
         look(Place::Derived, &leak.path, &text, None);
+        names.push((Place::Derived, leak.path, 0));
     }
     if let Some(lineage) = lineage {
         for (id, path, text) in kept(layout, lineage)? {
             look(Place::History, &path, &text, Some(id.0.cast_unsigned()));
         }
+        let past = versions_named(layout, lineage)?;
+        names.extend(past.into_iter().map(|(id, path)| (Place::History, path, id)));
     }
     for (path, text) in copies(vault)? {
         look(Place::Private, &path, &text, None);
     }
+    for (place, path, at) in names {
+        if let Some(kind) = secrets.kind_in(rules, &path) {
+            let is_personal = false;
+            findings.push(Finding { place, path, at, kind, is_personal, is_taken_out: true });
+        }
+    }
+    for it in &mut findings {
+        it.path = secrets.told(rules, &it.path);
+    }
     findings.sort();
     findings.dedup();
     Ok(findings)
+}
+
+/// Returns the names of typed memories that the history keeps, with the versions that have them.
+fn versions_named(layout: &Layout, lineage: &Lineage) -> Result<Vec<(u64, String)>, PassError> {
+    let mut versions = lineage.versions()?;
+    versions.retain(|it| matches!(layout.kind_of(&it.path), Some(FileKind::Memory)));
+    Ok(versions.into_iter().map(|it| (it.id.0.cast_unsigned(), it.path)).collect())
 }
 
 /// Returns what of a file is words: the index names files, too.
@@ -213,6 +236,21 @@ fn without_secrets(layout: &Layout, path: &str, text: &str, rules: &Rules) -> Op
     }
 }
 
+/// Returns an index of the past with marks in the place of secrets, and other names for files whose
+/// own held one; `None` where there are none. Nothing makes its lines anew, so that one with a secret
+/// in it loses its link.
+fn past_index(text: &str, rules: &Rules, names: &[(String, String)]) -> Option<String> {
+    let words = index::without_targets(text);
+    let shown = rules.shown_lines(&words);
+    let lines = text.split('\n').zip(words.split('\n')).zip(&shown);
+    let lines = lines.map(|((line, words), shown)| {
+        let line = if words == shown { line } else { shown };
+        names.iter().fold(line.to_owned(), |line, (old, new)| line.replace(old, new))
+    });
+    let left = lines.collect::<Vec<_>>().join("\n");
+    (left != text).then_some(left)
+}
+
 /// Gives the list of our bullets the hashes that they have now.
 fn resealed_summary(period: Period, before: &str, shown: &str) -> Option<String> {
     let before = Summary::parse(period, before).ok()?;
@@ -250,15 +288,38 @@ impl Compactor<'_> {
         let mut redacted = Redacted::default();
         let mut files = Vec::new();
         let mut weeks = BTreeMap::new();
+        let secrets = self.spelled_secrets(&view)?;
+        let renamed = self.renamed(&view, &secrets);
+        let memories = view.inventory.memories.iter().cloned().map(|mut it| {
+            let path = layout.typed(&it.file_name.to_string_lossy());
+            if let Some(name) = renamed.get(&path) {
+                it.file_name = name.into();
+            }
+            it
+        });
+        let memories: Vec<TypedMemory> = memories.collect();
+        let mut removed = Vec::new();
         let body_hash = |text: &str| crate::memory::document::body_hash(text).hex16();
         for leak in derived(self.vault, &view)? {
-            let Some(mut text) = without_secrets(&layout, &leak.path, &leak.text, &rules) else {
+            let text = without_secrets(&layout, &leak.path, &leak.text, &rules);
+            if let Some(name) = renamed.get(&leak.path) {
+                let path = layout.typed(name);
+                redacted.files.push(path.clone());
+                let text = Some(text.unwrap_or_else(|| leak.text.clone()));
+                files.push(NewFile { path, text, standing: None });
+                removed.push(leak.path.clone());
+                files.push(NewFile { path: leak.path, text: None, standing: Some(leak.text) });
                 continue;
-            };
-            if leak.kind == FileKind::Index {
-                let memories = &view.inventory.memories;
-                text = index::render(Some(&text), memories, &|it| rules.written(it));
             }
+            let text = match text {
+                None if leak.kind == FileKind::Index && !renamed.is_empty() => leak.text.clone(),
+                None => continue,
+                Some(text) => text,
+            };
+            let text = match leak.kind {
+                FileKind::Index => index::render(Some(&text), &memories, &|it| rules.written(it)),
+                _ => text,
+            };
             if leak.kind == FileKind::Weekly {
                 weeks.insert(body_hash(&leak.text), body_hash(&text));
             }
@@ -273,7 +334,7 @@ impl Compactor<'_> {
                 .iter()
                 .filter_map(|it| records::of_path(&layout, &it.path, it.text.as_deref()?))
                 .collect();
-            let recorded = Recorded { documents, forgets: purge, ..Recorded::default() };
+            let recorded = Recorded { documents, removed, forgets: purge, ..Recorded::default() };
             let written = self.write(Some(run), None, &files, &recorded);
             self.end_run(run)?;
             match written {
@@ -284,13 +345,22 @@ impl Compactor<'_> {
             }
         }
         if purge {
+            let names = self.forget_names_of_secrets(&layout, &rules, &secrets, &renamed)?;
             for (id, path, text) in kept(&layout, self.lineage)? {
-                if let Some(left) = without_secrets(&layout, &path, &text, &rules) {
+                let left = match layout.kind_of(&path) {
+                    Some(FileKind::Index) => past_index(&text, &rules, &names),
+                    _ => without_secrets(&layout, &path, &text, &rules),
+                };
+                if let Some(left) = left {
                     self.lineage.forget_within(id, left.as_bytes())?;
                     redacted.versions += 1;
                 }
             }
-            let holds = |it: &str| matches!(rules.shown(it), Cow::Owned(_));
+            let holds = |it: &str| {
+                let mut words = it.split_whitespace();
+                matches!(rules.shown(it), Cow::Owned(_))
+                    || words.any(|it| it.contains(".md") && secrets.kind_in(&rules, it).is_some())
+            };
             self.lineage.forget_reasons(&holds)?;
             self.lineage.forget_proposals(&holds)?;
             for (path, text) in copies(self.vault)? {
@@ -302,6 +372,75 @@ impl Compactor<'_> {
             self.lineage.vacuum()?;
         }
         Ok(redacted)
+    }
+
+    /// Returns the secrets that are known, wherever they stand, as names would spell them.
+    fn spelled_secrets(&self, view: &View) -> Result<SpelledSecrets, PassError> {
+        let (layout, rules) = (self.vault.layout(), &view.inventory.rules);
+        let mut secrets = SpelledSecrets::default();
+        for file in view.inventory.logs.values().chain(view.inventory.late.values()) {
+            if let Some(found) = self.vault.read(&file.path)? {
+                secrets.learn(rules, &String::from_utf8_lossy(&found.bytes));
+            }
+        }
+        for leak in derived(self.vault, view)? {
+            secrets.learn(rules, &leak.text);
+        }
+        for (_, _, text) in kept(layout, self.lineage)? {
+            secrets.learn(rules, &text);
+        }
+        Ok(secrets)
+    }
+
+    /// Returns other names for the memories of ours whose names hold a secret, by their paths. A person
+    /// renames their own.
+    fn renamed(&self, view: &View, secrets: &SpelledSecrets) -> BTreeMap<String, String> {
+        let (layout, rules) = (self.vault.layout(), &view.inventory.rules);
+        let mut renamed: BTreeMap<String, String> = BTreeMap::new();
+        for memory in view.inventory.memories.iter().filter(|it| it.is_ours()) {
+            let path = layout.typed(&memory.file_name.to_string_lossy());
+            if secrets.kind_in(rules, &path).is_none() {
+                continue;
+            }
+            let is_taken = |name: &str| {
+                self.vault.is_taken(&layout.typed(name)) || renamed.values().any(|it| it == name)
+            };
+            let topic = rules.unmarked(&memory.name);
+            let name = secrets.free_file_name(rules, memory.kind, &topic, is_taken);
+            renamed.insert(path, name);
+        }
+        renamed
+    }
+
+    /// Gives files whose names hold a secret another one wherever they were recorded. Returns these
+    /// names, old and new.
+    fn forget_names_of_secrets(
+        &mut self,
+        layout: &Layout,
+        rules: &Rules,
+        secrets: &SpelledSecrets,
+        renamed: &BTreeMap<String, String>,
+    ) -> Result<Vec<(String, String)>, PassError> {
+        let named = versions_named(layout, self.lineage)?;
+        let paths: BTreeSet<String> = named.into_iter().map(|it| it.1).collect();
+        let mut pairs = Vec::new();
+        for path in paths.iter().chain(renamed.keys()) {
+            // A person's file keeps its name until they give it another.
+            if secrets.kind_in(rules, path).is_none() || self.vault.is_taken(path) {
+                continue;
+            }
+            let kind = MemoryType::of_file_name(Path::new(path.rsplit('/').next().unwrap_or(path)));
+            let other = |path: &str| paths.contains(path) || self.vault.is_taken(path);
+            let name = renamed.get(path).cloned().unwrap_or_else(|| {
+                let is_taken = |name: &str| other(&layout.typed(name));
+                let kind = kind.unwrap_or(MemoryType::Reference);
+                secrets.free_file_name(rules, kind, "a name that was taken out", is_taken)
+            });
+            self.lineage.forget_name(path, &layout.typed(&name))?;
+            let old = path.rsplit('/').next().unwrap_or(path);
+            pairs.push((old.to_owned(), name));
+        }
+        Ok(pairs)
     }
 
     /// Has months name the weeks beneath them as they stand now: nothing else of the weeks changed,

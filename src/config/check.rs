@@ -14,7 +14,7 @@ use super::{
     nearest::nearest,
     schedule::Schedule,
     span::Span,
-    stray_key::{check_path, veiled},
+    stray_key::{check_path, is_quotable, veiled},
     zone::ZoneName,
 };
 
@@ -44,7 +44,9 @@ impl Problem {
 impl fmt::Display for Problem {
     /// Says it without a key that somebody put in the wrong place.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (path, what) = (veiled(&self.path), veiled(&self.what));
+        let step = |it| if is_quotable(it) { it } else { "…" };
+        let path = self.path.split('.').map(step).collect::<Vec<_>>().join(".");
+        let what = veiled(&self.what);
         if path.is_empty() { f.write_str(&what) } else { write!(f, "{path}: {what}") }
     }
 }
@@ -139,6 +141,12 @@ impl Shape {
         }
         let node = self.resolve(node);
         if !fits(node, value) {
+            // A number in its place may be the key itself.
+            if format_of(node) == "key-file" && value.is_number() {
+                let what = "found a number, expected the path of a file; write it in quotes";
+                problems.push(Problem { path: path.to_owned(), what: what.to_owned() });
+                return;
+            }
             problems.push(Problem { path: path.to_owned(), what: mismatch(node, value, nullable) });
             return;
         }
@@ -157,7 +165,11 @@ impl Shape {
                 }
             }
             Value::String(text) => {
-                if let Err(what) = check_format(node, text) {
+                if let Err(mut what) = check_format(node, text) {
+                    if !is_quotable(text) && (what.contains('`') || what.contains(text.as_str())) {
+                        let expected = expected_text(node);
+                        what = format!("found {}, expected {expected}", unquoted(text));
+                    }
                     problems.push(Problem { path: path.to_owned(), what });
                 }
             }
@@ -292,6 +304,7 @@ fn found(value: &Value) -> String {
         Value::Null => "nothing".to_owned(),
         Value::Bool(it) => it.to_string(),
         Value::Number(it) => format!("the number {it}"),
+        Value::String(it) if !is_quotable(it) => unquoted(it),
         Value::String(it) => {
             let shown: String = it.escape_debug().take(SHOWN_CHARS_MAX).collect();
             let more = if it.chars().count() > SHOWN_CHARS_MAX { "…" } else { "" };
@@ -300,6 +313,11 @@ fn found(value: &Value) -> String {
         Value::Array(_) => "a list".to_owned(),
         Value::Object(_) => "a section".to_owned(),
     }
+}
+
+/// Names a text that is not quoted.
+fn unquoted(text: &str) -> String {
+    format!("a text of {} characters that may be a secret", text.chars().count())
 }
 
 fn format_of(node: &Value) -> &str {

@@ -121,7 +121,7 @@ pub enum Error {
     /// An argument of `--set` that is not `KEY=VALUE`.
     #[error(
         "--set: `{}` is not KEY=VALUE (like compaction.weekly.ratio=0.1)",
-        stray_key::veiled(argument)
+        stray_key::key_of(argument)
     )]
     BadSet {
         /// The argument.

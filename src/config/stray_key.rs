@@ -54,6 +54,29 @@ pub(super) fn veiled(text: &str) -> Cow<'_, str> {
     Cow::Owned(veiled + &text[from..])
 }
 
+/// Returns whether a value can be quoted in a message: it holds no password of an address, and no word
+/// that nobody would remember, as keys are.
+pub(super) fn is_quotable(value: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_+/=.".contains(c);
+    let is_random = |word: &str| {
+        word.len() >= REST_CHARS_MIN
+            && word.bytes().any(|it| it.is_ascii_digit())
+            && word.bytes().any(|it| it.is_ascii_alphabetic())
+            // A path has short steps.
+            && word.split('/').any(|it| it.len() >= REST_CHARS_MIN)
+    };
+    let has_user = value.split("://").skip(1).any(|it| it.contains('@'));
+    !has_user && alike(value).is_empty() && !value.split(|it| !is_part(it)).any(is_random)
+}
+
+/// Returns what of an argument is surely the name of a key, with `…` for the rest.
+pub(super) fn key_of(argument: &str) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    let key = argument.split(|it| !is_part(it)).next().unwrap_or_default();
+    let shown = if is_quotable(key) { key } else { "" };
+    if shown.len() == argument.len() { shown.to_owned() } else { format!("{shown}…") }
+}
+
 /// Checks the value of `model.key_file`, and says so where it is the key itself.
 pub(super) fn check_path(text: &str) -> Result<(), String> {
     let is_name = text.contains(['/', '.']) || text.len() < REST_CHARS_MIN + 4;
@@ -88,6 +111,25 @@ mod tests {
         ] {
             assert_eq!(veiled(plain), plain);
         }
+    }
+
+    #[test]
+    fn a_value_that_may_be_a_secret_is_not_quoted() {
+        for value in [
+            "q7Rw2mZx9LtPa4Vb8Nc1",
+            "Bearer q7Rw2mZx9LtPa4Vb8Nc1",
+            "https://mara:sesame@acme.net/v1",
+            KEY,
+        ] {
+            assert!(!is_quotable(value), "{value}");
+        }
+        for value in ["gpt", "0 3 * * *", "90d", "Europe/Berlin", "/srv/notes-of-2026/a/b1", ""] {
+            assert!(is_quotable(value), "{value}");
+        }
+        assert_eq!(key_of("compaction.weekly.ratio"), "compaction.weekly.ratio");
+        assert_eq!(key_of("model.api_key:sesame"), "model.api_key…");
+        assert_eq!(key_of(KEY), "sk…");
+        assert_eq!(key_of("q7Rw2mZx9LtPa4Vb8Nc1"), "…");
     }
 
     #[test]

@@ -58,6 +58,7 @@ use crate::{
     compaction::PassError,
     config::{self, Config, surroundings::Surroundings},
     engine::configured,
+    privacy::Rules,
     store::{lock::LockError, vault::Vault},
 };
 
@@ -414,7 +415,7 @@ impl<'a> Daemon<'a> {
         for path in &loaded.roots {
             let read = root::read(path, &loaded).and_then(|it| Ok(Vault::of(&it)?));
             if let Err(error @ (RootError::Model { .. } | RootError::Policy(_))) = read {
-                tracing::error!("{error}; the configuration stays as it was");
+                tracing::error!("{}; the configuration stays as it was", chain(&error));
                 return;
             }
         }
@@ -578,7 +579,7 @@ fn warn_once(root: &mut Served, path: &Path, error: &RootError) {
     }
 }
 
-/// Returns an error and its sources on one line.
+/// Returns an error and its sources on one line, without secrets that it quotes.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -589,5 +590,5 @@ fn chain(error: &dyn std::error::Error) -> String {
         }
         next = error.source();
     }
-    text
+    Rules::told(&text)
 }

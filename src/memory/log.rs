@@ -134,6 +134,12 @@ fn told_origin(yaml: &str) -> Result<Option<Origin>, OriginError> {
     Origin::from_name(&name).map(Some).ok_or(OriginError::Unknown)
 }
 
+/// Returns whether a log may have frontmatter, without which it tells of no origin.
+pub fn may_tell_origin(bytes: &[u8]) -> bool {
+    let lead = ['\u{feff}', '\n', '\r', ' ', '\t'];
+    std::str::from_utf8(bytes).is_ok_and(|it| it.trim_start_matches(lead).starts_with("---"))
+}
+
 /// Looks for an origin at the start of a text that has no frontmatter we could find.
 fn unread_origin(text: &str) -> Result<Option<Origin>, OriginError> {
     let mut lines = text.trim_start_matches('\u{feff}').lines();
@@ -279,6 +285,9 @@ mod tests {
         let text = format!("---\n{front}\n---\na\n");
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
         assert_eq!((log.origin, log.origin_error.is_some()), (expected, is_told), "{front}");
+        for lead in ["", "\n \n", "\u{feff}", "\u{feff}\r\n"] {
+            assert!(may_tell_origin(format!("{lead}{text}").as_bytes()), "{front}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@
 
 use std::{
     fmt,
+    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -262,6 +263,31 @@ pub fn topic_of_proposal(file_name: &str) -> &str {
         Some((prefix, topic)) if MemoryType::from_name(prefix).is_some() => topic,
         _ => name,
     }
+}
+
+/// Returns a value as a name that is made of it spells it; `None` for one that is too short to be told
+/// from a word.
+pub fn spelled(value: &str) -> Option<String> {
+    let spelled = slug(value);
+    let least = if spelled.bytes().any(|it| it.is_ascii_digit()) { 6 } else { 8 };
+    (spelled.len() >= least).then_some(spelled)
+}
+
+/// Returns where a name holds a [`spelled`] value: as a word, or the head of it where the name was cut.
+pub fn find_spelled(name: &str, spelled: &str) -> Option<Range<usize>> {
+    const HEAD_MIN: usize = 12;
+    let plain = name.to_ascii_lowercase().replace('_', "-");
+    let is_end = |at: Option<u8>| at.is_none_or(|it| !it.is_ascii_alphanumeric());
+    let whole = plain.match_indices(spelled).map(|(at, _)| at..at + spelled.len()).find(|it| {
+        let before = it.start.checked_sub(1).map(|at| plain.as_bytes()[at]);
+        it.len() >= HEAD_MIN || (is_end(before) && is_end(plain.as_bytes().get(it.end).copied()))
+    });
+    whole.or_else(|| {
+        let stem = plain.strip_suffix(".md").unwrap_or(&plain);
+        let heads = (HEAD_MIN..spelled.len()).rev();
+        let mut ends = heads.filter(|it| stem.ends_with(&spelled[..*it]));
+        ends.next().map(|it| stem.len() - it..stem.len())
+    })
 }
 
 /// Returns words as `[a-z0-9]+(-[a-z0-9]+)*` of at most 48 bytes.

@@ -19,11 +19,13 @@
 pub(crate) mod effort;
 pub mod hold;
 mod inert;
+mod names;
 mod origin;
 mod rules;
 pub mod secrets;
 mod served;
 
 pub use inert::inert;
+pub use names::SpelledSecrets;
 pub use rules::{Policy, PolicyError, Rules};
 pub use served::{Held, ServedLine, ServedLog, serve};

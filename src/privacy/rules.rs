@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     ops::Range,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
 use super::{
@@ -264,6 +264,13 @@ impl Rules {
         }
         shown.push_str(&text[at..]);
         shown.into()
+    }
+
+    /// Returns a message without secrets, for where no rules of a root are at hand: errors, lines of
+    /// the daemon's log, settings as they are told.
+    pub fn told(text: &str) -> String {
+        static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
+        RULES.shown(text).into_owned()
     }
 
     /// Returns a text as it is written to a derived file: inert, and then without secrets. What was

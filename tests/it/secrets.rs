@@ -96,3 +96,149 @@ fn a_correction_with_a_secret_in_it_is_written_with_a_mark() {
         root.read(week)
     );
 }
+
+/// A kind that no rule of the program knows.
+const DOOR_CODES: &str = "rules:\n  - id: door-code\n    keywords: [lab-]\n    regex: '\\b(LAB-[0-9]{4}-[A-Z]{3})\\b'\n    examples: { secret: ['LAB-1234-ABC'], clean: ['LAB-1'] }\n";
+
+/// Writes rules for secrets of the person's own.
+fn own_rules(root: &Root, text: &str) {
+    let path = root.home(".config/memoird/secrets.yaml");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+    std::fs::write(path, text).unwrap();
+}
+
+/// A root with a memory whose words, and whose name, hold a value that a rule learns later.
+fn root_with_a_door_code() -> Root {
+    let root = Root::empty("door");
+    root.write("memoird.yaml", "zone: Europe/Berlin\n");
+    root.write(
+        "memory/2026-03-03.md",
+        "- I prefer the code LAB-4711-XYZ for the lab door.\n- I prefer short answers.\n",
+    );
+    root.run(&["compact"]).ok();
+    let names = root.files().into_keys().filter(|it| it.contains("lab-4711"));
+    assert_eq!(names.count(), 1, "{:?}", root.files().keys());
+    own_rules(&root, DOOR_CODES);
+    root
+}
+
+/// The targets of the links of the index.
+fn targets(root: &Root) -> Vec<String> {
+    let index = root.read("memory/MEMORY.md");
+    let links = index.lines().filter_map(|it| it.split_once("](")?.1.split_once(')'));
+    links.map(|it| it.0.to_owned()).collect()
+}
+
+#[test]
+fn a_redacted_index_leads_to_files_that_are_there() {
+    let root = root_with_a_door_code();
+    let log = root.read("memory/2026-03-03.md");
+    let before = targets(&root).len();
+    let told = root.run(&["doctor", "--secrets"]);
+    assert_eq!(told.code, 1, "{told}");
+    assert!(told.stdout.contains(":name  door-code (generated)"), "{told}");
+    assert!(!told.stdout.to_lowercase().contains("4711"), "{told}");
+    let found = root.run(&["doctor", "--secrets", "--json"]);
+    assert!(!found.stdout.to_lowercase().contains("4711"), "{found}");
+    root.run(&["doctor", "--secrets", "--repair", "--yes"]).ok();
+    for (path, text) in root.files() {
+        let is_log = path.starts_with("memory/2026-");
+        let holds = |it: &str| it.to_lowercase().contains("lab-4711");
+        assert!(is_log || (!holds(&path) && !holds(&text)), "{path}:\n{text}");
+    }
+    assert_eq!(root.read("memory/2026-03-03.md"), log);
+    assert_eq!(targets(&root).len(), before);
+    for target in targets(&root) {
+        assert!(root.path(&format!("memory/{target}")).is_file(), "{target}");
+    }
+    root.run(&["compact"]).ok();
+    root.run(&["doctor"]).ok();
+    assert!(root.run(&["compact"]).ok().stderr.starts_with("nothing to do"));
+}
+
+#[test]
+fn a_name_is_forgotten_with_its_value() {
+    let root = root_with_a_door_code();
+    root.run(&["forget", "--secrets", "--yes"]).ok();
+    root.run(&["doctor", "--secrets"]).ok();
+    let database = std::fs::read(root.path(".memoird/lineage.db")).unwrap();
+    // As names spell it: of the log itself the history keeps what it was.
+    assert!(!String::from_utf8_lossy(&database).contains("lab-4711"));
+    root.run(&["compact"]).ok();
+    root.run(&["doctor"]).ok();
+}
+
+#[test]
+fn the_name_of_a_log_is_told_without_its_secret() {
+    let root = Root::empty("named");
+    root.write("memoird.yaml", "zone: Europe/Berlin\n");
+    own_rules(&root, DOOR_CODES);
+    let name = "memory/2026-03-03-LAB-4711-XYZ.md";
+    root.write(name, "- The door opens with LAB-4711-XYZ.\n");
+    for args in [&["doctor", "--secrets", "--verbose"][..], &["doctor", "--secrets", "--json"]] {
+        let ran = root.run(args);
+        assert!(!ran.stdout.contains("4711"), "{ran}");
+    }
+    root.run(&["doctor", "--secrets", "--repair", "--yes"]);
+    assert!(root.path(name).is_file(), "a log keeps its name");
+}
+
+#[test]
+fn no_message_repeats_a_secret_of_the_settings() {
+    let root = Root::small();
+    let token = format!("ghp_{TOKEN}");
+    let random = "q7Rw2mZx9LtPa4Vb8Nc1";
+    let sets = [
+        (format!("model.provider={token}"), token.as_str()),
+        (format!("zone={random}"), random),
+        (format!("compaction.schedule=at {random}"), random),
+        (format!("model.base_url=https://mara:{random}@acme.net/v1"), random),
+        ("model.base_url=https://mara:sesame-open@acme.net/v1".to_owned(), "sesame-open"),
+        ("engine=https://mara:sesame-open@acme.net/v1".to_owned(), "sesame-open"),
+        (format!("{token}=1"), token.as_str()),
+        (format!("{random}=1"), random),
+        (token.clone(), token.as_str()),
+        ("model.api_key:sesame-open".to_owned(), "sesame-open"),
+        ("model.key_file=48151623421234567890".to_owned(), "48151623421234567890"),
+    ];
+    for (set, secret) in &sets {
+        for args in [&["--set", set, "status"][..], &["--set", set, "status", "--json"]] {
+            let ran = root.run(args);
+            assert!(!ran.stdout.contains(secret) && !ran.stderr.contains(secret), "{ran}");
+        }
+    }
+    for line in [
+        format!("zone: {random}"),
+        format!("engine: \"{token}\""),
+        format!("memory_dir: /srv/{random}{random}"),
+        format!("zone: [{token}"),
+        token.clone(),
+    ] {
+        root.write("memoird.yaml", &format!("{line}\n"));
+        for args in [&["status"][..], &["compact"], &["doctor"]] {
+            let ran = root.run(args);
+            assert!(!ran.stdout.contains(random) && !ran.stderr.contains(random), "{line}: {ran}");
+            assert!(!ran.stdout.contains(TOKEN) && !ran.stderr.contains(TOKEN), "{line}: {ran}");
+        }
+    }
+}
+
+#[test]
+fn a_secret_in_the_name_of_the_agent_is_carried_nowhere() {
+    let root = Root::new("mara");
+    let settings = root.read("memoird.yaml");
+    let kept = settings.lines().filter(|it| !it.starts_with("agent_name:"));
+    let kept = kept.collect::<Vec<_>>().join("\n");
+    root.write("memoird.yaml", &format!("{kept}\nagent_name: Mara ghp_{TOKEN}\n"));
+    root.run(&["compact"]).ok();
+    let files = root.files();
+    assert!(files.contains_key("WISDOM.md"), "{:?}", files.keys());
+    for (path, text) in files.iter().filter(|it| it.0 != "memoird.yaml") {
+        assert!(!text.contains(TOKEN), "{path}:\n{text}");
+    }
+    for args in [&["status"][..], &["status", "--json"], &["show", "WISDOM.md"]] {
+        let ran = root.run(args);
+        assert!(!ran.stdout.contains(TOKEN) && !ran.stderr.contains(TOKEN), "{ran}");
+    }
+}

@@ -30,7 +30,14 @@ use crate::{
     },
     config::{self, root::ZoneSource, schedule::Schedule, settings::Settings},
     engine::configured,
-    memory::{address::Stem, item::Tier, period::Period, wisdom::WisdomFile},
+    memory::{
+        address::Stem,
+        item::Tier,
+        log::{DailyLog, may_tell_origin},
+        period::Period,
+        wisdom::WisdomFile,
+    },
+    privacy::Rules,
     store::{
         inventory::{Inventory, SummaryFile},
         lineage::{Lineage, LineageError, jobs::Outcome},
@@ -302,16 +309,18 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
             .map(|reason| Problem { path: root.vault.layout().forgetting(), reason }),
     );
     problems.extend(undoing.map(|reason| Problem { path: root.vault.layout().undoing(), reason }));
-    problems.extend(found_problems(&root, &view, &plan));
+    let logs = Logs::read(&root, &view.inventory)?;
+    let log_chars = logs.chars;
+    problems.extend(found_problems(&root, &view, &plan, logs));
     let (daemon, watcher) = daemon(&root, zone)?;
     let (model, budget) = engine::look(call, &root)?;
     Ok(Status {
         root: settings.path.display().to_string(),
-        agent_name: settings.agent_name.clone(),
+        agent_name: Rules::told(&settings.agent_name),
         zone: settings.zone.name.to_string(),
         zone_source: zone_source(settings.zone.source),
         writer: settings.writer.clone().filter(|it| *it != call.around.host),
-        tiers: tiers(&root, &view.inventory, &plan)?,
+        tiers: tiers(&view.inventory, &plan, log_chars),
         schedule: schedule(&settings.settings, zone, now),
         daemon,
         watcher,
@@ -398,12 +407,12 @@ impl Status {
     }
 }
 
-fn found_problems(root: &Root, view: &View, plan: &Plan) -> Vec<Problem> {
+fn found_problems(root: &Root, view: &View, plan: &Plan, logs: Logs) -> Vec<Problem> {
     let found = view.inventory.problems.iter().chain(&plan.problems);
     let mut problems: Vec<Problem> =
         found.map(|it| Problem { path: it.path.clone(), reason: it.reason.clone() }).collect();
     problems.extend(gone_sources(root, &view.inventory));
-    problems.extend(unread_origins(root, &view.inventory));
+    problems.extend(logs.unread_origins);
     let held = view.record.held.iter();
     problems
         .extend(held.map(|(path, why)| Problem { path: path.clone(), reason: why.to_string() }));
@@ -418,17 +427,32 @@ fn found_problems(root: &Root, view: &View, plan: &Plan) -> Vec<Problem> {
     problems
 }
 
-/// Names the logs whose frontmatter says of their origin what nobody understands.
-fn unread_origins(root: &Root, inventory: &Inventory) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    for (stem, file) in &inventory.logs {
-        // One that cannot be read is told by the scan.
-        let log = root.vault.read_log(stem).ok().flatten();
-        if let Some(error) = log.and_then(|it| it.origin_error) {
-            problems.push(Problem { path: file.path.clone(), reason: error.to_string() });
+/// What only the bytes of the logs say. Each is read once: with many, that is most of the work.
+struct Logs {
+    chars: usize,
+    /// Those whose frontmatter says of their origin what nobody understands.
+    unread_origins: Vec<Problem>,
+}
+
+impl Logs {
+    fn read(root: &Root, inventory: &Inventory) -> Result<Self, CommandError> {
+        let mut logs = Self { chars: 0, unread_origins: Vec::new() };
+        for (stem, file) in &inventory.logs {
+            // One that went away meanwhile has no characters.
+            let Some(found) = root.vault.read(&file.path)? else { continue };
+            logs.chars += String::from_utf8_lossy(&found.bytes).chars().count();
+            if !may_tell_origin(&found.bytes) {
+                continue;
+            }
+            // One that cannot be read is told by the scan.
+            let log = DailyLog::parse(stem.clone(), &found.bytes).ok();
+            if let Some(error) = log.and_then(|it| it.origin_error) {
+                let (path, reason) = (file.path.clone(), error.to_string());
+                logs.unread_origins.push(Problem { path, reason });
+            }
         }
+        Ok(logs)
     }
-    problems
 }
 
 /// Names the logs that weekly files rest on and that are no longer there.
@@ -459,13 +483,7 @@ fn zone_source(source: ZoneSource) -> &'static str {
     }
 }
 
-fn tiers(root: &Root, inventory: &Inventory, plan: &Plan) -> Result<Vec<TierStatus>, CommandError> {
-    let mut log_chars = 0;
-    for log in inventory.logs.values() {
-        // One that went away meanwhile has no characters.
-        let found = root.vault.read(&log.path)?;
-        log_chars += found.map_or(0, |it| String::from_utf8_lossy(&it.bytes).chars().count());
-    }
+fn tiers(inventory: &Inventory, plan: &Plan, log_chars: usize) -> Vec<TierStatus> {
     let daily = TierStatus {
         tier: DAILY,
         files: inventory.logs.len(),
@@ -513,7 +531,7 @@ fn tiers(root: &Root, inventory: &Inventory, plan: &Plan) -> Result<Vec<TierStat
             older_engine: plan.other_engine.get(&tier).copied().unwrap_or(0),
         });
     }
-    Ok(tiers)
+    tiers
 }
 
 fn schedule(settings: &Settings, zone: Tz, now: DateTime<Utc>) -> Vec<Tick> {

@@ -92,7 +92,7 @@ impl Compactor<'_> {
         let standing = self.vault.read_text(&path)?;
         let mut file = match &standing {
             Some(text) => WisdomFile::parse(text),
-            None => WisdomFile::new(&self.settings.agent_name),
+            None => WisdomFile::new(&view.inventory.rules.shown(&self.settings.agent_name)),
         };
         for (proposed, own) in &changes {
             self.make_change(&mut file, proposed, own.as_ref(), view)?;

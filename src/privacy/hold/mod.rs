@@ -227,11 +227,11 @@ pub fn concerns_of_block(lines: &[(&str, Origin)]) -> Vec<(usize, Concern)> {
     found.iter().enumerate().flat_map(|(i, set)| set.iter().map(move |it| (i, it))).collect()
 }
 
-/// Adds codes that a line above asks to decode and run, perhaps in a fence.
+/// Adds codes that a line above asks to decode and run, or calls a command, perhaps in a fence.
 fn codes_below(lines: &[(&str, Origin)], found: &mut [Concerns]) {
     const BELOW_MAX: usize = 3;
     for (i, (asks, origin)) in lines.iter().enumerate() {
-        if !encoded::asks_to_run(asks) {
+        if !encoded::asks_to_run(asks) && !encoded::hints_at_command(asks) {
             continue;
         }
         let below = lines.iter().enumerate().skip(i + 1).take(BELOW_MAX);

@@ -155,7 +155,8 @@ fn is_password(value: &str, before: &str) -> bool {
     let glue = before.trim_end_matches(['"', '\'', '`']);
     if glue.len() < before.len() {
         // In quotes. Words with blanks between them are a text about passwords.
-        return !value.contains(' ') || (classes.digit && classes.count() > 2);
+        let is_one = !value.contains(' ') || (classes.digit && classes.count() > 2);
+        return is_one && !is_type(value);
     }
     let value = value.trim_end_matches(['.', ')', ']']);
     if is_type(value) {

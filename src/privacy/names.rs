@@ -1,0 +1,110 @@
+//! Secrets in the names of files.
+//!
+//! A name is made of words: lower case, cut, with dashes for all that is no letter. No rule for
+//! secrets finds a value that was spelled so. But whoever knows the value does: it still stands in
+//! the log, in a generated file, or in its history.
+
+use std::{collections::BTreeMap, ops::Range};
+
+use super::Rules;
+use crate::memory::typed::{self, MemoryType};
+
+/// Values that are taken out, as names spell them, each with its kind.
+#[derive(Clone, Debug, Default)]
+pub struct SpelledSecrets(BTreeMap<String, String>);
+
+impl SpelledSecrets {
+    /// Learns the values that a text holds.
+    pub fn learn(&mut self, rules: &Rules, text: &str) {
+        for found in rules.find_secrets(text).iter().filter(|it| rules.takes_out(it)) {
+            if let Some(spelled) = typed::spelled(&text[found.range.clone()]) {
+                self.0.insert(spelled, found.kind.to_string());
+            }
+        }
+    }
+
+    /// Returns the kinds of the secrets that a name holds, and where they stand, in order. A rule may
+    /// find one itself, where a person named the file.
+    fn find(&self, rules: &Rules, name: &str) -> Vec<(String, Range<usize>)> {
+        let seen = rules.find_secrets(name);
+        let taken = seen.iter().filter(|it| rules.takes_out(it));
+        let mut found: Vec<_> = taken.map(|it| (it.kind.to_string(), it.range.clone())).collect();
+        for (spelled, kind) in &self.0 {
+            found.extend(typed::find_spelled(name, spelled).map(|it| (kind.clone(), it)));
+        }
+        found.sort_by_key(|it| (it.1.start, it.1.end));
+        found
+    }
+
+    /// Returns the kind of the first secret that the name of a file holds, if any.
+    pub fn kind_in(&self, rules: &Rules, path: &str) -> Option<String> {
+        let (_, name) = parted(path);
+        self.find(rules, name).into_iter().next().map(|it| it.0)
+    }
+
+    /// Returns a name for the file of a memory that holds none of them.
+    pub fn free_file_name(
+        &self,
+        rules: &Rules,
+        kind: MemoryType,
+        topic: &str,
+        is_taken: impl Fn(&str) -> bool,
+    ) -> String {
+        let name = typed::free_file_name(kind, topic, &is_taken);
+        match self.kind_in(rules, &name) {
+            Some(secret) => typed::free_file_name(kind, &format!("about a {secret}"), is_taken),
+            None => name,
+        }
+    }
+
+    /// Returns a path with `…` for what of its name is a secret.
+    pub fn told(&self, rules: &Rules, path: &str) -> String {
+        let (folder, name) = parted(path);
+        let mut told = folder.to_owned();
+        let mut at = 0;
+        for (_, range) in self.find(rules, name) {
+            if range.start >= at {
+                told.push_str(&name[at..range.start]);
+                told.push('…');
+            }
+            at = at.max(range.end);
+        }
+        told + &name[at..]
+    }
+}
+
+/// Parts the name of a file from the folders before it.
+fn parted(path: &str) -> (&str, &str) {
+    path.split_at(path.rfind('/').map_or(0, |it| it + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, path: &str, kind: Option<&str>, told: &str) {
+        let rules = Rules::default();
+        let mut secrets = SpelledSecrets::default();
+        secrets.learn(&rules, text);
+        assert_eq!(secrets.kind_in(&rules, path).as_deref(), kind, "{path}");
+        assert_eq!(secrets.told(&rules, path), told, "{path}");
+    }
+
+    #[test]
+    fn a_value_is_found_as_a_name_spells_it() {
+        // Made up, and told apart from the file that holds this by the break.
+        let token = ["ghp_", "FzTcwKEvxhAGiU07qXdyi7MwFxaKQ8QwMdDh"].concat();
+        let log = format!("- pushed with {token}\n- DB_PASSWORD=hunter2x\n");
+        let lower = token.to_lowercase().replace('_', "-");
+        let github = Some("github-token");
+        check(&log, &format!("memory/user_{lower}.md"), github, "memory/user_….md");
+        check(&log, &format!("user_use-{}.md", &lower[..30]), github, "user_use-….md");
+        check(&log, "user_use-hunter2x-here.md", Some("password"), "user_use-…-here.md");
+        check(&log, "memory/2026-04-02-hunter2x.md", Some("password"), "memory/2026-04-02-….md");
+        check("", &format!("reference_{token}.md"), github, "reference_….md");
+        for name in ["user_use-hunter.md", "memory/user_ghp-tokens.md", "2026-04-02.md", "a/", ""] {
+            check(&log, name, None, name);
+        }
+    }
+}
