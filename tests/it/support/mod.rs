@@ -19,6 +19,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use self::files::{Files, read_all};
+pub(crate) use self::files::{assert_absent, assert_in_no_file};
 
 /// When all tests take place, unless one says otherwise.
 pub(crate) const NOW: &str = "2026-04-13T09:00:00+02:00";
