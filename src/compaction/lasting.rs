@@ -7,13 +7,13 @@ use super::{
     commit::{NewFile, Recorded},
     draft::{read_logs, unreadable},
     fold::count,
-    ground,
+    ground::{self, Violation},
     late::{self, Doubt, Revised, Shaken},
     parallel,
     plan::{Job, Reason},
     records,
     report::{JobReport, PassReport},
-    review,
+    review::{self, KeptOut},
 };
 use crate::{
     compaction::Watcher,
@@ -61,6 +61,8 @@ struct Day {
     /// Those of a person's whose lines were changed. What would become of them is in `recorded`.
     offered: Vec<TypedMemory>,
     rejected: usize,
+    /// What the check kept out.
+    kept_out: Vec<KeptOut>,
     recorded: Recorded,
     source_chars: usize,
 }
@@ -209,6 +211,7 @@ impl Compactor<'_> {
                     extracted: &recorded.extracted,
                     held: &recorded.held,
                     proposals: recorded.proposals(),
+                    kept_out: recorded.told(),
                     used: &recorded.used,
                     at: receipt.ended,
                     ..Commit::default()
@@ -301,6 +304,9 @@ impl Compactor<'_> {
             0 => {}
             proposed => reason = format!("{reason}; {}", review::wait(proposed)),
         }
+        if let Some(note) = review::note(&day.kept_out) {
+            reason = format!("{reason}; {note}");
+        }
         let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
         receipt.figures.sources = count(job.inputs.len());
         receipt.figures.source_chars = day.source_chars as u64;
@@ -355,7 +361,9 @@ impl Compactor<'_> {
             .ok_or_else(|| JobError::Stale(month_path.clone()))?;
         let month =
             Summary::parse(job.period, &month_text).map_err(|e| unreadable(&month_path, &e))?;
-        if job.inputs.values().ne([&month.body_hash().hex16()]) {
+        let rules = view.inventory.rules.clone();
+        let input = rules.input_of_file(job.period, &month.body_hash().hex16());
+        if job.inputs.values().ne([&input]) {
             return Err(JobError::Stale(month_path));
         }
         let logs = self.logs_beneath(job.period, view)?;
@@ -364,8 +372,7 @@ impl Compactor<'_> {
             Some(text) => WisdomFile::parse(text),
             None => WisdomFile::new(&self.settings.agent_name),
         };
-        let rules = view.inventory.rules.clone();
-        let items = cite_own_lines(&month, &rules);
+        let items = cite_own_lines(&month, &month_text, &rules);
         let summaries = self.summaries_cited(&month, &items, &file, &rules)?;
         follow_summaries(&mut file, &summaries);
         let shaken = self.shaken(&mut file, &logs, &rules)?;
@@ -406,7 +413,8 @@ impl Compactor<'_> {
         };
         if wisdom.review == Review::Manual && done.is_change() {
             file = before;
-            done = Edited { rejected: done.rejected, held: done.held, ..Edited::default() };
+            let Edited { rejected, kept_out, held, .. } = done;
+            done = Edited { rejected, kept_out, held, ..Edited::default() };
         }
         if proposed.is_empty() {
             file.add_distilled(job.period);
@@ -420,6 +428,7 @@ impl Compactor<'_> {
         } else {
             Outcome::Unchanged
         };
+        let told = review::told(&done.kept_out, &path, self.engine, decisions, &rules);
         let reason = reason_of(job, &done, proposed.len());
         let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
         receipt.path = Some(path.clone());
@@ -438,6 +447,7 @@ impl Compactor<'_> {
             used: vec![month_path],
             held: done.held.iter().flat_map(held_back).collect(),
             proposed: Some((job.fingerprint, job.period, proposed)),
+            kept_out: Some((job.fingerprint, job.period, path.clone(), told)),
             ..Recorded::default()
         };
         let files = if standing.as_ref() == Some(&text) || is_kept {
@@ -545,6 +555,7 @@ impl DayReader<'_> {
             withdrawn: Vec::new(),
             offered: Vec::new(),
             rejected: 0,
+            kept_out: Vec::new(),
             recorded: Recorded::default(),
             source_chars: 0,
         };
@@ -560,9 +571,13 @@ impl DayReader<'_> {
                         // Also by a file that is no typed memory, or cannot be read as one.
                         || self.vault.is_taken(&layout.typed(name))
                 };
-                let Some(memory) = accept(&draft, &logs, &is_taken, rules) else {
-                    day.rejected += 1;
-                    continue;
+                let memory = match accept(&draft, &logs, &is_taken, rules) {
+                    Ok(memory) => memory,
+                    Err(kept_out) => {
+                        day.rejected += 1;
+                        day.kept_out.push(kept_out);
+                        continue;
+                    }
                 };
                 if ground::is_from_elsewhere(&draft.citation, &logs) {
                     day.rejected += 1;
@@ -588,6 +603,9 @@ impl DayReader<'_> {
         let proposed =
             offers.filter_map(|it| review::offered(it, &path(&it.before), self.decisions));
         day.recorded.proposed = Some((job.fingerprint, job.period, proposed.collect()));
+        let index = layout.index();
+        let told = review::told(&day.kept_out, &index, self.engine, self.decisions, rules);
+        day.recorded.kept_out = Some((job.fingerprint, job.period, index, told));
         day.offered = settled.offered.into_iter().map(|it| it.before).collect();
         Ok(day)
     }
@@ -595,24 +613,27 @@ impl DayReader<'_> {
 
 /// Says why a month was distilled, and what came of it that is not seen in the file.
 fn reason_of(job: &Job, done: &Edited, proposed: usize) -> String {
+    let kept_out = review::note(&done.kept_out).map(|it| format!("; {it}")).unwrap_or_default();
     if proposed > 0 {
-        return review::wait(proposed);
+        return review::wait(proposed) + &kept_out;
     }
     let mut reason = job.reason.to_string();
     for id in &done.dropped {
         reason.extend(["; entry ", id, " dropped: its source changed"]);
     }
-    reason
+    reason + &kept_out
 }
 
 /// Returns the bullets of a month. One that a person wrote or changed is a source itself, above the
 /// lines that it cites.
-fn cite_own_lines(month: &Summary, rules: &Rules) -> Vec<(Option<Section>, Item)> {
+fn cite_own_lines(month: &Summary, text: &str, rules: &Rules) -> Vec<(Option<Section>, Item)> {
+    let own = privacy::serve_own_lines(month, text, rules);
     let shown = |(section, mut item): (Option<Section>, Item)| {
         item.text = rules.shown(&item.text).into_owned();
         (section, item)
     };
-    month.bullets_as_sources().map(shown).collect()
+    let seen = |(_, item): &(_, Item)| !own.as_ref().is_some_and(|it| it.holds(item));
+    month.bullets_as_sources().map(shown).filter(seen).collect()
 }
 
 /// Follows the bullets of people whose words entries repeat to the lines where they stand now.
@@ -651,11 +672,20 @@ fn accept(
     logs: &Vec<ServedLog>,
     is_taken: &dyn Fn(&str) -> bool,
     rules: &Rules,
-) -> Option<TypedMemory> {
+) -> Result<TypedMemory, KeptOut> {
     let parts = [Some(&draft.statement), draft.why.as_ref(), draft.how_to_apply.as_ref()];
     let words: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
     let item = Item { text: words.join(" "), citation: Some(draft.citation.clone()) };
-    ground::check(&item, logs).ok()?;
+    let kept_out = |why: String, looks_ill: bool| KeptOut {
+        text: format!("{}: {}", draft.name, item.text),
+        citation: item.citation.clone(),
+        why,
+        looks_ill,
+        passes: false,
+    };
+    if let Err(why) = ground::check(&item, logs) {
+        return Err(kept_out(why.to_string(), why.is_look()));
+    }
     let line_of = |address: &Address| {
         let log = logs.iter().find(|it| *it.stem() == address.stem)?;
         Some((address.clone(), log.line(address.line)?.hash().hex4()))
@@ -679,8 +709,10 @@ fn accept(
         )),
     };
     memory.seal();
-    typed_schema::check(&memory).ok()?;
-    Some(memory)
+    match typed_schema::check(&memory) {
+        Ok(()) => Ok(memory),
+        Err(why) => Err(kept_out(why.to_string(), false)),
+    }
 }
 
 /// Returns the lines that a person is asked about before something lasting may rest on them alone.
@@ -746,6 +778,8 @@ pub(super) struct Edit<'a> {
 pub(super) struct Edited {
     pub(super) changed: usize,
     pub(super) rejected: usize,
+    /// What the check kept out.
+    kept_out: Vec<KeptOut>,
     /// Entries that nothing carries any more.
     dropped: Vec<String>,
     /// What was done, but for what was dropped.
@@ -759,6 +793,17 @@ impl Edited {
     /// Returns whether any entry is another one now.
     fn is_change(&self) -> bool {
         !self.ops.is_empty() || !self.dropped.is_empty()
+    }
+
+    fn keep_out(&mut self, title: &str, text: &str, citation: &Citation, why: &Violation) {
+        self.rejected += 1;
+        self.kept_out.push(KeptOut {
+            text: format!("{title}: {text}"),
+            citation: Some(citation.clone()),
+            why: why.to_string(),
+            looks_ill: why.is_look(),
+            passes: false,
+        });
     }
 }
 
@@ -783,8 +828,8 @@ impl Edit<'_> {
                     if late || (self.is_deleted)(citation) {
                         continue;
                     }
-                    if !self.stands(title, text, citation) {
-                        done.rejected += 1;
+                    if let Err(why) = self.stands(title, text, citation) {
+                        done.keep_out(title, text, citation, &why);
                         continue;
                     }
                     if self.is_from_elsewhere(title, text, citation) {
@@ -807,8 +852,10 @@ impl Edit<'_> {
                 WisdomOp::Merge { id, words, citation, .. } => {
                     let words = words.as_ref().map(|(title, text)| self.written(title, text));
                     let words = words.as_ref().map(|(title, text)| (&title[..], &text[..]));
-                    if words.is_some_and(|(title, text)| !self.stands(title, text, citation)) {
-                        done.rejected += 1;
+                    if let Some((title, text)) = words
+                        && let Err(why) = self.stands(title, text, citation)
+                    {
+                        done.keep_out(title, text, citation, &why);
                         continue;
                     }
                     // It would not even be said again: the same page twice is one voice.
@@ -850,10 +897,10 @@ impl Edit<'_> {
         (self.rules.written(title), self.rules.written_behind(title, text))
     }
 
-    fn stands(&self, title: &str, text: &str, citation: &Citation) -> bool {
+    fn stands(&self, title: &str, text: &str, citation: &Citation) -> Result<(), Violation> {
         let item = Item { text: format!("{title}. {text}"), citation: Some(citation.clone()) };
-        ground::check(&item, self.logs).is_ok()
-            || self.memories.iter().any(|it| is_said_by(it, &item))
+        let checked = ground::check(&item, self.logs);
+        if self.memories.iter().any(|it| is_said_by(it, &item)) { Ok(()) } else { checked }
     }
 
     /// Returns whether nothing carries the words but text from elsewhere: no person's or agent's line,

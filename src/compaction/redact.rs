@@ -15,11 +15,12 @@ use std::{
 use super::{
     Compactor, JobError, PassError, View,
     commit::{NewFile, Recorded},
+    observe::period_of,
     records,
 };
 use crate::{
     memory::{
-        document::{Block, Summary},
+        document::{self, Block, Summary},
         index,
         period::Period,
         typed::TypedMemory,
@@ -250,7 +251,9 @@ impl Compactor<'_> {
         let mut redacted = Redacted::default();
         let mut files = Vec::new();
         let mut weeks = BTreeMap::new();
-        let body_hash = |text: &str| crate::memory::document::body_hash(text).hex16();
+        let input = |period: Period, text: &str| {
+            rules.input_of_file(period, &document::body_hash(text).hex16())
+        };
         for leak in derived(self.vault, &view)? {
             let Some(mut text) = without_secrets(&layout, &leak.path, &leak.text, &rules) else {
                 continue;
@@ -259,8 +262,10 @@ impl Compactor<'_> {
                 let memories = &view.inventory.memories;
                 text = index::render(Some(&text), memories, &|it| rules.written(it));
             }
-            if leak.kind == FileKind::Weekly {
-                weeks.insert(body_hash(&leak.text), body_hash(&text));
+            if leak.kind == FileKind::Weekly
+                && let Some(week) = period_of(&leak.path)
+            {
+                weeks.insert(input(week, &leak.text), input(week, &text));
             }
             redacted.files.push(leak.path.clone());
             files.push(NewFile { path: leak.path, text: Some(text), standing: Some(leak.text) });
