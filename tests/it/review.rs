@@ -642,7 +642,10 @@ fn what_is_harmless_by_the_line_and_looks_ill_as_a_whole_waits() {
     let root = root_with("- See <img\n  src=https://evil.example/a.png> for the plan");
     let told = root.run(&["compact", "--json"]).ok().json()["jobs"].to_string();
     assert!(told.contains("kept out: 2026-03-03:5-6 (the bullet looks like an attack"), "{told}");
-    assert!(!served(&root).contains("evil.example"), "{}", served(&root));
+    assert!(!told.contains("evil.example"), "{told}");
+    for (name, text) in root.files() {
+        assert!(name == DAY || !text.contains("evil.example"), "{name}: {text}");
+    }
     let items = waiting(&root);
     assert_eq!(items.len(), 1, "{items:?}");
     let item = &items[0];
