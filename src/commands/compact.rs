@@ -204,16 +204,18 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         ui.warn(format!("{} {}", held.path, held.reason));
     }
     if let Some(why) = &report.model {
-        ui.warn(format!("{why}; what is left waits"));
+        let waits =
+            if report.left > 0 || report.unanswered > 0 { "; what is left waits" } else { "" };
+        ui.warn(format!("{why}{waits}"));
     }
     Ok(exit_code(&report))
 }
 
 /// Returns 69 where only the model was missing or a cap reached, and 1 where a job failed otherwise.
 fn exit_code(report: &PassReport) -> ExitCode {
-    let waits = usize::from(report.model.is_some());
-    match report.failed.saturating_sub(waits) + report.held.len() {
-        0 if waits > 0 => Kind::Unavailable.exit_code().into(),
+    let waits = report.unanswered > 0 || report.model.is_some() && report.left > 0;
+    match report.failed.saturating_sub(report.unanswered) + report.held.len() {
+        0 if waits => Kind::Unavailable.exit_code().into(),
         0 => ExitCode::SUCCESS,
         _ => Kind::Job.exit_code().into(),
     }

@@ -113,6 +113,18 @@ pub(super) struct Drafted {
     pub(super) left_out: Vec<(Address, LeftOut)>,
     /// What the receipt is to say of it.
     pub(super) note: Option<String>,
+    /// Whether the model could not be had.
+    pub(super) is_offline: bool,
+}
+
+impl Drafted {
+    /// Says that it was made without the model, and why.
+    pub(super) fn offline(mut self, why: &str) -> Self {
+        let told = format!("made without the model: {why}");
+        self.note = Some(self.note.map_or(told.clone(), |it| format!("{it}; {told}")));
+        self.is_offline = true;
+        self
+    }
 }
 
 /// Drafts periods of one root.
@@ -183,7 +195,17 @@ impl Drafter<'_> {
         let all_rejected = (drafted > 0 && is_empty).then_some(drafted);
         let mut left_out = draft.left_out;
         left_out.extend(barred.into_iter().map(|it| (it, LeftOut::Deleted)));
-        Ok(Drafted { sources, sections, rejected, kept_out, all_rejected, left_out, note })
+        let is_offline = false;
+        Ok(Drafted {
+            sources,
+            sections,
+            rejected,
+            kept_out,
+            all_rejected,
+            left_out,
+            note,
+            is_offline,
+        })
     }
 
     /// Has what did not stand the check drafted once more, all at once, and checks that.

@@ -11,13 +11,17 @@ use super::{
     ground,
     kept::{self, Kept},
     merge, parallel,
-    plan::Job,
+    plan::{Job, Reason},
     records,
     report::PassReport,
     review,
 };
 use crate::{
-    engine::{LeftOut, extractive::counts::Counts},
+    config::settings::{Fallback, Model},
+    engine::{
+        Engine, EngineError, LeftOut,
+        extractive::{Extractive, counts::Counts},
+    },
     memory::{
         address::{Address, Citation, Stem},
         decision::Decisions,
@@ -26,6 +30,7 @@ use crate::{
         markdown::LineKind,
         period::{Grain, Period},
     },
+    model::failure::Fault,
     privacy::{ServedLine, ServedLog},
     store::{
         inventory::Inventory,
@@ -107,25 +112,49 @@ impl Compactor<'_> {
         let mut jobs: Vec<&Job> = jobs.iter().collect();
         jobs.sort_by_key(|it| std::cmp::Reverse(it.period));
         for (i, job) in jobs.iter().enumerate() {
-            if watcher.is_stopped() || report.model.is_some() {
+            if watcher.is_stopped() {
                 report.left += jobs.len() - i;
                 break;
+            }
+            let may_fall_back = self.may_fall_back(job);
+            if report.model.is_some() && !may_fall_back {
+                report.left += 1;
+                continue;
             }
             watcher.begins(job, jobs.len() - i - 1);
             corpus.prepare([job.period], self.vault, &view.inventory)?;
             let Some(id) = self.begin(run, job)? else { continue };
-            self.lineage.mark(id, State::Called)?;
-            let drafter = Drafter {
+            let counts = corpus.counts(job.period);
+            let drafter = |engine| Drafter {
                 vault: self.vault,
-                engine: self.engine,
+                engine,
                 settings: &self.settings.settings.compaction,
                 inventory: &view.inventory,
             };
-            let draft = drafter.draft(job, corpus.counts(job.period));
+            let mut draft = None;
+            if report.model.is_none() {
+                self.lineage.mark(id, State::Called)?;
+                let asked = drafter(self.engine).draft(job, counts);
+                match out_of_reach(&asked) {
+                    Some(why) if may_fall_back => report.model = Some(why),
+                    _ => draft = Some(asked),
+                }
+            }
+            let draft = draft.unwrap_or_else(|| {
+                let why = report.model.as_deref().unwrap_or_default();
+                drafter(&Extractive).draft(job, counts).map(|it| it.offline(why))
+            });
             let made = draft.and_then(|draft| self.fold(job, id, view, draft));
             self.finish(job, id, made, watcher, report)?;
         }
         Ok(())
+    }
+
+    /// Returns whether a fold is made offline where the model cannot be had. One that was made so
+    /// before waits for the model.
+    fn may_fall_back(&self, job: &Job) -> bool {
+        let Model { fallback, .. } = &self.settings.settings.model;
+        *fallback == Fallback::Extractive && job.reason != Reason::MadeOffline
     }
 
     fn finish_folds(
@@ -150,11 +179,20 @@ impl Compactor<'_> {
         view: &View,
         draft: Drafted,
     ) -> Result<Made, JobError> {
-        let Drafted { sources, sections, rejected, kept_out, all_rejected, mut left_out, note } =
-            draft;
+        let Drafted {
+            sources,
+            sections,
+            rejected,
+            kept_out,
+            all_rejected,
+            mut left_out,
+            note,
+            is_offline,
+        } = draft;
         let path = self.vault.layout().summary(job.period);
         let Inventory { decisions, rules, .. } = &view.inventory;
-        let told = review::told(&kept_out, &path, self.engine, decisions, rules);
+        let engine: &dyn Engine = if is_offline { &Extractive } else { self.engine };
+        let told = review::told(&kept_out, &path, engine, decisions, rules);
         if let Some(drafted) = all_rejected {
             let kept_out = Some((job.fingerprint, job.period, &path[..], &told[..]));
             let at = (self.clock)();
@@ -164,7 +202,10 @@ impl Compactor<'_> {
         let standing = self.vault.read_text(&path)?;
         let current = draft::current(&path, job.period, standing.as_deref())?;
         let lines = sources.lines();
-        let header = self.header(job, view, &sources, current.as_ref());
+        let engine = engine.id();
+        let mut header = self.header(job, view, &sources, current.as_ref());
+        header.engine = engine.to_owned();
+        header.fallback = is_offline;
         let sections = Kept::of(current.as_ref(), &view.inventory, &sources.said).join(sections);
         let decisions = &view.inventory.decisions;
         let is_deleted = |item: &Item| {
@@ -219,6 +260,7 @@ impl Compactor<'_> {
         Ok(Made { receipt, paths })
     }
 
+    /// Returns what the file says of itself, but who made it.
     fn header(
         &self,
         job: &Job,
@@ -241,9 +283,7 @@ impl Compactor<'_> {
         pointers.sort();
         SummaryHeader {
             pointers,
-            engine: self.engine.id().to_owned(),
             sources: named,
-            items: Vec::new(),
             extracted: if job.tier == Tier::Weekly {
                 extracted_days(job, view, old)
             } else {
@@ -251,6 +291,7 @@ impl Compactor<'_> {
             },
             gone: kept::gone_sources(job, &view.inventory, old),
             partial: job.partial,
+            ..SummaryHeader::default()
         }
     }
 
@@ -268,6 +309,16 @@ impl Compactor<'_> {
         std::iter::once(path.to_owned())
             .chain(below)
             .any(|it| decisions.is_deleted(&it, lines.iter().copied()))
+    }
+}
+
+/// Returns why there is no draft, where that is not due to this piece of work.
+fn out_of_reach(draft: &Result<Drafted, JobError>) -> Option<String> {
+    match draft {
+        Err(JobError::Engine(EngineError::Model(call))) if call.fault() != Fault::Work => {
+            Some(call.to_string())
+        }
+        _ => None,
     }
 }
 

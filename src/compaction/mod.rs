@@ -312,7 +312,6 @@ impl Compactor<'_> {
         if !put_back.is_empty() {
             view = self.look(now)?;
         }
-        let finished = finished.into_iter().collect();
         let mut report = PassReport { put_back, finished, ..PassReport::default() };
         if self.join_late(&view, now, &mut report)? {
             view = self.look(now)?;
@@ -626,6 +625,7 @@ impl Compactor<'_> {
                     && call.fault() != Fault::Work
                 {
                     report.model = Some(call.to_string());
+                    report.unanswered += 1;
                 }
                 self.fail(job, id, &error)?
             }

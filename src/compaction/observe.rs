@@ -69,6 +69,8 @@ pub(super) struct Followed<'a> {
     pub(super) period: Period,
     /// The logs, by the names that they have now.
     pub(super) logs: Vec<&'a Stem>,
+    /// Names what happened to them.
+    pub(super) step: ContentHash,
     pub(super) files: Vec<NewFile>,
     pub(super) recorded: Recorded,
 }
@@ -288,16 +290,23 @@ impl Compactor<'_> {
     /// Makes the key of a root whose first decision this is.
     pub(super) fn new_decisions(&self) -> Result<Decisions, PassError> {
         let path = self.vault.layout().decisions();
-        if let Some(text) = self.vault.read_text(&path)? {
-            let known = Decisions::parse(&text);
-            if known.has_key() {
-                return Ok(known);
-            }
+        let text = self.vault.read_text(&path)?;
+        let known = text.as_deref().map(Decisions::parse).unwrap_or_default();
+        if known.has_key() {
+            return Ok(known);
         }
-        let decisions = fresh_key()?;
-        self.vault.append(&self.write_lock()?, &path, &decisions.head(), "", true)?;
+        let fresh = fresh_key()?;
+        // A record of work that was taken back alone has none yet, and gets it behind that.
+        let head = fresh.head();
+        self.vault.append(
+            &self.write_lock()?,
+            &path,
+            &head,
+            text.as_ref().map_or("", |_| &head),
+            true,
+        )?;
         self.keep_decisions()?;
-        Ok(decisions)
+        Ok(Decisions::parse(&format!("{}\n{head}", text.unwrap_or_default())))
     }
 
     /// Writes down that bullets were deleted whose words the fold of a file would bring back. Where
@@ -379,14 +388,21 @@ impl Compactor<'_> {
         }
         let Some(first) = recorded.logs.first() else { return Ok(false) };
         let first = Period::containing(Grain::Week, first.stem.date());
+        let step = step_of(&known, &changed, view);
         let mut files = Vec::new();
         self.readdress_lasting(view, &known, &changed, &mut files, &mut recorded)?;
         let weeks = self.readdress_summaries(view, &known, &changed, &mut files, &mut recorded)?;
+        // A crash may have come between some of the files and the record of where lines stand: to
+        // shift those files once more would have them cite other lines.
+        let done = self.lineage.cut_off_writes(step)?;
+        files.retain(|it| !done.contains(&it.path));
+        recorded.documents.retain(|it| !done.contains(&it.path));
         let followed = Followed {
             what: "moved",
             reason: MOVED.to_owned(),
             period: weeks.first().copied().unwrap_or(first),
             logs: changed.keys().collect(),
+            step,
             files,
             recorded,
         };
@@ -486,7 +502,7 @@ impl Compactor<'_> {
         view: &View,
         followed: Followed<'_>,
     ) -> Result<bool, JobError> {
-        let Followed { what, reason, period, logs, files, recorded } = followed;
+        let Followed { what, reason, period, logs, step, files, recorded } = followed;
         if files.is_empty() {
             self.write(None, None, &[], &recorded)?;
             return Ok(false);
@@ -508,7 +524,7 @@ impl Compactor<'_> {
             tier: Tier::Weekly,
             period,
             engine: self.engine.id().to_owned(),
-            inputs: ContentHash::of(format!("{inputs:?}")),
+            inputs: step,
             now: *now,
         };
         let id = self.lineage.begin_job(run, &job)?;
@@ -733,6 +749,17 @@ fn summary_of<'a>(inventory: &'a Inventory, stem: &Stem) -> Option<&'a SummaryFi
         Grain::Week => inventory.weekly.get(&period),
         _ => inventory.monthly.get(&period),
     }
+}
+
+/// Names the step from the files that citations were right for to those that stand now. What stands
+/// now of a weekly or monthly file is left out, since the step itself may rewrite it.
+fn step_of(known: &BTreeMap<Stem, LogRecord>, changed: &Changed, view: &View) -> ContentHash {
+    let hex = |it: Option<ContentHash>| it.map_or_else(String::new, |it| it.hex16());
+    let of = |stem: &Stem| {
+        let before = hex(known.get(stem).map(|it| it.hash));
+        format!("{stem} {before} {}", hex(view.inventory.logs.get(stem).map(|it| it.hash)))
+    };
+    ContentHash::of(changed.keys().map(of).collect::<Vec<_>>().join("\n"))
 }
 
 /// Returns where the lines went between two records.

@@ -25,6 +25,7 @@ use crate::{
         address::{Address, Citation, Stem},
         decision::{Decision, Decisions, Verdict, What},
         document::{Block, Summary, SummaryHeader},
+        hash::ContentHash,
         item::{Item, Section, Tier},
         period::{Grain, Period},
         typed::TypedMemory,
@@ -355,6 +356,7 @@ impl Compactor<'_> {
             reason: format!("{RENAMED}: {}", names.join(", ")),
             period: Period::containing(Grain::Week, first.date()),
             logs: renames.values().collect(),
+            step: ContentHash::of(format!("{renames:?}")),
             files,
             recorded,
         };

@@ -28,6 +28,8 @@ pub struct PassReport {
     pub put_back: Vec<String>,
     /// Why the model could not be had, so that what is left waits.
     pub model: Option<String>,
+    /// How many jobs failed for that reason alone.
+    pub unanswered: usize,
     /// What had been cut off before and was brought to its end, in words.
     pub finished: Vec<String>,
     /// Generated files of which a person is to say first what they are, as they stand at the end.
@@ -109,6 +111,7 @@ impl PassReport {
         self.archived.extend(further.archived);
         self.joined.extend(further.joined);
         self.model = further.model.or(self.model.take());
+        self.unanswered += further.unanswered;
         self.put_back.extend(further.put_back);
         self.finished.extend(further.finished);
         self.held = further.held;

@@ -67,6 +67,8 @@ pub struct SummaryHeader {
     pub gone: Vec<String>,
     /// Whether the period was still open.
     pub partial: bool,
+    /// Whether it was made offline because the model could not be had: it is made again with it.
+    pub fallback: bool,
 }
 
 /// A bullet with its lines in the file, from 1 and frontmatter counted, and the section that it
@@ -317,6 +319,9 @@ impl Summary {
         }
         if header.partial {
             writer.bare("partial", true);
+        }
+        if header.fallback {
+            writer.bare("fallback", true);
         }
         writer.close();
         let front = writer.finish();
@@ -569,11 +574,12 @@ impl Front {
             gone: strings(memoird.get("gone"), "memoird.gone")?,
             ..SummaryHeader::default()
         };
-        let key = "memoird.partial";
-        header.partial = match memoird.get("partial") {
-            None => false,
-            Some(it) => it.as_bool().ok_or(SummaryError::Key { key })?,
+        let flag = |name: &str, key| match memoird.get(name) {
+            None => Ok(false),
+            Some(it) => it.as_bool().ok_or(SummaryError::Key { key }),
         };
+        header.partial = flag("partial", "memoird.partial")?;
+        header.fallback = flag("fallback", "memoird.fallback")?;
         let key = "memoird.sources";
         if let Some(sources) = memoird.get("sources") {
             for (stem, hash) in sources.as_mapping().ok_or(SummaryError::Key { key })? {
@@ -649,6 +655,7 @@ fn read_own(yaml: &str) -> Option<(Period, SummaryHeader)> {
     header.extracted = list("  extracted: [").unwrap_or_default();
     header.gone = list("  gone: [").unwrap_or_default();
     header.partial = lines.next_if_eq(&"  partial: true").is_some();
+    header.fallback = lines.next_if_eq(&"  fallback: true").is_some();
     lines.next().is_none().then_some((period, header))
 }
 
@@ -764,6 +771,7 @@ memoird:
         let header = draft.header.as_mut().unwrap();
         header.extracted = vec!["2026-03-30".to_owned(), "2026-04-02-standup".to_owned()];
         header.partial = true;
+        header.fallback = true;
         let text = draft.print();
         let yaml = frontmatter::split(&text).yaml.unwrap();
         assert_eq!(read_own(yaml), Some((week(), draft.header.clone().unwrap())));

@@ -88,6 +88,36 @@ fn a_week_whose_head_grows_takes_its_citations_along() {
     assert_at_rest(&root);
 }
 
+/// However far it came before, no citation is moved twice.
+#[test]
+fn citations_follow_once_wherever_a_crash_stops_that() {
+    for nth in 1.. {
+        assert!(nth < 20, "it is killed at each of its files");
+        let root = folded(&[ZORRO]);
+        let mine = "and I painted it green";
+        replace(&root, MONTH, ZORRO, &format!("{ZORRO} {mine}"));
+        replace(&root, WEEK, ZORRO, &format!("{ZORRO} [{}]", "2026-04-02:1"));
+        root.run(&["compact"]).ok();
+        let log = root.read(LOG);
+        root.write(LOG, &format!("\n\n\n{log}"));
+        replace(&root, WEEK, "memoird:\n", "mykey: hello\nmemoird:\n");
+        let mut command = root.command(&["compact"]);
+        command.env("MEMOIRD_FAIL", format!("kill@commit.placed#{nth}"));
+        let killed = command.output().unwrap();
+        root.run(&["compact"]).ok();
+        let line = root.read(WEEK).lines().find(|it| it.contains(ZORRO)).unwrap().to_owned();
+        assert!(line.ends_with("[2026-04-02:4]"), "{nth}: {line}");
+        let line = line_of(&root, MONTH, mine);
+        let at = line_of(&root, WEEK, ZORRO);
+        let bullet = root.read(MONTH).lines().nth(line - 1).unwrap().to_owned();
+        assert!(bullet.contains(&format!("2026-W14:{at}")), "{nth}: {at}: {bullet}");
+        assert_at_rest(&root);
+        if killed.status.success() {
+            break;
+        }
+    }
+}
+
 #[test]
 fn a_key_of_a_person_takes_citations_along() {
     let root = folded(&[ZORRO]);

@@ -377,6 +377,10 @@ fn nothing_is_done_while_a_decision_is_lost() {
             let day =
                 root.files().into_keys().rfind(|it| it.starts_with("memory/2026-03")).unwrap();
             root.append(&day, "\n- One line more, and nothing else\n");
+            let status = root.run(&["status"]);
+            for word in [".decisions.jsonl", "nothing is written", "doctor --repair"] {
+                assert!(status.stdout.contains(word), "{what}: {status}");
+            }
             let left = root.files();
             let correct = ["correct", &format!("{WEEK}:{}", 20), "Nobody knows the gate"];
             for args in [&["compact"][..], &correct] {

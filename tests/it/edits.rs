@@ -209,6 +209,27 @@ fn a_deleted_bullet_stays_deleted_also_without_the_database() {
 }
 
 #[test]
+fn a_record_of_decisions_without_a_key_gets_one() {
+    let root = folded("mara");
+    let kept =
+        r#"{"at":"2026-04-01T03:00:12Z","what":"undone","in":"","hashes":["9c1f2ab04d7e6f58"]}"#;
+    root.write("memory/.decisions.jsonl", &format!("{kept}\n"));
+    let week = root.read(WEEK);
+    let bullet = bullets(&week)[1].clone();
+    root.write(WEEK, &week.replacen(&format!("{bullet}\n"), "", 1));
+    root.run(&["compact"]).ok();
+    let decisions = root.read("memory/.decisions.jsonl");
+    assert!(decisions.starts_with(kept) && decisions.contains("{\"key\":"), "{decisions}");
+    std::fs::remove_dir_all(root.path(".memoird")).unwrap();
+    root.run(&["rebuild"]).ok();
+    root.append(LOG, "\n- The late line that makes the week due again: 4711 packets were lost.\n");
+    root.run(&["compact"]).ok();
+    let week = root.read(WEEK);
+    assert!(week.contains("4711"), "the week was folded again");
+    assert!(!bullets(&week).iter().any(|it| cited(it) == cited(&bullet)), "{week}");
+}
+
+#[test]
 fn a_deleted_memory_stays_deleted() {
     let root = folded("mara");
     let memory = root.files().keys().find(|it| it.contains("/feedback_")).cloned().unwrap();

@@ -407,6 +407,9 @@ fn what_it_cannot_serve_it_refuses_at_start() {
     };
     check("grace: soon\n", 78, "memoird.yaml");
     check("writer: another-host\n", 75, "summarised by the host `another-host`");
+    let ran = fresh("").run(&["run", "--set", "engine=model", "--set", "model.provider=anthropic"]);
+    assert_eq!(ran.code, 78, "{ran}");
+    assert!(ran.stderr.contains("no key"), "{ran}");
     let root = Root::empty("mara");
     let ran = root.run(&["run", "--root", "nowhere"]);
     assert_eq!(ran.code, 2, "{ran}");

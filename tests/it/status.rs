@@ -131,7 +131,8 @@ fn files_that_a_person_should_look_at_are_named() {
     `memoird compact` does it now
     files of somebody else, read and never written (1)
       memory/weekly/2026-W14.md; `memoird compact --period 2026-W14 --force` adopts it
-    to look at (3)
+    to look at (4)
+      memory/.decisions.jsonl: has lost its key, so nothing is written: `memoird doctor --repair` puts it back as it was after the last run, `memoird compact --accept-missing` takes it as it is
       memory/2026-02-30.md: there is no such day
       memory/2026-05-30.md: dated in the future (today is 2026-04-13); it waits for its day
       memory/.decisions.jsonl: cannot read line 1 and passes over it

@@ -289,6 +289,15 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
              `memoird compact --accept-missing` says that they are gone for good"
         ),
     }));
+    let path = root.vault.layout().decisions();
+    problems.extend(missing::harmed_decisions(&root.vault)?.map(|why| Problem {
+        reason: format!(
+            "{}, so nothing is written: `memoird doctor --repair` puts it back as it was after the last \
+             run, `memoird compact --accept-missing` takes it as it is",
+            why.trim_start_matches(&format!("`{path}` "))
+        ),
+        path,
+    }));
     problems.extend(
         check::forgetting(&root.vault)
             .map(|reason| Problem { path: root.vault.layout().forgetting(), reason }),

@@ -116,6 +116,8 @@ pub enum Reason {
     Closed,
     /// A person asked for it.
     Forced,
+    /// The file was made offline, since the model could not be had.
+    MadeOffline,
     /// Another engine made the file, and a person asked to do it again.
     OtherEngine(String),
 }
@@ -379,6 +381,8 @@ impl Planner<'_> {
                     Some(Reason::Closed)
                 } else if self.selection.again.contains(&(tier, period)) {
                     Some(Reason::Forced)
+                } else if header.fallback && header.engine != self.settings.engine {
+                    Some(Reason::MadeOffline)
                 } else {
                     self.redo_reason(tier, period, &header.engine)
                 }
@@ -441,7 +445,14 @@ impl Planner<'_> {
         if inputs.is_empty() {
             return;
         }
-        let fingerprint = fingerprint(tier, period, &inputs);
+        let fingerprint = match reason {
+            // The same inputs have been folded before.
+            Reason::MadeOffline => {
+                let again = fingerprint(tier, period, &inputs);
+                ContentHash::of(format!("{again} {}", self.settings.engine))
+            }
+            _ => fingerprint(tier, period, &inputs),
+        };
         let undone = !forced && self.inventory.decisions.is_undone(fingerprint);
         if !forced && !undone && self.record.settled.contains(&fingerprint) {
             return;
@@ -617,6 +628,7 @@ impl fmt::Display for Reason {
             }
             Self::Closed => f.write_str("the period has closed"),
             Self::Forced => f.write_str("asked for"),
+            Self::MadeOffline => f.write_str("made without the model"),
             Self::OtherEngine(engine) => write!(f, "made by {engine}"),
         }
     }

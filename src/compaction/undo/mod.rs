@@ -146,6 +146,18 @@ impl Compactor<'_> {
         &mut self,
         now: DateTime<Utc>,
         accepted: bool,
+    ) -> Result<Vec<String>, PassError> {
+        let mut told = Vec::new();
+        while let Some(finished) = self.finish_last_undoing(now, accepted)? {
+            told.push(finished);
+        }
+        Ok(told)
+    }
+
+    fn finish_last_undoing(
+        &mut self,
+        now: DateTime<Utc>,
+        accepted: bool,
     ) -> Result<Option<String>, PassError> {
         let Some(request) = begun::unfinished(self.vault, self.lineage)? else { return Ok(None) };
         self.take_notice(TRIGGER, now, accepted)?;

@@ -5,7 +5,7 @@
 //! before the first byte of its file is written, so that a start after a crash knows what to look
 //! at.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, Transaction, params};
@@ -586,6 +586,26 @@ impl Lineage {
     /// Returns why the database could not be read.
     pub fn writes(&self) -> Result<Vec<IntentRow>, LineageError> {
         self.read(|conn| intents_where(conn, "WHERE state = 'done'", []))
+    }
+
+    /// Returns the files that a job with these inputs wrote before a crash ended it, and that nothing
+    /// was written to since.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn cut_off_writes(&self, inputs: ContentHash) -> Result<BTreeSet<String>, LineageError> {
+        self.read(|conn| {
+            let mut found = conn.prepare_cached(
+                "SELECT target FROM intent JOIN activity ON activity.id = intent.activity \
+                 WHERE inputs = ?1 AND reason IN (?2, ?3) AND intent.state = 'done' \
+                 AND NOT EXISTS (SELECT 1 FROM intent AS later WHERE later.id > intent.id \
+                 AND later.target = intent.target AND later.state = 'done')",
+            )?;
+            let inputs = inputs.to_string();
+            let rows = found.query_map(params![inputs, CRASHED, FINISHED], |row| row.get(0))?;
+            rows.collect()
+        })
     }
 
     /// Returns the jobs whose receipt gives that reason.

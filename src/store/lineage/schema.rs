@@ -146,9 +146,14 @@ fn is_newest(conn: &Connection) -> bool {
 fn snapshot(conn: &Connection, path: &Path, version: usize) -> Result<(), LineageError> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".v{version}"));
-    // SQLite fills an empty file but would make a new one readable by others. A copy left by an
-    // attempt that a crash ended is made anew.
-    let made = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&name);
+    // A copy left by an attempt that a crash ended is made anew; a link is not followed.
+    let cleared = match std::fs::remove_file(&name) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    };
+    // SQLite fills an empty file but would make a new one readable by others.
+    let mut open = OpenOptions::new();
+    let made = cleared.and_then(|()| open.write(true).create_new(true).mode(0o600).open(&name));
     let text = made.and_then(|_| name.to_str().ok_or_else(|| ErrorKind::InvalidFilename.into()));
     let text =
         text.map_err(|source| LineageError::File { path: Path::new(&name).to_owned(), source })?;
@@ -166,6 +171,21 @@ mod tests {
 
     fn open(path: &Path) -> Connection {
         Connection::open(path).unwrap()
+    }
+
+    #[test]
+    fn the_copy_aside_follows_no_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lineage.db");
+        let theirs = dir.path().join("theirs");
+        std::fs::write(&theirs, "mine").unwrap();
+        let mut conn = open(&path);
+        migrate(&mut conn, &path, &STEPS[..1]).unwrap();
+        std::os::unix::fs::symlink(&theirs, dir.path().join("lineage.db.v1")).unwrap();
+        migrate(&mut conn, &path, STEPS).unwrap();
+        assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "mine");
+        let copy = std::fs::symlink_metadata(dir.path().join("lineage.db.v1")).unwrap();
+        assert!(copy.is_file() && copy.len() > 0);
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! A model behind its door: what it may say, and fail to say, and where each of it ends.
 //!
 //! - [`door`]: what goes wrong between us and a server.
+//! - [`fallback`]: what is made without it.
 //! - [`replies`]: what a reply may be.
 //! - [`spending`]: what is sent at all, and what it may cost.
 
 mod door;
+mod fallback;
 mod replies;
 mod spending;
 
