@@ -545,7 +545,8 @@ fn done(waiting: &Waiting, what: &'static str, ui: &Ui) {
     }
     ui.good(format!("{what}: {}", items.len()));
     let is_item = |it: &Proposed| kind_of(&it.change) == "item";
-    if what == "accepted" && !(waiting.lines.is_empty() && !waiting.changes.iter().any(is_item)) {
+    let rests_on_it = !waiting.lines.is_empty() || waiting.changes.iter().any(is_item);
+    if what == "accepted" && rests_on_it {
         ui.note("`memoird compact` (or the daemon) makes what rests on it again");
     }
 }

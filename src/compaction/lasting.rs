@@ -362,8 +362,7 @@ impl Compactor<'_> {
         let month =
             Summary::parse(job.period, &month_text).map_err(|e| unreadable(&month_path, &e))?;
         let rules = view.inventory.rules.clone();
-        let input = rules.input_of_file(job.period, &month.body_hash().hex16());
-        if job.inputs.values().ne([&input]) {
+        if job.inputs.values().ne([&rules.input_of_file(job.period, &month.body_hash().hex16())]) {
             return Err(JobError::Stale(month_path));
         }
         let logs = self.logs_beneath(job.period, view)?;
@@ -413,8 +412,7 @@ impl Compactor<'_> {
         };
         if wisdom.review == Review::Manual && done.is_change() {
             file = before;
-            let Edited { rejected, kept_out, held, .. } = done;
-            done = Edited { rejected, kept_out, held, ..Edited::default() };
+            done = done.undone();
         }
         if proposed.is_empty() {
             file.add_distilled(job.period);
@@ -793,6 +791,12 @@ impl Edited {
     /// Returns whether any entry is another one now.
     fn is_change(&self) -> bool {
         !self.ops.is_empty() || !self.dropped.is_empty()
+    }
+
+    /// Returns what is left of it when the file stays as it was.
+    fn undone(self) -> Self {
+        let Self { rejected, kept_out, held, .. } = self;
+        Self { rejected, kept_out, held, ..Self::default() }
     }
 
     fn keep_out(&mut self, title: &str, text: &str, citation: &Citation, why: &Violation) {

@@ -15,7 +15,10 @@ use crate::{
         log::{DailyLog, Origin},
         markdown::{self, LineKind},
     },
-    privacy::{self, Rules, hold},
+    privacy::{
+        self, Rules,
+        hold::{self, Concern},
+    },
 };
 
 /// What is said with whatever is handed out.
@@ -75,9 +78,9 @@ pub fn hand(stem: Option<&Stem>, date: Option<String>, text: &str, rules: &Rules
     Handed { text: lines.join("\n"), note }
 }
 
-/// Returns the frontmatter of a log as it may be seen, and whether anything in it may not. Whatever wrote
-/// the log put it there, so it is looked at as text from elsewhere. Of whose words the log is only
-/// `origin:` says something, as everywhere: no other key makes it a stranger's.
+/// Returns the frontmatter of a log as it may be seen, and whether anything in it may not, claims of trust
+/// aside. Whatever wrote the log put it there, so it is looked at as text from elsewhere. Of whose words
+/// the log is only `origin:` says something, as everywhere: no other key makes it a stranger's.
 fn frontmatter(text: &str, lines: usize, rules: &Rules) -> (Vec<String>, bool) {
     let raw: Vec<&str> = text.split('\n').take(lines).collect();
     let is_own = |line: &str| {
@@ -90,15 +93,16 @@ fn frontmatter(text: &str, lines: usize, rules: &Rules) -> (Vec<String>, bool) {
     let values: Vec<(&str, Origin)> = raw.iter().map(|it| (value(it), Origin::External)).collect();
     let mut seen = rules.shown_lines(&raw.join("\n"));
     let concerns = [hold::concerns_of_block(&block), hold::concerns_of_block(&values)];
-    for (at, _) in concerns.concat() {
+    let mut foreign = seen.iter().zip(&raw).any(|(seen, raw)| seen != raw);
+    for (at, concern) in concerns.concat() {
         if is_own(raw[at]) {
             continue;
         }
+        foreign |= concern != Concern::FakeProvenance;
         let end = if raw[at].ends_with('\r') { "\r" } else { "" };
         seen[at] = format!("{HELD}{end}");
     }
     seen.truncate(lines);
-    let foreign = seen.iter().zip(&raw).any(|(seen, raw)| seen != raw);
     (seen, foreign)
 }
 
