@@ -203,8 +203,8 @@ impl Compactor<'_> {
         let current = draft::current(&path, job.period, standing.as_deref())?;
         let lines = sources.lines();
         let engine = engine.id();
-        let mut header = self.header(job, view, &sources, current.as_ref());
-        header.engine = engine.to_owned();
+        let mut header = Self::header(job, view, &sources, current.as_ref());
+        engine.clone_into(&mut header.engine);
         header.fallback = is_offline;
         let sections = Kept::of(current.as_ref(), &view.inventory, &sources.said).join(sections);
         let decisions = &view.inventory.decisions;
@@ -262,7 +262,6 @@ impl Compactor<'_> {
 
     /// Returns what the file says of itself, but who made it.
     fn header(
-        &self,
         job: &Job,
         view: &View,
         sources: &Sources,

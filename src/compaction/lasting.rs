@@ -1,6 +1,6 @@
 //! What lasts: typed memories from days, their index, and `WISDOM.md` from months.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{cell::Cell, collections::BTreeSet, path::Path};
 
 use super::{
     Compactor, JobError, Made, PassError, View, ask,
@@ -563,13 +563,21 @@ impl DayReader<'_> {
             known.extend(day.memories.iter().cloned());
             let input = ExtractInput { log, existing: &known };
             for draft in ask(self.engine, |engine| engine.extract(&input))? {
+                let failed = Cell::new(None);
                 let is_taken = |name: &str| {
                     let mut names = existing.iter().chain(&day.memories).map(|it| &it.file_name);
                     names.any(|it| it.as_os_str().eq_ignore_ascii_case(name))
                         // Also by a file that is no typed memory, or cannot be read as one.
-                        || self.vault.is_taken(&layout.typed(name))
+                        || self.vault.stands(&layout.typed(name)).unwrap_or_else(|error| {
+                            failed.set(Some(error));
+                            false
+                        })
                 };
-                let memory = match accept(&draft, &logs, &is_taken, rules) {
+                let memory = accept(&draft, &logs, &is_taken, rules);
+                if let Some(error) = failed.into_inner() {
+                    return Err(error.into());
+                }
+                let memory = match memory {
                     Ok(memory) => memory,
                     Err(kept_out) => {
                         day.rejected += 1;

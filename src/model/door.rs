@@ -533,6 +533,10 @@ impl Ask for Door {
         got.reply.and_then(|it| super::whole(it, request.max_output_tokens))
     }
 
+    fn context_tokens(&self) -> Option<u32> {
+        Some(Door::context_tokens(self))
+    }
+
     fn take_spent(&self) -> Spent {
         std::mem::take(&mut self.state().spent)
     }

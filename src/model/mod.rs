@@ -172,6 +172,11 @@ pub trait Ask: Send + Sync {
     /// Returns why there is no reply that could be read.
     fn ask(&self, request: &Request) -> Result<Reply, CallError>;
 
+    /// Returns how many tokens the model reads and writes in one call, as far as its server has said so.
+    fn context_tokens(&self) -> Option<u32> {
+        None
+    }
+
     /// Returns what was spent since the last time that this was asked.
     fn take_spent(&self) -> Spent {
         Spent::default()

@@ -100,7 +100,7 @@ pub fn of_bullets<'a>(
 }
 
 /// Cuts blocks into parts of at most so many characters each, at the borders of blocks where that is
-/// possible, else between lines.
+/// possible, else before a heading in the second half of a part, else between lines.
 pub fn parts(blocks: Vec<Block>, chars_max: usize) -> Vec<Vec<Block>> {
     let mut parts: Vec<Vec<Block>> = vec![Vec::new()];
     let mut room = chars_max;
@@ -119,18 +119,25 @@ pub fn parts(blocks: Vec<Block>, chars_max: usize) -> Vec<Vec<Block>> {
         // One log alone is too long.
         let heading = block.heading;
         let mut open = Block { heading: heading.clone(), lines: Vec::new() };
+        let mut chars = open.chars();
         for line in block.lines {
-            if open.chars() + line.chars() > room && !open.lines.is_empty() {
+            if chars + line.chars() > room && !open.lines.is_empty() {
+                let half = open.lines.len() / 2;
+                let begins = |it: &Line| it.text.starts_with('#');
+                let cut = open.lines[half..].iter().rposition(begins).map(|it| half + it);
+                let lines = cut.filter(|it| *it > 0).map(|it| open.lines.split_off(it));
+                let next = Block { heading: heading.clone(), lines: lines.unwrap_or_default() };
                 if let Some(part) = parts.last_mut() {
-                    let next = Block { heading: heading.clone(), lines: Vec::new() };
                     part.push(std::mem::replace(&mut open, next));
                 }
                 parts.push(Vec::new());
                 room = chars_max;
+                chars = open.chars();
             }
+            chars += line.chars();
             open.lines.push(line);
         }
-        room = room.saturating_sub(open.chars());
+        room = room.saturating_sub(chars);
         if let Some(part) = parts.last_mut() {
             part.push(open);
         }
@@ -213,5 +220,17 @@ mod tests {
         assert!(parts.iter().all(|it| chars(it) <= 2100), "{:?}", parts.iter().map(chars).max());
         let joined: Vec<Line> = parts.into_iter().flatten().flat_map(|it| it.lines).collect();
         assert_eq!(joined, all);
+    }
+
+    #[test]
+    fn a_long_log_is_cut_before_a_heading_where_there_is_one() {
+        let lines: Vec<String> = (0..90)
+            .map(|i| if i % 15 == 0 { format!("## Part {i}") } else { format!("- line {i}") })
+            .collect();
+        let parts = parts(of_logs(&[log("2026-04-02", &lines.join("\n"))]), 800);
+        assert!(parts.len() > 2, "{}", parts.len());
+        for part in &parts {
+            assert!(part[0].lines[0].text.starts_with("## "), "{:?}", part[0].lines[0]);
+        }
     }
 }

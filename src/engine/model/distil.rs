@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{ModelEngine, align, answered, data, fold, json as reply, unreadable};
+use super::{ModelEngine, align, data, fold, json as reply};
 use crate::{
     engine::{DistilInput, EngineError, WisdomOp},
     memory::{
@@ -41,22 +41,11 @@ impl ModelEngine {
             return Ok(Vec::new());
         }
         let empty = self.request_for(input, "");
-        let mut ops = Vec::new();
-        for part in data::parts(blocks, self.room_chars(&empty)) {
-            let request = self.request_for(input, &data::fenced(&part, &self.nonce));
-            let text = self.ask(&request)?;
-            ops.extend(match read(&text, input) {
-                Ok(ops) => ops,
-                Err(why) => {
-                    let told = format!(
-                        "That cannot be read: {why}. Reply with the JSON object alone, in the form \
-                         that was asked for."
-                    );
-                    read(&self.ask(&answered(request, &text, told))?, input).map_err(unreadable)?
-                }
-            });
-        }
-        Ok(ops)
+        let read_part = |parts: &[Vec<data::Block>], i: usize| {
+            let request = self.request_for(input, &data::fenced(&parts[i], &self.nonce));
+            self.ask_for_list(request, &|text| read(text, input))
+        };
+        Ok(self.in_parts(&blocks, &empty, read_part)?.into_iter().flatten().collect())
     }
 
     fn request_for(&self, input: &DistilInput<'_>, data: &str) -> Request {

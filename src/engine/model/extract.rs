@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{ModelEngine, answered, data, json as reply, unreadable};
+use super::{ModelEngine, data, json as reply};
 use crate::{
     engine::{EngineError, ExtractInput, MemoryDraft},
     memory::{address::Citation, frontmatter, typed::MemoryType},
@@ -42,23 +42,11 @@ impl ModelEngine {
             return Ok(Vec::new());
         }
         let empty = self.request_of(input, "");
-        let mut drafts = Vec::new();
-        for part in data::parts(blocks, self.room_chars(&empty)) {
-            let request = self.request_of(input, &data::fenced(&part, &self.nonce));
-            let text = self.ask(&request)?;
-            drafts.extend(match read(&text) {
-                Ok(drafts) => drafts,
-                // Once more, with what is wrong.
-                Err(why) => {
-                    let told = format!(
-                        "That cannot be read: {why}. Reply with the JSON object alone, in the form \
-                         that was asked for."
-                    );
-                    read(&self.ask(&answered(request, &text, told))?).map_err(unreadable)?
-                }
-            });
-        }
-        Ok(drafts)
+        let read_part = |parts: &[Vec<data::Block>], i: usize| {
+            let request = self.request_of(input, &data::fenced(&parts[i], &self.nonce));
+            self.ask_for_list(request, &read)
+        };
+        Ok(self.in_parts(&blocks, &empty, read_part)?.into_iter().flatten().collect())
     }
 
     fn request_of(&self, input: &ExtractInput<'_>, data: &str) -> Request {

@@ -28,6 +28,12 @@ pub struct Read {
     pub faults: Vec<String>,
 }
 
+impl Read {
+    fn items(&self) -> impl Iterator<Item = &Item> {
+        self.sections.iter().flat_map(|(_, items)| items)
+    }
+}
+
 impl ModelEngine {
     pub(super) fn fold_by_model(&self, input: &FoldInput<'_>) -> Result<Draft, EngineError> {
         let blocks = blocks(input);
@@ -36,24 +42,26 @@ impl ModelEngine {
         }
         let empty = self.request(input.period, String::new());
         let whole: usize = blocks.iter().map(Block::chars).sum();
-        let parts = data::parts(blocks, self.room_chars(&empty));
-        let mut all = Draft::default();
-        for part in &parts {
-            let chars: usize = part.iter().map(Block::chars).sum();
+        let asked = self.in_parts(&blocks, &empty, |parts, i| {
+            let chars: usize = parts[i].iter().map(Block::chars).sum();
             let share = |budget: usize| {
                 let part = budget.saturating_mul(chars) / whole.max(1);
                 if parts.len() == 1 { budget } else { part.max(PART_CHARS_MIN) }
             };
             let (target, limit) =
                 (share(input.budget.target_chars), share(input.budget.limit_chars));
-            let request =
-                self.request(input.period, self.message(input.period, part, target, limit));
+            let message = self.message(input.period, &parts[i], target, limit);
+            let request = self.request(input.period, message);
             let text = self.ask(&request)?;
             let mut read = read(&text, sections_of(input.period));
             if read.sections.is_empty() {
                 return Err(unreadable("it has no bullet under a heading that was asked for"));
             }
-            cite(&mut read.sections, part);
+            cite(&mut read.sections, &parts[i]);
+            Ok((request, text, read))
+        })?;
+        let mut all = Draft::default();
+        for (request, text, mut read) in asked {
             all.faults.append(&mut read.faults);
             all.replies.push((request, text));
             join(&mut all.sections, read.sections);
@@ -73,29 +81,29 @@ impl ModelEngine {
         draft: &Draft,
         faults: &[Fault],
     ) -> Result<Option<Draft>, EngineError> {
-        // Of a week in several parts nobody knows which part a fault belongs to; the last one has the
-        // fewest others after it, and a bullet that is refused is only left out.
-        let Some((request, reply)) = draft.replies.last() else { return Ok(None) };
-        let mut told = String::from(
-            "Some of that does not stand the check. Reply with the corrected bullets only, each under \
-             its heading, in the same form. Leave out a bullet that the lines do not bear out. Do not \
-             repeat bullets that are not named here.\n",
-        );
-        for Fault { item, why } in faults {
-            match item {
-                Some(item) => {
-                    let _ = write!(told, "\n- {item}\n  Fault: {why}");
-                }
-                None => {
-                    let _ = write!(told, "\n- {why}");
-                }
+        let allowed = sections_of(input.period);
+        let mut all = Draft::default();
+        for (i, (request, reply)) in draft.replies.iter().enumerate() {
+            let said = read(reply, allowed);
+            let is_of_it = |fault: &Fault| match &fault.item {
+                Some(item) => said.items().any(|it| it.text == item.text),
+                None => said.faults.contains(&fault.why),
+            };
+            let faults: Vec<&Fault> = faults.iter().filter(|it| is_of_it(it)).collect();
+            if faults.is_empty() {
+                continue;
             }
+            let text = match self.ask(&answered(request.clone(), reply, told(&faults))) {
+                Ok(text) => text,
+                // What was drafted again before this part stands.
+                Err(_) if i > 0 && !all.sections.is_empty() => break,
+                Err(error) => return Err(error),
+            };
+            let mut read = read(&text, allowed);
+            cite(&mut read.sections, &blocks(input));
+            join(&mut all.sections, read.sections);
         }
-        let request = answered(request.clone(), reply, told);
-        let text = self.ask(&request)?;
-        let mut read = read(&text, sections_of(input.period));
-        cite(&mut read.sections, &blocks(input));
-        Ok(Some(Draft { sections: read.sections, ..Draft::default() }))
+        Ok((!all.sections.is_empty()).then_some(all))
     }
 
     fn request(&self, period: Period, data: String) -> Request {
@@ -126,6 +134,22 @@ impl ModelEngine {
             data::fenced(part, &self.nonce)
         )
     }
+}
+
+/// Says what does not stand.
+fn told(faults: &[&Fault]) -> String {
+    let mut told = String::from(
+        "Some of that does not stand the check. Reply with the corrected bullets only, each under its \
+         heading, in the same form. Leave out a bullet that the lines do not bear out. Do not repeat \
+         bullets that are not named here.\n",
+    );
+    for Fault { item, why } in faults {
+        let _ = match item {
+            Some(item) => write!(told, "\n- {item}\n  Fault: {why}"),
+            None => write!(told, "\n- {why}"),
+        };
+    }
+    told
 }
 
 fn blocks(input: &FoldInput<'_>) -> Vec<Block> {

@@ -18,6 +18,7 @@ mod extract;
 pub mod fold;
 pub mod json;
 
+use self::data::Block;
 use super::{
     DistilInput, Draft, Engine, EngineError, ExtractInput, Fault, FoldInput, MemoryDraft, WisdomOp,
     extractive::Extractive,
@@ -95,14 +96,67 @@ impl Engine for ModelEngine {
     }
 }
 
+/// How often data is cut into smaller parts because the model cannot take them. Each time they are at
+/// most half as long, so a script whose tokens are shorter than we think fits, too.
+const CUTS_MAX: usize = 4;
+
 impl ModelEngine {
     /// Returns how many characters of data fit into one request beside the instructions and the reply.
     ///
     /// A token is at the least two characters of what people write in logs; three and a half of English.
     fn room_chars(&self, request: &Request) -> usize {
         const CHARS_PER_TOKEN: usize = 3;
-        let tokens = self.context_tokens.saturating_sub(request.max_output_tokens) as usize;
+        let said = self.ask.context_tokens().unwrap_or(self.context_tokens);
+        let window = said.min(self.context_tokens);
+        let tokens = window.saturating_sub(request.max_output_tokens) as usize;
         (tokens * CHARS_PER_TOKEN).saturating_sub(request.chars())
+    }
+
+    /// Asks about each part of the data, in as many parts as the model can take: `ask` is given all of
+    /// them and the number of the one that is its turn. `empty` is a request without data.
+    ///
+    /// # Errors
+    ///
+    /// Returns why one of them was not answered.
+    fn in_parts<T>(
+        &self,
+        blocks: &[Block],
+        empty: &Request,
+        mut ask: impl FnMut(&[Vec<Block>], usize) -> Result<T, EngineError>,
+    ) -> Result<Vec<T>, EngineError> {
+        let mut room = self.room_chars(empty);
+        let mut cuts = 0;
+        loop {
+            let parts = data::parts(blocks.to_vec(), room);
+            let asked = (0..parts.len()).map(|i| ask(&parts, i)).collect();
+            let is_too_long = matches!(asked, Err(EngineError::Model(CallError::TooLong { .. })));
+            if !is_too_long || cuts == CUTS_MAX {
+                return asked;
+            }
+            let chars = |part: &Vec<Block>| part.iter().map(Block::chars).sum::<usize>();
+            let longest = parts.iter().map(chars).max().unwrap_or_default();
+            // The server may have said how much it takes.
+            room = self.room_chars(empty).min(longest / 2);
+            cuts += 1;
+        }
+    }
+
+    /// Asks for a list as JSON; once more, with what is wrong, where the reply cannot be read.
+    fn ask_for_list<T>(
+        &self,
+        request: Request,
+        read: &dyn Fn(&str) -> Result<Vec<T>, String>,
+    ) -> Result<Vec<T>, EngineError> {
+        let text = self.ask(&request)?;
+        let why = match read(&text) {
+            Ok(list) => return Ok(list),
+            Err(why) => why,
+        };
+        let told = format!(
+            "That cannot be read: {why}. Reply with the JSON object alone, in the form that was asked \
+             for."
+        );
+        read(&self.ask(&answered(request, &text, told))?).map_err(unreadable)
     }
 
     fn ask(&self, request: &Request) -> Result<String, EngineError> {

@@ -76,11 +76,24 @@ impl Vault {
 
     /// Returns whether anything stands under a name: a file, a folder, a link.
     pub fn is_taken(&self, relative: &str) -> bool {
+        // Where nobody can look something may stand.
+        self.stands(relative).unwrap_or(true)
+    }
+
+    /// Like [`Self::is_taken`], for who makes something that depends on it.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the system failed to look.
+    pub fn stands(&self, relative: &str) -> Result<bool, VaultError> {
         let look = |(folder, name): (Folder, &str)| {
             folder.look(name).map_err(|e| io_error("read", &self.layout.full(relative), e))
         };
-        // Where nobody may look something may stand.
-        !self.folder_of("read", relative).and_then(look).is_err_and(|it| it.is_missing())
+        match self.folder_of("read", relative).and_then(look) {
+            Err(error) if error.is_failed_read() => Err(error),
+            // Where nobody may look something may stand.
+            looked => Ok(!looked.is_err_and(|it| it.is_missing())),
+        }
     }
 
     /// Returns where a log stands, or would stand: in the archive if it was moved there.

@@ -324,6 +324,7 @@ fn a_refused_request_fails_the_job_and_is_not_repeated() {
 
 #[test]
 fn what_is_too_long_says_so() {
+    // The request, and four that are shorter.
     for (wire, kind, words) in [
         (
             Wire::Anthropic,
@@ -339,11 +340,42 @@ fn what_is_too_long_says_so() {
     ] {
         let answer = Answer::json(400, &wire.error(kind, words));
         let reason = "too long for the model, which reads";
-        check(wire, kind, answer, &End { code: 1, requests: 1, reason, status: "ready" });
+        check(wire, kind, answer, &End { code: 1, requests: 5, reason, status: "ready" });
     }
     let answer = Answer::json(413, &Wire::Anthropic.error("request_too_large", "Too large."));
     let reason = "too long for the model";
-    check(Wire::Anthropic, "413", answer, &End { code: 1, requests: 1, reason, status: "ready" });
+    check(Wire::Anthropic, "413", answer, &End { code: 1, requests: 5, reason, status: "ready" });
+}
+
+#[test]
+fn what_is_too_long_is_cut_as_the_server_says() {
+    let words: String =
+        (1..=120).map(|i| format!("- Row {i} of the ledger is {i}7 mm long\n")).collect();
+    for wire in [Wire::Anthropic, Wire::Openai] {
+        let server = Server::answering(move |asked| {
+            if asked.body.to_string().len() < 9_000 {
+                return fluent(asked);
+            }
+            let told = "prompt is too long: 9000 tokens > 2500 maximum context length";
+            Answer::json(400, &wire.error("context_length_exceeded", told))
+        });
+        let mut desk = Desk::new(wire, server);
+        desk.set("/model/max_output_tokens", json!(500));
+        desk.root.write("memory/2026-04-07.md", &words);
+        let compacted = desk.compact();
+        assert_eq!(compacted.outcome(), "written", "{}", compacted.ran);
+        let sent: Vec<usize> =
+            desk.server.requests().iter().map(|it| it.body.to_string().len()).collect();
+        assert!(sent.len() > 2 && sent[0] >= 9_000, "{sent:?}");
+        assert!(sent[1..].iter().all(|it| *it < 9_000), "{sent:?}");
+        let week = desk.week().unwrap();
+        assert!(week.contains("Row 1 of") && week.contains("Row 120 of"), "{week}");
+        // It is known from now on.
+        desk.root.append("memory/2026-04-07.md", "- One row more\n");
+        desk.compact().ran.ok();
+        let again = &desk.server.requests()[sent.len()..];
+        assert!(again.iter().all(|it| it.body.to_string().len() < 9_000));
+    }
 }
 
 #[test]

@@ -171,6 +171,25 @@ fn a_reply_that_a_crash_left_is_not_paid_twice() {
 }
 
 #[test]
+fn doing_it_again_with_a_model_says_first_what_it_may_cost() {
+    let desk = Desk::new(Wire::Openai, Server::fluent());
+    desk.run(&["compact", "--set", "engine=extractive"]).ok();
+    let offline = desk.week().unwrap();
+    let refused = desk.run(&["compact", "--redo"]);
+    assert_eq!(refused.code, 2, "{refused}");
+    for words in ["1 jobs would take 1 calls of about ", " tokens in and at most ", "--yes"] {
+        assert!(refused.stderr.contains(words), "{words}: {refused}");
+    }
+    assert_eq!((desk.server.count(), desk.week().unwrap()), (0, offline.clone()));
+    desk.run(&["compact", "--redo", "--since", "2026-05-01", "--yes"]).ok();
+    assert_eq!((desk.server.count(), desk.week().unwrap()), (0, offline));
+    desk.run(&["compact", "--redo", "--yes"]).ok();
+    assert!(desk.server.count() == 1 && desk.week().unwrap().contains("model/1 scripted-1"));
+    // Nothing is left that another engine made, so nobody is asked.
+    desk.run(&["compact", "--redo"]).ok();
+}
+
+#[test]
 fn what_is_held_or_secret_is_never_sent() {
     let secret = "AKIAIOSFODNN7EXAMPL2";
     for wire in Wire::BOTH {

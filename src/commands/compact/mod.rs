@@ -1,10 +1,13 @@
 //! `memoird compact`: does all that is due now.
 
-use std::{process::ExitCode, sync::Arc};
+mod asked;
+
+use std::process::ExitCode;
 
 use chrono::NaiveDate;
 use serde::Serialize;
 
+use self::asked::Forecast;
 use super::{
     GlobalArgs,
     context::{Call, Root},
@@ -15,14 +18,11 @@ use crate::{
     compaction::{
         self, Compactor, PassError, Passed, View, Watcher, archive, missing,
         plan::{Job, Plan, Selection, WaitCause},
-        preview,
         rebuild::{self, Look, Mended},
         report::{JobReport, PassReport},
     },
-    config::settings::{EngineKind, Keep},
-    engine::configured,
+    config::settings::Keep,
     memory::{item::Tier, period::Period},
-    model::{Recorder, Request, open},
     store::{
         lineage::{Lineage, jobs::Figures},
         vault::Vault,
@@ -50,9 +50,13 @@ pub(super) struct Args {
     /// `compact extract` does the days alone, and a month and its wisdom are asked for each
     #[arg(long, requires = "period")]
     force: bool,
-    /// Make again what another engine made
+    /// Make again what another engine made; where that costs calls of a model, it says first what
+    /// they may cost, and asks
     #[arg(long)]
     redo: bool,
+    /// With --redo: do not ask
+    #[arg(long, short = 'y', requires = "redo")]
+    yes: bool,
     /// Go on though many known files are gone, or one has lost its end: it is so for good
     #[arg(long)]
     accept_missing: bool,
@@ -88,18 +92,6 @@ struct Foreseen {
     forecast: Option<Forecast>,
 }
 
-/// What jobs would take of a model. Tokens are estimated at four characters each; the price is that of
-/// the longest replies that are allowed.
-#[derive(Clone, Copy, Serialize)]
-struct Forecast {
-    calls: usize,
-    chars: usize,
-    input_tokens: u64,
-    output_tokens_max: u64,
-    /// US dollars; null without a price.
-    usd_max: Option<f64>,
-}
-
 #[derive(Serialize)]
 struct PlannedJob {
     tier: &'static str,
@@ -133,7 +125,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let engine = root.engine(&call)?;
     let now = call.now;
     if args.show_prompt {
-        return show_prompts(&call, &root, &selection, ui);
+        return asked::show(&call, &root, &selection, ui);
     }
     if args.dry_run {
         // It leaves nothing behind: no database is made, and nothing is remembered.
@@ -160,12 +152,16 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             Default::default()
         };
         let archived = (archived, doubt.map(|it| it.to_string()));
-        let forecast = forecast(&call, &root, &view, &plan)?;
+        let forecast = asked::forecast(&call, &root, &view, &plan)?;
         show_plan(&plan, &view, args.period, &root.vault, archived, forecast, ui)?;
         return Ok(ExitCode::SUCCESS);
     }
     refuse_reader(&call, &root)?;
     root.refuse_stranger()?;
+    if args.redo && !args.yes && !asked::is_agreed(&call, &root, &selection, ui)? {
+        ui.note("nothing was changed");
+        return Ok(ExitCode::SUCCESS);
+    }
     let clock = call.clock();
     let mut say = |mended: &Mended| ui.warn(mended.to_string());
     if selection.accept_missing
@@ -218,91 +214,6 @@ fn exit_code(report: &PassReport) -> ExitCode {
         0 if waits => Kind::Unavailable.exit_code().into(),
         0 => ExitCode::SUCCESS,
         _ => Kind::Job.exit_code().into(),
-    }
-}
-
-/// Returns what jobs would ask of a model; `None` with the extractive engine.
-fn asked(
-    call: &Call,
-    root: &Root,
-    view: &View,
-    plan: &Plan,
-) -> Result<Option<Vec<Request>>, CommandError> {
-    if root.settings.settings.engine == EngineKind::Extractive {
-        return Ok(None);
-    }
-    let recorder = Arc::new(Recorder::default());
-    let engine = configured::noting(&recorder, &root.settings, &call.around)
-        .map_err(|e| CommandError::new(Kind::Config, e))?;
-    preview::draft_all(&root.vault, &root.settings, view, plan, &engine)?;
-    Ok(Some(recorder.take()))
-}
-
-fn forecast(
-    call: &Call,
-    root: &Root,
-    view: &View,
-    plan: &Plan,
-) -> Result<Option<Forecast>, CommandError> {
-    let Some(requests) = asked(call, root, view, plan)? else { return Ok(None) };
-    let pricing = open::pricing(&call.around).map_err(|e| CommandError::new(Kind::Config, e))?;
-    let price = pricing.of(&root.settings.settings.model.name);
-    let chars = requests.iter().map(Request::chars).sum();
-    let tokens = |it: &Request| (it.chars() as u64).div_ceil(4);
-    let costs = |it: &Request| price.map(|p| p.worst(tokens(it), it.max_output_tokens.into()));
-    Ok(Some(Forecast {
-        calls: requests.len(),
-        chars,
-        input_tokens: requests.iter().map(tokens).sum(),
-        output_tokens_max: requests.iter().map(|it| u64::from(it.max_output_tokens)).sum(),
-        usd_max: requests.iter().map(costs).sum(),
-    }))
-}
-
-fn show_prompts(
-    call: &Call,
-    root: &Root,
-    selection: &Selection,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
-    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
-    let view = compaction::peek(&root.vault, lineage.as_ref())?;
-    let engine = configured::id(&root.settings.settings);
-    let plan = compaction::plan_of(&view, &root.settings, &engine, selection, call.now);
-    let Some(requests) = asked(call, root, &view, &plan)? else {
-        return Err(CommandError::new(Kind::Usage, "the extractive engine asks no model")
-            .hint("memoird compact --show-prompt --set engine=model"));
-    };
-    if ui.is_json() {
-        ui.json(&requests);
-        return Ok(ExitCode::SUCCESS);
-    }
-    if requests.is_empty() {
-        ui.note("nothing would be asked");
-    }
-    for request in &requests {
-        ui.heading(format!("{} {}", request.stage.name(), request.period));
-        ui.data(&request.system);
-        for message in &request.messages {
-            ui.data("");
-            ui.data(&message.text);
-        }
-        ui.data("");
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-impl Forecast {
-    fn words(&self, following: usize) -> String {
-        let money = match self.usd_max {
-            Some(usd) => format!("at most {usd:.2} USD"),
-            None => "no price is known".to_owned(),
-        };
-        let more = if following > 0 { "; what follows comes on top" } else { "" };
-        format!(
-            "would take {} calls of about {} tokens in and at most {} out, {money}{more}",
-            self.calls, self.input_tokens, self.output_tokens_max
-        )
     }
 }
 

@@ -1,0 +1,146 @@
+//! What a model would be asked, and what that may cost.
+
+use std::{process::ExitCode, sync::Arc};
+
+use serde::Serialize;
+
+use crate::{
+    commands::{
+        context::{Call, Root},
+        error::{CommandError, Kind},
+        ui::Ui,
+    },
+    compaction::{
+        self, View,
+        plan::{Plan, Selection},
+        preview,
+    },
+    config::settings::EngineKind,
+    engine::configured,
+    model::{Recorder, Request, open},
+    store::lineage::Lineage,
+};
+
+/// What jobs would take of a model. Tokens are estimated at four characters each; the price is that of
+/// the longest replies that are allowed.
+#[derive(Clone, Copy, Serialize)]
+pub(super) struct Forecast {
+    calls: usize,
+    chars: usize,
+    input_tokens: u64,
+    output_tokens_max: u64,
+    /// US dollars; null without a price.
+    usd_max: Option<f64>,
+}
+
+/// Returns what jobs would ask of a model; `None` with the extractive engine.
+fn asked(
+    call: &Call,
+    root: &Root,
+    view: &View,
+    plan: &Plan,
+) -> Result<Option<Vec<Request>>, CommandError> {
+    if root.settings.settings.engine == EngineKind::Extractive {
+        return Ok(None);
+    }
+    let recorder = Arc::new(Recorder::default());
+    let engine = configured::noting(&recorder, &root.settings, &call.around)
+        .map_err(|e| CommandError::new(Kind::Config, e))?;
+    preview::draft_all(&root.vault, &root.settings, view, plan, &engine)?;
+    Ok(Some(recorder.take()))
+}
+
+/// Returns what jobs would take of a model; `None` with the extractive engine.
+pub(super) fn forecast(
+    call: &Call,
+    root: &Root,
+    view: &View,
+    plan: &Plan,
+) -> Result<Option<Forecast>, CommandError> {
+    let Some(requests) = asked(call, root, view, plan)? else { return Ok(None) };
+    let pricing = open::pricing(&call.around).map_err(|e| CommandError::new(Kind::Config, e))?;
+    let price = pricing.of(&root.settings.settings.model.name);
+    let chars = requests.iter().map(Request::chars).sum();
+    let tokens = |it: &Request| (it.chars() as u64).div_ceil(4);
+    let costs = |it: &Request| price.map(|p| p.worst(tokens(it), it.max_output_tokens.into()));
+    Ok(Some(Forecast {
+        calls: requests.len(),
+        chars,
+        input_tokens: requests.iter().map(tokens).sum(),
+        output_tokens_max: requests.iter().map(|it| u64::from(it.max_output_tokens)).sum(),
+        usd_max: requests.iter().map(costs).sum(),
+    }))
+}
+
+/// Prints what would be asked, and sends nothing.
+pub(super) fn show(
+    call: &Call,
+    root: &Root,
+    selection: &Selection,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+    let view = compaction::peek(&root.vault, lineage.as_ref())?;
+    let engine = configured::id(&root.settings.settings);
+    let plan = compaction::plan_of(&view, &root.settings, &engine, selection, call.now);
+    let Some(requests) = asked(call, root, &view, &plan)? else {
+        return Err(CommandError::new(Kind::Usage, "the extractive engine asks no model")
+            .hint("memoird compact --show-prompt --set engine=model"));
+    };
+    if ui.is_json() {
+        ui.json(&requests);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if requests.is_empty() {
+        ui.note("nothing would be asked");
+    }
+    for request in &requests {
+        ui.heading(format!("{} {}", request.stage.name(), request.period));
+        ui.data(&request.system);
+        for message in &request.messages {
+            ui.data("");
+            ui.data(&message.text);
+        }
+        ui.data("");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says what it may cost to do again what another engine did, and asks whether to go on. Where no model
+/// is asked, nobody is.
+pub(super) fn is_agreed(
+    call: &Call,
+    root: &Root,
+    selection: &Selection,
+    ui: &Ui,
+) -> Result<bool, CommandError> {
+    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+    let view = compaction::peek(&root.vault, lineage.as_ref())?;
+    let engine = configured::id(&root.settings.settings);
+    let plan = compaction::plan_of(&view, &root.settings, &engine, selection, call.now);
+    let forecast = forecast(call, root, &view, &plan)?.filter(|it| it.calls > 0);
+    let Some(forecast) = forecast else { return Ok(true) };
+    let told = forecast.words(plan.following.len());
+    match ui.ask(format!("{} jobs {told}; go on?", plan.jobs.len())) {
+        Some(agreed) => Ok(agreed),
+        None => Err(CommandError::new(
+            Kind::Usage,
+            format!("{} jobs {told}, and nobody can be asked here", plan.jobs.len()),
+        )
+        .hint("add --yes to do it, or --dry-run to look only")),
+    }
+}
+
+impl Forecast {
+    pub(super) fn words(&self, following: usize) -> String {
+        let money = match self.usd_max {
+            Some(usd) => format!("at most {usd:.2} USD"),
+            None => "no price is known".to_owned(),
+        };
+        let more = if following > 0 { "; what follows comes on top" } else { "" };
+        format!(
+            "would take {} calls of about {} tokens in and at most {} out, {money}{more}",
+            self.calls, self.input_tokens, self.output_tokens_max
+        )
+    }
+}
