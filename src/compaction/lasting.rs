@@ -361,7 +361,7 @@ impl Compactor<'_> {
             .ok_or_else(|| JobError::Stale(month_path.clone()))?;
         let month =
             Summary::parse(job.period, &month_text).map_err(|e| unreadable(&month_path, &e))?;
-        let rules = view.inventory.rules.clone();
+        let Inventory { decisions, rules, .. } = &view.inventory;
         if job.inputs.values().ne([&rules.input_of_file(job.period, &month.body_hash().hex16())]) {
             return Err(JobError::Stale(month_path));
         }
@@ -371,10 +371,10 @@ impl Compactor<'_> {
             Some(text) => WisdomFile::parse(text),
             None => WisdomFile::new(&self.settings.agent_name),
         };
-        let items = cite_own_lines(&month, &month_text, &rules);
-        let summaries = self.summaries_cited(&month, &items, &file, &rules)?;
+        let items = cite_own_lines(&month, &month_text, rules);
+        let summaries = self.summaries_cited(&month, &items, &file, rules)?;
         follow_summaries(&mut file, &summaries);
-        let shaken = self.shaken(&mut file, &logs, &rules)?;
+        let shaken = self.shaken(&mut file, &logs, rules)?;
         // An entry that nothing carries must not keep out what may take its place.
         let is_sound = |it: &&WisdomEntry| !shaken.iter().any(|s| it.id() == Some(&s.id));
         let entries: Vec<WisdomEntry> = file.entries().filter(is_sound).cloned().collect();
@@ -391,7 +391,6 @@ impl Compactor<'_> {
             })
         })?;
         let caps = WisdomCaps { entries: wisdom.max_entries, chars: wisdom.max_chars };
-        let decisions = &view.inventory.decisions;
         // What is said is checked against what people wrote above the logs, too.
         let written = summaries.iter().map(|(_, log)| log);
         let mut lines: Vec<ServedLog> = written.chain(&logs).cloned().collect();
@@ -401,7 +400,7 @@ impl Compactor<'_> {
             logs: &lines,
             memories: &memories,
             is_deleted: &|citation| decisions.is_deleted(&path, texts(citation, &lines)),
-            rules: &rules,
+            rules,
             shaken: &shaken,
         };
         let before = file.clone();
@@ -426,7 +425,7 @@ impl Compactor<'_> {
         } else {
             Outcome::Unchanged
         };
-        let told = review::told(&done.kept_out, &path, self.engine, decisions, &rules);
+        let told = review::told(&done.kept_out, &path, self.engine, decisions, rules);
         let reason = reason_of(job, &done, proposed.len());
         let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
         receipt.path = Some(path.clone());

@@ -98,7 +98,7 @@ fn frontmatter(text: &str, lines: usize, rules: &Rules) -> (Vec<String>, bool) {
         if is_own(raw[at]) {
             continue;
         }
-        foreign |= concern != Concern::FakeProvenance;
+        foreign |= !matches!(concern, Concern::FakeProvenance | Concern::Imitation);
         let end = if raw[at].ends_with('\r') { "\r" } else { "" };
         seen[at] = format!("{HELD}{end}");
     }
