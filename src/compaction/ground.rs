@@ -81,6 +81,13 @@ pub struct Grounded {
     pub rejected: Vec<(Section, Item, Violation)>,
 }
 
+impl Violation {
+    /// Returns whether it is kept out for what it looks like.
+    pub fn is_look(&self) -> bool {
+        matches!(self, Self::Suspicious { .. })
+    }
+}
+
 impl Sources for [ServedLog] {
     fn line(&self, stem: &Stem, number: u32) -> Option<&ServedLine> {
         // Sorted by stem, as an engine gets them.
@@ -103,13 +110,22 @@ pub fn is_from_elsewhere<S: Sources + ?Sized>(citation: &Citation, sources: &S) 
     lines.all(|it| it.origin() == Origin::External)
 }
 
-/// Splits a draft into what stands the check and what does not.
-pub fn split<S: Sources + ?Sized>(draft: &Draft, sources: &S) -> Grounded {
+/// Splits a draft into what stands the check and what does not. What `may_pass` names may look like an
+/// attack: a person has read it.
+pub fn split<S: Sources + ?Sized>(
+    draft: &Draft,
+    sources: &S,
+    may_pass: &dyn Fn(&Item) -> bool,
+) -> Grounded {
     let mut grounded = Grounded::default();
     for (section, items) in &draft.sections {
         let mut accepted = Vec::new();
         for item in items {
-            match check(item, sources) {
+            let checked = match check(item, sources) {
+                Err(why) if why.is_look() && may_pass(item) => check_words(item, sources, true),
+                checked => checked,
+            };
+            match checked {
                 Ok(()) => accepted.push(item.clone()),
                 Err(violation) => grounded.rejected.push((*section, item.clone(), violation)),
             }
@@ -127,12 +143,25 @@ pub fn split<S: Sources + ?Sized>(draft: &Draft, sources: &S) -> Grounded {
 ///
 /// Returns the first rule that the item breaks.
 pub fn check<S: Sources + ?Sized>(item: &Item, sources: &S) -> Result<(), Violation> {
+    check_words(item, sources, false)
+}
+
+/// Returns whether nothing but its look speaks against an item.
+pub fn only_looks<S: Sources + ?Sized>(item: &Item, sources: &S) -> bool {
+    check(item, sources).is_err_and(|it| it.is_look()) && check_words(item, sources, true).is_ok()
+}
+
+fn check_words<S: Sources + ?Sized>(
+    item: &Item,
+    sources: &S,
+    is_read: bool,
+) -> Result<(), Violation> {
     let citation = item.citation.as_ref().ok_or(Violation::NoCitation)?;
     if item.text.trim().is_empty() {
         return Err(Violation::NoWords);
     }
     let mut cited = Cited::default();
-    let (mut is_own, mut is_accepted) = (false, false);
+    let (mut is_own, mut is_accepted) = (false, is_read);
     for (stem, lines) in citation.files() {
         cited.dates.push(stem.date());
         // Range by range: a citation that a person typed may claim a million lines.

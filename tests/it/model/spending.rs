@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Desk, KEY, Wire};
 use crate::support::{
-    NOW,
+    NOW, assert_in_no_file,
     server::{Answer, Ends, Server, good},
 };
 
@@ -214,24 +214,6 @@ fn what_is_held_or_secret_is_never_sent() {
 /// What no output may hold, so that a shortened or quoted key is found too.
 const PART: &str = "7Zq4Wm9x";
 
-#[track_caller]
-fn assert_in_no_file(dir: &Path, but: Option<&Path>) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        let kind = fs::symlink_metadata(&path).unwrap().file_type();
-        if kind.is_dir() {
-            assert_in_no_file(&path, but);
-        } else if kind.is_file() && Some(path.as_path()) != but {
-            let bytes = fs::read(&path).unwrap();
-            assert!(
-                !bytes.windows(PART.len()).any(|it| it == PART.as_bytes()),
-                "{}",
-                path.display()
-            );
-        }
-    }
-}
-
 #[test]
 fn the_key_is_in_one_header_and_nowhere_else() {
     for wire in Wire::BOTH {
@@ -280,7 +262,7 @@ fn the_key_is_in_one_header_and_nowhere_else() {
                         assert!(!ran.stderr.contains("38 GB"), "{ran}");
                     }
                 }
-                assert_in_no_file(&desk.root.home(""), in_file.then_some(&file));
+                assert_in_no_file(&desk.root.home(""), PART, in_file.then_some(&file));
                 let (name, value) = match wire {
                     Wire::Anthropic => ("x-api-key", KEY.to_owned()),
                     _ => ("authorization", format!("Bearer {KEY}")),
