@@ -383,6 +383,10 @@ impl ground::Sources for Lines<'_> {
     fn line(&self, stem: &Stem, number: u32) -> Option<&ServedLine> {
         self.0.get(stem)?.line(number)
     }
+
+    fn is_name(&self, word: &str) -> bool {
+        ground::is_name_in(word, self.0.values().copied())
+    }
 }
 
 /// Reads the logs that a job names, as they were when it was planned.

@@ -6,10 +6,15 @@
 //! What the lines only suppose may not be stated flatly ([`hedge`]).
 //! Pure: the flow calls it between engine and vault, for each engine alike.
 
-use std::collections::HashSet;
+mod amounts;
+mod claims;
+mod words;
 
-use chrono::{Datelike as _, NaiveDate};
+use std::{cell::OnceCell, collections::HashSet};
 
+use chrono::NaiveDate;
+
+use self::{amounts::Said, claims::Lines};
 use super::hedge;
 use crate::{
     engine::Draft,
@@ -29,6 +34,39 @@ use crate::{
 pub trait Sources {
     /// Returns the line at an address, if its file has it.
     fn line(&self, stem: &Stem, number: u32) -> Option<&ServedLine>;
+
+    /// Returns whether a word is the name of somebody, anywhere in the files.
+    fn is_name(&self, _word: &str) -> bool {
+        false
+    }
+}
+
+/// Returns whether a word is the name of somebody in logs: written with a capital inside of a sentence
+/// there, and never without.
+pub fn is_name_in<'l>(word: &str, logs: impl Iterator<Item = &'l ServedLog>) -> bool {
+    let mut is_name = false;
+    let lower = word.to_lowercase();
+    for line in logs.flat_map(ServedLog::lines) {
+        let text = line.text();
+        if stands_in(text, &lower) {
+            return false;
+        }
+        if is_name || !stands_in(text, word) {
+            continue;
+        }
+        // In German each noun has a capital; a title tells.
+        let titled = || {
+            ["Herr ", "Herrn ", "Frau ", "Firma ", "bei "]
+                .iter()
+                .any(|it| text.contains(&format!("{it}{word}")))
+        };
+        let named = || {
+            let is_it = |it: &Atom| it.kind == AtomKind::Name && it.text(text) == word;
+            atom::atoms(text).iter().any(is_it)
+        };
+        is_name = if claims::is_german(text) { titled() } else { named() };
+    }
+    is_name
 }
 
 /// Why an item is kept out.
@@ -64,6 +102,33 @@ pub enum Violation {
         /// The atom as the item spells it.
         atom: String,
     },
+    /// It is a part of what was sent, and no bullet.
+    #[error("`{words}` is no bullet's, but of what was sent")]
+    Echo {
+        /// What was sent.
+        words: String,
+    },
+    /// It has no words in common with its lines.
+    #[error("the cited lines are about something else")]
+    Elsewhere,
+    /// The lines say no where it says yes.
+    #[error("`{words}` drops a negation of the cited lines")]
+    NegationDropped {
+        /// What the item states.
+        words: String,
+    },
+    /// The lines say yes where it says no.
+    #[error("`{words}` denies what the cited lines say")]
+    NegationAdded {
+        /// What the item states.
+        words: String,
+    },
+    /// Somebody else said or did it.
+    #[error("the cited lines do not say that of `{name}`")]
+    Misattributed {
+        /// Whom the item names.
+        name: String,
+    },
     /// The lines suppose what the item states.
     #[error("`{words}` is a fact here, but the cited lines only suppose it")]
     HedgeDropped {
@@ -87,11 +152,19 @@ impl Sources for [ServedLog] {
         let at = self.binary_search_by(|log| log.stem().cmp(stem)).ok()?;
         self[at].line(number)
     }
+
+    fn is_name(&self, word: &str) -> bool {
+        is_name_in(word, self.iter())
+    }
 }
 
 impl Sources for Vec<ServedLog> {
     fn line(&self, stem: &Stem, number: u32) -> Option<&ServedLine> {
         self.as_slice().line(stem, number)
+    }
+
+    fn is_name(&self, word: &str) -> bool {
+        self.as_slice().is_name(word)
     }
 }
 
@@ -134,7 +207,6 @@ pub fn check<S: Sources + ?Sized>(item: &Item, sources: &S) -> Result<(), Violat
     let mut cited = Cited::default();
     let (mut is_own, mut is_accepted) = (false, false);
     for (stem, lines) in citation.files() {
-        cited.dates.push(stem.date());
         // Range by range: a citation that a person typed may claim a million lines.
         for number in lines.iter() {
             let address = || Address { stem: stem.clone(), line: number };
@@ -146,7 +218,7 @@ pub fn check<S: Sources + ?Sized>(item: &Item, sources: &S) -> Result<(), Violat
             }
             is_own |= line.origin() != Origin::External;
             is_accepted |= line.is_accepted();
-            cited.lines.push(line.text());
+            cited.lines.push((stem.date(), line.text()));
         }
     }
     // A person who accepted a line has read it.
@@ -156,28 +228,85 @@ pub fn check<S: Sources + ?Sized>(item: &Item, sources: &S) -> Result<(), Violat
             return Err(Violation::Suspicious { concern });
         }
     }
+    // What is told as it stands says neither more nor less.
+    let whole = item.text.trim();
+    if cited.lines.iter().any(|it| it.1.trim() == whole) {
+        return Ok(());
+    }
+    if let Some(words) = echo(whole, &cited) {
+        return Err(Violation::Echo { words });
+    }
     let atoms = atom::atoms(&item.text);
+    let quantities = amounts::quantities(&item.text);
+    let apart = |at: usize, of: &[AtomKind]| {
+        let found = atoms.partition_point(|it| it.end <= at);
+        atoms.get(found).is_some_and(|it| it.start <= at && of.contains(&it.kind))
+    };
+    const WHOLE: &[AtomKind] =
+        &[AtomKind::Code, AtomKind::Url, AtomKind::Path, AtomKind::Identifier];
+    let missing = cited.said().missing(&quantities, |it| apart(it.start, WHOLE));
+    if let Some((start, end)) = missing {
+        let atom = item.text[start..end].to_owned();
+        return Err(Violation::AtomNotInSources { atom });
+    }
     for atom in &atoms {
+        let at = quantities.partition_point(|it| it.end <= atom.start);
+        let told = quantities.get(at).is_some_and(|it| it.start <= atom.start);
+        if told && !WHOLE.contains(&atom.kind) {
+            continue;
+        }
         if !cited.holds(atom, &item.text) {
             return Err(Violation::AtomNotInSources { atom: atom.text(&item.text).to_owned() });
         }
     }
-    if let Some(words) = hedge::dropped(&item.text, &cited.lines) {
+    let is_known = |word: &str| sources.is_name(word);
+    if let Some(name) = claims::stranger(&item.text, cited.claims(), &is_known) {
+        return Err(Violation::AtomNotInSources { atom: name.to_owned() });
+    }
+    if cited.claims().is_elsewhere(&item.text, quantities.len()) {
+        return Err(Violation::Elsewhere);
+    }
+    if let Some((dropped, words)) = cited.claims().turned(&item.text) {
+        let words = words.to_owned();
+        return Err(match dropped {
+            true => Violation::NegationDropped { words },
+            false => Violation::NegationAdded { words },
+        });
+    }
+    if let Some(name) = cited.claims().misattributed(&item.text) {
+        return Err(Violation::Misattributed { name });
+    }
+    let lines: Vec<&str> = cited.lines.iter().map(|it| it.1).collect();
+    if let Some(words) = hedge::dropped(&item.text, &lines) {
         return Err(Violation::HedgeDropped { words: words.to_owned() });
     }
     Ok(())
 }
 
+/// Returns what a bullet has of the frame that data is sent in.
+fn echo(text: &str, cited: &Cited<'_>) -> Option<String> {
+    let marks = ["<data-", "</data-", "```", "<TASK>", "<INPUT>", "<RULES>", "<OUTPUT_FORMAT>"];
+    let mark = marks.iter().find(|it| text.contains(**it));
+    let address = || {
+        let words = text.split_whitespace().map(|it| it.trim_matches(['[', ']', '|', ',', ';']));
+        let mut addresses = words.filter(|it| it.len() > 11 && it.parse::<Address>().is_ok());
+        addresses.next()
+    };
+    let words = mark.copied().or_else(address)?;
+    (!cited.lines.iter().any(|it| it.1.contains(words))).then(|| words.to_owned())
+}
+
 /// The cited lines, prepared as far as some atom needs it.
 #[derive(Default)]
 struct Cited<'s> {
-    lines: Vec<&'s str>,
-    dates: Vec<NaiveDate>,
+    lines: Vec<(NaiveDate, &'s str)>,
     norms: Option<HashSet<(Class, String)>>,
     lowered: Option<Vec<String>>,
+    said: OnceCell<Said>,
+    claims: OnceCell<Lines>,
 }
 
-/// Kinds that a person may write for one another: a version is a number with more dots.
+/// Kinds that a person may write for one another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Class {
     Amount,
@@ -198,46 +327,85 @@ fn class(kind: AtomKind) -> Class {
 }
 
 impl Cited<'_> {
+    fn said(&self) -> &Said {
+        self.said.get_or_init(|| {
+            let mut said = Said::default();
+            for (date, line) in &self.lines {
+                said.read(*date, unnumbered(line));
+            }
+            said
+        })
+    }
+
+    fn claims(&self) -> &Lines {
+        self.claims.get_or_init(|| {
+            let lines: Vec<&str> = self.lines.iter().map(|it| it.1).collect();
+            Lines::of(&lines)
+        })
+    }
+
     fn holds(&mut self, atom: &Atom, text: &str) -> bool {
         let raw = atom.text(text);
         let norm = atom.norm(text);
-        if atom.kind == AtomKind::Date && self.dates.iter().any(|&date| date_says(date, &norm)) {
-            return true;
-        }
         // Most items use the words of their lines: that is cheap to see.
-        if self.lines.iter().any(|line| stands_in(line, raw)) {
+        if self.lines.iter().any(|it| stands_in(it.1, raw)) {
             return true;
         }
         let kind = class(atom.kind);
         let norm = norm.to_lowercase();
-        if kind == Class::Word && (self.lower_lines_hold(&norm) || self.is_weekday(&norm)) {
+        if kind == Class::Word && self.lower_lines_hold(&norm) {
+            return true;
+        }
+        if atom.kind == AtomKind::Name && (self.has_word(&norm) || self.is_unit(&norm)) {
             return true;
         }
         let norms = self.norms.get_or_insert_with(|| {
             let mut norms = HashSet::new();
-            for line in &self.lines {
+            for (_, line) in &self.lines {
                 for atom in atom::atoms(line) {
                     norms.insert((class(atom.kind), atom.norm(line).to_lowercase()));
                 }
             }
             norms
         });
-        // A date without a year is held by one with it, and a month by its days.
-        let part_of = |(k, theirs): &(Class, String)| *k == kind && date_holds(theirs, &norm);
-        norms.contains(&(kind, norm.clone())) || (kind == Class::Date && norms.iter().any(part_of))
+        norms.contains(&(kind, norm))
+    }
+
+    /// `3.5 s per GB` may be told of a table whose head says so; where lines tell of another unit in
+    /// that way, it is a change.
+    fn is_unit(&self, word: &str) -> bool {
+        let is_known = words::UNITS.iter().any(|it| it.contains(&word));
+        is_known && !self.lines.iter().any(|it| it.1.contains(" per ") || it.1.contains('/'))
+    }
+
+    /// A name may have another ending, and a German noun need not be a name.
+    fn has_word(&self, name: &str) -> bool {
+        let lines = self.claims();
+        let german = self.lines.iter().any(|it| claims::is_german(it.1));
+        lines.has_word(name, german)
+            || (german
+                && (words::NOUNS.contains(&name)
+                    || words::NOUN_ENDINGS
+                        .iter()
+                        .any(|it| name.len() > it.len() + 3 && name.ends_with(it))
+                    || lines.has_compound(name)))
     }
 
     fn lower_lines_hold(&mut self, norm: &str) -> bool {
         let lowered = self
             .lowered
-            .get_or_insert_with(|| self.lines.iter().map(|line| line.to_lowercase()).collect());
+            .get_or_insert_with(|| self.lines.iter().map(|it| it.1.to_lowercase()).collect());
         lowered.iter().any(|line| stands_in(line, norm))
     }
+}
 
-    /// The day of the week of a cited line counts as standing in it.
-    fn is_weekday(&self, word: &str) -> bool {
-        self.dates.iter().any(|date| date.format("%A").to_string().eq_ignore_ascii_case(word))
-    }
+/// Takes the number off an entry of a list: it counts nothing.
+fn unnumbered(line: &str) -> &str {
+    let text = line.trim_start();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = &text[digits..];
+    let marked = (1..=3).contains(&digits).then(|| rest.strip_prefix(['.', ')'])).flatten();
+    marked.and_then(|it| it.strip_prefix(' ')).unwrap_or(line)
 }
 
 /// Whether `needle` stands in `line` and is not part of a longer word or number.
@@ -262,18 +430,6 @@ fn stands_in(line: &str, needle: &str) -> bool {
             numeric && (split_number(before, far_before) || split_number(next, far_after));
         !longer_word && !longer_number
     })
-}
-
-/// Whether a date in normal form is this day, its month, or its day without the year.
-fn date_says(date: NaiveDate, norm: &str) -> bool {
-    date_holds(&format!("{:04}-{:02}-{:02}", date.year(), date.month(), date.day()), norm)
-}
-
-/// Whether the date `whole` holds the date `part`, both in normal form.
-fn date_holds(whole: &str, part: &str) -> bool {
-    whole == part
-        || part.strip_prefix("--").is_some_and(|day| whole.get(5..) == Some(day))
-        || (part.len() == 7 && !part.starts_with('-') && whole.starts_with(part))
 }
 
 #[cfg(test)]
