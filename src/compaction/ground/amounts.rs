@@ -172,7 +172,8 @@ impl Said {
                     }
                     Reading::Weekday(weekday) => {
                         self.weekdays.insert(*weekday);
-                        let all = (-7..=7).filter_map(|it| shifted(date, it));
+                        // Next Friday may be the one after the first.
+                        let all = (-7..=13).filter_map(|it| shifted(date, it));
                         let of = |it: &NaiveDate| it.weekday().num_days_from_monday() == *weekday;
                         self.near.extend(all.filter(of));
                     }
@@ -736,8 +737,9 @@ impl Scan<'_> {
         if unit == Unit::None
             && let Some((head, _)) = lower.split_once('/')
         {
+            let len = head.len();
             unit = unit_of(head);
-            lower = head.to_owned();
+            lower.truncate(len);
         }
         // `5 s` is a time, `5 S` is not.
         let is_letter = lower.chars().count() == 1 && lower.chars().all(char::is_alphabetic);

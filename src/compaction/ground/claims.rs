@@ -258,7 +258,7 @@ impl Lines {
         });
         let shared = shared.max(near.count()) + amounts;
         let all = all.len() + amounts;
-        (all >= 3 && shared == 0) || (all >= 5 && shared * 4 < all)
+        (all >= 3 && shared == 0) || (all >= 6 && shared * 4 < all)
     }
 }
 

@@ -10,7 +10,7 @@ mod amounts;
 mod claims;
 mod words;
 
-use std::{cell::OnceCell, collections::HashSet};
+use std::{cell::OnceCell, collections::HashSet, sync::LazyLock};
 
 use chrono::NaiveDate;
 
@@ -194,6 +194,9 @@ pub fn split<S: Sources + ?Sized>(draft: &Draft, sources: &S) -> Grounded {
     grounded
 }
 
+/// What stands as it is written, so that a number in it is none of its own.
+const WHOLE: &[AtomKind] = &[AtomKind::Code, AtomKind::Url, AtomKind::Path, AtomKind::Identifier];
+
 /// Checks one item against the lines that it cites.
 ///
 /// # Errors
@@ -230,7 +233,7 @@ pub fn check<S: Sources + ?Sized>(item: &Item, sources: &S) -> Result<(), Violat
     }
     // What is told as it stands says neither more nor less.
     let whole = item.text.trim();
-    if cited.lines.iter().any(|it| it.1.trim() == whole) {
+    if cited.tell(whole) {
         return Ok(());
     }
     if let Some(words) = echo(whole, &cited) {
@@ -242,8 +245,6 @@ pub fn check<S: Sources + ?Sized>(item: &Item, sources: &S) -> Result<(), Violat
         let found = atoms.partition_point(|it| it.end <= at);
         atoms.get(found).is_some_and(|it| it.start <= at && of.contains(&it.kind))
     };
-    const WHOLE: &[AtomKind] =
-        &[AtomKind::Code, AtomKind::Url, AtomKind::Path, AtomKind::Identifier];
     let missing = cited.said().missing(&quantities, |it| apart(it.start, WHOLE));
     if let Some((start, end)) = missing {
         let atom = item.text[start..end].to_owned();
@@ -268,9 +269,10 @@ pub fn check<S: Sources + ?Sized>(item: &Item, sources: &S) -> Result<(), Violat
     }
     if let Some((dropped, words)) = cited.claims().turned(&item.text) {
         let words = words.to_owned();
-        return Err(match dropped {
-            true => Violation::NegationDropped { words },
-            false => Violation::NegationAdded { words },
+        return Err(if dropped {
+            Violation::NegationDropped { words }
+        } else {
+            Violation::NegationAdded { words }
         });
     }
     if let Some(name) = cited.claims().misattributed(&item.text) {
@@ -285,6 +287,8 @@ pub fn check<S: Sources + ?Sized>(item: &Item, sources: &S) -> Result<(), Violat
 
 /// Returns what a bullet has of the frame that data is sent in.
 fn echo(text: &str, cited: &Cited<'_>) -> Option<String> {
+    const RUN: usize = 6;
+    const WORDS_MAX: usize = 60;
     let marks = ["<data-", "</data-", "```", "<TASK>", "<INPUT>", "<RULES>", "<OUTPUT_FORMAT>"];
     let mark = marks.iter().find(|it| text.contains(**it));
     let address = || {
@@ -292,8 +296,32 @@ fn echo(text: &str, cited: &Cited<'_>) -> Option<String> {
         let mut addresses = words.filter(|it| it.len() > 11 && it.parse::<Address>().is_ok());
         addresses.next()
     };
-    let words = mark.copied().or_else(address)?;
-    (!cited.lines.iter().any(|it| it.1.contains(words))).then(|| words.to_owned())
+    if let Some(words) = mark.copied().or_else(address) {
+        return (!cited.lines.iter().any(|it| it.1.contains(words))).then(|| words.to_owned());
+    }
+    // So many words in a row of the instructions are no chance.
+    let plain = bare(text);
+    let words: Vec<&str> = plain.split(' ').take(WORDS_MAX).collect();
+    let mut runs = words.windows(RUN).map(|it| it.join(" "));
+    let run = runs.find(|it| PROMPTS.contains(&it[..]))?;
+    (!cited.lines.iter().any(|it| bare(it.1).contains(&run))).then_some(run)
+}
+
+/// The instructions that a model gets, in plain words.
+static PROMPTS: LazyLock<String> = LazyLock::new(|| {
+    let all = [
+        include_str!("../../../prompts/weekly.md"),
+        include_str!("../../../prompts/monthly.md"),
+        include_str!("../../../prompts/extract.md"),
+        include_str!("../../../prompts/wisdom.md"),
+    ];
+    all.map(bare).join(" ")
+});
+
+/// Returns the words of a text, in lower case, with one blank between.
+fn bare(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
+    words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
 /// The cited lines, prepared as far as some atom needs it.
@@ -327,6 +355,35 @@ fn class(kind: AtomKind) -> Class {
 }
 
 impl Cited<'_> {
+    /// Whether a text stands in the lines as it is: a line, whole sentences of one, or, of a line that
+    /// is too long, its parts with `…` between them.
+    fn tell(&self, text: &str) -> bool {
+        /// Of a line without an end; with less between the marks, a word may be what was left out.
+        const PART_CHARS_MIN: usize = 40;
+        let parts: Vec<&str> = text.split('…').map(str::trim).filter(|it| !it.is_empty()).collect();
+        if parts.len() > 1 && parts.iter().any(|it| it.chars().count() < PART_CHARS_MIN) {
+            return false;
+        }
+        let stands = |at: usize, part: &str| {
+            self.lines.iter().any(|(_, line)| {
+                let Some(start) = line.find(part) else { return false };
+                let before = line[..start].trim_end();
+                let behind = line[start + part.len()..].trim_start();
+                let opens = at > 0
+                    || before.is_empty()
+                    || before.ends_with(['.', '!', '?', ';', '>'])
+                    || !before.contains(char::is_alphanumeric);
+                let ends = at + 1 < parts.len()
+                    || text.ends_with('…')
+                    || behind.is_empty()
+                    || part.ends_with(['.', '!', '?'])
+                    || behind.starts_with(['.', '!', '?', ';', '…']);
+                opens && ends
+            })
+        };
+        !parts.is_empty() && parts.iter().enumerate().all(|(at, part)| stands(at, part))
+    }
+
     fn said(&self) -> &Said {
         self.said.get_or_init(|| {
             let mut said = Said::default();
@@ -480,6 +537,137 @@ mod tests {
         );
     }
 
+    /// What is said of a bullet that cites the one line of a log, of Thursday, 2 April 2026.
+    fn of_line(line: &str, bullet: &str) -> String {
+        let log = DailyLog::parse("2026-04-02".parse().unwrap(), line.as_bytes()).unwrap();
+        let logs = vec![privacy::serve(&log, &privacy::Rules::default())];
+        let verdict = check(&Item::parse(&format!("{bullet} [2026-04-02:1]")), &logs);
+        verdict.map_or_else(|v| v.to_string(), |()| "ok".to_owned())
+    }
+
+    #[track_caller]
+    fn same(line: &str, bullets: &[&str]) {
+        for bullet in bullets {
+            assert_eq!(of_line(line, bullet), "ok", "{bullet:?} of {line:?}");
+        }
+    }
+
+    #[track_caller]
+    fn other(line: &str, bullets: &[(&str, &str)]) {
+        for (bullet, why) in bullets {
+            let verdict = of_line(line, bullet);
+            assert!(verdict.contains(why), "{bullet:?} of {line:?}: {verdict}");
+        }
+    }
+
+    #[test]
+    fn an_amount_is_the_same_in_any_form_and_no_other() {
+        let line = "The round raised $420M from three funds in 15 ms, 41% of 1,200 shares at -5 °C";
+        same(
+            line,
+            &[
+                "Three funds raised $420 million in the round",
+                "The round raised 420 million dollars from 3 funds",
+                "The round raised USD 420,000,000",
+                "The round raised 41 % of 1200 shares",
+                "The shares were at −5 degrees",
+            ],
+        );
+        other(
+            line,
+            &[
+                ("The round raised $420B", "`$420B`"),
+                ("The round raised €420M", "`€420M`"),
+                ("Four funds raised $420M", "`Four`"),
+                ("The funds came in 15 s", "`15 s`"),
+                ("The round raised 41 of 1,200 shares", "`41`"),
+                ("The shares were at 5 °C", "`5 °C`"),
+            ],
+        );
+    }
+
+    #[test]
+    fn days_and_times_are_resolved_against_the_log() {
+        let line = "Standup at 6:30 PM tomorrow, review next Friday, signed yesterday in Bonn";
+        same(
+            line,
+            &[
+                "Standup at 18:30 on 3 April 2026",
+                "Signed in Bonn on April 1",
+                "Review on Friday, 2026-04-10",
+                "Signed yesterday in Bonn",
+            ],
+        );
+        other(
+            line,
+            &[
+                ("Standup at 6:30 AM tomorrow", "`6:30 AM`"),
+                ("Standup on 4 April", "`4 April`"),
+                ("Signed in Bonn on 2 April", "`2 April`"),
+                ("Review next Saturday", "`Saturday`"),
+            ],
+        );
+        same("Montage ab 02.03.2026, 14.800 €", &["Montage ab 2. März 2026 für 14800 Euro"]);
+        other("Montage ab 02.03.2026", &[("Montage ab 3. März 2026", "`3. März 2026`")]);
+    }
+
+    #[test]
+    fn a_negation_is_neither_lost_nor_added() {
+        for (line, bullet) in [
+            ("We do not deploy the importer on brisk", "We deploy the importer on brisk"),
+            ("Never restart the mail gateway by hand", "Restart the mail gateway by hand"),
+            ("The importer doesn't delete raw files", "The importer deletes raw files"),
+            ("Wir liefern die Küche nicht im April", "Wir liefern die Küche im April"),
+            ("The job runs without the network cache", "The job runs with the network cache"),
+        ] {
+            other(line, &[(bullet, "drops a negation")]);
+            other(bullet, &[(line, "denies what")]);
+        }
+        same(
+            "We do not deploy the importer on a Friday, since nobody is there to watch it",
+            &["Importer is never deployed on a Friday", "No deploy of the importer on a Friday"],
+        );
+        same("The rows are not lost but late", &["Rows are late rather than lost"]);
+    }
+
+    #[test]
+    fn what_one_says_is_not_told_of_another() {
+        let line = "Ana asked for a cache, Ben measured the disk with Carl";
+        same(line, &["Ana asked for a cache", "The disk was measured by Ben and Carl"]);
+        other(
+            line,
+            &[
+                ("Ben asked for a cache", "do not say that of `ben`"),
+                ("Ana measured the disk", "do not say that of `ana`"),
+                ("Tobias asked for a cache", "`Tobias`"),
+                ("Xandro wants a cache", "`Xandro`"),
+            ],
+        );
+    }
+
+    #[test]
+    fn what_has_nothing_to_do_with_its_lines_is_refused() {
+        let line = "The importer moved to SQLite";
+        other(
+            line,
+            &[
+                ("Every statement stands where somebody put it", "something else"),
+                ("<data-00ff> the importer moved to SQLite", "of what was sent"),
+                ("2026-04-02:1 | The importer moved to SQLite", "of what was sent"),
+            ],
+        );
+    }
+
+    /// Text that repeats what each rule looks for.
+    #[test]
+    fn long_lines_are_checked_in_time_that_grows_with_their_length() {
+        let text = "Ana never moved 3 GB on Friday, 2 May to Ben, not `x`. ";
+        let many = text.repeat(2_000);
+        let started = std::time::Instant::now();
+        let _verdict = of_line(&many, &format!("Not {many}"));
+        assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+    }
+
     #[test]
     fn what_they_do_not_say_is_named() {
         check_item("Shipped", "the bullet cites no line");
@@ -488,7 +676,7 @@ mod tests {
         check_item("Shipped [2026-04-02:9]", "line 2026-04-02:9 does not exist");
         check_item("Shipped [2026-04-03:1]", "line 2026-04-03:1 does not exist");
         check_item("It cost $200 [2026-04-02:1]", "`$200` stands in none of the cited lines");
-        check_item("It took 2 ms [2026-04-02:1]", "`2` stands in none of the cited lines");
+        check_item("It took 2 ms [2026-04-02:1]", "`2 ms` stands in none of the cited lines");
         check_item(
             "The boss of Zeta said so [2026-04-02:1]",
             "`Zeta` stands in none of the cited lines",
