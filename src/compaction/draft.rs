@@ -144,7 +144,7 @@ impl Drafter<'_> {
             draft => draft?,
         };
         let drafted: usize = draft.sections.iter().map(|(_, items)| items.len()).sum();
-        let grounded = ground::split(&draft, &sources.lines());
+        let grounded = self.checked(&draft, &sources);
         let Grounded { mut sections, rejected } = self.mend(&input, &draft, grounded, &sources);
         let rejected = kept::take_up_gone(&mut sections, rejected, &sources.weeks, self.inventory);
         for item in sections.iter_mut().flat_map(|(_, items)| items) {
@@ -169,6 +169,30 @@ impl Drafter<'_> {
         let mut left_out = draft.left_out;
         left_out.extend(barred.into_iter().map(|it| (it, LeftOut::Deleted)));
         Ok(Drafted { sources, sections, rejected, left_out, note })
+    }
+
+    /// Splits a draft. What a model wrote has to be about its lines; what a week says already has stood.
+    fn checked(&self, draft: &Draft, sources: &Sources) -> Grounded {
+        let lines = sources.lines();
+        let mut grounded = ground::split(draft, &lines);
+        if !self.engine.is_model() {
+            return grounded;
+        }
+        let stands: HashSet<&str> =
+            sources.weeks.iter().flat_map(|it| &it.items).map(|it| &it.1.text[..]).collect();
+        for (section, items) in &mut grounded.sections {
+            items.retain(|item| {
+                let verdict = ground::check_written(item, &lines);
+                let Err(why) = verdict else { return true };
+                let keeps = stands.contains(&item.text[..]);
+                if !keeps {
+                    grounded.rejected.push((*section, item.clone(), why));
+                }
+                keeps
+            });
+        }
+        grounded.sections.retain(|(_, items)| !items.is_empty());
+        grounded
     }
 
     /// Has what did not stand the check drafted once more, all at once, and checks that.
@@ -205,7 +229,7 @@ impl Drafter<'_> {
         let Ok(Some(second)) = ask(self.engine, |engine| engine.mend(input, draft, &faults)) else {
             return first;
         };
-        let second = ground::split(&second, &lines);
+        let second = self.checked(&second, sources);
         let shares_line = |a: &Item, b: &Item| match (&a.citation, &b.citation) {
             (Some(a), Some(b)) => a.shares_line_with(b),
             _ => false,

@@ -339,7 +339,14 @@ impl Clause {
         let plain = |it: &String| !it.starts_with("un");
         let loose = loose(words).into_iter().filter(plain).filter(|it| !is_no(it)).collect();
         let all = words.iter().map(|it| it.text.clone()).collect();
-        Self { stems: stems(words), heads, denied, loose, words: all, negations }
+        Self {
+            stems: stems(words),
+            negations: negations.min(1).max(heads.len()),
+            heads,
+            denied,
+            loose,
+            words: all,
+        }
     }
 }
 

@@ -194,6 +194,27 @@ pub fn split<S: Sources + ?Sized>(draft: &Draft, sources: &S) -> Grounded {
     grounded
 }
 
+/// Checks one item that a model wrote: as [`check`] does, and that its lines are about it at all. What a
+/// person put into other words may share none with its lines.
+///
+/// # Errors
+///
+/// Returns the first rule that the item breaks.
+pub fn check_written<S: Sources + ?Sized>(item: &Item, sources: &S) -> Result<(), Violation> {
+    check(item, sources)?;
+    let addresses = item.citation.iter().flat_map(Citation::addresses);
+    let lines: Vec<&str> =
+        addresses.filter_map(|it| sources.line(&it.stem, it.line)).map(ServedLine::text).collect();
+    if lines.iter().any(|it| it.contains(item.text.trim())) {
+        return Ok(());
+    }
+    let amounts = amounts::quantities(&item.text).len();
+    if Lines::of(&lines).is_elsewhere(&item.text, amounts) {
+        return Err(Violation::Elsewhere);
+    }
+    Ok(())
+}
+
 /// What stands as it is written, so that a number in it is none of its own.
 const WHOLE: &[AtomKind] = &[AtomKind::Code, AtomKind::Url, AtomKind::Path, AtomKind::Identifier];
 
@@ -263,9 +284,6 @@ pub fn check<S: Sources + ?Sized>(item: &Item, sources: &S) -> Result<(), Violat
     let is_known = |word: &str| sources.is_name(word);
     if let Some(name) = claims::stranger(&item.text, cited.claims(), &is_known) {
         return Err(Violation::AtomNotInSources { atom: name.to_owned() });
-    }
-    if cited.claims().is_elsewhere(&item.text, quantities.len()) {
-        return Err(Violation::Elsewhere);
     }
     if let Some((dropped, words)) = cited.claims().turned(&item.text) {
         let words = words.to_owned();
@@ -541,7 +559,7 @@ mod tests {
     fn of_line(line: &str, bullet: &str) -> String {
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), line.as_bytes()).unwrap();
         let logs = vec![privacy::serve(&log, &privacy::Rules::default())];
-        let verdict = check(&Item::parse(&format!("{bullet} [2026-04-02:1]")), &logs);
+        let verdict = check_written(&Item::parse(&format!("{bullet} [2026-04-02:1]")), &logs);
         verdict.map_or_else(|v| v.to_string(), |()| "ok".to_owned())
     }
 
