@@ -61,7 +61,7 @@ enum Reading {
 struct Days {
     all: BTreeSet<NaiveDate>,
     /// Month and day.
-    days: HashSet<(u32, u32)>,
+    of_year: HashSet<(u32, u32)>,
     /// Year and month, and months of any year.
     months: HashSet<(Option<i32>, u32)>,
     of_month: HashSet<u32>,
@@ -71,7 +71,7 @@ struct Days {
 impl Days {
     fn insert(&mut self, day: NaiveDate) {
         self.all.insert(day);
-        self.days.insert((day.month(), day.day()));
+        self.of_year.insert((day.month(), day.day()));
         self.months.extend([(Some(day.year()), day.month()), (None, day.month())]);
         self.of_month.insert(day.day());
         self.weekdays.insert(day.weekday().num_days_from_monday());
@@ -90,7 +90,7 @@ impl Days {
     fn hold(&self, date: Date) -> bool {
         match (date.year, date.day) {
             (_, None) => self.months.contains(&(date.year, date.month)),
-            (None, Some(day)) => self.days.contains(&(date.month, day)),
+            (None, Some(day)) => self.of_year.contains(&(date.month, day)),
             (Some(year), Some(day)) => NaiveDate::from_ymd_opt(year, date.month, day)
                 .is_some_and(|it| self.all.contains(&it)),
         }
