@@ -163,8 +163,7 @@ impl Drafter<'_> {
             draft => draft?,
         };
         let drafted: usize = draft.sections.iter().map(|(_, items)| items.len()).sum();
-        let may_pass = |item: &Item| review::may_pass(item, &self.inventory.rules);
-        let grounded = ground::split(&draft, &sources.lines(), &may_pass);
+        let grounded = self.checked(&draft, &sources);
         let Grounded { mut sections, rejected } = self.mend(&input, &draft, grounded, &sources);
         let rejected = kept::take_up_gone(&mut sections, rejected, &sources.weeks, self.inventory);
         for item in sections.iter_mut().flat_map(|(_, items)| items) {
@@ -208,6 +207,31 @@ impl Drafter<'_> {
         })
     }
 
+    /// Splits a draft. What a model wrote has to be about its lines; what a week says already has stood.
+    fn checked(&self, draft: &Draft, sources: &Sources) -> Grounded {
+        let lines = sources.lines();
+        let may_pass = |item: &Item| review::may_pass(item, &self.inventory.rules);
+        let mut grounded = ground::split(draft, &lines, &may_pass);
+        if !self.engine.is_model() {
+            return grounded;
+        }
+        let stands: HashSet<&str> =
+            sources.weeks.iter().flat_map(|it| &it.items).map(|it| &it.1.text[..]).collect();
+        for (section, items) in &mut grounded.sections {
+            items.retain(|item| {
+                let verdict = ground::check_written(item, &lines);
+                let Err(why) = verdict else { return true };
+                let keeps = stands.contains(&item.text[..]);
+                if !keeps {
+                    grounded.rejected.push((*section, item.clone(), why));
+                }
+                keeps
+            });
+        }
+        grounded.sections.retain(|(_, items)| !items.is_empty());
+        grounded
+    }
+
     /// Has what did not stand the check drafted once more, all at once, and checks that.
     fn mend(
         &self,
@@ -242,8 +266,7 @@ impl Drafter<'_> {
         let Ok(Some(second)) = ask(self.engine, |engine| engine.mend(input, draft, &faults)) else {
             return first;
         };
-        let may_pass = |item: &Item| review::may_pass(item, &self.inventory.rules);
-        let second = ground::split(&second, &lines, &may_pass);
+        let second = self.checked(&second, sources);
         let shares_line = |a: &Item, b: &Item| match (&a.citation, &b.citation) {
             (Some(a), Some(b)) => a.shares_line_with(b),
             _ => false,
@@ -424,6 +447,10 @@ pub(super) struct Lines<'a>(HashMap<&'a Stem, &'a ServedLog>);
 impl ground::Sources for Lines<'_> {
     fn line(&self, stem: &Stem, number: u32) -> Option<&ServedLine> {
         self.0.get(stem)?.line(number)
+    }
+
+    fn is_name(&self, word: &str) -> bool {
+        ground::is_name_in(word, self.0.values().copied())
     }
 }
 
