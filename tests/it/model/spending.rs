@@ -1,6 +1,6 @@
 //! What is sent at all, what it may cost, and who sees the key.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use chrono::{DateTime, Utc};
 use memoird::store::ledger::{Caps, Ledger, NewCall};
@@ -167,6 +167,48 @@ fn a_reply_that_a_crash_left_is_not_paid_twice() {
             let left = left.into_iter().flatten().flatten();
             assert_eq!(left.filter(|it| it.path().to_string_lossy().contains("reply")).count(), 0);
         }
+    }
+}
+
+/// How many steps are the last one; `MEMOIRD_FAULTS=full` takes them all.
+const CRASHES: usize = 16;
+
+/// A desk with two weeks, whose days are extracted, too.
+fn busy() -> Desk {
+    let mut desk = Desk::new(Wire::Openai, Server::fluent());
+    desk.set("/compaction/extract", json!(true));
+    desk.root
+        .write("memory/2026-03-31.md", "- The archive has 12 folders now\n- Bob left at noon\n");
+    desk
+}
+
+#[test]
+fn wherever_a_crash_comes_a_reply_on_the_disk_is_not_asked_for_again() {
+    let desk = busy();
+    let trace = desk.root.home("trace");
+    desk.run_with(&["compact"], &[("MEMOIRD_FAIL_TRACE", trace.to_str().unwrap())]).ok();
+    let calls = desk.server.count();
+    assert!(calls > 3, "{calls}");
+    let trace = fs::read_to_string(trace).unwrap();
+    let mut hits = BTreeMap::<&str, usize>::new();
+    let steps = trace.lines().map(|name| {
+        let nth = hits.entry(name).or_default();
+        *nth += 1;
+        format!("{name}#{nth}")
+    });
+    let steps: Vec<String> = steps.collect();
+    let is_full = std::env::var("MEMOIRD_FAULTS").is_ok_and(|it| it == "full");
+    let stride = if is_full { 1 } else { steps.len() / CRASHES };
+    for step in steps.iter().step_by(stride.max(1)) {
+        let desk = busy();
+        desk.run_with(&["compact"], &[("MEMOIRD_FAIL", &format!("kill@{step}"))]);
+        let compacted = desk.run(&["compact"]);
+        assert_eq!(compacted.code, 0, "{step} {compacted}");
+        // Only a reply that was lost on its way to the disk.
+        let again = usize::from(step.starts_with("model.answered#"));
+        assert_eq!(desk.server.count(), calls + again, "{step}");
+        let usage = desk.run(&["usage", "--json"]).ok().json();
+        assert_eq!(usage["calls"], calls + again, "{step} {usage:#}");
     }
 }
 
