@@ -12,7 +12,7 @@
 //! - [`draft`], [`fold`]: a week or a month; drafts are made side by side ([`parallel`]).
 //! - [`kept`]: what a file says of logs that are gone.
 //! - [`extract`]: typed memories and `MEMORY.md`; [`nearby`] lines are read once.
-//! - [`distil`]: `WISDOM.md`.
+//! - [`distil`]: the wisdom file from months.
 //! - [`renamed`]: logs that stand under another name.
 //! - [`correct`]: a person's words in the place of an item's, here and above.
 //! - [`late`]: memories and entries whose lines were changed.

@@ -79,7 +79,7 @@ mod tests {
         let found = nearby.news(&log(stem, text));
         let lines = found.as_ref().map(|it| {
             let lines = it.lines().iter().filter(|it| it.is_content());
-            lines.map(|it| it.text()).collect::<Vec<_>>()
+            lines.map(ServedLine::text).collect::<Vec<_>>()
         });
         assert_eq!(lines.as_deref(), news, "{stem}: {text}");
     }

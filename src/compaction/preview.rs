@@ -58,7 +58,9 @@ pub fn draft_all(
                         drop(engine.extract(&ExtractInput { log, existing }));
                     }
                 }
-                logs.iter().for_each(|it| nearby.add(it));
+                for log in &logs {
+                    nearby.add(log);
+                }
             }
             Tier::Wisdom => {}
         }

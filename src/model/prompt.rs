@@ -92,7 +92,8 @@ impl PromptName {
         }
     }
 
-    fn built_in(self) -> &'static str {
+    /// Returns our own prompt, as its file has it.
+    pub fn built_in(self) -> &'static str {
         match self {
             Self::Weekly => include_str!("../../prompts/weekly.md"),
             Self::Monthly => include_str!("../../prompts/monthly.md"),

@@ -87,9 +87,8 @@ fn without_held(period: Option<&str>, text: &str, rules: &Rules) -> String {
     let summary = period.and_then(|it| it.parse::<Period>().ok());
     let summary = summary.and_then(|it| Summary::parse(it, text).ok());
     let own = summary.and_then(|it| privacy::serve_own_lines(&it, text, rules));
-    let is_held = |it: &&privacy::ServedLine| it.is_held();
-    let held: Vec<u32> =
-        own.iter().flat_map(|it| it.lines().iter().filter(is_held)).map(|it| it.number()).collect();
+    let lines = own.iter().flat_map(privacy::ServedLog::lines);
+    let held: Vec<u32> = lines.filter(|it| it.is_held()).map(privacy::ServedLine::number).collect();
     if held.is_empty() {
         return rules.shown(text).into_owned();
     }

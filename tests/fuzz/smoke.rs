@@ -157,7 +157,7 @@ macro_rules! runs {
 
 runs!(
     frontmatter daily_log citations wisdom typed summary decisions cron
-    secrets held inert served
+    secrets held inert served grounded
     wisdom_writes typed_writes summary_writes decision_writes
 );
 

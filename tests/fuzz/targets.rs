@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use chrono::{DateTime, Utc};
 use memoird::{
+    compaction::ground,
     config::schedule::Schedule,
     memory::{
         address::{Address, Citation, Stem},
@@ -32,7 +33,7 @@ use memoird::{
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them, by the name of their corpus.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 17] = [
     ("frontmatter", frontmatter),
     ("daily_log", daily_log),
     ("citations", citations),
@@ -45,6 +46,7 @@ pub const TARGETS: [Target; 16] = [
     ("held", held),
     ("inert", inert),
     ("served", served),
+    ("grounded", grounded),
     ("wisdom_writes", wisdom_writes),
     ("typed_writes", typed_writes),
     ("summary_writes", summary_writes),
@@ -160,6 +162,31 @@ pub fn held(bytes: &[u8]) {
             assert!(alone.iter().all(|it| block.binary_search(&(i, *it)).is_ok()));
         }
     }
+}
+
+/// The first line is what somebody says of the others, and each of those says what it says itself.
+pub fn grounded(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let (said, lines) = text.split_once('\n').unwrap_or((text, text));
+    let stem: Stem = "2026-04-02".parse().expect("a day");
+    let Ok(log) = DailyLog::parse(stem, lines.as_bytes()) else { return };
+    let logs = [privacy::serve(&log, &Rules::default())];
+    let told = logs[0].lines().iter().filter(|it| !it.text().trim().is_empty());
+    let mut all: Option<Citation> = None;
+    for line in told {
+        let one = Citation::one(logs[0].stem().clone(), line.number());
+        match &mut all {
+            Some(all) => all.merge(&one),
+            None => all = Some(one.clone()),
+        }
+        let item = Item { text: line.text().to_owned(), citation: Some(one) };
+        match ground::check(&item, &logs[..]) {
+            Ok(()) => {}
+            Err(why) => assert!(why.is_look(), "{item}: {why}"),
+        }
+    }
+    let item = Item { text: said.to_owned(), citation: all };
+    drop(ground::check_written(&item, &logs[..]));
 }
 
 /// What is inert stays so, byte for byte, and nothing in it is hidden or loaded.

@@ -642,8 +642,8 @@ impl Scan<'_> {
             ("uhr", None),
         ] {
             let starts = word.get(..name.len()).is_some_and(|it| it.eq_ignore_ascii_case(name));
-            let ends = word[name.len().min(word.len())..].chars().next();
-            if gap <= 1 && starts && ends.is_none_or(|c| !c.is_alphanumeric()) {
+            let ends = || word[name.len()..].chars().next();
+            if gap <= 1 && starts && ends().is_none_or(|c| !c.is_alphanumeric()) {
                 close = end + gap + name.len();
                 is_pm = pm;
             }

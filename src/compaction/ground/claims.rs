@@ -299,7 +299,7 @@ pub(super) fn stranger<'i>(
             if first(name)
                 || name.strip_suffix('s').is_some_and(first)
                 || (acts && !plain)
-                || (!plain && asked <= ASKED_MAX && is_known(&raw[..name.len().min(raw.len())]))
+                || (!plain && asked <= ASKED_MAX && is_known(raw.get(..name.len()).unwrap_or(raw)))
             {
                 return Some(raw);
             }

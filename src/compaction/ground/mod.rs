@@ -24,6 +24,7 @@ use crate::{
         item::{Item, Section},
         log::Origin,
     },
+    model::prompt::PromptName,
     privacy::{
         ServedLine, ServedLog,
         hold::{self, Concern},
@@ -340,15 +341,8 @@ fn echo(text: &str, cited: &Cited<'_>) -> Option<String> {
 }
 
 /// The instructions that a model gets, in plain words.
-static PROMPTS: LazyLock<String> = LazyLock::new(|| {
-    let all = [
-        include_str!("../../../prompts/weekly.md"),
-        include_str!("../../../prompts/monthly.md"),
-        include_str!("../../../prompts/extract.md"),
-        include_str!("../../../prompts/wisdom.md"),
-    ];
-    all.map(bare).join(" ")
-});
+static PROMPTS: LazyLock<String> =
+    LazyLock::new(|| PromptName::ALL.map(|it| bare(it.built_in())).join(" "));
 
 /// Returns the words of a text, in lower case, with one blank between.
 fn bare(text: &str) -> String {

@@ -248,7 +248,7 @@ fn replaced(text: &str, from: &str, to: &str) -> Option<String> {
         (bound(before) || !inner(from)) && (bound(after) || !from.ends_with(char::is_alphanumeric))
     };
     // What stands in code is nobody's word.
-    let plain = |at: usize| text[..at].matches('`').count() % 2 == 0;
+    let plain = |at: usize| text[..at].matches('`').count().is_multiple_of(2);
     let (at, _) = text.match_indices(from).find(|(at, _)| is_word(*at) && plain(*at))?;
     let joined = format!("{}{to}{}", &text[..at], &text[at + from.len()..]);
     Some(joined.replace("  ", " ").trim().to_owned())

@@ -142,6 +142,7 @@ const FLOORS: &[(&str, f64)] = &[
     ("wrong line", 0.95),
 ];
 
+#[expect(clippy::print_stdout, reason = "the table is what a person asks for with --nocapture")]
 #[test]
 fn planted_faults_are_caught_and_true_bullets_stand() {
     let journals = [Journal::read("mara"), Journal::read("jonas")];

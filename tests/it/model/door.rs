@@ -284,7 +284,7 @@ fn a_server_that_knows_no_schema_is_asked_in_another_way_and_that_is_remembered(
         // The schema stands in the prompt then.
         let last = desk.server.requests().pop().unwrap();
         assert!(last.system().contains("that this JSON Schema accepts"));
-        desk.root.write("memory/2026-04-08.md", super::LOG);
+        desk.root.write("memory/2026-04-08.md", "- The archive moved to Ghent\n");
         desk.run(&["compact", "extract"]).ok();
         assert_eq!(desk.server.count(), expected.len() + 1);
         assert_eq!(form(&desk.server.requests().pop().unwrap()), *expected.last().unwrap());
@@ -349,8 +349,9 @@ fn what_is_too_long_says_so() {
 
 #[test]
 fn what_is_too_long_is_cut_as_the_server_says() {
-    let words: String =
-        (1..=120).map(|i| format!("- Row {i} of the ledger is {i}7 mm long\n")).collect();
+    let rows: Vec<String> =
+        (1..=120).map(|i| format!("- Row {i} of the ledger is {i}7 mm long")).collect();
+    let words = rows.join("\n");
     for wire in [Wire::Anthropic, Wire::Openai] {
         let server = Server::answering(move |asked| {
             if asked.body.to_string().len() < 9_000 {
@@ -371,7 +372,7 @@ fn what_is_too_long_is_cut_as_the_server_says() {
         let week = desk.week().unwrap();
         assert!(week.contains("Row 1 of") && week.contains("Row 120 of"), "{week}");
         // It is known from now on.
-        desk.root.append("memory/2026-04-07.md", "- One row more\n");
+        desk.root.append("memory/2026-04-07.md", "\n- One row more\n");
         desk.compact().ran.ok();
         let again = &desk.server.requests()[sent.len()..];
         assert!(again.iter().all(|it| it.body.to_string().len() < 9_000));

@@ -28,6 +28,7 @@ fn requests(wire: Wire) -> Vec<Asked> {
     desk.server.requests()
 }
 
+#[expect(clippy::print_stderr, reason = "a person is told what was compared")]
 #[test]
 fn requests_and_replies_have_the_types_of_the_sdks() {
     let python = std::env::var("MEMOIRD_PYTHON").unwrap_or_else(|_| "python3".to_owned());
@@ -46,7 +47,8 @@ fn requests_and_replies_have_the_types_of_the_sdks() {
             }
             for (kind, body) in [("request", &asked.body), ("reply", &reply)] {
                 let line = json!({ "provider": wire.provider(), "kind": kind, "body": body });
-                lines.push_str(&format!("{line}\n"));
+                lines += &line.to_string();
+                lines.push('\n');
             }
         }
     }
