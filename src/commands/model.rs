@@ -155,7 +155,7 @@ fn told(error: CallError, ui: &Ui) -> CommandError {
     }
     let kind = match error.fault() {
         Fault::Account => Kind::Config,
-        Fault::Server | Fault::Wait => Kind::Unavailable,
+        Fault::Server | Fault::Wait | Fault::Later => Kind::Unavailable,
         Fault::Work => Kind::Job,
     };
     let hint = match &error {

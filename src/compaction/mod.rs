@@ -618,12 +618,13 @@ impl Compactor<'_> {
             };
             self.engine.settle(!was_wasted);
         }
+        let waits = matches!(&made, Err(JobError::Engine(EngineError::Model(call))) if call.fault() == Fault::Later);
         let made = match made {
             Ok(made) => made,
             Err(JobError::Critical(error)) => return Err(error),
             Err(error) => {
                 if let JobError::Engine(EngineError::Model(call)) = &error
-                    && call.fault() != Fault::Work
+                    && !matches!(call.fault(), Fault::Work | Fault::Later)
                 {
                     report.model = Some(call.to_string());
                     report.unanswered += 1;
@@ -632,7 +633,11 @@ impl Compactor<'_> {
             }
         };
         let due = made.receipt.reason.clone().unwrap_or_else(|| job.reason.to_string());
-        let done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &due);
+        let mut done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &due);
+        if waits {
+            // Nothing failed; it is asked for and not answered yet.
+            done.outcome = report::WAITING;
+        }
         watcher.ended(&done);
         report.push(done);
         Ok(())

@@ -49,6 +49,9 @@ pub struct HeldFile {
     pub reason: String,
 }
 
+/// How a job ended that waits for a batch: what it asked is answered later.
+pub const WAITING: &str = "waiting";
+
 /// One job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JobReport {
@@ -56,7 +59,7 @@ pub struct JobReport {
     pub tier: &'static str,
     /// `2026-04-02`, `2026-W14`, or `2026-04`.
     pub period: String,
-    /// `written`, `unchanged`, `skipped`, `failed`, or `parked`.
+    /// `written`, `unchanged`, `skipped`, `failed`, `parked`, or [`WAITING`].
     pub outcome: &'static str,
     /// The main file, relative to the root.
     pub path: Option<String>,
