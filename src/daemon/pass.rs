@@ -74,6 +74,8 @@ pub(super) struct Done {
     pub(super) look: Look,
     /// What the model was handed to answer later.
     pub(super) scheduled: Result<Scheduled, String>,
+    /// When it began.
+    pub(super) begun: DateTime<Utc>,
     /// When it ended.
     pub(super) at: DateTime<Utc>,
 }
@@ -117,7 +119,7 @@ impl Order {
             tracing::warn!("{}: {error}", vault.layout().root().display());
             error.to_string()
         });
-        done.map(|done| Done { scheduled, ..done })
+        done.map(|done| Done { scheduled, begun: now, ..done })
     }
 
     fn make(
@@ -138,7 +140,7 @@ impl Order {
         let view = compactor.look(at)?;
         let plan = compactor.plan(&view, &Selection::default(), at);
         let scheduled = Ok(Scheduled::default());
-        Ok(Done { report, plan, inventory: view.inventory, look, scheduled, at })
+        Ok(Done { report, plan, inventory: view.inventory, look, scheduled, begun: at, at })
     }
 }
 

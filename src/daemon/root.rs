@@ -409,7 +409,7 @@ impl Served {
         self.again_at = (failed || unsent).then(|| Instant::now() + JOB_AGAIN);
         let scheduled = done.scheduled.as_ref().copied().unwrap_or_default();
         // A look that did not ask after it does not put it off.
-        let batch_at = self.batch_at.unwrap_or(done.at + BATCH_EVERY);
+        let batch_at = self.batch_at.unwrap_or(done.begun + BATCH_EVERY);
         self.batch_at = scheduled.waits.then_some(batch_at);
         if scheduled.again {
             self.want("again", Tier::ALL.into());
@@ -553,7 +553,7 @@ mod tests {
             let (report, plan, inventory) = Default::default();
             let at = DateTime::UNIX_EPOCH;
             let scheduled = Ok(crate::model::Scheduled::default());
-            root.note(&want, &Done { report, plan, inventory, look, scheduled, at });
+            root.note(&want, &Done { report, plan, inventory, look, scheduled, begun: at, at });
             tokio::time::advance(DAY).await;
         }
         assert_eq!(close, [0, 7, 14]);

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Desk, KEY, WEEK, Wire};
+use super::{Desk, KEY, Wire};
 use crate::{
     run::Daemon,
     support::{
@@ -233,7 +233,7 @@ impl Batching {
 
     /// Returns the names of replies that are kept.
     fn replies(&self) -> Vec<String> {
-        let folder = fs::read_dir(self.desk.root.path(".memoird/private"));
+        let folder = fs::read_dir(self.desk.root.path(".memoird"));
         let names = folder.into_iter().flatten().flatten();
         let names = names.map(|it| it.file_name().to_string_lossy().into_owned());
         names.filter(|it| it.starts_with("reply-")).collect()

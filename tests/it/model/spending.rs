@@ -163,7 +163,7 @@ fn a_reply_that_a_crash_left_is_not_paid_twice() {
             let usage = desk.run(&["usage", "--json"]).ok().json();
             assert_eq!(usage["calls"], requests, "{step} {usage:#}");
             // It is not needed any more.
-            let left = fs::read_dir(desk.root.path(".memoird/private"));
+            let left = fs::read_dir(desk.root.path(".memoird"));
             let left = left.into_iter().flatten().flatten();
             assert_eq!(left.filter(|it| it.path().to_string_lossy().contains("reply")).count(), 0);
         }
