@@ -333,6 +333,10 @@ impl Compactor<'_> {
             *view = self.look(now)?;
             *plan = self.plan(view, &selection, (self.clock)());
         }
+        if selection.is_whole() && plan.jobs.is_empty() && self.engine.is_model() {
+            // Nobody is to ask for them again: the work of each is done, or became another.
+            self.vault.drop_replies()?;
+        }
         let held = view.record.held.iter();
         report.held = held
             .map(|(path, why)| HeldFile { path: path.clone(), reason: why.to_string() })
@@ -618,7 +622,6 @@ impl Compactor<'_> {
             };
             self.engine.settle(!was_wasted);
         }
-        let waits = matches!(&made, Err(JobError::Engine(EngineError::Model(call))) if call.fault() == Fault::Later);
         let made = match made {
             Ok(made) => made,
             Err(JobError::Critical(error)) => return Err(error),
@@ -633,11 +636,7 @@ impl Compactor<'_> {
             }
         };
         let due = made.receipt.reason.clone().unwrap_or_else(|| job.reason.to_string());
-        let mut done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &due);
-        if waits {
-            // Nothing failed; it is asked for and not answered yet.
-            done.outcome = report::WAITING;
-        }
+        let done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &due);
         watcher.ended(&done);
         report.push(done);
         Ok(())

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::{
     memory::{item::Tier, period::Period},
+    model::CallError,
     store::lineage::jobs::{Figures, Outcome, Receipt},
 };
 
@@ -52,6 +53,13 @@ pub struct HeldFile {
 /// How a job ended that waits for a batch: what it asked is answered later.
 pub const WAITING: &str = "waiting";
 
+/// Returns how a job ended, by its receipt: one that waits for a batch has not failed.
+pub fn outcome(receipt: &Receipt) -> &'static str {
+    let waits = receipt.outcome == Outcome::Failed
+        && receipt.reason.as_deref() == Some(&CallError::Batched.to_string());
+    if waits { WAITING } else { receipt.outcome.name() }
+}
+
 /// One job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JobReport {
@@ -98,7 +106,7 @@ impl JobReport {
         Self {
             tier: tier.name(),
             period: period.to_string(),
-            outcome: receipt.outcome.name(),
+            outcome: outcome(receipt),
             path: receipt.path.clone(),
             paths,
             reason: told.unwrap_or_else(|| due.to_owned()),

@@ -23,8 +23,8 @@ use crate::{
     },
     config::root::RootSettings,
     engine::Engine,
-    model::Scheduled,
     memory::{hash::ContentHash, item::Tier},
+    model::Scheduled,
     store::{inventory::Inventory, lineage::jobs::Figures, vault::Vault},
 };
 

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     compaction::rebuild::Look,
-    config::{self, root::RootSettings},
+    config::{self, root::RootSettings, settings::EngineKind},
     engine::configured,
     memory::{hash::ContentHash, item::Tier, period::Grain},
     model::open::OpenError,
@@ -216,6 +216,14 @@ impl Served {
         let lock = DaemonLock::acquire(layout)?;
         let identity = Identity::of(layout)
             .map_err(|source| RootError::Gone { root: self.path.clone(), source })?;
+        let model = &settings.settings.model;
+        let is_model = settings.settings.engine == EngineKind::Model;
+        if is_model && model.batch && !model.provider.has_batches() {
+            let root = self.path.display();
+            tracing::warn!(
+                "{root}: model.batch: this provider has no batches; it is asked directly"
+            );
+        }
         let agenda = Agenda::new(&settings, now);
         self.open = Some(Open {
             _lock: lock,

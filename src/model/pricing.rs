@@ -155,7 +155,13 @@ fn table(text: &str) -> Result<Vec<Price>, PricingError> {
             .long
             .iter()
             .flat_map(|it| [Some(it.input), Some(it.output), it.cache_read, it.cache_write]);
-        if short.into_iter().chain(long).chain([price.batch]).flatten().any(|it| !it.is_finite() || it < 0.0) {
+        if short
+            .into_iter()
+            .chain(long)
+            .chain([price.batch])
+            .flatten()
+            .any(|it| !it.is_finite() || it < 0.0)
+        {
             return Err(PricingError::Amount(price.model.clone()));
         }
     }

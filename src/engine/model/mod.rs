@@ -174,9 +174,7 @@ impl ModelEngine {
 
 /// Returns all that was asked, or why one is missing. The first that is ends it, but for one that is
 /// answered later: then the others can be asked in the meantime.
-fn together<T>(
-    asked: impl Iterator<Item = Result<T, EngineError>>,
-) -> Result<Vec<T>, EngineError> {
+fn together<T>(asked: impl Iterator<Item = Result<T, EngineError>>) -> Result<Vec<T>, EngineError> {
     let (mut all, mut later) = (Vec::new(), None);
     for one in asked {
         match one {

@@ -226,7 +226,9 @@ impl Door {
         let known = self.row()?;
         if is_refused {
             self.note(&ServerRow { direct_until: Some(now + DIRECT), ..known })?;
-            tracing::warn!("{error}: it takes no batches, so the model is asked directly for a day");
+            tracing::warn!(
+                "{error}: it takes no batches, so the model is asked directly for a day"
+            );
             return Ok(true);
         }
         self.note_failed(known, &error, now)?;
@@ -365,8 +367,7 @@ impl Door {
     ) -> Result<(), CallError> {
         let server = self.parts.wire.server();
         let is_anthropic = matches!(self.parts.wire, Wire::Anthropic { .. });
-        let read =
-            if is_anthropic { wire::anthropic_line(line) } else { wire::openai_line(line) };
+        let read = if is_anthropic { wire::anthropic_line(line) } else { wire::openai_line(line) };
         // What speaks of none of ours is not for us.
         let Some((name, said)) = read else { return Ok(()) };
         let call = wire::call_of(&name, &batch.token);

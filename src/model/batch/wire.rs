@@ -213,11 +213,10 @@ mod tests {
         let (_, lines) = parts[2].split_once("\r\n\r\n").unwrap();
         let lines: Vec<Value> =
             lines.trim_end().lines().map(|it| serde_json::from_str(it).unwrap()).collect();
-        assert_eq!((lines.len(), &lines[0]["method"], &lines[1]["body"]["messages"][0]), (
-            2,
-            &json!("POST"),
-            &json!("c")
-        ));
+        assert_eq!(
+            (lines.len(), &lines[0]["method"], &lines[1]["body"]["messages"][0]),
+            (2, &json!("POST"), &json!("c"))
+        );
         assert!(lines[0]["body"].get("stream").is_none());
     }
 
@@ -227,7 +226,9 @@ mod tests {
             json!({ "processing_status": "ended", "results_url": "https://evil.example/x" });
         let at = Progress::Ended(vec!["/v1/messages/batches/b_1/results".to_owned()]);
         assert_eq!(anthropic_progress(&ended, "b_1"), Some(at));
-        for (status, expected) in [("in_progress", Some(Progress::Working)), ("canceling", Some(Progress::Working))] {
+        for (status, expected) in
+            [("in_progress", Some(Progress::Working)), ("canceling", Some(Progress::Working))]
+        {
             assert_eq!(anthropic_progress(&json!({ "processing_status": status }), "b"), expected);
         }
         assert_eq!(anthropic_progress(&json!({ "id": "b" }), "b"), None);
@@ -281,9 +282,7 @@ mod tests {
             "choices": [{ "message": { "content": "good" }, "finish_reason": "stop" }],
             "usage": { "prompt_tokens": 9, "completion_tokens": 2 },
         });
-        let line = |response: Value, error: Value| {
-            json!({ "id": "x", "custom_id": "a-1", "response": response, "error": error })
-        };
+        let line = |response: Value, error: Value| json!({ "id": "x", "custom_id": "a-1", "response": response, "error": error });
         let response = json!({ "status_code": 200, "request_id": "r-1", "body": body });
         let reply = openai_reply(&line(response, Value::Null)).unwrap().unwrap();
         assert_eq!((&reply.text[..], reply.id.as_deref()), ("good", Some("r-1")));

@@ -350,3 +350,80 @@ fn batched_row(row: &Row<'_>) -> rusqlite::Result<BatchedRow> {
 fn time(text: &str) -> DateTime<Utc> {
     DateTime::parse_from_rfc3339(text).map_or(DateTime::UNIX_EPOCH, |it| it.to_utc())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::ledger::{By, Caps, NewCall, Settled};
+
+    const ROOT: &str = "/a";
+
+    fn at(hour: u32) -> DateTime<Utc> {
+        format!("2026-04-13T{hour:02}:00:00Z").parse().unwrap()
+    }
+
+    /// A ledger with so many queued calls.
+    fn queued(dir: &tempfile::TempDir, count: u8) -> (Ledger, Vec<BatchedRow>) {
+        let day = at(7).date_naive();
+        let mut ledger = Ledger::open(&dir.path().join("ledger.db"), false, day).unwrap();
+        let rows = (0..count).map(|n| {
+            let call = NewCall {
+                at: at(7),
+                day,
+                root: ROOT,
+                run: None,
+                stage: "weekly",
+                period: "2026-W15",
+                provider: "openai",
+                model: "m",
+                tokens: 1000,
+                usd: Some(0.5),
+                price_date: None,
+            };
+            let call = ledger.reserve(&call, &Caps::default()).unwrap().unwrap();
+            let row = BatchedRow { call, key: ContentHash::of([n]), bytes: 9 };
+            ledger.queue(&row, ROOT, at(7)).unwrap();
+            row
+        });
+        let rows = rows.collect();
+        (ledger, rows)
+    }
+
+    #[test]
+    fn a_request_waits_until_its_batch_has_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut ledger, rows) = queued(&dir, 3);
+        let key = rows[0].key;
+        assert!(ledger.batched(key, at(7)).unwrap().waits);
+        let calls: Vec<CallId> = rows[..2].iter().map(|it| it.call).collect();
+        let batch = ledger.begin_batch(("s", "m", ROOT), "t", &calls, at(8)).unwrap();
+        // The third was never sent.
+        assert_eq!(ledger.left_queued(ROOT).unwrap(), rows[2..]);
+        assert_eq!(ledger.batches(ROOT).unwrap()[0].remote, None);
+        assert!(ledger.batches("/b").unwrap().is_empty());
+        assert_eq!(ledger.in_batches(ROOT).unwrap(), Some((2, at(8))));
+        ledger.open_batch(batch, "b-1").unwrap();
+        assert_eq!(ledger.batches(ROOT).unwrap()[0].remote.as_deref(), Some("b-1"));
+        assert!(ledger.knows_batch("s", "b-1").unwrap());
+        assert!(!ledger.knows_batch("other", "b-1").unwrap());
+
+        ledger.note_fate(rows[0].call, Fate::Again, at(9)).unwrap();
+        let settled = Settled { usd: Some(0.2), ..Settled::default() };
+        ledger.settle(rows[1].call, &settled).unwrap();
+        ledger.note_fate(rows[1].call, Fate::Kept, at(9)).unwrap();
+        ledger.end_batch(batch).unwrap();
+        assert_eq!(ledger.in_batches(ROOT).unwrap(), None);
+        let known = ledger.batched(key, at(9)).unwrap();
+        assert_eq!(known, Batched { waits: false, tries: 1, direct: false });
+        // Long after that it is a request like any other.
+        let later = at(9) + chrono::TimeDelta::days(8);
+        assert_eq!(ledger.batched(key, later).unwrap(), Batched::default());
+        let sums = ledger.sums(By::Day, None, None).unwrap();
+        assert_eq!((sums[0].calls, sums[0].batched), (3, 2));
+
+        assert_eq!(ledger.kept_since(ROOT, at(10)).unwrap(), rows[1..2]);
+        assert!(ledger.kept_since(ROOT, at(9)).unwrap().is_empty());
+        assert_eq!(ledger.take_kept(rows[1].key, at(10)).unwrap(), Some(0.2));
+        assert_eq!(ledger.take_kept(rows[1].key, at(10)).unwrap(), None);
+    }
+}

@@ -23,8 +23,10 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, TransactionBehavio
 use serde::Serialize;
 
 /// The schema; its number is that of the steps.
-const MIGRATIONS: &[&str] = &[include_str!("../../../schema/ledger/0001.sql"),
-    include_str!("../../../schema/ledger/0002.sql"),];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../../schema/ledger/0001.sql"),
+    include_str!("../../../schema/ledger/0002.sql"),
+];
 
 /// How long a statement waits for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);

@@ -96,12 +96,7 @@ impl Provider {
         }
     }
 
-    fn begin(
-        &mut self,
-        wire: Wire,
-        requests: Vec<(String, Value)>,
-        metadata: Value,
-    ) -> Answer {
+    fn begin(&mut self, wire: Wire, requests: Vec<(String, Value)>, metadata: Value) -> Answer {
         let id = self.id.clone().unwrap_or_else(|| format!("batch_{}", self.batches.len()));
         let batch = Batch { id, requests, metadata };
         let shown = self.shown(wire, &batch);
@@ -134,7 +129,8 @@ impl Provider {
 
     fn results(&self, wire: Wire, at: usize) -> Answer {
         // A line of somebody else's changes nothing.
-        let mut lines = "{\"custom_id\":\"other-1\",\"result\":{\"type\":\"expired\"}}\n".to_owned();
+        let mut lines =
+            "{\"custom_id\":\"other-1\",\"result\":{\"type\":\"expired\"}}\n".to_owned();
         for (name, body) in self.batches[at].requests.iter().rev() {
             let line = match (wire, at < self.expiring) {
                 (Wire::Anthropic, true) => json!({ "result": { "type": "expired" } }),
@@ -186,8 +182,7 @@ impl Batching {
     fn new(wire: Wire) -> Self {
         let provider: Arc<Mutex<Provider>> = Arc::default();
         let answering = Arc::clone(&provider);
-        let server =
-            Server::answering(move |asked| answering.lock().unwrap().answer(wire, asked));
+        let server = Server::answering(move |asked| answering.lock().unwrap().answer(wire, asked));
         let mut desk = Desk::new(wire, server);
         desk.set("/model/batch", json!(true));
         Self { desk, provider }
