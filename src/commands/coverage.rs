@@ -15,10 +15,11 @@ use crate::{
     engine::LeftOut,
     memory::{
         decision::Decisions,
+        document::Summary,
         hash::ContentHash,
         period::{Grain, Period},
     },
-    privacy,
+    privacy::{self, ServedLog},
     recall::coverage::{Coverage, CoverageError, Uncovered, coverage},
     store::{inventory::Inventory, vault::Vault},
 };
@@ -90,6 +91,7 @@ fn covered(
     if present.is_some() && recorded.lineage().document_hash(&path)? != present {
         recorded.notice()?;
     }
+    let mut logs = Vec::new();
     let beneath = match period.grain() {
         // Only weeks that have a file fed the month.
         Grain::Month => {
@@ -97,9 +99,11 @@ fn covered(
         }
         Grain::Day | Grain::Week => vec![period],
     };
-    let mut logs = Vec::new();
-    for (stem, _) in beneath.into_iter().flat_map(|it| inventory.logs_of(it)) {
+    for (stem, _) in beneath.iter().flat_map(|it| inventory.logs_of(*it)) {
         logs.extend(root.vault.read_log(stem)?.map(|it| privacy::serve(&it, &root.rules)));
+    }
+    for week in beneath.into_iter().filter(|it| it.grain() == Grain::Week && *it != period) {
+        logs.extend(held_in(week, root)?);
     }
     let mut found = coverage(folded, &path, &logs, recorded.lineage(), root)?;
     found.period = period.to_string();
@@ -113,6 +117,16 @@ fn covered(
         }
     }
     Ok(found)
+}
+
+/// Returns what a person or somebody else wrote in the file of a week and what is held of it.
+fn held_in(week: Period, root: &Root) -> Result<Option<ServedLog>, CommandError> {
+    let Some(text) = root.vault.read_text(&root.vault.layout().summary(week))? else {
+        return Ok(None);
+    };
+    let summary = Summary::parse(week, &text).ok();
+    let own = summary.and_then(|it| privacy::serve_own_lines(&it, &text, &root.rules));
+    Ok(own.and_then(|it| it.only_held()))
 }
 
 fn present_hash(vault: &Vault, path: &str) -> Result<Option<ContentHash>, CommandError> {

@@ -28,7 +28,8 @@ use crate::{
 /// Text from elsewhere that reads like an instruction, text with hidden characters, and what an engine
 /// would remember though only a stranger said it is kept out of every file until you accept it; the
 /// built-in engine remembers none of that by itself. Where the lines beneath a memory of your own, or one that you edited, say otherwise now, what
-/// would become of it waits here; with `wisdom.review: manual` changes of WISDOM.md do, too. Without
+/// would become of it waits here; with `wisdom.review: manual` changes of WISDOM.md do, too. What a model
+/// drafted and its lines do not say is listed, and cannot be accepted. Without
 /// a verb it asks, on a terminal, about one after the other; elsewhere it lists them.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -87,7 +88,7 @@ struct Report {
 #[derive(Debug, Serialize)]
 struct Item {
     id: String,
-    /// `line`, `memory`, `wisdom`, or `typed`.
+    /// `line`, `memory`, `wisdom`, `typed`, or `item`.
     what: &'static str,
     /// Why it waits.
     why: Vec<String>,
@@ -111,6 +112,15 @@ struct Item {
     /// Of a change, whether it can no longer be made.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stale: bool,
+    /// Of an item, whether it can be accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    acceptable: Option<bool>,
+    /// Of an item, who drafted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine: Option<String>,
+    /// Of a change or an item, the run that it came of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<i64>,
     /// What was said of it before.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<&'static str>,
@@ -135,6 +145,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             choose(&mut waiting, chosen)?;
             if chosen.all {
                 leave_stale(&mut waiting, ui);
+                leave_told(&mut waiting, ui);
             }
             accept(&call, &root, &waiting)?;
             done(&waiting, "accepted", ui);
@@ -199,6 +210,23 @@ fn leave_stale(waiting: &mut Waiting, ui: &Ui) {
     }
 }
 
+/// Leaves out of a batch what nobody can accept, and says so.
+fn leave_told(waiting: &mut Waiting, ui: &Ui) {
+    let told = waiting.changes.extract_if(.., |it| is_told(&it.change)).count();
+    if told > 0 {
+        ui.warn(format!("{told} left: {TOLD}"));
+    }
+}
+
+/// Returns whether it is listed and no more.
+fn is_told(change: &Change) -> bool {
+    matches!(change, Change::Item { passes: false, .. })
+}
+
+/// Why an item that was kept out cannot be accepted.
+const TOLD: &str = "no word of a person makes a drafted item true; refuse it when it is read, and say \
+                    it in your own words if it is missed";
+
 /// Why a change can no longer be made.
 const STALE: &str = "its file or its source lines were changed since it was proposed";
 
@@ -206,6 +234,7 @@ const STALE: &str = "its file or its source lines were changed since it was prop
 fn kind_of(change: &Change) -> &'static str {
     match change {
         Change::Memory { .. } => "typed",
+        Change::Item { .. } => "item",
         Change::Add { .. } | Change::Merge { .. } | Change::Drop { .. } => "wisdom",
     }
 }
@@ -215,12 +244,28 @@ fn is_line(line: &HeldLine, id: &str) -> bool {
 }
 
 fn accept(call: &Call, root: &Root, chosen: &Waiting) -> Result<(), CommandError> {
+    if let Some(told) = chosen.changes.iter().find(|it| is_told(&it.change)) {
+        let id = &told.id;
+        return Err(CommandError::new(Kind::Usage, format!("{id} cannot be accepted: {TOLD}"))
+            .hint(format!("memoird review edit {id} TEXT")));
+    }
     if !chosen.lines.is_empty() {
         let lines = Waiting { lines: chosen.lines.clone(), changes: Vec::new() };
         say(call, root, &lines, Some(Verdict::Accepted))?;
     }
-    let changes: Vec<_> = chosen.changes.iter().map(|it| (it.clone(), None)).collect();
-    make(call, root, &changes)
+    let (items, changes): (Vec<Proposed>, Vec<Proposed>) =
+        chosen.changes.iter().cloned().partition(|it| kind_of(&it.change) == "item");
+    let changes: Vec<_> = changes.into_iter().map(|it| (it, None)).collect();
+    make(call, root, &changes)?;
+    if items.is_empty() {
+        return Ok(());
+    }
+    refuse_reader(call, root)?;
+    let engine = root.engine(call)?;
+    let mut lineage = root.lineage()?;
+    let clock = call.clock();
+    let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
+    Ok(compactor.accept_items(&items)?)
 }
 
 /// Makes changes of files.
@@ -274,6 +319,12 @@ fn edit(
         return Err(CommandError::new(Kind::Usage, "there are no words to say it in")
             .hint("memoird review refuse ID"));
     }
+    let of = |places: &str| format!("{text} (of {places})");
+    if let Some(item) = chosen.changes.first().filter(|it| kind_of(&it.change) == "item") {
+        refuse_reader(call, root)?;
+        log::append(call, root, &of(&item.row.sources))?;
+        return say(call, root, chosen, Some(Verdict::Refused));
+    }
     if let Some(change) = chosen.changes.first() {
         if let Change::Memory { .. } = change.change {
             let own = Own { title: None, text: text.to_owned() };
@@ -292,7 +343,7 @@ fn edit(
     refuse_reader(call, root)?;
     // Words that stand on several lines have one name, and are said once.
     let lines: Vec<String> = chosen.lines.iter().map(|it| it.address.to_string()).collect();
-    log::append(call, root, &format!("{text} (of {})", lines.join(", ")))?;
+    log::append(call, root, &of(&lines.join(", ")))?;
     say(call, root, chosen, Some(Verdict::Refused))
 }
 
@@ -319,6 +370,10 @@ fn ask_each(
         loop {
             let answer = ui.question("accept, refuse, edit, skip, quit? [a/r/e/s/q]");
             match answer.as_deref() {
+                Some("a" | "accept") if one.changes.iter().any(|it| is_told(&it.change)) => {
+                    ui.warn(TOLD);
+                    continue;
+                }
                 Some("a" | "accept") => accept(call, root, one)?,
                 Some("r" | "refuse") => say(call, root, one, Some(Verdict::Refused))?,
                 Some("e" | "edit") => {
@@ -365,6 +420,9 @@ impl Item {
             sources: None,
             source_lines: Vec::new(),
             stale: false,
+            acceptable: None,
+            engine: None,
+            run: None,
             verdict: line.verdict.map(name_of),
         }
     }
@@ -379,6 +437,11 @@ impl Item {
             Change::Drop { reason, .. } => ("to be dropped".to_owned(), reason),
             Change::Memory { words: Some(words), reason, .. } => (words.said(), reason),
             Change::Memory { words: None, reason, .. } => ("to be removed".to_owned(), reason),
+            Change::Item { text, reason, .. } => (text.clone(), reason),
+        };
+        let (acceptable, engine) = match &proposed.change {
+            Change::Item { passes, engine, .. } => (Some(*passes), Some(engine.clone())),
+            _ => (None, None),
         };
         let source_line = |(at, text): &(Address, String)| SourceLine {
             address: at.to_string(),
@@ -397,6 +460,9 @@ impl Item {
             sources: (!sources.is_empty()).then(|| sources.clone()),
             source_lines: proposed.lines.iter().map(source_line).collect(),
             stale: proposed.is_stale,
+            acceptable,
+            engine,
+            run: proposed.run.map(|it| it.0),
             verdict: proposed.verdict.map(name_of),
         }
     }
@@ -439,7 +505,12 @@ fn show(item: &Item, ui: &Ui) {
     };
     let origin = item.origin.map(|it| format!(", {it}")).unwrap_or_default();
     let verdict = item.verdict.map(|it| format!(" – {it}")).unwrap_or_default();
-    ui.heading(format!("{}  {place}{origin}: {}{verdict}", item.id, item.why.join(", ")));
+    let run = item.run.map(|it| format!(", run {it}")).unwrap_or_default();
+    let by = item.engine.as_ref().map(|it| format!(", kept out of {it}{run}")).unwrap_or_default();
+    ui.heading(format!("{}  {place}{origin}{by}: {}{verdict}", item.id, item.why.join(", ")));
+    if item.acceptable == Some(false) {
+        ui.data("  is only told: `refuse` when it is read, `edit` to say it in your own words");
+    }
     if item.stale {
         ui.data(format!("  stale: {STALE}"));
     }
@@ -473,7 +544,9 @@ fn done(waiting: &Waiting, what: &'static str, ui: &Ui) {
         return;
     }
     ui.good(format!("{what}: {}", items.len()));
-    if what == "accepted" && !waiting.lines.is_empty() {
+    let is_item = |it: &Proposed| kind_of(&it.change) == "item";
+    let rests_on_it = !waiting.lines.is_empty() || waiting.changes.iter().any(is_item);
+    if what == "accepted" && rests_on_it {
         ui.note("`memoird compact` (or the daemon) makes what rests on it again");
     }
 }

@@ -52,6 +52,8 @@ pub(super) struct Recorded {
     pub(super) held: Vec<(Stem, Vec<HeldRecord>)>,
     /// What a person is asked about, of the job with this fingerprint and period.
     pub(super) proposed: Option<(ContentHash, Period, Vec<NewProposal>)>,
+    /// What the check kept out, of the job with this fingerprint, period, and file.
+    pub(super) kept_out: Option<(ContentHash, Period, String, Vec<NewProposal>)>,
     /// Paths that the job read.
     pub(super) used: Vec<String>,
     /// What stands in the files now must not be kept: it is being forgotten.
@@ -74,6 +76,11 @@ impl Recorded {
     /// Returns what a person is asked about, as a commit takes it.
     pub(super) fn proposals(&self) -> Option<(ContentHash, Period, &[NewProposal])> {
         self.proposed.as_ref().map(|(work, of, it)| (*work, *of, &it[..]))
+    }
+
+    /// Returns what was kept out, as a commit takes it.
+    pub(super) fn told(&self) -> Option<(ContentHash, Period, &str, &[NewProposal])> {
+        self.kept_out.as_ref().map(|(work, of, target, it)| (*work, *of, &target[..], &it[..]))
     }
 
     /// Returns how many changes a person is asked about.
@@ -160,6 +167,7 @@ impl Compactor<'_> {
                 extracted: &recorded.extracted,
                 held: &recorded.held,
                 proposals: recorded.proposals(),
+                kept_out: recorded.told(),
                 versions: &versions,
                 run,
                 at: (self.clock)(),

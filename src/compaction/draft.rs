@@ -12,6 +12,7 @@ use super::{
     parallel,
     plan::Job,
     preserve,
+    review::{self, KeptOut},
 };
 use crate::{
     config::settings::{Compaction, Length},
@@ -92,6 +93,8 @@ pub(super) struct Sources {
     pub(super) weeks: Vec<WeekSource>,
     /// Weekly files whose own lines are cited: foreign ones, and bullets of a person's.
     pub(super) week_files: Vec<ServedLog>,
+    /// Of weekly files that have such lines, those that are held for review.
+    pub(super) held: Vec<ServedLog>,
     pub(super) pointers: Vec<String>,
     pub(super) chars: usize,
     /// The lines that bullets of ours cite in the weekly files below.
@@ -103,6 +106,10 @@ pub(super) struct Drafted {
     pub(super) sources: Sources,
     pub(super) sections: Vec<(Section, Vec<Item>)>,
     pub(super) rejected: Vec<(Section, Item, Violation)>,
+    /// The same, as a person is told of it.
+    pub(super) kept_out: Vec<KeptOut>,
+    /// How many items there were, where none was let stand.
+    pub(super) all_rejected: Option<usize>,
     pub(super) left_out: Vec<(Address, LeftOut)>,
     /// What the receipt is to say of it.
     pub(super) note: Option<String>,
@@ -156,7 +163,7 @@ impl Drafter<'_> {
             draft => draft?,
         };
         let drafted: usize = draft.sections.iter().map(|(_, items)| items.len()).sum();
-        let grounded = ground::split(&draft, &sources.lines());
+        let grounded = self.checked(&draft, &sources);
         let Grounded { mut sections, rejected } = self.mend(&input, &draft, grounded, &sources);
         let rejected = kept::take_up_gone(&mut sections, rejected, &sources.weeks, self.inventory);
         for item in sections.iter_mut().flat_map(|(_, items)| items) {
@@ -175,12 +182,54 @@ impl Drafter<'_> {
             }
         }
         let is_empty = kept.is_empty() && sections.iter().all(|(_, items)| items.is_empty());
-        if drafted > 0 && is_empty {
-            return Err(JobError::AllRejected(drafted));
-        }
+        let lines = sources.lines();
+        let kept_out = rejected.iter().map(|(_, item, why)| KeptOut {
+            text: item.text.clone(),
+            citation: item.citation.clone(),
+            why: why.to_string(),
+            looks_ill: why.is_look(),
+            passes: ground::only_looks(item, &lines),
+        });
+        let kept_out: Vec<KeptOut> = kept_out.collect();
+        let all_rejected = (drafted > 0 && is_empty).then_some(drafted);
         let mut left_out = draft.left_out;
         left_out.extend(barred.into_iter().map(|it| (it, LeftOut::Deleted)));
-        Ok(Drafted { sources, sections, rejected, left_out, note, is_offline: false })
+        let is_offline = false;
+        Ok(Drafted {
+            sources,
+            sections,
+            rejected,
+            kept_out,
+            all_rejected,
+            left_out,
+            note,
+            is_offline,
+        })
+    }
+
+    /// Splits a draft. What a model wrote has to be about its lines; what a week says already has stood.
+    fn checked(&self, draft: &Draft, sources: &Sources) -> Grounded {
+        let lines = sources.lines();
+        let may_pass = |item: &Item| review::may_pass(item, &self.inventory.rules);
+        let mut grounded = ground::split(draft, &lines, &may_pass);
+        if !self.engine.is_model() {
+            return grounded;
+        }
+        let stands: HashSet<&str> =
+            sources.weeks.iter().flat_map(|it| &it.items).map(|it| &it.1.text[..]).collect();
+        for (section, items) in &mut grounded.sections {
+            items.retain(|item| {
+                let verdict = ground::check_written(item, &lines);
+                let Err(why) = verdict else { return true };
+                let keeps = stands.contains(&item.text[..]);
+                if !keeps {
+                    grounded.rejected.push((*section, item.clone(), why));
+                }
+                keeps
+            });
+        }
+        grounded.sections.retain(|(_, items)| !items.is_empty());
+        grounded
     }
 
     /// Has what did not stand the check drafted once more, all at once, and checks that.
@@ -217,7 +266,7 @@ impl Drafter<'_> {
         let Ok(Some(second)) = ask(self.engine, |engine| engine.mend(input, draft, &faults)) else {
             return first;
         };
-        let second = ground::split(&second, &lines);
+        let second = self.checked(&second, sources);
         let shares_line = |a: &Item, b: &Item| match (&a.citation, &b.citation) {
             (Some(a), Some(b)) => a.shares_line_with(b),
             _ => false,
@@ -285,6 +334,7 @@ impl Drafter<'_> {
             chars: logs.iter().map(ServedLog::chars).sum(),
             weeks: Vec::new(),
             week_files: Vec::new(),
+            held: Vec::new(),
             said: Said::new(),
             logs,
         })
@@ -295,6 +345,7 @@ impl Drafter<'_> {
             logs: Vec::new(),
             weeks: Vec::new(),
             week_files: Vec::new(),
+            held: Vec::new(),
             pointers: Vec::new(),
             chars: 0,
             said: Said::new(),
@@ -305,11 +356,13 @@ impl Drafter<'_> {
             let path = self.vault.layout().summary(week);
             let text = self.vault.read_text(&path)?.ok_or_else(|| JobError::Stale(path.clone()))?;
             let summary = Summary::parse(week, &text).map_err(|e| unreadable(&path, &e))?;
-            if summary.body_hash().hex16() != *hash {
+            if rules.input_of_file(week, &summary.body_hash().hex16()) != *hash {
                 return Err(JobError::Stale(path));
             }
             sources.chars += summary.text_chars();
-            let (source, cites_itself) = week_source(&summary, &text, &rules);
+            let own = privacy::serve_own_lines(&summary, &text, &rules);
+            sources.held.extend(own.as_ref().and_then(ServedLog::only_held));
+            let (source, cites_itself) = week_source(&summary, &text, own.as_ref(), &rules);
             if cites_itself {
                 let stem = name.parse::<Stem>().map_err(|e| unreadable(&path, &e))?;
                 let log =
@@ -395,6 +448,10 @@ impl ground::Sources for Lines<'_> {
     fn line(&self, stem: &Stem, number: u32) -> Option<&ServedLine> {
         self.0.get(stem)?.line(number)
     }
+
+    fn is_name(&self, word: &str) -> bool {
+        ground::is_name_in(word, self.0.values().copied())
+    }
 }
 
 /// Reads the logs that a job names, as they were when it was planned.
@@ -436,7 +493,12 @@ pub(super) fn unreadable(path: &str, error: &dyn std::error::Error) -> JobError 
 }
 
 /// Reads a weekly file as the source of a month, and tells whether lines of its own are cited.
-fn week_source(summary: &Summary, text: &str, rules: &Rules) -> (WeekSource, bool) {
+fn week_source(
+    summary: &Summary,
+    text: &str,
+    own: Option<&ServedLog>,
+    rules: &Rules,
+) -> (WeekSource, bool) {
     let shown = |(section, mut item): (Option<Section>, Item)| {
         item.text = rules.shown(&item.text).into_owned();
         (section, item)
@@ -448,8 +510,10 @@ fn week_source(summary: &Summary, text: &str, rules: &Rules) -> (WeekSource, boo
         item.text.drain(..item.text.len() - item.text.trim_start_matches(['>', ' ']).len());
     }
     items.retain(|(_, it)| !it.text.is_empty());
+    let has_bullets = !items.is_empty();
+    items.retain(|(_, it)| !own.is_some_and(|own| own.holds(it)));
     let mut cites_itself = items.iter().any(|(_, item)| cites_own(item));
-    if items.is_empty() && summary.header.is_none() {
+    if !has_bullets && summary.header.is_none() {
         items = foreign_lines(summary.period, text, rules);
         cites_itself = !items.is_empty();
     }

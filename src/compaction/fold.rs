@@ -14,11 +14,12 @@ use super::{
     plan::{Job, Reason},
     records,
     report::PassReport,
+    review,
 };
 use crate::{
     config::settings::{Fallback, Model},
     engine::{
-        Engine as _, EngineError, LeftOut,
+        Engine, EngineError, LeftOut,
         extractive::{Extractive, counts::Counts},
     },
     memory::{
@@ -31,9 +32,12 @@ use crate::{
     },
     model::failure::Fault,
     privacy::{ServedLine, ServedLog},
-    store::lineage::{
-        jobs::{JobId, Outcome, Receipt, RunId, State},
-        record::{CoverageRecord, LogRecord},
+    store::{
+        inventory::Inventory,
+        lineage::{
+            jobs::{JobId, Outcome, Receipt, RunId, State},
+            record::{Commit, CoverageRecord, LogRecord},
+        },
     },
 };
 
@@ -175,14 +179,32 @@ impl Compactor<'_> {
         view: &View,
         draft: Drafted,
     ) -> Result<Made, JobError> {
-        let Drafted { sources, sections, rejected, mut left_out, note, is_offline } = draft;
+        let Drafted {
+            sources,
+            sections,
+            rejected,
+            kept_out,
+            all_rejected,
+            mut left_out,
+            note,
+            is_offline,
+        } = draft;
         let path = self.vault.layout().summary(job.period);
+        let Inventory { decisions, rules, .. } = &view.inventory;
+        let engine: &dyn Engine = if is_offline { &Extractive } else { self.engine };
+        let told = review::told(&kept_out, &path, engine, decisions, rules);
+        if let Some(drafted) = all_rejected {
+            let kept_out = Some((job.fingerprint, job.period, &path[..], &told[..]));
+            let at = (self.clock)();
+            self.lineage.commit(&Commit { kept_out, at, ..Commit::default() })?;
+            return Err(JobError::AllRejected(drafted));
+        }
         let standing = self.vault.read_text(&path)?;
         let current = draft::current(&path, job.period, standing.as_deref())?;
         let lines = sources.lines();
-        let engine = if is_offline { Extractive.id() } else { self.engine.id() };
-        let mut header = self.header(job, view, &sources, current.as_ref());
-        header.engine = engine.to_owned();
+        let engine = engine.id();
+        let mut header = Self::header(job, view, &sources, current.as_ref());
+        engine.clone_into(&mut header.engine);
         header.fallback = is_offline;
         let sections = Kept::of(current.as_ref(), &view.inventory, &sources.said).join(sections);
         let decisions = &view.inventory.decisions;
@@ -201,10 +223,12 @@ impl Compactor<'_> {
             record.items.iter().filter_map(|it| it.citation.as_ref()).collect();
         left_out.extend(cited_by(rejected.iter().map(|(_, item, _)| item), LeftOut::Rejected));
         left_out.extend(cited_by(merged.kept_out.iter(), LeftOut::Deleted));
-        let uncovered = uncovered(&sources.logs, &items, left_out);
+        let read = sources.logs.iter().chain(&sources.held);
+        let uncovered = uncovered(read, &items, left_out);
         let same_body = current.as_ref().is_some_and(|it| it.body() == merged.summary.body());
         let outcome = if same_body { Outcome::Unchanged } else { Outcome::Written };
-        let reason = std::iter::once(job.reason.to_string()).chain(note).collect::<Vec<_>>();
+        let reason = std::iter::once(job.reason.to_string()).chain(note);
+        let reason = reason.chain(review::note(&kept_out)).collect::<Vec<_>>();
         let mut receipt = Receipt::new(outcome, Some(reason.join("; ")), (self.clock)());
         receipt.path = Some(path.clone());
         receipt.figures.sources = count(job.inputs.len());
@@ -226,6 +250,7 @@ impl Compactor<'_> {
             logs,
             coverage: vec![CoverageRecord { path: path.clone(), lines: uncovered }],
             documents: vec![record],
+            kept_out: Some((job.fingerprint, job.period, path.clone(), told)),
             used: sources.pointers,
             ..Recorded::default()
         };
@@ -237,7 +262,6 @@ impl Compactor<'_> {
 
     /// Returns what the file says of itself, but who made it.
     fn header(
-        &self,
         job: &Job,
         view: &View,
         sources: &Sources,
@@ -332,8 +356,8 @@ fn cited_by<'a>(items: impl Iterator<Item = &'a Item>, why: LeftOut) -> Vec<(Add
 }
 
 /// Returns the lines that say something and that no item cites, with the reason for each.
-fn uncovered(
-    logs: &[ServedLog],
+fn uncovered<'a>(
+    logs: impl Iterator<Item = &'a ServedLog>,
     items: &[&Citation],
     left_out: Vec<(Address, LeftOut)>,
 ) -> Vec<(Address, &'static str)> {

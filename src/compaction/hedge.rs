@@ -467,7 +467,7 @@ const SETTLED: &[&str] = &[
 ];
 
 /// Words that tell nothing of what a sentence is about.
-const EMPTY: &[&str] = &[
+pub(super) const EMPTY: &[&str] = &[
     "the", "and", "for", "that", "this", "with", "was", "were", "are", "has", "have", "had", "not",
     "but", "from", "into", "will", "would", "should", "can", "may", "our", "their", "they", "them",
     "his", "her", "she", "its", "it's", "you", "your", "all", "any", "been", "being", "also", "so",
@@ -484,10 +484,11 @@ const AND: &[&str] = &["and", "or", "und", "oder", "et", "ou", "y", "o", "e"];
 
 /// A comma before one of these parts two clauses; else it may only part the words of a list.
 const CLAUSE_OPENERS: &[&str] = &[
-    "but", "though", "although", "while", "whereas", "which", "so", "because", "since", "however",
-    "yet", "we", "i", "it", "they", "he", "she", "you", "this", "that", "there", "then", "aber",
-    "obwohl", "während", "weil", "denn", "doch", "wir", "ich", "es", "sie", "er", "mais", "car",
-    "donc", "nous", "je", "il", "elle", "pero", "aunque", "porque", "mientras", "pues",
+    "but", "though", "although", "while", "whereas", "which", "whose", "who", "where", "so",
+    "because", "since", "however", "yet", "we", "i", "it", "they", "he", "she", "you", "this",
+    "that", "there", "then", "aber", "obwohl", "während", "weil", "denn", "doch", "wir", "ich",
+    "es", "sie", "er", "mais", "car", "donc", "nous", "je", "il", "elle", "pero", "aunque",
+    "porque", "mientras", "pues",
 ];
 
 /// Words and phrases, by the first word of each.
@@ -646,31 +647,36 @@ impl Told {
 
 /// A word of a text.
 #[derive(Clone, Debug)]
-struct Word {
+pub(super) struct Word {
     /// In lower case.
-    text: String,
+    pub(super) text: String,
     /// Where it stands.
-    start: usize,
-    end: usize,
+    pub(super) start: usize,
+    pub(super) end: usize,
     /// Whether it stands in a code span, where nobody hedges.
-    in_code: bool,
+    pub(super) in_code: bool,
     /// Whether a mark that parts clauses, or a comma, stands before it.
-    after: After,
+    pub(super) after: After,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum After {
+pub(super) enum After {
     Word,
     Comma,
     Mark,
 }
 
-struct Sentence<'t> {
+pub(super) struct Sentence<'t> {
     text: &'t str,
-    words: Vec<Word>,
+    pub(super) words: Vec<Word>,
 }
 
-impl Sentence<'_> {
+impl<'t> Sentence<'t> {
+    /// Takes words of a text for a sentence.
+    pub(super) fn part(text: &'t str, words: &[Word]) -> Self {
+        Self { text, words: words.to_vec() }
+    }
+
     fn hedges(&self) -> bool {
         hedge_in(&self.words) || self.clauses().iter().any(|it| condition_in(it).is_some())
     }
@@ -683,7 +689,7 @@ impl Sentence<'_> {
     }
 
     /// Returns the clauses: what marks part, and commas before words that begin a clause.
-    fn clauses(&self) -> Vec<&[Word]> {
+    pub(super) fn clauses(&self) -> Vec<&[Word]> {
         let mut found = Vec::new();
         let mut from = 0;
         for (at, word) in self.words.iter().enumerate().skip(1) {
@@ -762,7 +768,7 @@ fn span<'i>(text: &'i str, words: &[Word]) -> &'i str {
 }
 
 /// Cuts a text into sentences and their words.
-fn sentences(text: &str) -> Vec<Sentence<'_>> {
+pub(super) fn sentences(text: &str) -> Vec<Sentence<'_>> {
     let mut found = Vec::new();
     let mut words: Vec<Word> = Vec::new();
     let (mut from, mut in_code, mut after) = (0, false, After::Word);

@@ -11,14 +11,14 @@ use super::{
     commit::{NewFile, Recorded},
     draft::{read_logs, unreadable},
     fold::count,
-    ground,
+    ground::{self, Violation},
     late::{self, Doubt, Revised, Shaken},
     nearby::Nearby,
     parallel,
     plan::{Job, Reason},
     records,
     report::{JobReport, PassReport},
-    review,
+    review::{self, KeptOut},
 };
 use crate::{
     compaction::Watcher,
@@ -66,6 +66,8 @@ struct Day {
     /// Those of a person's whose lines were changed. What would become of them is in `recorded`.
     offered: Vec<TypedMemory>,
     rejected: usize,
+    /// What the check kept out.
+    kept_out: Vec<KeptOut>,
     recorded: Recorded,
     source_chars: usize,
 }
@@ -227,6 +229,7 @@ impl Compactor<'_> {
                     extracted: &recorded.extracted,
                     held: &recorded.held,
                     proposals: recorded.proposals(),
+                    kept_out: recorded.told(),
                     used: &recorded.used,
                     at: receipt.ended,
                     ..Commit::default()
@@ -319,6 +322,9 @@ impl Compactor<'_> {
             0 => {}
             proposed => reason = format!("{reason}; {}", review::wait(proposed)),
         }
+        if let Some(note) = review::note(&day.kept_out) {
+            reason = format!("{reason}; {note}");
+        }
         let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
         receipt.figures.sources = count(job.inputs.len());
         receipt.figures.source_chars = day.source_chars as u64;
@@ -373,7 +379,8 @@ impl Compactor<'_> {
             .ok_or_else(|| JobError::Stale(month_path.clone()))?;
         let month =
             Summary::parse(job.period, &month_text).map_err(|e| unreadable(&month_path, &e))?;
-        if job.inputs.values().ne([&month.body_hash().hex16()]) {
+        let Inventory { decisions, rules, .. } = &view.inventory;
+        if job.inputs.values().ne([&rules.input_of_file(job.period, &month.body_hash().hex16())]) {
             return Err(JobError::Stale(month_path));
         }
         let logs = self.logs_beneath(job.period, view)?;
@@ -382,11 +389,10 @@ impl Compactor<'_> {
             Some(text) => WisdomFile::parse(text),
             None => WisdomFile::new(&view.inventory.rules.shown(&self.settings.agent_name)),
         };
-        let rules = view.inventory.rules.clone();
-        let items = cite_own_lines(&month, &rules);
-        let summaries = self.summaries_cited(&month, &items, &file, &rules)?;
+        let items = cite_own_lines(&month, &month_text, rules);
+        let summaries = self.summaries_cited(&month, &items, &file, rules)?;
         follow_summaries(&mut file, &summaries);
-        let shaken = self.shaken(&mut file, &logs, &rules)?;
+        let shaken = self.shaken(&mut file, &logs, rules)?;
         // An entry that nothing carries must not keep out what may take its place.
         let is_sound = |it: &&WisdomEntry| !shaken.iter().any(|s| it.id() == Some(&s.id));
         let entries: Vec<WisdomEntry> = file.entries().filter(is_sound).cloned().collect();
@@ -403,7 +409,6 @@ impl Compactor<'_> {
             })
         })?;
         let caps = WisdomCaps { entries: wisdom.max_entries, chars: wisdom.max_chars };
-        let decisions = &view.inventory.decisions;
         // What is said is checked against what people wrote above the logs, too.
         let written = summaries.iter().map(|(_, log)| log);
         let mut lines: Vec<ServedLog> = written.chain(&logs).cloned().collect();
@@ -413,7 +418,7 @@ impl Compactor<'_> {
             logs: &lines,
             memories: &memories,
             is_deleted: &|citation| decisions.is_deleted(&path, texts(citation, &lines)),
-            rules: &rules,
+            rules,
             shaken: &shaken,
         };
         let before = file.clone();
@@ -424,7 +429,7 @@ impl Compactor<'_> {
         };
         if wisdom.review == Review::Manual && done.is_change() {
             file = before;
-            done = Edited { rejected: done.rejected, held: done.held, ..Edited::default() };
+            done = done.undone();
         }
         if proposed.is_empty() {
             file.add_distilled(job.period);
@@ -438,6 +443,7 @@ impl Compactor<'_> {
         } else {
             Outcome::Unchanged
         };
+        let told = review::told(&done.kept_out, &path, self.engine, decisions, rules);
         let reason = reason_of(job, &done, proposed.len());
         let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
         receipt.path = Some(path.clone());
@@ -456,6 +462,7 @@ impl Compactor<'_> {
             used: vec![month_path],
             held: done.held.iter().flat_map(held_back).collect(),
             proposed: Some((job.fingerprint, job.period, proposed)),
+            kept_out: Some((job.fingerprint, job.period, path.clone(), told)),
             ..Recorded::default()
         };
         let files = if standing.as_ref() == Some(&text) || is_kept {
@@ -565,6 +572,7 @@ impl DayReader<'_> {
             withdrawn: Vec::new(),
             offered: Vec::new(),
             rejected: 0,
+            kept_out: Vec::new(),
             recorded: Recorded::default(),
             source_chars: 0,
         };
@@ -601,9 +609,13 @@ impl DayReader<'_> {
                 if let Some(error) = failed.into_inner() {
                     return Err(error.into());
                 }
-                let Some(memory) = memory else {
-                    day.rejected += 1;
-                    continue;
+                let memory = match memory {
+                    Ok(memory) => memory,
+                    Err(kept_out) => {
+                        day.rejected += 1;
+                        day.kept_out.push(kept_out);
+                        continue;
+                    }
                 };
                 if ground::is_from_elsewhere(&draft.citation, &logs) {
                     day.rejected += 1;
@@ -629,6 +641,9 @@ impl DayReader<'_> {
         let proposed =
             offers.filter_map(|it| review::offered(it, &path(&it.before), self.decisions));
         day.recorded.proposed = Some((job.fingerprint, job.period, proposed.collect()));
+        let index = layout.index();
+        let told = review::told(&day.kept_out, &index, self.engine, self.decisions, rules);
+        day.recorded.kept_out = Some((job.fingerprint, job.period, index, told));
         day.offered = settled.offered.into_iter().map(|it| it.before).collect();
         Ok(day)
     }
@@ -636,24 +651,27 @@ impl DayReader<'_> {
 
 /// Says why a month was distilled, and what came of it that is not seen in the file.
 fn reason_of(job: &Job, done: &Edited, proposed: usize) -> String {
+    let kept_out = review::note(&done.kept_out).map(|it| format!("; {it}")).unwrap_or_default();
     if proposed > 0 {
-        return review::wait(proposed);
+        return review::wait(proposed) + &kept_out;
     }
     let mut reason = job.reason.to_string();
     for id in &done.dropped {
         reason.extend(["; entry ", id, " dropped: its source changed"]);
     }
-    reason
+    reason + &kept_out
 }
 
 /// Returns the bullets of a month. One that a person wrote or changed is a source itself, above the
 /// lines that it cites.
-fn cite_own_lines(month: &Summary, rules: &Rules) -> Vec<(Option<Section>, Item)> {
+fn cite_own_lines(month: &Summary, text: &str, rules: &Rules) -> Vec<(Option<Section>, Item)> {
+    let own = privacy::serve_own_lines(month, text, rules);
     let shown = |(section, mut item): (Option<Section>, Item)| {
         item.text = rules.shown(&item.text).into_owned();
         (section, item)
     };
-    month.bullets_as_sources().map(shown).collect()
+    let seen = |(_, item): &(_, Item)| !own.as_ref().is_some_and(|it| it.holds(item));
+    month.bullets_as_sources().map(shown).filter(seen).collect()
 }
 
 /// Follows the bullets of people whose words entries repeat to the lines where they stand now.
@@ -692,11 +710,20 @@ fn accept(
     logs: &Vec<ServedLog>,
     is_taken: &dyn Fn(&str) -> bool,
     (rules, secrets): (&Rules, &SpelledSecrets),
-) -> Option<TypedMemory> {
+) -> Result<TypedMemory, KeptOut> {
     let parts = [Some(&draft.statement), draft.why.as_ref(), draft.how_to_apply.as_ref()];
     let words: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
     let item = Item { text: words.join(" "), citation: Some(draft.citation.clone()) };
-    ground::check(&item, logs).ok()?;
+    let kept_out = |why: String, looks_ill: bool| KeptOut {
+        text: format!("{}: {}", draft.name, item.text),
+        citation: item.citation.clone(),
+        why,
+        looks_ill,
+        passes: false,
+    };
+    if let Err(why) = ground::check(&item, logs) {
+        return Err(kept_out(why.to_string(), why.is_look()));
+    }
     let line_of = |address: &Address| {
         let log = logs.iter().find(|it| *it.stem() == address.stem)?;
         Some((address.clone(), log.line(address.line)?.hash().hex4()))
@@ -721,8 +748,10 @@ fn accept(
         )),
     };
     memory.seal();
-    typed_schema::check(&memory).ok()?;
-    Some(memory)
+    match typed_schema::check(&memory) {
+        Ok(()) => Ok(memory),
+        Err(why) => Err(kept_out(why.to_string(), false)),
+    }
 }
 
 /// Returns the lines that a person is asked about before something lasting may rest on them alone.
@@ -788,6 +817,8 @@ pub(super) struct Edit<'a> {
 pub(super) struct Edited {
     pub(super) changed: usize,
     pub(super) rejected: usize,
+    /// What the check kept out.
+    kept_out: Vec<KeptOut>,
     /// Entries that nothing carries any more.
     dropped: Vec<String>,
     /// What was done, but for what was dropped.
@@ -801,6 +832,23 @@ impl Edited {
     /// Returns whether any entry is another one now.
     fn is_change(&self) -> bool {
         !self.ops.is_empty() || !self.dropped.is_empty()
+    }
+
+    /// Returns what is left of it when the file stays as it was.
+    fn undone(self) -> Self {
+        let Self { rejected, kept_out, held, .. } = self;
+        Self { rejected, kept_out, held, ..Self::default() }
+    }
+
+    fn keep_out(&mut self, title: &str, text: &str, citation: &Citation, why: &Violation) {
+        self.rejected += 1;
+        self.kept_out.push(KeptOut {
+            text: format!("{title}: {text}"),
+            citation: Some(citation.clone()),
+            why: why.to_string(),
+            looks_ill: why.is_look(),
+            passes: false,
+        });
     }
 }
 
@@ -825,8 +873,8 @@ impl Edit<'_> {
                     if late || (self.is_deleted)(citation) {
                         continue;
                     }
-                    if !self.stands(title, text, citation) {
-                        done.rejected += 1;
+                    if let Err(why) = self.stands(title, text, citation) {
+                        done.keep_out(title, text, citation, &why);
                         continue;
                     }
                     if self.is_from_elsewhere(title, text, citation) {
@@ -849,8 +897,10 @@ impl Edit<'_> {
                 WisdomOp::Merge { id, words, citation, .. } => {
                     let words = words.as_ref().map(|(title, text)| self.written(title, text));
                     let words = words.as_ref().map(|(title, text)| (&title[..], &text[..]));
-                    if words.is_some_and(|(title, text)| !self.stands(title, text, citation)) {
-                        done.rejected += 1;
+                    if let Some((title, text)) = words
+                        && let Err(why) = self.stands(title, text, citation)
+                    {
+                        done.keep_out(title, text, citation, &why);
                         continue;
                     }
                     // It would not even be said again: the same page twice is one voice.
@@ -892,10 +942,10 @@ impl Edit<'_> {
         (self.rules.written(title), self.rules.written_behind(title, text))
     }
 
-    fn stands(&self, title: &str, text: &str, citation: &Citation) -> bool {
+    fn stands(&self, title: &str, text: &str, citation: &Citation) -> Result<(), Violation> {
         let item = Item { text: format!("{title}. {text}"), citation: Some(citation.clone()) };
-        ground::check(&item, self.logs).is_ok()
-            || self.memories.iter().any(|it| is_said_by(it, &item))
+        let checked = ground::check(&item, self.logs);
+        if self.memories.iter().any(|it| is_said_by(it, &item)) { Ok(()) } else { checked }
     }
 
     /// Returns whether nothing carries the words but text from elsewhere: no person's or agent's line,

@@ -62,6 +62,8 @@ mod renamed;
 pub mod repair;
 pub mod report;
 pub mod review;
+#[cfg(test)]
+mod scripted;
 mod standing;
 pub mod undo;
 #[cfg(test)]

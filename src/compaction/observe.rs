@@ -657,6 +657,7 @@ impl Compactor<'_> {
             let followed =
                 self.readdress(week, file, Whose::All, &renames, changed, files, recorded)?;
             let Some(body_hash) = followed else { continue };
+            let body_hash = inventory.rules.input_of_file(week, &body_hash);
             done.push(week);
             if let Some(month) = week.parent() {
                 months

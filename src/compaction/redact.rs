@@ -15,11 +15,12 @@ use std::{
 use super::{
     Compactor, JobError, PassError, View,
     commit::{NewFile, Recorded},
+    observe::period_of,
     records,
 };
 use crate::{
     memory::{
-        document::{Block, Summary},
+        document::{self, Block, Summary},
         index,
         period::Period,
         typed::{MemoryType, TypedMemory},
@@ -299,7 +300,9 @@ impl Compactor<'_> {
         });
         let memories: Vec<TypedMemory> = memories.collect();
         let mut removed = Vec::new();
-        let body_hash = |text: &str| crate::memory::document::body_hash(text).hex16();
+        let input = |period: Period, text: &str| {
+            rules.input_of_file(period, &document::body_hash(text).hex16())
+        };
         for leak in derived(self.vault, &view)? {
             let text = without_secrets(&layout, &leak.path, &leak.text, &rules);
             if let Some(name) = renamed.get(&leak.path) {
@@ -320,8 +323,10 @@ impl Compactor<'_> {
                 FileKind::Index => index::render(Some(&text), &memories, &|it| rules.written(it)),
                 _ => text,
             };
-            if leak.kind == FileKind::Weekly {
-                weeks.insert(body_hash(&leak.text), body_hash(&text));
+            if leak.kind == FileKind::Weekly
+                && let Some(week) = period_of(&leak.path)
+            {
+                weeks.insert(input(week, &leak.text), input(week, &text));
             }
             redacted.files.push(leak.path.clone());
             files.push(NewFile { path: leak.path, text: Some(text), standing: Some(leak.text) });

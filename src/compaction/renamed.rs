@@ -484,7 +484,8 @@ impl Compactor<'_> {
             .filter(|(period, _)| period.grain() == Grain::Week)
             .filter(|(_, page)| !page.gains && (!page.loses || page.is_empty()))
             .map(|(period, page)| {
-                let hash = page.text().map(|_| page.summary.body_hash().hex16());
+                let body = page.text().map(|_| page.summary.body_hash().hex16());
+                let hash = body.map(|it| inventory.rules.input_of_file(*period, &it));
                 (*period, hash)
             })
             .collect();

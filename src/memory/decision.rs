@@ -217,6 +217,14 @@ impl Decisions {
         }
     }
 
+    /// Returns what [`Self::input_hash`] does of a weekly or monthly file, by the hash of its body.
+    pub fn input_of_file(&self, name: &str, body_hash: &str) -> String {
+        match self.accepted.get(name).filter(|it| !it.is_empty()) {
+            None => body_hash.to_owned(),
+            Some(accepted) => ContentHash::of(format!("{body_hash} {accepted:?}")).hex16(),
+        }
+    }
+
     /// Returns what stands in the place of a secret: the same for the same secret wherever it is
     /// found, so that it can be told from others, and of no use to who wants to know it.
     ///

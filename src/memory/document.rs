@@ -262,6 +262,18 @@ impl Summary {
         })
     }
 
+    /// Returns the lines of the file as it was read that are sources themselves: of bullets that a
+    /// person wrote or changed, and of a foreign file without bullets all.
+    pub fn own_lines(&self) -> Vec<RangeInclusive<u32>> {
+        let is_empty = |it: &Item| it.text.trim_start_matches(['>', ' ']).is_empty();
+        if self.header.is_none() && self.bullets_with_lines().all(|(_, it, _)| is_empty(it)) {
+            return vec![1..=u32::MAX];
+        }
+        let owners = self.ownership().owners;
+        let bullets = self.bullets_with_lines().zip(owners);
+        bullets.filter(|(_, owner)| *owner == Owner::Person).map(|((lines, ..), _)| lines).collect()
+    }
+
     /// Tells our bullets from a person's, and which of ours are gone.
     ///
     /// The list of hashes is a multiset: of two equal bullets where one is listed, the first is

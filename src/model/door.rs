@@ -434,17 +434,13 @@ impl Door {
     pub(super) fn headers(&self) -> Vec<Header> {
         let secret = |name, value| Header { name, value, is_secret: true };
         let plain = |name, value: &str| Header { name, value: value.to_owned(), is_secret: false };
-        match &self.parts.wire {
-            Wire::Anthropic { api_version, .. } => {
-                let mut headers = vec![plain("anthropic-version", api_version)];
-                headers.extend(self.key().map(|it| secret("x-api-key", it.to_owned())));
-                headers
-            }
-            _ => {
-                let bearer = self.key().map(|it| secret("authorization", format!("Bearer {it}")));
-                bearer.into_iter().collect()
-            }
+        if let Wire::Anthropic { api_version, .. } = &self.parts.wire {
+            let mut headers = vec![plain("anthropic-version", api_version)];
+            headers.extend(self.key().map(|it| secret("x-api-key", it.to_owned())));
+            return headers;
         }
+        let bearer = self.key().map(|it| secret("authorization", format!("Bearer {it}")));
+        bearer.into_iter().collect()
     }
 
     fn key(&self) -> Option<&str> {

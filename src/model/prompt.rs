@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn a_persons_own_wins_and_is_told_apart() {
         let own = |name: &str| {
-            let text = PromptName::Wisdom.built_in().replace("version: 1", "version: 7");
+            let text = PromptName::Wisdom.built_in().replace("version: 2", "version: 7");
             (name == "wisdom").then_some(text)
         };
         let (theirs, ours) = (Prompts::read(own).unwrap(), Prompts::read(|_| None).unwrap());

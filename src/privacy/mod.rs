@@ -27,5 +27,5 @@ mod served;
 
 pub use inert::inert;
 pub use names::SpelledSecrets;
-pub use rules::{Policy, PolicyError, Rules};
-pub use served::{Held, ServedLine, ServedLog, serve};
+pub use rules::{Policy, PolicyError, Rules, words_decided};
+pub use served::{Held, ServedLine, ServedLog, serve, serve_own_lines};

@@ -23,8 +23,10 @@ use crate::{
         address::Stem,
         decision::{Decisions, Verdict},
         hash::ContentHash,
+        item::Item,
         log::{DailyLog, Origin},
         markdown::LineKind,
+        period::Period,
     },
 };
 
@@ -51,6 +53,12 @@ pub struct PolicyError {
     /// What is wrong.
     #[source]
     pub source: RuleError,
+}
+
+/// Returns the words by which decisions know a line that is held. In a weekly or monthly file what it
+/// cites does not count: that follows the logs, and the words stay.
+pub fn words_decided<'a>(stem: &Stem, line: &'a str) -> Cow<'a, str> {
+    if stem.is_summary() { Item::parse(line.trim_end()).text.into() } else { line.into() }
 }
 
 /// What of the logs of a root may not be seen. Cheap to copy.
@@ -205,7 +213,7 @@ impl Rules {
 
     /// Returns what a person said of a line that is held.
     pub fn reviewed(&self, stem: &Stem, line: &str) -> Option<Verdict> {
-        self.decisions.as_ref()?.reviewed(stem.as_str(), line)
+        self.decisions.as_ref()?.reviewed(stem.as_str(), &words_decided(stem, line))
     }
 
     /// Returns whether marks of a text need the key of the root, which is made with its first
@@ -226,6 +234,13 @@ impl Rules {
     /// Returns the hash by which a log is an input: see [`Decisions::input_hash`].
     pub fn input_hash(&self, stem: &Stem, bytes: ContentHash) -> ContentHash {
         self.decisions.as_ref().map_or(bytes, |it| it.input_hash(stem.as_str(), bytes))
+    }
+
+    /// Returns the hash by which a weekly or monthly file is an input of what stands above it: that of
+    /// its body, and of the lines of its own in it that people let be seen.
+    pub fn input_of_file(&self, period: Period, body_hash: &str) -> String {
+        let known = self.decisions.as_ref();
+        known.map_or(body_hash.to_owned(), |it| it.input_of_file(&period.to_string(), body_hash))
     }
 
     pub(super) fn mark(&self, kind: &str, secret: &str) -> String {

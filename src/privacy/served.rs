@@ -11,7 +11,9 @@ use super::{
 use crate::memory::{
     address::{Address, Stem},
     decision::Verdict,
+    document::Summary,
     hash::ContentHash,
+    item::Item,
     log::{DailyLog, Origin},
     markdown::LineKind,
 };
@@ -108,6 +110,16 @@ pub fn serve(log: &DailyLog, rules: &Rules) -> ServedLog {
     ServedLog { stem, hash: log.hash, input, chars, lines, raw, holds_forgotten }
 }
 
+/// Makes the served view of the lines of a weekly or monthly file that are sources themselves; the
+/// others are as if they were blank. `None` for a file that is no text.
+pub fn serve_own_lines(summary: &Summary, text: &str, rules: &Rules) -> Option<ServedLog> {
+    let own = summary.own_lines();
+    let stem = Stem::of_summary(summary.period).filter(|_| !own.is_empty())?;
+    let log = DailyLog::parse(stem, text.as_bytes()).ok()?;
+    let is_own = |line: &ServedLine| own.iter().any(|it| it.contains(&line.number));
+    Some(serve(&log, rules).without(|it| !is_own(it)))
+}
+
 /// Returns a line with marks in the place of secrets. Of a secret of several lines the first has the
 /// mark, the others nothing.
 fn without_secrets<'a>(
@@ -176,12 +188,27 @@ impl ServedLog {
         self.lines.get(usize::try_from(number.checked_sub(first)?).ok()?)
     }
 
+    /// Returns whether a line of it that an item cites is held for review.
+    pub fn holds(&self, item: &Item) -> bool {
+        let cited = item.citation.as_ref().and_then(|it| it.lines_of(&self.stem));
+        cited.is_some_and(|it| {
+            self.lines.iter().any(|line| line.is_held() && it.contains(line.number))
+        })
+    }
+
+    /// Returns the log with nothing but the lines that are held; `None` where there are none.
+    pub fn only_held(&self) -> Option<Self> {
+        let has_held = self.lines.iter().any(ServedLine::is_held);
+        has_held.then(|| self.without(|it| !it.is_held()))
+    }
+
     /// Returns the log with the lines that `is_barred` names as if they were blank.
     pub fn without(&self, is_barred: impl Fn(&ServedLine) -> bool) -> Self {
         let mut log = self.clone();
         for line in log.lines.iter_mut().filter(|it| is_barred(it)) {
             line.text = "".into();
             line.kind = LineKind::Blank;
+            line.held = None;
         }
         log
     }

@@ -74,7 +74,8 @@ pub struct SummaryFile {
     pub path: String,
     /// Hash of the bytes.
     pub hash: ContentHash,
-    /// First 16 hex digits of the hash of the body: how a month names a week.
+    /// First 16 hex digits of the hash of the body, and of what people accepted of it (see
+    /// [`Rules::input_of_file`]): how a month names a week.
     pub body_hash: String,
     /// Characters of the body, citations not counted.
     pub chars: usize,

@@ -4,20 +4,20 @@
 use std::{
     fs::{self, Permissions},
     os::unix::{fs::PermissionsExt as _, net::UnixDatagram, process::ExitStatusExt as _},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Stdio},
     time::Duration,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::support::{NOW, Ran, Root};
+use super::support::{NOW, Ran, Root, assert_absent, assert_in_no_file};
 
 /// Made up.
 const KEY: &str = "sk-test-7Zq4Wm9xK2vB5nR8tL3p";
 
 /// What no output may hold, so that a shortened or quoted key is found too.
-const PART: &[u8] = b"7Zq4Wm9x";
+const PART: &str = "7Zq4Wm9x";
 
 /// The three ways to give a key, in the order in which they win.
 #[derive(Clone, Copy, Debug)]
@@ -57,25 +57,6 @@ impl Way {
 }
 
 #[track_caller]
-fn assert_absent(bytes: &[u8], place: &str) {
-    assert!(!bytes.windows(PART.len()).any(|it| it == PART), "the key is in {place}");
-}
-
-/// Looks through all files below a folder, the database among them, but for one.
-#[track_caller]
-fn assert_in_no_file(dir: &Path, but: Option<&Path>) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        let kind = fs::symlink_metadata(&path).unwrap().file_type();
-        if kind.is_dir() {
-            assert_in_no_file(&path, but);
-        } else if kind.is_file() && Some(path.as_path()) != but {
-            assert_absent(&fs::read(&path).unwrap(), &path.display().to_string());
-        }
-    }
-}
-
-#[track_caller]
 fn check_way(way: Way) {
     let root = Root::small();
     let (variable, file) = way.give(&root);
@@ -83,8 +64,8 @@ fn check_way(way: Way) {
         let mut command = root.command(args);
         command.envs(variable.clone()).env("MEMOIRD_LOG", "trace").env("RUST_BACKTRACE", "1");
         let ran = root.finish(command, args);
-        assert_absent(ran.stdout.as_bytes(), &format!("{way:?} {ran}"));
-        assert_absent(ran.stderr.as_bytes(), &format!("{way:?} {ran}"));
+        assert_absent(ran.stdout.as_bytes(), PART, &format!("{way:?} {ran}"));
+        assert_absent(ran.stderr.as_bytes(), PART, &format!("{way:?} {ran}"));
         ran
     };
     for args in [
@@ -121,7 +102,7 @@ fn check_way(way: Way) {
     assert!(doctor.stdout.contains(&format!("ok    keys                 {said}\n")), "{doctor}");
 
     watch(&root, variable.as_ref());
-    assert_in_no_file(&root.home(""), file.as_deref());
+    assert_in_no_file(&root.home(""), PART, file.as_deref());
 }
 
 /// Runs the daemon until it watches, and looks at what others see of it.
@@ -146,25 +127,25 @@ fn watch(root: &Root, variable: Option<&(&'static str, String)>) {
     let mut buffer = [0; 4096];
     loop {
         let length = socket.recv(&mut buffer).expect("the daemon becomes idle");
-        assert_absent(&buffer[..length], "a message to the service manager");
+        assert_absent(&buffer[..length], PART, "a message to the service manager");
         if String::from_utf8_lossy(&buffer[..length]).contains("STATUS=watching") {
             break;
         }
     }
     let of_process = |name: &str| fs::read(format!("/proc/{}/{name}", child.id())).unwrap();
-    assert_absent(&of_process("cmdline"), "the command line");
+    assert_absent(&of_process("cmdline"), PART, "the command line");
     let limits = String::from_utf8(of_process("limits")).unwrap();
     let cores = limits.lines().find(|it| it.starts_with("Max core file size")).unwrap();
     assert_eq!(cores.split_whitespace().skip(4).take(2).collect::<Vec<_>>(), ["0", "0"]);
     assert!(root.path(".memoird/daemon.json").exists());
-    assert_in_no_file(&root.path(".memoird"), None);
+    assert_in_no_file(&root.path(".memoird"), PART, None);
     // A reload reads the configuration, and the environment, anew.
     kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    assert_absent(&output.stdout, "stdout of the daemon");
-    assert_absent(&output.stderr, "the log");
+    assert_absent(&output.stdout, PART, "stdout of the daemon");
+    assert_absent(&output.stderr, PART, "the log");
     assert!(String::from_utf8_lossy(&output.stderr).contains("watching"));
 }
 
@@ -198,7 +179,7 @@ fn a_key_that_others_can_read_is_refused_with_the_next_command() {
     let ran = root.run(&["doctor"]);
     assert_eq!(ran.code, 1);
     assert!(ran.stdout.contains("`~/keys/model` has more than one line; write the key"), "{ran}");
-    assert_absent(ran.stdout.as_bytes(), "stdout");
+    assert_absent(ran.stdout.as_bytes(), PART, "stdout");
     // The variable stands back behind a file that was named, also behind one that is no good.
     let mut command = root.command(&["doctor"]);
     command.env("MEMOIRD_API_KEY", KEY);
@@ -231,7 +212,7 @@ fn no_error_quotes_a_key_in_the_wrong_place() {
         for args in [&["status"][..], &["run"], &["doctor"], &["doctor", "--json"]] {
             let ran = root.run(args);
             assert_ne!(ran.code, 0, "{config}: {ran}");
-            assert_absent(format!("{}{}", ran.stdout, ran.stderr).as_bytes(), config);
+            assert_absent(format!("{}{}", ran.stdout, ran.stderr).as_bytes(), PART, config);
         }
         // The file that holds it is named all the same.
         let doctor = root.run(&["doctor"]).stdout;
@@ -240,18 +221,18 @@ fn no_error_quotes_a_key_in_the_wrong_place() {
     let root = Root::small();
     let ran = root.run(&["status", "--api-key", KEY]);
     assert_eq!(ran.code, 2, "no option takes a key");
-    assert_absent(ran.stderr.as_bytes(), "stderr");
+    assert_absent(ran.stderr.as_bytes(), PART, "stderr");
     for args in [["--set", KEY], ["--set", &format!("engine={KEY}")]] {
         let ran = root.run(&[&["status"], &args[..]].concat());
         assert_eq!(ran.code, 2);
-        assert_absent(ran.stderr.as_bytes(), "stderr");
+        assert_absent(ran.stderr.as_bytes(), PART, "stderr");
     }
     for name in ["MEMOIRD_MODEL_KEY_FILE", "MEMOIRD_ENGINE", "MEMOIRD_MODEL_BASE_URL"] {
         let mut command = root.command(&["status"]);
         command.env(name, KEY);
         let ran = root.finish(command, &["status"]);
         assert_eq!(ran.code, 78);
-        assert_absent(ran.stderr.as_bytes(), "stderr");
+        assert_absent(ran.stderr.as_bytes(), PART, "stderr");
     }
 }
 
@@ -266,7 +247,7 @@ fn doctor_warns_of_a_key_in_a_comment_and_in_an_argument() {
     assert!(keys[0].starts_with("note  keys "), "{ran}");
     assert!(keys[0].contains("config.yaml, line 2: looks like a key; put it into a file"), "{ran}");
     assert!(keys[1].contains("an argument of this call looks like a key"), "{ran}");
-    assert_absent(ran.stdout.as_bytes(), "stdout");
+    assert_absent(ran.stdout.as_bytes(), PART, "stdout");
 }
 
 #[test]
@@ -283,7 +264,7 @@ fn a_program_that_is_started_does_not_inherit_the_key() {
     let inherited = fs::read_to_string(root.home("inherited")).unwrap();
     assert!(inherited.contains("HOME="), "{inherited}");
     assert!(!inherited.contains("API_KEY") && !inherited.contains("CREDENTIALS"), "{inherited}");
-    assert_absent(inherited.as_bytes(), "the environment of a child");
+    assert_absent(inherited.as_bytes(), PART, "the environment of a child");
 }
 
 #[test]

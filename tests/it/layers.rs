@@ -125,7 +125,7 @@ fn imports_point_down_only() {
 #[test]
 fn what_is_handed_out_goes_through_one_door() {
     const READERS: [(&str, &str); 10] = [
-        ("src/commands/compact.rs", "counts characters"),
+        ("src/commands/compact/mod.rs", "counts characters"),
         ("src/commands/context.rs", "is where the door is asked"),
         ("src/commands/coverage.rs", "serves the logs, and reads what was decided"),
         ("src/commands/demo.rs", "shows a journal of its own"),

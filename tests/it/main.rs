@@ -16,6 +16,7 @@ mod demo;
 mod doctor;
 mod edits;
 mod forget;
+mod grounding;
 mod history;
 mod init;
 mod keys;

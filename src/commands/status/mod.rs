@@ -28,6 +28,7 @@ use crate::{
         missing::{self, Missing},
         plan::{Plan, Selection, WaitCause},
         report,
+        review,
     },
     config::{self, root::ZoneSource, schedule::Schedule, settings::Settings},
     engine::configured,
@@ -392,7 +393,8 @@ impl Seen {
             _ => None,
         });
         let amiss = amiss.flatten().collect();
-        let quarantined = lineage.map_or(Ok(0), Lineage::waiting)?;
+        let above = review::held_above(&root.vault, &view.inventory, false)?.len();
+        let quarantined = lineage.map_or(Ok(0), Lineage::waiting)? + above;
         Ok(Self { view, plan, failed, undone, undoing, last_run, missing, amiss, quarantined })
     }
 }

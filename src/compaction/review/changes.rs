@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{Proposed, memories::MemoryWords, wisdom};
+use super::{Proposed, items, memories::MemoryWords, wisdom};
 use crate::{
     compaction::{
         Compactor, JobError, PassError,
@@ -11,13 +11,14 @@ use crate::{
         undo::REVIEW,
     },
     memory::{
-        decision::{Decision, What},
+        decision::{Decision, Decisions, What},
         wisdom::WisdomFile,
     },
+    privacy::Rules,
     store::{
         lineage::{
             LineageError,
-            review::{Proposal, ProposalState},
+            review::{NewProposal, Proposal, ProposalState},
         },
         vault::VaultError,
     },
@@ -62,6 +63,17 @@ pub enum Change {
         base: String,
         /// Why.
         reason: String,
+    },
+    /// No change, but an item that the check kept out of the file.
+    Item {
+        /// What it says.
+        text: String,
+        /// Why it was kept out.
+        reason: String,
+        /// Who drafted it.
+        engine: String,
+        /// Whether a person may let it pass.
+        passes: bool,
     },
 }
 
@@ -141,16 +153,41 @@ impl Change {
             Self::Drop { id, .. } => format!("drop {id}"),
             Self::Memory { words: Some(words), .. } => format!("memory {}", words.body.trim()),
             Self::Memory { words: None, .. } => "withdraw".to_owned(),
+            Self::Item { text, .. } => format!("item {text}"),
         }
     }
 
+    /// Returns it as it is proposed; `None` where a person has decided about it before.
+    pub(super) fn proposed(
+        &self,
+        target: &str,
+        sources: String,
+        decisions: &Decisions,
+    ) -> Option<NewProposal> {
+        let is_settled = decisions.reviewed(target, &self.key(&sources)).is_some();
+        (!is_settled).then(|| self.as_row(target, sources))
+    }
+
+    /// Returns the row of it.
+    pub(super) fn as_row(&self, target: &str, sources: String) -> NewProposal {
+        let change = serde_json::json!(self).to_string();
+        NewProposal { target: target.to_owned(), change, sources }
+    }
+
     /// Returns whether what was proposed stands in its file, of this text.
-    pub(in crate::compaction) fn stands(&self, row: &Proposal, text: Option<&str>) -> bool {
+    pub(in crate::compaction) fn stands(
+        &self,
+        row: &Proposal,
+        text: Option<&str>,
+        rules: &Rules,
+    ) -> bool {
         match (self, text) {
+            // It is in the file or not by the next pass, whatever stands there now.
+            (Self::Item { .. }, _) => false,
             (Self::Memory { words, .. }, text) => {
                 MemoryWords::stand(words.as_ref(), &row.target, text)
             }
-            (_, Some(text)) => wisdom::stands(self, &row.sources, &WisdomFile::parse(text)),
+            (_, Some(text)) => wisdom::stands(self, &row.sources, &WisdomFile::parse(text), rules),
             (_, None) => false,
         }
     }
@@ -159,7 +196,7 @@ impl Change {
     pub(super) fn entry(&self) -> Option<&str> {
         match self {
             Self::Merge { id, .. } | Self::Drop { id, .. } => Some(id),
-            Self::Add { .. } | Self::Memory { .. } => None,
+            Self::Add { .. } | Self::Memory { .. } | Self::Item { .. } => None,
         }
     }
 }
@@ -254,10 +291,11 @@ impl Compactor<'_> {
         let now = (self.clock)();
         self.refuse_if_missing(false).map_err(ReviewError::Pass)?;
         self.recover(now)?;
+        let view = self.look(now)?;
         for proposed in changes {
             let Proposed { id, row, change, .. } = proposed;
             let text = self.vault.read_text(&row.target)?;
-            let stands = change.stands(row, text.as_deref());
+            let stands = change.stands(row, text.as_deref(), &view.inventory.rules);
             if row.state == ProposalState::Accepted && stands {
                 return Err(ReviewError::Made { id: id.clone(), path: row.target.clone() });
             }
@@ -280,9 +318,11 @@ impl Compactor<'_> {
         let decisions = self.new_decisions()?;
         let made: Vec<Decision> = changes
             .iter()
-            .map(|(row, change, what, _)| {
+            .flat_map(|(row, change, what, _)| {
                 let hashes = decisions.line_hash(&change.key(&row.sources)).into_iter().collect();
-                Decision { at: now, what: *what, path: row.target.clone(), hashes }
+                let made = Decision { at: now, what: *what, path: row.target.clone(), hashes };
+                let words = items::decisions_of(row, change, *what, &decisions, now);
+                std::iter::once(made).chain(words)
             })
             .collect();
         self.append_decisions(&made)?;

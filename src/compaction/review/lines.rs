@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use super::HeldLine;
+use super::{HeldLine, read_raw};
 use crate::{
     compaction::{Compactor, PassError, View},
     memory::{
@@ -37,7 +37,7 @@ impl Compactor<'_> {
         let mut logs = BTreeMap::new();
         for line in lines {
             let stem = &line.address.stem;
-            let Some(log) = self.vault.read_log(stem)? else { continue };
+            let Some(log) = read_raw(self.vault, stem)? else { continue };
             let all = log.lines();
             let Some((_, text, _)) = all.iter().find(|it| it.0 == line.address.line) else {
                 continue;
@@ -47,7 +47,8 @@ impl Compactor<'_> {
                 Some(Verdict::Refused) => What::Refused,
                 None => What::Restored,
             };
-            let hashes = decisions.line_hash(text).into_iter().collect();
+            let words = privacy::words_decided(stem, text);
+            let hashes = decisions.line_hash(&words).into_iter().collect();
             made.push(Decision { at: now, what, path: stem.to_string(), hashes });
             logs.insert(stem.clone(), log);
         }
@@ -68,6 +69,7 @@ impl Compactor<'_> {
         let addresses: Vec<Address> = lines.iter().map(|it| it.address.clone()).collect();
         self.lineage.settle_held(&addresses)?;
         let known = self.lineage.logs()?;
+        // Of weekly and monthly files no lines are recorded as held: they are read when it is asked.
         let records: Vec<LogRecord> = logs
             .iter()
             .filter(|(stem, log)| known.get(*stem).is_some_and(|it| it.hash == log.hash))

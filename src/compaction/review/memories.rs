@@ -111,12 +111,7 @@ pub(in crate::compaction) fn offered(
     let change = Change::Memory { words, base: base_of(before), reason: reason.to_owned() };
     let cited = after.as_ref().unwrap_or(before).sources.iter().map(|(at, _)| at);
     let sources = Citation::from_addresses(cited).map(|it| it.to_string()).unwrap_or_default();
-    let is_settled = decisions.reviewed(path, &change.key(&sources)).is_some();
-    (!is_settled).then(|| NewProposal {
-        target: path.to_owned(),
-        change: serde_json::json!(change).to_string(),
-        sources,
-    })
+    change.proposed(path, sources, decisions)
 }
 
 /// Returns the hash of what a memory says. Its sources do not count: they follow their lines.

@@ -1,18 +1,23 @@
 //! What waits for a person, and what comes of their word.
 //!
-//! Two kinds of things wait, and [`waiting`] lists both:
+//! Three kinds of things wait, and [`waiting`] lists all:
 //!
-//! - [`lines`]: lines of logs that the served view holds back. What is said of one is a decision, and
-//!   makes another input of its log, so that the next pass makes what rests on it again.
+//! - [`lines`]: lines that the served view holds back, of logs, and of what people wrote in weekly and
+//!   monthly files. What is said of one is a decision, and makes another input of its file, so that the
+//!   next pass makes what rests on it again.
 //! - [`changes`]: changes of files. What is said of one is done at once, and is a decision too:
 //!   without it the change would be proposed again when the database is lost. Proposed are all changes
 //!   of `WISDOM.md`, where a person wants to see each before it is made ([`wisdom`]), and those of
 //!   typed memories that a person wrote or edited ([`memories`]).
+//! - [`items`]: what an engine drafted and the check kept out. Most are only told.
 //!
 //! A line is known by the hash that decisions know it by, a change by its number, and to decisions by
 //! the hash of what it would write.
 
 mod changes;
+mod items;
+#[cfg(test)]
+mod items_tests;
 mod lines;
 mod memories;
 mod wisdom;
@@ -23,12 +28,17 @@ pub use self::{
     changes::{Change, Own, ReviewError},
     memories::MemoryWords,
 };
-pub(super) use self::{memories::offered, wisdom::changes_of};
+pub(super) use self::{
+    items::{KeptOut, may_pass, note, told},
+    memories::offered,
+    wisdom::changes_of,
+};
 use super::PassError;
 use crate::{
     memory::{
         address::{Address, Citation, Stem},
         decision::Verdict,
+        document::Summary,
         hash::ContentHash,
         log::{DailyLog, Origin},
         wisdom::WisdomFile,
@@ -38,7 +48,8 @@ use crate::{
         inventory::Inventory,
         lineage::{
             Lineage,
-            review::{HeldWhat, Proposal, ProposalState},
+            jobs::RunId,
+            review::{HeldRecord, HeldWhat, Proposal, ProposalState},
         },
         vault::{Vault, VaultError},
     },
@@ -80,6 +91,8 @@ pub struct Proposed {
     pub lines: Vec<(Address, String)>,
     /// Whether it can no longer be made: the file or its lines were changed since.
     pub is_stale: bool,
+    /// The run that it came of, where that is still known.
+    pub run: Option<RunId>,
     /// What was said of it; `None` while it waits.
     pub verdict: Option<Verdict>,
 }
@@ -111,49 +124,93 @@ pub fn waiting(
     let known = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::logs)?;
     let mut waiting = Waiting::default();
     let marked: BTreeSet<&Stem> = held.keys().map(|it| &it.stem).collect();
+    let none = BTreeMap::new();
+    let rules = &inventory.rules;
     for (stem, file) in &inventory.logs {
         let is_known = known.get(stem).is_some_and(|it| it.hash == file.hash);
         if is_known && !decided && !marked.contains(stem) {
             continue;
         }
         let Some(log) = vault.read_log(stem)? else { continue };
-        let served = privacy::serve(&log, &inventory.rules);
-        let raw = log.lines();
-        // A secret may begin in a line above, so each line is seen as part of its log.
-        let seen = inventory.rules.shown_lines(log.raw());
-        for (line, (number, text, _)) in served.lines().iter().zip(raw) {
-            let address = served.address(line);
-            let alone = held.get(&address).filter(|it| it.0 == HeldWhat::Memory && is_known);
-            let verdict = inventory.rules.reviewed(stem, text);
-            if verdict.is_some() && !decided {
-                continue;
-            }
-            let (what, why) = match (line.held(), alone, verdict) {
-                (Some(it), ..) => {
-                    (HeldWhat::Line, it.concerns.iter().map(|it| it.name().to_owned()).collect())
-                }
-                (None, Some((_, it)), _) => (HeldWhat::Memory, it.why.clone()),
-                (None, None, Some(_)) => (HeldWhat::Line, Vec::new()),
-                (None, None, None) => continue,
-            };
-            waiting.lines.push(HeldLine {
-                id: line_id(stem, text),
-                path: file.path.clone(),
-                text: line_of(&seen, number, text).to_owned(),
-                origin: line.origin(),
-                why,
-                what,
-                verdict,
-                address,
-            });
-        }
+        let served = privacy::serve(&log, rules);
+        let alone = if is_known { &held } else { &none };
+        waiting.lines.extend(lines_held(&log, &served, &file.path, alone, rules, decided));
     }
+    waiting.lines.extend(held_above(vault, inventory, decided)?);
     for row in lineage.map_or_else(|| Ok(Vec::new()), |it| it.proposals(decided))? {
         // One of a newer memoird waits for it.
         let Ok(change) = serde_json::from_str::<Change>(&row.change) else { continue };
-        waiting.changes.push(proposed(vault, inventory, row, change)?);
+        let run = lineage.map(|it| it.run_of_work(row.fingerprint)).transpose()?.flatten();
+        waiting.changes.push(Proposed { run, ..proposed(vault, inventory, row, change)? });
     }
     Ok(waiting)
+}
+
+/// Returns the lines of their own that are held in weekly and monthly files: what people wrote there,
+/// and files of somebody else. With `decided` also those that a person has spoken about.
+///
+/// # Errors
+///
+/// Returns why a file cannot be read.
+pub fn held_above(
+    vault: &Vault,
+    inventory: &Inventory,
+    decided: bool,
+) -> Result<Vec<HeldLine>, VaultError> {
+    let mut lines = Vec::new();
+    let rules = &inventory.rules;
+    for (period, file) in inventory.weekly.iter().chain(&inventory.monthly) {
+        let Some(text) = vault.read_text(&file.path)? else { continue };
+        // One that cannot be read is a problem of the inventory.
+        let Ok(summary) = Summary::parse(*period, &text) else { continue };
+        let Some(served) = privacy::serve_own_lines(&summary, &text, rules) else { continue };
+        let Ok(log) = DailyLog::parse(served.stem().clone(), text.as_bytes()) else { continue };
+        lines.extend(lines_held(&log, &served, &file.path, &BTreeMap::new(), rules, decided));
+    }
+    Ok(lines)
+}
+
+/// Returns the lines of a file that wait, and with `decided` also those that a person has spoken
+/// about. `alone` are lines that alone carry no memory.
+fn lines_held(
+    log: &DailyLog,
+    served: &ServedLog,
+    path: &str,
+    alone: &BTreeMap<Address, (HeldWhat, HeldRecord)>,
+    rules: &Rules,
+    decided: bool,
+) -> Vec<HeldLine> {
+    let stem = &log.stem;
+    let mut lines = Vec::new();
+    // A secret may begin in a line above, so each line is seen as part of its log.
+    let seen = rules.shown_lines(log.raw());
+    for (line, (number, text, _)) in served.lines().iter().zip(log.lines()) {
+        let address = served.address(line);
+        let alone = alone.get(&address).filter(|it| it.0 == HeldWhat::Memory);
+        let verdict = rules.reviewed(stem, text);
+        if verdict.is_some() && !decided {
+            continue;
+        }
+        let (what, why) = match (line.held(), alone, verdict) {
+            (Some(it), ..) => {
+                (HeldWhat::Line, it.concerns.iter().map(|it| it.name().to_owned()).collect())
+            }
+            (None, Some((_, it)), _) => (HeldWhat::Memory, it.why.clone()),
+            (None, None, Some(_)) => (HeldWhat::Line, Vec::new()),
+            (None, None, None) => continue,
+        };
+        lines.push(HeldLine {
+            id: line_id(stem, &privacy::words_decided(stem, text)),
+            path: path.to_owned(),
+            text: line_of(&seen, number, text).to_owned(),
+            origin: line.origin(),
+            why,
+            what,
+            verdict,
+            address,
+        });
+    }
+    lines
 }
 
 /// Returns a line of a log as it was seen, without its line end; as long as the raw one stands there.
@@ -211,18 +268,22 @@ fn proposed(
     };
     let before = before.map(|it| rules.shown(&it).into_owned());
     let is_stale = is_stale && verdict.is_none();
-    Ok(Proposed { id: format!("w{}", row.id), row, change, before, lines, is_stale, verdict })
+    let id = format!("w{}", row.id);
+    Ok(Proposed { id, row, change, before, lines, is_stale, run: None, verdict })
 }
 
 /// Reads a log, or a weekly or monthly file, that lines are cited of.
 fn read_source(vault: &Vault, stem: &Stem, rules: &Rules) -> Result<Option<ServedLog>, VaultError> {
-    let log = if stem.is_summary() {
-        let text = vault.read_text(&vault.layout().source(stem))?;
-        text.and_then(|it| DailyLog::parse(stem.clone(), it.as_bytes()).ok())
-    } else {
-        vault.read_log(stem)?
-    };
-    Ok(log.map(|it| privacy::serve(&it, rules)))
+    Ok(read_raw(vault, stem)?.map(|it| privacy::serve(&it, rules)))
+}
+
+/// Reads what [`read_source`] does, as it stands.
+fn read_raw(vault: &Vault, stem: &Stem) -> Result<Option<DailyLog>, VaultError> {
+    if !stem.is_summary() {
+        return vault.read_log(stem);
+    }
+    let text = vault.read_text(&vault.layout().source(stem))?;
+    Ok(text.and_then(|it| DailyLog::parse(stem.clone(), it.as_bytes()).ok()))
 }
 
 /// Says that changes wait, for receipts.

@@ -21,7 +21,7 @@ use crate::{
         period::Period,
         wisdom::{WisdomCaps, WisdomEntry, WisdomFile},
     },
-    privacy::inert,
+    privacy::Rules,
     store::lineage::review::{NewProposal, Proposal},
 };
 
@@ -33,14 +33,7 @@ pub(in crate::compaction) fn changes_of(
     target: &str,
     decisions: &Decisions,
 ) -> Vec<NewProposal> {
-    let new = |change: &Change, sources: String| {
-        let is_settled = decisions.reviewed(target, &change.key(&sources)).is_some();
-        (!is_settled).then(|| NewProposal {
-            target: target.to_owned(),
-            change: serde_json::json!(change).to_string(),
-            sources,
-        })
-    };
+    let new = |change: &Change, sources: String| change.proposed(target, sources, decisions);
     let of_op = |op: &WisdomOp| match op.clone() {
         WisdomOp::Add { title, text, category, reason, citation } => {
             new(&Change::Add { title, text, category, reason }, citation.to_string())
@@ -58,10 +51,10 @@ pub(in crate::compaction) fn changes_of(
 }
 
 /// Returns whether what was proposed stands in the file.
-pub(super) fn stands(change: &Change, sources: &str, file: &WisdomFile) -> bool {
+pub(super) fn stands(change: &Change, sources: &str, file: &WisdomFile, rules: &Rules) -> bool {
     let entry = |id: &str| file.entries().find(|it| it.id() == Some(id));
     let says = |title: &str, text: &str, it: &WisdomEntry| {
-        it.title == inert(title) && it.text == inert(text)
+        it.title == rules.written(title) && it.text == rules.written_behind(title, text)
     };
     match change {
         Change::Add { title, text, .. } => file.entries().any(|it| says(title, text, it)),
@@ -77,7 +70,7 @@ pub(super) fn stands(change: &Change, sources: &str, file: &WisdomFile) -> bool 
             })
         }
         Change::Drop { id, .. } => entry(id).is_none(),
-        Change::Memory { .. } => false,
+        Change::Memory { .. } | Change::Item { .. } => false,
     }
 }
 
@@ -99,8 +92,10 @@ impl Compactor<'_> {
         }
         let months: BTreeSet<Period> = changes.iter().map(|it| it.0.row.period).collect();
         let open = self.lineage.proposals(false)?;
-        let is_left =
-            |it: &Proposal| it.target == path && !changes.iter().any(|made| made.0.row.id == it.id);
+        let is_left = |it: &Proposal| {
+            let is_item = matches!(serde_json::from_str(&it.change), Ok(Change::Item { .. }));
+            it.target == path && !is_item && !changes.iter().any(|made| made.0.row.id == it.id)
+        };
         for month in months {
             // The last word on a month says that it is distilled.
             if !open.iter().any(|it| it.period == month && is_left(it)) {
@@ -139,7 +134,7 @@ impl Compactor<'_> {
             (Change::Merge { id, words, reason }, Some(citation)) => {
                 WisdomOp::Merge { id, words, reason, citation }
             }
-            (Change::Memory { .. }, _) | (_, None) => return Err(stale()),
+            (Change::Memory { .. } | Change::Item { .. }, _) | (_, None) => return Err(stale()),
         };
         let (WisdomOp::Add { citation, .. } | WisdomOp::Merge { citation, .. }) = &op else {
             return Err(stale());
@@ -168,5 +163,39 @@ impl Compactor<'_> {
             file.set_compacted(date);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_made_is_known_in_the_words_in_which_it_was_written() {
+        // Made up, and told apart from the file that holds this by the break.
+        let token = ["ghp_", "x7Kq2mVb9TzLr4Nw8YcPd3JfHs6GaEu1QoRi"].concat();
+        let rules = Rules::default();
+        for (title, text) in [
+            ("Releases".to_owned(), format!("They are pushed with {token}.")),
+            (format!("The key {token}"), "It is for releases.".to_owned()),
+            ("password".to_owned(), "Zr8kQw21x_pL is the one of the rig.".to_owned()),
+            ("Badges".to_owned(), "See ![x](https://evil.example/x.png) there.".to_owned()),
+        ] {
+            let mut file = WisdomFile::new("mara");
+            let written = (rules.written(&title), rules.written_behind(&title, &text));
+            let citation: Citation = "2026-03-02:3".parse().unwrap();
+            let id = file.add(&written.0, &written.1, None, citation);
+            let (reason, category) = ("it was said".to_owned(), None);
+            let merge = Change::Merge {
+                id,
+                words: Some((title.clone(), text.clone())),
+                reason: reason.clone(),
+            };
+            let add = Change::Add { title, text, category, reason };
+            let file = WisdomFile::parse(&file.print());
+            for change in [add, merge] {
+                assert!(stands(&change, "2026-03-02:3", &file, &rules), "{change:?}");
+            }
+        }
     }
 }

@@ -227,8 +227,9 @@ impl Foresight<'_> {
         if let (FileKind::Weekly, Some(now)) = (kind, &followed)
             && let Some(week) = period_of(&file.path)
         {
-            let body = |text: &str| document::body_hash(text).hex16();
-            weeks.insert(week.to_string(), (body(&text), body(now)));
+            let rules = &self.view.inventory.rules;
+            let input = |it: &str| rules.input_of_file(week, &document::body_hash(it).hex16());
+            weeks.insert(week.to_string(), (input(&text), input(now)));
         }
         let text = followed.unwrap_or(text);
         file.fate =

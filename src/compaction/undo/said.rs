@@ -30,7 +30,8 @@ impl Compactor<'_> {
             let Ok(change) = serde_json::from_str::<Change>(&row.change) else { continue };
             let file = undoing.files.iter().find(|it| it.is_written() && it.path == row.target);
             let Some(file) = file else { continue };
-            let stands = |text: &Option<String>| change.stands(&row, text.as_deref());
+            let rules = &view.inventory.rules;
+            let stands = |text: &Option<String>| change.stands(&row, text.as_deref(), rules);
             let (before, after) = (stands(&file.standing), stands(&file.text));
             let key = change.key(&row.sources);
             // In its place a person may have put words of their own, which are known by no name.

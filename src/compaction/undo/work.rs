@@ -339,6 +339,11 @@ fn put(inventory: &mut Inventory, layout: &Layout, path: &str, text: Option<&str
             };
             files.remove(&period);
             let file = text.and_then(|it| SummaryFile::of(path.to_owned(), period, it).ok());
+            let rules = &inventory.rules;
+            let file = file.map(|it| {
+                let body_hash = rules.input_of_file(period, &it.body_hash);
+                SummaryFile { body_hash, ..it }
+            });
             files.extend(file.map(|it| (period, it)));
         }
         (Some(FileKind::Wisdom), _) => inventory.wisdom = text.map(str::to_owned),

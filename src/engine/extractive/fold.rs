@@ -1055,6 +1055,34 @@ mod tests {
         assert!(printed.contains(&format!("# Themes\n- {own}\n")), "{printed}");
     }
 
+    /// A head may begin in the line before.
+    #[test]
+    fn a_head_of_two_lines_is_cited_with_both() {
+        let text = "(U1 @é 5d東f東 東aU1hi nX東J) #M9 d1éKC #jéßXßé Tß. 東v) @63KD\n\
+                    (m4Nß) iy東6 @Ié ß3ß — ß — Kz4éCy (東Ké3pgF:\n\
+                    * lw東iVE — oZéyI7ro rCpZ s東7ßéoo — Ifßé3éJ 東T東CU ha東東 ßßc3h東6東; mBR\n";
+        let parent = "- The importer reads `@63KD` and writes\n  `/srv/in` in these steps:\n  \
+                      - it locks the folder that nobody else may see meanwhile\n";
+        for text in [text, parent] {
+            let logs = [log("2026-04-02", text)];
+            let mut corpus = Corpus::new();
+            corpus.add_text(&logs[0]);
+            let period: Period = "2026-W14".parse().unwrap();
+            let counts = corpus.counts(period);
+            for target in [90, 400, 958] {
+                let budget = budget(target);
+                let Ok(draft) =
+                    fold(&FoldInput { period, logs: &logs, weeks: &[], budget, counts })
+                else {
+                    continue;
+                };
+                for item in draft.sections.iter().flat_map(|(_, items)| items) {
+                    assert_eq!(ground::check(item, &logs[..]), Ok(()), "{item}");
+                }
+            }
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -31,7 +31,10 @@ pub(super) struct Page {
 pub(super) struct Head {
     /// Its words, cleaned, without a closing colon.
     pub(super) text: String,
+    /// The line by which it is known.
     pub(super) line: u32,
+    /// All lines that hold its words.
+    pub(super) lines: Vec<u32>,
     /// The level of a heading; 0 for a lead-in or a parent item.
     pub(super) level: u8,
     /// The heading above.
@@ -200,21 +203,27 @@ impl Reader {
         self.lead = None;
         self.table.clear();
         let above = self.headings.last().copied();
-        let head = self.head(&clean(line.words()), line.number(), level, above, None);
+        let head = self.head(
+            &clean(line.words()),
+            (line.number(), vec![line.number()]),
+            level,
+            above,
+            None,
+        );
         self.headings.push(head);
     }
 
     fn head(
         &mut self,
         text: &str,
-        line: u32,
+        (line, lines): (u32, Vec<u32>),
         level: u8,
         above: Option<usize>,
         statement: Option<usize>,
     ) -> usize {
         let text = text.trim_end_matches([':', '：', ' ']).to_owned();
         let key = key_of(&text);
-        self.page.heads.push(Head { text, line, level, above, statement, key });
+        self.page.heads.push(Head { text, line, lines, level, above, statement, key });
         self.page.heads.len() - 1
     }
 
@@ -237,7 +246,8 @@ impl Reader {
         }
         let parent = &self.page.statements[statement];
         let (text, line) = (parent.text.clone(), parent.lines.first().map_or(0, |l| l.1));
-        let head = Some(self.head(&text, line, 0, None, Some(statement)));
+        let lines = parent.lines.iter().map(|l| l.1).collect();
+        let head = Some(self.head(&text, (line, lines), 0, None, Some(statement)));
         if let Some(last) = self.parents.last_mut() {
             last.2 = head;
         }
@@ -256,9 +266,10 @@ impl Reader {
         let text = statement.text.clone();
         if statement.introduces {
             // `Decision:` opens a list; a long lead-in keeps its last sentence for the heads.
-            let last = statement.pieces.last().map_or(text.as_str(), |p| &text[p.start..]);
-            let last = last.to_owned();
-            self.lead = Some(self.head(&last, lines[lines.len() - 1].number(), 0, None, None));
+            let start = statement.pieces.last().map_or(0, |p| p.start);
+            let held_by: Vec<u32> = statement.lines_of(start, text.len()).collect();
+            let line = lines[lines.len() - 1].number();
+            self.lead = Some(self.head(&text[start..], (line, held_by), 0, None, None));
         } else {
             self.lead = None;
         }

@@ -157,7 +157,7 @@ impl Bullet {
         if let Some(head) = heading.map(|h| &page.heads[material.heads[h].head]) {
             text = head_words(&head.text);
             text.push_str(": ");
-            lines.insert(head.line);
+            lines.extend(&head.lines);
         }
         Self {
             page: unit.at.page,
@@ -206,7 +206,7 @@ impl Bullet {
                 next.push_str(&head_words(&head.text));
                 next.push_str(": ");
             }
-            self.lines.insert(head.line);
+            self.lines.extend(&head.lines);
         }
         let label = &statement.text[..statement.label];
         if label != self.last_label {

@@ -295,40 +295,23 @@ impl Door {
 
     /// Fetches what a batch has; `None` while it has not ended.
     fn fetch(&self, batch: &BatchRow, now: DateTime<Utc>) -> Result<Option<()>, CallError> {
-        let (server, headers) = (self.parts.wire.server(), self.headers());
-        let get = |path: &str| self.body_of(&self.http.get(server, path, &headers, now)?);
+        let server = self.parts.wire.server();
         let is_anthropic = matches!(self.parts.wire, Wire::Anthropic { .. });
-        let remote = match &batch.remote {
-            Some(remote) => remote.clone(),
-            None => {
-                let requests = self.ledger(|it| it.waiting(batch.id))?.len();
-                let found = if is_anthropic {
-                    let since = batch.at - CLOCKS_DIFFER;
-                    wire::anthropic_listed(&get(&wire::anthropic_list())?, requests, since)
-                } else {
-                    wire::openai_listed(&get(&wire::openai_list())?, &batch.token)
-                };
-                let mut new = None;
-                for remote in found {
-                    if !self.ledger(|it| it.knows_batch(server, &remote))? {
-                        new = Some(remote);
-                    }
-                }
-                let Some(remote) = new else {
-                    if now - batch.at < LOOKED_FOR {
-                        return Ok(None);
-                    }
-                    return self.give_up(batch, now).map(|_| Some(()));
-                };
-                self.ledger(|it| it.open_batch(batch.id, &remote))?;
-                remote
-            }
+        let remote = if let Some(remote) = &batch.remote {
+            remote.clone()
+        } else if let Some(remote) = self.find(batch, now)? {
+            self.ledger(|it| it.open_batch(batch.id, &remote))?;
+            remote
+        } else if now - batch.at < LOOKED_FOR {
+            return Ok(None);
+        } else {
+            return self.give_up(batch, now).map(|_| Some(()));
         };
         let progress = if is_anthropic {
-            let body = get(&format!("{}/{remote}", wire::ANTHROPIC))?;
+            let body = self.get(&format!("{}/{remote}", wire::ANTHROPIC), now)?;
             wire::anthropic_progress(&body, &remote)
         } else {
-            wire::openai_progress(&get(&format!("{}/{remote}", wire::OPENAI))?)
+            wire::openai_progress(&self.get(&format!("{}/{remote}", wire::OPENAI), now)?)
         };
         let what = "JSON that is no batch";
         match progress.ok_or(CallError::Garbage { server: server.to_owned(), what })? {
@@ -339,6 +322,7 @@ impl Door {
                 }
             }
             Progress::Ended(paths) => {
+                let headers = self.headers();
                 let mut waiting = self.ledger(|it| it.waiting(batch.id))?;
                 for path in paths {
                     let mut take = |line: &[u8]| self.take(batch, line, &mut waiting, now);
@@ -355,6 +339,29 @@ impl Door {
         }
         self.ledger(|it| it.end_batch(batch.id))?;
         Ok(Some(()))
+    }
+
+    /// Looks for a batch of which it is not known whether it arrived.
+    fn find(&self, batch: &BatchRow, now: DateTime<Utc>) -> Result<Option<String>, CallError> {
+        let server = self.parts.wire.server();
+        let found = if let Wire::Anthropic { .. } = self.parts.wire {
+            let requests = self.ledger(|it| it.waiting(batch.id))?.len();
+            let list = self.get(&wire::anthropic_list(), now)?;
+            wire::anthropic_listed(&list, requests, batch.at - CLOCKS_DIFFER)
+        } else {
+            wire::openai_listed(&self.get(&wire::openai_list(), now)?, &batch.token)
+        };
+        for remote in found {
+            if !self.ledger(|it| it.knows_batch(server, &remote))? {
+                return Ok(Some(remote));
+            }
+        }
+        Ok(None)
+    }
+
+    fn get(&self, path: &str, now: DateTime<Utc>) -> Result<Value, CallError> {
+        let server = self.parts.wire.server();
+        self.body_of(&self.http.get(server, path, &self.headers(), now)?)
     }
 
     /// Takes one line of the results.

@@ -786,6 +786,7 @@ mod tests {
             rung: Some("prompt".to_owned()),
             is_thinking: true,
             context_tokens: Some(8192),
+            direct_until: Some(DateTime::UNIX_EPOCH),
         };
         open(&dir, false).note_server("http://a", "m", &row).unwrap();
         let ledger = open(&dir, true);

@@ -52,6 +52,8 @@ pub struct Commit<'a> {
     pub held: &'a [(Stem, Vec<HeldRecord>)],
     /// What waits for a person, of the job whose fingerprint and period these are.
     pub proposals: Option<(ContentHash, Period, &'a [NewProposal])>,
+    /// What the job with this fingerprint, period, and file kept out.
+    pub kept_out: Option<(ContentHash, Period, &'a str, &'a [NewProposal])>,
     /// What the scan may remember of the files.
     pub files: &'a [(PathBuf, FileStamp)],
     /// What stands under paths from now on, for the history.
@@ -303,6 +305,9 @@ fn put_all(tx: &Transaction<'_>, commit: &Commit<'_>) -> Result<(), Fault> {
     }
     if let Some((fingerprint, period, proposals)) = commit.proposals {
         review::put_proposals(tx, (fingerprint, period), proposals, commit.at)?;
+    }
+    if let Some((fingerprint, period, target, items)) = commit.kept_out {
+        review::put_kept_out(tx, (fingerprint, period, target), items, commit.at)?;
     }
     put_files(tx, commit.files)?;
     for &intent in commit.intents {

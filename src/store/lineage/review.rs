@@ -1,14 +1,15 @@
-//! What waits for a person: lines that are held, and changes that are proposed.
+//! What waits for a person: lines that are held, changes that are proposed, and items that were kept
+//! out, which are proposals that most of nobody can make.
 //!
-//! Of lines no words are kept. A proposal holds the words that would be
-//! written, so that a person can read and edit them; `forget` takes them out.
+//! Of lines no words are kept. A proposal holds the words that would be written, so that a person can
+//! read and edit them; `forget` takes them out.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use rusqlite::{Row, Transaction, params};
 
-use super::{Fault, Lineage, LineageError, column, record::LogRecord, seal::Seal};
+use super::{Fault, Lineage, LineageError, column, jobs::RunId, record::LogRecord, seal::Seal};
 use crate::memory::{
     address::{Address, Stem},
     hash::ContentHash,
@@ -175,6 +176,19 @@ impl Lineage {
         })
     }
 
+    /// Returns the last run that did this piece of work.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn run_of_work(&self, fingerprint: ContentHash) -> Result<Option<RunId>, LineageError> {
+        self.read(|conn| {
+            conn.prepare_cached("SELECT max(run) FROM activity WHERE fingerprint = ?1")?
+                .query_row([fingerprint.to_string()], |row| row.get::<_, Option<i64>>(0))
+                .map(|it| it.map(RunId))
+        })
+    }
+
     /// Takes note of what became of a proposal.
     ///
     /// # Errors
@@ -277,11 +291,24 @@ pub(super) fn put_proposals(
     proposals: &[NewProposal],
     at: DateTime<Utc>,
 ) -> Result<(), Fault> {
-    let fingerprint = fingerprint.to_string();
     tx.prepare_cached(
         "DELETE FROM proposal WHERE state = 'open' AND (fingerprint = ?1 OR (?3 AND period = ?2))",
     )?
-    .execute(params![fingerprint, period.to_string(), period.grain() == Grain::Day])?;
+    .execute(params![
+        fingerprint.to_string(),
+        period.to_string(),
+        period.grain() == Grain::Day
+    ])?;
+    insert_proposals(tx, (fingerprint, period), proposals, at)
+}
+
+fn insert_proposals(
+    tx: &Transaction<'_>,
+    (fingerprint, period): (ContentHash, Period),
+    proposals: &[NewProposal],
+    at: DateTime<Utc>,
+) -> Result<(), Fault> {
+    let fingerprint = fingerprint.to_string();
     for NewProposal { target, change, sources } in proposals {
         let at = at.to_rfc3339_opts(SecondsFormat::Millis, true);
         tx.execute(
@@ -292,6 +319,23 @@ pub(super) fn put_proposals(
         seal_proposals(tx, tx.last_insert_rowid())?;
     }
     Ok(())
+}
+
+/// Records the items that a job kept out, in the place of what the last one that made the same of the
+/// period kept out and nobody has spoken about.
+pub(super) fn put_kept_out(
+    tx: &Transaction<'_>,
+    (fingerprint, period, target): (ContentHash, Period, &str),
+    items: &[NewProposal],
+    at: DateTime<Utc>,
+) -> Result<(), Fault> {
+    // What is extracted of a day has a target of its own each.
+    tx.prepare_cached(
+        "DELETE FROM proposal WHERE state = 'open' AND period = ?1 AND (?2 OR target = ?3) \
+         AND CASE WHEN json_valid(change) THEN json_extract(change, '$.op') = 'item' ELSE 0 END",
+    )?
+    .execute(params![period.to_string(), period.grain() == Grain::Day, target])?;
+    insert_proposals(tx, (fingerprint, period), items, at)
 }
 
 fn seal_proposals(tx: &Transaction<'_>, id: i64) -> Result<(), Fault> {

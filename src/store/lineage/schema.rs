@@ -178,6 +178,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lineage.db");
         let theirs = dir.path().join("theirs");
+        #[expect(clippy::disallowed_methods, reason = "a file of a test")]
         std::fs::write(&theirs, "mine").unwrap();
         let mut conn = open(&path);
         migrate(&mut conn, &path, &STEPS[..1]).unwrap();

@@ -68,6 +68,9 @@ impl Vault {
         for (stem, log) in &mut inventory.logs {
             log.input = inventory.rules.input_hash(stem, log.hash);
         }
+        for (period, file) in inventory.weekly.iter_mut().chain(&mut inventory.monthly) {
+            file.body_hash = inventory.rules.input_of_file(*period, &file.body_hash);
+        }
         inventory.problems.sort();
         Ok(scan)
     }

@@ -1,6 +1,6 @@
 //! What is sent at all, what it may cost, and who sees the key.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use chrono::{DateTime, Utc};
 use memoird::store::ledger::{Caps, Ledger, NewCall};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Desk, KEY, Wire};
 use crate::support::{
-    NOW,
+    NOW, assert_in_no_file,
     server::{Answer, Ends, Server, good},
 };
 
@@ -170,6 +170,48 @@ fn a_reply_that_a_crash_left_is_not_paid_twice() {
     }
 }
 
+/// How many steps are the last one; `MEMOIRD_FAULTS=full` takes them all.
+const CRASHES: usize = 16;
+
+/// A desk with two weeks, whose days are extracted, too.
+fn busy() -> Desk {
+    let mut desk = Desk::new(Wire::Openai, Server::fluent());
+    desk.set("/compaction/extract", json!(true));
+    desk.root
+        .write("memory/2026-03-31.md", "- The archive has 12 folders now\n- Bob left at noon\n");
+    desk
+}
+
+#[test]
+fn wherever_a_crash_comes_a_reply_on_the_disk_is_not_asked_for_again() {
+    let desk = busy();
+    let trace = desk.root.home("trace");
+    desk.run_with(&["compact"], &[("MEMOIRD_FAIL_TRACE", trace.to_str().unwrap())]).ok();
+    let calls = desk.server.count();
+    assert!(calls > 3, "{calls}");
+    let trace = fs::read_to_string(trace).unwrap();
+    let mut hits = BTreeMap::<&str, usize>::new();
+    let steps = trace.lines().map(|name| {
+        let nth = hits.entry(name).or_default();
+        *nth += 1;
+        format!("{name}#{nth}")
+    });
+    let steps: Vec<String> = steps.collect();
+    let is_full = std::env::var("MEMOIRD_FAULTS").is_ok_and(|it| it == "full");
+    let stride = if is_full { 1 } else { steps.len() / CRASHES };
+    for step in steps.iter().step_by(stride.max(1)) {
+        let desk = busy();
+        desk.run_with(&["compact"], &[("MEMOIRD_FAIL", &format!("kill@{step}"))]);
+        let compacted = desk.run(&["compact"]);
+        assert_eq!(compacted.code, 0, "{step} {compacted}");
+        // Only a reply that was lost on its way to the disk.
+        let again = usize::from(step.starts_with("model.answered#"));
+        assert_eq!(desk.server.count(), calls + again, "{step}");
+        let usage = desk.run(&["usage", "--json"]).ok().json();
+        assert_eq!(usage["calls"], calls + again, "{step} {usage:#}");
+    }
+}
+
 #[test]
 fn doing_it_again_with_a_model_says_first_what_it_may_cost() {
     let desk = Desk::new(Wire::Openai, Server::fluent());
@@ -213,24 +255,6 @@ fn what_is_held_or_secret_is_never_sent() {
 
 /// What no output may hold, so that a shortened or quoted key is found too.
 const PART: &str = "7Zq4Wm9x";
-
-#[track_caller]
-fn assert_in_no_file(dir: &Path, but: Option<&Path>) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        let kind = fs::symlink_metadata(&path).unwrap().file_type();
-        if kind.is_dir() {
-            assert_in_no_file(&path, but);
-        } else if kind.is_file() && Some(path.as_path()) != but {
-            let bytes = fs::read(&path).unwrap();
-            assert!(
-                !bytes.windows(PART.len()).any(|it| it == PART.as_bytes()),
-                "{}",
-                path.display()
-            );
-        }
-    }
-}
 
 #[test]
 fn the_key_is_in_one_header_and_nowhere_else() {
@@ -280,7 +304,7 @@ fn the_key_is_in_one_header_and_nowhere_else() {
                         assert!(!ran.stderr.contains("38 GB"), "{ran}");
                     }
                 }
-                assert_in_no_file(&desk.root.home(""), in_file.then_some(&file));
+                assert_in_no_file(&desk.root.home(""), PART, in_file.then_some(&file));
                 let (name, value) = match wire {
                     Wire::Anthropic => ("x-api-key", KEY.to_owned()),
                     _ => ("authorization", format!("Bearer {KEY}")),

@@ -4,6 +4,7 @@
 //! after both sample journals, so that all their weeks are closed. What a run printed is a [`Ran`];
 //! as text it is a transcript, in which `~` is the temporary home.
 
+mod absent;
 pub(crate) mod database;
 mod files;
 pub(crate) mod server;
@@ -18,6 +19,7 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub(crate) use self::absent::{assert_absent, assert_in_no_file};
 use self::files::{Files, read_all};
 
 /// When all tests take place, unless one says otherwise.

@@ -1,0 +1,471 @@
+//! Bullets made of the lines of a journal.
+
+use super::{Case, Days, Half, Journal, NaiveDate};
+
+/// A line of a log.
+struct Line {
+    text: String,
+    address: String,
+    date: NaiveDate,
+    half: Half,
+    /// Differs from line to line.
+    seed: usize,
+}
+
+/// Puts one word in the place of another.
+type Table = &'static [(&'static str, &'static str)];
+
+const MONTHS: [(&str, &str); 12] = [
+    ("January", "Januar"),
+    ("February", "Februar"),
+    ("March", "März"),
+    ("April", "April"),
+    ("May", "Mai"),
+    ("June", "Juni"),
+    ("July", "Juli"),
+    ("August", "August"),
+    ("September", "September"),
+    ("October", "Oktober"),
+    ("November", "November"),
+    ("December", "Dezember"),
+];
+
+const NUMBERS: Table = &[
+    ("two", "2"),
+    ("three", "3"),
+    ("four", "4"),
+    ("five", "5"),
+    ("six", "6"),
+    ("seven", "7"),
+    ("ten", "10"),
+    ("zwei", "2"),
+    ("drei", "3"),
+    ("vier", "4"),
+    ("fünf", "5"),
+    ("sechs", "6"),
+    ("zehn", "10"),
+];
+
+const OTHER_NUMBERS: Table = &[
+    ("two", "three"),
+    ("three", "four"),
+    ("four", "six"),
+    ("five", "two"),
+    ("six", "nine"),
+    ("seven", "five"),
+    ("ten", "twelve"),
+    ("zwei", "drei"),
+    ("drei", "fünf"),
+    ("vier", "sieben"),
+    ("fünf", "vier"),
+    ("sechs", "acht"),
+    ("zehn", "neun"),
+];
+
+const RELATIVE: Table = &[
+    ("tomorrow", "yesterday"),
+    ("yesterday", "tomorrow"),
+    ("today", "tomorrow"),
+    ("heute", "gestern"),
+    ("morgen", "gestern"),
+    ("last week", "next week"),
+    ("next week", "last week"),
+];
+
+const WEEKDAYS: Table = &[
+    ("Monday", "Tuesday"),
+    ("Tuesday", "Wednesday"),
+    ("Wednesday", "Thursday"),
+    ("Thursday", "Friday"),
+    ("Friday", "Saturday"),
+    ("Saturday", "Sunday"),
+    ("Sunday", "Monday"),
+    ("Montag", "Dienstag"),
+    ("Mittwoch", "Donnerstag"),
+    ("Freitag", "Samstag"),
+];
+
+const OTHER_MONTHS: Table = &[
+    ("January", "February"),
+    ("February", "May"),
+    ("March", "June"),
+    ("April", "July"),
+    ("August", "September"),
+    ("September", "August"),
+    ("October", "November"),
+    ("November", "December"),
+    ("Januar", "Juli"),
+    ("Dezember", "November"),
+];
+
+const UNITS: Table = &[
+    ("GB", "MB"),
+    ("MB", "GB"),
+    ("s per GB", "ms per GB"),
+    ("minutes", "hours"),
+    ("hours", "minutes"),
+    ("days", "weeks"),
+    ("weeks", "months"),
+    ("°C", "°F"),
+    ("km/h", "m/s"),
+    ("hPa", "kPa"),
+    ("cm", "mm"),
+    ("mm", "cm"),
+    ("m³", "m²"),
+    ("Stunden", "Minuten"),
+    ("Wochen", "Tage"),
+];
+
+/// Numbers in front of these are not of the unit.
+const AMOUNTS: Table =
+    &[(" million", " billion"), (",000", ",000,000"), (" GB", " TB"), (" €", "k €")];
+
+const CURRENCIES: Table = &[("€", "$"), ("EUR", "USD")];
+
+const PEOPLE: [&[&str]; 2] = [
+    &["Ines", "Tobias", "Priya", "Henk", "Lotte"],
+    &["Karin", "Emre", "Mama", "Böhm", "Huber", "Seidl", "Lang", "Loy"],
+];
+
+const NEGATIONS: Table = &[
+    ("is not", "is"),
+    ("are not", "are"),
+    ("was not", "was"),
+    ("did not", "did"),
+    ("does not", "does"),
+    ("do not", "do"),
+    ("had not", "had"),
+    ("has not", "has"),
+    ("could not", "could"),
+    ("cannot", "can"),
+    ("must not", "must"),
+    ("need not", "need"),
+    ("never", "always"),
+    ("No", "A"),
+    ("no", "a"),
+    ("not", ""),
+    ("never", ""),
+    ("nobody", "everybody"),
+    ("nothing", "something"),
+    ("without", "with"),
+    ("nicht", ""),
+    ("keine", "eine"),
+    ("kein", "ein"),
+    ("nie", "immer"),
+    ("ohne", "mit"),
+];
+
+const AUXILIARIES: Table = &[
+    ("is", "is not"),
+    ("are", "are not"),
+    ("was", "was not"),
+    ("were", "were not"),
+    ("has", "has not"),
+    ("have", "have not"),
+    ("had", "had not"),
+    ("will", "will not"),
+    ("can", "cannot"),
+    ("wants", "does not want"),
+    ("prefers", "never prefers"),
+    ("ist", "ist nicht"),
+    ("sind", "sind nicht"),
+    ("hat", "hat nicht"),
+    ("war", "war nicht"),
+];
+
+pub(super) fn cases(journal: &Journal) -> Vec<Case> {
+    let lines = lines(journal);
+    let mut cases = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let mut add = |is_true: bool, class: &str, text: &str| {
+            let bullet = format!("{text} [{}]", line.address);
+            cases.push(case(journal, line, is_true, class, bullet));
+        };
+        add(true, "verbatim", &line.text);
+        if let Some(text) = first_sentence(&line.text) {
+            add(true, "shortened", text);
+        }
+        for (class, text) in true_forms(line) {
+            add(true, class, &text);
+        }
+        for (class, text) in false_forms(line, journal.name) {
+            add(false, class, &text);
+        }
+        let next = lines.get(at + 1).filter(|it| it.date == line.date);
+        if let Some(next) = next {
+            let text = format!("{}; {}", line.text.trim_end_matches('.'), next.text);
+            let bullet = format!("{text} [{}; {}]", line.address, next.address);
+            cases.push(case(journal, line, true, "joined", bullet));
+        }
+        if line.text.len() > 40 {
+            cases.push(case(journal, line, false, "uncited", line.text.clone()));
+            let other = &lines[(at + 7 + line.seed % 5) % lines.len()];
+            let bullet = format!("{} [{}]", line.text, other.address);
+            if line.text != other.text {
+                cases.push(case(journal, line, false, "wrong line", bullet));
+            }
+        }
+    }
+    cases
+}
+
+fn case(journal: &Journal, line: &Line, is_true: bool, class: &str, bullet: String) -> Case {
+    let (journal, class) = (journal.name.to_owned(), class.to_owned());
+    Case { half: line.half, journal, class, is_true, bullet }
+}
+
+fn lines(journal: &Journal) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for log in &journal.logs {
+        for line in log.lines().iter().filter(|it| it.is_content() && !it.is_held()) {
+            let text = line.words().trim().trim_start_matches("[ ] ").trim_start_matches("[x] ");
+            if text.split_whitespace().count() < 4 || text.contains('|') {
+                continue;
+            }
+            let seed = lines.len();
+            let half = if seed % 2 == 0 { Half::Open } else { Half::Held };
+            let address = log.address(line).to_string();
+            lines.push(Line { text: text.to_owned(), address, date: log.date(), half, seed });
+        }
+    }
+    lines
+}
+
+fn first_sentence(text: &str) -> Option<&str> {
+    let end = text.find(". ").or_else(|| text.find("; "))?;
+    let first = &text[..end];
+    let rest = text[end + 2..].chars().next()?;
+    (first.split_whitespace().count() > 3 && rest.is_uppercase()).then_some(first)
+}
+
+/// Replaces a whole word.
+fn replaced(text: &str, from: &str, to: &str) -> Option<String> {
+    let bound = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    let inner = |it: &str| it.starts_with(|c: char| c.is_alphanumeric());
+    let is_word = |at: usize| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + from.len()..].chars().next();
+        (bound(before) || !inner(from)) && (bound(after) || !from.ends_with(char::is_alphanumeric))
+    };
+    // What stands in code is nobody's word.
+    let plain = |at: usize| text[..at].matches('`').count() % 2 == 0;
+    let (at, _) = text.match_indices(from).find(|(at, _)| is_word(*at) && plain(*at))?;
+    let joined = format!("{}{to}{}", &text[..at], &text[at + from.len()..]);
+    Some(joined.replace("  ", " ").trim().to_owned())
+}
+
+fn by_table(text: &str, table: Table) -> Option<String> {
+    table.iter().find_map(|(from, to)| replaced(text, from, to))
+}
+
+/// Replaces a unit behind a number.
+fn by_unit(text: &str, table: Table) -> Option<String> {
+    table.iter().find_map(|(from, to)| {
+        let follows = |at: usize| text[..at].trim_end().ends_with(|c: char| c.is_ascii_digit());
+        let (at, _) = text.match_indices(from).find(|(at, _)| follows(*at))?;
+        let after = text[at + from.len()..].chars().next();
+        let ends = after.is_none_or(|c| !c.is_alphanumeric());
+        ends.then(|| format!("{}{to}{}", &text[..at], &text[at + from.len()..]))
+    })
+}
+
+/// Returns the numbers of a text outside of code and addresses: where each begins and ends.
+fn numbers(text: &str) -> Vec<(usize, usize)> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = at + bytes[at..].iter().take_while(|it| it.is_ascii_digit()).count();
+        if end == at {
+            at += 1;
+            continue;
+        }
+        found.push((at, end));
+        at = end;
+    }
+    found
+}
+
+/// Returns the other ways to write the same.
+fn true_forms(line: &Line) -> Vec<(&'static str, String)> {
+    let text = &line.text;
+    let mut forms = Vec::new();
+    let mut add = |class, form: Option<String>| forms.extend(form.map(|it| (class, it)));
+    for (number, (english, german)) in (1..).zip(MONTHS) {
+        for day in 1..=31 {
+            let iso = format!("2026-{number:02}-{day:02}");
+            let day_first = format!("{day} {english}");
+            add("date in words", replaced(text, &iso, &format!("{day_first} 2026")));
+            add("date in words", replaced(text, &iso, &format!("{english} {day}, 2026")));
+            add("month first", replaced(text, &day_first, &format!("{english} {day}")));
+            if !text.contains(&format!("{day_first} 20")) {
+                add("date in digits", replaced(text, &day_first, &iso));
+            }
+            let short = format!("{day:02}.{number:02}.");
+            let long = format!("{short}2026");
+            add("date in words", replaced(text, &long, &format!("{day}. {german} 2026")));
+            add("date in digits", replaced(text, &long, &iso));
+            if !text.contains(&long) {
+                add("date in words", replaced(text, &short, &format!("{day}. {german}")));
+            }
+        }
+    }
+    add("number as digits", by_table(text, NUMBERS));
+    for (word, digits) in NUMBERS {
+        let german = line.text.contains(" und ") || line.text.contains('ü');
+        if german == (word.contains('ü') || ["zwei", "drei", "vier", "sechs"].contains(word)) {
+            let words = replaced(text, &format!(" {digits} "), &format!(" {word} "));
+            let is_day =
+                |it: &String| MONTHS.iter().any(|at| it.contains(&format!("{word} {}", at.0)));
+            add("number in words", words.filter(|it| !is_day(it)));
+        }
+    }
+    for (start, end) in numbers(text) {
+        let digits = &text[start..end];
+        let rest = &text[end..];
+        let (before, after) = (&text[..start], rest.get(1..).unwrap_or_default());
+        let thousands = after.len() >= 3 && after.as_bytes()[..3].iter().all(u8::is_ascii_digit);
+        if rest.starts_with(',') && thousands && before.ends_with([' ', '(']) {
+            let (group, rest) = after.split_at(3);
+            let rest = rest.strip_prefix(',').unwrap_or(rest);
+            add("thousands", Some(format!("{before}{digits}{group}{rest}")));
+        }
+        if rest.starts_with('%') {
+            add("percent", Some(format!("{before}{digits} %{after}")));
+            add("percent", Some(format!("{before}{digits} percent{after}")));
+        }
+        if before.ends_with('€') {
+            let before = before.trim_end_matches('€');
+            add("currency", Some(format!("{before}{digits} EUR{rest}")));
+            add("currency", Some(format!("{before}{digits} euros{rest}")));
+        }
+        if let Some(rest) = rest.strip_prefix(" €") {
+            add("currency", Some(format!("{before}{digits} Euro{rest}")));
+            add("currency", Some(format!("{before}{digits} EUR{rest}")));
+        }
+        let minutes = after.len() >= 2 && after.as_bytes()[..2].iter().all(u8::is_ascii_digit);
+        let follows = after.get(2..3).unwrap_or_default();
+        let hour: u32 = digits.parse().unwrap_or(99);
+        let is_time = rest.starts_with(':')
+            && minutes
+            && hour < 24
+            && digits.len() == 2
+            && before.ends_with(' ')
+            && !follows.starts_with(['"', ':']);
+        if is_time {
+            let (half, hour) = match hour {
+                13.. => ("PM", hour - 12),
+                12 => ("PM", 12),
+                0 => ("AM", 12),
+                _ => ("AM", hour),
+            };
+            let (minutes, rest) = after.split_at(2);
+            add("time of day", Some(format!("{before}{hour}:{minutes} {half}{rest}")));
+        }
+    }
+    let resolved = |days: u64, back: bool| {
+        let to = if back { line.date - Days::new(days) } else { line.date + Days::new(days) };
+        format!("on {to}")
+    };
+    for (word, days, back) in [
+        ("today", 0, false),
+        ("tomorrow", 1, false),
+        ("yesterday", 1, true),
+        ("heute", 0, false),
+        ("morgen", 1, false),
+    ] {
+        add("relative date", replaced(text, word, &resolved(days, back)));
+    }
+    forms
+}
+
+/// Returns the line with one fault each.
+fn false_forms(line: &Line, journal: &str) -> Vec<(&'static str, String)> {
+    let text = &line.text;
+    let mut forms = Vec::new();
+    let mut add = |class, form: Option<String>| forms.extend(form.map(|it| (class, it)));
+    add("digit", other_digit(line));
+    add("number word", by_table(text, OTHER_NUMBERS));
+    add("relative date", by_table(text, RELATIVE));
+    let yesterday = line.date - Days::new(1);
+    add("relative date", replaced(text, "today", &format!("on {yesterday}")));
+    add("relative date", replaced(text, "tomorrow", &format!("on {}", line.date)));
+    add("weekday", by_table(text, WEEKDAYS));
+    // A month that the line's date does not name either.
+    let own = MONTHS[chrono::Datelike::month0(&line.date) as usize];
+    let month = by_table(text, OTHER_MONTHS).filter(|it| !it.contains(own.0));
+    add("month", month);
+    add("date", other_day(line));
+    add("unit", by_unit(text, UNITS));
+    add("amount", by_unit(text, AMOUNTS));
+    add("currency", by_table(text, CURRENCIES));
+    add("percent", text.contains('%').then(|| text.replacen('%', "", 1).replacen(" ,", ",", 1)));
+    let people = PEOPLE[usize::from(journal != "mara")];
+    let there: Vec<&&str> = people.iter().filter(|it| replaced(text, it, "").is_some()).collect();
+    let absent = people.iter().filter(|it| !text.contains(**it)).nth(line.seed % 3);
+    if let (Some(name), Some(absent)) = (there.first(), absent) {
+        add("name", replaced(text, name, absent));
+    }
+    let joined = |a: &str, b: &str| {
+        ["and", "und"].iter().any(|it| {
+            text.contains(&format!("{a} {it} {b}")) || text.contains(&format!("{b} {it} {a}"))
+        })
+    };
+    if let [a, b, ..] = there[..]
+        && !joined(a, b)
+    {
+        let swapped = replaced(text, a, "\u{1}").and_then(|it| replaced(&it, b, a));
+        add("attribution", swapped.map(|it| it.replacen('\u{1}', b, 1)));
+    }
+    add("negation dropped", by_table(text, NEGATIONS));
+    // One no behind another would take it back.
+    let says_no = |it: &str| {
+        ["not", "no", "nobody", "nicht", "kein"].iter().any(|no| replaced(it, no, "").is_some())
+    };
+    add("negation added", by_table(text, AUXILIARIES).filter(|_| !says_no(text)));
+    let text = text.trim_end_matches('.');
+    let mut appended = |class, what: &str| add(class, Some(format!("{text}{what}")));
+    match line.seed / 2 % 7 {
+        0 => appended("identifier", " (commit 3fae91c)"),
+        1 => appended("identifier", ", see #977"),
+        2 => appended("version", " since v7.4.1"),
+        3 => appended("path", " in `src/zeta/mod.rs`"),
+        4 => appended("path", " in src/zeta/mod.rs"),
+        5 => appended("url", ", see https://nowhere.example.net/x"),
+        _ => appended("extra name", ", as Zoltan asked"),
+    }
+    forms
+}
+
+/// Changes one digit, so that the number stands nowhere in the line.
+fn other_digit(line: &Line) -> Option<String> {
+    let all = numbers(&line.text);
+    let &(start, end) = all.get(line.seed % all.len().max(1))?;
+    let at = start + line.seed % (end - start);
+    (1..10).find_map(|step| {
+        let digit = (line.text.as_bytes()[at] - b'0' + step) % 10;
+        let other = format!("{}{digit}{}", &line.text[..at], &line.text[at + 1..]);
+        let number = &other[start..end];
+        (digit > 0 && !line.text.contains(number)).then_some(other)
+    })
+}
+
+/// Changes a day by one.
+fn other_day(line: &Line) -> Option<String> {
+    let text = &line.text;
+    for (number, (english, _)) in (1..).zip(MONTHS) {
+        for day in 1..=28u32 {
+            let to = if line.seed % 4 < 2 && day > 1 { day - 1 } else { day + 1 };
+            let forms = [
+                (format!("2026-{number:02}-{day:02}"), format!("2026-{number:02}-{to:02}")),
+                (format!("{day} {english}"), format!("{to} {english}")),
+                (format!("{day:02}.{number:02}."), format!("{to:02}.{number:02}.")),
+            ];
+            let other = forms.iter().find_map(|(from, other)| replaced(text, from, other));
+            if let Some(other) = other {
+                return Some(other);
+            }
+        }
+    }
+    None
+}
