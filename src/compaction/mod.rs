@@ -11,7 +11,8 @@
 //! - [`observe`]: what people did to files since the last pass, and lines that moved.
 //! - [`draft`], [`fold`]: a week or a month; drafts are made side by side ([`parallel`]).
 //! - [`kept`]: what a file says of logs that are gone.
-//! - [`lasting`]: typed memories, `MEMORY.md`, and `WISDOM.md`; [`nearby`] lines are read once.
+//! - [`extract`]: typed memories and `MEMORY.md`; [`nearby`] lines are read once.
+//! - [`distil`]: `WISDOM.md`.
 //! - [`renamed`]: logs that stand under another name.
 //! - [`correct`]: a person's words in the place of an item's, here and above.
 //! - [`late`]: memories and entries whose lines were changed.
@@ -35,14 +36,15 @@ pub mod archive;
 pub mod check;
 pub mod commit;
 pub mod correct;
+mod distil;
 mod draft;
+mod extract;
 mod fold;
 pub mod forget;
 pub mod ground;
 mod hedge;
 mod history;
 mod kept;
-mod lasting;
 mod late;
 pub mod merge;
 pub mod missing;

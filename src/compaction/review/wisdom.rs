@@ -11,7 +11,7 @@ use crate::{
     compaction::{
         Compactor, View,
         commit::{NewFile, Recorded},
-        lasting::Edit,
+        distil::Edit,
         records,
     },
     engine::WisdomOp,
