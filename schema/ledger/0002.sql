@@ -30,9 +30,9 @@ CREATE TABLE batched (
     bytes  INTEGER NOT NULL,
     -- `queued`: in no batch yet. `sent`: in a batch that has not ended. `kept`: answered, and the reply
     -- is kept. `again`: not answered, and may go into another batch. `direct`: not answered, and a batch
-    -- would not do better. `unsent`: it never left. `done`: nothing is kept of it any more.
+    -- would not do better. `done`: nothing is kept of it any more.
     state  TEXT NOT NULL CHECK (
-        state IN ('queued', 'sent', 'kept', 'again', 'direct', 'unsent', 'done')
+        state IN ('queued', 'sent', 'kept', 'again', 'direct', 'done')
     ),
     -- When it came into that state.
     at     TEXT NOT NULL

@@ -80,7 +80,7 @@ use std::{
 use chrono::{DateTime, Duration, Utc};
 
 use self::{
-    plan::{Job, Plan, PlanSettings, Record, Selection},
+    plan::{Job, Plan, PlanSettings, Record, Selection, WaitCause, Waiting},
     report::{HeldFile, JobReport, PassReport},
 };
 use crate::{
@@ -337,7 +337,9 @@ impl Compactor<'_> {
             *view = self.look(now)?;
             *plan = self.plan(view, &selection, (self.clock)());
         }
-        if selection.is_whole() && plan.jobs.is_empty() && self.engine.is_model() {
+        let is_written = |it: &Waiting| matches!(it.cause, WaitCause::StillWritten(_));
+        let nothing_is_due = plan.jobs.is_empty() && !plan.waiting.iter().any(is_written);
+        if selection.is_whole() && nothing_is_due && self.engine.is_model() {
             // Nobody is to ask for them again: the work of each is done, or became another.
             self.vault.drop_replies()?;
         }

@@ -190,6 +190,10 @@ mod tests {
         assert!((price.worst(1_000_000, 100_000) - 3.0).abs() < 1e-9);
         assert_eq!(pricing.of("openrouter/mine-2"), Some(price));
         assert_eq!(pricing.of("nobody"), None);
+        assert!((price.share(false) - 1.0).abs() < 1e-9 && (price.share(true) - 0.5).abs() < 1e-9);
+        let own = OWN.replace("input: 1.0", "batch: 0.25, input: 1.0");
+        let pricing = Pricing::read(Some(&own)).unwrap();
+        assert!((pricing.of("mine").unwrap().share(true) - 0.25).abs() < 1e-9);
     }
 
     #[test]

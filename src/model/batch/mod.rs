@@ -103,7 +103,7 @@ impl Door {
         let now = clock::now().map_err(|e| CallError::Config(e.to_string()))?;
         let root = self.root();
         for row in self.ledger(|it| it.left_queued(&root))? {
-            self.end_unasked(row, "unsent", Fate::Unsent, now)?;
+            self.take_back(row)?;
         }
         for row in self.ledger(|it| it.kept_since(&root, now - KEPT))? {
             self.drop_reply(row.key);
@@ -213,7 +213,7 @@ impl Door {
         // Whether it arrived is looked up by the next pass.
         if !error.may_have_cost() {
             for row in rows {
-                self.end_unasked(row, error.name(), Fate::Unsent, now)?;
+                self.take_back(row)?;
             }
             self.ledger(|it| it.end_batch(batch))?;
         }
@@ -450,6 +450,12 @@ impl Door {
         let settled = Settled { outcome, usd: Some(0.0), ..Settled::default() };
         self.ledger(|it| it.settle(row.call, &settled))?;
         self.ledger(|it| it.note_fate(row.call, fate, now))
+    }
+
+    /// Takes back a request that never left.
+    fn take_back(&self, row: BatchedRow) -> Result<(), CallError> {
+        self.drop_to_come(row.key);
+        self.ledger(|it| it.unqueue(row.call))
     }
 
     /// Ends a request of which nobody knows what became; it stays charged.

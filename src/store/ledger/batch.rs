@@ -63,8 +63,6 @@ pub enum Fate {
     Again,
     /// It was not answered, and a batch would not do better.
     Direct,
-    /// It never left.
-    Unsent,
     /// Nothing is kept of it, or not any more.
     Done,
 }
@@ -75,7 +73,6 @@ impl Fate {
             Self::Kept => "kept",
             Self::Again => "again",
             Self::Direct => "direct",
-            Self::Unsent => "unsent",
             Self::Done => "done",
         }
     }
@@ -181,6 +178,19 @@ impl Ledger {
     pub fn end_batch(&mut self, batch: BatchId) -> Result<(), LedgerError> {
         self.write(|tx| {
             tx.execute("UPDATE batch SET state = 'ended' WHERE id = ?1", [batch.0])?;
+            Ok(())
+        })
+    }
+
+    /// Takes back a call that was queued and never left: it is none.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it could not be taken back; it stays charged.
+    pub fn unqueue(&mut self, call: CallId) -> Result<(), LedgerError> {
+        self.write(|tx| {
+            tx.execute("DELETE FROM batched WHERE call = ?1", [call.0])?;
+            tx.execute("DELETE FROM call WHERE id = ?1", [call.0])?;
             Ok(())
         })
     }
@@ -420,6 +430,10 @@ mod tests {
         assert_eq!(ledger.batched(key, later).unwrap(), Batched::default());
         let sums = ledger.sums(By::Day, None, None).unwrap();
         assert_eq!((sums[0].calls, sums[0].batched), (3, 2));
+
+        ledger.unqueue(rows[2].call).unwrap();
+        assert!(ledger.left_queued(ROOT).unwrap().is_empty());
+        assert_eq!(ledger.sums(By::Day, None, None).unwrap()[0].calls, 2);
 
         assert_eq!(ledger.kept_since(ROOT, at(10)).unwrap(), rows[1..2]);
         assert!(ledger.kept_since(ROOT, at(9)).unwrap().is_empty());

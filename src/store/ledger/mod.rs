@@ -474,7 +474,7 @@ impl Ledger {
              sum(cache_read_tokens), sum(cache_write_tokens), total(charged_usd), \
              sum(charged_usd IS NULL), \
              sum(EXISTS (SELECT 1 FROM batched WHERE batched.call = call.id \
-             AND batched.state NOT IN ('queued', 'unsent'))) FROM call \
+             AND batched.state <> 'queued')) FROM call \
              WHERE (?1 IS NULL OR root = ?1) AND (?2 IS NULL OR day >= ?2) \
              GROUP BY 1 ORDER BY {order}"
         );
