@@ -14,7 +14,10 @@ use super::{
     ui::Ui,
 };
 use crate::{
-    compaction::{self, plan::Selection},
+    compaction::{
+        self,
+        plan::{Job, Selection},
+    },
     config::settings::EngineKind,
     engine::{configured, model::json as reply_json},
     memory::item::Tier,
@@ -155,7 +158,7 @@ fn told(error: CallError, ui: &Ui) -> CommandError {
     }
     let kind = match error.fault() {
         Fault::Account => Kind::Config,
-        Fault::Server | Fault::Wait => Kind::Unavailable,
+        Fault::Server | Fault::Wait | Fault::Later => Kind::Unavailable,
         Fault::Work => Kind::Job,
     };
     let hint = match &error {
@@ -185,25 +188,34 @@ fn forecast(
     let recent = logs.iter().filter(|(stem, _)| stem.date() > since && stem.date() <= today);
     let (days, bytes) =
         recent.fold((0, 0), |(days, bytes), (_, log)| (days + 1, bytes + log.stamp.size));
-    let of = |calls: u64, chars: u64| {
+    // The daemon's weeks and months go into batches.
+    let model = &root.settings.settings.model;
+    let share = price.map_or(1.0, |it| it.share(model.batch && model.provider.has_batches()));
+    let of = |calls: u64, chars: u64, folded: u64| {
         // Each call brings its instructions along, about a thousand tokens.
         let input_tokens = chars / 4 + calls * 1000;
         let output_tokens = chars / 12;
-        let usd = price.map(|it| it.worst(input_tokens, output_tokens));
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let batched = folded as f64 / chars.max(1) as f64;
+        let worst = price.map(|it| it.worst(input_tokens, output_tokens));
+        let usd = worst.map(|it| it * (1.0 - batched * (1.0 - share)));
         let usd = usd.or(is_local.then_some(0.0));
         Cost { calls, input_tokens, output_tokens, usd }
     };
     // A day is read for memories and for its week; a month and wisdom read about a third of it again.
-    let week = of(days / WEEKS + 2, bytes * 2 / WEEKS * 6 / 5);
-    let year = of(week.calls * 52 + 24, bytes * 2 / WEEKS * 52 * 6 / 5);
-    let due = plan.jobs.iter().map(|job| match job.tier {
+    let folded = bytes / WEEKS * 6 / 5;
+    let week = of(days / WEEKS + 2, folded * 2, folded);
+    let year = of(week.calls * 52 + 24, folded * 2 * 52, folded * 52);
+    let due = |job: &Job| match job.tier {
         Tier::Extract | Tier::Weekly => {
             view.inventory.logs_of(job.period).map(|(_, log)| log.stamp.size).sum::<u64>()
         }
         _ => 20_000,
-    });
-    let due_bytes: u64 = due.sum();
-    let backlog = of((plan.jobs.len() + plan.following.len()) as u64, due_bytes);
+    };
+    let is_fold = |job: &&Job| matches!(job.tier, Tier::Weekly | Tier::Monthly);
+    let due_bytes: u64 = plan.jobs.iter().map(due).sum();
+    let folded: u64 = plan.jobs.iter().filter(is_fold).map(due).sum();
+    let backlog = of((plan.jobs.len() + plan.following.len()) as u64, due_bytes, folded);
     Ok(Forecast { week, year, backlog })
 }
 

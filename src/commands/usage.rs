@@ -45,6 +45,8 @@ struct Usage {
     cost_usd: f64,
     /// Calls of which nobody knows the price.
     unpriced: u64,
+    /// Calls that were made in a batch.
+    batched: u64,
     today: Charged,
     this_month: Charged,
     by: Vec<Sum>,
@@ -79,6 +81,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         cache_write_tokens: total(|it| it.cache_write_tokens),
         cost_usd: sums.iter().map(|it| it.cost_usd).sum(),
         unpriced: total(|it| it.unpriced),
+        batched: total(|it| it.batched),
         today: day,
         this_month: month,
         by: sums,
@@ -113,6 +116,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             cache_write_tokens: usage.cache_write_tokens,
             cost_usd: usage.cost_usd,
             unpriced: usage.unpriced,
+            batched: usage.batched,
         };
         rows.push(row("all", &all));
     }
@@ -128,6 +132,9 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             "of {} calls nobody knows the price; they count as nothing",
             usage.unpriced
         ));
+    }
+    if usage.batched > 0 {
+        ui.note(format!("{} of these calls were made in batches", usage.batched));
     }
     let budget = &call.config.settings.budget;
     for (name, charged, cap) in [("today", day, &budget.day), ("this month", month, &budget.month)]

@@ -314,7 +314,9 @@ impl Compactor<'_> {
 /// Returns why there is no draft, where that is not due to this piece of work.
 fn out_of_reach(draft: &Result<Drafted, JobError>) -> Option<String> {
     match draft {
-        Err(JobError::Engine(EngineError::Model(call))) if call.fault() != Fault::Work => {
+        Err(JobError::Engine(EngineError::Model(call)))
+            if !matches!(call.fault(), Fault::Work | Fault::Later) =>
+        {
             Some(call.to_string())
         }
         _ => None,

@@ -80,7 +80,7 @@ use std::{
 use chrono::{DateTime, Duration, Utc};
 
 use self::{
-    plan::{Job, Plan, PlanSettings, Record, Selection},
+    plan::{Job, Plan, PlanSettings, Record, Selection, WaitCause, Waiting},
     report::{HeldFile, JobReport, PassReport},
 };
 use crate::{
@@ -336,6 +336,12 @@ impl Compactor<'_> {
         if selection.is_whole() && self.archive(last_run, view, watcher, report)? {
             *view = self.look(now)?;
             *plan = self.plan(view, &selection, (self.clock)());
+        }
+        let is_written = |it: &Waiting| matches!(it.cause, WaitCause::StillWritten(_));
+        let nothing_is_due = plan.jobs.is_empty() && !plan.waiting.iter().any(is_written);
+        if selection.is_whole() && nothing_is_due && self.engine.is_model() {
+            // Nobody is to ask for them again: the work of each is done, or became another.
+            self.vault.drop_replies()?;
         }
         let held = view.record.held.iter();
         report.held = held
@@ -627,7 +633,7 @@ impl Compactor<'_> {
             Err(JobError::Critical(error)) => return Err(error),
             Err(error) => {
                 if let JobError::Engine(EngineError::Model(call)) = &error
-                    && call.fault() != Fault::Work
+                    && !matches!(call.fault(), Fault::Work | Fault::Later)
                 {
                     report.model = Some(call.to_string());
                     report.unanswered += 1;

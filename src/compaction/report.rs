@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::{
     memory::{item::Tier, period::Period},
+    model::CallError,
     store::lineage::jobs::{Figures, Outcome, Receipt},
 };
 
@@ -49,6 +50,16 @@ pub struct HeldFile {
     pub reason: String,
 }
 
+/// How a job ended that waits for a batch: what it asked is answered later.
+pub const WAITING: &str = "waiting";
+
+/// Returns how a job ended, by its receipt: one that waits for a batch has not failed.
+pub fn outcome(receipt: &Receipt) -> &'static str {
+    let waits = receipt.outcome == Outcome::Failed
+        && receipt.reason.as_deref() == Some(&CallError::Batched.to_string());
+    if waits { WAITING } else { receipt.outcome.name() }
+}
+
 /// One job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JobReport {
@@ -56,7 +67,7 @@ pub struct JobReport {
     pub tier: &'static str,
     /// `2026-04-02`, `2026-W14`, or `2026-04`.
     pub period: String,
-    /// `written`, `unchanged`, `skipped`, `failed`, or `parked`.
+    /// `written`, `unchanged`, `skipped`, `failed`, `parked`, or [`WAITING`].
     pub outcome: &'static str,
     /// The main file, relative to the root.
     pub path: Option<String>,
@@ -95,7 +106,7 @@ impl JobReport {
         Self {
             tier: tier.name(),
             period: period.to_string(),
-            outcome: receipt.outcome.name(),
+            outcome: outcome(receipt),
             path: receipt.path.clone(),
             paths,
             reason: told.unwrap_or_else(|| due.to_owned()),

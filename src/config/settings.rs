@@ -82,7 +82,7 @@ pub struct Model {
     /// How many tokens it may write in one call.
     #[schemars(range(min = 64))]
     pub max_output_tokens: u32,
-    /// Whether calls that can wait go through the provider's cheaper batch interface.
+    /// Whether the daemon's weeks and months go through the provider's cheaper batch interface.
     pub batch: bool,
     /// What to do when the model cannot be had.
     pub fallback: Fallback,
@@ -119,6 +119,13 @@ pub enum Provider {
     Ollama,
     /// Preset: `command` with the Claude command line.
     ClaudeCli,
+}
+
+impl Provider {
+    /// Returns whether it answers batches of requests at a lower price.
+    pub fn has_batches(self) -> bool {
+        matches!(self, Self::Anthropic | Self::Openai)
+    }
 }
 
 /// What to do when the model cannot be had.

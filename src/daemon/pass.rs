@@ -19,16 +19,20 @@ use crate::{
         Compactor, PassError, Watcher,
         plan::{Job, Plan, Selection},
         rebuild::{self, Look, Mended},
-        report::{JobReport, PassReport},
+        report::{JobReport, PassReport, WAITING},
     },
     config::root::RootSettings,
     engine::Engine,
     memory::{hash::ContentHash, item::Tier},
+    model::Scheduled,
     store::{inventory::Inventory, lineage::jobs::Figures, vault::Vault},
 };
 
 /// How many files a line of the log names.
 const NAMED_MAX: usize = 5;
+
+/// What asks for a look at a batch.
+pub(super) const BATCH: &str = "batch";
 
 /// What is to be done.
 pub(super) struct Order {
@@ -68,6 +72,10 @@ pub(super) struct Done {
     pub(super) inventory: Inventory,
     /// How closely the database was looked at before.
     pub(super) look: Look,
+    /// What the model was handed to answer later.
+    pub(super) scheduled: Result<Scheduled, String>,
+    /// When it began.
+    pub(super) begun: DateTime<Utc>,
     /// When it ended.
     pub(super) at: DateTime<Utc>,
 }
@@ -79,12 +87,21 @@ impl Order {
     ///
     /// Returns what ended it; each job that was done is done.
     pub(super) fn run(self) -> Result<Done, PassError> {
-        let Self { vault, engine, settings, trigger, tiers, look, now, mut pulse } = self;
+        let Self { vault, engine, settings, trigger, mut tiers, look, now, mut pulse } = self;
         let clock = || clock::now().unwrap_or(now);
+        if !tiers.is_empty() || trigger == BATCH {
+            let came = engine.begin_scheduled().unwrap_or_else(|error| {
+                tracing::warn!("{}: {error}", vault.layout().root().display());
+                false
+            });
+            if came {
+                tiers = Tier::ALL.into();
+            }
+        }
         let mut say = |mended: &Mended| {
             tracing::error!("{}: {mended}", vault.layout().root().display());
         };
-        rebuild::with_mended(&vault, look, now, &mut say, |lineage, mending| {
+        let done = rebuild::with_mended(&vault, look, now, &mut say, |lineage, mending| {
             let mut compactor = Compactor {
                 vault: &vault,
                 lineage,
@@ -96,7 +113,13 @@ impl Order {
                 compactor.mend(mending, now)?;
             }
             Self::make(&mut compactor, trigger, &tiers, look, &mut pulse)
-        })
+        });
+        // What was asked before a pass came to a bad end is asked all the same.
+        let scheduled = engine.end_scheduled().map_err(|error| {
+            tracing::warn!("{}: {error}", vault.layout().root().display());
+            error.to_string()
+        });
+        done.map(|done| Done { scheduled, begun: now, ..done })
     }
 
     fn make(
@@ -116,7 +139,8 @@ impl Order {
         let at = (compactor.clock)();
         let view = compactor.look(at)?;
         let plan = compactor.plan(&view, &Selection::default(), at);
-        Ok(Done { report, plan, inventory: view.inventory, look, at })
+        let scheduled = Ok(Scheduled::default());
+        Ok(Done { report, plan, inventory: view.inventory, look, scheduled, begun: at, at })
     }
 }
 
@@ -182,8 +206,10 @@ impl Done {
             more => format!(" and {more} more"),
         };
         let left = if *left > 0 { format!(", {left} left") } else { String::new() };
+        let waiting = jobs.iter().filter(|it| it.outcome == WAITING).count();
+        let waiting = if waiting > 0 { format!(", {waiting} waiting") } else { String::new() };
         Some(format!(
-            "wrote {what}{more} ({written} written, {unchanged} unchanged, {failed} failed{left}){}",
+            "wrote {what}{more} ({written} written, {unchanged} unchanged, {failed} failed{waiting}{left}){}",
             moved.map(|it| format!("; {it}")).unwrap_or_default(),
         ))
     }

@@ -11,19 +11,19 @@ use std::{
     time::Duration,
 };
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::Instant;
 
 use super::{
     Loaded,
-    pass::Done,
+    pass::{BATCH, Done},
     schedule::Agenda,
     state::{DaemonState, Mode},
     watch::Watch,
 };
 use crate::{
     compaction::rebuild::Look,
-    config::{self, root::RootSettings},
+    config::{self, root::RootSettings, settings::EngineKind},
     engine::configured,
     memory::{hash::ContentHash, item::Tier, period::Grain},
     model::open::OpenError,
@@ -54,6 +54,9 @@ const BACKOFF_MAX: Duration = Duration::from_secs(10 * 60);
 /// A job that failed is tried again after so long; three failures park it.
 const JOB_AGAIN: Duration = Duration::from_secs(60);
 
+/// How often a batch is asked after that a provider works on.
+const BATCH_EVERY: TimeDelta = TimeDelta::minutes(10);
+
 /// One root.
 #[derive(Debug)]
 pub(super) struct Served {
@@ -68,6 +71,8 @@ pub(super) struct Served {
     close_look_at: Instant,
     /// When failed jobs are to be tried again.
     again_at: Option<Instant>,
+    /// When a batch is to be asked after.
+    batch_at: Option<DateTime<Utc>>,
     backoff: Backoff,
     /// Why nothing is written until a person has done something.
     paused: Option<String>,
@@ -175,6 +180,7 @@ impl Served {
             scan_at: Instant::now() + SCAN_EVERY,
             close_look_at: Instant::now(),
             again_at: None,
+            batch_at: None,
             backoff: Backoff::default(),
             paused: None,
             seen: None,
@@ -210,6 +216,14 @@ impl Served {
         let lock = DaemonLock::acquire(layout)?;
         let identity = Identity::of(layout)
             .map_err(|source| RootError::Gone { root: self.path.clone(), source })?;
+        let model = &settings.settings.model;
+        let is_model = settings.settings.engine == EngineKind::Model;
+        if is_model && model.batch && !model.provider.has_batches() {
+            let root = self.path.display();
+            tracing::warn!(
+                "{root}: model.batch: this provider has no batches; it is asked directly"
+            );
+        }
         let agenda = Agenda::new(&settings, now);
         self.open = Some(Open {
             _lock: lock,
@@ -337,6 +351,11 @@ impl Served {
             self.scan_at = at + self.scan_every();
             self.want("scan", if on_change { Tier::ALL.into() } else { BTreeSet::new() });
         }
+        // A clock that was set back does not put it off.
+        if self.batch_at.is_some_and(|it| it <= now || it > now + BATCH_EVERY) {
+            self.batch_at = None;
+            self.want(BATCH, BTreeSet::new());
+        }
     }
 
     /// Returns for how long nothing is to be done by the clock.
@@ -348,7 +367,8 @@ impl Served {
         let timers = [Some(self.scan_at), self.again_at, retry];
         let timers = timers.into_iter().flatten().map(|it| it.saturating_duration_since(at));
         let agenda = open.agenda.next().map(|it| (it - now).to_std().unwrap_or_default());
-        timers.chain(agenda).min().unwrap_or(Duration::MAX)
+        let batch = self.batch_at.map(|it| (it - now).to_std().unwrap_or_default());
+        timers.chain(agenda).chain(batch).min().unwrap_or(Duration::MAX)
     }
 
     /// Asks for a pass; one that is asked for already does both.
@@ -393,7 +413,15 @@ impl Served {
         self.backoff = Backoff::default();
         self.paused = None;
         let failed = done.report.jobs.iter().any(|it| it.outcome == "failed");
-        self.again_at = failed.then(|| Instant::now() + JOB_AGAIN);
+        let unsent = done.scheduled.is_err();
+        self.again_at = (failed || unsent).then(|| Instant::now() + JOB_AGAIN);
+        let scheduled = done.scheduled.as_ref().copied().unwrap_or_default();
+        // A look that did not ask after it does not put it off.
+        let batch_at = self.batch_at.unwrap_or(done.begun + BATCH_EVERY);
+        self.batch_at = scheduled.waits.then_some(batch_at);
+        if scheduled.again {
+            self.want("again", Tier::ALL.into());
+        }
         self.last_scan = Some(done.at);
         if done.look == Look::Close {
             self.close_look_at = Instant::now() + CLOSE_LOOK_EVERY;
@@ -532,7 +560,8 @@ mod tests {
             }
             let (report, plan, inventory) = Default::default();
             let at = DateTime::UNIX_EPOCH;
-            root.note(&want, &Done { report, plan, inventory, look, at });
+            let scheduled = Ok(crate::model::Scheduled::default());
+            root.note(&want, &Done { report, plan, inventory, look, scheduled, begun: at, at });
             tokio::time::advance(DAY).await;
         }
         assert_eq!(close, [0, 7, 14]);

@@ -23,7 +23,7 @@ use crate::{
         typed::{MemoryType, TypedMemory},
         wisdom::WisdomEntry,
     },
-    model::{CallError, Request, Spent},
+    model::{CallError, Request, Scheduled, Spent},
     privacy::ServedLog,
 };
 
@@ -266,4 +266,23 @@ pub trait Engine: Send + Sync {
 
     /// Says that the work has ended that was drafted last, and whether the draft was of use.
     fn settle(&self, _was_of_use: bool) {}
+
+    /// Begins a scheduled pass, for which drafts may come later at a lower price. Returns whether any
+    /// came now.
+    ///
+    /// # Errors
+    ///
+    /// Returns why they could not be fetched. The pass may go on.
+    fn begin_scheduled(&self) -> Result<bool, CallError> {
+        Ok(false)
+    }
+
+    /// Ends a scheduled pass: what can wait is sent.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it could not be sent.
+    fn end_scheduled(&self) -> Result<Scheduled, CallError> {
+        Ok(Scheduled::default())
+    }
 }

@@ -101,7 +101,8 @@ fn usage(usage: &Value) -> Option<Usage> {
     })
 }
 
-fn error(server: &str, answer: &Answer) -> CallError {
+/// Reads an error.
+pub(super) fn error(server: &str, answer: &Answer) -> CallError {
     let server = server.to_owned();
     let body = answer.json().unwrap_or_default();
     let kind = body["error"]["type"].as_str();

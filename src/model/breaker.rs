@@ -76,7 +76,7 @@ impl Breaker {
                 let long = pause.filter(|it| tired || *it > TimeDelta::minutes(1));
                 Self { failures, open_until: long.map(|it| now + it), barred: None }
             }
-            Fault::Work | Fault::Wait => self.clone(),
+            Fault::Work | Fault::Wait | Fault::Later => self.clone(),
         }
     }
 

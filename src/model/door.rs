@@ -18,7 +18,8 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
 use super::{
-    Ask, CallError, Reply, Request, Spent, Usage, anthropic,
+    Ask, CallError, Reply, Request, Scheduled, Spent, Usage, anthropic,
+    batch::Queued,
     breaker::{Breaker, Gate},
     command::Program,
     http::{Deadlines, Header, Http},
@@ -108,26 +109,34 @@ pub struct Parts {
     pub ledger: PathBuf,
     /// Whether a model was called before: a ledger that is gone then was lost.
     pub was_used: bool,
+    /// Whether scheduled passes may use the provider's batches.
+    pub batch: bool,
 }
 
 /// The way to one model, for one root.
 pub struct Door {
-    parts: Parts,
-    http: Http,
+    pub(super) parts: Parts,
+    pub(super) http: Http,
     ledger: Mutex<Option<Ledger>>,
     state: Mutex<State>,
 }
 
 /// What changes from call to call.
 #[derive(Default)]
-struct State {
-    spent: Spent,
+pub(super) struct State {
+    pub(super) spent: Spent,
     waited: Duration,
     run: Option<i64>,
     /// Requests whose replies are kept until their work is done.
     kept: Vec<ContentHash>,
     /// Failures in a row before the work that is under way.
     failures_before: Option<u32>,
+    /// Whether a scheduled pass asks, so that what can wait may be queued.
+    pub(super) is_scheduled: bool,
+    /// What is to be sent at the end of the pass.
+    pub(super) queue: Vec<Queued>,
+    /// The work at hand waits for a batch: what is kept for it is needed again.
+    is_waiting: bool,
 }
 
 /// A reply and what it took to get it.
@@ -229,7 +238,7 @@ impl Door {
         Ok(self.gate(&row, now).err())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -238,7 +247,7 @@ impl Door {
         clippy::significant_drop_tightening,
         reason = "the lock is held for as long as the ledger is asked"
     )]
-    fn ledger<T>(
+    pub(super) fn ledger<T>(
         &self,
         question: impl FnOnce(&mut Ledger) -> Result<T, LedgerError>,
     ) -> Result<T, CallError> {
@@ -256,11 +265,11 @@ impl Door {
         question(ledger).map_err(|e| failed(&e))
     }
 
-    fn row(&self) -> Result<ServerRow, CallError> {
+    pub(super) fn row(&self) -> Result<ServerRow, CallError> {
         self.ledger(|it| it.server(self.parts.wire.server(), &self.parts.model))
     }
 
-    fn note(&self, row: &ServerRow) -> Result<(), CallError> {
+    pub(super) fn note(&self, row: &ServerRow) -> Result<(), CallError> {
         let (server, model) = (self.parts.wire.server(), &self.parts.model);
         self.ledger(|it| it.note_server(server, model, row))
     }
@@ -275,7 +284,7 @@ impl Door {
     }
 
     /// Lets a request pass, or says why not.
-    fn gate(&self, row: &ServerRow, now: DateTime<Utc>) -> Result<Gate, CallError> {
+    pub(super) fn gate(&self, row: &ServerRow, now: DateTime<Utc>) -> Result<Gate, CallError> {
         let server = || self.parts.wire.server().to_owned();
         match breaker(row).gate(&self.parts.account, now) {
             Gate::Open(until) => {
@@ -287,7 +296,12 @@ impl Door {
     }
 
     /// Charges the call as its worst case.
-    fn reserve(&self, request: &Request, now: DateTime<Utc>) -> Result<CallId, CallError> {
+    pub(super) fn reserve(
+        &self,
+        request: &Request,
+        now: DateTime<Utc>,
+        in_batch: bool,
+    ) -> Result<CallId, CallError> {
         let Parts { model, caps, pricing, zone, wire, .. } = &self.parts;
         let input_tokens = tokens_max(request);
         let output_tokens = u64::from(request.max_output_tokens);
@@ -314,7 +328,9 @@ impl Door {
             model,
             tokens: input_tokens + output_tokens,
             usd: match price {
-                Some(price) => Some(price.worst(input_tokens, output_tokens)),
+                Some(price) => {
+                    Some(price.worst(input_tokens, output_tokens) * price.share(in_batch))
+                }
                 None if wire.is_local() => Some(0.0),
                 None => None,
             },
@@ -387,43 +403,67 @@ impl Door {
         row: &ServerRow,
         now: DateTime<Utc>,
     ) -> Result<Reply, CallError> {
-        let Parts { wire, model, key, context_tokens, .. } = &self.parts;
-        let key = key.as_ref().map(Secret::expose);
-        let secret = |name, value| Header { name, value, is_secret: true };
-        let plain = |name, value: &str| Header { name, value: value.to_owned(), is_secret: false };
+        let Parts { wire, model, context_tokens, .. } = &self.parts;
+        let headers = self.headers();
         let bytes = |body: serde_json::Value| body.to_string().into_bytes();
         let reply = match wire {
-            Wire::Anthropic { base, api_version } => {
-                let mut headers = vec![plain("anthropic-version", api_version)];
-                headers.extend(key.map(|it| secret("x-api-key", it.to_owned())));
+            Wire::Anthropic { base, .. } => {
                 let body = bytes(anthropic::body(request, model));
                 let server = base.as_str();
                 let answer = self.http.post(server, anthropic::PATH, &headers, body, now)?;
                 anthropic::reply(server, &answer)
             }
             Wire::Openai { base } => {
-                let bearer = key.map(|it| secret("authorization", format!("Bearer {it}")));
-                let headers: Vec<Header> = bearer.into_iter().collect();
                 let body = bytes(openai::body(request, model, dialect(row)));
                 let server = base.as_str();
                 let answer = self.http.post(server, openai::PATH, &headers, body, now)?;
-                openai::reply(server, &answer).and_then(|it| read_whole(it, request))
+                openai::reply(server, &answer).and_then(|it| read_whole(it, text_bytes(request)))
             }
             Wire::Ollama { base } => {
-                let bearer = key.map(|it| secret("authorization", format!("Bearer {it}")));
-                let headers: Vec<Header> = bearer.into_iter().collect();
                 let body = bytes(ollama::body(request, model, *context_tokens));
                 let server = base.as_str();
                 let answer = self.http.post(server, ollama::PATH, &headers, body, now)?;
-                ollama::reply(server, &answer).and_then(|it| read_whole(it, request))
+                ollama::reply(server, &answer).and_then(|it| read_whole(it, text_bytes(request)))
             }
             Wire::Command(program) => program.ask(request, model, self.parts.deadlines.total),
         };
-        reply.and_then(|it| without_key(it, key))
+        reply.and_then(|it| self.without_key(it))
+    }
+
+    /// Returns what goes with every request: the key among it.
+    pub(super) fn headers(&self) -> Vec<Header> {
+        let secret = |name, value| Header { name, value, is_secret: true };
+        let plain = |name, value: &str| Header { name, value: value.to_owned(), is_secret: false };
+        if let Wire::Anthropic { api_version, .. } = &self.parts.wire {
+            let mut headers = vec![plain("anthropic-version", api_version)];
+            headers.extend(self.key().map(|it| secret("x-api-key", it.to_owned())));
+            return headers;
+        }
+        let bearer = self.key().map(|it| secret("authorization", format!("Bearer {it}")));
+        bearer.into_iter().collect()
+    }
+
+    fn key(&self) -> Option<&str> {
+        self.parts.key.as_ref().map(Secret::expose)
+    }
+
+    /// Returns a reply unless it says our key back, which would be kept and shown.
+    pub(super) fn without_key(&self, reply: Reply) -> Result<Reply, CallError> {
+        without_key(reply, self.key())
+    }
+
+    /// Returns whether a text holds our key.
+    pub(super) fn holds_key(&self, text: &str) -> bool {
+        self.key().is_some_and(|it| text.contains(it))
     }
 
     /// Corrects the charge.
-    fn settle_call(&self, call: CallId, got: &Got) -> Result<f64, CallError> {
+    pub(super) fn settle_call(
+        &self,
+        call: CallId,
+        got: &Got,
+        in_batch: bool,
+    ) -> Result<f64, CallError> {
         let latency_ms = u64::try_from(got.took.as_millis()).unwrap_or(u64::MAX);
         let reply = match &got.reply {
             Ok(reply) => reply,
@@ -449,7 +489,7 @@ impl Door {
             self.ledger(|it| it.end_unsure(call, outcome, latency_ms, got.requests))?;
             return Ok(0.0);
         };
-        let usd = self.cost(reply, &usage);
+        let usd = self.cost(reply, &usage, in_batch);
         let settled = Settled {
             outcome: reply.finish_reason.name(),
             input_tokens: usage.input_tokens,
@@ -466,17 +506,17 @@ impl Door {
     }
 
     /// Returns what a call cost: as the provider says, or by its price.
-    fn cost(&self, reply: &Reply, usage: &Usage) -> Option<f64> {
+    fn cost(&self, reply: &Reply, usage: &Usage, in_batch: bool) -> Option<f64> {
         let said = reply.cost_usd.filter(|it| it.is_finite() && *it >= 0.0);
         match self.parts.pricing.of(&self.parts.model) {
             _ if said.is_some() => said,
             _ if self.parts.wire.is_local() => Some(0.0),
-            price => price.map(|it| it.of(usage)),
+            price => price.map(|it| it.of(usage) * it.share(in_batch)),
         }
     }
 
     /// Returns the reply that is kept of this very request, from before a crash.
-    fn kept(&self, key: ContentHash) -> Option<Reply> {
+    pub(super) fn kept(&self, key: ContentHash) -> Option<Reply> {
         let text = self.parts.vault.as_ref()?.kept_reply(key).ok().flatten()?;
         serde_json::from_str(&text).ok()
     }
@@ -497,13 +537,18 @@ impl Ask for Door {
         let key = request.key(self.parts.wire.server(), &self.parts.model);
         if let Some(reply) = self.kept(key) {
             self.state().kept.push(key);
+            self.take_batched(key)?;
             return super::whole(reply, request.max_output_tokens);
         }
         let now = clock::now().map_err(|e| CallError::Config(e.to_string()))?;
         let mut row = self.row()?;
         let gate = self.gate(&row, now)?;
         self.state().failures_before.get_or_insert(row.failures);
-        let call = self.reserve(request, now)?;
+        if self.queue(request, key, &row, now)? {
+            self.state().is_waiting = true;
+            return Err(CallError::Batched);
+        }
+        let call = self.reserve(request, now, false)?;
         if gate == Gate::HalfOpen {
             let trying = breaker(&row).trying(self.parts.deadlines.total, now);
             let others_see = ServerRow { open_until: trying.open_until, ..row.clone() };
@@ -516,7 +561,7 @@ impl Ask for Door {
             self.keep(key, reply)?;
             passed("model.replied")?;
         }
-        let cost_usd = self.settle_call(call, &got)?;
+        let cost_usd = self.settle_call(call, &got, false)?;
         passed("model.settled")?;
         self.note(&row)?;
         let mut state = self.state();
@@ -536,19 +581,28 @@ impl Ask for Door {
     }
 
     fn settle(&self, was_of_use: bool) {
-        let (kept, failures_before) = {
+        let (kept, failures_before, is_waiting) = {
             let mut state = self.state();
-            (std::mem::take(&mut state.kept), state.failures_before.take())
+            let is_waiting = std::mem::take(&mut state.is_waiting);
+            (std::mem::take(&mut state.kept), state.failures_before.take(), is_waiting)
         };
         if let (false, Some(failures)) = (was_of_use, failures_before) {
             // It is counted with the next one, if it cannot be written now.
             drop(self.note_wasted(failures));
         }
-        let Some(vault) = &self.parts.vault else { return };
+        let Some(vault) = self.parts.vault.as_ref().filter(|_| !is_waiting) else { return };
         for key in kept {
             // Should it stay, the same request is answered by it once more, and no harm done.
             drop(vault.drop_reply(key));
         }
+    }
+
+    fn begin_scheduled(&self) -> Result<bool, CallError> {
+        Door::begin_scheduled(self)
+    }
+
+    fn end_scheduled(&self) -> Result<Scheduled, CallError> {
+        Door::end_scheduled(self)
     }
 }
 
@@ -564,17 +618,17 @@ fn without_key(mut reply: Reply, key: Option<&str>) -> Result<Reply, CallError> 
 }
 
 /// Passes a step that a test may stop at.
-fn passed(step: &'static str) -> Result<(), CallError> {
+pub(super) fn passed(step: &'static str) -> Result<(), CallError> {
     failpoint::at(step).map_err(|e| CallError::Ledger(e.to_string()))
 }
 
 /// Returns what is known of a server as a breaker.
-fn breaker(row: &ServerRow) -> Breaker {
+pub(super) fn breaker(row: &ServerRow) -> Breaker {
     Breaker { failures: row.failures, open_until: row.open_until, barred: row.barred.clone() }
 }
 
 /// Returns what is known of a server as a dialect.
-fn dialect(row: &ServerRow) -> Dialect {
+pub(super) fn dialect(row: &ServerRow) -> Dialect {
     let rung = Rung::ALL.into_iter().find(|it| Some(it.name()) == row.rung.as_deref());
     Dialect { rung: rung.unwrap_or_default(), is_thinking: row.is_thinking }
 }
@@ -585,16 +639,20 @@ fn tokens_max(request: &Request) -> u64 {
 }
 
 fn bytes_of(request: &Request) -> u64 {
-    let messages: usize = request.messages.iter().map(|it| it.text.len()).sum();
     let schema: usize = request.schema.iter().map(|it| it.schema.to_string().len()).sum();
-    (request.system.len() + messages + schema) as u64
+    text_bytes(request) + schema as u64
+}
+
+/// Returns how long the words of a request are.
+pub(super) fn text_bytes(request: &Request) -> u64 {
+    let messages: usize = request.messages.iter().map(|it| it.text.len()).sum();
+    (request.system.len() + messages) as u64
 }
 
 /// Refuses a reply of a server that did not read all that was sent: some cut a prompt to what fits
 /// and say nothing.
-fn read_whole(reply: Reply, request: &Request) -> Result<Reply, CallError> {
-    let messages: usize = request.messages.iter().map(|it| it.text.len()).sum();
-    let sent = (request.system.len() + messages) as u64 / BYTES_PER_TOKEN_MAX;
+pub(super) fn read_whole(reply: Reply, bytes: u64) -> Result<Reply, CallError> {
+    let sent = bytes / BYTES_PER_TOKEN_MAX;
     match reply.usage {
         Some(usage) if usage.input_tokens > 0 && usage.input_tokens < sent => {
             Err(CallError::Unread { read: usage.input_tokens, sent })

@@ -8,6 +8,7 @@
 //! | too long | the sources do not fit into the model | smaller parts |
 //! | the answer | a refusal, cut off, empty, no JSON, a page of HTML | the job fails |
 //! | ourselves | a cap, an open breaker, no price | the work waits |
+//! | nobody | a batch that is not answered yet | this work waits, other work goes on |
 //!
 //! What a provider says in its own words may quote the request. It is kept apart ([`Told`]), shown
 //! by `model test` alone, and no part of any message, record, or log line.
@@ -188,6 +189,9 @@ pub enum CallError {
     /// The ledger or a stored reply cannot be written, so no call is made.
     #[error("no call of the model: {0}")]
     Ledger(String),
+    /// It was put into a batch, which is answered later.
+    #[error("waits for a batch, which the provider answers within a day")]
+    Batched,
     /// Somebody wants us to stop.
     #[error("stopped before the model had answered")]
     Stopped,
@@ -204,6 +208,8 @@ pub enum Fault {
     Work,
     /// Nobody's: it waits.
     Wait,
+    /// Nobody's: this one is answered later, and others can go on.
+    Later,
 }
 
 impl CallError {
@@ -225,6 +231,7 @@ impl CallError {
             | Self::Empty
             | Self::CutOff { .. }
             | Self::Unreadable(_) => Fault::Work,
+            Self::Batched => Fault::Later,
             Self::Cap(_)
             | Self::Open { .. }
             | Self::Config(_)
@@ -294,6 +301,7 @@ impl CallError {
             Self::Open { .. } => "open",
             Self::Config(_) => "config",
             Self::Ledger(_) => "ledger",
+            Self::Batched => "batched",
             Self::Stopped => "stopped",
         }
     }

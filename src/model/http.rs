@@ -25,6 +25,9 @@ use super::failure::{CallError, Deadline};
 /// The longest body that is read, unpacked. A reply of a model has some 100 KB at most.
 const BYTES_MAX: usize = 8 * 1024 * 1024;
 
+/// The longest file that is read line by line; a line may be as long as a body.
+const FILE_BYTES_MAX: usize = 512 * 1024 * 1024;
+
 /// How long a call may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
@@ -108,16 +111,27 @@ impl Http {
         body: Vec<u8>,
         now: DateTime<Utc>,
     ) -> Result<Answer, CallError> {
+        self.upload(server, path, headers, "application/json", body, now)
+    }
+
+    /// Sends a body of another type.
+    ///
+    /// # Errors
+    ///
+    /// Like [`Self::post`].
+    pub fn upload(
+        &self,
+        server: &str,
+        path: &str,
+        headers: &[Header],
+        content_type: &str,
+        body: Vec<u8>,
+        now: DateTime<Utc>,
+    ) -> Result<Answer, CallError> {
         let built = self.built()?;
-        let mut map = HeaderMap::new();
-        map.insert("content-type", HeaderValue::from_static("application/json"));
-        for header in headers {
-            let mut value = HeaderValue::from_str(&header.value).map_err(|_| {
-                CallError::Config(format!("the header {} cannot be sent", header.name))
-            })?;
-            value.set_sensitive(header.is_secret);
-            map.insert(HeaderName::from_static(header.name), value);
-        }
+        let mut map = sent(headers)?;
+        let content_type = HeaderValue::from_str(content_type);
+        map.insert("content-type", content_type.map_err(|_| unsent("content-type"))?);
         let request = built.client.post(format!("{server}{path}")).headers(map).body(body);
         built.runtime.block_on(self.exchange(server, request, now))
     }
@@ -135,15 +149,56 @@ impl Http {
         now: DateTime<Utc>,
     ) -> Result<Answer, CallError> {
         let built = self.built()?;
-        let mut request = built.client.get(format!("{server}{path}"));
-        for header in headers {
-            let mut value = HeaderValue::from_str(&header.value).map_err(|_| {
-                CallError::Config(format!("the header {} cannot be sent", header.name))
-            })?;
-            value.set_sensitive(header.is_secret);
-            request = request.header(header.name, value);
-        }
+        let request = built.client.get(format!("{server}{path}")).headers(sent(headers)?);
         built.runtime.block_on(self.exchange(server, request, now))
+    }
+
+    /// Fetches a file line by line, of which only one line is held at a time. An answer that says that
+    /// something went wrong is returned whole, like that of [`Self::get`].
+    ///
+    /// # Errors
+    ///
+    /// Like [`Self::post`], and what `take` returns.
+    pub fn get_lines(
+        &self,
+        server: &str,
+        path: &str,
+        headers: &[Header],
+        now: DateTime<Utc>,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), CallError>,
+    ) -> Result<Answer, CallError> {
+        let built = self.built()?;
+        let request = built.client.get(format!("{server}{path}")).headers(sent(headers)?);
+        built.runtime.block_on(async {
+            let total = Instant::now() + self.deadlines.total;
+            let (mut answer, mut response) = self.begin(server, request, total, now).await?;
+            if !answer.is_ok() {
+                answer.body = self.body(server, response, total).await?;
+                return Ok(answer);
+            }
+            let huge = |bytes_max| CallError::Huge { server: server.into(), bytes_max };
+            let (mut rest, mut read) = (Vec::new(), 0);
+            while let Some(piece) = self.piece(server, &mut response, total).await? {
+                read += piece.len();
+                if read > FILE_BYTES_MAX {
+                    return Err(huge(FILE_BYTES_MAX));
+                }
+                rest.extend_from_slice(&piece);
+                let mut begin = 0;
+                while let Some(length) = rest[begin..].iter().position(|it| *it == b'\n') {
+                    take(&rest[begin..begin + length])?;
+                    begin += length + 1;
+                }
+                rest.drain(..begin);
+                if rest.len() > BYTES_MAX {
+                    return Err(huge(BYTES_MAX));
+                }
+            }
+            if !rest.is_empty() {
+                take(&rest)?;
+            }
+            Ok(answer)
+        })
     }
 
     async fn exchange(
@@ -152,8 +207,21 @@ impl Http {
         request: reqwest::RequestBuilder,
         now: DateTime<Utc>,
     ) -> Result<Answer, CallError> {
-        let late = |deadline, after| CallError::Timeout { server: server.into(), deadline, after };
         let total = Instant::now() + self.deadlines.total;
+        let (mut answer, response) = self.begin(server, request, total, now).await?;
+        answer.body = self.body(server, response, total).await?;
+        Ok(answer)
+    }
+
+    /// Sends a request and waits for the beginning of its answer.
+    async fn begin(
+        &self,
+        server: &str,
+        request: reqwest::RequestBuilder,
+        total: Instant,
+        now: DateTime<Utc>,
+    ) -> Result<(Answer, Response), CallError> {
+        let late = |deadline, after| CallError::Timeout { server: server.into(), deadline, after };
         let sent = timeout(self.deadlines.first_byte, request.send());
         let response = match timeout_at(total, sent).await {
             Err(_) => return Err(late(Deadline::Total, self.deadlines.total)),
@@ -166,8 +234,7 @@ impl Http {
         }
         let status = response.status().as_u16();
         let headers = Headers::read(response.headers(), now);
-        let body = self.body(server, response, total).await?;
-        Ok(Answer { status, headers, body })
+        Ok((Answer { status, headers, body: Vec::new() }, response))
     }
 
     /// Reads the body piece by piece, never more of it than is allowed.
@@ -177,23 +244,30 @@ impl Http {
         mut response: Response,
         total: Instant,
     ) -> Result<Vec<u8>, CallError> {
-        let late = |deadline, after| CallError::Timeout { server: server.into(), deadline, after };
         let mut body = Vec::new();
-        loop {
-            let piece = timeout(self.deadlines.idle, response.chunk());
-            match timeout_at(total, piece).await {
-                Err(_) => return Err(late(Deadline::Total, self.deadlines.total)),
-                Ok(Err(_)) => return Err(late(Deadline::Idle, self.deadlines.idle)),
-                Ok(Ok(Err(_))) => return Err(CallError::Truncated { server: server.into() }),
-                Ok(Ok(Ok(None))) => return Ok(body),
-                Ok(Ok(Ok(Some(piece)))) => {
-                    if body.len() + piece.len() > BYTES_MAX {
-                        let server = server.into();
-                        return Err(CallError::Huge { server, bytes_max: BYTES_MAX });
-                    }
-                    body.extend_from_slice(&piece);
-                }
+        while let Some(piece) = self.piece(server, &mut response, total).await? {
+            if body.len() + piece.len() > BYTES_MAX {
+                let server = server.into();
+                return Err(CallError::Huge { server, bytes_max: BYTES_MAX });
             }
+            body.extend_from_slice(&piece);
+        }
+        Ok(body)
+    }
+
+    /// Waits for the next piece of a body; `None` at its end.
+    async fn piece(
+        &self,
+        server: &str,
+        response: &mut Response,
+        total: Instant,
+    ) -> Result<Option<Vec<u8>>, CallError> {
+        let late = |deadline, after| CallError::Timeout { server: server.into(), deadline, after };
+        match timeout_at(total, timeout(self.deadlines.idle, response.chunk())).await {
+            Err(_) => Err(late(Deadline::Total, self.deadlines.total)),
+            Ok(Err(_)) => Err(late(Deadline::Idle, self.deadlines.idle)),
+            Ok(Ok(Err(_))) => Err(CallError::Truncated { server: server.into() }),
+            Ok(Ok(Ok(piece))) => Ok(piece.map(Vec::from)),
         }
     }
 
@@ -294,6 +368,22 @@ fn pause(text: &str, now: DateTime<Utc>) -> Option<Duration> {
     }
     let date = DateTime::parse_from_rfc2822(text).ok()?.with_timezone(&Utc);
     Some((date - now).to_std().unwrap_or(Duration::ZERO))
+}
+
+/// Returns the headers of a request as they are sent.
+fn sent(headers: &[Header]) -> Result<HeaderMap, CallError> {
+    let mut map = HeaderMap::new();
+    for header in headers {
+        let value = HeaderValue::from_str(&header.value);
+        let mut value = value.map_err(|_| unsent(header.name))?;
+        value.set_sensitive(header.is_secret);
+        map.insert(HeaderName::from_static(header.name), value);
+    }
+    Ok(map)
+}
+
+fn unsent(name: &str) -> CallError {
+    CallError::Config(format!("the header {name} cannot be sent"))
 }
 
 fn redirected(server: &str, response: &Response) -> CallError {

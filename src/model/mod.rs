@@ -7,6 +7,7 @@
 //! - [`door`]: breaker, caps, prices, the call, the stored reply, the ledger, in this order.
 //! - [`anthropic`], [`openai`], [`ollama`]: three wire formats, as pure functions from a request to a
 //!   body and from an answer to a reply.
+//! - [`batch`]: what can wait, handed over in one piece at a lower price.
 //! - [`command`]: a program that reads the prompt and prints the reply.
 //! - [`http`]: the client that carries the first three: deadlines, a cap on the body, no redirect.
 //! - [`failure`]: what went wrong, and whether another try makes sense.
@@ -25,6 +26,7 @@
 //! - A reply is on the disk before anybody reads it, so that a crash does not pay twice.
 
 pub mod anthropic;
+pub mod batch;
 pub mod breaker;
 pub mod command;
 pub mod door;
@@ -165,6 +167,15 @@ pub struct Spent {
     pub cost_usd: f64,
 }
 
+/// What a scheduled pass leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scheduled {
+    /// A batch is under way, to be looked after.
+    pub waits: bool,
+    /// What was queued is to be asked directly now.
+    pub again: bool,
+}
+
 /// Carries a request to a model and the reply back.
 pub trait Ask: Send + Sync {
     /// Asks.
@@ -187,6 +198,25 @@ pub trait Ask: Send + Sync {
     /// Says that the work has ended that the last replies were asked for, and whether they were of use.
     /// They are kept until then, so that a crash between reply and file does not pay twice.
     fn settle(&self, _was_of_use: bool) {}
+
+    /// Begins a scheduled pass, for which replies may come later at a lower price. Returns whether any
+    /// came now.
+    ///
+    /// # Errors
+    ///
+    /// Returns why they could not be fetched. The pass may go on.
+    fn begin_scheduled(&self) -> Result<bool, CallError> {
+        Ok(false)
+    }
+
+    /// Ends a scheduled pass: what it queued is sent.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it could not be sent.
+    fn end_scheduled(&self) -> Result<Scheduled, CallError> {
+        Ok(Scheduled::default())
+    }
 }
 
 /// Takes notes of what is asked, and sends nothing.

@@ -91,6 +91,7 @@ pub fn door(
         patience,
         ledger: around.ledger(),
         was_used,
+        batch: model.batch,
         wire,
     }))
 }

@@ -165,7 +165,7 @@ fn usage(usage: &Value) -> Option<Usage> {
 }
 
 /// Reads an error. It is an object with these servers, or a string.
-fn error(server: &str, answer: &Answer, status: u16) -> CallError {
+pub(super) fn error(server: &str, answer: &Answer, status: u16) -> CallError {
     let server = server.to_owned();
     let body = answer.json().unwrap_or_default();
     let error = &body["error"];

@@ -12,6 +12,9 @@ use super::Usage;
 /// The prices that come with the program.
 const BUILT_IN: &str = include_str!("../../config/pricing.yaml");
 
+/// What providers ask for a call in a batch, as a share of the price.
+const BATCH_SHARE: f64 = 0.5;
+
 /// A table of prices, the first that fits a model counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pricing(Vec<Price>);
@@ -32,6 +35,8 @@ pub struct Price {
     pub cache_write: Option<f64>,
     /// What holds for all tokens of a call that reads more than so many.
     pub long: Option<LongPrice>,
+    /// What share of all this a call in a batch costs; a half where it is not given.
+    pub batch: Option<f64>,
     /// When this was so.
     pub date: NaiveDate,
 }
@@ -125,6 +130,11 @@ impl Price {
         (input_tokens as f64 * dearest + output_tokens as f64 * rates.output) / 1e6
     }
 
+    /// Returns what share of the price a call costs.
+    pub fn share(&self, in_batch: bool) -> f64 {
+        if in_batch { self.batch.unwrap_or(BATCH_SHARE) } else { 1.0 }
+    }
+
     fn rates(&self, input_tokens: u64) -> Rates {
         let (input, output, cache_read, cache_write) = match &self.long {
             Some(it) if input_tokens > it.over => {
@@ -145,7 +155,13 @@ fn table(text: &str) -> Result<Vec<Price>, PricingError> {
             .long
             .iter()
             .flat_map(|it| [Some(it.input), Some(it.output), it.cache_read, it.cache_write]);
-        if short.into_iter().chain(long).flatten().any(|it| !it.is_finite() || it < 0.0) {
+        if short
+            .into_iter()
+            .chain(long)
+            .chain([price.batch])
+            .flatten()
+            .any(|it| !it.is_finite() || it < 0.0)
+        {
             return Err(PricingError::Amount(price.model.clone()));
         }
     }
@@ -174,6 +190,10 @@ mod tests {
         assert!((price.worst(1_000_000, 100_000) - 3.0).abs() < 1e-9);
         assert_eq!(pricing.of("openrouter/mine-2"), Some(price));
         assert_eq!(pricing.of("nobody"), None);
+        assert!((price.share(false) - 1.0).abs() < 1e-9 && (price.share(true) - 0.5).abs() < 1e-9);
+        let own = OWN.replace("input: 1.0", "batch: 0.25, input: 1.0");
+        let pricing = Pricing::read(Some(&own)).unwrap();
+        assert!((pricing.of("mine").unwrap().share(true) - 0.25).abs() < 1e-9);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::support::{NOW, Root};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A daemon at work; killed when dropped.
-struct Daemon {
+pub(crate) struct Daemon {
     child: Child,
     /// What the socket received, read on a thread of its own: nobody waits for a test to read.
     heard: Receiver<String>,
@@ -39,6 +39,13 @@ impl Daemon {
 
     /// Starts `memoird run` with its clock in a file, and waits until it is ready.
     fn start_at(root: &Root, now: &str) -> Self {
+        let mut daemon = Self::spawn(root, now, &[]);
+        daemon.await_told("READY=1");
+        daemon
+    }
+
+    /// Starts `memoird run` with its clock in a file and with more in its environment.
+    pub(crate) fn spawn(root: &Root, now: &str, variables: &[(&str, &str)]) -> Self {
         let clock = root.home("now");
         write(&clock, now);
         let path = root.home("notify.sock");
@@ -63,13 +70,12 @@ impl Daemon {
             .env("MEMOIRD_LOG", "debug")
             .env("NOTIFY_SOCKET", &path)
             .env("WATCHDOG_USEC", "200000")
+            .envs(variables.iter().copied())
             .current_dir(root.path(""))
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut daemon = Self { child, heard, told: Vec::new(), clock };
-        daemon.await_told("READY=1");
-        daemon
+        Self { child, heard, told: Vec::new(), clock }
     }
 
     /// Waits for the next message that begins with `start`.
@@ -89,7 +95,7 @@ impl Daemon {
 
     /// Waits until `done` holds.
     #[track_caller]
-    fn await_that(&mut self, what: &str, done: impl Fn() -> bool) {
+    pub(crate) fn await_that(&mut self, what: &str, done: impl Fn() -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !done() {
             assert!(Instant::now() < deadline, "not so: {what}\n{}", self.kill());
@@ -104,11 +110,11 @@ impl Daemon {
 
     /// Waits until the daemon has done what it wants to do.
     #[track_caller]
-    fn await_idle(&mut self) {
+    pub(crate) fn await_idle(&mut self) {
         self.await_told("STATUS=watching");
     }
 
-    fn set_clock(&self, now: &str) {
+    pub(crate) fn set_clock(&self, now: &str) {
         let next = self.clock.with_extension("next");
         write(&next, now);
         fs::rename(next, &self.clock).unwrap();
@@ -131,15 +137,21 @@ impl Daemon {
         (status, took, self.log())
     }
 
+    /// Waits until it has ended by itself, and returns its log.
+    pub(crate) fn await_end(&mut self) -> String {
+        drop(self.child.wait());
+        self.log()
+    }
+
     /// Ends it the hard way, and returns its log.
-    fn kill(&mut self) -> String {
+    pub(crate) fn kill(&mut self) -> String {
         drop(self.child.kill());
         drop(self.child.wait());
         self.log()
     }
 
     /// Reads the log of a process that has ended.
-    fn log(&mut self) -> String {
+    pub(crate) fn log(&mut self) -> String {
         let mut log = String::new();
         if let Some(stderr) = &mut self.child.stderr {
             stderr.read_to_string(&mut log).unwrap();

@@ -63,6 +63,16 @@ pub(super) fn look(call: &Call, root: &Root) -> Result<(EngineStatus, BudgetStat
         }
         (Ok(_), None) => "ready".to_owned(),
     };
+    let root_name = root.settings.path.to_string_lossy();
+    let waiting = ledger.as_ref().map(|it| it.in_batches(&root_name)).transpose()?.flatten();
+    let state = match waiting {
+        Some((count, since)) => {
+            let since = since.with_timezone(&root.settings.zone.name.0).format("%Y-%m-%d %H:%M");
+            let requests = if count == 1 { "request" } else { "requests" };
+            format!("{state}, {count} {requests} in a batch since {since}")
+        }
+        None => state,
+    };
     let provider = serde_json::to_value(settings.model.provider).ok();
     let status = EngineStatus {
         engine: "model",

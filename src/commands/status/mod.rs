@@ -27,7 +27,7 @@ use crate::{
         check::{self, Found},
         missing::{self, Missing},
         plan::{Plan, Selection, WaitCause},
-        review,
+        report, review,
     },
     config::{self, root::ZoneSource, schedule::Schedule, settings::Settings},
     engine::configured,
@@ -661,7 +661,7 @@ fn told_undone(undone: &[Stuck]) -> Vec<String> {
 fn failed(lineage: Option<&Lineage>, plan: &Plan) -> Result<Vec<Stuck>, LineageError> {
     let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
     let failed = receipts.into_iter().filter_map(|job| {
-        let receipt = job.receipt.filter(|it| it.outcome == Outcome::Failed)?;
+        let receipt = job.receipt.filter(|it| report::outcome(it) == "failed")?;
         let is_due = plan.jobs.iter().any(|it| it.fingerprint == job.fingerprint);
         is_due.then(|| Stuck {
             tier: job.tier.name(),
@@ -677,7 +677,7 @@ fn last_run(lineage: Option<&Lineage>, zone: Tz) -> Result<Option<LastRun>, Line
     let Some(run) = lineage.last_runs(1)?.into_iter().next() else { return Ok(None) };
     let mut outcomes = BTreeMap::new();
     for job in lineage.jobs_of_run(run.id)? {
-        let outcome = job.receipt.map_or("running", |it| it.outcome.name());
+        let outcome = job.receipt.map_or("running", |it| report::outcome(&it));
         *outcomes.entry(outcome).or_default() += 1;
     }
     Ok(Some(LastRun {

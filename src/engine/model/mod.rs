@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     config::settings::{Compaction, Wisdom},
-    model::{Ask, CallError, Message, Request, Spent, prompt::Prompts},
+    model::{Ask, CallError, Message, Request, Scheduled, Spent, prompt::Prompts},
 };
 
 /// Drafts by asking a model.
@@ -94,6 +94,14 @@ impl Engine for ModelEngine {
     fn settle(&self, was_of_use: bool) {
         self.ask.settle(was_of_use);
     }
+
+    fn begin_scheduled(&self) -> Result<bool, CallError> {
+        self.ask.begin_scheduled()
+    }
+
+    fn end_scheduled(&self) -> Result<Scheduled, CallError> {
+        self.ask.end_scheduled()
+    }
 }
 
 /// How often data is cut into smaller parts because the model cannot take them. Each time they are at
@@ -128,7 +136,7 @@ impl ModelEngine {
         let mut cuts = 0;
         loop {
             let parts = data::parts(blocks.to_vec(), room);
-            let asked = (0..parts.len()).map(|i| ask(&parts, i)).collect();
+            let asked = together((0..parts.len()).map(|i| ask(&parts, i)));
             let is_too_long = matches!(asked, Err(EngineError::Model(CallError::TooLong { .. })));
             if !is_too_long || cuts == CUTS_MAX {
                 return asked;
@@ -162,6 +170,20 @@ impl ModelEngine {
     fn ask(&self, request: &Request) -> Result<String, EngineError> {
         Ok(self.ask.ask(request).map_err(EngineError::Model)?.text)
     }
+}
+
+/// Returns all that was asked, or why one is missing. The first that is ends it, but for one that is
+/// answered later: then the others can be asked in the meantime.
+fn together<T>(asked: impl Iterator<Item = Result<T, EngineError>>) -> Result<Vec<T>, EngineError> {
+    let (mut all, mut later) = (Vec::new(), None);
+    for one in asked {
+        match one {
+            Ok(one) => all.push(one),
+            Err(error @ EngineError::Model(CallError::Batched)) => later = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    later.map_or(Ok(all), Err)
 }
 
 /// Appends a reply and what is said to it.

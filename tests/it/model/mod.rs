@@ -1,11 +1,13 @@
 //! A model behind its door: what it may say, and fail to say, and where each of it ends.
 //!
+//! - [`batch`]: what is handed over to be answered later.
 //! - [`door`]: what goes wrong between us and a server.
 //! - [`fallback`]: what is made without it.
 //! - [`replies`]: what a reply may be.
 //! - [`sdk`]: what is sent, by the types of the official SDKs.
 //! - [`spending`]: what is sent at all, and what it may cost.
 
+mod batch;
 mod door;
 mod fallback;
 mod replies;

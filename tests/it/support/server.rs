@@ -32,6 +32,8 @@ pub(crate) struct Asked {
     /// Names in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Value,
+    /// The body as it came, which may be no JSON.
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// What the server does with a request.
@@ -280,11 +282,12 @@ fn read(stream: &TcpStream) -> Option<Asked> {
         let Some((name, value)) = line.trim_end().split_once(": ") else { break };
         headers.push((name.to_lowercase(), value.to_owned()));
     }
-    let mut asked = Asked { method, path, headers, body: Value::Null };
+    let (body, bytes) = (Value::Null, Vec::new());
+    let mut asked = Asked { method, path, headers, body, bytes };
     let length = asked.header("content-length").and_then(|it| it.parse().ok()).unwrap_or(0);
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    asked.body = serde_json::from_slice(&body).unwrap_or_default();
+    asked.bytes = vec![0; length];
+    reader.read_exact(&mut asked.bytes).ok()?;
+    asked.body = serde_json::from_slice(&asked.bytes).unwrap_or_default();
     Some(asked)
 }
 

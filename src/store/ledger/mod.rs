@@ -6,6 +6,10 @@
 //! each server (breaker, dialect) stands here too, so that it outlives a restart.
 //!
 //! No words of a log, of a prompt, or of a reply stand here.
+//!
+//! - [`batch`]: what was handed to a provider to be answered later.
+
+pub mod batch;
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
@@ -19,7 +23,10 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, TransactionBehavio
 use serde::Serialize;
 
 /// The schema; its number is that of the steps.
-const MIGRATIONS: &[&str] = &[include_str!("../../schema/ledger/0001.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../../schema/ledger/0001.sql"),
+    include_str!("../../../schema/ledger/0002.sql"),
+];
 
 /// How long a statement waits for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -172,6 +179,8 @@ pub struct ServerRow {
     pub is_thinking: bool,
     /// How many tokens it reads, as it said itself.
     pub context_tokens: Option<u64>,
+    /// Until when it is given no batches, because it refused one.
+    pub direct_until: Option<DateTime<Utc>>,
 }
 
 /// Sums over calls.
@@ -193,6 +202,8 @@ pub struct Sum {
     pub cost_usd: f64,
     /// Calls of which nobody knows the price.
     pub unpriced: u64,
+    /// Calls that were made in a batch.
+    pub batched: u64,
 }
 
 /// By what calls are summed up.
@@ -385,19 +396,23 @@ impl Ledger {
         self.read(|conn| {
             let row = conn
                 .prepare_cached(
-                    "SELECT failures, open_until, barred, rung, is_thinking, context_tokens \
-                     FROM server WHERE server = ?1 AND model = ?2",
+                    "SELECT failures, open_until, barred, rung, is_thinking, context_tokens, \
+                     direct_until FROM server WHERE server = ?1 AND model = ?2",
                 )?
                 .query_row([server, model], |row| {
-                    let until: Option<String> = row.get(1)?;
-                    let until = until.and_then(|it| DateTime::parse_from_rfc3339(&it).ok());
+                    let time = |column| -> rusqlite::Result<Option<DateTime<Utc>>> {
+                        let text: Option<String> = row.get(column)?;
+                        let time = text.and_then(|it| DateTime::parse_from_rfc3339(&it).ok());
+                        Ok(time.map(|it| it.to_utc()))
+                    };
                     Ok(ServerRow {
                         failures: row.get(0)?,
-                        open_until: until.map(|it| it.to_utc()),
+                        open_until: time(1)?,
                         barred: row.get(2)?,
                         rung: row.get(3)?,
                         is_thinking: row.get(4)?,
                         context_tokens: row.get(5)?,
+                        direct_until: time(6)?,
                     })
                 })
                 .optional()?;
@@ -419,8 +434,8 @@ impl Ledger {
         self.write(|tx| {
             tx.execute(
                 "INSERT OR REPLACE INTO server \
-                 (server, model, failures, open_until, barred, rung, is_thinking, context_tokens) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                 (server, model, failures, open_until, barred, rung, is_thinking, context_tokens, \
+                  direct_until) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
                 params![
                     server,
                     model,
@@ -430,6 +445,7 @@ impl Ledger {
                     row.rung,
                     row.is_thinking,
                     row.context_tokens,
+                    row.direct_until.map(|it| it.to_rfc3339()),
                 ],
             )?;
             Ok(())
@@ -456,7 +472,9 @@ impl Ledger {
         let text = format!(
             "SELECT {key} AS key, count(*), sum(input_tokens), sum(output_tokens), \
              sum(cache_read_tokens), sum(cache_write_tokens), total(charged_usd), \
-             sum(charged_usd IS NULL) FROM call \
+             sum(charged_usd IS NULL), \
+             sum(EXISTS (SELECT 1 FROM batched WHERE batched.call = call.id \
+             AND batched.state <> 'queued')) FROM call \
              WHERE (?1 IS NULL OR root = ?1) AND (?2 IS NULL OR day >= ?2) \
              GROUP BY 1 ORDER BY {order}"
         );
@@ -472,6 +490,7 @@ impl Ledger {
                         cache_write_tokens: row.get(5)?,
                         cost_usd: row.get(6)?,
                         unpriced: row.get(7)?,
+                        batched: row.get(8)?,
                     })
                 })?
                 .collect()
@@ -767,6 +786,7 @@ mod tests {
             rung: Some("prompt".to_owned()),
             is_thinking: true,
             context_tokens: Some(8192),
+            direct_until: Some(DateTime::UNIX_EPOCH),
         };
         open(&dir, false).note_server("http://a", "m", &row).unwrap();
         let ledger = open(&dir, true);
