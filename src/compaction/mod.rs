@@ -552,6 +552,7 @@ impl Compactor<'_> {
         let owner = commit::owner();
         let new = NewRun { trigger, version: env!("CARGO_PKG_VERSION"), owner: &owner, now };
         let begun = self.lineage.begin_run(&new)?;
+        self.engine.begin_run(begun.0);
         *run = Some(begun);
         Ok(begun)
     }

@@ -96,7 +96,8 @@ pub struct Model {
 pub struct Timeouts {
     /// Until there is a connection.
     pub connect: Span,
-    /// Until the answer begins; a model on this machine may have to be loaded first.
+    /// Until the answer begins. Many servers send nothing before the reply is finished, and a model on
+    /// this machine may have to be loaded first.
     pub first_byte: Span,
     /// Between two pieces of the answer.
     pub idle: Span,
@@ -417,7 +418,7 @@ impl Default for Timeouts {
     fn default() -> Self {
         Self {
             connect: Span::from_secs(10),
-            first_byte: Span::from_secs(5 * 60),
+            first_byte: Span::from_secs(10 * 60),
             idle: Span::from_secs(60),
             total: Span::from_secs(10 * 60),
         }

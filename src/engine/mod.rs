@@ -259,6 +259,9 @@ pub trait Engine: Send + Sync {
     /// Returns why the month could not be distilled.
     fn distil(&self, input: &DistilInput<'_>) -> Result<Vec<WisdomOp>, EngineError>;
 
+    /// Says which run asks from now on.
+    fn begin_run(&self, _run: i64) {}
+
     /// Returns what was spent since the last time that this was asked.
     fn take_spent(&self) -> Spent {
         Spent::default()

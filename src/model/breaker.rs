@@ -1,7 +1,9 @@
 //! When a server is left alone. Pure: the ledger keeps what is known of it across restarts.
 //!
-//! After [`FAILURES_MAX`] failed requests, or pieces of work that came to nothing, in a row it is left alone for an hour, or for as long as it
-//! asks. Then one request may try (half-open): if that fails, it is left alone again. A refused key
+//! After [`FAILURES_MAX`] failed requests, or pieces of work that came to nothing, in a row it is left
+//! alone: at first for five minutes, since a server on this machine may still be loading its model, then
+//! for a quarter of an hour, then for an hour each time; or for as long as it asks. Then one request may
+//! try (half-open): if that fails, it is left alone again. A refused key
 //! or an empty account bars it until the configuration changes or a person tries by hand.
 //!
 //! Source of the pattern: M. Nygard, "Release It!", 2007, chapter 5.2.
@@ -15,8 +17,8 @@ use super::failure::{CallError, Fault};
 /// So many failures in a row open it.
 pub const FAILURES_MAX: u32 = 3;
 
-/// How long it stays open.
-const PAUSE: TimeDelta = TimeDelta::hours(1);
+/// How long it stays open, after so many failures more than [`FAILURES_MAX`].
+const PAUSES: [TimeDelta; 3] = [TimeDelta::minutes(5), TimeDelta::minutes(15), TimeDelta::hours(1)];
 
 /// A server that asks for more than this is asked again after it all the same.
 const PAUSE_MAX: TimeDelta = TimeDelta::hours(6);
@@ -72,7 +74,7 @@ impl Breaker {
                 let failures = self.failures.saturating_add(1);
                 let asked = error.retry_after().map(pause);
                 let tired = failures >= FAILURES_MAX;
-                let pause = asked.into_iter().chain(tired.then_some(PAUSE)).max();
+                let pause = asked.into_iter().chain(tired.then(|| pause_after(failures))).max();
                 let long = pause.filter(|it| tired || *it > TimeDelta::minutes(1));
                 Self { failures, open_until: long.map(|it| now + it), barred: None }
             }
@@ -85,7 +87,7 @@ impl Breaker {
     /// and each may cost money.
     pub fn wasted(&self, now: DateTime<Utc>) -> Self {
         let failures = self.failures.saturating_add(1);
-        let open_until = (failures >= FAILURES_MAX).then(|| now + PAUSE);
+        let open_until = (failures >= FAILURES_MAX).then(|| now + pause_after(failures));
         Self { failures, open_until, barred: None }
     }
 
@@ -93,6 +95,11 @@ impl Breaker {
     pub fn trying(&self, at_most: Duration, now: DateTime<Utc>) -> Self {
         Self { open_until: Some(now + pause(at_most)), ..self.clone() }
     }
+}
+
+fn pause_after(failures: u32) -> TimeDelta {
+    let more = usize::try_from(failures.saturating_sub(FAILURES_MAX)).unwrap_or(usize::MAX);
+    PAUSES[more.min(PAUSES.len() - 1)]
 }
 
 fn pause(asked: Duration) -> TimeDelta {
@@ -119,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_always_fails_is_asked_at_most_once_an_hour() {
+    fn a_server_that_always_fails_is_soon_asked_once_an_hour() {
         let mut breaker = Breaker::default();
         let mut asked = 0;
         for minute in 0..24 * 60 {
@@ -128,7 +135,7 @@ mod tests {
                 asked += 1;
             }
         }
-        assert_eq!(asked, 3 + 23);
+        assert_eq!(asked, 3 + 1 + 24);
     }
 
     #[test]
@@ -168,7 +175,7 @@ mod tests {
     #[test]
     fn work_that_comes_to_nothing_three_times_opens_it() {
         let mut breaker = Breaker::default();
-        for (minute, until) in [(0, None), (1, None), (2, Some(62)), (62, Some(122))] {
+        for (minute, until) in [(0, None), (1, None), (2, Some(7)), (7, Some(22)), (22, Some(82))] {
             breaker = breaker.wasted(at(minute));
             assert_eq!(breaker.open_until, until.map(at));
         }

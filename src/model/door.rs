@@ -143,6 +143,8 @@ pub(super) struct State {
 pub(super) struct Got {
     pub(super) reply: Result<Reply, CallError>,
     pub(super) requests: u32,
+    /// Earlier tries that the provider may have charged for, too.
+    pub(super) lost: u32,
     pub(super) took: Duration,
 }
 
@@ -189,11 +191,6 @@ impl Door {
     pub fn new(parts: Parts) -> Self {
         let http = Http::new(parts.deadlines);
         Self { parts, http, ledger: Mutex::default(), state: Mutex::default() }
-    }
-
-    /// Says which run asks from now on.
-    pub fn begin_run(&self, run: Option<i64>) {
-        self.state().run = run;
     }
 
     /// Returns the model's name.
@@ -343,7 +340,7 @@ impl Door {
     /// Sends the request, again after a pause where that makes sense.
     fn send(&self, request: &Request, row: &mut ServerRow) -> Got {
         let begun = Instant::now();
-        let mut requests = 0;
+        let (mut requests, mut lost) = (0, 0);
         loop {
             requests += 1;
             let now = clock::now().unwrap_or_default();
@@ -354,7 +351,11 @@ impl Door {
                     row.failures = 0;
                     row.open_until = None;
                     row.barred = None;
-                    return Got { reply: Ok(reply), requests, took };
+                    let whole = super::whole(reply.clone(), request.max_output_tokens);
+                    if let Err(CallError::TooLong { limit: Some(limit) }) = whole {
+                        row.context_tokens = Some(limit);
+                    }
+                    return Got { reply: Ok(reply), requests, lost, took };
                 }
                 Err(error) => error,
             };
@@ -376,8 +377,9 @@ impl Door {
             let may_try = error.is_retryable() && requests < TRIES_MAX && row.open_until.is_none();
             let pause = may_try.then(|| self.pause(&error, requests)).flatten();
             let Some(pause) = pause else {
-                return Got { reply: Err(error), requests, took };
+                return Got { reply: Err(error), requests, lost, took };
             };
+            lost += u32::from(error.may_have_cost());
             thread::sleep(pause);
         }
     }
@@ -468,7 +470,9 @@ impl Door {
         let reply = match &got.reply {
             Ok(reply) => reply,
             Err(error) if error.may_have_cost() => {
-                self.ledger(|it| it.end_unsure(call, error.name(), latency_ms, got.requests))?;
+                self.ledger(|it| {
+                    it.end_unsure(call, error.name(), latency_ms, got.requests, got.lost)
+                })?;
                 return Ok(0.0);
             }
             Err(error) => {
@@ -477,6 +481,7 @@ impl Door {
                     usd: Some(0.0),
                     latency_ms,
                     requests: got.requests,
+                    lost: got.lost,
                     ..Settled::default()
                 };
                 self.ledger(|it| it.settle(call, &settled))?;
@@ -486,7 +491,7 @@ impl Door {
         let Some(usage) = reply.usage else {
             // The server does not say what it took: the worst case stands.
             let outcome = reply.finish_reason.name();
-            self.ledger(|it| it.end_unsure(call, outcome, latency_ms, got.requests))?;
+            self.ledger(|it| it.end_unsure(call, outcome, latency_ms, got.requests, got.lost))?;
             return Ok(0.0);
         };
         let usd = self.cost(reply, &usage, in_batch);
@@ -500,6 +505,7 @@ impl Door {
             latency_ms,
             request_id: reply.id.as_deref(),
             requests: got.requests,
+            lost: got.lost,
         };
         self.ledger(|it| it.settle(call, &settled))?;
         Ok(usd.unwrap_or(0.0))
@@ -574,6 +580,10 @@ impl Ask for Door {
 
     fn context_tokens(&self) -> Option<u32> {
         Some(Door::context_tokens(self))
+    }
+
+    fn begin_run(&self, run: i64) {
+        self.state().run = Some(run);
     }
 
     fn take_spent(&self) -> Spent {

@@ -168,7 +168,7 @@ pub enum CallError {
     #[error("{0}")]
     Cap(String),
     /// The server failed too often and is left alone.
-    #[error("{server} failed {failures} times in a row and is left alone until {}", .until.format("%Y-%m-%d %H:%M UTC"))]
+    #[error("{server} failed {failures} times in a row and is left alone until {}; `memoird model test` tries at once", .until.format("%Y-%m-%d %H:%M UTC"))]
     Open {
         /// The address.
         server: String,

@@ -282,7 +282,11 @@ impl Http {
         while let Some(deeper) = cause.source() {
             cause = deeper;
         }
-        CallError::Connect { server, reason: cause.to_string() }
+        if error.is_connect() {
+            return CallError::Connect { server, reason: cause.to_string() };
+        }
+        // It had taken the request, and may count it.
+        CallError::Truncated { server }
     }
 
     /// Returns the client, built when it is first asked for.

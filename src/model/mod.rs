@@ -190,6 +190,9 @@ pub trait Ask: Send + Sync {
         None
     }
 
+    /// Says which run asks from now on.
+    fn begin_run(&self, _run: i64) {}
+
     /// Returns what was spent since the last time that this was asked.
     fn take_spent(&self) -> Spent {
         Spent::default()
@@ -310,11 +313,30 @@ impl Usage {
     }
 }
 
+impl Reply {
+    /// Returns how many tokens were read and written in all.
+    fn window(&self) -> Option<u64> {
+        self.usage.map(|it| it.input_tokens + it.output_tokens)
+    }
+
+    /// Returns whether the model stopped well before it had to.
+    fn wrote_less_than(&self, max_output_tokens: u32) -> bool {
+        const SLACK: u64 = 16;
+        self.usage.is_some_and(|it| it.output_tokens + SLACK < u64::from(max_output_tokens))
+    }
+}
+
 /// Refuses a reply that is no whole answer: refused, cut off, or without a word.
 pub(crate) fn whole(reply: Reply, max_output_tokens: u32) -> Result<Reply, CallError> {
     match reply.finish_reason {
         FinishReason::Refusal => Err(CallError::Refused),
-        FinishReason::Length => Err(CallError::CutOff { max_output_tokens }),
+        // It may have written more, and had no room left for it.
+        FinishReason::Length => Err(match reply.window() {
+            Some(limit) if reply.wrote_less_than(max_output_tokens) => {
+                CallError::TooLong { limit: Some(limit) }
+            }
+            _ => CallError::CutOff { max_output_tokens },
+        }),
         _ if reply.text.trim().is_empty() => Err(CallError::Empty),
         _ => Ok(reply),
     }

@@ -87,6 +87,10 @@ impl Engine for ModelEngine {
         self.distil_by_model(input)
     }
 
+    fn begin_run(&self, run: i64) {
+        self.ask.begin_run(run);
+    }
+
     fn take_spent(&self) -> Spent {
         self.ask.take_spent()
     }

@@ -408,7 +408,7 @@ impl Door {
             }
         };
         let took = (now - batch.at).to_std().unwrap_or(Duration::ZERO);
-        self.settle_call(row.call, &Got { reply, requests: 1, took }, true)?;
+        self.settle_call(row.call, &Got { reply, requests: 1, lost: 0, took }, true)?;
         self.ledger(|it| it.note_fate(row.call, fate, now))
     }
 
@@ -461,7 +461,7 @@ impl Door {
     /// Ends a request of which nobody knows what became; it stays charged.
     fn lose(&self, row: BatchedRow, now: DateTime<Utc>) -> Result<(), CallError> {
         self.drop_to_come(row.key);
-        self.ledger(|it| it.end_unsure(row.call, "lost", 0, 1))?;
+        self.ledger(|it| it.end_unsure(row.call, "lost", 0, 1, 0))?;
         self.ledger(|it| it.note_fate(row.call, Fate::Again, now))
     }
 

@@ -162,6 +162,8 @@ pub struct Settled<'a> {
     pub request_id: Option<&'a str>,
     /// Requests that were sent for it.
     pub requests: u32,
+    /// How many of those before the last the provider may have charged for, too.
+    pub lost: u32,
 }
 
 /// What is known of a server.
@@ -346,8 +348,9 @@ impl Ledger {
             tx.execute(
                 "UPDATE call SET state = 'ended', outcome = ?2, input_tokens = ?3, \
                  output_tokens = ?4, cache_read_tokens = ?5, cache_write_tokens = ?6, \
-                 charged_tokens = ?3 + ?4, charged_usd = ?7, latency_ms = ?8, request_id = ?9, \
-                 requests = ?10 WHERE id = ?1",
+                 charged_tokens = ?3 + ?4 + ?11 * charged_tokens, \
+                 charged_usd = iif(?11 = 0, ?7, ?7 + ?11 * charged_usd), latency_ms = ?8, \
+                 request_id = ?9, requests = ?10 WHERE id = ?1",
                 params![
                     call.0,
                     settled.outcome,
@@ -359,13 +362,15 @@ impl Ledger {
                     settled.latency_ms,
                     settled.request_id,
                     settled.requests,
+                    settled.lost,
                 ],
             )?;
             Ok(())
         })
     }
 
-    /// Ends a call whose charge stays as it is: nobody knows what the provider counts.
+    /// Ends a call whose charge stays as it is, for each try that may have cost something: nobody knows
+    /// what the provider counts. `lost` are those before the last.
     ///
     /// # Errors
     ///
@@ -376,12 +381,14 @@ impl Ledger {
         outcome: &str,
         latency_ms: u64,
         requests: u32,
+        lost: u32,
     ) -> Result<(), LedgerError> {
         self.write(|tx| {
             tx.execute(
-                "UPDATE call SET state = 'ended', outcome = ?2, latency_ms = ?3, requests = ?4 \
+                "UPDATE call SET state = 'ended', outcome = ?2, latency_ms = ?3, requests = ?4, \
+                 charged_tokens = charged_tokens * (1 + ?5), charged_usd = charged_usd * (1 + ?5) \
                  WHERE id = ?1",
-                params![call.0, outcome, latency_ms, requests],
+                params![call.0, outcome, latency_ms, requests, lost],
             )?;
             Ok(())
         })
@@ -639,6 +646,7 @@ mod tests {
             latency_ms: 7,
             request_id: Some("req-1"),
             requests: 1,
+            lost: 0,
         }
     }
 
@@ -716,10 +724,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut ledger = open(&dir, false);
         let id = ledger.reserve(&call("2026-04-13"), &Caps::default()).unwrap().unwrap();
-        ledger.end_unsure(id, "timeout", 9, 3).unwrap();
+        ledger.end_unsure(id, "timeout", 9, 3, 0).unwrap();
         let [today, _] = ledger.charged(day("2026-04-13"), None).unwrap();
         assert_eq!((today.tokens, today.calls), (1000, 1));
         assert!((today.usd - 0.4).abs() < 1e-9);
+        // Two tries before the last may have cost as much each.
+        let id = ledger.reserve(&call("2026-04-13"), &Caps::default()).unwrap().unwrap();
+        ledger.end_unsure(id, "timeout", 9, 3, 2).unwrap();
+        let id = ledger.reserve(&call("2026-04-13"), &Caps::default()).unwrap().unwrap();
+        ledger.settle(id, &Settled { lost: 1, requests: 2, ..settled() }).unwrap();
+        let [today, _] = ledger.charged(day("2026-04-13"), None).unwrap();
+        assert_eq!((today.tokens, today.calls), (1000 + 3000 + 1120, 3));
+        assert!((today.usd - (0.4 + 1.2 + 0.5)).abs() < 1e-9, "{}", today.usd);
     }
 
     #[test]

@@ -39,7 +39,7 @@ fn check_in(desk: &Desk, name: &str, end: &End) {
 }
 
 /// After three in a row it is left alone.
-const TIRED: &str = "failed 3 times in a row and is left alone until 2026-04-13 08:00 UTC";
+const TIRED: &str = "failed 3 times in a row and is left alone until 2026-04-13 07:05 UTC";
 
 #[test]
 fn a_server_in_trouble_is_asked_three_times_and_then_left_alone() {
@@ -221,14 +221,14 @@ fn an_open_breaker_lets_one_request_through_after_its_pause() {
             assert_eq!(waiting.ran.code, 69);
             assert!(waiting.reason().contains(TIRED), "{}", waiting.ran);
         }
-        desk.root.set_now("2026-04-13T09:59:59+02:00");
+        desk.root.set_now("2026-04-13T09:04:59+02:00");
         assert_eq!(desk.compact().ran.code, 69);
         assert_eq!(desk.server.count(), 3);
-        desk.root.set_now("2026-04-13T10:00:00+02:00");
+        desk.root.set_now("2026-04-13T09:05:00+02:00");
         assert_eq!(desk.compact().ran.code, 69);
         assert_eq!(desk.server.count(), 4);
         assert!(
-            desk.status().contains("left alone until 2026-04-13 09:00 UTC"),
+            desk.status().contains("left alone until 2026-04-13 07:20 UTC"),
             "{}",
             desk.status()
         );
