@@ -57,7 +57,7 @@ fn a_server_in_trouble_is_asked_three_times_and_then_left_alone() {
             let end = end(if wire == Wire::Anthropic { kind } else { "answered " });
             check(wire, kind, answer, &end);
         }
-        check(wire, "closed", Answer::Close, &end("no connection to"));
+        check(wire, "closed", Answer::Close, &end("cut off on the way"));
         check(wire, "cut off", Answer::CutOff(b"{\"id\": ".to_vec()), &end("cut off on the way"));
         check(wire, "bad chunks", Answer::BadChunks, &end("cut off on the way"));
     }
@@ -349,34 +349,50 @@ fn what_is_too_long_says_so() {
 
 #[test]
 fn what_is_too_long_is_cut_as_the_server_says() {
+    let refuse = |wire: Wire| {
+        let told = "prompt is too long: 9000 tokens > 2500 maximum context length";
+        move |_: &Asked| Answer::json(400, &wire.error("context_length_exceeded", told))
+    };
+    let run_out = |asked: &Asked| {
+        let text = "### Decisions\n- Row 1 of the led";
+        let mut body = asked.message(text, Ends::WithoutRoom);
+        body["usage"] = json!({
+            "prompt_tokens": 2400, "completion_tokens": 100,
+            "input_tokens": 2400, "output_tokens": 100,
+        });
+        Answer::json(200, &body)
+    };
+    for wire in [Wire::Anthropic, Wire::Openai] {
+        check_is_cut(wire, refuse(wire));
+        check_is_cut(wire, run_out);
+    }
+}
+
+/// Has a server that takes short requests only do this to long ones.
+#[track_caller]
+fn check_is_cut(wire: Wire, too_long: impl Fn(&Asked) -> Answer + Send + 'static) {
     let rows: Vec<String> =
         (1..=120).map(|i| format!("- Row {i} of the ledger is {i}7 mm long")).collect();
     let words = rows.join("\n");
-    for wire in [Wire::Anthropic, Wire::Openai] {
-        let server = Server::answering(move |asked| {
-            if asked.body.to_string().len() < 9_000 {
-                return fluent(asked);
-            }
-            let told = "prompt is too long: 9000 tokens > 2500 maximum context length";
-            Answer::json(400, &wire.error("context_length_exceeded", told))
-        });
-        let mut desk = Desk::new(wire, server);
-        desk.set("/model/max_output_tokens", json!(500));
-        desk.root.write("memory/2026-04-07.md", &words);
-        let compacted = desk.compact();
-        assert_eq!(compacted.outcome(), "written", "{}", compacted.ran);
-        let sent: Vec<usize> =
-            desk.server.requests().iter().map(|it| it.body.to_string().len()).collect();
-        assert!(sent.len() > 2 && sent[0] >= 9_000, "{sent:?}");
-        assert!(sent[1..].iter().all(|it| *it < 9_000), "{sent:?}");
-        let week = desk.week().unwrap();
-        assert!(week.contains("Row 1 of") && week.contains("Row 120 of"), "{week}");
-        // It is known from now on.
-        desk.root.append("memory/2026-04-07.md", "\n- One row more\n");
-        desk.compact().ran.ok();
-        let again = &desk.server.requests()[sent.len()..];
-        assert!(again.iter().all(|it| it.body.to_string().len() < 9_000));
-    }
+    let server = Server::answering(move |asked| {
+        if asked.body.to_string().len() < 9_000 { fluent(asked) } else { too_long(asked) }
+    });
+    let mut desk = Desk::new(wire, server);
+    desk.set("/model/max_output_tokens", json!(500));
+    desk.root.write("memory/2026-04-07.md", &words);
+    let compacted = desk.compact();
+    assert_eq!(compacted.outcome(), "written", "{}", compacted.ran);
+    let sent: Vec<usize> =
+        desk.server.requests().iter().map(|it| it.body.to_string().len()).collect();
+    assert!(sent.len() > 2 && sent[0] >= 9_000, "{sent:?}");
+    assert!(sent[1..].iter().all(|it| *it < 9_000), "{sent:?}");
+    let week = desk.week().unwrap();
+    assert!(week.contains("Row 1 of") && week.contains("Row 120 of"), "{week}");
+    // It is known from now on.
+    desk.root.append("memory/2026-04-07.md", "\n- One row more\n");
+    desk.compact().ran.ok();
+    let again = &desk.server.requests()[sent.len()..];
+    assert!(again.iter().all(|it| it.body.to_string().len() < 9_000));
 }
 
 #[test]

@@ -166,7 +166,10 @@ impl Asked {
     /// Returns an answer that says `text` and ends for a reason, in the wire format of the request.
     pub(crate) fn saying(&self, text: &str, ends: Ends) -> Answer {
         let mut body = self.message(text, ends);
-        let (read, written) = (self.body.to_string().len() / 4, text.len() / 4);
+        let (read, written) = match ends {
+            Ends::AtLimit => (self.body.to_string().len() / 4, self.max_tokens()),
+            _ => (self.body.to_string().len() / 4, text.len() / 4),
+        };
         match &self.path[..] {
             "/v1/messages" => {
                 body["usage"] = json!({
@@ -187,6 +190,13 @@ impl Asked {
         Answer::json(200, &body)
     }
 
+    /// Returns how many tokens the reply may have.
+    fn max_tokens(&self) -> usize {
+        let asked = ["/max_tokens", "/max_completion_tokens", "/options/num_predict"];
+        let found = asked.iter().find_map(|it| self.body.pointer(it)?.as_u64());
+        usize::try_from(found.unwrap()).unwrap()
+    }
+
     /// Returns the body of an answer that does not say what it took.
     pub(crate) fn message(&self, text: &str, ends: Ends) -> Value {
         let model = &self.body["model"];
@@ -194,17 +204,17 @@ impl Asked {
             "/v1/messages" => json!({
                 "id": "msg_01", "type": "message", "role": "assistant", "model": model,
                 "content": [{ "type": "text", "text": text }],
-                "stop_reason": (["end_turn", "max_tokens", "refusal"][ends as usize]),
+                "stop_reason": (["end_turn", "max_tokens", "refusal", "max_tokens"][ends as usize]),
             }),
             "/api/chat" => json!({
                 "model": model, "message": { "role": "assistant", "content": text }, "done": true,
-                "done_reason": (["stop", "length", "stop"][ends as usize]),
+                "done_reason": (["stop", "length", "stop", "length"][ends as usize]),
             }),
             _ => json!({
                 "id": "chatcmpl-01", "object": "chat.completion", "model": model,
                 "choices": [{
                     "index": 0, "message": { "role": "assistant", "content": text },
-                    "finish_reason": (["stop", "length", "content_filter"][ends as usize]),
+                    "finish_reason": (["stop", "length", "content_filter", "length"][ends as usize]),
                 }],
             }),
         }
@@ -217,6 +227,8 @@ pub(crate) enum Ends {
     Well,
     AtLimit,
     Refusing,
+    /// The window of the model was full before the limit.
+    WithoutRoom,
 }
 
 impl Answer {
