@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     JobError, ask,
-    ground::{self, Grounded, Violation},
+    ground::{self, Grounded, Violation, Words},
     kept::{self, Kept, Said},
     parallel,
     plan::Job,
@@ -211,7 +211,8 @@ impl Drafter<'_> {
     fn checked(&self, draft: &Draft, sources: &Sources) -> Grounded {
         let lines = sources.lines();
         let may_pass = |item: &Item| review::may_pass(item, &self.inventory.rules);
-        let mut grounded = ground::split(draft, &lines, &may_pass);
+        let words = if self.engine.is_model() { Words::Free } else { Words::Theirs };
+        let mut grounded = ground::split(draft, words, &lines, &may_pass);
         if !self.engine.is_model() {
             return grounded;
         }

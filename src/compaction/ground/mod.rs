@@ -184,10 +184,20 @@ pub fn is_from_elsewhere<S: Sources + ?Sized>(citation: &Citation, sources: &S) 
     lines.all(|it| it.origin() == Origin::External)
 }
 
+/// Whose words a draft is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Words {
+    /// Those of the lines, put together by program: what they claim needs no second look.
+    Theirs,
+    /// Anybody's.
+    Free,
+}
+
 /// Splits a draft into what stands the check and what does not. What `may_pass` names may look like an
 /// attack: a person has read it.
 pub fn split<S: Sources + ?Sized>(
     draft: &Draft,
+    words: Words,
     sources: &S,
     may_pass: &dyn Fn(&Item) -> bool,
 ) -> Grounded {
@@ -195,8 +205,10 @@ pub fn split<S: Sources + ?Sized>(
     for (section, items) in &draft.sections {
         let mut accepted = Vec::new();
         for item in items {
-            let checked = match check(item, sources) {
-                Err(why) if why.is_look() && may_pass(item) => check_words(item, sources, true),
+            let checked = match check_words(item, words, sources, false) {
+                Err(why) if why.is_look() && may_pass(item) => {
+                    check_words(item, words, sources, true)
+                }
                 checked => checked,
             };
             match checked {
@@ -241,16 +253,18 @@ const WHOLE: &[AtomKind] = &[AtomKind::Code, AtomKind::Url, AtomKind::Path, Atom
 ///
 /// Returns the first rule that the item breaks.
 pub fn check<S: Sources + ?Sized>(item: &Item, sources: &S) -> Result<(), Violation> {
-    check_words(item, sources, false)
+    check_words(item, Words::Free, sources, false)
 }
 
 /// Returns whether nothing but its look speaks against an item.
 pub fn only_looks<S: Sources + ?Sized>(item: &Item, sources: &S) -> bool {
-    check(item, sources).is_err_and(|it| it.is_look()) && check_words(item, sources, true).is_ok()
+    check(item, sources).is_err_and(|it| it.is_look())
+        && check_words(item, Words::Free, sources, true).is_ok()
 }
 
 fn check_words<S: Sources + ?Sized>(
     item: &Item,
+    words: Words,
     sources: &S,
     is_read: bool,
 ) -> Result<(), Violation> {
@@ -285,9 +299,11 @@ fn check_words<S: Sources + ?Sized>(
     // What is told as it stands names nothing new; what was cut off it may still have mattered.
     let whole = item.text.trim();
     if cited.tell(whole) {
-        return cited.check_claims(&item.text, whole.contains('…'));
+        return cited.check_claims(&item.text, words == Words::Free && whole.contains('…'));
     }
-    if let Some(words) = echo(whole, &cited) {
+    if words == Words::Free
+        && let Some(words) = echo(whole, &cited)
+    {
         return Err(Violation::Echo { words });
     }
     let atoms = atom::atoms(&item.text);
@@ -310,6 +326,9 @@ fn check_words<S: Sources + ?Sized>(
         if !cited.holds(atom, &item.text) {
             return Err(Violation::AtomNotInSources { atom: atom.text(&item.text).to_owned() });
         }
+    }
+    if words == Words::Theirs {
+        return cited.check_claims(&item.text, false);
     }
     let is_known = |word: &str| sources.is_name(word);
     if let Some(name) = claims::stranger(&item.text, cited.claims(), &is_known) {
