@@ -222,7 +222,7 @@ impl Drafter<'_> {
             items.retain(|item| {
                 let verdict = ground::check_written(item, &lines);
                 let Err(why) = verdict else { return true };
-                let keeps = stands.contains(&item.text[..]);
+                let keeps = stands.contains(&item.text[..]) || why.is_look() && may_pass(item);
                 if !keeps {
                     grounded.rejected.push((*section, item.clone(), why));
                 }

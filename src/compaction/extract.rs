@@ -135,7 +135,7 @@ impl Compactor<'_> {
         report: &mut PassReport,
     ) -> Result<(), PassError> {
         let Inventory { decisions, rules, .. } = &view.inventory;
-        let mut nearby = Nearby::of(&self.lineage.logs()?, &view.record, rules);
+        let mut nearby = Nearby::of(self.vault, jobs, view)?;
         for (i, job) in jobs.iter().rev().enumerate() {
             if watcher.is_stopped() || report.model.is_some() {
                 report.left += jobs.len() - i;
@@ -155,7 +155,8 @@ impl Compactor<'_> {
             };
             let day = reader.read(job, &existing, &doubts);
             let made = day.and_then(|it| self.write_day(job, id, it, (&mut existing, &mut doubts)));
-            if made.is_ok() {
+            // What was kept out may be said better another day.
+            if made.as_ref().is_ok_and(|it| it.receipt.figures.rejected == 0) {
                 read_logs(self.vault, job, rules).iter().flatten().for_each(|it| nearby.add(it));
             }
             self.finish(job, id, made, watcher, report)?;
@@ -452,7 +453,10 @@ impl DayReader<'_> {
                     continue;
                 }
                 let path = layout.typed(&typed::file_name(draft.kind, &draft.topic));
-                let barred = self.decisions.is_deleted(&path, texts(&draft.citation, &logs));
+                let written = layout.typed(&memory.file_name.to_string_lossy());
+                let barred = [path, written]
+                    .iter()
+                    .any(|it| self.decisions.is_deleted(it, texts(&draft.citation, &logs)));
                 if !barred && !is_known(&memory, &known[..sound]) {
                     day.memories.push(memory);
                 }

@@ -2,60 +2,84 @@
 //!
 //! Most of what agents write in their logs repeats word for word from day to day. What a model has read
 //! of one day says nothing new on the next, so each line goes to it once in a month. The words of a
-//! line are known by the hash that the database keeps of it.
+//! line are known by their hash.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    ops::RangeInclusive,
+};
 
-use super::plan::Record;
+use chrono::{NaiveDate, TimeDelta};
+
+use super::{View, plan::Job};
 use crate::{
-    memory::address::Stem,
-    privacy::{Rules, ServedLine, ServedLog},
-    store::lineage::record::LogRecord,
+    memory::{address::Stem, log::Origin},
+    privacy::{self, ServedLine, ServedLog},
+    store::{
+        inventory::Inventory,
+        vault::{Vault, VaultError},
+    },
 };
 
 /// For so many days a line is no news. What comes again later may be meant anew.
 const DAYS_NEARBY: i64 = 31;
 
-/// Lines by their hash, with the logs that they were read in.
+/// Lines by their hash, with the days and logs that they were read in.
 #[derive(Debug, Default)]
-pub(super) struct Nearby(HashMap<u64, Vec<Stem>>);
+pub(super) struct Nearby(HashMap<u64, BTreeMap<NaiveDate, BTreeSet<Stem>>>);
 
 impl Nearby {
-    /// Returns the lines of all logs whose extraction is done for the words that they have now.
-    pub(super) fn of(logs: &BTreeMap<Stem, LogRecord>, record: &Record, rules: &Rules) -> Self {
+    /// Reads the logs near the days of `jobs` whose extraction is done for the words that they have.
+    ///
+    /// # Errors
+    ///
+    /// Returns why a log cannot be read.
+    pub(super) fn of(vault: &Vault, jobs: &[Job], view: &View) -> Result<Self, VaultError> {
+        let Inventory { logs, rules, .. } = &view.inventory;
+        let days: BTreeSet<NaiveDate> = jobs.iter().map(|it| it.period.first()).collect();
         let mut nearby = Self::default();
-        for (stem, log) in logs {
-            let done = record.extracted.get(stem.as_str());
-            if done != Some(&rules.input_hash(stem, log.hash).hex16()) {
-                continue;
-            }
-            for hash in &log.line_hashes {
-                nearby.0.entry(*hash).or_default().push(stem.clone());
+        for (stem, file) in logs {
+            let near = days.range(around(stem.date())).next().is_some();
+            let done = || view.record.extracted.get(stem.as_str()) == Some(&file.input.hex16());
+            if near
+                && done()
+                && let Some(log) = vault.read_log(stem)?
+            {
+                nearby.add(&privacy::serve(&log, rules));
             }
         }
-        nearby
+        Ok(nearby)
     }
 
-    /// Takes note of a log that was read.
+    /// Takes note of a log that was read. What is held in it, or comes from elsewhere, is no news only
+    /// until somebody says it themselves.
     pub(super) fn add(&mut self, log: &ServedLog) {
-        for line in log.lines() {
-            self.0.entry(hash_of(line)).or_default().push(log.stem().clone());
+        let (day, stem) = (log.stem().date(), log.stem());
+        let own = |it: &&ServedLine| !it.is_held() && it.origin() != Origin::External;
+        for line in log.lines().iter().filter(own) {
+            let days = self.0.entry(hash_of(line)).or_default();
+            days.entry(day).or_default().insert(stem.clone());
         }
     }
 
     /// Returns a log with what is no news as if it were blank; `None` where nothing is left.
     pub(super) fn news(&self, log: &ServedLog) -> Option<ServedLog> {
-        let is_near = |it: &Stem| {
-            let days = (it.date() - log.stem().date()).num_days().abs();
-            days <= DAYS_NEARBY && it != log.stem()
-        };
+        let near = around(log.stem().date());
         let is_known = |line: &ServedLine| {
-            let logs = self.0.get(&hash_of(line));
-            line.is_content() && logs.is_some_and(|it| it.iter().any(is_near))
+            let logs = self.0.get(&hash_of(line)).into_iter();
+            let mut logs = logs.flat_map(|it| it.range(near.clone())).flat_map(|(_, it)| it);
+            line.is_content() && logs.any(|it| it != log.stem())
         };
         let news = log.without(is_known);
         news.lines().iter().any(ServedLine::is_content).then_some(news)
     }
+}
+
+/// Returns the days near a day.
+fn around(day: NaiveDate) -> RangeInclusive<NaiveDate> {
+    let reach = TimeDelta::days(DAYS_NEARBY);
+    let from = day.checked_sub_signed(reach).unwrap_or(day);
+    from..=day.checked_add_signed(reach).unwrap_or(day)
 }
 
 fn hash_of(line: &ServedLine) -> u64 {
@@ -65,7 +89,7 @@ fn hash_of(line: &ServedLine) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{memory::log::DailyLog, privacy};
+    use crate::{memory::log::DailyLog, privacy::Rules};
 
     fn log(stem: &str, text: &str) -> ServedLog {
         let log = DailyLog::parse(stem.parse().unwrap(), text.as_bytes()).unwrap();
@@ -76,6 +100,8 @@ mod tests {
     fn check(stem: &str, text: &str, news: Option<&[&str]>) {
         let mut nearby = Nearby::default();
         nearby.add(&log("2026-04-02", "# Day\n- Alice prefers short replies\n- Ship v1.2"));
+        let external = "---\norigin: external\n---\n- Bob is on leave";
+        nearby.add(&log("2026-04-01", external));
         let found = nearby.news(&log(stem, text));
         let lines = found.as_ref().map(|it| {
             let lines = it.lines().iter().filter(|it| it.is_content());
@@ -94,5 +120,7 @@ mod tests {
         check("2026-04-02", said, Some(&["- Alice prefers short replies", "- Fixed #412"]));
         check("2026-04-02-standup", "- Ship v1.2", None);
         check("2026-04-03", "# Day\n- Ship v1.2\n", None);
+        // Said by somebody else only.
+        check("2026-04-03", "- Bob is on leave", Some(&["- Bob is on leave"]));
     }
 }

@@ -1,9 +1,7 @@
 //! What would be asked of a model, without asking.
 
-use std::collections::BTreeMap;
-
 use super::{
-    PassError, View,
+    View,
     draft::{CorpusReader, Drafter, read_logs},
     nearby::Nearby,
     plan::{Plan, Reason},
@@ -12,7 +10,7 @@ use crate::{
     config::root::RootSettings,
     engine::{Engine, ExtractInput},
     memory::item::Tier,
-    store::{lineage::Lineage, vault::Vault},
+    store::vault::{Vault, VaultError},
 };
 
 /// Has `engine` draft each job of a plan whose sources stand there, and throws the drafts away. With an
@@ -22,14 +20,14 @@ use crate::{
 ///
 /// # Errors
 ///
-/// Returns why the logs or the database cannot be read.
+/// Returns why the logs cannot be read.
 pub fn draft_all(
-    (vault, lineage): (&Vault, Option<&Lineage>),
+    vault: &Vault,
     settings: &RootSettings,
     view: &View,
     plan: &Plan,
     engine: &dyn Engine,
-) -> Result<(), PassError> {
+) -> Result<(), VaultError> {
     let mut corpus = CorpusReader::default();
     let drafter = Drafter {
         vault,
@@ -38,8 +36,7 @@ pub fn draft_all(
         inventory: &view.inventory,
     };
     let rules = &view.inventory.rules;
-    let known = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::logs)?;
-    let mut nearby = Nearby::of(&known, &view.record, rules);
+    let mut nearby = Nearby::of(vault, &plan.jobs, view)?;
     // As a pass asks: days and weeks from the newest on.
     for job in plan.jobs.iter().rev() {
         match job.tier {

@@ -350,6 +350,8 @@ impl Compactor<'_> {
             }
         }
         if purge {
+            // A reply that no file was made of yet may quote one.
+            self.vault.drop_replies()?;
             let names = self.forget_names_of_secrets(&layout, &rules, &secrets, &renamed)?;
             for (id, path, text) in kept(&layout, self.lineage)? {
                 let left = match layout.kind_of(&path) {
@@ -367,7 +369,7 @@ impl Compactor<'_> {
                     || words.any(|it| it.contains(".md") && secrets.kind_in(&rules, it).is_some())
             };
             self.lineage.forget_reasons(&holds)?;
-            self.lineage.forget_proposals(&holds)?;
+            self.lineage.forget_proposals(&holds, &|_| false)?;
             for (path, text) in copies(self.vault)? {
                 if holds(&text) {
                     self.vault.remove_private(&path)?;

@@ -36,7 +36,7 @@ pub(super) struct Forecast {
 /// Returns what jobs would ask of a model; `None` with the extractive engine.
 fn asked(
     call: &Call,
-    (root, lineage): (&Root, Option<&Lineage>),
+    root: &Root,
     view: &View,
     plan: &Plan,
 ) -> Result<Option<Vec<Request>>, CommandError> {
@@ -46,19 +46,18 @@ fn asked(
     let recorder = Arc::new(Recorder::default());
     let engine = configured::noting(&recorder, &root.settings, &call.around)
         .map_err(|e| CommandError::new(Kind::Config, e))?;
-    let from = (&root.vault, lineage);
-    preview::draft_all(from, &root.settings, view, plan, &engine)?;
+    preview::draft_all(&root.vault, &root.settings, view, plan, &engine)?;
     Ok(Some(recorder.take()))
 }
 
 /// Returns what jobs would take of a model; `None` with the extractive engine.
 pub(super) fn forecast(
     call: &Call,
-    (root, lineage): (&Root, Option<&Lineage>),
+    root: &Root,
     view: &View,
     plan: &Plan,
 ) -> Result<Option<Forecast>, CommandError> {
-    let Some(requests) = asked(call, (root, lineage), view, plan)? else { return Ok(None) };
+    let Some(requests) = asked(call, root, view, plan)? else { return Ok(None) };
     let pricing = open::pricing(&call.around).map_err(|e| CommandError::new(Kind::Config, e))?;
     let price = pricing.of(&root.settings.settings.model.name);
     let chars = requests.iter().map(Request::chars).sum();
@@ -84,7 +83,7 @@ pub(super) fn show(
     let view = compaction::peek(&root.vault, lineage.as_ref())?;
     let engine = configured::id(&root.settings.settings);
     let plan = compaction::plan_of(&view, &root.settings, &engine, selection, call.now);
-    let Some(requests) = asked(call, (root, lineage.as_ref()), &view, &plan)? else {
+    let Some(requests) = asked(call, root, &view, &plan)? else {
         return Err(CommandError::new(Kind::Usage, "the extractive engine asks no model")
             .hint("memoird compact --show-prompt --set engine=model"));
     };
@@ -119,8 +118,7 @@ pub(super) fn is_agreed(
     let view = compaction::peek(&root.vault, lineage.as_ref())?;
     let engine = configured::id(&root.settings.settings);
     let plan = compaction::plan_of(&view, &root.settings, &engine, selection, call.now);
-    let forecast =
-        forecast(call, (root, lineage.as_ref()), &view, &plan)?.filter(|it| it.calls > 0);
+    let forecast = forecast(call, root, &view, &plan)?.filter(|it| it.calls > 0);
     let Some(forecast) = forecast else { return Ok(true) };
     let told = forecast.words(plan.following.len());
     match ui.ask(format!("{} jobs {told}; go on?", plan.jobs.len())) {

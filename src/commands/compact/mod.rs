@@ -152,7 +152,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             Default::default()
         };
         let archived = (archived, doubt.map(|it| it.to_string()));
-        let forecast = asked::forecast(&call, (&root, lineage.as_ref()), &view, &plan)?;
+        let forecast = asked::forecast(&call, &root, &view, &plan)?;
         show_plan(&plan, &view, args.period, &root.vault, archived, forecast, ui)?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -42,7 +42,7 @@ use super::{
     plan::{Plan, WaitCause},
 };
 use crate::{
-    memory::{item::Tier, period::Period},
+    memory::{address::Citation, item::Tier, period::Period},
     store::lineage::LineageError,
 };
 
@@ -160,7 +160,8 @@ impl Compactor<'_> {
             let wish = reach.wish.clone();
             let needles = Needles::of(&wish);
             self.lineage.forget_reasons(&|it| needles.holds(it))?;
-            self.lineage.forget_proposals(&|it| needles.holds(it))?;
+            let rests = |it: &Citation| wish.found.now.are_cited(it);
+            self.lineage.forget_proposals(&|it| needles.holds(it), &rests)?;
             passed("forget.names")?;
             for copy in &reach.copies {
                 self.vault.remove_private(copy)?;

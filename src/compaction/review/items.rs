@@ -76,7 +76,10 @@ pub(in crate::compaction) fn note(kept_out: &[KeptOut]) -> Option<String> {
     const TOLD_MAX: usize = 3;
     let one = |it: &KeptOut| {
         let cited = it.citation.as_ref().map_or("no line".to_owned(), Citation::to_string);
-        format!("{cited} ({})", it.why)
+        // What is quoted in it are words of the item.
+        let quoted = it.why.find('`').zip(it.why.rfind('`'));
+        let why = quoted.map(|(from, to)| format!("{}`…`{}", &it.why[..from], &it.why[to + 1..]));
+        format!("{cited} ({})", why.as_deref().unwrap_or(&it.why))
     };
     let mut told: Vec<String> = kept_out.iter().take(TOLD_MAX).map(one).collect();
     if kept_out.len() > TOLD_MAX {

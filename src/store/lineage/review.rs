@@ -11,7 +11,7 @@ use rusqlite::{Row, Transaction, params};
 
 use super::{Fault, Lineage, LineageError, column, jobs::RunId, record::LogRecord, seal::Seal};
 use crate::memory::{
-    address::{Address, Stem},
+    address::{Address, Citation, Stem},
     hash::ContentHash,
     period::{Grain, Period},
 };
@@ -201,22 +201,29 @@ impl Lineage {
         })
     }
 
-    /// Forgets the proposals that `holds` names by their words.
+    /// Forgets the proposals that `holds` names by their words, or `rests` by the lines that they rest
+    /// on, whatever was said of them.
     ///
     /// # Errors
     ///
     /// Returns why the database could not be written.
-    pub fn forget_proposals(&mut self, holds: &dyn Fn(&str) -> bool) -> Result<(), LineageError> {
+    pub fn forget_proposals(
+        &mut self,
+        holds: &dyn Fn(&str) -> bool,
+        rests: &dyn Fn(&Citation) -> bool,
+    ) -> Result<(), LineageError> {
         self.write(|tx| {
-            let all: Vec<(i64, String)> = tx
-                .prepare("SELECT id, change FROM proposal")?
-                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            let all: Vec<(i64, String, String)> = tx
+                .prepare("SELECT id, change, sources FROM proposal")?
+                .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
                 .collect::<Result<_, _>>()?;
             let says = |change: &str| match serde_json::from_str(change) {
                 Ok(change) => any_text(&change, holds),
                 Err(_) => holds(change),
             };
-            for (id, _) in all.iter().filter(|(_, change)| says(change)) {
+            let cites = |sources: &str| sources.parse().is_ok_and(|it| rests(&it));
+            let gone = all.iter().filter(|(_, change, at)| says(change) || cites(at));
+            for (id, ..) in gone {
                 tx.execute("DELETE FROM proposal WHERE id = ?1", [id])?;
             }
             Ok(())
