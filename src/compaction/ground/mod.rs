@@ -23,6 +23,7 @@ use crate::{
         atom::{self, Atom, AtomKind},
         item::{Item, Section},
         log::Origin,
+        markdown::LineKind,
     },
     model::prompt::PromptName,
     privacy::{
@@ -287,6 +288,7 @@ fn check_words<S: Sources + ?Sized>(
             is_own |= line.origin() != Origin::External;
             is_accepted |= line.is_accepted();
             cited.lines.push((stem.date(), line.text()));
+            cited.are_entries.push(matches!(line.kind(), LineKind::ListItem { .. }));
         }
     }
     // A person who accepted a line has read it.
@@ -373,6 +375,8 @@ fn bare(text: &str) -> String {
 #[derive(Default)]
 struct Cited<'s> {
     lines: Vec<(NaiveDate, &'s str)>,
+    /// For each line, whether a list begins an entry with it: `9)` may as well go on with a quote.
+    are_entries: Vec<bool>,
     norms: Option<HashSet<(Class, String)>>,
     lowered: Option<Vec<String>>,
     said: OnceCell<Said>,
@@ -455,8 +459,8 @@ impl Cited<'_> {
     fn said(&self) -> &Said {
         self.said.get_or_init(|| {
             let mut said = Said::default();
-            for (date, line) in &self.lines {
-                said.read(*date, unnumbered(line));
+            for ((date, line), is_entry) in self.lines.iter().zip(&self.are_entries) {
+                said.read(*date, if *is_entry { unnumbered(line) } else { line });
             }
             said
         })
