@@ -21,8 +21,9 @@
 //! | 1 | [`store`] | the files, the database, the locks |
 //! | 1 | [`model`] | the one door to a language model |
 //! | 2 | [`engine`] | what drafts: the extractive engine |
+//! | 2 | [`session`] | transcripts of coding agents, and what is made of them |
 //! | 2 | [`compaction`] | the flow: plan, fold, check, merge, write, record; taking back, forgetting, repairing |
-//! | 2 | [`recall`] | reading back: trace, coverage, history |
+//! | 2 | [`recall`] | reading back: trace, coverage, history, what a session starts with |
 //! | 3 | [`daemon`] | one loop over one `enum Event` |
 //! | 4 | [`commands`] | one file per verb; the only place that prints |
 //!
@@ -35,7 +36,7 @@
 //!   but [`commands::ui`] prints.
 //! - Nothing in a generated file depends on when it was written: same input, same bytes.
 //! - No log is ever changed, but by `memoird log` and `memoird review edit`, which append to that of
-//!   today, and `memoird forget --from-log`, which removes.
+//!   today, by [`session::keep`], which appends to those of a session's days, and `memoird forget --from-log`, which removes.
 
 pub mod clock;
 pub mod commands;
@@ -47,4 +48,5 @@ pub mod memory;
 pub mod model;
 pub mod privacy;
 pub mod recall;
+pub mod session;
 pub mod store;

@@ -3,7 +3,6 @@
 use std::{
     collections::HashMap,
     path::{Component, Path, PathBuf},
-    sync::Arc,
     time::Duration,
 };
 
@@ -18,7 +17,7 @@ use crate::{
     compaction::Compactor,
     config::{self, Config, root::RootSettings, surroundings::Surroundings},
     engine::{Engine, configured},
-    memory::{address::Stem, decision::Decisions, hash::ContentHash, period::Period},
+    memory::{address::Stem, hash::ContentHash, period::Period},
     privacy::{self, PolicyError, Rules, ServedLog},
     recall::{
         handed::{self, Handed},
@@ -69,10 +68,7 @@ impl Call {
     pub(super) fn open(&self, path: &Path) -> Result<Root, CommandError> {
         let settings = self.config.open(path, &self.around)?;
         let vault = Vault::of(&settings)?;
-        // A record that cannot be read is reported by the scan.
-        let decisions = vault.read_text(&vault.layout().decisions()).ok().flatten();
-        let decisions = decisions.map(|it| Decisions::parse(&it)).unwrap_or_default();
-        let rules = Rules::new(Arc::clone(vault.policy()), &decisions);
+        let rules = vault.rules();
         Ok(Root { settings, vault, rules })
     }
 

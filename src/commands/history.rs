@@ -77,6 +77,10 @@ struct RunLine {
     ended: Option<String>,
     written: Vec<String>,
     removed: Vec<String>,
+    /// Amounts and days of the lines that items of a model are about.
+    amounts: u32,
+    /// Those of them that the items say, too.
+    amounts_kept: u32,
     /// The run that took this one back.
     taken_back_by: Option<i64>,
 }
@@ -295,6 +299,8 @@ fn show_runs(past: &Past<'_>, last: usize, ui: &Ui) -> Result<(), CommandError> 
         let writes = past.lineage().map(|it| it.writes_of_run(run.id)).transpose()?;
         let (removed, written): (Vec<_>, Vec<_>) =
             writes.unwrap_or_default().into_iter().partition(|it| it.new_hash.is_none());
+        let jobs = past.lineage().map(|it| it.jobs_of_run(run.id)).transpose()?.unwrap_or_default();
+        let figures: Vec<_> = jobs.into_iter().filter_map(|it| Some(it.receipt?.figures)).collect();
         let line = RunLine {
             run: run.id.0,
             trigger: run.trigger,
@@ -302,6 +308,8 @@ fn show_runs(past: &Past<'_>, last: usize, ui: &Ui) -> Result<(), CommandError> 
             ended: run.ended.map(|it| past.rfc3339(it)),
             written: targets(written),
             removed: targets(removed),
+            amounts: figures.iter().map(|it| it.amounts).sum(),
+            amounts_kept: figures.iter().map(|it| it.amounts_kept).sum(),
             taken_back_by: taken_by.get(&run.id.0).copied(),
         };
         listed.push((past.clock(run.started), line));

@@ -15,10 +15,14 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
+    claude_code::Change,
     context::Call,
     error::{CommandError, Kind},
+    service::{
+        self, manager,
+        unit::{self, Unit},
+    },
     ui::{self, Ui},
-    unit::{self, Unit},
 };
 use crate::{
     config::{
@@ -61,6 +65,15 @@ pub(super) struct Args {
     /// Install and start the daemon as a systemd user service
     #[arg(long)]
     service: bool,
+    /// Enter hooks in the settings of Claude Code, so that sessions are kept and memory is read
+    #[arg(long)]
+    claude_code: bool,
+    /// With --claude-code: take the hooks out again, and do nothing else
+    #[arg(long, requires = "claude_code")]
+    uninstall: bool,
+    /// Let this host summarise the folder from now on; all others only read it
+    #[arg(long)]
+    take_over: bool,
     /// Answer yes to what would be asked
     #[arg(short, long)]
     yes: bool,
@@ -127,6 +140,16 @@ enum Write {
 
 pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
     let call = Call::read(global)?;
+    if args.uninstall {
+        let told = claude_code(&call, args, ui)?;
+        for words in &told {
+            ui.note(words);
+        }
+        if ui.is_json() {
+            ui.json(&serde_json::json!({ "to_do": told, "dry_run": args.dry_run }));
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let path = place(&call, global, args)?;
     let mut to_do = Vec::new();
     let (settings, root_file) = settings(&call, args, &path, &mut to_do)?;
@@ -144,12 +167,17 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     if !args.dry_run {
         carry_out(&steps, &vault)?;
         if args.service
-            && let Err(why) = Unit::start()
+            && let Err(why) = manager::start(is_moved(&steps))
         {
-            to_do.push(format!(
-                "the service is not started ({why}); type: systemctl --user daemon-reload && systemctl --user enable --now memoird"
-            ));
+            let by_hand = service::START_BY_HAND;
+            to_do.push(format!("the service is not started ({why}); type: {by_hand}"));
         }
+        if args.service && manager::lingers() == Some(false) {
+            to_do.push(service::LINGER.to_owned());
+        }
+    }
+    if args.claude_code {
+        to_do.extend(claude_code(&call, args, ui)?);
     }
     if let Some(pid) =
         daemon(&call).filter(|_| !args.service && !args.no_config && !settings.configured)
@@ -177,6 +205,28 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         report.tell(ui);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Enters the hooks in the settings of Claude Code, or takes them out: shown first, and asked for where a
+/// person sits. Returns what there is to say.
+fn claude_code(call: &Call, args: &Args, ui: &Ui) -> Result<Vec<String>, CommandError> {
+    let program = std::env::current_exe().map_err(|e| {
+        CommandError::new(Kind::CannotWrite, format!("cannot tell where this program is: {e}"))
+    })?;
+    let Some(change) = Change::new(&call.around, &program, args.uninstall)? else {
+        let how = if args.uninstall { "no hook of memoird is" } else { "the hooks are" };
+        return Ok(vec![format!("{how} in the settings of Claude Code already")]);
+    };
+    let path = change.path.display().to_string();
+    if !ui.is_json() {
+        change.show(ui);
+    }
+    let may = args.yes || ui.ask(format!("Change {path}?")).unwrap_or(true);
+    if args.dry_run || !may {
+        return Ok(vec![format!("{path} is left as it is")]);
+    }
+    let kept = change.write(call.now)?.map(|it| format!("; what stood there: {}", it.display()));
+    Ok(vec![format!("{path} is written{}", kept.unwrap_or_default())])
 }
 
 /// Returns the folder that is meant, as an absolute path without links.
@@ -225,6 +275,7 @@ fn settings(
     root_file.agent_name = Some(args.name.clone().unwrap_or(bare.agent_name));
     root_file.zone = Some(args.zone.unwrap_or(bare.zone.name));
     root_file.memory_dir = Some(memory_dir(path).to_owned());
+    root_file.writer = args.take_over.then(|| call.around.host.clone());
     // What a folder is called may be nothing that the file can hold.
     let root_file = RootFile::parse(&root_file.print(), &file)?;
     let settings = call.config.resolve(path.to_owned(), &root_file, &call.around)?;
@@ -281,8 +332,9 @@ fn steps(
             to_do.push(format!(
                 "{ROOT_FILE_NAME} is kept as it is; to change name or zone, edit it"
             ));
+            steps.extend(take_over_step(call, args, root, to_do)?);
         }
-        None => {}
+        None => steps.extend(take_over_step(call, args, root, to_do)?),
     }
     if !layout.private_dir().is_dir() {
         steps.push(Step { name: format!("{PRIVATE_DIR}/"), what: Write::Private });
@@ -292,24 +344,45 @@ fn steps(
     }
     steps.extend(ignore_step(root, args, ui, to_do)?);
     if args.service {
-        let program = std::env::current_exe().map_err(|e| {
-            CommandError::new(Kind::CannotWrite, format!("cannot tell where this program is: {e}"))
-        })?;
-        let named = global.config.is_some() || call.around.variable("MEMOIRD_CONFIG").is_some();
-        let named = call.config.file.as_deref().filter(|_| named);
-        let unit = Unit::new(&call.around, &program, named);
+        let unit = service::unit_of(call, global, Some(root))?;
         match unit.state {
-            unit::State::New => {
+            unit::State::New | unit::State::Moved => {
                 steps.push(Step { name: unit.path.display().to_string(), what: Write::Unit(unit) });
             }
             unit::State::Same => {}
             unit::State::Differs => to_do.push(format!(
-                "{0} is kept, though memoird would write it otherwise now; to have it written anew: rm {0}",
+                "{} is kept, though memoird would write it otherwise now; to have it written anew: memoird service install --force",
                 unit.path.display()
             )),
         }
     }
     Ok(steps)
+}
+
+/// Names this host in `memoird.yaml` as the one that summarises the folder.
+fn take_over_step(
+    call: &Call,
+    args: &Args,
+    root: &Path,
+    to_do: &mut Vec<String>,
+) -> Result<Option<Step>, CommandError> {
+    let settings = call.config.open(root, &call.around)?;
+    let host = &call.around.host;
+    if !args.take_over || settings.writer.as_ref() == Some(host) {
+        return Ok(None);
+    }
+    let file = root.join(ROOT_FILE_NAME);
+    let text = fs::read_to_string(&file).map_err(|e| {
+        CommandError::new(Kind::Data, format!("cannot read `{}`: {e}", file.display()))
+    })?;
+    if let Some(before) = &settings.writer {
+        to_do.push(format!(
+            "the host {before} stops when it sees {ROOT_FILE_NAME}: let your sync tool finish before you \
+             write on both"
+        ));
+    }
+    let text = edit::set_writer(&text, &file, host)?;
+    Ok(Some(Step { name: ROOT_FILE_NAME.to_owned(), what: Write::Text(file, text) }))
 }
 
 /// Enters the root in the user's configuration.
@@ -380,6 +453,12 @@ fn ignore_step(
     text.push_str(&line);
     text.push('\n');
     Ok(Some(Step { name: ".gitignore".to_owned(), what: Write::Text(file, text) }))
+}
+
+/// Returns whether a unit that is there already names other paths now.
+fn is_moved(steps: &[Step]) -> bool {
+    let moved = |it: &Step| matches!(&it.what, Write::Unit(it) if it.state == unit::State::Moved);
+    steps.iter().any(moved)
 }
 
 fn carry_out(steps: &[Step], vault: &Vault) -> Result<(), CommandError> {

@@ -18,18 +18,30 @@ use super::{
 /// Says what is logged, in the words of [`EnvFilter`].
 const VARIABLE: &str = "MEMOIRD_LOG";
 
+/// How the log is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Format {
+    /// To the journal where that runs us, else lines of text
+    #[default]
+    Auto,
+    /// Lines of text
+    Text,
+    /// A JSON document on each line
+    Json,
+}
+
 /// Begins to log, as the daemon does.
 ///
 /// # Errors
 ///
 /// Returns what is wrong with `MEMOIRD_LOG`.
-pub(super) fn start(global: &GlobalArgs, ui: &Ui) -> Result<(), CommandError> {
+pub(super) fn start(global: &GlobalArgs, format: Format, ui: &Ui) -> Result<(), CommandError> {
     let usual = match (global.quiet, ui.is_verbose()) {
         (true, _) => "error",
         (false, true) => "memoird=debug",
         (false, false) => "memoird=info",
     };
-    start_with(wanted().as_deref().unwrap_or(usual))
+    start_with(wanted().as_deref().unwrap_or(usual), format)
 }
 
 /// Begins to log where `MEMOIRD_LOG` asks for it, as all other verbs do.
@@ -38,26 +50,36 @@ pub(super) fn start(global: &GlobalArgs, ui: &Ui) -> Result<(), CommandError> {
 ///
 /// Returns what is wrong with `MEMOIRD_LOG`.
 pub(super) fn start_if_asked() -> Result<(), CommandError> {
-    wanted().map_or(Ok(()), |it| start_with(&it))
+    wanted().map_or(Ok(()), |it| start_with(&it, Format::Auto))
 }
 
 fn wanted() -> Option<String> {
     std::env::var(VARIABLE).ok().filter(|it| !it.is_empty())
 }
 
-fn start_with(filter: &str) -> Result<(), CommandError> {
+fn start_with(filter: &str, format: Format) -> Result<(), CommandError> {
     let filter = EnvFilter::try_new(filter).map_err(|error| {
         CommandError::new(Kind::Config, format!("{VARIABLE}: {error}"))
             .hint(format!("{VARIABLE}=debug, or leave it out"))
     })?;
     // Fields of spans and events become fields of the journal: `journalctl -o json` shows them.
-    let journal = is_journal().then(tracing_journald::layer).and_then(Result::ok);
+    let to_journal = is_journal() && format == Format::Auto;
+    let journal = to_journal.then(tracing_journald::layer).and_then(Result::ok);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false);
     let log = match journal {
-        Some(journal) => journal.with_syslog_identifier("memoird".to_owned()).boxed(),
+        // `journalctl MEMOIRD_ROOT=/home/ada/lexicon` finds what was done there.
+        Some(journal) => journal
+            .with_syslog_identifier("memoird".to_owned())
+            .with_field_prefix(Some("MEMOIRD".to_owned()))
+            .boxed(),
+        None if format == Format::Json => tracing_subscriber::fmt::layer()
+            .json()
+            .with_writer(std::io::stderr)
+            .with_target(false)
+            .boxed(),
         // The journal has a time of its own.
         None if is_journal() => lines.without_time().boxed(),
         None => lines.boxed(),

@@ -8,6 +8,7 @@
 pub mod error;
 pub mod ui;
 
+mod claude_code;
 mod compact;
 mod completions;
 mod context;
@@ -19,6 +20,7 @@ mod diff;
 mod doctor;
 mod forget;
 mod history;
+mod hook;
 mod init;
 mod log;
 mod logging;
@@ -28,11 +30,14 @@ mod rebuild;
 mod review;
 mod run;
 mod secrets;
+mod service;
+mod session;
+mod session_start;
 mod show;
 mod status;
 mod trace;
+mod turn;
 mod undo;
-mod unit;
 mod usage;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -59,6 +64,7 @@ Everyday:
   demo         Show the whole chain on a sample journal
 
 Look inside:
+  context      Print what an agent should read at the start of a session
   coverage     List log lines that reached no summary (alias: missed)
   show         Print a file of the memory folder, as it stands or as it stood
   history      List the versions of a file, or the runs
@@ -75,6 +81,9 @@ Keep in order:
 
 Plumbing:
   run          Watch and summarise in the foreground (systemd runs this)
+  service      Install, remove, or look at the systemd user service
+  session      Sum up sessions of coding agents, and keep records of them
+  hook         Take part in the sessions of an agent (its program calls this)
   completions  Print a completion script for a shell
   man          Print the manual page
 
@@ -146,6 +155,10 @@ enum Verb {
     Doctor(doctor::Args),
     Rebuild(rebuild::Args),
     Run(run::Args),
+    Service(service::Args),
+    Session(session::Args),
+    Context(session_start::Args),
+    Hook(hook::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -156,6 +169,10 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(usage) => {
+            // Whatever is wrong with the call of a hook must not stop the agent that made it.
+            if is_hook() && usage.exit_code() != 0 {
+                return ExitCode::SUCCESS;
+            }
             // Help and version are no errors; clap knows which stream each goes to.
             drop(usage.print());
             return u8::try_from(usage.exit_code()).unwrap_or(2).into();
@@ -166,6 +183,9 @@ pub fn main() -> ExitCode {
     let root = cli.global.root.clone();
     let done = dispatch(cli, &ui)
         .map_err(|error| root.iter().fold(error, |error, root| error.with_root(root)));
+    if is_hook() {
+        return ExitCode::SUCCESS;
+    }
     let code = done.unwrap_or_else(|error| {
         ui.error(&error);
         error.exit_code()
@@ -174,6 +194,20 @@ pub fn main() -> ExitCode {
         return error::Kind::CannotWrite.exit_code().into();
     }
     code
+}
+
+/// Returns whether this process was started as a hook, however wrong the rest of the line may be.
+fn is_hook() -> bool {
+    let mut args = std::env::args_os().skip(1);
+    while let Some(arg) = args.next() {
+        let arg = arg.to_string_lossy();
+        match &arg[..] {
+            "--root" | "--config" | "--set" | "--color" => drop(args.next()),
+            arg if arg.starts_with('-') => {}
+            verb => return verb == hook::NAME,
+        }
+    }
+    false
 }
 
 fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
@@ -200,7 +234,11 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
         Verb::Forget(args) => forget::run(&global, &args, ui),
         Verb::Doctor(args) => doctor::run(&global, &args, ui),
         Verb::Rebuild(args) => rebuild::run(&global, args, ui),
-        Verb::Run(args) => run::run(&global, args, ui),
+        Verb::Run(args) => run::run(&global, &args, ui),
+        Verb::Service(args) => service::run(&global, &args, ui),
+        Verb::Session(args) => session::run(&global, &args, ui),
+        Verb::Context(args) => session_start::run(&global, &args, ui),
+        Verb::Hook(args) => Ok(hook::run(&global, &args, ui)),
         Verb::Completions(args) => Ok(completions::run(&args, ui)),
         Verb::Man(args) => man::run(args, ui),
     }

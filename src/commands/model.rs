@@ -23,7 +23,7 @@ use crate::{
     memory::item::Tier,
     model::{
         Ask as _, CallError, Message, OutputSchema, Request, Stage, failure::Fault, open,
-        pricing::Price,
+        pricing::Price, tokens,
     },
     store::{lineage::Lineage, vault::Vault},
 };
@@ -54,6 +54,8 @@ struct Tested {
     /// Whether the reply had the form that was asked for.
     holds_schema: bool,
     context_tokens: u32,
+    /// How many characters a token has, as far as that was learned.
+    chars_per_token: f64,
     price: Option<Shown>,
     cost_usd: f64,
     forecast: Forecast,
@@ -74,7 +76,8 @@ struct Forecast {
     backlog: Cost,
 }
 
-/// An estimate: four characters to a token, and a reply of about a third of what is read.
+/// An estimate: tokens as long as the model's have been so far, and a reply of about a third of what is
+/// read.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Cost {
     calls: u64,
@@ -108,6 +111,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let cost_usd = door.take_spent().cost_usd;
     door.settle(true);
     let price = pricing.of(&settings.model.name).filter(|_| !door.wire().is_local());
+    let chars_per_token = tokens::average(door.weight());
     let tested = Tested {
         provider: door.wire().provider(),
         server: door.wire().server().to_owned(),
@@ -122,7 +126,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             date: it.date.to_string(),
         }),
         cost_usd,
-        forecast: forecast(&call, &root, price, door.wire().is_local())?,
+        chars_per_token,
+        forecast: forecast(&call, &root, price, (door.wire().is_local(), chars_per_token))?,
     };
     if ui.is_json() {
         ui.json(&tested);
@@ -141,6 +146,7 @@ fn question() -> Request {
     });
     Request {
         stage: Stage::Test,
+        name: None,
         period: String::new(),
         system: "Reply with the JSON object {\"answer\": \"ready\"} and with nothing else."
             .to_owned(),
@@ -175,7 +181,7 @@ fn forecast(
     call: &Call,
     root: &Root,
     price: Option<&Price>,
-    is_local: bool,
+    (is_local, chars_per_token): (bool, f64),
 ) -> Result<Forecast, CommandError> {
     const WEEKS: u64 = 4;
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
@@ -193,8 +199,8 @@ fn forecast(
     let share = price.map_or(1.0, |it| it.share(model.batch && model.provider.has_batches()));
     let of = |calls: u64, chars: u64, folded: u64| {
         // Each call brings its instructions along, about a thousand tokens.
-        let input_tokens = chars / 4 + calls * 1000;
-        let output_tokens = chars / 12;
+        let input_tokens = tokens::of(chars, chars_per_token) + calls * 1000;
+        let output_tokens = tokens::of(chars / 3, chars_per_token);
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let batched = folded as f64 / chars.max(1) as f64;
         let worst = price.map(|it| it.worst(input_tokens, output_tokens));
@@ -228,7 +234,10 @@ fn show(tested: &Tested, ui: &Ui) {
     if !holds_schema {
         ui.warn("the reply did not have the form that was asked for; memories and wisdom need it");
     }
-    ui.note(format!("reads and writes {} tokens in a call", tested.context_tokens));
+    ui.note(format!(
+        "reads and writes {} tokens in a call, of {:.1} characters each",
+        tested.context_tokens, tested.chars_per_token
+    ));
     match &tested.price {
         Some(Shown { input_usd, output_usd, date }) => ui.note(format!(
             "{input_usd} USD for a million tokens read, {output_usd} written (price of {date}); this \

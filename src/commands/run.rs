@@ -10,7 +10,11 @@ use super::{
     logging,
     ui::Ui,
 };
-use crate::daemon::{self, DaemonError, Loaded, root::RootError};
+use crate::daemon::{
+    self, End,
+    error::{DaemonError, RootError},
+    loaded::Loaded,
+};
 
 /// Watch memory folders and summarise what is due, in the foreground
 #[derive(Debug, clap::Args)]
@@ -18,14 +22,42 @@ use crate::daemon::{self, DaemonError, Loaded, root::RootError};
 Serves all folders of the configuration, or the one that --root names. SIGTERM ends it after the \
 job at hand; SIGHUP reads the configuration anew. MEMOIRD_LOG sets what is logged (error, warn, \
 info, debug); -q and -v do so too.")]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// Whether it shuts itself in, so that it can write to its folders alone: auto is where a service
+    /// manager runs it, which starts it again when a folder comes in
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    sandbox: Sandbox,
+    /// How the log is written
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    log_format: logging::Format,
+}
 
-pub(super) fn run(global: &GlobalArgs, _args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    logging::start(global, ui)?;
+/// When the daemon shuts itself in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Sandbox {
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
+/// The exit code of a daemon that wants to be started again. A service manager that starts it again
+/// after failures needs to know no more of it than that it is not 0.
+const AGAIN: u8 = 79;
+
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    logging::start(global, args.log_format, ui)?;
     hide_panic_texts();
     let load = || Loaded::read(global.config.as_deref(), &global.set, global.root.as_deref());
-    daemon::run(&load)?;
-    Ok(ExitCode::SUCCESS)
+    let shut_in = match args.sandbox {
+        Sandbox::Auto => std::env::var_os("INVOCATION_ID").is_some(),
+        Sandbox::On => true,
+        Sandbox::Off => false,
+    };
+    Ok(match daemon::run(&load, shut_in)? {
+        End::Stopped => ExitCode::SUCCESS,
+        End::Again => AGAIN.into(),
+    })
 }
 
 /// The message of a panic may quote a log; only its place is told.
@@ -50,11 +82,10 @@ impl From<DaemonError> for CommandError {
                 Self::new(Kind::Config, error).hint("memoird doctor")
             }
             DaemonError::Root(RootError::Reader { .. }) => {
-                Self::new(Kind::Busy, error).hint("change `writer` in memoird.yaml of that folder")
+                Self::new(Kind::Busy, error).hint("memoird init --take-over DIR")
             }
-            DaemonError::Root(RootError::Gone { .. }) | DaemonError::Runtime(_) => {
-                Self::new(Kind::CannotWrite, error)
-            }
+            DaemonError::Root(RootError::Gone { .. } | RootError::Emptied { .. })
+            | DaemonError::Runtime(_) => Self::new(Kind::CannotWrite, error),
         }
     }
 }

@@ -98,6 +98,18 @@ impl Ui {
         ignore_closed_pipe(done.and_then(|()| stdout.flush()));
     }
 
+    /// Prints what `write` writes as it stands: it may be much. To a terminal escaped.
+    pub fn stream(&self, write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) {
+        if io::stdout().is_terminal() {
+            let mut bytes = Vec::new();
+            ignore_closed_pipe(write(&mut bytes));
+            return self.file(&bytes);
+        }
+        let mut stdout = io::stdout().lock();
+        let done = write(&mut stdout);
+        ignore_closed_pipe(done.and_then(|()| stdout.flush()));
+    }
+
     /// Prints a unified diff: its head, and each line with the character that says what became of it.
     ///
     /// A terminal gets colour and escapes; a pipe gets lines that `patch` understands.
@@ -447,8 +459,9 @@ mod tests {
         assert_eq!(shown("\u{1b}["), "\\u{1b}[");
         let source = include_str!("ui.rs").split("#[cfg(test)]").next().unwrap();
         let writers = ["anstream::stdout()", "anstream::stderr()", "io::stdout()"];
-        // `out`, `out_raw`, and a question; `err`; and what `file` and `json` write by themselves.
-        assert_eq!(writers.map(|it| source.matches(it).count()), [3, 1, 2]);
+        // `out`, `out_raw`, and a question; `err`; and what `file`, `stream` and `json` write by
+        // themselves.
+        assert_eq!(writers.map(|it| source.matches(it).count()), [3, 1, 4]);
     }
 
     #[test]

@@ -13,11 +13,13 @@ use super::{
     plan::Job,
     preserve,
     review::{self, KeptOut},
+    together::Check,
 };
 use crate::{
     config::settings::{Compaction, Length},
     engine::{
-        Budget, Draft, Engine, EngineError, Fault, FoldInput, LeftOut, WeekSource,
+        Budget, DaysInput, Draft, Engine, EngineError, Extraction, Fault, FoldInput, LeftOut,
+        MemoryDraft, WeekSource,
         extractive::counts::{self, Corpus, Counts},
         model::fold,
     },
@@ -28,6 +30,7 @@ use crate::{
         log::DailyLog,
         markdown::LineKind,
         period::Period,
+        typed::TypedMemory,
     },
     privacy::{self, Rules, ServedLine, ServedLog},
     store::{
@@ -113,6 +116,8 @@ pub(super) struct Drafted {
     pub(super) left_out: Vec<(Address, LeftOut)>,
     /// What the receipt is to say of it.
     pub(super) note: Option<String>,
+    /// Amounts and days of the lines that items of a model are about, and how many of them they say.
+    pub(super) amounts: (usize, usize),
     /// Whether the model could not be had.
     pub(super) is_offline: bool,
 }
@@ -169,13 +174,14 @@ impl Drafter<'_> {
         for item in sections.iter_mut().flat_map(|(_, items)| items) {
             item.text = self.inventory.rules.written(&item.text);
         }
-        let mut note = note;
+        let (mut note, mut amounts) = (note, (0, 0));
         if self.engine.is_model() {
             trim(&mut sections, budget.limit_chars);
             let lines = sources.lines();
             let all = items(&sections).map(|it| preserve::of_item(it, &lines));
             let (kept, dropped) =
                 all.fold((0, 0), |sum, it| (sum.0 + it.kept, sum.1 + it.dropped.len()));
+            amounts = (kept + dropped, kept);
             if kept + dropped > 0 {
                 let told = format!("{kept} of {} amounts and days kept", kept + dropped);
                 note = Some(note.map_or(told.clone(), |it| format!("{it}; {told}")));
@@ -203,8 +209,37 @@ impl Drafter<'_> {
             all_rejected,
             left_out,
             note,
+            amounts,
             is_offline,
         })
+    }
+
+    /// Asks for the memories of all days of a week that is to be folded after them.
+    pub(super) fn read_week(
+        &self,
+        job: &Job,
+        existing: &[TypedMemory],
+        check: &Check<'_>,
+        may_ask: bool,
+    ) -> Result<Option<Extraction>, JobError> {
+        let sources = self.week_sources(job)?;
+        // What a person took out of the week is still their day's.
+        if !self.without_deleted(job, &sources.logs).0.is_empty() {
+            return Ok(None);
+        }
+        let kept = self.kept(job, &sources)?;
+        let budget = self.budget(job.tier, sources.chars);
+        let max_chars = self.length(job.tier).max_chars;
+        let input = FoldInput {
+            period: job.period,
+            logs: &sources.logs,
+            weeks: &sources.weeks,
+            budget: kept.rest_of(budget, sources.chars, max_chars),
+            counts: &Counts::default(),
+        };
+        let check = |draft: &MemoryDraft| check(&sources.logs, draft);
+        let days = DaysInput { existing, check: &check };
+        ask(self.engine, |engine| engine.read_week(&input, &days, may_ask))
     }
 
     /// Splits a draft. What a model wrote has to be about its lines; what a week says already has stood.

@@ -1,16 +1,21 @@
 //! Typed memories from days, and their index `MEMORY.md`.
 
 use std::{
-    cell::{Cell, LazyCell},
+    borrow::Cow,
+    cell::{Cell, OnceCell},
+    collections::BTreeSet,
     path::Path,
 };
 
 use super::{
-    Compactor, JobError, Made, PassError, View, ask,
+    Compactor, JobError, Made, PassError, View,
+    accept::accept,
+    ask,
     commit::{NewFile, Recorded},
-    draft::read_logs,
+    draft::{Drafter, read_logs},
     fold::count,
-    ground::{self},
+    ground,
+    known::{self, Again},
     late::{self, Doubt, Revised},
     nearby::Nearby,
     parallel,
@@ -18,21 +23,21 @@ use super::{
     records,
     report::{JobReport, PassReport},
     review::{self, KeptOut},
+    together::{Proposed, Together},
 };
 use crate::{
     compaction::Watcher,
-    engine::{Engine, ExtractInput, MemoryDraft},
+    engine::{Engine, ExtractInput, Extraction, MemoryDraft},
     memory::{
         address::{Address, Citation, Stem},
         decision::Decisions,
         index,
-        item::Item,
-        typed::{self, TypedMemory},
-        typed_schema,
+        typed::{MemoryType, TypedMemory},
     },
-    privacy::{Rules, ServedLog, SpelledSecrets},
+    privacy::{self, Rules, ServedLog, SpelledSecrets},
     store::{
         inventory::Inventory,
+        layout::FileKind,
         lineage::{
             jobs::{JobId, NewJob, Outcome, Receipt, RunId, State},
             record::{Commit, LogRecord},
@@ -76,18 +81,7 @@ impl Compactor<'_> {
         watcher: &mut dyn Watcher,
         report: &mut PassReport,
     ) -> Result<(), PassError> {
-        let mut existing = view.inventory.memories.clone();
-        let rules = view.inventory.rules.clone();
-        let mut doubts = late::doubts(self.vault, jobs, &existing, &rules);
-        for doubt in doubts.iter().filter(|it| !it.is_lost()) {
-            let same = |it: &&mut TypedMemory| it.file_name == doubt.memory.file_name;
-            if let Some(memory) = existing.iter_mut().find(same) {
-                *memory = doubt.readdressed();
-            }
-        }
-        if self.engine.is_model() {
-            return self.ask_for_extracts(run, jobs, (existing, doubts), view, watcher, report);
-        }
+        let (mut existing, mut doubts) = self.known_memories(jobs, view);
         for (i, chunk) in jobs.chunks(DAYS_AT_ONCE).enumerate() {
             if watcher.is_stopped() {
                 report.left += jobs.len() - i * DAYS_AT_ONCE;
@@ -123,18 +117,39 @@ impl Compactor<'_> {
         Ok(())
     }
 
+    /// Returns the memories that stand, with the addresses that their lines have now, and those that
+    /// lost lines.
+    fn known_memories(&self, jobs: &[Job], view: &View) -> (Vec<TypedMemory>, Vec<Doubt>) {
+        let mut existing = view.inventory.memories.clone();
+        let doubts = late::doubts(self.vault, jobs, &existing, &view.inventory.rules);
+        for doubt in doubts.iter().filter(|it| !it.is_lost()) {
+            let same = |it: &&mut TypedMemory| it.file_name == doubt.memory.file_name;
+            if let Some(memory) = existing.iter_mut().find(same) {
+                *memory = doubt.readdressed();
+            }
+        }
+        (existing, doubts)
+    }
+
     /// Asks a model for the typed memories of days, one after the other, the newest first. Stops when it
-    /// cannot be had.
-    fn ask_for_extracts(
+    /// cannot be had. `weeks` are those that are folded after them.
+    pub(super) fn ask_for_extracts(
         &mut self,
         run: RunId,
-        jobs: &[Job],
-        (mut existing, mut doubts): (Vec<TypedMemory>, Vec<Doubt>),
+        (jobs, weeks): (&[Job], &[Job]),
         view: &View,
         watcher: &mut dyn Watcher,
         report: &mut PassReport,
     ) -> Result<(), PassError> {
+        let (mut existing, mut doubts) = self.known_memories(jobs, view);
         let Inventory { decisions, rules, .. } = &view.inventory;
+        let drafter = Drafter {
+            vault: self.vault,
+            engine: self.engine,
+            settings: &self.settings.settings.compaction,
+            inventory: &view.inventory,
+        };
+        let mut together = Together::new(drafter, weeks, jobs);
         let mut nearby = Nearby::of(self.vault, jobs, view)?;
         for (i, job) in jobs.iter().rev().enumerate() {
             if watcher.is_stopped() || report.model.is_some() {
@@ -153,7 +168,13 @@ impl Compactor<'_> {
                 rules,
                 nearby: known,
             };
-            let day = reader.read(job, &existing, &doubts);
+            let shown = known::shown(&existing, rules);
+            let check = |logs: &[ServedLog], draft: &MemoryDraft| {
+                reader.check(job, logs, (&existing, &doubts), draft)
+            };
+            let day = together
+                .proposed(job, &shown, &check)
+                .and_then(|proposed| reader.read(job, &existing, &doubts, proposed));
             let made = day.and_then(|it| self.write_day(job, id, it, (&mut existing, &mut doubts)));
             // What was kept out may be said better another day.
             if made.as_ref().is_ok_and(|it| it.receipt.figures.rejected == 0) {
@@ -179,7 +200,7 @@ impl Compactor<'_> {
             rules: &view.inventory.rules,
             nearby: None,
         };
-        parallel::map(jobs, |job| reader.read(job, existing, doubts))
+        parallel::map(jobs, |job| reader.read(job, existing, doubts, None))
     }
 
     /// Makes a day that has something to remember, or could not be read. `None` when another
@@ -197,7 +218,7 @@ impl Compactor<'_> {
         let day = first.and_then(|_| {
             let Inventory { decisions, rules, .. } = &view.inventory;
             DayReader { vault: self.vault, engine: self.engine, decisions, rules, nearby: None }
-                .read(job, existing, doubts)
+                .read(job, existing, doubts, None)
         });
         let made = match day.and_then(|day| self.write_day(job, id, day, (existing, doubts))) {
             Ok(made) => made,
@@ -386,16 +407,52 @@ impl Day {
 }
 
 impl DayReader<'_> {
-    fn read(&self, job: &Job, existing: &[TypedMemory], doubts: &[Doubt]) -> Result<Day, JobError> {
-        let rules = self.rules;
-        let logs = read_logs(self.vault, job, rules)?;
-        let layout = self.vault.layout();
+    /// Returns what a day, or the logs of its week, are read with.
+    fn reading<'b>(
+        &'b self,
+        job: &Job,
+        logs: &'b [ServedLog],
+        existing: &'b [TypedMemory],
+        doubts: &'b [Doubt],
+    ) -> Reading<'b> {
         // A memory that lost a line must not keep out what may take its place.
         let lost = |it: &&TypedMemory| {
             doubts.iter().any(|doubt| doubt.is_lost() && doubt.memory.file_name == it.file_name)
         };
-        let mut known: Vec<TypedMemory> = existing.iter().filter(|it| !lost(it)).cloned().collect();
-        let sound = known.len();
+        Reading {
+            reader: self,
+            logs,
+            existing,
+            sound: existing.iter().filter(|it| !lost(it)).cloned().collect(),
+            doubts,
+            secrets: OnceCell::new(),
+            rereads: matches!(job.reason, Reason::Forced | Reason::OtherEngine(_)),
+        }
+    }
+
+    /// Says what is wrong with a proposal about the week of a day.
+    fn check(
+        &self,
+        job: &Job,
+        logs: &[ServedLog],
+        (existing, doubts): (&[TypedMemory], &[Doubt]),
+        draft: &MemoryDraft,
+    ) -> Result<(), String> {
+        self.reading(job, logs, existing, doubts).check(draft)
+    }
+
+    /// `proposed` is what was said of its week, where it was asked about together with it.
+    fn read(
+        &self,
+        job: &Job,
+        existing: &[TypedMemory],
+        doubts: &[Doubt],
+        proposed: Option<&Proposed>,
+    ) -> Result<Day, JobError> {
+        let rules = self.rules;
+        let logs = read_logs(self.vault, job, rules)?;
+        let layout = self.vault.layout();
+        let reading = self.reading(job, &logs, existing, doubts);
         let mut day = Day {
             memories: Vec::new(),
             revised: Vec::new(),
@@ -406,66 +463,33 @@ impl DayReader<'_> {
             recorded: Recorded::default(),
             source_chars: 0,
         };
-        // Only where there is a draft is there a name to be made.
-        let secrets = LazyCell::new(|| {
-            let mut secrets = SpelledSecrets::default();
-            logs.iter().filter_map(ServedLog::raw).for_each(|it| secrets.learn(rules, it));
-            secrets
-        });
+        let mut again: Vec<Again> = Vec::new();
         for log in &logs {
             day.source_chars += log.chars();
-            known.truncate(sound);
-            known.extend(day.memories.iter().cloned());
-            let news = self.nearby.map_or_else(|| Some(log.clone()), |it| it.news(log));
-            let drafts = match &news {
-                Some(log) => {
-                    let input = ExtractInput { log, existing: &known };
-                    ask(self.engine, |engine| engine.extract(&input))?
-                }
-                None => Vec::new(),
+            let news = || self.nearby.map_or_else(|| Some(log.clone()), |it| it.news(log));
+            let Extraction { drafts, unread } = match proposed {
+                Some(proposed) => proposed.get(log.stem()).cloned().unwrap_or_default(),
+                None => match news() {
+                    Some(log) => reading.ask(&log, &day.memories)?,
+                    None => Extraction::default(),
+                },
             };
+            day.rejected += unread.len();
+            day.kept_out.extend(unread.into_iter().map(review::unread));
             for draft in drafts {
-                let failed = Cell::new(None);
-                let is_taken = |name: &str| {
-                    let mut names = existing.iter().chain(&day.memories).map(|it| &it.file_name);
-                    names.any(|it| it.as_os_str().eq_ignore_ascii_case(name))
-                        // Also by a file that is no typed memory, or cannot be read as one.
-                        || self.vault.stands(&layout.typed(name)).unwrap_or_else(|error| {
-                            failed.set(Some(error));
-                            false
-                        })
-                };
-                let memory = accept(&draft, &logs, &is_taken, (rules, &secrets));
-                if let Some(error) = failed.into_inner() {
-                    return Err(error.into());
-                }
-                let memory = match memory {
-                    Ok(memory) => memory,
-                    Err(kept_out) => {
-                        day.rejected += 1;
-                        day.kept_out.push(kept_out);
-                        continue;
-                    }
-                };
-                if ground::is_from_elsewhere(&draft.citation, &logs) {
-                    day.rejected += 1;
-                    day.recorded.held.extend(held_back(&draft.citation));
-                    continue;
-                }
-                let path = layout.typed(&typed::file_name(draft.kind, &draft.topic));
-                let written = layout.typed(&memory.file_name.to_string_lossy());
-                let barred = [path, written]
-                    .iter()
-                    .any(|it| self.decisions.is_deleted(it, texts(&draft.citation, &logs)));
-                if !barred && !is_known(&memory, &known[..sound]) {
-                    day.memories.push(memory);
-                }
+                reading.take(&draft, &mut day, &mut again)?;
             }
             day.recorded.extracted.push((log.stem().clone(), log.input()));
             day.recorded.used.push(layout.source(log.stem()));
             day.recorded.logs.push(LogRecord::of(log, layout.source(log.stem())));
         }
         let mut settled = late::take_over(&mut day.memories, doubts);
+        for again in again {
+            match again {
+                Again::Ours(it) => settled.revised.push(it),
+                Again::Theirs(it) => settled.offered.push(it),
+            }
+        }
         late::settle(self.vault, job.period.first(), doubts, &mut settled, rules)?;
         day.revised = settled.revised;
         day.withdrawn = settled.withdrawn;
@@ -482,54 +506,144 @@ impl DayReader<'_> {
     }
 }
 
-/// Turns a proposal into a file, or refuses it: words must stand in the cited lines, and the file
-/// must pass the schema.
-fn accept(
-    draft: &MemoryDraft,
-    logs: &Vec<ServedLog>,
-    is_taken: &dyn Fn(&str) -> bool,
-    (rules, secrets): (&Rules, &SpelledSecrets),
-) -> Result<TypedMemory, KeptOut> {
-    let parts = [Some(&draft.statement), draft.why.as_ref(), draft.how_to_apply.as_ref()];
-    let words: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
-    let item = Item { text: words.join(" "), citation: Some(draft.citation.clone()) };
-    let kept_out = |why: String, looks_ill: bool| KeptOut {
-        text: format!("{}: {}", draft.name, item.text),
-        citation: item.citation.clone(),
-        why,
-        looks_ill,
-        passes: false,
-    };
-    if let Err(why) = ground::check(&item, logs) {
-        return Err(kept_out(why.to_string(), why.is_look()));
+/// What a day is read with.
+struct Reading<'a> {
+    reader: &'a DayReader<'a>,
+    /// The logs of the day.
+    logs: &'a [ServedLog],
+    /// The memories that stand.
+    existing: &'a [TypedMemory],
+    /// Those of them that lost no line.
+    sound: Vec<TypedMemory>,
+    doubts: &'a [Doubt],
+    secrets: OnceCell<SpelledSecrets>,
+    /// Whether what stands of the day is to be made anew.
+    rereads: bool,
+}
+
+impl Reading<'_> {
+    /// Has the engine propose memories from a log. `new` are those of the day so far.
+    fn ask(&self, log: &ServedLog, new: &[TypedMemory]) -> Result<Extraction, JobError> {
+        let DayReader { engine, rules, .. } = self.reader;
+        let check = |draft: &MemoryDraft| self.check(draft);
+        let mut known = Cow::Borrowed(&self.sound[..]);
+        if !new.is_empty() {
+            known.to_mut().extend_from_slice(new);
+        }
+        if engine.is_model() {
+            known = Cow::Owned(known::shown(&known, rules));
+        }
+        let input = ExtractInput { log, existing: &known, check: &check };
+        ask(*engine, |engine| engine.extract(&input))
     }
-    let line_of = |address: &Address| {
-        let log = logs.iter().find(|it| *it.stem() == address.stem)?;
-        Some((address.clone(), log.line(address.line)?.hash().hex4()))
-    };
-    let mut memory = TypedMemory {
-        file_name: secrets
-            .free_file_name(rules, draft.kind, &rules.unmarked(&draft.topic), is_taken)
-            .into(),
-        kind: draft.kind,
-        name: rules.written(&draft.name),
-        description: rules.written_behind(&draft.name, &draft.description),
-        created: Some(draft.citation.oldest_date()),
-        updated: Some(draft.citation.newest_date()),
-        sources: draft.citation.addresses().filter_map(|it| line_of(&it)).collect(),
-        supersedes: None,
-        recorded_body: None,
-        other_keys: crate::memory::frontmatter::OtherKeys::default(),
-        body: rules.written(&typed::body(
-            &draft.statement,
-            draft.why.as_deref(),
-            draft.how_to_apply.as_deref(),
-        )),
-    };
-    memory.seal();
-    match typed_schema::check(&memory) {
-        Ok(()) => Ok(memory),
-        Err(why) => Err(kept_out(why.to_string(), false)),
+
+    /// Says what is wrong with a proposal.
+    fn check(&self, draft: &MemoryDraft) -> Result<(), String> {
+        if let Some(fault) = known::fault(draft, &self.sound, self.rereads) {
+            return Err(fault);
+        }
+        let lines = self.lines(self.target(draft)).map_err(|e| e.to_string())?;
+        let accepted = accept(draft, &lines, &|_| false, (self.reader.rules, self.secrets()));
+        accepted.map(drop).map_err(|it| it.why)
+    }
+
+    /// Enters a proposal into the day, or keeps it out.
+    fn take(
+        &self,
+        draft: &MemoryDraft,
+        day: &mut Day,
+        again: &mut Vec<Again>,
+    ) -> Result<(), JobError> {
+        let DayReader { vault, decisions, rules, .. } = self.reader;
+        let layout = vault.layout();
+        let failed = Cell::new(None);
+        let is_taken = |name: &str| {
+            let mut names = self.existing.iter().chain(&day.memories).map(|it| &it.file_name);
+            names.any(|it| it.as_os_str().eq_ignore_ascii_case(name))
+                // Also by a file that is no typed memory, or cannot be read as one.
+                || vault.stands(&layout.typed(name)).unwrap_or_else(|error| {
+                    failed.set(Some(error));
+                    false
+                })
+        };
+        // A memory is said anew once a day; what else has its name is another one.
+        let is_free =
+            |it: &&TypedMemory| again.iter().all(|there| there.file_name() != it.file_name);
+        let target = self.target(draft).filter(is_free);
+        let lines = self.lines(target)?;
+        let memory = accept(draft, &lines, &is_taken, (rules, self.secrets()));
+        if let Some(error) = failed.into_inner() {
+            return Err(error.into());
+        }
+        let memory = match memory {
+            Ok(memory) => memory,
+            Err(kept_out) => {
+                day.rejected += 1;
+                day.kept_out.push(kept_out);
+                return Ok(());
+            }
+        };
+        if ground::is_from_elsewhere(&draft.citation, &*lines) {
+            day.rejected += 1;
+            day.recorded.held.extend(held_back(&draft.citation));
+            return Ok(());
+        }
+        // By its lines and kind: the same thing may be given another name.
+        let is_alike = |path: &&str| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            layout.kind_of(path) == Some(FileKind::Memory)
+                && MemoryType::of_file_name(Path::new(name)) == Some(draft.kind)
+        };
+        let barred = decisions
+            .files_with_deleted()
+            .filter(is_alike)
+            .any(|it| decisions.is_deleted(it, texts(&draft.citation, &lines)));
+        match target {
+            _ if barred => {}
+            Some(old) => {
+                let after = known::merged(draft, &memory, old, self.rereads);
+                // As it stands in its file, whatever moved beneath it.
+                let doubt = self.doubts.iter().find(|it| it.memory.file_name == old.file_name);
+                let before = doubt.map_or(old, |it| &it.memory).clone();
+                again.extend(after.map(|after| Again::new(before, after)));
+            }
+            None if known::is_known(&memory, &self.sound) => {}
+            None => day.memories.push(memory),
+        }
+        Ok(())
+    }
+
+    /// Returns the memory that a proposal is about. The built-in engine looks itself what is known.
+    fn target(&self, draft: &MemoryDraft) -> Option<&TypedMemory> {
+        let target = known::target(draft, &self.sound, self.rereads);
+        target.filter(|_| self.reader.engine.is_model())
+    }
+
+    /// Returns the logs of the day, and those that a memory rests on which is said anew.
+    fn lines(&self, target: Option<&TypedMemory>) -> Result<Cow<'_, [ServedLog]>, VaultError> {
+        let stems: BTreeSet<&Stem> =
+            target.iter().flat_map(|it| &it.sources).map(|(at, _)| &at.stem).collect();
+        let mut lines = Cow::Borrowed(self.logs);
+        for stem in stems.into_iter().filter(|stem| self.logs.iter().all(|it| it.stem() != *stem)) {
+            if let Some(log) = self.reader.vault.read_log(stem)? {
+                lines.to_mut().push(privacy::serve(&log, self.reader.rules));
+            }
+        }
+        if let Cow::Owned(lines) = &mut lines {
+            lines.sort_by(|a, b| a.stem().cmp(b.stem()));
+        }
+        Ok(lines)
+    }
+
+    /// Returns the secrets of the logs as names spell them: only where there is a draft is there a name
+    /// to be made.
+    fn secrets(&self) -> &SpelledSecrets {
+        self.secrets.get_or_init(|| {
+            let mut secrets = SpelledSecrets::default();
+            let raw = self.logs.iter().filter_map(ServedLog::raw);
+            raw.for_each(|it| secrets.learn(self.reader.rules, it));
+            secrets
+        })
     }
 }
 
@@ -538,15 +652,6 @@ pub(super) fn held_back(citation: &Citation) -> Vec<(Stem, Vec<HeldRecord>)> {
     let record = |line| HeldRecord { line, why: vec![ELSEWHERE.to_owned()] };
     let files = citation.files();
     files.map(|(stem, lines)| (stem.clone(), lines.iter().map(record).collect())).collect()
-}
-
-/// Returns whether a memory that stands there rests on one of the same lines, or says the same.
-fn is_known(memory: &TypedMemory, existing: &[TypedMemory]) -> bool {
-    existing.iter().any(|it| {
-        it.body.trim() == memory.body.trim()
-            || (it.kind == memory.kind
-                && it.sources.iter().any(|source| memory.sources.contains(source)))
-    })
 }
 
 pub(super) fn texts<'a>(citation: &Citation, logs: &'a [ServedLog]) -> Vec<&'a str> {

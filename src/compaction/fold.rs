@@ -187,6 +187,7 @@ impl Compactor<'_> {
             all_rejected,
             mut left_out,
             note,
+            amounts,
             is_offline,
         } = draft;
         let path = self.vault.layout().summary(job.period);
@@ -237,6 +238,8 @@ impl Compactor<'_> {
         receipt.figures.items = count(record.items.len());
         receipt.figures.rejected = count(rejected.len());
         receipt.figures.uncovered = count(uncovered.len());
+        (receipt.figures.amounts, receipt.figures.amounts_kept) =
+            (count(amounts.0), count(amounts.1));
         self.add_spent(&mut receipt);
         let mut files = Vec::new();
         if standing.as_ref() != Some(&text) {
@@ -333,7 +336,8 @@ pub(super) fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Returns the days of the week whose extraction is done for the logs as they stand.
+/// Returns the days of the week whose extraction is done for the logs as they stand. A day that waits
+/// for a person is not among them: where the database is lost, only reading it again says so.
 fn extracted_days(job: &Job, view: &View, old: Option<&SummaryHeader>) -> Vec<String> {
     let mut days: BTreeMap<NaiveDate, bool> = BTreeMap::new();
     for (name, hash) in &job.inputs {
@@ -342,6 +346,7 @@ fn extracted_days(job: &Job, view: &View, old: Option<&SummaryHeader>) -> Vec<St
             it.extracted.contains(&stem.date().to_string()) && it.sources.get(name) == Some(hash)
         });
         let done = view.record.extracted.get(name) == Some(hash) || listed;
+        let done = done && !view.record.waiting.contains(name);
         let all = days.entry(stem.date()).or_insert(true);
         *all &= done;
     }

@@ -61,6 +61,8 @@ pub(super) struct Offer {
     pub(super) before: TypedMemory,
     /// What would take its place; `None` where no line says it any more.
     pub(super) after: Option<TypedMemory>,
+    /// Why, in words for the person.
+    pub(super) why: &'static str,
 }
 
 /// What becomes of the memories that a day has in doubt.
@@ -172,7 +174,8 @@ pub(super) fn take_over(new: &mut Vec<TypedMemory>, doubts: &[Doubt]) -> Settled
             if before.is_ours() {
                 settled.revised.push(Revised { before, after });
             } else {
-                settled.offered.push(Offer { before, after: Some(after) });
+                let why = "its lines say otherwise now";
+                settled.offered.push(Offer { before, after: Some(after), why });
             }
         }
     }
@@ -206,7 +209,8 @@ pub(super) fn settle(
                 && doubt.standing.left.is_empty()
                 && still_stands(vault, doubt, rules)?.is_none()
             {
-                settled.offered.push(Offer { before, after: None });
+                let why = "no line says it any more";
+                settled.offered.push(Offer { before, after: None, why });
             }
             continue;
         }

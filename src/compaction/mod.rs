@@ -11,7 +11,8 @@
 //! - [`observe`]: what people did to files since the last pass, and lines that moved.
 //! - [`draft`], [`fold`]: a week or a month; drafts are made side by side ([`parallel`]).
 //! - [`kept`]: what a file says of logs that are gone.
-//! - [`extract`]: typed memories and `MEMORY.md`; [`nearby`] lines are read once.
+//! - [`extract`]: typed memories and `MEMORY.md`; [`nearby`] lines are read once, what is
+//!   proposed is [`accept`]ed or kept out, and what is [`known`] is said anew in its own file.
 //! - [`distil`]: the wisdom file from months.
 //! - [`renamed`]: logs that stand under another name.
 //! - [`correct`]: a person's words in the place of an item's, here and above.
@@ -32,6 +33,7 @@
 //! - [`preview`]: what would be asked of a model.
 //! - [`report`]: what a pass did.
 
+mod accept;
 pub mod archive;
 pub mod check;
 pub mod commit;
@@ -45,6 +47,7 @@ pub mod ground;
 mod hedge;
 mod history;
 mod kept;
+mod known;
 mod late;
 pub mod merge;
 pub mod missing;
@@ -67,6 +70,7 @@ pub mod review;
 #[cfg(test)]
 mod scripted;
 mod standing;
+mod together;
 pub mod undo;
 #[cfg(test)]
 mod unhedged;
@@ -87,13 +91,14 @@ use crate::{
     config::{root::RootSettings, span::Span},
     engine::{Engine, EngineError},
     memory::{address::Stem, hash::ContentHash, item::Tier, period::Period, wisdom::WisdomFile},
-    model::failure::Fault,
+    model::{CallError, failure::Fault},
     store::{
         inventory::{Inventory, Stamp},
         lineage::{
             Lineage, LineageError,
             jobs::{JobId, NewJob, NewRun, Outcome, Receipt, RunId, State},
             record::FileStamp,
+            review::HeldWhat,
         },
         lock::{LockError, PassLock, WriteLock},
         vault::{Vault, VaultError, scan::Seen},
@@ -268,6 +273,13 @@ struct Begun<'a> {
     report: PassReport,
 }
 
+/// Jobs of one tier, and for days the weeks that are due after them.
+#[derive(Clone, Copy)]
+struct Due<'a> {
+    jobs: &'a [Job],
+    weeks: &'a [Job],
+}
+
 /// What a job made, before its receipt is written.
 struct Made {
     receipt: Receipt,
@@ -298,7 +310,8 @@ impl Compactor<'_> {
         watcher: &mut dyn Watcher,
     ) -> Result<Passed, PassError> {
         let root = self.vault.layout().root().display().to_string();
-        let _span = tracing::info_span!("run", root, trigger).entered();
+        let _span =
+            tracing::info_span!("run", root, trigger, run = tracing::field::Empty).entered();
         let _alone = self.alone(&|| watcher.is_stopped())?;
         let now = (self.clock)();
         self.refuse_if_missing(selection.accept_missing)?;
@@ -340,8 +353,14 @@ impl Compactor<'_> {
         let is_written = |it: &Waiting| matches!(it.cause, WaitCause::StillWritten(_));
         let nothing_is_due = plan.jobs.is_empty() && !plan.waiting.iter().any(is_written);
         if selection.is_whole() && nothing_is_due && self.engine.is_model() {
-            // Nobody is to ask for them again: the work of each is done, or became another.
-            self.vault.drop_replies()?;
+            self.engine.rest();
+            // Nobody is to ask for them again: the work of each is done, or became another. Where work
+            // is stuck a person may want to see what the model said.
+            if plan.waiting.iter().any(|it| matches!(it.cause, WaitCause::Parked(_))) {
+                self.vault.drop_used_replies()?;
+            } else {
+                self.vault.drop_replies()?;
+            }
         }
         let held = view.record.held.iter();
         report.held = held
@@ -372,7 +391,9 @@ impl Compactor<'_> {
             self.lift(&jobs, &view, now)?;
             let run = self.run(&mut run, trigger, now)?;
             let before = report.jobs.len();
-            self.make(run, &jobs, &view, &mut corpus, watcher, &mut report)?;
+            let weeks = self.weeks_with(&jobs, &view, selection, now);
+            let due = Due { jobs: &jobs, weeks: &weeks };
+            self.make(run, due, &view, &mut corpus, watcher, &mut report)?;
             // A file in which only citations followed their lines was not made again.
             let again = &mut selection.again;
             again.retain(|&(tier, period)| !report.is_done_after(before, tier, period));
@@ -553,15 +574,33 @@ impl Compactor<'_> {
         let new = NewRun { trigger, version: env!("CARGO_PKG_VERSION"), owner: &owner, now };
         let begun = self.lineage.begin_run(&new)?;
         self.engine.begin_run(begun.0);
+        tracing::Span::current().record("run", begun.0);
         *run = Some(begun);
         Ok(begun)
+    }
+
+    /// Returns the weeks that are due with these days, for an engine that reads them together.
+    fn weeks_with(
+        &self,
+        jobs: &[Job],
+        view: &View,
+        selection: &Selection,
+        now: DateTime<Utc>,
+    ) -> Vec<Job> {
+        let are_days = jobs.first().is_some_and(|it| it.tier == Tier::Extract);
+        if !are_days || !self.engine.is_model() {
+            return Vec::new();
+        }
+        let mut weeks = self.plan(view, selection, now).jobs;
+        weeks.retain(|it| it.tier == Tier::Weekly);
+        weeks
     }
 
     /// Makes jobs of one tier.
     fn make(
         &mut self,
         run: RunId,
-        jobs: &[Job],
+        Due { jobs, weeks }: Due<'_>,
         view: &View,
         corpus: &mut draft::CorpusReader,
         watcher: &mut dyn Watcher,
@@ -569,6 +608,9 @@ impl Compactor<'_> {
     ) -> Result<(), PassError> {
         match jobs.first().map(|it| it.tier) {
             None => Ok(()),
+            Some(Tier::Extract) if self.engine.is_model() => {
+                self.ask_for_extracts(run, (jobs, weeks), view, watcher, report)
+            }
             Some(Tier::Extract) => self.make_extracts(run, jobs, view, watcher, report),
             Some(Tier::Weekly | Tier::Monthly) => {
                 self.make_folds(run, jobs, view, corpus, watcher, report)
@@ -682,6 +724,9 @@ impl Compactor<'_> {
             && !reason.contains(&source.to_string())
         {
             reason = format!("{reason}: {source}");
+        }
+        if let JobError::Engine(EngineError::Model(CallError::Unreadable(_))) = error {
+            reason = format!("{reason}; what it said is kept in .memoird/reply-unread-*.json");
         }
         let outcome = if nothing {
             Outcome::Skipped
@@ -812,6 +857,10 @@ fn record(lineage: Option<&Lineage>, inventory: &Inventory) -> Result<Record, Li
     }
     let extracted =
         extracted.into_iter().map(|(stem, hash)| (stem.to_string(), hash.hex16())).collect();
+    let waiting = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::held)?;
+    let waiting = waiting.into_iter().filter(|(_, (what, _))| *what == HeldWhat::Memory);
+    let waiting = waiting.map(|(at, _)| at.stem.to_string()).collect();
+    let read_by = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::days_read_by)?;
     let held = BTreeMap::new();
-    Ok(Record { extracted, distilled, unsettled, settled, parked, held })
+    Ok(Record { extracted, read_by, waiting, distilled, unsettled, settled, parked, held })
 }

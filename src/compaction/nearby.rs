@@ -13,7 +13,12 @@ use chrono::{NaiveDate, TimeDelta};
 
 use super::{View, plan::Job};
 use crate::{
-    memory::{address::Stem, log::Origin},
+    engine,
+    memory::{
+        address::Stem,
+        log::Origin,
+        period::{Grain, Period},
+    },
     privacy::{self, ServedLine, ServedLog},
     store::{
         inventory::Inventory,
@@ -41,8 +46,13 @@ impl Nearby {
         for (stem, file) in logs {
             let near = days.range(around(stem.date())).next().is_some();
             let done = || view.record.extracted.get(stem.as_str()) == Some(&file.input.hex16());
+            // What only the built-in engine has looked at no model has read.
+            let day = Period::containing(Grain::Day, stem.date());
+            let reader = || view.record.reader_of(day, &view.inventory);
+            let by_model = || reader().is_none_or(engine::model::is_id);
             if near
                 && done()
+                && by_model()
                 && let Some(log) = vault.read_log(stem)?
             {
                 nearby.add(&privacy::serve(&log, rules));

@@ -13,7 +13,8 @@ use super::{
     commit::{NewFile, Recorded},
     fold::count,
     moved::{LineHashes, Moves},
-    plan, records, repair,
+    plan::{self, Job, Reason},
+    records, repair,
     report::{JobReport, PassReport},
     standing::Source,
 };
@@ -21,7 +22,7 @@ use crate::{
     memory::{
         address::{Address, Citation, Stem, gone_line, is_gone_line},
         decision::{Decision, Decisions, What},
-        document::{Block, Owner, Summary, SummaryHeader},
+        document::{self, Block, Owner, Summary, SummaryHeader},
         hash::{self, ContentHash},
         item::{Item, Tier},
         log::DailyLog,
@@ -34,7 +35,7 @@ use crate::{
         inventory::{Inventory, SummaryFile},
         lineage::{
             jobs::{NewJob, Outcome, Receipt, RunId},
-            record::{DocumentKind, DocumentRecord, ItemRecord, LogRecord},
+            record::{Commit, DocumentKind, DocumentRecord, ItemRecord, LogRecord},
         },
         vault::VaultError,
     },
@@ -534,7 +535,41 @@ impl Compactor<'_> {
         receipt.figures.sources = count(logs.len());
         self.write(None, Some((id, &receipt)), &files, &recorded)?;
         report.push(JobReport::new(Tier::Weekly, period, &receipt, paths, &reason));
+        self.settle_months(run, view, &files, &reason)?;
         Ok(true)
+    }
+
+    /// A month in which nothing but citations followed says what it said: what lasts of it is in
+    /// `WISDOM.md` already. Should a crash come before, it is looked at once more.
+    fn settle_months(
+        &mut self,
+        run: RunId,
+        view: &View,
+        files: &[NewFile],
+        reason: &str,
+    ) -> Result<(), JobError> {
+        for file in files {
+            let (Some(month), Some(text)) = (period_of(&file.path), &file.text) else { continue };
+            let Some(before) = view.inventory.monthly.get(&month) else { continue };
+            if view.record.distilled.get(&month) != Some(&Some(before.body_hash.clone())) {
+                continue;
+            }
+            let body = document::body_hash(text).hex16();
+            let input = view.inventory.rules.input_of_file(month, &body);
+            let inputs = BTreeMap::from([(month.to_string(), input)]);
+            let job = self.new_job(&Job {
+                tier: Tier::Wisdom,
+                period: month,
+                reason: Reason::Changed(vec![month.to_string()]),
+                fingerprint: plan::fingerprint(Tier::Wisdom, month, &inputs),
+                inputs,
+                partial: false,
+            });
+            let receipt = Receipt::new(Outcome::Unchanged, Some(reason.to_owned()), (self.clock)());
+            let commit = Commit { at: receipt.ended, ..Commit::default() };
+            self.lineage.commit_done(run, &[(&job, &receipt, commit)])?;
+        }
+        Ok(())
     }
 
     /// Typed memories and wisdom entries follow whatever became of the rest of the log. Where a line

@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use super::ground::Sources;
+use super::ground::{self, Sources};
 use crate::memory::{
     address::Citation,
     atom::{self, Atom, AtomKind},
@@ -52,7 +52,10 @@ pub(super) fn of_item<S: Sources + ?Sized>(item: &Item, sources: &S) -> Preserve
             if !seen.insert(norm.clone()) {
                 continue;
             }
-            if said.contains(&norm) || is_said_by_citation(&amount, &norm, citation) {
+            let is_said = said.contains(&norm)
+                || is_said_by_citation(&amount, &norm, citation)
+                || ground::says(address.stem.date(), &item.text, amount.text(text));
+            if is_said {
                 preserved.kept += 1;
             } else {
                 preserved.dropped.push(amount.text(text).to_owned());
@@ -122,6 +125,13 @@ mod tests {
             "Importer moved to SQLite and runs faster [2026-04-02:1]",
             0,
             &["$1,200", "14%", "3 May"],
+        );
+        // In another form it is kept, too.
+        check(
+            "Importer moved to SQLite and runs 14 percent faster for 1200 dollars since 2026-05-03 \
+             [2026-04-02:1]",
+            3,
+            &[],
         );
         check("A quiet spring with other matters entirely [2026-04-02:1]", 0, &[]);
         check("Importer moved to SQLite", 0, &[]);

@@ -1,15 +1,22 @@
 //! What would be asked of a model, without asking.
 
+use std::collections::BTreeSet;
+
 use super::{
     View,
     draft::{CorpusReader, Drafter, read_logs},
+    known,
     nearby::Nearby,
-    plan::{Plan, Reason},
+    plan::{Job, Plan, Reason},
+    together::Together,
 };
 use crate::{
     config::root::RootSettings,
     engine::{Engine, ExtractInput},
-    memory::item::Tier,
+    memory::{
+        item::Tier,
+        period::{Grain, Period},
+    },
     store::vault::{Vault, VaultError},
 };
 
@@ -29,38 +36,44 @@ pub fn draft_all(
     engine: &dyn Engine,
 ) -> Result<(), VaultError> {
     let mut corpus = CorpusReader::default();
-    let drafter = Drafter {
+    let drafter = || Drafter {
         vault,
         engine,
         settings: &settings.settings.compaction,
         inventory: &view.inventory,
     };
     let rules = &view.inventory.rules;
-    let mut nearby = Nearby::of(vault, &plan.jobs, view)?;
-    // As a pass asks: days and weeks from the newest on.
-    for job in plan.jobs.iter().rev() {
-        match job.tier {
-            Tier::Weekly | Tier::Monthly => {
-                corpus.prepare([job.period], vault, &view.inventory)?;
-                // That there is no draft is the point of it.
-                drop(drafter.draft(job, corpus.counts(job.period)));
-            }
-            Tier::Extract => {
-                let logs = read_logs(vault, job, rules).unwrap_or_default();
-                for log in &logs {
-                    let is_forced = job.reason == Reason::Forced;
-                    let news = if is_forced { Some(log.clone()) } else { nearby.news(log) };
-                    let existing = &view.inventory.memories;
-                    if let Some(log) = &news {
-                        drop(engine.extract(&ExtractInput { log, existing }));
-                    }
-                }
-                for log in &logs {
-                    nearby.add(log);
-                }
-            }
-            Tier::Wisdom => {}
+    let existing = known::shown(&view.inventory.memories, rules);
+    let of_tier =
+        |tier| -> Vec<Job> { plan.jobs.iter().filter(|it| it.tier == tier).cloned().collect() };
+    let (days, weeks) = (of_tier(Tier::Extract), of_tier(Tier::Weekly));
+    let mut nearby = Nearby::of(vault, &days, view)?;
+    let mut together = Together::new(drafter(), &weeks, &days);
+    let mut asked = BTreeSet::new();
+    // As a pass asks: days and weeks from the newest on. That there is no draft is the point of it.
+    for job in days.iter().rev() {
+        let week = Period::containing(Grain::Week, job.period.first());
+        let is_alone = !asked.contains(&week)
+            && matches!(together.proposed(job, &existing, &|_, _| Ok(())), Ok(None));
+        if !is_alone {
+            asked.insert(week);
         }
+        let logs = read_logs(vault, job, rules).unwrap_or_default();
+        for log in &logs {
+            let is_forced = job.reason == Reason::Forced;
+            let news = if is_forced { Some(log.clone()) } else { nearby.news(log) };
+            if let Some(log) = news.as_ref().filter(|_| is_alone) {
+                drop(engine.extract(&ExtractInput::unchecked(log, &existing)));
+            }
+        }
+        for log in &logs {
+            nearby.add(log);
+        }
+    }
+    let folds = plan.jobs.iter().filter(|it| matches!(it.tier, Tier::Weekly | Tier::Monthly));
+    for job in folds.rev().filter(|it| !asked.contains(&it.period)) {
+        corpus.prepare([job.period], vault, &view.inventory)?;
+        drop(drafter().draft(job, corpus.counts(job.period)));
     }
     Ok(())
 }

@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     memory::{
+        decision::Decision,
         document::{self, Block, Summary},
         index,
         period::Period,
@@ -28,7 +29,7 @@ use crate::{
     },
     privacy::{Rules, SpelledSecrets},
     store::{
-        layout::{FileKind, Layout, PRIVATE_DIR},
+        layout::{FileKind, Layout, PRIVATE_DIR, REPLY_PREFIX},
         lineage::{Lineage, history::VersionId},
         vault::{Vault, VaultError},
     },
@@ -132,6 +133,20 @@ pub fn survey(
     for (path, text) in copies(vault)? {
         look(Place::Private, &path, &text, None);
     }
+    for (line, path) in decided(vault)? {
+        let at = line as u64;
+        if let Some(kind) = secrets.kind_in(rules, &path) {
+            let (place, path) = (Place::Private, layout.decisions());
+            findings.push(Finding {
+                place,
+                path,
+                at,
+                kind,
+                is_personal: false,
+                is_taken_out: true,
+            });
+        }
+    }
     for (place, path, at) in names {
         if let Some(kind) = secrets.kind_in(rules, &path) {
             let is_personal = false;
@@ -192,12 +207,24 @@ fn kept(layout: &Layout, lineage: &Lineage) -> Result<Vec<(VersionId, String, St
     Ok(kept)
 }
 
+/// Returns the typed memories that people decided about, with the line of the record that says so.
+fn decided(vault: &Vault) -> Result<Vec<(usize, String)>, VaultError> {
+    let layout = vault.layout();
+    let Some(text) = vault.read_text(&layout.decisions())? else { return Ok(Vec::new()) };
+    let decisions = text.lines().enumerate().filter_map(|(i, line)| {
+        let decision = serde_json::from_str::<Decision>(line).ok()?;
+        let is_memory = matches!(layout.kind_of(&decision.path), Some(FileKind::Memory));
+        is_memory.then_some((i + 1, decision.path))
+    });
+    Ok(decisions.collect())
+}
+
 /// Returns the copies in the private folder that are text, but for our own records.
 fn copies(vault: &Vault) -> Result<Vec<(String, String)>, VaultError> {
-    let quarantine = format!("{PRIVATE_DIR}/quarantine/");
+    let kinds = [format!("{PRIVATE_DIR}/quarantine/"), format!("{PRIVATE_DIR}/{REPLY_PREFIX}")];
     let mut copies = Vec::new();
     for path in vault.files_below(PRIVATE_DIR, usize::MAX).0 {
-        if !path.starts_with(&quarantine) {
+        if !kinds.iter().any(|it| path.starts_with(it)) {
             continue;
         }
         if let Some(found) = vault.read(&path)? {
@@ -270,6 +297,15 @@ fn resealed_summary(period: Period, before: &str, shown: &str) -> Option<String>
     Some(after.print())
 }
 
+/// Generated files without secrets.
+struct Anew {
+    files: Vec<NewFile>,
+    /// Those whose name held one.
+    removed: Vec<String>,
+    /// By what weeks were known as sources, and are now.
+    weeks: BTreeMap<String, String>,
+}
+
 impl Compactor<'_> {
     /// Takes secrets out of the generated files and, with `purge`, out of the history and the copies.
     /// What stood there before is kept in the history otherwise.
@@ -287,50 +323,11 @@ impl Compactor<'_> {
         let rules = view.inventory.rules.clone();
         let layout = self.vault.layout().clone();
         let mut redacted = Redacted::default();
-        let mut files = Vec::new();
-        let mut weeks = BTreeMap::new();
         let secrets = self.spelled_secrets(&view)?;
         let renamed = self.renamed(&view, &secrets);
-        let memories = view.inventory.memories.iter().cloned().map(|mut it| {
-            let path = layout.typed(&it.file_name.to_string_lossy());
-            if let Some(name) = renamed.get(&path) {
-                it.file_name = name.into();
-            }
-            it
-        });
-        let memories: Vec<TypedMemory> = memories.collect();
-        let mut removed = Vec::new();
-        let input = |period: Period, text: &str| {
-            rules.input_of_file(period, &document::body_hash(text).hex16())
-        };
-        for leak in derived(self.vault, &view)? {
-            let text = without_secrets(&layout, &leak.path, &leak.text, &rules);
-            if let Some(name) = renamed.get(&leak.path) {
-                let path = layout.typed(name);
-                redacted.files.push(path.clone());
-                let text = Some(text.unwrap_or_else(|| leak.text.clone()));
-                files.push(NewFile { path, text, standing: None });
-                removed.push(leak.path.clone());
-                files.push(NewFile { path: leak.path, text: None, standing: Some(leak.text) });
-                continue;
-            }
-            let text = match text {
-                None if leak.kind == FileKind::Index && !renamed.is_empty() => leak.text.clone(),
-                None => continue,
-                Some(text) => text,
-            };
-            let text = match leak.kind {
-                FileKind::Index => index::render(Some(&text), &memories, &|it| rules.written(it)),
-                _ => text,
-            };
-            if leak.kind == FileKind::Weekly
-                && let Some(week) = period_of(&leak.path)
-            {
-                weeks.insert(input(week, &leak.text), input(week, &text));
-            }
-            redacted.files.push(leak.path.clone());
-            files.push(NewFile { path: leak.path, text: Some(text), standing: Some(leak.text) });
-        }
+        let Anew { mut files, removed, weeks } = self.anew(&view, &renamed)?;
+        redacted.files =
+            files.iter().filter(|it| it.text.is_some()).map(|it| it.path.clone()).collect();
         self.follow_weeks(&view, &weeks, &mut files)?;
         if !files.is_empty() {
             let mut run = None;
@@ -349,6 +346,11 @@ impl Compactor<'_> {
                 Err(error) => return Err(PassError::Forget(error.to_string())),
             }
         }
+        let moved = |it: &Decision| match renamed.get(&it.path) {
+            Some(name) => Some(layout.typed(name)),
+            None => Some(it.path.clone()),
+        };
+        self.rewrite_decisions(&self.write_lock()?, moved)?;
         if purge {
             // A reply that no file was made of yet may quote one.
             self.vault.drop_replies()?;
@@ -379,6 +381,52 @@ impl Compactor<'_> {
             self.lineage.vacuum()?;
         }
         Ok(redacted)
+    }
+
+    /// Returns the generated files as they are without secrets, and under names without them.
+    fn anew(&self, view: &View, renamed: &BTreeMap<String, String>) -> Result<Anew, PassError> {
+        let (layout, rules) = (self.vault.layout(), &view.inventory.rules);
+        let mut files = Vec::new();
+        let mut removed = Vec::new();
+        let mut weeks = BTreeMap::new();
+        let memories = view.inventory.memories.iter().cloned().map(|mut it| {
+            let path = layout.typed(&it.file_name.to_string_lossy());
+            if let Some(name) = renamed.get(&path) {
+                it.file_name = name.into();
+            }
+            it
+        });
+        let memories: Vec<TypedMemory> = memories.collect();
+        let input = |period: Period, text: &str| {
+            rules.input_of_file(period, &document::body_hash(text).hex16())
+        };
+        for leak in derived(self.vault, view)? {
+            let text = without_secrets(layout, &leak.path, &leak.text, rules);
+            if let Some(name) = renamed.get(&leak.path) {
+                let path = layout.typed(name);
+                let text = Some(text.unwrap_or_else(|| leak.text.clone()));
+                files.push(NewFile { path, text, standing: None });
+                removed.push(leak.path.clone());
+                files.push(NewFile { path: leak.path, text: None, standing: Some(leak.text) });
+                continue;
+            }
+            let text = match text {
+                None if leak.kind == FileKind::Index && !renamed.is_empty() => leak.text.clone(),
+                None => continue,
+                Some(text) => text,
+            };
+            let text = match leak.kind {
+                FileKind::Index => index::render(Some(&text), &memories, &|it| rules.written(it)),
+                _ => text,
+            };
+            if leak.kind == FileKind::Weekly
+                && let Some(week) = period_of(&leak.path)
+            {
+                weeks.insert(input(week, &leak.text), input(week, &text));
+            }
+            files.push(NewFile { path: leak.path, text: Some(text), standing: Some(leak.text) });
+        }
+        Ok(Anew { files, removed, weeks })
     }
 
     /// Returns the secrets that are known, wherever they stand, as names would spell them.
@@ -429,8 +477,9 @@ impl Compactor<'_> {
         renamed: &BTreeMap<String, String>,
     ) -> Result<Vec<(String, String)>, PassError> {
         let named = versions_named(layout, self.lineage)?;
-        let paths: BTreeSet<String> = named.into_iter().map(|it| it.1).collect();
-        let mut pairs = Vec::new();
+        let mut paths: BTreeSet<String> = named.into_iter().map(|it| it.1).collect();
+        paths.extend(decided(self.vault)?.into_iter().map(|it| it.1));
+        let mut pairs = BTreeMap::new();
         for path in paths.iter().chain(renamed.keys()) {
             // A person's file keeps its name until they give it another.
             if secrets.kind_in(rules, path).is_none() || self.vault.is_taken(path) {
@@ -443,11 +492,19 @@ impl Compactor<'_> {
                 let kind = kind.unwrap_or(MemoryType::Reference);
                 secrets.free_file_name(rules, kind, "a name that was taken out", is_taken)
             });
-            self.lineage.forget_name(path, &layout.typed(&name))?;
-            let old = path.rsplit('/').next().unwrap_or(path);
-            pairs.push((old.to_owned(), name));
+            pairs.insert(path.clone(), name);
         }
-        Ok(pairs)
+        // First what outlives the database.
+        let path_of = |it: &Decision| match pairs.get(&it.path) {
+            Some(name) => Some(layout.typed(name)),
+            None => Some(it.path.clone()),
+        };
+        self.rewrite_decisions(&self.write_lock()?, path_of)?;
+        for (path, name) in &pairs {
+            self.lineage.forget_name(path, &layout.typed(name))?;
+        }
+        let name_of = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+        Ok(pairs.into_iter().map(|(path, name)| (name_of(&path), name)).collect())
     }
 
     /// Has months name the weeks beneath them as they stand now: nothing else of the weeks changed,

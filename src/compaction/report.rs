@@ -37,6 +37,10 @@ pub struct PassReport {
     pub held: Vec<HeldFile>,
     /// Why logs that are old enough did not move.
     pub archive_held: Option<String>,
+    /// Amounts and days of the lines that items of a model are about, in all jobs.
+    pub amounts: u32,
+    /// Those of them that the items say, too.
+    pub amounts_kept: u32,
     /// Versions that the history let go of, because they were older than it is to be.
     pub pruned: usize,
 }
@@ -138,6 +142,8 @@ impl PassReport {
             "failed" | "parked" => self.failed += 1,
             _ => {}
         }
+        self.amounts += job.figures.amounts;
+        self.amounts_kept += job.figures.amounts_kept;
         self.jobs.push(job);
     }
 }

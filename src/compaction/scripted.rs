@@ -5,7 +5,9 @@ use std::{fs, path::Path};
 use super::*;
 use crate::{
     config::{Config, surroundings::Surroundings},
-    engine::{DistilInput, Draft, Engine, ExtractInput, FoldInput, MemoryDraft, WisdomOp},
+    engine::{
+        DistilInput, Draft, Engine, ExtractInput, Extraction, FoldInput, MemoryDraft, WisdomOp,
+    },
     memory::{
         address::Citation,
         item::{Item, Section},
@@ -57,7 +59,7 @@ impl Engine for Scripted {
         Ok(Draft { sections: vec![(section, items)], ..Draft::default() })
     }
 
-    fn extract(&self, input: &ExtractInput<'_>) -> Result<Vec<MemoryDraft>, EngineError> {
+    fn extract(&self, input: &ExtractInput<'_>) -> Result<Extraction, EngineError> {
         let draft = |(text, citation): (String, Citation)| MemoryDraft {
             kind: MemoryType::Feedback,
             topic: text.clone(),
@@ -67,8 +69,9 @@ impl Engine for Scripted {
             why: Some(text.clone()),
             how_to_apply: Some(text),
             citation,
+            updates: None,
         };
-        Ok(self.lines(input.log).map(draft).collect())
+        Ok(Extraction { drafts: self.lines(input.log).map(draft).collect(), unread: Vec::new() })
     }
 
     fn distil(&self, input: &DistilInput<'_>) -> Result<Vec<WisdomOp>, EngineError> {

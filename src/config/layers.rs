@@ -83,7 +83,7 @@ pub(super) struct RootFileKeys {
 }
 
 /// The keys that `--set` and the environment may hold.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub(super) struct CallKeys {
     #[schemars(extend("format" = "name"))]
     pub(super) agent_name: Option<String>,

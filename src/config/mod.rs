@@ -62,7 +62,7 @@ pub const CONFIG_FILE_NAME: &str = "config.yaml";
 pub const SECRETS_FILE_NAME: &str = "secrets.yaml";
 
 /// What the files, the variables, and the arguments of a call say.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Config {
     /// The file that was read; `None` when there is none.
     pub file: Option<PathBuf>,

@@ -298,6 +298,21 @@ impl Config {
         };
         which::choose_root(&asked, &self.roots)
     }
+
+    /// Returns the root that what happens in a folder belongs to, where nobody is there to ask. A root that
+    /// is for one project is for no other, even where it is the only one.
+    pub fn choose_for(&self, folder: &Path, around: &Surroundings) -> Option<PathBuf> {
+        let there = Surroundings { cwd: folder.to_owned(), ..around.clone() };
+        let path = self.choose(None, &there).ok()?;
+        let folder = which::canonical(folder);
+        let known = self.roots.iter().find(|it| it.path == path);
+        let project = known.and_then(|it| it.project.as_ref());
+        let is_named = around.variable("MEMOIRD_ROOT").is_some() || folder.starts_with(&path);
+        let is_here = project.is_none_or(|it| {
+            folder.starts_with(it) || which::git_root(&folder).as_ref() == Some(it)
+        });
+        (is_named || is_here).then_some(path)
+    }
 }
 
 impl Config {

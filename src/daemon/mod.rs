@@ -5,9 +5,17 @@
 //! says what is due.
 //!
 //! - `watch`: the system's word that something changed.
+//! - `snapshot`: what stood in the folders at the last look.
+//! - `noticing`: what of the system's word is news, and whether it can be trusted.
 //! - `schedule`: crontab lines, and what falls due between two of them; pure.
-//! - [`root`]: one root: lock, agenda, what is wanted of it.
+//! - `waiting`: work that waits for its model; pure.
+//! - `root`: one root: lock, agenda, what is wanted of it.
+//! - `passes`: how many passes are made at once, and whose turn it is.
 //! - `pass`: a pass, on a thread of its own.
+//! - [`sandbox`]: what it can do no longer once it has begun.
+//! - [`loaded`]: the configuration, read at start and again on SIGHUP.
+//! - [`error`]: what keeps it from starting, or a root from being served.
+//! - `problem`: what a program of the user's own is told.
 //! - `notify`: what the service manager is told.
 //! - `state`: what other processes are told.
 //!
@@ -16,49 +24,68 @@
 //! # Invariants
 //!
 //! - One daemon per root: it holds the root's lock for as long as it serves it.
-//! - One pass at a time, over all roots. It takes the write lock for each commit only, so other
-//!   programs work beside it.
+//! - One pass at a time over a root, and few over all of them. It takes the write lock for each commit
+//!   only, so other programs work beside it.
+//! - What fails for one root, its lock too, is no other root's matter.
 //! - Nothing in the loop waits: passes run on the blocking pool, and each of its timers is a
-//!   deadline that moves on when it has passed, so that no state makes it spin.
+//!   deadline that moves on when it has passed, so that no state makes it spin. Nothing that comes
+//!   again and again comes sooner than after half a minute.
 //! - The watchdog is fed by the loop itself. A loop that hangs starves it, and so does a pass that
-//!   gets nowhere for [`HANG`].
+//!   gets nowhere for long.
 //! - A pass that fails or falls over ends itself, never the daemon.
 //! - The log holds paths, periods, and counts; no text of a log.
 
+pub mod error;
+pub mod loaded;
+mod noticing;
 mod notify;
 mod pass;
-pub mod root;
+mod passes;
+mod problem;
+mod root;
+pub mod sandbox;
 mod schedule;
+mod snapshot;
 mod state;
+mod waiting;
 mod watch;
 
 use std::{
     collections::BTreeMap,
     future::pending,
     io,
+    ops::ControlFlow,
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::{
     signal::unix::{Signal as SignalStream, SignalKind, signal},
-    task::{JoinError, JoinHandle},
-    time::{Instant, sleep_until, timeout},
+    task::JoinSet,
+    time::{Instant, sleep_until},
 };
 
 use self::{
+    error::{DaemonError, RootError, chain},
+    loaded::Loaded,
     notify::Manager,
-    pass::{Done, Order, Pulse},
-    root::{RootError, Served, Want},
+    pass::{Order, Pulse},
+    passes::{Ended, Passes},
+    problem::Teller,
+    root::{Served, Want},
+    sandbox::{Confined, Held, Limits},
+    snapshot::Snapshot,
     watch::{Dirty, Watch},
 };
 use crate::{
-    clock::{self, ClockError},
+    clock,
     compaction::PassError,
-    config::{self, Config, surroundings::Surroundings},
+    config,
     engine::configured,
-    privacy::Rules,
+    session::queue,
     store::{lock::LockError, vault::Vault},
 };
 
@@ -66,42 +93,14 @@ use crate::{
 const CLOCK_EVERY: Duration = Duration::from_secs(60);
 /// The same while a test moves the clock in a file.
 const CLOCK_FILE_EVERY: Duration = Duration::from_millis(200);
-/// A pass that begins or ends no job for so long gets nowhere, and the watchdog may end us.
-const HANG: Duration = Duration::from_secs(45 * 60);
 /// How long a pass waits in all for a model that fails; the breaker keeps it away longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a stop waits for the job at hand. A kill after that loses no byte either.
 const STOP_WAIT: Duration = Duration::from_secs(20);
+/// A clock that ran so much further than our own timers was set, or we slept.
+const JUMP: TimeDelta = TimeDelta::minutes(2);
 /// Both are at work seldom: one turns the loop, the other is there when it is busy.
 const WORKERS: usize = 2;
-
-/// What the daemon is run with, read at start and again on SIGHUP.
-#[derive(Debug)]
-pub struct Loaded {
-    /// What stands around the process.
-    pub around: Surroundings,
-    /// The configuration.
-    pub config: Config,
-    /// The roots to serve.
-    pub roots: Vec<PathBuf>,
-}
-
-/// What ends the daemon, or keeps it from starting.
-#[derive(Debug, thiserror::Error)]
-pub enum DaemonError {
-    /// The configuration is wrong.
-    #[error(transparent)]
-    Config(#[from] config::Error),
-    /// A root cannot be served.
-    #[error(transparent)]
-    Root(#[from] RootError),
-    /// `MEMOIRD_NOW` holds no time.
-    #[error(transparent)]
-    Clock(#[from] ClockError),
-    /// The system refuses threads, timers, or signals.
-    #[error("cannot start the loop")]
-    Runtime(#[source] io::Error),
-}
 
 /// All that can wake the daemon.
 #[derive(Debug)]
@@ -112,8 +111,10 @@ enum Event {
     BurstEnded(PathBuf),
     /// The clock is to be read: a tick, a period that closes, a scan, or a retry may be due.
     Tick,
-    /// The pass at work has ended.
-    PassDone(Box<Result<Result<Done, PassError>, JoinError>>),
+    /// A pass has ended.
+    PassDone(PathBuf, Want, Box<Ended>),
+    /// A look at a folder of whose changes nobody tells.
+    Peeked(PathBuf, Option<Snapshot>),
     /// A signal came.
     Signal(Signal),
     /// The service manager wants to hear from us.
@@ -134,77 +135,113 @@ struct Signals {
     hangup: SignalStream,
 }
 
-/// A pass at work.
-struct Running {
-    root: PathBuf,
-    want: Want,
-    pulse: Pulse,
-    task: JoinHandle<Result<Done, PassError>>,
-    /// The pulse at the last look, and since when it stands still.
-    still: (u64, Instant),
+/// The file of the program that runs.
+struct Program {
+    file: Option<PathBuf>,
+    id: Option<(u64, u64)>,
+    is_replaced: bool,
 }
 
 struct Daemon<'a> {
     load: &'a dyn Fn() -> Result<Loaded, config::Error>,
     loaded: Loaded,
     roots: BTreeMap<PathBuf, Served>,
-    /// The root of the last pass: the next one in order has its turn first.
-    last: Option<PathBuf>,
-    running: Option<Running>,
+    passes: Passes,
+    peeks: JoinSet<(PathBuf, Option<Snapshot>)>,
     watch: Watch,
     signals: Signals,
     manager: Manager,
+    program: Program,
+    confined: Confined,
+    teller: Teller,
     ping_every: Option<Duration>,
     ping_at: Option<Instant>,
     tick_at: Instant,
     /// When roots that are not open are asked about again.
     reopen_at: Instant,
-    /// The time at the last reading that succeeded.
+    /// The time at the last reading that succeeded, and when that was.
     now: DateTime<Utc>,
+    read_at: Instant,
+}
+
+/// Why the daemon ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It was asked to.
+    Stopped,
+    /// It is to be started again: it is to serve a folder that its sandbox does not hold.
+    Again,
+}
+
+/// Shuts the process in, as far as the kernel can.
+fn enter(loaded: &Loaded) -> Confined {
+    let limits = Limits::of(loaded);
+    // A folder that is made later would be outside.
+    let state = loaded.around.ledger();
+    if let Some(folder) = state.parent()
+        && let Err(error) = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    {
+        tracing::warn!("{}: {error}", folder.display());
+    }
+    match limits.enter() {
+        Ok(Held::Not) => {
+            tracing::info!("this kernel has no Landlock: not shut in");
+            Confined::default()
+        }
+        Ok(held) => {
+            let partly = if held == Held::Partly { ", as far as this kernel can" } else { "" };
+            let why = limits.loosened.as_deref();
+            let why = why.map(|it| format!(" (loosely: {it})")).unwrap_or_default();
+            tracing::info!("shut into the memory folders{partly}{why}");
+            Confined::to(&limits)
+        }
+        Err(error) => {
+            tracing::warn!("not shut in: {error}");
+            Confined::default()
+        }
+    }
 }
 
 /// Serves all roots that `load` names until a signal ends it.
 ///
 /// # Errors
 ///
-/// Returns an error when it cannot start: the configuration is wrong, another daemon serves one of
-/// the roots, or none of them can be served for a reason that waiting does not mend.
-pub fn run(load: &dyn Fn() -> Result<Loaded, config::Error>) -> Result<(), DaemonError> {
+/// Returns an error when it cannot start: the configuration is wrong, or none of the roots can be
+/// served, for a reason that waiting does not mend.
+pub fn run(
+    load: &dyn Fn() -> Result<Loaded, config::Error>,
+    shut_in: bool,
+) -> Result<End, DaemonError> {
+    // Before there is a second thread: rules hold for the one that asks for them, and all it starts.
+    let confined = if shut_in { enter(&load()?) } else { Confined::default() };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .enable_all()
         .build()
         .map_err(DaemonError::Runtime)?;
-    let done = runtime.block_on(async { Daemon::start(load)?.run().await });
+    let done = runtime.block_on(async { Daemon::start(load, confined)?.run().await });
     // A pass that did not stop in time must not hold up the end.
     runtime.shutdown_background();
     done
 }
 
 impl<'a> Daemon<'a> {
-    fn start(load: &'a dyn Fn() -> Result<Loaded, config::Error>) -> Result<Self, DaemonError> {
+    fn start(
+        load: &'a dyn Fn() -> Result<Loaded, config::Error>,
+        confined: Confined,
+    ) -> Result<Self, DaemonError> {
         let now = clock::now()?;
         let loaded = load()?;
         let signals = Signals::new().map_err(DaemonError::Runtime)?;
         let mut watch = Watch::new();
         let mut roots = BTreeMap::new();
         let mut refused = None;
+        raise_file_limit();
         for path in &loaded.roots {
             let mut served = Served::new(path.clone());
-            match served.start(&loaded, &mut watch, now) {
-                Ok(()) => tracing::info!("{}: watching", path.display()),
-                Err(
-                    error @ (RootError::Lock(LockError::Served { .. })
-                    | RootError::Model { .. }
-                    | RootError::Policy(_)),
-                ) => return Err(error.into()),
-                Err(error) => {
-                    warn_once(&mut served, path, &error);
-                    // A folder that is not there may be on a disk that is not there yet.
-                    let missing =
-                        matches!(&error, RootError::Config(config::Error::RootMissing { .. }));
-                    refused = refused.or(if missing { None } else { Some(error) });
-                }
+            if let Err(error) = start_root(&mut served, path, &loaded, &mut watch, now) {
+                // A folder that is not there may be on a disk that is not there yet.
+                refused = refused.or(Some(error).filter(|it| !it.is_missing()));
             }
             roots.insert(path.clone(), served);
         }
@@ -219,33 +256,52 @@ impl<'a> Daemon<'a> {
             load,
             loaded,
             roots,
-            last: None,
-            running: None,
+            passes: Passes::default(),
+            peeks: JoinSet::new(),
             watch,
             signals,
             manager: Manager::default(),
+            program: Program::running(),
+            confined,
+            teller: Teller::default(),
             ping_every,
             ping_at: ping_every.map(|it| at + it),
             tick_at: at,
             reopen_at: at + CLOCK_EVERY,
             now,
+            read_at: at,
         })
     }
 
-    async fn run(mut self) -> Result<(), DaemonError> {
+    async fn run(mut self) -> Result<End, DaemonError> {
+        self.keep_sessions();
         Manager::ready();
         loop {
-            self.begin_pass();
+            self.begin_passes();
+            self.begin_peeks();
             self.tell();
             self.set_tick();
             let event = self.next_event().await;
             tracing::trace!(?event);
             if self.handle(event).is_break() {
-                break;
+                self.end().await;
+                return Ok(End::Stopped);
+            }
+            if let Some(root) = self.outside() {
+                tracing::warn!(
+                    "{root}: what I am shut into does not hold this folder: ending, to be started again"
+                );
+                self.end().await;
+                return Ok(End::Again);
             }
         }
-        self.end().await;
-        Ok(())
+    }
+
+    /// Returns a folder that is to be served and that the sandbox does not let us write to.
+    fn outside(&self) -> Option<String> {
+        let mut closed = self.roots.iter().filter(|(_, it)| it.open().is_none());
+        let root = closed.find(|(path, _)| self.confined.excludes(path))?;
+        Some(root.0.display().to_string())
     }
 
     /// Waits for whatever comes first. Signals and timers go before changes, so that no storm of
@@ -261,31 +317,46 @@ impl<'a> Daemon<'a> {
             biased;
             it = self.signals.next() => Event::Signal(it),
             () = sleep_until(at) => timer,
-            it = finished(&mut self.running) => Event::PassDone(Box::new(it)),
+            (root, want, ended) = self.passes.ended() => Event::PassDone(root, want, ended),
+            (root, found) = peeked(&mut self.peeks) => Event::Peeked(root, found),
             it = self.watch.next() => Event::Watch(it),
         }
     }
 
-    fn handle(&mut self, event: Event) -> std::ops::ControlFlow<()> {
+    fn handle(&mut self, event: Event) -> ControlFlow<()> {
         self.read_clock();
         match event {
-            Event::Watch(dirty) => {
-                for (_, root) in self.roots.iter_mut().filter(|(path, _)| dirty.touches(path)) {
-                    root.hear(dirty.is_overflow(), self.now);
-                }
-            }
+            Event::Watch(dirty) => self.hear(&dirty),
             Event::BurstEnded(path) => {
                 if let Some(root) = self.roots.get_mut(&path) {
+                    reopen_if_replaced(root, &path, &self.loaded, &mut self.watch, self.now);
                     root.end_burst(&mut self.watch);
                 }
             }
             Event::Tick => self.tick(),
-            Event::PassDone(ended) => self.pass_done(*ended),
-            Event::Signal(Signal::Stop) => return std::ops::ControlFlow::Break(()),
+            Event::PassDone(root, want, ended) => {
+                self.pass_done(&root, want, *ended);
+                self.tell_problems(&root);
+            }
+            Event::Peeked(path, found) => {
+                if let Some(root) = self.roots.get_mut(&path) {
+                    root.peeked(found.as_ref());
+                }
+            }
+            Event::Signal(Signal::Stop) => return ControlFlow::Break(()),
             Event::Signal(Signal::Reload) => self.reload(),
             Event::Watchdog => self.ping(),
         }
-        std::ops::ControlFlow::Continue(())
+        ControlFlow::Continue(())
+    }
+
+    /// Tells the roots that are concerned what the system told of.
+    fn hear(&mut self, dirty: &Dirty) {
+        for (path, root) in self.roots.iter_mut().filter(|(path, _)| dirty.touches(path)) {
+            if root.hear(dirty, self.now) && !self.passes.holds(path) {
+                reopen_root(root, path, &self.loaded, &mut self.watch, self.now);
+            }
+        }
     }
 
     /// Asks every root what the time brings.
@@ -293,79 +364,101 @@ impl<'a> Daemon<'a> {
         let reopen = self.reopen_at <= Instant::now();
         if reopen {
             self.reopen_at = Instant::now() + CLOCK_EVERY;
+            self.keep_sessions();
+            self.program.look();
         }
         for (path, root) in &mut self.roots {
-            let at_work = self.running.as_ref().is_some_and(|it| it.root == *path);
-            if reopen && !at_work && !root.is_intact() {
-                tracing::warn!("{}: the folder was moved or made anew", path.display());
-                root.close(&mut self.watch);
-            }
-            if reopen && root.open().is_none() {
-                reopen_root(root, path, &self.loaded, &mut self.watch, self.now);
+            if reopen && !self.passes.holds(path) {
+                reopen_if_replaced(root, path, &self.loaded, &mut self.watch, self.now);
+                if root.open().is_none() {
+                    reopen_root(root, path, &self.loaded, &mut self.watch, self.now);
+                }
             }
             root.tick(&mut self.watch, self.now);
         }
     }
 
-    /// Begins the next pass that is wanted, if none is at work.
-    fn begin_pass(&mut self) {
-        while self.running.is_none() {
-            // Every root has its turn, however often another one is written to.
-            let last = self.last.as_ref();
-            let ready = |it: &&PathBuf| self.roots[*it].is_ready();
-            let next =
-                self.roots.keys().filter(ready).find(|it| last.is_none_or(|last| *it > last));
-            let next = next.or_else(|| self.roots.keys().find(ready)).cloned();
-            let Some(path) = next else { return };
-            self.last = Some(path.clone());
-            let Some(root) = self.roots.get_mut(&path) else { return };
+    /// Does what hooks left, beside the loop: a long transcript takes a second. One is at it at a time, by
+    /// the lock of the notes; nobody waits for it, and what a stop of the daemon cuts off is done later.
+    fn keep_sessions(&self) {
+        let (config, around, now) =
+            (self.loaded.config.clone(), self.loaded.around.clone(), self.now);
+        drop(tokio::task::spawn_blocking(move || {
+            let done = queue::drain(&config, &around, now, false);
+            for (name, done) in done.unwrap_or_default() {
+                match done {
+                    queue::Done::Kept(kept) => {
+                        tracing::info!("a session is kept as {}", kept.path);
+                    }
+                    queue::Done::Failed(error) => {
+                        tracing::warn!("{name}: a session is not kept: {error}");
+                    }
+                    queue::Done::Nothing | queue::Done::Homeless => {}
+                }
+            }
+        }));
+    }
+
+    /// Begins the passes that are wanted, as far as there is room for them.
+    fn begin_passes(&mut self) {
+        while let Some(path) = self.passes.next(&self.roots) {
+            self.passes.had_turn(&path);
+            let Some(root) = self.roots.get_mut(&path) else { continue };
             if !root.is_intact() {
-                tracing::warn!("{}: the folder was moved or made anew", path.display());
-                root.close(&mut self.watch);
-                reopen_root(root, &path, &self.loaded, &mut self.watch, self.now);
+                reopen_if_replaced(root, &path, &self.loaded, &mut self.watch, self.now);
                 continue;
             }
-            if let Err(error) = root.refresh(&self.loaded, self.now) {
-                warn_once(root, &path, &error);
-            }
-            let Some(open) = root.open() else { return };
-            let made = configured::engine(
-                &self.loaded.config,
-                &open.settings,
-                &self.loaded.around,
-                PATIENCE,
-            );
+            refresh_root(root, &path, &self.loaded, &mut self.watch, self.now);
+            let Some(open) = root.open() else { continue };
+            let around = &self.loaded.around;
+            let made = configured::engine(&self.loaded.config, &open.settings, around, PATIENCE);
             let engine = match made {
                 Ok(engine) => engine,
-                Err(error) => {
-                    let error = RootError::Model { root: path.clone(), source: error };
+                Err(source) => {
+                    let error = RootError::Model { root: path.clone(), source };
                     warn_once(root, &path, &error);
-                    return;
+                    if let Some(want) = root.begin(&self.watch) {
+                        root.fail(want);
+                    }
+                    continue;
                 }
             };
-            let (Some(want), Some(open)) = (root.take_want(), root.open()) else { return };
-            let pulse = Pulse::default();
+            let (vault, settings) = (open.vault.clone(), open.settings.clone());
+            let (look, folders) = (root.closeness(), root.folders());
+            let Some(want) = root.begin(&self.watch) else { continue };
             let order = Order {
-                vault: open.vault.clone(),
+                vault,
                 engine,
-                settings: open.settings.clone(),
+                settings,
                 trigger: want.trigger,
                 tiers: want.tiers.clone(),
-                look: root.closeness(),
+                look,
+                folders,
                 now: self.now,
-                pulse: pulse.clone(),
+                pulse: Pulse::default(),
             };
             tracing::debug!("{}: pass ({})", path.display(), want.trigger);
-            let task = tokio::task::spawn_blocking(|| order.run());
-            let still = (pulse.beats(), Instant::now());
-            self.running = Some(Running { root: path, want, pulse, task, still });
+            self.passes.begin(path, want, order);
         }
     }
 
-    fn pass_done(&mut self, ended: Result<Result<Done, PassError>, JoinError>) {
-        let Some(Running { root: path, want, .. }) = self.running.take() else { return };
+    /// Looks at the folders of whose changes nobody tells. A disk that does not answer holds up that
+    /// look alone.
+    fn begin_peeks(&mut self) {
+        for (path, root) in &mut self.roots {
+            if root.take_peek() {
+                let (path, folders) = (path.clone(), root.folders());
+                self.peeks.spawn_blocking(move || (path, Snapshot::take(&folders).ok()));
+            }
+        }
+    }
+
+    fn pass_done(&mut self, path: &Path, want: Want, ended: Ended) {
+        // What the system told of meanwhile may be what the pass has just written.
+        let dirty = self.watch.take();
+        self.hear(&dirty);
         // It may have been taken out of the configuration in the meantime.
-        let Some(root) = self.roots.get_mut(&path) else { return };
+        let Some(root) = self.roots.get_mut(path) else { return };
         let name = path.display();
         let why = match ended {
             Ok(Ok(done)) => {
@@ -373,9 +466,16 @@ impl<'a> Daemon<'a> {
                     tracing::info!("{name}: {line}");
                 }
                 root.is_news("");
-                root.note(&want, &done);
+                root.note(done);
                 // A pass makes folders, which are to be watched too.
                 root.place(&mut self.watch);
+                return;
+            }
+            Ok(Err(error @ PassError::Lock(LockError::Busy { .. }))) => {
+                root.put_off(want);
+                if root.is_news(&error.to_string()) {
+                    tracing::info!("{name}: another process makes summaries here; waiting for it");
+                }
                 return;
             }
             Ok(Err(error)) => {
@@ -397,6 +497,14 @@ impl<'a> Daemon<'a> {
         }
     }
 
+    /// Has a program of the user's own told what is wrong with a root.
+    fn tell_problems(&mut self, path: &Path) {
+        if let Some(root) = self.roots.get(path) {
+            let command = self.loaded.config.settings.on_problem.as_deref();
+            self.teller.look(command, path, root.problems());
+        }
+    }
+
     /// Reads the configuration anew. A wrong one is refused, and the one at hand stays.
     fn reload(&mut self) {
         Manager::reloading();
@@ -413,7 +521,7 @@ impl<'a> Daemon<'a> {
         // An engine that is not there would leave every root unserved, and so would rules for secrets
         // that are wrong, so that is refused whole.
         for path in &loaded.roots {
-            let read = root::read(path, &loaded).and_then(|it| Ok(Vault::of(&it)?));
+            let read = loaded.settings_of(path).and_then(|it| Ok(Vault::of(&it)?));
             if let Err(error @ (RootError::Model { .. } | RootError::Policy(_))) = read {
                 tracing::error!("{}; the configuration stays as it was", chain(&error));
                 return;
@@ -423,9 +531,7 @@ impl<'a> Daemon<'a> {
         self.roots.retain(|path, root| {
             let stays = self.loaded.roots.contains(path);
             if !stays {
-                if let Some(running) = self.running.as_ref().filter(|it| it.root == *path) {
-                    running.pulse.stop();
-                }
+                self.passes.stop(path);
                 root.close(&mut self.watch);
                 tracing::info!("{}: no longer watched", path.display());
             }
@@ -433,11 +539,15 @@ impl<'a> Daemon<'a> {
         });
         for path in &self.loaded.roots {
             let root = self.roots.entry(path.clone()).or_insert_with(|| Served::new(path.clone()));
+            if self.passes.holds(path) {
+                // Read before its next pass anyway.
+                root.want("reload", crate::memory::item::Tier::ALL.into());
+                continue;
+            }
+            reopen_if_replaced(root, path, &self.loaded, &mut self.watch, self.now);
             if root.open().is_none() {
                 reopen_root(root, path, &self.loaded, &mut self.watch, self.now);
-            } else if let Err(error) = root.refresh(&self.loaded, self.now) {
-                warn_once(root, path, &error);
-            } else {
+            } else if refresh_root(root, path, &self.loaded, &mut self.watch, self.now) {
                 root.place(&mut self.watch);
                 root.want("reload", crate::memory::item::Tier::ALL.into());
             }
@@ -448,16 +558,8 @@ impl<'a> Daemon<'a> {
     /// Tells the service manager that we live, unless a pass gets nowhere.
     fn ping(&mut self) {
         self.ping_at = self.ping_every.map(|it| Instant::now() + it);
-        if let Some(running) = &mut self.running {
-            let beats = running.pulse.beats();
-            if beats != running.still.0 {
-                running.still = (beats, Instant::now());
-            }
-            if running.still.1.elapsed() >= HANG {
-                let minutes = HANG.as_secs() / 60;
-                tracing::error!("{}: no job ended for {minutes} minutes", running.root.display());
-                return;
-            }
+        if self.passes.hanging().is_some() {
+            return;
         }
         Manager::ping();
     }
@@ -471,7 +573,14 @@ impl<'a> Daemon<'a> {
         let (due, stuck) =
             open.map(Served::counts).fold((0, 0), |all, it| (all.0 + it.0, all.1 + it.1));
         let mut words = Vec::new();
-        words.extend(self.running.as_ref().map(|it| format!("looking at {}", it.root.display())));
+        words.extend(
+            self.program.is_replaced.then(|| "restart me: my program was replaced".to_owned()),
+        );
+        let mut at_work = self.passes.roots();
+        let first = at_work.next().map(|it| format!("looking at {}", it.display()));
+        let more = at_work.count();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        words.extend(first.map(|it| it + &more));
         words.push(format!("watching {served} of {all} memory folders"));
         words.push(if due > 0 { format!("{due} due") } else { "nothing due".to_owned() });
         words.extend((stuck > 0).then(|| format!("{stuck} stuck")));
@@ -485,29 +594,64 @@ impl<'a> Daemon<'a> {
         let most = if clock::is_in_file() { CLOCK_FILE_EVERY } else { CLOCK_EVERY };
         let quiet = self.roots.values().map(|it| it.quiet_for(self.now)).min();
         let at = Instant::now();
-        self.tick_at = (at + most.min(quiet.unwrap_or(most))).min(self.reopen_at.max(at));
+        let next = (at + most.min(quiet.unwrap_or(most))).min(self.reopen_at.max(at));
+        // What wakes us more often than this must not put it off.
+        self.tick_at = if self.tick_at > at { self.tick_at.min(next) } else { next };
     }
 
+    /// Reads the clock. Where it went on without us every root is looked at: a disk may have been
+    /// changed elsewhere while we slept.
     fn read_clock(&mut self) {
-        match clock::now() {
-            Ok(now) => self.now = now,
-            Err(error) => tracing::debug!("{error}"),
+        let now = match clock::now() {
+            Ok(now) => now,
+            Err(error) => {
+                tracing::debug!("{error}");
+                return;
+            }
+        };
+        let ours = TimeDelta::from_std(self.read_at.elapsed()).unwrap_or_default();
+        if now - self.now > ours + JUMP {
+            let minutes = (now - self.now).num_minutes();
+            tracing::info!(
+                "the clock went on by {minutes} minutes: looking at what came meanwhile"
+            );
+            self.roots.values_mut().for_each(Served::wake);
         }
+        self.now = now;
+        self.read_at = Instant::now();
     }
 
-    /// Lets the job at hand end, and goes.
+    /// Lets the jobs at hand end, and goes.
     async fn end(&mut self) {
         Manager::stopping();
-        if let Some(running) = &mut self.running {
-            running.pulse.stop();
-            if let Ok(ended) = timeout(STOP_WAIT, &mut running.task).await {
-                self.pass_done(ended);
-            } else {
-                tracing::warn!("{}: the job at hand did not end", running.root.display());
-            }
+        for (root, want, ended) in self.passes.end(STOP_WAIT).await {
+            self.pass_done(&root, want, *ended);
         }
         tracing::info!("stopped");
     }
+}
+
+impl Program {
+    fn running() -> Self {
+        let file = std::env::current_exe().ok();
+        let id = file.as_deref().and_then(file_id);
+        Self { file, id, is_replaced: false }
+    }
+
+    /// Looks whether another program stands in its place, and says so once.
+    fn look(&mut self) {
+        let now = self.file.as_deref().and_then(file_id);
+        // While it is being replaced there may be none for a moment.
+        if !self.is_replaced && now.is_some() && now != self.id {
+            self.is_replaced = true;
+            tracing::warn!("restart me: the program that I run was replaced by another one");
+        }
+    }
+}
+
+fn file_id(file: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata(file).ok().map(|it| (it.dev(), it.ino()))
 }
 
 impl Signals {
@@ -528,35 +672,56 @@ impl Signals {
     }
 }
 
-impl Loaded {
-    /// Reads the configuration, and which roots of it are meant: the one that is named, else all.
-    ///
-    /// # Errors
-    ///
-    /// Returns what is wrong with the configuration, or that nothing says which root is meant.
-    pub fn read(
-        file: Option<&Path>,
-        set: &[String],
-        root: Option<&Path>,
-    ) -> Result<Self, config::Error> {
-        let around = Surroundings::read()?;
-        let config = Config::load(file, set, &around)?;
-        let named = root.is_some() || around.variable("MEMOIRD_ROOT").is_some();
-        let roots = if named || config.roots.is_empty() {
-            vec![config.choose(root, &around)?]
-        } else {
-            config.roots.iter().map(|it| it.path.clone()).collect()
-        };
-        Ok(Self { around, config, roots })
+/// Waits for a look at a polled folder to end; for ever when none is under way.
+async fn peeked(peeks: &mut JoinSet<(PathBuf, Option<Snapshot>)>) -> (PathBuf, Option<Snapshot>) {
+    loop {
+        match peeks.join_next().await {
+            None => return pending().await,
+            Some(Ok(found)) => return found,
+            Some(Err(error)) => tracing::debug!("{error}"),
+        }
     }
 }
 
-/// Waits for the pass at work; for ever when there is none.
-async fn finished(running: &mut Option<Running>) -> Result<Result<Done, PassError>, JoinError> {
-    match running {
-        Some(it) => (&mut it.task).await,
-        None => pending().await,
+/// Every root keeps two files open for its locks, and a system's usual limit is a thousand.
+fn raise_file_limit() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        tracing::debug!("the limit of open files stays as it is: {error}");
     }
+}
+
+/// Gives up a root whose folder was moved away or made anew, and opens what stands there now.
+fn reopen_if_replaced(
+    root: &mut Served,
+    path: &Path,
+    loaded: &Loaded,
+    watch: &mut Watch,
+    now: DateTime<Utc>,
+) {
+    if !root.is_intact() {
+        tracing::warn!("{}: the folder was moved or made anew", path.display());
+        root.close(watch);
+        reopen_root(root, path, loaded, watch, now);
+    }
+}
+
+/// Reads the settings of a root anew; returns whether they could be. One that another host is to
+/// summarise from now on is let go.
+fn refresh_root(
+    root: &mut Served,
+    path: &Path,
+    loaded: &Loaded,
+    watch: &mut Watch,
+    now: DateTime<Utc>,
+) -> bool {
+    let Err(error) = root.refresh(loaded, now) else { return true };
+    warn_once(root, path, &error);
+    if matches!(error, RootError::Reader { .. }) {
+        root.close(watch);
+        root.expect(watch);
+    }
+    false
 }
 
 fn reopen_root(
@@ -566,10 +731,20 @@ fn reopen_root(
     watch: &mut Watch,
     now: DateTime<Utc>,
 ) {
-    match root.start(loaded, watch, now) {
-        Ok(()) => tracing::info!("{}: watching", path.display()),
-        Err(error) => warn_once(root, path, &error),
-    }
+    // What is wrong with it is told.
+    drop(start_root(root, path, loaded, watch, now));
+}
+
+fn start_root(
+    root: &mut Served,
+    path: &Path,
+    loaded: &Loaded,
+    watch: &mut Watch,
+    now: DateTime<Utc>,
+) -> Result<(), RootError> {
+    root.start(loaded, watch, now)
+        .inspect(|()| tracing::info!("{}: watching", path.display()))
+        .inspect_err(|error| warn_once(root, path, error))
 }
 
 fn warn_once(root: &mut Served, path: &Path, error: &RootError) {
@@ -577,18 +752,4 @@ fn warn_once(root: &mut Served, path: &Path, error: &RootError) {
     if root.is_news(&text) {
         tracing::warn!("{}: {text}", path.display());
     }
-}
-
-/// Returns an error and its sources on one line, without secrets that it quotes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(error) = next {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        next = error.source();
-    }
-    Rules::told(&text)
 }

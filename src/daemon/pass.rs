@@ -13,6 +13,10 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
+use super::{
+    schedule::is_open_week,
+    snapshot::{Folder, Snapshot},
+};
 use crate::{
     clock,
     compaction::{
@@ -23,9 +27,14 @@ use crate::{
     },
     config::root::RootSettings,
     engine::Engine,
-    memory::{hash::ContentHash, item::Tier},
-    model::Scheduled,
-    store::{inventory::Inventory, lineage::jobs::Figures, vault::Vault},
+    memory::item::Tier,
+    model::{CallError, Scheduled},
+    store::{
+        inventory::Inventory,
+        lineage::jobs::Figures,
+        lock::{LockError, PassLock},
+        vault::Vault,
+    },
 };
 
 /// How many files a line of the log names.
@@ -48,6 +57,8 @@ pub(super) struct Order {
     pub(super) tiers: BTreeSet<Tier>,
     /// How closely the database is looked at before.
     pub(super) look: Look,
+    /// The folders of which a snapshot is taken.
+    pub(super) folders: Vec<Folder>,
     /// The time as the loop knows it, for when the clock cannot be read.
     pub(super) now: DateTime<Utc>,
     /// Between the loop and the pass.
@@ -70,6 +81,10 @@ pub(super) struct Done {
     pub(super) plan: Plan,
     /// What stands there after it.
     pub(super) inventory: Inventory,
+    /// What its folders looked like just before the last look; `None` when one could not be listed.
+    pub(super) found: Option<Snapshot>,
+    /// Why the model would not be asked now.
+    pub(super) closed: Option<CallError>,
     /// How closely the database was looked at before.
     pub(super) look: Look,
     /// What the model was handed to answer later.
@@ -87,8 +102,14 @@ impl Order {
     ///
     /// Returns what ended it; each job that was done is done.
     pub(super) fn run(self) -> Result<Done, PassError> {
-        let Self { vault, engine, settings, trigger, mut tiers, look, now, mut pulse } = self;
+        let Self { vault, engine, settings, trigger, mut tiers, look, folders, now, mut pulse } =
+            self;
         let clock = || clock::now().unwrap_or(now);
+        // Other roots need the thread on which a pass would wait for its turn.
+        let layout = vault.layout();
+        if PassLock::is_held(&layout.pass_lock())? {
+            return Err(LockError::Busy { root: layout.root().to_owned() }.into());
+        }
         if !tiers.is_empty() || trigger == BATCH {
             let came = engine.begin_scheduled().unwrap_or_else(|error| {
                 tracing::warn!("{}: {error}", vault.layout().root().display());
@@ -97,6 +118,12 @@ impl Order {
             if came {
                 tiers = Tier::ALL.into();
             }
+        }
+        // What changed may need no model; what has not changed did all that it could without it.
+        if matches!(trigger, "again" | "scan" | "tick" | "wake")
+            && engine.unready(clock()).is_some()
+        {
+            tiers.clear();
         }
         let mut say = |mended: &Mended| {
             tracing::error!("{}: {mended}", vault.layout().root().display());
@@ -112,21 +139,23 @@ impl Order {
             if let Some(mending) = mending {
                 compactor.mend(mending, now)?;
             }
-            Self::make(&mut compactor, trigger, &tiers, look, &mut pulse)
+            let done = Self::make(&mut compactor, trigger, &tiers, &folders, &mut pulse)?;
+            Ok(Done { look, ..done })
         });
         // What was asked before a pass came to a bad end is asked all the same.
         let scheduled = engine.end_scheduled().map_err(|error| {
             tracing::warn!("{}: {error}", vault.layout().root().display());
             error.to_string()
         });
-        done.map(|done| Done { scheduled, begun: now, ..done })
+        let closed = engine.unready(clock());
+        done.map(|done| Done { scheduled, closed, begun: now, ..done })
     }
 
     fn make(
         compactor: &mut Compactor<'_>,
         trigger: &str,
         tiers: &BTreeSet<Tier>,
-        look: Look,
+        folders: &[Folder],
         pulse: &mut Pulse,
     ) -> Result<Done, PassError> {
         let report = if tiers.is_empty() {
@@ -134,13 +163,26 @@ impl Order {
             PassReport::default()
         } else {
             let tiers = tiers.iter().copied().collect();
-            compactor.pass(trigger, &Selection { tiers, ..Selection::default() }, pulse)?.report
+            let open_week = is_open_week(compactor.settings);
+            let selection = Selection { tiers, open_week, ..Selection::default() };
+            compactor.pass(trigger, &selection, pulse)?.report
         };
         let at = (compactor.clock)();
+        // Before the look: what is changed between the two is looked at once more.
+        let found = Snapshot::take(folders).ok();
         let view = compactor.look(at)?;
         let plan = compactor.plan(&view, &Selection::default(), at);
-        let scheduled = Ok(Scheduled::default());
-        Ok(Done { report, plan, inventory: view.inventory, look, scheduled, begun: at, at })
+        Ok(Done {
+            report,
+            plan,
+            inventory: view.inventory,
+            found,
+            closed: None,
+            look: Look::Glance,
+            scheduled: Ok(Scheduled::default()),
+            begun: at,
+            at,
+        })
     }
 }
 
@@ -172,10 +214,10 @@ impl Watcher for Pulse {
         match *outcome {
             // The reason may quote a file, which a log that is sent around must not.
             "failed" | "parked" => {
-                tracing::warn!("{tier} {period}: {outcome}; `memoird status` says why");
+                tracing::warn!(job = tier, period, outcome, "`memoird status` says why");
             }
             _ => {
-                tracing::debug!("{tier} {period}: {outcome}, {items} items from {sources} sources");
+                tracing::debug!(job = tier, period, items, sources, "{outcome}");
             }
         }
     }
@@ -214,6 +256,18 @@ impl Done {
         ))
     }
 
+    /// Returns whether all that is due now was tried in vain: what was not, or was made and is due once
+    /// more, came while the pass was at work.
+    pub(super) fn is_complete(&self) -> bool {
+        let tried = |job: &Job| {
+            let period = job.period.to_string();
+            let mut jobs = self.report.jobs.iter();
+            let job = jobs.rfind(|it| it.tier == job.tier.name() && it.period == period);
+            job.is_some_and(|it| !matches!(it.outcome, "written" | "unchanged"))
+        };
+        self.plan.jobs.iter().all(tried)
+    }
+
     /// Says which logs moved.
     fn moved(&self) -> Option<String> {
         let PassReport { archived, joined, archive_held, .. } = &self.report;
@@ -227,17 +281,6 @@ impl Done {
         said.extend(archive_held.iter().map(|why| format!("archived no more logs: {why}")));
         (!said.is_empty()).then(|| said.join(", "))
     }
-
-    /// Returns a hash of all that stands there, to tell whether anything changed.
-    pub(super) fn fingerprint(&self) -> ContentHash {
-        let Inventory { logs, weekly, monthly, memories, index, wisdom, .. } = &self.inventory;
-        let files: Vec<(&str, ContentHash)> = logs
-            .values()
-            .map(|it| (it.path.as_str(), it.hash))
-            .chain(weekly.values().chain(monthly.values()).map(|it| (it.path.as_str(), it.hash)))
-            .collect();
-        ContentHash::of(format!("{files:?} {memories:?} {index:?} {wisdom:?}"))
-    }
 }
 
 #[cfg(test)]
@@ -247,7 +290,7 @@ mod tests {
     use super::*;
     use crate::{
         config::{Config, surroundings::Surroundings},
-        daemon::watch::Watch,
+        daemon::{snapshot::folders, watch::Watch},
         store::layout::Layout,
     };
 
@@ -262,6 +305,7 @@ mod tests {
             trigger: "change",
             tiers: Tier::ALL.into(),
             look: Look::Glance,
+            folders: folders(&Layout::new(root, "memory")),
             now: DateTime::UNIX_EPOCH,
             pulse: Pulse::default(),
         }
@@ -291,17 +335,17 @@ mod tests {
         let root = root.path();
         let done = order(root).run().unwrap();
         assert!(done.line().is_some_and(|it| it.contains("memory/weekly/2020-W11.md")));
-        let folders = ["", "memory", "memory/weekly", "memory/monthly"].map(|it| root.join(it));
         let mut watch = Watch::new();
-        watch.place(root, &folders).unwrap();
+        watch.place(root, &folders(&Layout::new(root, "memory"))).unwrap();
         let again = order(root).run().unwrap();
         assert_eq!(again.line(), None);
-        assert_eq!(again.fingerprint(), done.fingerprint());
+        assert!(again.found.is_some() && again.found == done.found);
         // Events come in their order, so whatever the pass caused comes before this one.
-        touch(&folders[3].join("mark"), "");
+        let months = root.join("memory/monthly");
+        touch(&months.join("mark"), "");
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let changed = runtime.block_on(watch.next()).folders;
-        assert_eq!(changed, [folders[3].clone()].into());
+        let dirty = runtime.block_on(watch.next());
+        assert_eq!(dirty.folders().keys().collect::<Vec<_>>(), [&months]);
     }
 
     #[test]

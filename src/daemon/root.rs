@@ -1,7 +1,8 @@
 //! One root as the daemon serves it: its lock, its agenda, and what is wanted of it.
 //!
 //! A root that cannot be served now (its folder is missing, its `memoird.yaml` is wrong, another
-//! host folds it) is asked about again once a minute, and stops no other root.
+//! host or another daemon folds it) is asked about again once a minute, and at once when the folder
+//! above it tells of it; it stops no other root.
 
 use std::{
     collections::BTreeSet,
@@ -15,30 +16,29 @@ use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::Instant;
 
 use super::{
-    Loaded,
+    error::RootError,
+    loaded::Loaded,
+    noticing::{Mode, Noticing},
     pass::{BATCH, Done},
-    schedule::Agenda,
-    state::{DaemonState, Mode},
-    watch::Watch,
+    problem::Problem,
+    schedule::{self, Agenda},
+    snapshot::{self, Folder, Interest, Snapshot},
+    state::DaemonState,
+    waiting::Waiting,
+    watch::{Dirty, Watch},
 };
 use crate::{
     compaction::rebuild::Look,
     config::{self, root::RootSettings, settings::EngineKind},
-    engine::configured,
-    memory::{hash::ContentHash, item::Tier, period::Grain},
-    model::open::OpenError,
-    privacy::PolicyError,
+    memory::item::Tier,
     store::{
+        filesystem::{self, Kind},
         layout::Layout,
-        lock::{DaemonLock, LockError},
-        vault::{Vault, VaultError},
+        lock::DaemonLock,
+        vault::Vault,
     },
 };
 
-/// A burst of changes has ended when nothing came for so long.
-const BURST_QUIET: Duration = Duration::from_secs(2);
-/// A burst that does not end is cut here.
-const BURST_MAX: Duration = Duration::from_secs(60);
 /// How often a root is looked at though nobody told of a change: events can be lost.
 const SCAN_EVERY: Duration = Duration::from_secs(15 * 60);
 /// How often a root is looked at whose changes nobody tells of.
@@ -51,6 +51,8 @@ const CLOSE_LOOK_EVERY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 const BACKOFF_MIN: Duration = Duration::from_secs(1);
 /// … up to this.
 const BACKOFF_MAX: Duration = Duration::from_secs(10 * 60);
+/// Where another process makes a pass, it is asked again after so long.
+const BUSY_AGAIN: Duration = Duration::from_secs(5);
 /// A job that failed is tried again after so long; three failures park it.
 const JOB_AGAIN: Duration = Duration::from_secs(60);
 
@@ -62,27 +64,30 @@ const BATCH_EVERY: TimeDelta = TimeDelta::minutes(10);
 pub(super) struct Served {
     path: PathBuf,
     open: Option<Open>,
+    /// It was served before: if it stands empty then, its disk is gone, and nothing is put in its place.
+    was_opened: bool,
     /// What was last said of it in the log, so that it is not said every minute.
     told: String,
-    burst: Option<Burst>,
+    /// How long it waits when the clock makes something due, so that many roots take turns.
+    jitter: Duration,
+    noticing: Noticing,
+    /// A pass over it is under way.
+    at_work: bool,
     want: Option<Want>,
     scan_at: Instant,
+    /// When it is looked at next because nobody tells of changes.
+    peek_at: Option<Instant>,
     /// When the database is to be looked at closely.
     close_look_at: Instant,
     /// When failed jobs are to be tried again.
     again_at: Option<Instant>,
     /// When a batch is to be asked after.
     batch_at: Option<DateTime<Utc>>,
+    /// Work that waits for its model.
+    waiting: Option<Waiting>,
     backoff: Backoff,
     /// Why nothing is written until a person has done something.
     paused: Option<String>,
-    /// What stood there after the last pass.
-    seen: Option<ContentHash>,
-    /// Whether a change was told of since.
-    announced: bool,
-    last_event: Option<DateTime<Utc>>,
-    last_scan: Option<DateTime<Utc>>,
-    missed: u64,
     /// Counts of the last plan: due, stuck.
     due: usize,
     stuck: usize,
@@ -97,7 +102,6 @@ pub(super) struct Open {
     pub(super) settings: RootSettings,
     pub(super) vault: Vault,
     pub(super) agenda: Agenda,
-    mode: Mode,
     since: DateTime<Utc>,
 }
 
@@ -107,13 +111,6 @@ pub(super) struct Want {
     pub(super) trigger: &'static str,
     /// What to make; nothing for a look alone.
     pub(super) tiers: BTreeSet<Tier>,
-}
-
-/// Changes that come close after each other.
-#[derive(Clone, Copy, Debug)]
-struct Burst {
-    first: Instant,
-    last: Instant,
 }
 
 /// How long to leave a root alone that cannot be worked on.
@@ -127,69 +124,36 @@ struct Backoff {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity([(u64, u64); 2]);
 
-/// Why a root is not served now.
-#[derive(Debug, thiserror::Error)]
-pub enum RootError {
-    /// Its folder is missing, or what it is to be run with is wrong.
-    #[error(transparent)]
-    Config(#[from] config::Error),
-    /// Its private folder cannot be made.
-    #[error(transparent)]
-    Policy(#[from] PolicyError),
-    /// The folder cannot be used.
-    #[error(transparent)]
-    Vault(#[from] VaultError),
-    /// Another daemon serves it, or its lock file cannot be opened.
-    #[error(transparent)]
-    Lock(#[from] LockError),
-    /// The model that it is to be run with cannot be asked.
-    #[error("`{}`: {source}", root.display())]
-    Model {
-        /// The root.
-        root: PathBuf,
-        /// Why.
-        source: OpenError,
-    },
-    /// Its `memoird.yaml` names another host as the one that folds.
-    #[error("`{}` is summarised by the host `{writer}`; this one only reads it", root.display())]
-    Reader {
-        /// The root.
-        root: PathBuf,
-        /// The host.
-        writer: String,
-    },
-    /// It was there a moment ago.
-    #[error("cannot look at `{}`", root.display())]
-    Gone {
-        /// The root.
-        root: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
+impl Open {
+    /// Returns whether a pass asks a model.
+    pub(super) fn asks_model(&self) -> bool {
+        self.settings.settings.engine == EngineKind::Model
+    }
 }
 
 impl Served {
     /// Makes a root that is not opened yet.
     pub(super) fn new(path: PathBuf) -> Self {
+        let at = Instant::now();
         Self {
-            path,
             open: None,
+            was_opened: false,
             told: String::new(),
-            burst: None,
+            jitter: Duration::ZERO,
+            noticing: Noticing::new(),
+            at_work: false,
             want: None,
-            scan_at: Instant::now() + SCAN_EVERY,
-            close_look_at: Instant::now(),
+            scan_at: at + SCAN_EVERY,
+            peek_at: None,
+            close_look_at: at,
             again_at: None,
             batch_at: None,
+            waiting: None,
             backoff: Backoff::default(),
             paused: None,
-            seen: None,
-            announced: false,
-            last_event: None,
-            last_scan: None,
-            missed: 0,
             due: 0,
             stuck: 0,
+            path,
         }
     }
 
@@ -202,14 +166,26 @@ impl Served {
     ///
     /// # Errors
     ///
-    /// Returns why it cannot be served now.
+    /// Returns why it cannot be served now. Until then the folder above it is watched for it.
     pub(super) fn start(
         &mut self,
         loaded: &Loaded,
         watch: &mut Watch,
         now: DateTime<Utc>,
     ) -> Result<(), RootError> {
-        let settings = read(&self.path, loaded)?;
+        self.try_start(loaded, watch, now).inspect_err(|_| self.expect(watch))
+    }
+
+    fn try_start(
+        &mut self,
+        loaded: &Loaded,
+        watch: &mut Watch,
+        now: DateTime<Utc>,
+    ) -> Result<(), RootError> {
+        if self.was_opened && is_empty(&self.path) {
+            return Err(RootError::Emptied { root: self.path.clone() });
+        }
+        let settings = loaded.settings_of(&self.path)?;
         let vault = Vault::of(&settings)?;
         vault.create_private_dir()?;
         let layout = vault.layout();
@@ -224,30 +200,44 @@ impl Served {
                 "{root}: model.batch: this provider has no batches; it is asked directly"
             );
         }
-        let agenda = Agenda::new(&settings, now);
-        self.open = Some(Open {
-            _lock: lock,
-            identity,
-            settings,
-            vault,
-            agenda,
-            mode: Mode::Inotify,
-            since: now,
-        });
+        self.jitter = schedule::jitter(&self.path, loaded.roots.len());
+        let agenda = Agenda::new(&settings, self.jitter, now);
+        self.open = Some(Open { _lock: lock, identity, settings, vault, agenda, since: now });
+        self.was_opened = true;
         self.told.clear();
         self.backoff = Backoff::default();
-        self.seen = None;
+        self.noticing.reset();
+        self.waiting = None;
+        self.scan_at = Instant::now() + SCAN_EVERY + self.jitter;
         self.want("start", Tier::ALL.into());
         self.place(watch);
         self.save();
         Ok(())
     }
 
+    /// Has the folder above tell when it is there, and itself when what is wrong with it changes.
+    pub(super) fn expect(&self, watch: &mut Watch) {
+        let Some((above, name)) = self.path.parent().zip(self.path.file_name()) else { return };
+        let only = |name: &std::ffi::OsStr| Interest::Only([name.to_owned()].into());
+        let folders = [
+            Folder { path: above.to_owned(), interest: only(name) },
+            Folder {
+                path: self.path.clone(),
+                interest: only(config::root::ROOT_FILE_NAME.as_ref()),
+            },
+        ];
+        // It is asked about once a minute all the same.
+        if let Err(error) = watch.place(&self.path, &folders) {
+            tracing::debug!("{}: {error}", self.path.display());
+        }
+    }
+
     /// Stops serving it; its lock is free again.
     pub(super) fn close(&mut self, watch: &mut Watch) {
         watch.forget(&self.path);
         self.open = None;
-        self.burst = None;
+        self.want = None;
+        self.noticing.reset();
     }
 
     /// Reads its settings anew. Wrong ones are refused, and those at hand stay.
@@ -257,12 +247,14 @@ impl Served {
     /// Returns what is wrong with them.
     pub(super) fn refresh(&mut self, loaded: &Loaded, now: DateTime<Utc>) -> Result<(), RootError> {
         let Some(open) = &mut self.open else { return Ok(()) };
-        let settings = read(&self.path, loaded)?;
+        let settings = loaded.settings_of(&self.path)?;
         if settings != open.settings {
             let vault = Vault::of(&settings)?;
-            open.agenda = Agenda::new(&settings, now);
+            open.agenda = Agenda::new(&settings, self.jitter, now);
             open.settings = settings;
             open.vault = vault;
+            // Another model, or another key, may answer at once.
+            self.waiting = None;
         }
         Ok(())
     }
@@ -275,68 +267,78 @@ impl Served {
         self.open.as_ref().is_none_or(intact)
     }
 
-    /// Watches its folders, those that have appeared since too; else it is polled.
-    pub(super) fn place(&mut self, watch: &mut Watch) {
-        let Some(open) = &mut self.open else { return };
-        let layout = open.vault.layout();
-        let folders = [
-            layout.root().to_path_buf(),
-            layout.full(layout.memory_dir()),
-            layout.full(&layout.summary_dir(Grain::Week)),
-            layout.full(&layout.summary_dir(Grain::Month)),
-        ];
-        let mode = match watch.place(&self.path, &folders) {
-            Ok(()) => Mode::Inotify,
-            Err(error) => {
-                if open.mode == Mode::Inotify {
-                    let root = self.path.display();
-                    tracing::warn!(
-                        "{root}: {error}; looking every {} s instead",
-                        POLL_EVERY.as_secs()
-                    );
-                }
-                Mode::Poll
-            }
-        };
-        if mode != open.mode {
-            open.mode = mode;
-            self.scan_at = Instant::now() + self.scan_every();
-        }
+    /// Returns the folders that changes are told of.
+    pub(super) fn folders(&self) -> Vec<Folder> {
+        self.open.as_ref().map_or_else(Vec::new, |it| snapshot::folders(it.vault.layout()))
     }
 
-    /// Takes note of a change that the system told of.
-    pub(super) fn hear(&mut self, overflow: bool, now: DateTime<Utc>) {
-        let at = Instant::now();
-        let first = self.burst.map_or(at, |it| it.first);
-        self.burst = Some(Burst { first, last: at });
-        self.announced = true;
+    /// Watches its folders, those that have appeared since too; else it is polled.
+    pub(super) fn place(&mut self, watch: &mut Watch) {
+        let Some(open) = &self.open else { return };
+        let distant = match filesystem::of(open.vault.layout().root()) {
+            Ok(Kind::Distant(name) | Kind::UnknownFuse(name)) => {
+                Some(format!("on {name} the system does not tell of what other hosts change"))
+            }
+            _ => None,
+        };
+        let placed = watch.place(&self.path, &self.folders());
+        let why = distant.or_else(|| placed.err().map(|it| unwatched(&it)));
+        if !self.noticing.placed(why) {
+            return;
+        }
+        let root = self.path.display();
+        match self.noticing.mode() {
+            Mode::Told => {
+                self.peek_at = None;
+                tracing::info!("{root}: the system tells of changes again");
+            }
+            Mode::Polled(why) => {
+                tracing::warn!("{root}: {why}; looking every {} s instead", POLL_EVERY.as_secs());
+                self.peek_at = Some(Instant::now() + POLL_EVERY);
+            }
+        }
+        self.save();
+    }
+
+    /// Takes note of a change that the system told of. Returns whether it is about a folder that could
+    /// not be served, and may be now.
+    pub(super) fn hear(&mut self, dirty: &Dirty, now: DateTime<Utc>) -> bool {
+        if self.open.is_none() {
+            return true;
+        }
         if self.paused.is_some() {
             // A person may be putting right what it waits for, and a pass that pauses causes no event.
             self.backoff.until = None;
         }
-        self.last_event = Some(now);
-        self.missed += u64::from(overflow);
+        self.noticing.hear(dirty.of(&self.path), dirty.is_overflow(), now);
+        false
     }
 
-    /// Returns when its burst of changes ends, if nothing else comes.
+    /// Returns when its burst of changes ends, if nothing else comes. While a pass is under way nobody
+    /// knows what is news.
     pub(super) fn burst_ends(&self) -> Option<Instant> {
-        self.burst.map(|it| (it.last + BURST_QUIET).min(it.first + BURST_MAX))
+        self.noticing.burst_ends().filter(|_| !self.at_work)
     }
 
-    /// Ends the burst: a root that makes summaries on change is to be passed over.
+    /// Ends the burst: if it is news, the root is to be passed over.
     pub(super) fn end_burst(&mut self, watch: &mut Watch) {
-        self.burst = None;
-        self.place(watch);
-        if self.open.as_ref().is_some_and(|it| it.agenda.is_on_change()) {
-            self.want("change", Tier::ALL.into());
+        if !self.noticing.end_burst() {
+            return;
         }
+        self.place(watch);
+        self.want("change", self.on_change());
         self.save();
+    }
+
+    /// Returns what is made of a change as soon as it is noticed; nothing for a look alone.
+    fn on_change(&self) -> BTreeSet<Tier> {
+        let all = self.open.as_ref().is_some_and(|it| it.agenda.is_on_change());
+        if all { Tier::ALL.into() } else { BTreeSet::new() }
     }
 
     /// Wants whatever its agenda and its timers ask for at `now`.
     pub(super) fn tick(&mut self, watch: &mut Watch, now: DateTime<Utc>) {
         let Some(open) = &mut self.open else { return };
-        let on_change = open.agenda.is_on_change();
         let tiers = open.agenda.take_due(now);
         if !tiers.is_empty() {
             self.want("tick", tiers);
@@ -348,13 +350,58 @@ impl Served {
         }
         if self.scan_at <= at {
             self.place(watch);
-            self.scan_at = at + self.scan_every();
-            self.want("scan", if on_change { Tier::ALL.into() } else { BTreeSet::new() });
+            self.scan_at = at + SCAN_EVERY;
+            self.want("scan", self.on_change());
+        }
+        if let Some((missed, distrusted)) = self.noticing.end_doubts() {
+            self.doubt(missed, distrusted);
         }
         // A clock that was set back does not put it off.
         if self.batch_at.is_some_and(|it| it <= now || it > now + BATCH_EVERY) {
             self.batch_at = None;
             self.want(BATCH, BTreeSet::new());
+        }
+        let is_over = self.waiting.as_ref().is_some_and(|it| it.is_over(now));
+        if is_over && self.want.is_none() && !self.at_work {
+            self.want("again", Tier::ALL.into());
+        }
+    }
+
+    /// Says that changes were found that nobody had told of.
+    fn doubt(&mut self, missed: usize, distrusted: bool) {
+        let root = self.path.display();
+        tracing::warn!("{root}: {missed} files changed, and the system had not told of it");
+        if distrusted {
+            let every = POLL_EVERY.as_secs();
+            tracing::warn!("{root}: so twice in a row; looking every {every} s from now on");
+            self.peek_at = Some(Instant::now() + POLL_EVERY);
+        }
+        self.save();
+    }
+
+    /// Returns whether it is time to look at a folder of whose changes nobody tells, and puts the next
+    /// such look off.
+    pub(super) fn take_peek(&mut self) -> bool {
+        let at = Instant::now();
+        let is_due =
+            self.open.is_some() && !self.at_work && self.peek_at.is_some_and(|it| it <= at);
+        if is_due {
+            self.peek_at = Some(at + POLL_EVERY);
+        }
+        is_due
+    }
+
+    /// Takes note of what such a look found.
+    pub(super) fn peeked(&mut self, found: Option<&Snapshot>) {
+        if self.open.is_some() && !self.at_work {
+            self.noticing.peeked(found);
+        }
+    }
+
+    /// Wants to be looked at, since the machine slept or its clock was set.
+    pub(super) fn wake(&mut self) {
+        if self.open.is_some() {
+            self.want("wake", self.on_change());
         }
     }
 
@@ -364,11 +411,14 @@ impl Served {
         let at = Instant::now();
         // One that has passed waits for another root's pass to end, not for the clock.
         let retry = self.backoff.until.filter(|it| self.want.is_some() && *it > at);
-        let timers = [Some(self.scan_at), self.again_at, retry];
+        let peek = self.peek_at.filter(|_| !self.at_work);
+        let timers = [Some(self.scan_at), peek, self.again_at, self.noticing.doubts_end(), retry];
         let timers = timers.into_iter().flatten().map(|it| it.saturating_duration_since(at));
-        let agenda = open.agenda.next().map(|it| (it - now).to_std().unwrap_or_default());
-        let batch = self.batch_at.map(|it| (it - now).to_std().unwrap_or_default());
-        timers.chain(agenda).chain(batch).min().unwrap_or(Duration::MAX)
+        let waiting = self.waiting.as_ref().filter(|_| self.want.is_none() && !self.at_work);
+        let clock = [open.agenda.next(), self.batch_at, waiting.map(|it| it.until)];
+        let clock = clock.into_iter().flatten();
+        let clock = clock.map(|it| (it - now).to_std().unwrap_or_default());
+        timers.chain(clock).min().unwrap_or(Duration::MAX)
     }
 
     /// Asks for a pass; one that is asked for already does both.
@@ -387,7 +437,7 @@ impl Served {
     /// Returns whether a pass is wanted and nothing speaks against it now.
     pub(super) fn is_ready(&self) -> bool {
         let waits = self.backoff.until.is_some_and(|it| Instant::now() < it);
-        self.open.is_some() && self.want.is_some() && !waits
+        self.open.is_some() && self.want.is_some() && !self.at_work && !waits
     }
 
     /// Returns how closely the next pass is to look at the database before it.
@@ -396,25 +446,25 @@ impl Served {
     }
 
     /// Takes the pass that is wanted, to make it.
-    pub(super) fn take_want(&mut self) -> Option<Want> {
-        self.want.take()
+    pub(super) fn begin(&mut self, watch: &Watch) -> Option<Want> {
+        let want = self.want.take()?;
+        self.at_work = true;
+        self.noticing.begin(watch.placed(&self.path));
+        Some(want)
     }
 
     /// Takes note of what a pass found.
-    pub(super) fn note(&mut self, want: &Want, done: &Done) {
-        let fingerprint = done.fingerprint();
-        let changed = self.seen.is_some_and(|it| it != fingerprint);
-        if want.trigger == "scan" && changed && !self.announced {
-            self.missed += u64::from(self.open.as_ref().is_some_and(|it| it.mode == Mode::Inotify));
-        }
-        self.seen = Some(fingerprint);
-        // A burst that is under way was announced, and is not looked at yet.
-        self.announced = self.burst.is_some();
+    pub(super) fn note(&mut self, done: Done) {
+        self.at_work = false;
         self.backoff = Backoff::default();
         self.paused = None;
         let failed = done.report.jobs.iter().any(|it| it.outcome == "failed");
         let unsent = done.scheduled.is_err();
-        self.again_at = (failed || unsent).then(|| Instant::now() + JOB_AGAIN);
+        let closed = done.closed.as_ref().filter(|_| !done.plan.jobs.is_empty());
+        let unanswered = done.report.model.as_deref();
+        self.waiting = Waiting::after(self.waiting.as_ref(), closed, unanswered, done.at);
+        let again = (failed || unsent) && self.waiting.is_none();
+        self.again_at = again.then(|| Instant::now() + JOB_AGAIN);
         let scheduled = done.scheduled.as_ref().copied().unwrap_or_default();
         // A look that did not ask after it does not put it off.
         let batch_at = self.batch_at.unwrap_or(done.begun + BATCH_EVERY);
@@ -422,20 +472,30 @@ impl Served {
         if scheduled.again {
             self.want("again", Tier::ALL.into());
         }
-        self.last_scan = Some(done.at);
         if done.look == Look::Close {
             self.close_look_at = Instant::now() + CLOSE_LOOK_EVERY;
         }
         self.due = done.plan.jobs.len() + done.plan.following.len();
-        self.stuck = stuck(done);
+        self.stuck = stuck(&done);
         if let Some(open) = &mut self.open {
             open.agenda.note(&done.plan, &done.inventory, done.at);
         }
+        let is_done = failed || self.waiting.is_some() || done.is_complete();
+        self.noticing.note(done.found, is_done, done.at);
         self.save();
+    }
+
+    /// Takes note of a pass that another process kept from being made: it is wanted again soon.
+    pub(super) fn put_off(&mut self, want: Want) {
+        let backoff = self.backoff;
+        self.fail(want);
+        self.backoff = Backoff { until: Some(Instant::now() + BUSY_AGAIN), ..backoff };
     }
 
     /// Takes note of a pass that could not be made: it is wanted again, later each time.
     pub(super) fn fail(&mut self, want: Want) -> Duration {
+        self.at_work = false;
+        self.noticing.fail();
         self.want(want.trigger, want.tiers);
         let delay = (self.backoff.delay * 2).clamp(BACKOFF_MIN, BACKOFF_MAX);
         self.backoff = Backoff { delay, until: Some(Instant::now() + delay) };
@@ -462,25 +522,39 @@ impl Served {
         (self.due, self.stuck)
     }
 
-    fn scan_every(&self) -> Duration {
-        match self.open.as_ref().map(|it| it.mode) {
-            Some(Mode::Poll) => POLL_EVERY,
-            _ => SCAN_EVERY,
-        }
+    /// Returns what needs a person.
+    pub(super) fn problems(&self) -> Vec<Problem> {
+        let stuck = (self.stuck > 0).then(|| Problem {
+            kind: "stuck",
+            text: format!("{} jobs are stuck; `memoird status` says why", self.stuck),
+        });
+        let waiting = self.waiting.as_ref().filter(|it| it.is_problem());
+        let waiting = waiting.map(|it| Problem { kind: "model", text: it.why.clone() });
+        let paused = self.paused.clone().map(|text| Problem { kind: "paused", text });
+        stuck.into_iter().chain(waiting).chain(paused).collect()
     }
 
     /// Writes what other processes may want to know.
     fn save(&self) {
         let Some(open) = &self.open else { return };
+        let Noticing { missed, overflows, last_event, last_scan, .. } = self.noticing;
+        let why = match self.noticing.mode() {
+            Mode::Told => None,
+            Mode::Polled(why) => Some(why.clone()),
+        };
         let state = DaemonState {
             pid: std::process::id(),
             since: open.since,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            mode: open.mode,
-            last_event: self.last_event,
-            last_scan: self.last_scan,
-            missed: self.missed,
+            mode: if why.is_some() { "poll" } else { "inotify" },
+            why,
+            last_event,
+            last_scan,
+            missed,
+            overflows,
             paused: self.paused.clone(),
+            waiting: self.waiting.as_ref().map(|it| it.why.clone()),
+            waiting_until: self.waiting.as_ref().map(|it| it.until),
         };
         if let Err(error) = state.write(&open.vault.layout().private_dir()) {
             tracing::debug!("{}: daemon.json: {error}", self.path.display());
@@ -495,17 +569,25 @@ impl Identity {
     }
 }
 
-/// Reads what a root is run with, and refuses one that is not for us.
-pub(super) fn read(path: &Path, loaded: &Loaded) -> Result<RootSettings, RootError> {
-    let settings = loaded.config.open(path, &loaded.around)?;
-    let root = || path.to_path_buf();
-    configured::engine(&loaded.config, &settings, &loaded.around, Duration::ZERO)
-        .map_err(|source| RootError::Model { root: root(), source })?;
-    if !settings.is_written_by(&loaded.around.host) {
-        let writer = settings.writer.clone().unwrap_or_default();
-        return Err(RootError::Reader { root: root(), writer });
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut it| it.next().is_none())
+}
+
+/// Says in plain words why the system does not watch.
+fn unwatched(error: &notify::Error) -> String {
+    use notify::ErrorKind;
+    match &error.kind {
+        ErrorKind::MaxFilesWatch => {
+            "no more folders can be watched (the limit is fs.inotify.max_user_watches)".to_owned()
+        }
+        // Too many watchers, and too many open files.
+        ErrorKind::Io(source) if source.raw_os_error() == Some(24) => {
+            "no more watchers can be made (the limit is fs.inotify.max_user_instances, or that of \
+             open files)"
+                .to_owned()
+        }
+        _ => format!("the system does not tell of changes ({error})"),
     }
-    Ok(settings)
 }
 
 fn stuck(done: &Done) -> usize {
@@ -525,16 +607,19 @@ mod tests {
         Served::new("/no".into())
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_burst_ends_when_it_is_quiet_and_not_later_than_a_minute() {
-        let mut root = served();
-        assert_eq!(root.burst_ends(), None);
-        let start = Instant::now();
-        for second in 0..100 {
-            root.hear(false, DateTime::UNIX_EPOCH);
-            let expected = (second + 2).min(60);
-            assert_eq!(root.burst_ends(), Some(start + Duration::from_secs(expected)));
-            tokio::time::advance(Duration::from_secs(1)).await;
+    fn done(at: DateTime<Utc>) -> Done {
+        let (report, plan, inventory, found, closed) = Default::default();
+        let scheduled = Ok(crate::model::Scheduled::default());
+        Done {
+            report,
+            plan,
+            inventory,
+            found,
+            closed,
+            look: Look::Glance,
+            scheduled,
+            begun: at,
+            at,
         }
     }
 
@@ -544,24 +629,20 @@ mod tests {
         let want = Want { trigger: "change", tiers: Tier::ALL.into() };
         let delays: Vec<u64> = (0..12).map(|_| root.fail(want.clone()).as_secs()).collect();
         assert_eq!(delays, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600]);
-        assert_eq!(root.take_want(), Some(want));
+        assert_eq!(root.want, Some(want));
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_database_is_looked_at_closely_at_first_and_once_a_week() {
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
         let mut root = served();
-        let want = Want { trigger: "scan", tiers: BTreeSet::new() };
         let mut close = Vec::new();
         for day in 0..20 {
             let look = root.closeness();
             if look == Look::Close {
                 close.push(day);
             }
-            let (report, plan, inventory) = Default::default();
-            let at = DateTime::UNIX_EPOCH;
-            let scheduled = Ok(crate::model::Scheduled::default());
-            root.note(&want, &Done { report, plan, inventory, look, scheduled, begun: at, at });
+            root.note(Done { look, ..done(DateTime::UNIX_EPOCH) });
             tokio::time::advance(DAY).await;
         }
         assert_eq!(close, [0, 7, 14]);
@@ -574,7 +655,6 @@ mod tests {
         root.want("tick", [Tier::Weekly].into());
         root.want("change", [Tier::Extract].into());
         let expected = Want { trigger: "tick", tiers: [Tier::Extract, Tier::Weekly].into() };
-        assert_eq!(root.take_want(), Some(expected));
-        assert_eq!(root.take_want(), None);
+        assert_eq!(root.want, Some(expected));
     }
 }

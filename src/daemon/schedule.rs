@@ -4,25 +4,30 @@
 //! ask the plan. A tick that was slept through is one tick, however many were missed, and a clock
 //! that goes back asks once more, which does nothing that is done already.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use chrono::{DateTime, Duration, Utc};
 use chrono_tz::Tz;
 
 use crate::{
-    compaction::plan::{Plan, WaitCause, start_of_day},
+    compaction::plan::{OPEN_WEEK_QUIET, Plan, WaitCause, start_of_day},
     config::{
         root::RootSettings,
         schedule::Schedule,
         settings::{EngineKind, Schedules, Settings},
         span::Span,
     },
-    memory::item::Tier,
+    memory::{hash::ContentHash, item::Tier},
     store::inventory::Inventory,
 };
 
 /// A clock that is this much behind the last reading was set back; less is the usual slewing.
 const SET_BACK: Duration = Duration::minutes(1);
+/// The ticks of many roots are spread over no more than this.
+const JITTER_MAX: Duration = Duration::minutes(10);
 
 /// The times at which one root is to be looked at.
 #[derive(Clone, Debug)]
@@ -33,6 +38,10 @@ pub(super) struct Agenda {
     quiet: Duration,
     /// Whether whatever falls due is made as it falls due, ticks or not.
     on_change: bool,
+    /// Whether the running week has a file.
+    open_week: bool,
+    /// How long after its lines fire it asks.
+    jitter: Duration,
     /// When it was last asked.
     asked_at: DateTime<Utc>,
     /// Per tier, when its line fires next; a line that never fires is missing.
@@ -48,9 +57,29 @@ fn is_free(settings: &Settings) -> bool {
     settings.engine == EngineKind::Extractive
 }
 
+/// Returns whether the running week of a root has a provisional file.
+pub(super) fn is_open_week(settings: &RootSettings) -> bool {
+    let settings = &settings.settings;
+    settings.compaction.open_week.resolve(is_free(settings))
+}
+
+/// Returns how long one of so many roots waits after its lines fire: the same from start to start, and
+/// nothing for a root that is alone. A second for each, so that they take turns.
+pub(super) fn jitter(root: &Path, roots: usize) -> std::time::Duration {
+    let spread = i32::try_from(roots.saturating_sub(1)).unwrap_or(i32::MAX);
+    let spread = (Duration::seconds(1) * spread).min(JITTER_MAX).to_std().unwrap_or_default();
+    let hash = ContentHash::of(root.as_os_str().as_encoded_bytes()).to_string();
+    let part = hash.get(..4).and_then(|it| u32::from_str_radix(it, 16).ok()).unwrap_or_default();
+    spread * part / 0x1_0000
+}
+
 impl Agenda {
-    /// Makes the agenda of a root.
-    pub(super) fn new(settings: &RootSettings, now: DateTime<Utc>) -> Self {
+    /// Makes the agenda of a root whose lines are asked `jitter` after they fire.
+    pub(super) fn new(
+        settings: &RootSettings,
+        jitter: std::time::Duration,
+        now: DateTime<Utc>,
+    ) -> Self {
         let compaction = &settings.settings.compaction;
         let span = |it: Span| Duration::from_std(it.as_duration()).unwrap_or(Duration::MAX);
         let mut agenda = Self {
@@ -59,6 +88,8 @@ impl Agenda {
             grace: span(compaction.grace),
             quiet: span(compaction.quiet),
             on_change: settings.settings.schedule.on_change.resolve(is_free(&settings.settings)),
+            open_week: is_open_week(settings),
+            jitter: Duration::from_std(jitter).unwrap_or_default(),
             asked_at: now,
             ticks: BTreeMap::new(),
             wakes: BTreeMap::new(),
@@ -118,6 +149,11 @@ impl Agenda {
             };
             self.wake(waiting.tier, at, now);
         }
+        if self.open_week
+            && let Some(at) = quiet_at(inventory, now)
+        {
+            self.wake(Tier::Weekly, at, now);
+        }
         if self.on_change {
             // A day closes without being in the plan, since it may have no log yet.
             let last_closed = (now - self.grace).with_timezone(&self.zone).date_naive();
@@ -149,8 +185,9 @@ impl Agenda {
     }
 
     fn set_ticks(&mut self, now: DateTime<Utc>) {
-        let now = now.with_timezone(&self.zone);
-        let next = |line: &Schedule| line.next_after(now).map(|it| it.with_timezone(&Utc));
+        let fired = (now - self.jitter).with_timezone(&self.zone);
+        let next =
+            |line: &Schedule| Some(line.next_after(fired)?.with_timezone(&Utc) + self.jitter);
         let Schedules { extract, weekly, monthly, wisdom, .. } = &self.schedules;
         self.ticks = [
             (Tier::Extract, extract),
@@ -164,8 +201,17 @@ impl Agenda {
     }
 }
 
+/// Returns when the logs that were changed last have been quiet for long enough.
+fn quiet_at(inventory: &Inventory, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    let changed = |ns| DateTime::from_timestamp_nanos(ns);
+    let times = inventory.logs.values().map(|it| changed(it.stamp.mtime_ns));
+    times.filter(|it| *it <= now).max().map(|it| it + OPEN_WEEK_QUIET)
+}
+
 #[cfg(test)]
 mod tests {
+    use chrono::{Days, NaiveDate, Offset as _, TimeZone as _};
+
     use super::*;
     use crate::{
         compaction::plan::Waiting,
@@ -179,7 +225,8 @@ mod tests {
         let file = std::path::Path::new("/no/config.yaml");
         let config = Config::from_text(Some((file, &text)), &[], &around).unwrap();
         let root = crate::config::root::RootFile::default();
-        Agenda::new(&config.resolve("/no/a".into(), &root, &around).unwrap(), time(now))
+        let settings = config.resolve("/no/a".into(), &root, &around).unwrap();
+        Agenda::new(&settings, std::time::Duration::ZERO, time(now))
     }
 
     /// Reads a time in UTC.
@@ -260,5 +307,74 @@ mod tests {
         let stale = plan(&[(Tier::Weekly, "2026-W15", "2026-04-13T11:00")], &[]);
         agenda.note(&stale, &Inventory::default(), time("2026-04-13T12:00"));
         check(agenda, "2026-04-13T12:01", &[], "2026-04-14T00:30");
+    }
+
+    #[test]
+    fn many_roots_take_turns_and_one_root_waits_for_nobody() {
+        use std::time::Duration as Span;
+        let of = |n: usize, roots| jitter(Path::new(&format!("/home/ada/agents/{n}")), roots);
+        assert_eq!(of(7, 1), Span::ZERO);
+        let waits: BTreeSet<Span> = (0..1000).map(|n| of(n, 1000)).collect();
+        assert!(waits.len() > 950, "{}", waits.len());
+        assert!(waits.iter().all(|it| *it < Span::from_secs(600)));
+        assert_eq!(of(7, 1000), of(7, 1000));
+        let mut agenda = agenda("schedule: {on_change: false}", "2026-04-13T00:00");
+        agenda.jitter = Duration::minutes(9);
+        agenda.set_ticks(time("2026-04-13T00:35"));
+        check(&mut agenda, "2026-04-13T00:38", &[], "2026-04-13T00:39");
+        check(&mut agenda, "2026-04-13T00:39", &[Tier::Extract], "2026-04-13T01:09");
+    }
+
+    /// The days of ten years around which the clock of a zone is changed, each with its neighbours.
+    fn odd_days(zone: Tz) -> BTreeSet<NaiveDate> {
+        let from = NaiveDate::from_ymd_opt(2020, 1, 1).unwrap();
+        let offset = |day: NaiveDate| {
+            zone.offset_from_utc_datetime(&day.and_hms_opt(0, 0, 0).unwrap()).fix()
+        };
+        let changed = from
+            .iter_days()
+            .take(3653)
+            .filter(|day| offset(*day) != offset(day.succ_opt().unwrap()));
+        changed.flat_map(|day| (day - Days::new(2)).iter_days().take(5)).collect()
+    }
+
+    #[test]
+    fn every_local_day_of_ten_years_is_asked_about_once_in_every_zone() {
+        let base = agenda("schedule: {on_change: false}", "2020-01-01T00:00");
+        // Zones whose clocks are changed alike need to be walked once.
+        let mut seen = BTreeSet::new();
+        let mut walked = 0;
+        for zone in chrono_tz::TZ_VARIANTS {
+            let days = odd_days(zone);
+            let start = |day: &NaiveDate| start_of_day(*day, zone);
+            if !seen.insert(days.iter().map(start).collect::<Vec<_>>()) {
+                continue;
+            }
+            walked += 1;
+            let stretches = days.iter().filter(|it| !days.contains(&it.pred_opt().unwrap()));
+            for first in stretches {
+                let length = first.iter_days().take_while(|it| days.contains(it)).count();
+                let mut agenda = Agenda { zone, ..base.clone() };
+                agenda.asked_at = start(first);
+                agenda.set_ticks(start(first) - Duration::seconds(1));
+                let mut asked: BTreeMap<(NaiveDate, Tier), usize> = BTreeMap::new();
+                let end = start(&(*first + Days::new(length as u64)));
+                while let Some(at) = agenda.next().filter(|it| *it < end) {
+                    let day = at.with_timezone(&zone).date_naive();
+                    for tier in agenda.take_due(at) {
+                        *asked.entry((day, tier)).or_default() += 1;
+                    }
+                }
+                for day in first.iter_days().take(length) {
+                    // Islands that crossed the date line have days that never were.
+                    let is_there = start_of_day(day, zone).with_timezone(&zone).date_naive() == day;
+                    for tier in Tier::ALL {
+                        let times = asked.get(&(day, tier)).copied().unwrap_or(0);
+                        assert_eq!(times, usize::from(is_there), "{zone} {day} {tier}");
+                    }
+                }
+            }
+        }
+        assert!(walked > 40, "{walked} zones");
     }
 }

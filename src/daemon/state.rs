@@ -23,26 +23,24 @@ pub(super) struct DaemonState {
     pub(super) since: DateTime<Utc>,
     /// Its version.
     pub(super) version: String,
-    /// How it notices changes.
-    pub(super) mode: Mode,
+    /// How it notices changes: the system tells of them (`inotify`), or it looks itself (`poll`).
+    pub(super) mode: &'static str,
+    /// Why it looks itself.
+    pub(super) why: Option<String>,
     /// When the system last told of a change.
     pub(super) last_event: Option<DateTime<Utc>>,
     /// When the whole folder was last looked at.
     pub(super) last_scan: Option<DateTime<Utc>>,
-    /// How often changes were found that nobody had told of.
+    /// Looks that found a change that nobody had told of.
     pub(super) missed: u64,
+    /// How often the system said that it had lost events.
+    pub(super) overflows: u64,
     /// Why nothing is written until a person has done something.
     pub(super) paused: Option<String>,
-}
-
-/// How changes are noticed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Mode {
-    /// The system tells of them.
-    Inotify,
-    /// The folder is looked at every half minute.
-    Poll,
+    /// Why work that is due waits.
+    pub(super) waiting: Option<String>,
+    /// Until when it does.
+    pub(super) waiting_until: Option<DateTime<Utc>>,
 }
 
 impl DaemonState {
@@ -73,21 +71,26 @@ mod tests {
             pid: 7,
             since: DateTime::UNIX_EPOCH,
             version: "0.1.0".to_owned(),
-            mode: Mode::Inotify,
+            mode: "inotify",
+            why: None,
             last_event: None,
             last_scan: Some(DateTime::UNIX_EPOCH),
             missed: 3,
+            overflows: 1,
             paused: None,
+            waiting: None,
+            waiting_until: None,
         };
         state.write(dir.path()).unwrap();
-        state.mode = Mode::Poll;
+        state.mode = "poll";
         state.write(dir.path()).unwrap();
         let file = dir.path().join(FILE_NAME);
         let text = fs::read_to_string(&file).unwrap();
         assert_eq!(
             text,
-            "{\"pid\":7,\"since\":\"1970-01-01T00:00:00Z\",\"version\":\"0.1.0\",\"mode\":\"poll\",\
-             \"last_event\":null,\"last_scan\":\"1970-01-01T00:00:00Z\",\"missed\":3,\"paused\":null}\n"
+            "{\"pid\":7,\"since\":\"1970-01-01T00:00:00Z\",\"version\":\"0.1.0\",\"mode\":\"poll\",\"why\":null,\
+             \"last_event\":null,\"last_scan\":\"1970-01-01T00:00:00Z\",\"missed\":3,\"overflows\":1,\
+             \"paused\":null,\"waiting\":null,\"waiting_until\":null}\n"
         );
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "a temporary file is left");

@@ -5,7 +5,7 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 use super::{
     Engine,
     extractive::Extractive,
-    model::{ModelEngine, id_of},
+    model::{ModelEngine, combined::Awaited, id_of},
 };
 use crate::{
     config::{
@@ -37,10 +37,24 @@ pub fn engine(
     if root.settings.engine == EngineKind::Extractive {
         return Ok(Box::new(Extractive));
     }
+    Ok(Box::new(asking(config, root, around, patience)?))
+}
+
+/// Like [`engine`], for who needs a model and no other.
+///
+/// # Errors
+///
+/// Returns why the model cannot be asked.
+pub fn asking(
+    config: &Config,
+    root: &RootSettings,
+    around: &Surroundings,
+    patience: Duration,
+) -> Result<ModelEngine, OpenError> {
     let vault = Vault::of(root)
         .map_err(|e| OpenError::Own { path: "secrets.yaml".to_owned(), reason: e.to_string() })?;
     let door = open::door(config, root, around, vault, patience)?;
-    Ok(Box::new(by_model(Box::new(door), root, around)?))
+    by_model(Box::new(door), root, around)
 }
 
 /// Returns an engine that asks a model, with a door that only takes notes. No key is read.
@@ -71,6 +85,7 @@ fn by_model(
         nonce: nonce(around, &root.path),
         compaction: compaction.clone(),
         wisdom: wisdom.clone(),
+        awaited: Awaited::default(),
     })
 }
 

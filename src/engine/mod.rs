@@ -15,6 +15,8 @@ pub mod configured;
 pub mod extractive;
 pub mod model;
 
+use chrono::{DateTime, Utc};
+
 use crate::{
     memory::{
         address::{Address, Citation},
@@ -117,12 +119,50 @@ impl LeftOut {
 }
 
 /// What typed memories are extracted from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ExtractInput<'a> {
     /// One day's log.
     pub log: &'a ServedLog,
-    /// The typed memories that exist.
+    /// The typed memories that exist, as they may be seen.
     pub existing: &'a [TypedMemory],
+    /// Says what is wrong with a proposal, for an engine that can be asked again.
+    pub check: &'a dyn Fn(&MemoryDraft) -> Result<(), String>,
+}
+
+/// What the typed memories of a week's days are extracted with.
+#[derive(Clone, Copy)]
+pub struct DaysInput<'a> {
+    /// The typed memories that exist, as they may be seen.
+    pub existing: &'a [TypedMemory],
+    /// Says what is wrong with a proposal.
+    pub check: &'a dyn Fn(&MemoryDraft) -> Result<(), String>,
+}
+
+impl<'a> ExtractInput<'a> {
+    /// Returns what nobody looks at before it is returned.
+    pub fn unchecked(log: &'a ServedLog, existing: &'a [TypedMemory]) -> Self {
+        Self { log, existing, check: &|_| Ok(()) }
+    }
+}
+
+/// What an engine makes of a day.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extraction {
+    /// The memories that it proposes.
+    pub drafts: Vec<MemoryDraft>,
+    /// What it proposes and cannot be read as a memory, also when it was asked for again.
+    pub unread: Vec<Unread>,
+}
+
+/// A part of a reply that is no memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// The part as it came.
+    pub said: String,
+    /// What is wrong with it.
+    pub why: String,
+    /// The lines that it cites, where that could be read.
+    pub citation: Option<Citation>,
 }
 
 /// A typed memory that an engine proposes. Names of files are made by us, not by engines.
@@ -144,6 +184,8 @@ pub struct MemoryDraft {
     pub how_to_apply: Option<String>,
     /// The lines that all of it rests on.
     pub citation: Citation,
+    /// The memory that exists and that this one says anew: the name of its file, without `.md`.
+    pub updates: Option<String>,
 }
 
 /// What `WISDOM.md` is edited from.
@@ -250,7 +292,24 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// Returns why the day could not be read.
-    fn extract(&self, input: &ExtractInput<'_>) -> Result<Vec<MemoryDraft>, EngineError>;
+    fn extract(&self, input: &ExtractInput<'_>) -> Result<Extraction, EngineError>;
+
+    /// Proposes typed memories from all days of a week that is to be folded after them, for what both
+    /// take together: [`Engine::fold`] of the same input asks for nothing more then. `None` where it
+    /// gains nothing, or, unless it `may_ask`, where that was not done before: each day is to be
+    /// extracted alone.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the week could not be read.
+    fn read_week(
+        &self,
+        _input: &FoldInput<'_>,
+        _days: &DaysInput<'_>,
+        _may_ask: bool,
+    ) -> Result<Option<Extraction>, EngineError> {
+        Ok(None)
+    }
 
     /// Proposes edits of `WISDOM.md` from one month.
     ///
@@ -258,6 +317,12 @@ pub trait Engine: Send + Sync {
     ///
     /// Returns why the month could not be distilled.
     fn distil(&self, input: &DistilInput<'_>) -> Result<Vec<WisdomOp>, EngineError>;
+
+    /// Returns why what it needs would not be asked now; `None` if it would, or if it needs nothing.
+    /// Sends nothing.
+    fn unready(&self, _now: DateTime<Utc>) -> Option<CallError> {
+        None
+    }
 
     /// Says which run asks from now on.
     fn begin_run(&self, _run: i64) {}
@@ -270,6 +335,10 @@ pub trait Engine: Send + Sync {
     /// Says that the work has ended that was drafted last, and whether the draft was of use.
     fn settle(&self, _was_of_use: bool) {}
 
+    /// Says that nothing is left to be done. What was learned of a model may change what is asked from
+    /// now on; before, what is asked again must be what was asked.
+    fn rest(&self) {}
+
     /// Begins a scheduled pass, for which drafts may come later at a lower price. Returns whether any
     /// came now.
     ///
@@ -277,6 +346,15 @@ pub trait Engine: Send + Sync {
     ///
     /// Returns why they could not be fetched. The pass may go on.
     fn begin_scheduled(&self) -> Result<bool, CallError> {
+        Ok(false)
+    }
+
+    /// Fetches drafts that were asked for by a scheduled pass and have come meanwhile. Returns whether any did.
+    ///
+    /// # Errors
+    ///
+    /// Returns why they could not be fetched. The pass may go on.
+    fn collect(&self) -> Result<bool, CallError> {
         Ok(false)
     }
 

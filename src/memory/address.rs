@@ -62,6 +62,14 @@ pub fn line_before_gone(line: u32) -> u32 {
     line % GONE
 }
 
+/// Returns a line without the address of the record of a session at its end.
+pub fn without_record(line: &str) -> &str {
+    let Some(open) = line.strip_suffix(']').and_then(|it| it.rfind("[CMEM-")) else { return line };
+    let cited: Result<Citation, _> = line[open + 1..line.len() - 1].parse();
+    let is_record = cited.is_ok_and(|it| it.files().all(|(stem, _)| stem.is_session()));
+    if is_record { line[..open].trim_end() } else { line }
+}
+
 /// Lines of one file, as sorted, disjoint, non-adjacent inclusive ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LineSet(Vec<(u32, u32)>);

@@ -257,6 +257,11 @@ impl Decisions {
             && lines.all(|it| self.line_hash(it).is_some_and(|it| barred.contains(&it)))
     }
 
+    /// Returns the files from which lines are barred.
+    pub fn files_with_deleted(&self) -> impl Iterator<Item = &str> {
+        self.barred.iter().filter(|it| !it.1.is_empty()).map(|it| &it.0[..])
+    }
+
     /// Returns whether work was taken back and waits for changed input.
     pub fn is_undone(&self, fingerprint: ContentHash) -> bool {
         self.undone.contains(&fingerprint.hex16())

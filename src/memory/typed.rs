@@ -227,7 +227,7 @@ pub fn body(statement: &str, why: Option<&str>, how_to_apply: Option<&str>) -> S
 }
 
 /// Returns the text on one line, without control characters and repeated blanks.
-pub(super) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let plain = text.replace(char::is_control, " ");
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }

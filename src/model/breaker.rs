@@ -3,8 +3,8 @@
 //! After [`FAILURES_MAX`] failed requests, or pieces of work that came to nothing, in a row it is left
 //! alone: at first for five minutes, since a server on this machine may still be loading its model, then
 //! for a quarter of an hour, then for an hour each time; or for as long as it asks. Then one request may
-//! try (half-open): if that fails, it is left alone again. A refused key
-//! or an empty account bars it until the configuration changes or a person tries by hand.
+//! try (half-open): if that fails, it is left alone again. Work that came to nothing takes more
+//! than one request and may have cost, so that the pauses after it grow to six hours. A refused key or an empty account bars it until the configuration changes or a person tries by hand.
 //!
 //! Source of the pattern: M. Nygard, "Release It!", 2007, chapter 5.2.
 
@@ -19,6 +19,10 @@ pub const FAILURES_MAX: u32 = 3;
 
 /// How long it stays open, after so many failures more than [`FAILURES_MAX`].
 const PAUSES: [TimeDelta; 3] = [TimeDelta::minutes(5), TimeDelta::minutes(15), TimeDelta::hours(1)];
+
+/// How long after work that came to nothing.
+const PAUSES_WASTED: [TimeDelta; 4] =
+    [TimeDelta::minutes(5), TimeDelta::hours(1), TimeDelta::hours(3), TimeDelta::hours(6)];
 
 /// A server that asks for more than this is asked again after it all the same.
 const PAUSE_MAX: TimeDelta = TimeDelta::hours(6);
@@ -74,7 +78,8 @@ impl Breaker {
                 let failures = self.failures.saturating_add(1);
                 let asked = error.retry_after().map(pause);
                 let tired = failures >= FAILURES_MAX;
-                let pause = asked.into_iter().chain(tired.then(|| pause_after(failures))).max();
+                let pause =
+                    asked.into_iter().chain(tired.then(|| pause_after(failures, &PAUSES))).max();
                 let long = pause.filter(|it| tired || *it > TimeDelta::minutes(1));
                 Self { failures, open_until: long.map(|it| now + it), barred: None }
             }
@@ -87,7 +92,8 @@ impl Breaker {
     /// and each may cost money.
     pub fn wasted(&self, now: DateTime<Utc>) -> Self {
         let failures = self.failures.saturating_add(1);
-        let open_until = (failures >= FAILURES_MAX).then(|| now + pause_after(failures));
+        let open_until =
+            (failures >= FAILURES_MAX).then(|| now + pause_after(failures, &PAUSES_WASTED));
         Self { failures, open_until, barred: None }
     }
 
@@ -97,9 +103,9 @@ impl Breaker {
     }
 }
 
-fn pause_after(failures: u32) -> TimeDelta {
+fn pause_after(failures: u32, pauses: &[TimeDelta]) -> TimeDelta {
     let more = usize::try_from(failures.saturating_sub(FAILURES_MAX)).unwrap_or(usize::MAX);
-    PAUSES[more.min(PAUSES.len() - 1)]
+    pauses[more.min(pauses.len() - 1)]
 }
 
 fn pause(asked: Duration) -> TimeDelta {
@@ -175,7 +181,15 @@ mod tests {
     #[test]
     fn work_that_comes_to_nothing_three_times_opens_it() {
         let mut breaker = Breaker::default();
-        for (minute, until) in [(0, None), (1, None), (2, Some(7)), (7, Some(22)), (22, Some(82))] {
+        for (minute, until) in [
+            (0, None),
+            (1, None),
+            (2, Some(7)),
+            (7, Some(67)),
+            (67, Some(247)),
+            (247, Some(607)),
+            (607, Some(967)),
+        ] {
             breaker = breaker.wasted(at(minute));
             assert_eq!(breaker.open_until, until.map(at));
         }

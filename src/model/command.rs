@@ -1,20 +1,26 @@
 //! A program that reads the prompt on its standard input and prints the reply.
 //!
 //! It is started with a cleared environment, in an empty folder, as the leader of a process group of
-//! its own, and the group is killed at the deadline: a coding agent's command line starts children
-//! of its own. `MEMOIRD_NESTED=1` tells our own hooks, should it fire them, to do nothing.
+//! its own, and the group is killed at the deadline and when the program has ended: a coding agent's
+//! command line starts children of its own. None of them can hold a call up, whatever it holds open. `MEMOIRD_NESTED=1` tells our own hooks, should it fire them, to do nothing.
 
 use std::{
-    io::{self, Read, Write as _},
-    os::unix::process::CommandExt as _,
+    io::{self, Write as _},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::process::CommandExt as _,
+    },
     path::Path,
-    process::{Child, Command, Stdio},
-    sync::mpsc,
+    process::{Child, ChildStdin, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::{Pid, Signal, kill_process_group},
+};
 use serde_json::Value;
 
 use super::{
@@ -29,6 +35,12 @@ pub const NESTED: &str = "MEMOIRD_NESTED";
 /// How much a program may print.
 const STDOUT_MAX: usize = 4 * 1024 * 1024;
 const STDERR_MAX: usize = 16 * 1024;
+
+/// How long the pipes of a program that has ended are read: what it left behind may say the rest.
+const DRAINED: Duration = Duration::from_secs(1);
+
+/// How long nothing is looked at.
+const MOMENT: Duration = Duration::from_millis(20);
 
 /// What of our environment a program gets: enough to find itself, its home, and its account.
 const KEPT: [&str; 12] = [
@@ -126,7 +138,7 @@ impl Program {
             .stderr(Stdio::piped())
             .process_group(0);
         let child = command.spawn().map_err(|e| self.failed(&e.to_string(), ""))?;
-        let ran = run(child, self.prompt(request).into_bytes(), at_most);
+        let ran = run(child, self.prompt(request).as_bytes(), at_most);
         let Ran { stdout, stderr, code } = match ran {
             Ok(ran) => ran,
             Err(Fate::Late) => {
@@ -247,79 +259,147 @@ fn plain(text: String) -> Reply {
     }
 }
 
-/// Feeds a program and reads what it prints, at most for so long; then its whole group is killed.
-fn run(mut child: Child, input: Vec<u8>, at_most: Duration) -> Result<Ran, Fate> {
-    let group = Pid::from_child(&child);
-    let end_group = || {
-        let _ = kill_process_group(group, Signal::KILL);
-    };
-    let deadline = Instant::now() + at_most;
-    let stdin = child.stdin.take();
-    // It may not read its input before it prints; a pipe holds 64 KB.
-    thread::spawn(move || stdin.map(|mut it| it.write_all(&input)));
-    let (send, done) = mpsc::channel();
-    read_apart(child.stdout.take(), STDOUT_MAX, 0, &send);
-    read_apart(child.stderr.take(), STDERR_MAX, 1, &send);
-    drop(send);
-    let mut read: [Option<Vec<u8>>; 2] = [None, None];
-    while read.iter().any(Option::is_none) {
-        let left = deadline.saturating_duration_since(Instant::now());
-        match done.recv_timeout(left) {
-            Ok((_, Err(error))) => {
-                end_group();
-                drop(child.wait());
-                return Err(Fate::System(error));
-            }
-            Ok((0, Ok(bytes))) if bytes.len() > STDOUT_MAX => {
-                end_group();
-                drop(child.wait());
-                return Err(Fate::TooMuch);
-            }
-            Ok((which, Ok(bytes))) => read[which] = Some(bytes),
-            Err(_) => {
-                end_group();
-                drop(child.wait());
-                return Err(Fate::Late);
-            }
-        }
+/// Ends the group of a program when it is dropped: whatever it left behind goes with it.
+struct Group(Pid);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = kill_process_group(self.0, Signal::KILL);
     }
-    // Its pipes are closed: it has ended, or is about to.
-    let code = loop {
-        match child.try_wait().map_err(Fate::System)? {
-            Some(status) => break status.code(),
-            None if Instant::now() >= deadline => {
-                end_group();
-                drop(child.wait());
-                return Err(Fate::Late);
-            }
-            None => thread::sleep(Duration::from_millis(5)),
-        }
-    };
-    // What it left behind in its group goes with it.
-    end_group();
-    let [stdout, stderr] = read.map(Option::unwrap_or_default);
-    Ok(Ran { stdout, stderr, code })
 }
 
-/// Reads a pipe on a thread of its own, one byte more than allowed at most; of what is only shown the
-/// rest is read and forgotten.
-fn read_apart(
-    pipe: Option<impl Read + Send + 'static>,
-    bytes_max: usize,
-    which: usize,
-    send: &mpsc::Sender<(usize, io::Result<Vec<u8>>)>,
-) {
-    let send = send.clone();
-    thread::spawn(move || {
-        let Some(mut pipe) = pipe else {
-            drop(send.send((which, Ok(Vec::new()))));
-            return;
-        };
-        let mut bytes = Vec::new();
-        let read = pipe.by_ref().take(bytes_max as u64 + 1).read_to_end(&mut bytes);
-        if which == 1 {
-            drop(io::copy(&mut pipe, &mut io::sink()));
+/// Feeds a program and reads what it prints, at most for so long; then its whole group is killed.
+///
+/// A child of it may hold the pipes open when it has ended, even out of its group. What it printed itself
+/// stands in the pipes by then, so that they are read for a moment more and then left.
+fn run(mut child: Child, input: &[u8], at_most: Duration) -> Result<Ran, Fate> {
+    let deadline = Instant::now() + at_most;
+    let group = Group(Pid::from_child(&child));
+    let mut pipes = Pipes::of(&mut child, input).map_err(|e| Fate::System(e.into()))?;
+    let mut ended = None;
+    let code = loop {
+        if ended.is_none() {
+            let status = child.try_wait().map_err(Fate::System)?;
+            ended = status.map(|it| (it.code(), Instant::now()));
         }
-        drop(send.send((which, read.map(|_| bytes))));
-    });
+        let now = Instant::now();
+        if let Some((code, at)) = ended
+            && (pipes.are_read() || now - at >= DRAINED)
+        {
+            break code;
+        }
+        if ended.is_none() && now >= deadline {
+            drop(group);
+            drop(child.wait());
+            return Err(Fate::Late);
+        }
+        pipes.pass(MOMENT.min(deadline.saturating_duration_since(now)))?;
+        if pipes.stdout.bytes.len() > STDOUT_MAX {
+            drop(group);
+            drop(child.wait());
+            return Err(Fate::TooMuch);
+        }
+    };
+    Ok(Ran { stdout: pipes.stdout.bytes, stderr: pipes.stderr.bytes, code })
+}
+
+/// The three pipes of a program. None of them is waited for alone.
+struct Pipes<'a> {
+    stdin: Option<ChildStdin>,
+    /// What is still to be written.
+    input: &'a [u8],
+    stdout: Output,
+    stderr: Output,
+}
+
+/// What a program prints on one pipe.
+struct Output {
+    /// `None` when it has ended.
+    pipe: Option<OwnedFd>,
+    bytes: Vec<u8>,
+    /// What is more than this is read and forgotten.
+    bytes_max: usize,
+}
+
+impl<'a> Pipes<'a> {
+    fn of(child: &mut Child, input: &'a [u8]) -> Result<Self, Errno> {
+        let output =
+            |pipe: Option<OwnedFd>, bytes_max| Output { pipe, bytes: Vec::new(), bytes_max };
+        let pipes = Self {
+            stdin: child.stdin.take(),
+            input,
+            // One byte more tells that it is too much.
+            stdout: output(child.stdout.take().map(OwnedFd::from), STDOUT_MAX + 1),
+            stderr: output(child.stderr.take().map(OwnedFd::from), STDERR_MAX),
+        };
+        let outputs = [&pipes.stdout, &pipes.stderr].into_iter().filter_map(|it| it.pipe.as_ref());
+        for pipe in pipes.stdin.iter().map(AsFd::as_fd).chain(outputs.map(AsFd::as_fd)) {
+            rustix::io::ioctl_fionbio(pipe, true)?;
+        }
+        Ok(pipes)
+    }
+
+    /// Returns whether all that was printed has been read.
+    fn are_read(&self) -> bool {
+        self.stdout.pipe.is_none() && self.stderr.pipe.is_none()
+    }
+
+    /// Waits at most so long for something to be written or read, and does it.
+    fn pass(&mut self, at_most: Duration) -> Result<(), Fate> {
+        let mut waited = Vec::new();
+        waited.extend(self.stdin.as_ref().map(|it| PollFd::new(it, PollFlags::OUT)));
+        for output in [&self.stdout, &self.stderr] {
+            waited.extend(output.pipe.as_ref().map(|it| PollFd::new(it, PollFlags::IN)));
+        }
+        if waited.is_empty() {
+            // It closed them and works on.
+            thread::sleep(at_most);
+            return Ok(());
+        }
+        let at_most = Timespec::try_from(at_most).ok();
+        match poll(&mut waited, at_most.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(Fate::System(error.into())),
+        }
+        self.feed();
+        self.stdout.read()?;
+        self.stderr.read()
+    }
+
+    /// Writes what the program is ready to read. One that does not read its input has its reasons.
+    fn feed(&mut self) {
+        let Some(stdin) = &mut self.stdin else { return };
+        while !self.input.is_empty() {
+            match stdin.write(self.input) {
+                Ok(written) if written > 0 => self.input = &self.input[written..],
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                _ => break,
+            }
+        }
+        self.stdin = None;
+    }
+}
+
+impl Output {
+    fn read(&mut self) -> Result<(), Fate> {
+        let mut buffer = [0; 8 * 1024];
+        while let Some(pipe) = &self.pipe {
+            match rustix::io::read(pipe, &mut buffer) {
+                Ok(0) => self.pipe = None,
+                Ok(read) => {
+                    let room = self.bytes_max - self.bytes.len();
+                    self.bytes.extend(&buffer[..read.min(room)]);
+                    if room == 0 {
+                        // It may talk faster than it is read.
+                        return Ok(());
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(error) => return Err(Fate::System(error.into())),
+            }
+        }
+        Ok(())
+    }
 }

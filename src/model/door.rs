@@ -26,7 +26,7 @@ use super::{
     ollama, openai,
     openai::{Dialect, Rung},
     pricing::Pricing,
-    telemetry,
+    telemetry, tokens,
 };
 use crate::{
     clock,
@@ -34,7 +34,7 @@ use crate::{
     memory::hash::ContentHash,
     store::{
         failpoint,
-        ledger::{CallId, Caps, Ledger, LedgerError, NewCall, Reached, ServerRow, Settled},
+        ledger::{CallId, Caps, Ledger, LedgerError, NewCall, Reached, ServerRow, Settled, Weight},
         vault::Vault,
     },
 };
@@ -51,6 +51,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(8);
 /// A token has at the least so many bytes on average, in any language and any model that we know of.
 /// Half of what English takes: the worst case is what is charged before a call.
 const BYTES_PER_TOKEN_MIN: u64 = 2;
+
+/// So much of the fewest characters for a token that were seen may be fewer yet.
+const WORST: f64 = 0.8;
 
 /// And at the most so many, which tells whether a server read all that was sent.
 const BYTES_PER_TOKEN_MAX: u64 = 8;
@@ -137,6 +140,8 @@ pub(super) struct State {
     pub(super) queue: Vec<Queued>,
     /// The work at hand waits for a batch: what is kept for it is needed again.
     is_waiting: bool,
+    /// Characters sent and tokens read since nothing was left to be done.
+    read: Vec<(u64, u64)>,
 }
 
 /// A reply and what it took to get it.
@@ -209,6 +214,29 @@ impl Door {
         let known = self.row().ok().and_then(|it| it.context_tokens);
         let known = known.and_then(|it| u32::try_from(it).ok());
         known.map_or(self.parts.context_tokens, |it| it.min(self.parts.context_tokens))
+    }
+
+    /// Returns what was learned of the model's tokens.
+    pub fn weight(&self) -> Option<Weight> {
+        self.ledger(|it| it.weight(self.parts.wire.server(), &self.parts.model)).ok().flatten()
+    }
+
+    /// Learns how long the model's tokens are, once nothing is left to be done: what is asked again after
+    /// a crash must be cut as it was. And not while a batch is under way, for the same reason.
+    fn learn(&self, read: &[(u64, u64)]) -> Result<(), CallError> {
+        let (server, model) = (self.parts.wire.server(), &self.parts.model);
+        let root = self.parts.root.to_string_lossy();
+        if read.is_empty() || !self.ledger(|it| it.batches(&root))?.is_empty() {
+            return Ok(());
+        }
+        let known = self.weight();
+        let learned = read.iter().fold(known, |known, it| tokens::learned(known, it.0, it.1));
+        match learned {
+            Some(weight) if learned != known => {
+                self.ledger(|it| it.note_weight(server, model, &weight))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Lets the next request go out whatever was before: a person asks, who has seen to it.
@@ -300,7 +328,7 @@ impl Door {
         in_batch: bool,
     ) -> Result<CallId, CallError> {
         let Parts { model, caps, pricing, zone, wire, .. } = &self.parts;
-        let input_tokens = tokens_max(request);
+        let input_tokens = tokens_max(request, self.weight());
         let output_tokens = u64::from(request.max_output_tokens);
         let price = pricing.of(model);
         let on_money = [caps.day, caps.month, caps.root_day, caps.root_month];
@@ -531,18 +559,27 @@ impl Door {
         let Some(vault) = &self.parts.vault else { return Ok(()) };
         let text = serde_json::to_string(reply).map_err(|e| CallError::Ledger(e.to_string()))?;
         vault.keep_reply(key, &text).map_err(|e| CallError::Ledger(e.to_string()))?;
-        self.state().kept.push(key);
         Ok(())
     }
 }
 
 impl Ask for Door {
+    fn unready(&self, now: DateTime<Utc>) -> Option<CallError> {
+        // Where there is no ledger yet, or it cannot be read, a request finds out.
+        let ledger = Ledger::open_existing(&self.parts.ledger).ok()??;
+        self.closed(&ledger, now).ok()?
+    }
+
     fn ask(&self, request: &Request) -> Result<Reply, CallError> {
         let span = telemetry::begin(&self.parts.wire, &self.parts.model, request);
         let _entered = span.enter();
         let key = request.key(self.parts.wire.server(), &self.parts.model);
+        // One with a name serves other work, too, which takes it.
+        let is_taken = request.name.is_none();
         if let Some(reply) = self.kept(key) {
-            self.state().kept.push(key);
+            if is_taken {
+                self.state().kept.push(key);
+            }
             self.take_batched(key)?;
             return super::whole(reply, request.max_output_tokens);
         }
@@ -565,6 +602,9 @@ impl Ask for Door {
             // Before anything else that could end us.
             passed("model.answered")?;
             self.keep(key, reply)?;
+            if is_taken {
+                self.state().kept.push(key);
+            }
             passed("model.replied")?;
         }
         let cost_usd = self.settle_call(call, &got, false)?;
@@ -573,13 +613,31 @@ impl Ask for Door {
         let mut state = self.state();
         state.spent.calls += 1;
         state.spent.cost_usd += cost_usd;
+        if let Ok(Reply { usage: Some(usage), .. }) = &got.reply {
+            state.read.push((request.chars() as u64, usage.input_tokens));
+        }
         drop(state);
         telemetry::end(&span, &got, cost_usd);
         got.reply.and_then(|it| super::whole(it, request.max_output_tokens))
     }
 
+    fn standing(&self, request: &Request, taken: bool) -> Option<Reply> {
+        let key = request.key(self.parts.wire.server(), &self.parts.model);
+        let reply = self.kept(key)?;
+        // Should it stay noted as under way, it is looked for once more, and found.
+        drop(self.take_batched(key));
+        if taken {
+            self.state().kept.push(key);
+        }
+        super::whole(reply, request.max_output_tokens).ok()
+    }
+
     fn context_tokens(&self) -> Option<u32> {
         Some(Door::context_tokens(self))
+    }
+
+    fn chars_per_token(&self) -> f64 {
+        tokens::least(self.weight())
     }
 
     fn begin_run(&self, run: i64) {
@@ -603,8 +661,18 @@ impl Ask for Door {
         let Some(vault) = self.parts.vault.as_ref().filter(|_| !is_waiting) else { return };
         for key in kept {
             // Should it stay, the same request is answered by it once more, and no harm done.
-            drop(vault.drop_reply(key));
+            drop(if was_of_use { vault.drop_reply(key) } else { vault.set_aside_reply(key) });
         }
+    }
+
+    fn rest(&self) {
+        let read = std::mem::take(&mut self.state().read);
+        // What is not learned now is learned another time.
+        drop(self.learn(&read));
+    }
+
+    fn collect(&self) -> Result<bool, CallError> {
+        Door::collect(self)
     }
 
     fn begin_scheduled(&self) -> Result<bool, CallError> {
@@ -643,9 +711,15 @@ pub(super) fn dialect(row: &ServerRow) -> Dialect {
     Dialect { rung: rung.unwrap_or_default(), is_thinking: row.is_thinking }
 }
 
-/// Returns the most tokens that a request can be.
-fn tokens_max(request: &Request) -> u64 {
-    bytes_of(request).div_ceil(BYTES_PER_TOKEN_MIN)
+/// Returns the most tokens that a request can be: by what was learned of the model, for text of the usual
+/// letters, else by what can be.
+fn tokens_max(request: &Request, weight: Option<Weight>) -> u64 {
+    let (bytes, chars) = (bytes_of(request), request.chars() as u64);
+    let usual = bytes.div_ceil(BYTES_PER_TOKEN_MIN);
+    if weight.is_none() || bytes > chars + chars / 10 {
+        return usual;
+    }
+    tokens::of(chars, tokens::least(weight) * WORST)
 }
 
 fn bytes_of(request: &Request) -> u64 {

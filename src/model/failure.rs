@@ -192,9 +192,6 @@ pub enum CallError {
     /// It was put into a batch, which is answered later.
     #[error("waits for a batch, which the provider answers within a day")]
     Batched,
-    /// Somebody wants us to stop.
-    #[error("stopped before the model had answered")]
-    Stopped,
 }
 
 /// Whose fault it is, and so what is done.
@@ -232,11 +229,7 @@ impl CallError {
             | Self::CutOff { .. }
             | Self::Unreadable(_) => Fault::Work,
             Self::Batched => Fault::Later,
-            Self::Cap(_)
-            | Self::Open { .. }
-            | Self::Config(_)
-            | Self::Ledger(_)
-            | Self::Stopped => Fault::Wait,
+            Self::Cap(_) | Self::Open { .. } | Self::Config(_) | Self::Ledger(_) => Fault::Wait,
         }
     }
 
@@ -302,7 +295,6 @@ impl CallError {
             Self::Config(_) => "config",
             Self::Ledger(_) => "ledger",
             Self::Batched => "batched",
-            Self::Stopped => "stopped",
         }
     }
 }

@@ -14,6 +14,7 @@
 //! - [`breaker`]: when a server is left alone; pure.
 //! - [`pricing`]: what tokens cost.
 //! - [`prompt`]: the prompt files.
+//! - [`tokens`]: how many characters a token has, as replies have taught; pure.
 //! - [`telemetry`]: a call as a span.
 //! - [`open`]: a door from the configuration.
 //!
@@ -38,16 +39,18 @@ pub mod openai;
 pub mod pricing;
 pub mod prompt;
 mod telemetry;
+pub mod tokens;
 #[cfg(test)]
 mod wire_tests;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::failure::CallError;
-use crate::memory::hash::ContentHash;
+use crate::{memory::hash::ContentHash, store::ledger::Weight};
 
 /// What a call is for; the ledger counts by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -61,6 +64,8 @@ pub enum Stage {
     Extract,
     /// Edits of `WISDOM.md`.
     Wisdom,
+    /// The summary of a session.
+    Session,
     /// `model test`.
     Test,
 }
@@ -101,6 +106,10 @@ pub struct Request {
     pub stage: Stage,
     /// For which period; empty for none.
     pub period: String,
+    /// What it is known by in the place of its words, where its reply serves more than one piece of
+    /// work: the reply is kept until it is taken by [`Ask::standing`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The instructions. They come first and do not change from call to call, so that a provider can
     /// keep them.
     pub system: String,
@@ -185,9 +194,25 @@ pub trait Ask: Send + Sync {
     /// Returns why there is no reply that could be read.
     fn ask(&self, request: &Request) -> Result<Reply, CallError>;
 
+    /// Returns the reply to a request that was made before, and asks for none. One that is `taken` is
+    /// kept until the work that is under way has ended.
+    fn standing(&self, _request: &Request, _taken: bool) -> Option<Reply> {
+        None
+    }
+
     /// Returns how many tokens the model reads and writes in one call, as far as its server has said so.
     fn context_tokens(&self) -> Option<u32> {
         None
+    }
+
+    /// Returns why no request would go out now; `None` if one would. Sends nothing, and makes nothing.
+    fn unready(&self, _now: DateTime<Utc>) -> Option<CallError> {
+        None
+    }
+
+    /// Returns how many characters a token of the model has at the least.
+    fn chars_per_token(&self) -> f64 {
+        tokens::least(None)
     }
 
     /// Says which run asks from now on.
@@ -202,6 +227,10 @@ pub trait Ask: Send + Sync {
     /// They are kept until then, so that a crash between reply and file does not pay twice.
     fn settle(&self, _was_of_use: bool) {}
 
+    /// Says that nothing is left to be done. What was learned may change what is asked from now on;
+    /// before, what is asked again must be what was asked, and be found among the replies that are kept.
+    fn rest(&self) {}
+
     /// Begins a scheduled pass, for which replies may come later at a lower price. Returns whether any
     /// came now.
     ///
@@ -209,6 +238,15 @@ pub trait Ask: Send + Sync {
     ///
     /// Returns why they could not be fetched. The pass may go on.
     fn begin_scheduled(&self) -> Result<bool, CallError> {
+        Ok(false)
+    }
+
+    /// Fetches replies that were asked for by a scheduled pass and have come meanwhile. Returns whether any did.
+    ///
+    /// # Errors
+    ///
+    /// Returns why they could not be fetched. The pass may go on.
+    fn collect(&self) -> Result<bool, CallError> {
         Ok(false)
     }
 
@@ -224,26 +262,53 @@ pub trait Ask: Send + Sync {
 
 /// Takes notes of what is asked, and sends nothing.
 #[derive(Debug, Default)]
-pub struct Recorder(Mutex<Vec<Request>>);
+pub struct Recorder {
+    asked: Mutex<Vec<Request>>,
+    /// What is known of the model that would be asked.
+    known: Known,
+}
+
+/// What the ledger knows of a model.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// How many tokens it reads and writes in one call, as its server said.
+    pub context_tokens: Option<u32>,
+    /// How long its tokens are.
+    pub weight: Option<Weight>,
+}
 
 impl Recorder {
+    /// Takes notes in the place of a model of which this is known.
+    pub fn of(known: Known) -> Self {
+        Self { asked: Mutex::default(), known }
+    }
+
     /// Returns what was asked so far.
     pub fn take(&self) -> Vec<Request> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Ask for Arc<Recorder> {
     fn ask(&self, request: &Request) -> Result<Reply, CallError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
-        Err(CallError::Stopped)
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
+        // The other parts are asked for in the meantime.
+        Err(CallError::Batched)
+    }
+
+    fn context_tokens(&self) -> Option<u32> {
+        self.known.context_tokens
+    }
+
+    fn chars_per_token(&self) -> f64 {
+        tokens::least(self.known.weight)
     }
 }
 
 impl Stage {
     /// All stages.
-    pub const ALL: [Self; 5] =
-        [Self::Weekly, Self::Monthly, Self::Extract, Self::Wisdom, Self::Test];
+    pub const ALL: [Self; 6] =
+        [Self::Weekly, Self::Monthly, Self::Extract, Self::Wisdom, Self::Session, Self::Test];
 
     /// Returns the name that the ledger uses.
     pub fn name(self) -> &'static str {
@@ -252,6 +317,7 @@ impl Stage {
             Self::Monthly => "monthly",
             Self::Extract => "extract",
             Self::Wisdom => "wisdom",
+            Self::Session => "session",
             Self::Test => "test",
         }
     }
@@ -301,7 +367,8 @@ impl Request {
 
     /// Names the request when it goes to this model of this server. Equal requests have equal names.
     pub fn key(&self, server: &str, model: &str) -> ContentHash {
-        let request = serde_json::to_string(self).unwrap_or_default();
+        let words = || serde_json::to_string(self).unwrap_or_default();
+        let request = self.name.clone().unwrap_or_else(words);
         ContentHash::of(format!("{server}\n{model}\n{request}"))
     }
 }

@@ -3,7 +3,7 @@
 use std::{fs, io, path::Path, time::Duration};
 
 use super::{
-    anthropic,
+    Known, anthropic,
     command::Program,
     door::{Door, Parts, Wire},
     http::Deadlines,
@@ -20,7 +20,7 @@ use crate::{
         surroundings::Surroundings,
     },
     store::{
-        ledger::{Caps, Limits},
+        ledger::{Caps, Ledger, Limits},
         vault::Vault,
     },
 };
@@ -94,6 +94,17 @@ pub fn door(
         batch: model.batch,
         wire,
     }))
+}
+
+/// Returns what the ledger knows of a model; nothing where that cannot be read.
+pub fn known(around: &Surroundings, model: &Model) -> Known {
+    let ledger = Ledger::open_existing(&around.ledger()).ok().flatten();
+    let (Some(ledger), Ok(wire)) = (ledger, wire(model)) else { return Known::default() };
+    let row = ledger.server(wire.server(), &model.name).ok();
+    Known {
+        context_tokens: row.and_then(|it| u32::try_from(it.context_tokens?).ok()),
+        weight: ledger.weight(wire.server(), &model.name).ok().flatten(),
+    }
 }
 
 /// Reads the prompts: those in `prompts/` beside the configuration win.

@@ -20,6 +20,10 @@ pub enum PromptName {
     Extract,
     /// For `WISDOM.md`.
     Wisdom,
+    /// For a week and the typed memories of its days.
+    Combined,
+    /// For sessions of coding agents.
+    Session,
 }
 
 /// A prompt.
@@ -39,7 +43,7 @@ pub struct Prompt {
 
 /// All prompts.
 #[derive(Clone, Debug)]
-pub struct Prompts([Prompt; 4]);
+pub struct Prompts([Prompt; 6]);
 
 /// A prompt file that is none.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,7 +84,8 @@ struct Head {
 
 impl PromptName {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Weekly, Self::Monthly, Self::Extract, Self::Wisdom];
+    pub const ALL: [Self; 6] =
+        [Self::Weekly, Self::Monthly, Self::Extract, Self::Wisdom, Self::Combined, Self::Session];
 
     /// Returns the name of its file, without the ending.
     pub fn name(self) -> &'static str {
@@ -89,6 +94,8 @@ impl PromptName {
             Self::Monthly => "monthly",
             Self::Extract => "extract",
             Self::Wisdom => "wisdom",
+            Self::Combined => "combined",
+            Self::Session => "session",
         }
     }
 
@@ -99,6 +106,8 @@ impl PromptName {
             Self::Monthly => include_str!("../../prompts/monthly.md"),
             Self::Extract => include_str!("../../prompts/extract.md"),
             Self::Wisdom => include_str!("../../prompts/wisdom.md"),
+            Self::Combined => include_str!("../../prompts/combined.md"),
+            Self::Session => include_str!("../../prompts/session.md"),
         }
     }
 
@@ -108,6 +117,8 @@ impl PromptName {
             Self::Weekly | Self::Monthly => &["sections", "ratio"],
             Self::Extract => &[],
             Self::Wisdom => &["max_entries", "categories"],
+            Self::Combined => &["weekly", "extract"],
+            Self::Session => &["scope"],
         }
     }
 }
@@ -119,11 +130,11 @@ impl Prompts {
     ///
     /// Returns what is wrong with a person's own.
     pub fn read(own: impl Fn(&str) -> Option<String>) -> Result<Self, PromptError> {
-        let [weekly, monthly, extract, wisdom] = PromptName::ALL.map(|name| {
+        let [weekly, monthly, extract, wisdom, combined, session] = PromptName::ALL.map(|name| {
             let text = own(name.name());
             Prompt::parse(name, text.as_deref().unwrap_or_else(|| name.built_in()))
         });
-        Ok(Self([weekly?, monthly?, extract?, wisdom?]))
+        Ok(Self([weekly?, monthly?, extract?, wisdom?, combined?, session?]))
     }
 
     /// Returns one of them.

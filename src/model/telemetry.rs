@@ -34,6 +34,29 @@ pub(super) fn begin(wire: &Wire, model: &str, request: &Request) -> Span {
     )
 }
 
+/// Begins the span of a call that was answered in a batch: what it was asked for is known by its row in
+/// the ledger.
+pub(super) fn begin_batched(wire: &Wire, model: &str) -> Span {
+    tracing::info_span!(
+        "chat",
+        gen_ai.operation.name = "chat",
+        gen_ai.provider.name = wire.provider(),
+        gen_ai.request.model = model,
+        gen_ai.response.id = Empty,
+        gen_ai.response.model = Empty,
+        gen_ai.response.finish_reasons = Empty,
+        gen_ai.usage.input_tokens = Empty,
+        gen_ai.usage.output_tokens = Empty,
+        gen_ai.usage.cache_read.input_tokens = Empty,
+        gen_ai.usage.cache_creation.input_tokens = Empty,
+        server.address = wire.server(),
+        error.type = Empty,
+        batched = true,
+        requests = Empty,
+        cost_usd = Empty,
+    )
+}
+
 /// Records how the call ended.
 pub(super) fn end(span: &Span, got: &Got, cost_usd: f64) {
     span.record("requests", got.requests);

@@ -14,6 +14,7 @@ use super::{
 fn request() -> Request {
     Request {
         stage: Stage::Extract,
+        name: None,
         period: "2026-04-07".to_owned(),
         system: "Rules.".to_owned(),
         messages: vec![Message::user("a"), Message::assistant("b"), Message::user("c")],

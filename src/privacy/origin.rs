@@ -9,7 +9,7 @@
 use crate::{
     config::settings::{LogOrigin, Privacy},
     memory::{
-        address::Stem,
+        address::{Citation, Stem},
         item::Item,
         log::{DailyLog, Origin},
         markdown::LineKind,
@@ -52,7 +52,9 @@ impl Origins {
                 LogOrigin::External => Origin::External,
             }
         };
-        log.origin.unwrap_or_else(by_name)
+        let told = log.origin.unwrap_or_else(by_name);
+        // A record of a session may have come from anywhere; nobody else's words are a person's.
+        if log.stem.is_session() { told.min(Origin::Agent) } else { told }
     }
 
     /// Returns whose words each of `lines` is.
@@ -79,9 +81,13 @@ impl Origins {
 }
 
 /// Returns whether a line of a log was made by memoird: it ends in a citation of log lines. Weekly
-/// and monthly files are made of such lines.
+/// and monthly files are made of such lines. What a session said ends in a citation of its record, which
+/// nothing else is made of: it is said there for the first time.
 fn is_echo(stem: &Stem, line: &str) -> bool {
-    line.trim_end().ends_with(']') && !stem.is_summary() && Item::parse(line).citation.is_some()
+    let cites_logs = |it: Citation| it.files().any(|(stem, _)| !stem.is_session());
+    line.trim_end().ends_with(']')
+        && !stem.is_summary()
+        && Item::parse(line).citation.is_some_and(cites_logs)
 }
 
 /// Returns a heading as it compares: lower case, without marks around it.
@@ -142,6 +148,10 @@ mod tests {
         let origins = Origins::default();
         check(&origins, "2026-04-02", "- We chose SQLite [2026-03-01:4]", &[External]);
         check(&origins, "2026-04-02", "- We chose SQLite [see below]", &[Agent]);
+        check(&origins, "2026-04-02", "- We chose SQLite [CMEM-20260401-101500:7]", &[Agent]);
+        let mixed = "- We chose SQLite [2026-03-01:4; CMEM-20260401-101500:7]";
+        check(&origins, "2026-04-02", mixed, &[External]);
+        check(&origins, "CMEM-20260401-101500", "---\norigin: human\n---\n- a", &[Agent]);
         check(&origins, "2026-W14", "- We chose SQLite [2026-03-01:4]", &[Agent]);
     }
 

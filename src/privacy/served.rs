@@ -9,7 +9,7 @@ use super::{
     rules::{Rules, SecretPart},
 };
 use crate::memory::{
-    address::{Address, Stem},
+    address::{self, Address, Stem},
     decision::Verdict,
     document::Summary,
     hash::ContentHash,
@@ -230,10 +230,12 @@ impl ServedLine {
         &self.text
     }
 
-    /// Returns the words: the line without list marker, heading marks, quote marks, and indent.
+    /// Returns the words: the line without list marker, heading marks, quote marks, and indent, and without
+    /// the address of the record of a session that it rests on.
     pub fn words(&self) -> &str {
         // Offsets were taken on the raw line; a mark that replaces a secret never stands before them.
-        self.text.get(self.kind.text_at(&self.text)..).unwrap_or(&self.text).trim_end()
+        let words = self.text.get(self.kind.text_at(&self.text)..).unwrap_or(&self.text);
+        address::without_record(words.trim_end())
     }
 
     /// Returns what the line is in the structure of its log.

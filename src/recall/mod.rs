@@ -7,9 +7,11 @@
 //! - [`trace`]: from an item down to log lines, and from a log line up to all that came of it.
 //! - [`graph`]: a trace as a tree, as a drawing for Graphviz, and as PROV-JSON.
 //! - [`coverage`]: the source lines of a period that reached no item, and why.
+//! - [`context`]: what an agent reads at the start of a session.
 //! - [`handed`]: what is shown of a file, and what is said with it.
 //! - [`history`]: which version of a file is meant, and what changed between two.
 
+pub mod context;
 pub mod coverage;
 pub mod graph;
 pub mod handed;

@@ -405,10 +405,26 @@ impl<'a> Tracer<'a> {
         if depth > DEPTH_MAX {
             return Ok(found);
         }
-        let Some((kind, _)) = self.lineage.document(&source.path)? else { return Ok(found) };
+        let Some((kind, _)) = self.lineage.document(&source.path)? else {
+            return self.said(source);
+        };
         for item in self.lineage.items_of(&source.path)? {
             if (source.line_start..=source.line_end).contains(&item.line) {
                 found.extend(self.ranges(&source.path, kind, item.citation.as_ref(), depth)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns what of the records of sessions the lines of a log rest on.
+    fn said(&mut self, source: &Source) -> Result<Vec<Source>, TraceError> {
+        let mut found = Vec::new();
+        for line in source.text.lines() {
+            let Some(citation) = Item::parse(line).citation else { continue };
+            for (stem, lines) in citation.files().filter(|(stem, _)| stem.is_session()) {
+                for &(start, end) in lines.ranges() {
+                    found.push(self.lines(stem, start, end)?);
+                }
             }
         }
         Ok(found)

@@ -248,6 +248,11 @@ impl Layout {
         format!("{PRIVATE_DIR}/undoing.json")
     }
 
+    /// Returns the path of what is being kept of a session, relative to the root.
+    pub fn keeping(&self) -> String {
+        format!("{PRIVATE_DIR}/keeping.json")
+    }
+
     /// Returns the full path of the file that the daemon locks.
     pub fn daemon_lock(&self) -> PathBuf {
         self.private_dir().join("daemon.lock")

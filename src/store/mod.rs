@@ -7,6 +7,7 @@
 //! - [`lineage`]: the database. The only speaker of SQL.
 //! - [`filesystem`]: whether a disk can be trusted with a database.
 //! - [`failpoint`]: where tests stop or fail a step.
+//! - [`spool`]: notes that hooks leave, outside of all roots.
 //! - [`private`]: witnesses beside the database, and the quarantine.
 //! - [`lock`]: who may write to a root, and which daemon serves it.
 
@@ -19,4 +20,5 @@ pub mod ledger;
 pub mod lineage;
 pub mod lock;
 pub mod private;
+pub mod spool;
 pub mod vault;

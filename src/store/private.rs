@@ -157,8 +157,9 @@ pub fn close(exposed: &Exposed) -> io::Result<()> {
 
 /// Lists what stands in the private folder and is none of ours, by name.
 pub fn strangers(layout: &Layout) -> Vec<String> {
-    const OURS: [&str; 11] = [
+    const OURS: [&str; 12] = [
         "forgetting.",
+        "keeping.",
         "undoing.",
         "lineage.db",
         "daemon.",

@@ -189,7 +189,7 @@ fn what_cannot_be_meant_is_refused() {
     insta::assert_snapshot!(root.run(&["compact"]), @r"
     $ memoird compact
     ! error: `~/jonas` is summarised by the host `attic`; this one only reads it
-    !   try: change `writer` in memoird.yaml of that folder
+    !   try: memoird init --take-over DIR
     [exit 75]
     ");
 }

@@ -37,7 +37,7 @@ fn after_a_run_all_is_well() {
         ok    file system          local
         ok    disk space           [N] MiB free
         ok    SQLite               [VERSION]
-        ok    database             schema 3, 6 items, 2 logs
+        ok    database             schema 4, 6 items, 2 logs
         ok    last run             run 1 is known
         ok    torn files           none is torn
         ok    records              4 files as recorded

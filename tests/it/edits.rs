@@ -118,6 +118,20 @@ fn a_blank_line_at_the_top_moves_citations_and_folds_nothing() {
 }
 
 #[test]
+fn where_the_citations_of_a_month_follow_nothing_is_distilled_again() {
+    let root = folded("mara");
+    let month = root.read(MONTH);
+    for (log, text) in root.files().iter().filter(|it| it.0.starts_with("memory/2026-03-")) {
+        root.write(log, &format!("\n{text}"));
+    }
+    let report = root.run(&["compact", "--json"]).ok().json_as("compact");
+    assert_ne!(root.read(MONTH), month, "the citations follow");
+    let done = jobs(&report);
+    assert!(done.iter().all(|it| it.ends_with("lines moved")), "{done:?}");
+    assert!(changed_by_compact(&root).is_empty());
+}
+
+#[test]
 fn a_line_at_the_top_keeps_every_source_right() {
     let root = folded("mara");
     let memories = |root: &Root| -> Vec<String> {

@@ -245,7 +245,7 @@ fn the_service_is_installed_and_a_missing_manager_is_no_failure() {
     $ memoird init a --service
     ! ~/agents/a (a, Europe/Berlin)
     !   found       nothing yet
-    !   to do       ~/.config/systemd/user/memoird.service is kept, though memoird would write it otherwise now; to have it written anew: rm ~/.config/systemd/user/memoird.service
+    !   to do       ~/.config/systemd/user/memoird.service is kept, though memoird would write it otherwise now; to have it written anew: memoird service install --force
     !               the service is not started (systemctl: No such file or directory (os error 2)); type: systemctl --user daemon-reload && systemctl --user enable --now memoird
     ! nothing to do: the folder is set up
     ");

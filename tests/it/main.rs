@@ -8,6 +8,7 @@
 mod above;
 mod archive;
 mod bad_inputs;
+mod catching_up;
 mod compact;
 mod correct;
 mod coverage;
@@ -23,12 +24,17 @@ mod keys;
 mod late;
 mod layers;
 mod log;
+mod many_roots;
 mod model;
+mod open_week;
 mod packaging;
 mod rebuild;
 mod review;
 mod run;
+mod sandbox;
 mod secrets;
+mod service;
+mod session;
 mod show;
 mod status;
 mod supply;
@@ -36,6 +42,8 @@ mod support;
 mod trace;
 mod undo;
 mod vanished;
+mod watching;
+mod writer;
 
 /// A file that no `mod` line names would never run.
 #[test]

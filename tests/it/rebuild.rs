@@ -104,7 +104,7 @@ fn somebody_elses_database_is_left_alone() {
     let bytes = fs::read(&path).unwrap();
     insta::assert_snapshot!(root.run(&["rebuild"]), @r"
     $ memoird rebuild
-    ! error: `~/mara/.memoird/lineage.db` has schema 99, this memoird knows 3; use the newer memoird that wrote it
+    ! error: `~/mara/.memoird/lineage.db` has schema 99, this memoird knows 4; use the newer memoird that wrote it
     [exit 65]
     ");
     assert!(fs::read(&path).unwrap() == bytes);

@@ -10,6 +10,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc::{Receiver, channel},
+    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
@@ -19,7 +20,7 @@ use serde_json::Value;
 use super::support::{NOW, Root};
 
 /// How long a test waits before it says that something does not happen.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A daemon at work; killed when dropped.
 pub(crate) struct Daemon {
@@ -28,17 +29,20 @@ pub(crate) struct Daemon {
     heard: Receiver<String>,
     /// All messages so far.
     told: Vec<String>,
+    /// Its log, read on a thread of its own: a pipe that nobody reads would stop it.
+    reader: Option<JoinHandle<String>>,
+    log: String,
     clock: PathBuf,
 }
 
 impl Daemon {
     /// Starts `memoird run`, and waits until it is ready.
-    fn start(root: &Root) -> Self {
+    pub(crate) fn start(root: &Root) -> Self {
         Self::start_at(root, NOW)
     }
 
     /// Starts `memoird run` with its clock in a file, and waits until it is ready.
-    fn start_at(root: &Root, now: &str) -> Self {
+    pub(crate) fn start_at(root: &Root, now: &str) -> Self {
         let mut daemon = Self::spawn(root, now, &[]);
         daemon.await_told("READY=1");
         daemon
@@ -46,6 +50,17 @@ impl Daemon {
 
     /// Starts `memoird run` with its clock in a file and with more in its environment.
     pub(crate) fn spawn(root: &Root, now: &str, variables: &[(&str, &str)]) -> Self {
+        let program = Command::new(assert_cmd::cargo::cargo_bin!("memoird"));
+        Self::spawn_by(program, root, now, variables)
+    }
+
+    /// Starts it through another program, whose arguments end with its name.
+    pub(crate) fn spawn_by(
+        mut program: Command,
+        root: &Root,
+        now: &str,
+        variables: &[(&str, &str)],
+    ) -> Self {
         let clock = root.home("now");
         write(&clock, now);
         let path = root.home("notify.sock");
@@ -61,7 +76,7 @@ impl Daemon {
                 }
             }
         });
-        let child = Command::new(assert_cmd::cargo::cargo_bin!("memoird"))
+        let mut child = program
             .arg("run")
             .env_clear()
             .env("HOME", root.home(""))
@@ -75,12 +90,19 @@ impl Daemon {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        Self { child, heard, told: Vec::new(), clock }
+        let mut stderr = child.stderr.take().unwrap();
+        let reader = std::thread::spawn(move || {
+            let mut log = Vec::new();
+            drop(stderr.read_to_end(&mut log));
+            String::from_utf8_lossy(&log).into_owned()
+        });
+        let (told, log) = (Vec::new(), String::new());
+        Self { child, heard, told, reader: Some(reader), log, clock }
     }
 
     /// Waits for the next message that begins with `start`.
     #[track_caller]
-    fn await_told(&mut self, start: &str) -> String {
+    pub(crate) fn await_told(&mut self, start: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
             let Ok(text) = self.heard.recv_timeout(PATIENCE) else { break };
@@ -103,8 +125,18 @@ impl Daemon {
         }
     }
 
+    /// Waits while the loop turns a number of times, which takes a tenth of a second each.
     #[track_caller]
-    fn await_file(&mut self, path: &Path) {
+    pub(crate) fn await_pings(&mut self, pings: usize) {
+        // What was told before now says nothing of later.
+        self.told.extend(self.heard.try_iter());
+        for _ in 0..pings {
+            self.await_told("WATCHDOG=1");
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn await_file(&mut self, path: &Path) {
         self.await_that(&format!("{} is there", path.display()), || path.exists());
     }
 
@@ -120,16 +152,16 @@ impl Daemon {
         fs::rename(next, &self.clock).unwrap();
     }
 
-    fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Asks it to end, and returns how it ended, after how long, and its log.
-    fn stop(mut self, signal: Signal) -> (ExitStatus, Duration, String) {
+    pub(crate) fn stop(mut self, signal: Signal) -> (ExitStatus, Duration, String) {
         let begun = Instant::now();
         self.signal(signal);
         let status = self.child.wait().unwrap();
@@ -138,8 +170,13 @@ impl Daemon {
     }
 
     /// Waits until it has ended by itself, and returns its log.
+    #[track_caller]
     pub(crate) fn await_end(&mut self) -> String {
-        drop(self.child.wait());
+        let deadline = Instant::now() + PATIENCE;
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < deadline, "it does not end\n{}", self.kill());
+            std::thread::sleep(Duration::from_millis(20));
+        }
         self.log()
     }
 
@@ -152,11 +189,10 @@ impl Daemon {
 
     /// Reads the log of a process that has ended.
     pub(crate) fn log(&mut self) -> String {
-        let mut log = String::new();
-        if let Some(stderr) = &mut self.child.stderr {
-            stderr.read_to_string(&mut log).unwrap();
+        if let Some(reader) = self.reader.take() {
+            self.log = reader.join().unwrap();
         }
-        log
+        self.log.clone()
     }
 }
 
@@ -167,14 +203,14 @@ impl Drop for Daemon {
     }
 }
 
-fn write(path: &Path, text: &str) {
+pub(crate) fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     #[expect(clippy::disallowed_methods, reason = "a file of a test")]
     fs::write(path, text).unwrap();
 }
 
 /// Copies the sample logs whose names begin with one of `names` into a folder that has none.
-fn drop_logs(root: &Root, folder: &str, names: &[&str]) {
+pub(crate) fn drop_logs(root: &Root, folder: &str, names: &[&str]) {
     let journal = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/journal/mara/memory");
     for entry in fs::read_dir(journal).unwrap() {
         let entry = entry.unwrap();
@@ -189,12 +225,12 @@ fn drop_logs(root: &Root, folder: &str, names: &[&str]) {
 }
 
 /// Reads what the daemon says of itself.
-fn state(root: &Root) -> Value {
+pub(crate) fn state(root: &Root) -> Value {
     serde_json::from_str(&root.read(".memoird/daemon.json")).unwrap()
 }
 
 /// Makes a configured root without logs.
-fn fresh(yaml: &str) -> Root {
+pub(crate) fn fresh(yaml: &str) -> Root {
     let root = Root::empty("mara");
     root.write("memoird.yaml", &format!("zone: Europe/Berlin\n{yaml}"));
     root
@@ -318,7 +354,9 @@ fn without_on_change_nothing_happens_before_a_tick() {
 
 #[test]
 fn a_week_that_closes_between_two_ticks_is_made_as_it_closes() {
-    let root = fresh("schedule: {on_change: false, weekly: '0 12 * * 3'}\n");
+    let root = fresh(
+        "schedule: {on_change: false, weekly: '0 12 * * 3'}\ncompaction: {open_week: false}\n",
+    );
     drop_logs(&root, "memory", &["2026-03-1"]);
     let mut daemon = Daemon::start_at(&root, "2026-03-15T20:00:00+01:00");
     daemon.await_idle();
@@ -358,6 +396,34 @@ fn other_commands_work_beside_it() {
     let (status, _, log) = daemon.stop(Signal::TERM);
     assert_eq!(status.code(), Some(0), "{log}");
     assert!(!log.contains("ERROR"), "{log}");
+}
+
+#[test]
+fn who_types_compact_meanwhile_is_told_and_waits() {
+    use memoird::store::{layout::Layout, lock::PassLock};
+    let root = Root::small();
+    root.run(&["compact"]).ok();
+    root.append("memory/2026-03-10.md", "- Backfill of 2020 begun, 40 GB\n");
+    let layout = Layout::new(root.path(""), "memory");
+    let lock = PassLock::acquire(layout.root(), &layout.pass_lock(), &|| false).unwrap();
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("memoird"))
+        .arg("compact")
+        .env_clear()
+        .env("HOME", root.home(""))
+        .env("MEMOIRD_NOW", NOW)
+        .current_dir(root.path(""))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = [0; 4096];
+    let length = child.stderr.as_mut().unwrap().read(&mut said).unwrap();
+    let said = String::from_utf8_lossy(&said[..length]).into_owned();
+    assert!(said.contains("another process makes summaries of this folder; waiting"), "{said}");
+    // An entry of the log waits for nobody.
+    root.run(&["log", "Written while others are at work"]).ok();
+    drop(lock);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(root.read("memory/weekly/2026-W11.md").contains("40 GB"));
 }
 
 #[test]

@@ -170,6 +170,32 @@ fn a_name_is_forgotten_with_its_value() {
 }
 
 #[test]
+fn a_deleted_memory_is_named_nowhere_and_stays_deleted() {
+    let root = root_with_a_door_code();
+    own_rules(&root, "rules: []\n");
+    let names = root.files().into_keys().filter(|it| it.contains("lab-4711"));
+    for name in names {
+        std::fs::remove_file(root.path(&name)).unwrap();
+    }
+    root.run(&["compact"]).ok();
+    assert!(root.read("memory/.decisions.jsonl").contains("lab-4711"));
+    own_rules(&root, DOOR_CODES);
+    let found = root.run(&["doctor", "--secrets"]);
+    assert!(found.code == 1 && found.stdout.contains(".decisions.jsonl:"), "{found}");
+    assert!(!found.stdout.to_lowercase().contains("4711"), "{found}");
+    root.run(&["forget", "--secrets", "--yes"]).ok();
+    root.run(&["doctor", "--secrets"]).ok();
+    for (path, text) in root.files() {
+        assert!(!text.to_lowercase().contains("lab-4711") || path.starts_with("memory/2026-"));
+    }
+    root.run(&["compact", "--redo", "--yes"]).ok();
+    let doors =
+        |(path, text): &(String, String)| path.starts_with("memory/user_") && text.contains("door");
+    assert!(!root.files().into_iter().any(|it| doors(&it)), "{:?}", root.files().keys());
+    root.run(&["doctor"]).ok();
+}
+
+#[test]
 fn the_name_of_a_log_is_told_without_its_secret() {
     let root = Root::empty("named");
     root.write("memoird.yaml", "zone: Europe/Berlin\n");

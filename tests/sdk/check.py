@@ -4,8 +4,11 @@ Reads a JSON object per line from standard input:
 
     {"provider": "anthropic", "kind": "request", "body": {...}}
 
-`provider` is `anthropic` or `openai`, `kind` is `request` or `reply`. Of a request, keys that the SDK
-does not know are refused at any depth; of a reply they are not, since servers add their own.
+`provider` is `anthropic` or `openai`. `kind` is `request` or `reply`; of batches it is `batch request`,
+what is sent to make one, `batch`, what a server says of one, and `batch line`: with `anthropic` a line of
+the results, with `openai` a line of the file that is uploaded, for which there is no type but those of its
+parts. Of what is sent, keys that the SDK does not know are refused at any depth; of what comes back they
+are not, since servers add their own.
 
 Exit codes: 0 all stand, 1 some do not (each is told), 77 the packages are not here:
 
@@ -21,9 +24,14 @@ import typing
 try:
     import anthropic
     import anthropic.types
+    import anthropic.types.messages
     import openai
+    import openai.types
     import openai.types.chat
     import pydantic
+    import typing_extensions
+    from anthropic.types.messages.batch_create_params import BatchCreateParams as AnthropicBatch
+    from openai.types.batch_create_params import BatchCreateParams as OpenaiBatch
     from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
     from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 except ImportError as missing:
@@ -50,6 +58,18 @@ def walk(value):
             walk(part)
 
 
+class OpenaiLine(typing_extensions.TypedDict):
+    """A line of a file of requests, as the guide to batches describes it."""
+
+    custom_id: str
+    method: typing.Literal["POST"]
+    url: typing.Literal["/v1/chat/completions"]
+    body: CompletionCreateParamsNonStreaming
+
+
+OpenaiLine.__pydantic_config__ = pydantic.ConfigDict(extra="forbid")
+
+
 def main():
     forbid_unknown_keys(anthropic.types)
     forbid_unknown_keys(openai.types)
@@ -58,6 +78,12 @@ def main():
         ("anthropic", "reply"): anthropic.types.Message,
         ("openai", "request"): CompletionCreateParamsNonStreaming,
         ("openai", "reply"): openai.types.chat.ChatCompletion,
+        ("anthropic", "batch request"): AnthropicBatch,
+        ("anthropic", "batch"): anthropic.types.messages.MessageBatch,
+        ("anthropic", "batch line"): anthropic.types.messages.MessageBatchIndividualResponse,
+        ("openai", "batch request"): OpenaiBatch,
+        ("openai", "batch"): openai.types.Batch,
+        ("openai", "batch line"): OpenaiLine,
     }
     checks = {key: pydantic.TypeAdapter(it) for key, it in types.items()}
     checked = failed = 0

@@ -17,16 +17,18 @@ use crate::{
     },
     config::settings::EngineKind,
     engine::configured,
-    model::{Recorder, Request, open},
+    model::{Recorder, Request, open, tokens},
     store::lineage::Lineage,
 };
 
-/// What jobs would take of a model. Tokens are estimated at four characters each; the price is that of
+/// What jobs would take of a model. Tokens are estimated by what was learned of it; the price is that of
 /// the longest replies that are allowed.
 #[derive(Clone, Copy, Serialize)]
 pub(super) struct Forecast {
     calls: usize,
     chars: usize,
+    /// How many characters a token has, on average.
+    chars_per_token: f64,
     input_tokens: u64,
     output_tokens_max: u64,
     /// US dollars; null without a price.
@@ -43,7 +45,8 @@ fn asked(
     if root.settings.settings.engine == EngineKind::Extractive {
         return Ok(None);
     }
-    let recorder = Arc::new(Recorder::default());
+    let known = open::known(&call.around, &root.settings.settings.model);
+    let recorder = Arc::new(Recorder::of(known));
     let engine = configured::noting(&recorder, &root.settings, &call.around)
         .map_err(|e| CommandError::new(Kind::Config, e))?;
     preview::draft_all(&root.vault, &root.settings, view, plan, &engine)?;
@@ -61,11 +64,14 @@ pub(super) fn forecast(
     let pricing = open::pricing(&call.around).map_err(|e| CommandError::new(Kind::Config, e))?;
     let price = pricing.of(&root.settings.settings.model.name);
     let chars = requests.iter().map(Request::chars).sum();
-    let tokens = |it: &Request| (it.chars() as u64).div_ceil(4);
+    let known = open::known(&call.around, &root.settings.settings.model);
+    let chars_per_token = tokens::average(known.weight);
+    let tokens = |it: &Request| tokens::of(it.chars() as u64, chars_per_token);
     let costs = |it: &Request| price.map(|p| p.worst(tokens(it), it.max_output_tokens.into()));
     Ok(Some(Forecast {
         calls: requests.len(),
         chars,
+        chars_per_token,
         input_tokens: requests.iter().map(tokens).sum(),
         output_tokens_max: requests.iter().map(|it| u64::from(it.max_output_tokens)).sum(),
         usd_max: requests.iter().map(costs).sum(),

@@ -12,6 +12,7 @@ use super::{
     GlobalArgs,
     context::{Call, Root},
     error::{CommandError, Kind},
+    turn,
     ui::{Progress, Ui},
 };
 use crate::{
@@ -50,8 +51,8 @@ pub(super) struct Args {
     /// `compact extract` does the days alone, and a month and its wisdom are asked for each
     #[arg(long, requires = "period")]
     force: bool,
-    /// Make again what another engine made; where that costs calls of a model, it says first what
-    /// they may cost, and asks
+    /// Make again what another engine made, and read days again that another one read for typed
+    /// memories; where that costs calls of a model, it says first what they may cost, and asks
     #[arg(long)]
     redo: bool,
     /// With --redo: do not ask
@@ -161,6 +162,11 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     if args.redo && !args.yes && !asked::is_agreed(&call, &root, &selection, ui)? {
         ui.note("nothing was changed");
         return Ok(ExitCode::SUCCESS);
+    }
+    turn::wait(&root, ui)?;
+    // What the daemon handed over may have been answered meanwhile.
+    if let Err(error) = engine.collect() {
+        ui.warn(format!("what was asked in a batch could not be fetched: {error}"));
     }
     let clock = call.clock();
     let mut say = |mended: &Mended| ui.warn(mended.to_string());
@@ -276,7 +282,7 @@ pub(super) fn refuse_reader(call: &Call, root: &Root) -> Result<(), CommandError
         "`{}` is summarised by the host `{writer}`; this one only reads it",
         root.settings.path.display()
     );
-    Err(CommandError::new(Kind::Busy, what).hint("change `writer` in memoird.yaml of that folder"))
+    Err(CommandError::new(Kind::Busy, what).hint("memoird init --take-over DIR"))
 }
 
 /// Shows a pass on a terminal.
@@ -459,6 +465,11 @@ fn show_report(report: &PassReport, plan: &Plan, view: &View, period: Option<Per
         report.unchanged - quiet,
         report.failed
     );
+    let kept = match report.amounts {
+        0 => String::new(),
+        of => format!("; {} of {of} amounts and days kept", report.amounts_kept),
+    };
+    let summary = format!("{summary}{kept}");
     if report.failed > 0 {
         ui.warn(format!("{summary}; `memoird status` says more"));
     } else {

@@ -5,6 +5,7 @@
 //! [`crate::compaction::check`], and what is done about it in [`crate::compaction::repair`].
 
 mod keys;
+mod sandbox;
 mod system;
 
 use std::process::ExitCode;
@@ -51,6 +52,9 @@ pub(super) struct Args {
     /// value. With --repair they are replaced in generated files
     #[arg(long)]
     secrets: bool,
+    /// Shut this process in as the daemon is, try what must not work, and say what holds
+    #[arg(long, conflicts_with_all = ["repair", "secrets"])]
+    sandbox: bool,
     /// With --repair: show what would be done, and do nothing
     #[arg(long, requires = "repair")]
     dry_run: bool,
@@ -93,6 +97,12 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             verb: "memoird doctor --secrets --repair",
         };
         return secrets::run(&call, &root, asked, ui);
+    }
+    if args.sandbox {
+        let checks = sandbox::checks(global)?;
+        let report = Report { ok: checks.iter().all(|it| it.ok), checks, repairs: None };
+        show(&report, false, ui);
+        return Ok(if report.ok { ExitCode::SUCCESS } else { Kind::Job.exit_code().into() });
     }
     let opened = Call::read(global).and_then(|call| Ok((call.root(global)?, call)));
     let mut repairs = None;

@@ -150,12 +150,27 @@ impl Compactor<'_> {
             let slash = if dir.is_empty() { "" } else { "/" };
             self.lineage.forget_name(path, &format!("{dir}{slash}{kind}_forgotten-{mark}.md"))?;
         }
+        self.rewrite_decisions(lock, |it| (!gone.contains(&it.path[..])).then(|| it.path.clone()))
+    }
+
+    /// Gives the decisions about files other paths, or drops those that get none. Lines that are no
+    /// decision stay as they are.
+    pub(in crate::compaction) fn rewrite_decisions(
+        &self,
+        lock: &WriteLock,
+        path_of: impl Fn(&Decision) -> Option<String>,
+    ) -> Result<(), PassError> {
         let path = self.vault.layout().decisions();
         let Some(text) = self.vault.read_text(&path)? else { return Ok(()) };
-        let names_one = |line: &str| {
-            serde_json::from_str::<Decision>(line).is_ok_and(|it| gone.contains(&it.path[..]))
+        let line_for = |line: &str| match serde_json::from_str::<Decision>(line) {
+            Err(_) => line.to_owned(),
+            Ok(decision) => match path_of(&decision) {
+                None => String::new(),
+                Some(path) if path == decision.path => line.to_owned(),
+                Some(path) => Decision { path, ..decision }.print(),
+            },
         };
-        let kept: String = text.split_inclusive('\n').filter(|it| !names_one(it)).collect();
+        let kept: String = text.split_inclusive('\n').map(line_for).collect();
         // The copy first: what a crash leaves is finished by the next pass, which finds the names again.
         let layout = self.vault.layout();
         let held = private::decisions_copy(layout);

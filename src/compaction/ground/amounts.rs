@@ -106,7 +106,7 @@ pub(super) struct Quantity {
     /// What it counts: the first letters of the words behind it.
     objects: Vec<String>,
     /// Whether nothing is asked of it in an item: it may be another word of another language.
-    is_unsure: bool,
+    pub(super) is_unsure: bool,
 }
 
 /// What lines say of numbers and days.

@@ -245,6 +245,14 @@ pub fn check_written<S: Sources + ?Sized>(item: &Item, sources: &S) -> Result<()
     Ok(())
 }
 
+/// Returns whether a text of a day says an amount or a day, in whatever form.
+pub(super) fn says(date: NaiveDate, text: &str, amount: &str) -> bool {
+    let mut said = Said::default();
+    said.read(date, text);
+    let wanted = amounts::quantities(amount);
+    wanted.iter().any(|it| !it.is_unsure) && said.missing(&wanted, |_| false).is_none()
+}
+
 /// What stands as it is written, so that a number in it is none of its own.
 const WHOLE: &[AtomKind] = &[AtomKind::Code, AtomKind::Url, AtomKind::Path, AtomKind::Identifier];
 

@@ -47,6 +47,10 @@ pub struct PlanSettings {
 pub struct Record {
     /// Per log, the first 16 hex digits of the hash that it had when it was extracted.
     pub extracted: BTreeMap<String, String>,
+    /// Which engine read a day last for its typed memories, as far as the database knows.
+    pub read_by: BTreeMap<Period, String>,
+    /// Logs with lines of which memories are made when a person accepts them.
+    pub waiting: BTreeSet<String>,
     /// Months already distilled into `WISDOM.md`, each with the hash of its body then, if known.
     pub distilled: BTreeMap<Period, Option<String>>,
     /// Months whose entries in `WISDOM.md` cite a line that reads otherwise now, each with the log.
@@ -60,8 +64,21 @@ pub struct Record {
     pub held: BTreeMap<String, Torn>,
 }
 
+impl Record {
+    /// Returns the engine that read a day for its typed memories: as the database knows, else as the
+    /// week's file says. `None` where nobody knows.
+    pub fn reader_of<'a>(&'a self, day: Period, inventory: &'a Inventory) -> Option<&'a str> {
+        let week = || {
+            let header = inventory.weekly.get(&day.parent()?)?.header.as_ref()?;
+            header.extracted.contains(&day.to_string()).then_some(&header.engine[..])
+        };
+        self.read_by.get(&day).map(String::as_str).or_else(week)
+    }
+}
+
 /// What is asked for; by default all that is due.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
 pub struct Selection {
     /// Only these tiers; empty for all.
     pub tiers: Vec<Tier>,
@@ -69,7 +86,8 @@ pub struct Selection {
     pub period: Option<Period>,
     /// Also what is not due, is parked, or is foreign (needs `period`).
     pub force: bool,
-    /// Also files that another engine made, of periods that end after the date.
+    /// Also files that another engine made and days that another one read, of periods that end on the
+    /// date or after it.
     pub redo: Option<Option<NaiveDate>>,
     /// Also these, though their inputs are the same: a line of theirs was forgotten.
     pub again: BTreeSet<(Tier, Period)>,
@@ -77,7 +95,13 @@ pub struct Selection {
     pub only_again: bool,
     /// Files that are gone in numbers are gone for good.
     pub accept_missing: bool,
+    /// Also the running week, provisionally, once its logs have been quiet for [`OPEN_WEEK_QUIET`].
+    pub open_week: bool,
 }
+
+/// The file of the running week is made when no log of it was changed for so long: people who write
+/// all day would have it made anew with each line.
+pub const OPEN_WEEK_QUIET: Duration = Duration::minutes(10);
 
 impl Selection {
     /// Returns whether the last tier is asked for, and no one period: what follows a pass follows
@@ -286,7 +310,15 @@ impl Planner<'_> {
             let reason = if extracted.is_empty() { Reason::New } else { Reason::Changed(changed) };
             let due = reason != Reason::Changed(Vec::new())
                 || self.selection.again.contains(&(Tier::Extract, period));
-            self.consider(Tier::Extract, period, inputs, due.then_some(reason));
+            let mut reason = due.then_some(reason);
+            let engine = self.record.reader_of(period, self.inventory);
+            if let Some(engine) =
+                engine.filter(|it| reason.is_none() && *it != self.settings.engine)
+            {
+                *self.plan.other_engine.entry(Tier::Extract).or_default() += 1;
+                reason = self.redo_reason(Tier::Extract, period, engine);
+            }
+            self.consider(Tier::Extract, period, inputs, reason);
         }
     }
 
@@ -366,7 +398,9 @@ impl Planner<'_> {
             let closes = (closes + self.settings.grace).with_timezone(&self.settings.zone);
             let cause = WaitCause::Closes(closes);
             self.plan.waiting.push(Waiting { tier, period, cause });
-            return;
+            if !self.is_running_week(tier, period) {
+                return;
+            }
         }
         let reason = match header.flatten() {
             None => Some(Reason::New),
@@ -389,6 +423,16 @@ impl Planner<'_> {
             }
         };
         self.consider(tier, period, inputs, reason);
+    }
+
+    /// Returns whether a provisional file of this open period is wanted now.
+    fn is_running_week(&self, tier: Tier, period: Period) -> bool {
+        let today = self.now.with_timezone(&self.settings.zone).date_naive();
+        let quiet = OPEN_WEEK_QUIET;
+        self.selection.open_week
+            && tier == Tier::Weekly
+            && period.first() <= today
+            && !self.inventory.logs_of(period).any(|(_, log)| self.is_younger(log, quiet))
     }
 
     fn redo_reason(&self, tier: Tier, period: Period, engine: &str) -> Option<Reason> {
@@ -454,7 +498,8 @@ impl Planner<'_> {
             _ => fingerprint(tier, period, &inputs),
         };
         let undone = !forced && self.inventory.decisions.is_undone(fingerprint);
-        if !forced && !undone && self.record.settled.contains(&fingerprint) {
+        let redone = matches!(reason, Reason::OtherEngine(_));
+        if !forced && !undone && !redone && self.record.settled.contains(&fingerprint) {
             return;
         }
         let held_up = if undone {
@@ -507,8 +552,12 @@ impl Planner<'_> {
     }
 
     fn is_still_written(&self, log: &LogFile) -> bool {
+        self.is_younger(log, self.settings.quiet)
+    }
+
+    fn is_younger(&self, log: &LogFile, quiet: Duration) -> bool {
         let now = self.now.timestamp_nanos_opt().unwrap_or(i64::MAX);
-        let quiet = self.settings.quiet.num_nanoseconds().unwrap_or(i64::MAX);
+        let quiet = quiet.num_nanoseconds().unwrap_or(i64::MAX);
         (0..quiet).contains(&now.saturating_sub(log.stamp.mtime_ns))
     }
 

@@ -389,6 +389,23 @@ fn forcing_an_open_week_makes_it_provisional() {
 }
 
 #[test]
+fn the_running_week_is_made_where_it_is_wanted_and_its_logs_are_quiet() {
+    let mut root = Root::new("2026-03-31 2026-04-02 2026-04-07");
+    root.selection.open_week = true;
+    // The week of the 7th has not begun; of the 4th nothing is made but its week.
+    let plan = root.plan("2026-04-04T09:00:00Z");
+    let made: Vec<_> =
+        plan.jobs.iter().map(|it| (it.tier, it.period.to_string(), it.partial)).collect();
+    assert!(made.contains(&(Tier::Weekly, "2026-W14".to_owned(), true)), "{made:?}");
+    assert!(!made.iter().any(|it| it.1 == "2026-W15"), "{made:?}");
+    assert!(plan.following.is_empty() && made.iter().all(|it| it.0 <= Tier::Weekly), "{made:?}");
+    // It waits for its end all the same.
+    assert!(plan.waiting.iter().any(|it| matches!(it.cause, WaitCause::Closes(_))));
+    root.selection.open_week = false;
+    assert!(root.plan("2026-04-04T09:00:00Z").jobs.iter().all(|it| it.tier == Tier::Extract));
+}
+
+#[test]
 fn wisdom_takes_months_oldest_first() {
     let mut root = Root::new("2026-03-04 2026-04-02 2026-W10 2026-W14 2026-04");
     root.check("2026-05-10T09:00:00Z", "monthly:2026-03 | wisdom:2026-03 wisdom:2026-04");

@@ -264,6 +264,16 @@ impl Compactor<'_> {
     ///
     /// Returns why nothing could be written.
     pub fn refuse_changes(&mut self, changes: &[Proposed]) -> Result<(), PassError> {
+        self.say_of_all(changes, What::Refused, ProposalState::Refused)
+    }
+
+    /// Writes down what was said of changes, and makes none of them.
+    pub(super) fn say_of_all(
+        &mut self,
+        changes: &[Proposed],
+        what: What,
+        state: ProposalState,
+    ) -> Result<(), PassError> {
         if changes.is_empty() {
             return Ok(());
         }
@@ -271,8 +281,7 @@ impl Compactor<'_> {
         let now = (self.clock)();
         self.refuse_if_missing(false)?;
         self.recover(now)?;
-        let settled =
-            changes.iter().map(|it| (&it.row, &it.change, What::Refused, ProposalState::Refused));
+        let settled = changes.iter().map(|it| (&it.row, &it.change, what, state));
         self.settle_changes(&settled.collect::<Vec<_>>(), now)?;
         self.said_in_review(false, now)
     }

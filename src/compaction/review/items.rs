@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use super::{Proposed, changes::Change};
 use crate::{
     compaction::{Compactor, PassError},
-    engine::Engine,
+    engine::{Engine, Unread},
     memory::{
         address::{Citation, Stem},
         decision::{Decision, Decisions, Verdict, What},
@@ -35,6 +35,16 @@ pub(in crate::compaction) struct KeptOut {
     pub(in crate::compaction) looks_ill: bool,
     /// Whether nothing else speaks against it, and a person may let it pass.
     pub(in crate::compaction) passes: bool,
+}
+
+/// The longest part of a reply that is kept for a person to read, in characters.
+const SAID_CHARS_MAX: usize = 2000;
+
+/// Returns a part of a reply that is no memory as what was kept out: as it came.
+pub(in crate::compaction) fn unread(unread: Unread) -> KeptOut {
+    let Unread { said, why, citation } = unread;
+    let text = said.chars().take(SAID_CHARS_MAX).collect();
+    KeptOut { text, citation, why, looks_ill: false, passes: false }
 }
 
 /// Returns what of it a person is told: what a model drafted, and what looks like an attack. The built-in
@@ -144,16 +154,6 @@ impl Compactor<'_> {
     ///
     /// Returns why nothing could be written.
     pub fn accept_items(&mut self, items: &[Proposed]) -> Result<(), PassError> {
-        if items.is_empty() {
-            return Ok(());
-        }
-        let _alone = self.alone(&|| false)?;
-        let now = (self.clock)();
-        self.refuse_if_missing(false)?;
-        self.recover(now)?;
-        let settled =
-            items.iter().map(|it| (&it.row, &it.change, What::Accepted, ProposalState::Accepted));
-        self.settle_changes(&settled.collect::<Vec<_>>(), now)?;
-        self.said_in_review(false, now)
+        self.say_of_all(items, What::Accepted, ProposalState::Accepted)
     }
 }

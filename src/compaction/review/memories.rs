@@ -96,19 +96,15 @@ pub(in crate::compaction) fn offered(
     path: &str,
     decisions: &Decisions,
 ) -> Option<NewProposal> {
-    let Offer { before, after } = offer;
+    let Offer { before, after, why } = offer;
     if let Some(after) = after
         && (after.body.trim() == before.body.trim()
             || before.recorded_body == Some(ContentHash::of(&after.body).hex16()))
     {
         return None;
     }
-    let reason = match after {
-        Some(_) => "its lines say otherwise now",
-        None => "no line says it any more",
-    };
     let words = after.as_ref().map(MemoryWords::of);
-    let change = Change::Memory { words, base: base_of(before), reason: reason.to_owned() };
+    let change = Change::Memory { words, base: base_of(before), reason: (*why).to_owned() };
     let cited = after.as_ref().unwrap_or(before).sources.iter().map(|(at, _)| at);
     let sources = Citation::from_addresses(cited).map(|it| it.to_string()).unwrap_or_default();
     change.proposed(path, sources, decisions)

@@ -29,7 +29,7 @@ pub use self::{
     memories::MemoryWords,
 };
 pub(super) use self::{
-    items::{KeptOut, may_pass, note, told},
+    items::{KeptOut, may_pass, note, told, unread},
     memories::offered,
     wisdom::changes_of,
 };

@@ -33,8 +33,16 @@ struct Begun {
 ///
 /// Returns why the database could not be read.
 pub fn unfinished(vault: &Vault, lineage: &Lineage) -> Result<Option<Request>, LineageError> {
-    let last = open(vault, lineage)?.pop();
-    Ok(last.map(|it| Request { run: Some(RunId(it.run)), with_later: it.with_later }))
+    Ok(all_unfinished(vault, lineage)?.into_iter().next())
+}
+
+/// Returns all that was begun and is not finished, what was begun last first.
+pub(super) fn all_unfinished(
+    vault: &Vault,
+    lineage: &Lineage,
+) -> Result<Vec<Request>, LineageError> {
+    let request = |it: Begun| Request { run: Some(RunId(it.run)), with_later: it.with_later };
+    Ok(open(vault, lineage)?.into_iter().rev().map(request).collect())
 }
 
 /// Takes note that a run is to be taken back.

@@ -148,18 +148,23 @@ impl Compactor<'_> {
         accepted: bool,
     ) -> Result<Vec<String>, PassError> {
         let mut told = Vec::new();
-        while let Some(finished) = self.finish_last_undoing(now, accepted)? {
-            told.push(finished);
+        // One that cannot be finished holds up none that was begun before it.
+        let mut tried = BTreeSet::new();
+        loop {
+            let open = begun::all_unfinished(self.vault, self.lineage)?;
+            let Some(next) = open.into_iter().find(|it| tried.insert(it.run)) else {
+                return Ok(told);
+            };
+            told.extend(self.finish_undoing_of(next, now, accepted)?);
         }
-        Ok(told)
     }
 
-    fn finish_last_undoing(
+    fn finish_undoing_of(
         &mut self,
+        request: Request,
         now: DateTime<Utc>,
         accepted: bool,
     ) -> Result<Option<String>, PassError> {
-        let Some(request) = begun::unfinished(self.vault, self.lineage)? else { return Ok(None) };
         self.take_notice(TRIGGER, now, accepted)?;
         let view = self.look(now)?;
         view.refuse_held(|_| !accepted)?;

@@ -137,6 +137,7 @@ impl Found {
             why: self.why,
             how_to_apply: self.how_to_apply,
             citation,
+            updates: None,
         }
     }
 }
@@ -1001,7 +1002,7 @@ mod tests {
     }
 
     fn drafts(text: &str) -> Vec<MemoryDraft> {
-        extract(&ExtractInput { log: &served(text), existing: &[] })
+        extract(&ExtractInput::unchecked(&served(text), &[]))
     }
 
     /// Checks the one memory that a log holds: kind, statement, reason.
@@ -1529,7 +1530,8 @@ mod tests {
     fn what_a_memory_already_says_is_skipped() {
         let line = "- Jamie prefers short agendas, decision first";
         let log = served(line);
-        let count = |existing: &[TypedMemory]| extract(&ExtractInput { log: &log, existing }).len();
+        let count =
+            |existing: &[TypedMemory]| extract(&ExtractInput::unchecked(&log, existing)).len();
         assert_eq!(count(&[memory("Noor prefers tea.", Vec::new())]), 1);
         assert_eq!(
             count(&[memory("Jamie prefers short agendas with the decision first.", Vec::new())]),

@@ -26,11 +26,12 @@ mod sections;
 mod select;
 mod sentence;
 mod statements;
+pub mod told;
 mod wisdom;
 mod words;
 
 use super::{
-    DistilInput, Draft, Engine, EngineError, ExtractInput, FoldInput, MemoryDraft, WisdomOp,
+    DistilInput, Draft, Engine, EngineError, ExtractInput, Extraction, FoldInput, WisdomOp,
 };
 use crate::memory::item::{Item, Section};
 
@@ -53,8 +54,8 @@ impl Engine for Extractive {
         fold::fold(input)
     }
 
-    fn extract(&self, input: &ExtractInput<'_>) -> Result<Vec<MemoryDraft>, EngineError> {
-        Ok(memories::extract(input))
+    fn extract(&self, input: &ExtractInput<'_>) -> Result<Extraction, EngineError> {
+        Ok(Extraction { drafts: memories::extract(input), unread: Vec::new() })
     }
 
     fn distil(&self, input: &DistilInput<'_>) -> Result<Vec<WisdomOp>, EngineError> {

@@ -8,7 +8,7 @@ use std::{collections::HashMap, fmt::Write as _};
 
 use crate::{
     memory::{
-        address::{Address, Citation},
+        address::{self, Address, Citation},
         item::{Item, Section},
         markdown::LineKind,
         period::Period,
@@ -92,7 +92,7 @@ pub fn of_logs(logs: &[ServedLog]) -> Vec<Block> {
     for log in logs {
         let mut block = Block { heading: log.stem().to_string(), lines: Vec::new() };
         for line in log.lines().iter().filter(is_sent) {
-            let text = line.text().trim_end();
+            let text = address::without_record(line.text().trim_end());
             let citation = Citation::one(log.stem().clone(), line.number());
             let at = (blocks.len(), block.lines.len());
             match seen.get(text) {

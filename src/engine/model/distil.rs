@@ -79,6 +79,7 @@ impl ModelEngine {
         Request {
             stage: Stage::Wisdom,
             period: input.month.to_string(),
+            name: None,
             system: prompt.fill(&[("max_entries", &max_entries), ("categories", &categories)]),
             messages: vec![Message::user(format!("{standing}\n\n{}\n\n{data}", input.month))],
             schema: Some(schema()),

@@ -1,15 +1,23 @@
 //! Typed memories: a log out, JSON back.
+//!
+//! What cannot be read as a memory, or does not stand the check, goes back once, all of it at once, with
+//! what is wrong. Then the good ones count, and the others are told to a person as they came.
 
-use std::fmt::Write as _;
+use std::{collections::HashSet, fmt::Write as _};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{ModelEngine, data, json as reply};
+use super::{ModelEngine, answered, data, json as reply, unreadable};
 use crate::{
-    engine::{EngineError, ExtractInput, MemoryDraft},
-    memory::{address::Citation, frontmatter, typed::MemoryType},
+    engine::{EngineError, ExtractInput, Extraction, MemoryDraft, Unread},
+    memory::{
+        address::{Address, Citation},
+        frontmatter,
+        typed::{self, MemoryType, TypedMemory},
+    },
     model::{Message, OutputSchema, Request, Stage, prompt::PromptName},
+    privacy::ServedLog,
 };
 
 /// A day that holds more is not read as what a person wanted to keep.
@@ -18,8 +26,18 @@ const MEMORIES_MAX: usize = 50;
 /// How many names of existing memories go along, the newest.
 const NAMES_MAX: usize = 200;
 
+/// How many of them go along with what they say: those that share the most words with the day.
+const TEXTS_MAX: usize = 8;
+
+/// So many words at the least.
+const WORDS_SHARED_MIN: usize = 3;
+
+/// The longest text of one, in characters.
+const TEXT_CHARS_MAX: usize = 400;
+
 /// A memory as the model writes it. What it says of paths is not asked for.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Written {
     #[serde(rename = "type")]
     kind: String,
@@ -30,45 +48,113 @@ struct Written {
     why: Option<String>,
     how_to_apply: Option<String>,
     citations: String,
+    #[serde(default)]
+    updates: Option<String>,
+}
+
+/// What a memory of a reply is checked with.
+pub(super) struct Check<'a> {
+    /// The logs that went along.
+    pub(super) logs: &'a [ServedLog],
+    /// The memories that did.
+    pub(super) existing: &'a [TypedMemory],
+    /// Says what is wrong with it.
+    pub(super) verdict: &'a dyn Fn(&MemoryDraft) -> Result<(), String>,
+}
+
+/// A memory of a reply, and whether it is one.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Proposed {
+    Good(MemoryDraft),
+    /// It can be read, and does not stand the check.
+    Faulty(MemoryDraft, String),
+    Unread(Unread),
+}
+
+impl Proposed {
+    /// Returns what is wrong with it.
+    pub(super) fn why(&self) -> Option<&str> {
+        match self {
+            Self::Good(_) => None,
+            Self::Faulty(_, why) | Self::Unread(Unread { why, .. }) => Some(why),
+        }
+    }
+
+    /// Returns whether it is about the same as one that stood the check.
+    fn is_of(&self, draft: &MemoryDraft) -> bool {
+        match self {
+            Self::Good(it) | Self::Faulty(it, _) => {
+                it.topic == draft.topic || it.citation.shares_line_with(&draft.citation)
+            }
+            Self::Unread(it) => {
+                it.citation.as_ref().is_some_and(|it| it.shares_line_with(&draft.citation))
+                    || it.said.contains(&json!(draft.topic).to_string())
+            }
+        }
+    }
 }
 
 impl ModelEngine {
     pub(super) fn extract_by_model(
         &self,
         input: &ExtractInput<'_>,
-    ) -> Result<Vec<MemoryDraft>, EngineError> {
+    ) -> Result<Extraction, EngineError> {
         let blocks = data::of_logs(std::slice::from_ref(input.log));
         if blocks.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Extraction::default());
         }
         let empty = self.request_of(input, "");
-        let read_part = |parts: &[Vec<data::Block>], i: usize| {
+        let asked = self.in_parts(&blocks, &empty, |parts, i| {
             let request = self.request_of(input, &data::fenced(&parts[i], &self.nonce));
-            let mut drafts = self.ask_for_list(request, &read)?;
-            let names = data::Names::of(&parts[i]);
-            for draft in &mut drafts {
-                draft.citation = names.whole(&draft.citation);
+            self.ask_for_memories(request, &data::Names::of(&parts[i]), input)
+        })?;
+        Ok(extraction(asked.into_iter().flatten()))
+    }
+
+    /// Asks for memories; once more, with what is wrong, for those that do not stand.
+    fn ask_for_memories(
+        &self,
+        request: Request,
+        names: &data::Names<'_>,
+        input: &ExtractInput<'_>,
+    ) -> Result<Vec<Proposed>, EngineError> {
+        let logs = std::slice::from_ref(input.log);
+        let check = Check { logs, existing: input.existing, verdict: input.check };
+        let read = |text: &str| Ok::<_, String>(checked(read(text)?, names, &check));
+        let text = self.ask(&request)?;
+        let (mut first, told) = match read(&text) {
+            Ok(first) => {
+                let told = told(&first);
+                (first, told)
             }
-            Ok(drafts)
+            Err(why) => (Vec::new(), Some(cannot_be_read(&why))),
         };
-        Ok(self.in_parts(&blocks, &empty, read_part)?.into_iter().flatten().collect())
+        let Some(told) = told else { return Ok(first) };
+        let is_all_bad = !first.iter().any(|it| it.why().is_none());
+        let second = match self.ask(&answered(request, &text, told)) {
+            Ok(second) => second,
+            // The good ones of the first stand for themselves.
+            Err(_) if !is_all_bad => return Ok(first),
+            Err(error) => return Err(error),
+        };
+        let second = match read(&second) {
+            Ok(second) => second,
+            Err(_) if !first.is_empty() => return Ok(first),
+            Err(why) => return Err(unreadable(why)),
+        };
+        mend(&mut first, second);
+        Ok(first)
     }
 
     fn request_of(&self, input: &ExtractInput<'_>, data: &str) -> Request {
         let prompt = self.prompts.get(PromptName::Extract);
-        let mut known = String::from("Memories that exist:\n");
-        if input.existing.is_empty() {
-            known.push_str("none\n");
-        }
-        let newest = input.existing.len().saturating_sub(NAMES_MAX);
-        for memory in &input.existing[newest..] {
-            let _ = writeln!(known, "- {}: {}", memory.name, memory.description);
-        }
         // They were made from logs, so they are data as the log is.
+        let known = existing(std::slice::from_ref(input.log), input.existing, usize::MAX);
         let known = data::fence(&known, &self.nonce);
         Request {
             stage: Stage::Extract,
             period: input.log.stem().to_string(),
+            name: None,
             system: prompt.fill(&[]),
             messages: vec![Message::user(format!("{known}\n\n{data}"))],
             schema: Some(schema()),
@@ -78,15 +164,151 @@ impl ModelEngine {
     }
 }
 
+/// Puts what is said the second time in the place of what did not stand.
+pub(super) fn mend(first: &mut Vec<Proposed>, second: Vec<Proposed>) {
+    for proposed in second {
+        let Proposed::Good(draft) = &proposed else {
+            if !first.contains(&proposed) {
+                first.push(proposed);
+            }
+            continue;
+        };
+        let is_there = |it: &Proposed| matches!(it, Proposed::Good(it) if it == draft);
+        first.retain(|it| it.why().is_none() || !it.is_of(draft));
+        if !first.iter().any(is_there) {
+            first.push(proposed);
+        }
+    }
+}
+
+/// Returns what is proposed in all.
+pub(super) fn extraction(proposed: impl Iterator<Item = Proposed>) -> Extraction {
+    let mut all = Extraction::default();
+    for proposed in proposed {
+        match proposed {
+            // The flow says of it what it said to us.
+            Proposed::Good(draft) | Proposed::Faulty(draft, _) => all.drafts.push(draft),
+            Proposed::Unread(unread) => all.unread.push(unread),
+        }
+    }
+    all
+}
+
+/// Returns the list of the memories that exist; with what they say and their lines those that the logs
+/// seem to speak of. The newest that have room in so many characters.
+pub(super) fn existing(logs: &[ServedLog], memories: &[TypedMemory], chars_max: usize) -> String {
+    let mut list = String::from("Memories that exist:\n");
+    if memories.is_empty() {
+        list.push_str("none\n");
+    }
+    let mut newest: Vec<&TypedMemory> = memories.iter().collect();
+    newest.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| a.file_name.cmp(&b.file_name)));
+    newest.truncate(NAMES_MAX);
+    let spoken: HashSet<String> = logs
+        .iter()
+        .flat_map(ServedLog::lines)
+        .filter(|it| it.is_content())
+        .flat_map(|it| words(it.text()))
+        .collect();
+    let shared = |it: &TypedMemory| {
+        let said = words(&format!("{} {} {}", it.name, it.description, it.body));
+        said.intersection(&spoken).count()
+    };
+    let mut likely: Vec<(usize, usize)> =
+        newest.iter().enumerate().map(|(i, it)| (shared(it), i)).collect();
+    likely.retain(|it| it.0 >= WORDS_SHARED_MIN);
+    likely.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    likely.truncate(TEXTS_MAX);
+    let mut room = chars_max.saturating_sub(list.chars().count());
+    for (i, memory) in newest.iter().enumerate() {
+        let name = memory.file_name.file_stem().unwrap_or_default().to_string_lossy();
+        let mut list_of = String::new();
+        let _ = writeln!(list_of, "- {name} | {}: {}", memory.name, memory.description);
+        if likely.iter().any(|it| it.1 == i) {
+            let text: String = typed::one_line(&memory.body).chars().take(TEXT_CHARS_MAX).collect();
+            let lines = Citation::from_addresses(memory.sources.iter().map(|(at, _)| at));
+            let lines = lines.map(|it| format!(" [{it}]")).unwrap_or_default();
+            let _ = writeln!(list_of, "  says: {text}{lines}");
+        }
+        room = match room.checked_sub(list_of.chars().count()) {
+            Some(room) => room,
+            None => break,
+        };
+        list.push_str(&list_of);
+    }
+    list
+}
+
+/// Returns the words of a text that tell what it is about.
+fn words(text: &str) -> HashSet<String> {
+    const SHORT: usize = 3;
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    words.filter(|it| it.chars().count() > SHORT).map(str::to_lowercase).collect()
+}
+
+/// Has each memory of a reply checked, with all places of the lines that it cites.
+pub(super) fn checked(
+    list: Vec<Result<MemoryDraft, Unread>>,
+    names: &data::Names<'_>,
+    with: &Check<'_>,
+) -> Vec<Proposed> {
+    let check = |it: Result<MemoryDraft, Unread>| {
+        let mut draft = match it {
+            Ok(draft) => draft,
+            Err(unread) => return Proposed::Unread(unread),
+        };
+        draft.citation = names.whole(&draft.citation);
+        let checked = shown(&draft.citation, with).and_then(|()| (with.verdict)(&draft));
+        match checked {
+            Ok(()) => Proposed::Good(draft),
+            Err(why) => Proposed::Faulty(draft, why),
+        }
+    };
+    list.into_iter().map(check).collect()
+}
+
+/// Refuses lines that did not go along: those of the log did, and those of memories.
+fn shown(citation: &Citation, with: &Check<'_>) -> Result<(), String> {
+    let is_shown = |at: &Address| {
+        with.logs.iter().any(|it| at.stem == *it.stem())
+            || with.existing.iter().flat_map(|it| &it.sources).any(|it| it.0 == *at)
+    };
+    match citation.addresses().find(|it| !is_shown(it)) {
+        Some(at) => Err(format!("line {at} was not shown to you")),
+        None => Ok(()),
+    }
+}
+
+/// Says what does not stand; `None` where all does.
+pub(super) fn told(proposed: &[Proposed]) -> Option<String> {
+    let mut told = String::from(
+        "Some of that does not stand the check. Reply with the JSON object again, in the same form, and \
+         in its list only these memories, corrected. Leave out one that the lines do not bear out.\n",
+    );
+    let faults = proposed.iter().enumerate().filter_map(|(i, it)| Some((i, it.why()?)));
+    let mut any = false;
+    for (i, why) in faults {
+        any = true;
+        let _ = write!(told, "\n- memory {}: {why}", i + 1);
+    }
+    any.then_some(told)
+}
+
+pub(super) fn cannot_be_read(why: &str) -> String {
+    format!(
+        "That cannot be read: {why}. Reply with the JSON object alone, in the form that was asked for."
+    )
+}
+
 /// Returns the form of a reply: what providers can enforce, so all keys are required and bounds are
 /// checked by us.
-fn schema() -> OutputSchema {
+pub(super) fn schema() -> OutputSchema {
     let text = json!({ "type": "string" });
     let text_or_null = json!({ "type": ["string", "null"] });
     let memory = json!({
         "type": "object",
         "additionalProperties": false,
-        "required": ["type", "topic", "name", "description", "statement", "why", "how_to_apply", "citations"],
+        "required": ["type", "topic", "name", "description", "statement", "why", "how_to_apply", "citations", "updates"],
         "properties": {
             "type": { "type": "string", "enum": ["user", "feedback", "project", "reference"] },
             "topic": text,
@@ -96,6 +318,7 @@ fn schema() -> OutputSchema {
             "why": text_or_null,
             "how_to_apply": text_or_null,
             "citations": text,
+            "updates": text_or_null,
         },
     });
     OutputSchema {
@@ -113,8 +336,9 @@ fn schema() -> OutputSchema {
 ///
 /// # Errors
 ///
-/// Returns what is wrong with it, in words that can be said to the model.
-fn read(text: &str) -> Result<Vec<MemoryDraft>, String> {
+/// Returns what is wrong with all of it, in words that can be said to the model. What is wrong with a
+/// memory is said in its place.
+pub(super) fn read(text: &str) -> Result<Vec<Result<MemoryDraft, Unread>>, String> {
     let value = reply::value(text).ok_or("it holds no JSON")?;
     let list = match value {
         Value::Array(list) => list,
@@ -127,26 +351,28 @@ fn read(text: &str) -> Result<Vec<MemoryDraft>, String> {
     if list.len() > MEMORIES_MAX {
         return Err(format!("it holds {} memories; at most {MEMORIES_MAX} are read", list.len()));
     }
-    list.into_iter()
-        .enumerate()
-        .map(|(i, it)| memory(it).map_err(|e| format!("memory {}: {e}", i + 1)))
-        .collect()
+    let read = |value: Value| {
+        memory(&value).map_err(|why| {
+            let cited = value["citations"].as_str().and_then(cited);
+            Unread { said: value.to_string(), why, citation: cited }
+        })
+    };
+    Ok(list.into_iter().map(read).collect())
 }
 
-fn memory(value: Value) -> Result<MemoryDraft, String> {
+/// Reads a citation, with its brackets or without.
+fn cited(text: &str) -> Option<Citation> {
+    text.trim().trim_start_matches('[').trim_end_matches(']').parse().ok()
+}
+
+fn memory(value: &Value) -> Result<MemoryDraft, String> {
     let written = match value.get("content").and_then(Value::as_str) {
-        Some(content) => of_file(content, &value)?,
-        None => serde_json::from_value::<Written>(value).map_err(|e| e.to_string())?,
+        Some(content) => of_file(content, value)?,
+        None => Written::deserialize(value).map_err(|e| e.to_string())?,
     };
     let kind = MemoryType::from_name(&written.kind)
         .ok_or("`type` is none of user, feedback, project, reference")?;
-    let citation: Citation = written
-        .citations
-        .trim()
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .parse()
-        .map_err(|_| "`citations` names no lines".to_owned())?;
+    let citation = cited(&written.citations).ok_or("`citations` names no lines")?;
     let one_line = |text: &str, chars_max: usize, name: &str| {
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         match line.chars().count() {
@@ -165,6 +391,7 @@ fn memory(value: Value) -> Result<MemoryDraft, String> {
         why: some(written.why),
         how_to_apply: some(written.how_to_apply),
         citation,
+        updates: some(written.updates),
     })
 }
 
@@ -201,6 +428,7 @@ fn of_file(content: &str, value: &Value) -> Result<Written, String> {
         why: part("**Why:**"),
         how_to_apply: part("**How to apply:**"),
         citations,
+        updates: None,
     })
 }
 
@@ -223,15 +451,18 @@ mod tests {
             **Why:** A push broke main\n";
         let file = json!({ "filename": "../feedback_run-tests.md", "content": content });
         let whole = |it: Value| json!({ "memories": [it] }).to_string();
-        let expected = read(&whole(fields())).unwrap();
+        let drafts = |it: &str| {
+            read(it).unwrap().into_iter().collect::<Result<Vec<MemoryDraft>, _>>().unwrap()
+        };
+        let expected = drafts(&whole(fields()));
         assert_eq!(expected[0].citation.to_string(), "2026-04-02:1,3");
-        assert_eq!(read(&json!([fields()]).to_string()).unwrap(), expected);
-        let from_file = read(&whole(file)).unwrap();
+        assert_eq!(drafts(&json!([fields()]).to_string()), expected);
+        let from_file = drafts(&whole(file));
         assert_eq!(from_file[0].topic, "run-tests");
         assert_eq!(from_file[0].statement, expected[0].statement);
         assert_eq!(from_file[0].why, expected[0].why);
         assert_eq!(from_file[0].citation, expected[0].citation);
-        assert_eq!(read("[]").unwrap(), []);
+        assert_eq!(drafts("[]"), []);
     }
 
     #[test]
@@ -242,11 +473,16 @@ mod tests {
             ("name", json!("x".repeat(121)), "`name` is over 120"),
             ("statement", json!(" "), "`statement` is empty"),
             ("why", json!(3), "invalid type"),
+            ("path", json!("/etc"), "unknown field `path`"),
         ] {
             let mut memory = fields();
             memory[key] = value;
-            let error = read(&json!({ "memories": [memory] }).to_string()).unwrap_err();
-            assert!(error.contains(expected) && error.contains("memory 1"), "{error}");
+            let reply = json!({ "memories": [fields(), memory] }).to_string();
+            let read = read(&reply).unwrap();
+            let Err(unread) = &read[1] else { panic!("{reply}") };
+            assert!(read[0].is_ok() && unread.why.contains(expected), "{unread:?}");
+            assert_eq!(unread.said, memory.to_string());
+            assert_eq!(unread.citation.is_some(), key != "citations");
         }
         assert!(read("I found nothing.").unwrap_err().contains("no JSON"));
         assert!(read(r#"{"memory": []}"#).unwrap_err().contains("`memories`"));

@@ -8,12 +8,16 @@ use super::{
     unreadable,
 };
 use crate::{
+    config::settings::Length,
     engine::{Draft, EngineError, Fault, FoldInput, extractive},
     memory::{
         item::{Item, Section},
         period::{Grain, Period},
     },
-    model::{Message, Request, Stage, prompt::PromptName},
+    model::{
+        Message, Request, Stage,
+        prompt::{Prompt, PromptName},
+    },
 };
 
 /// A part of the budget that a part of the data gets at the least, in characters.
@@ -40,26 +44,23 @@ impl ModelEngine {
         if blocks.is_empty() {
             return Err(EngineError::NothingToSay { period: input.period });
         }
-        let empty = self.request(input.period, String::new());
-        let whole: usize = blocks.iter().map(Block::chars).sum();
-        let asked = self.in_parts(&blocks, &empty, |parts, i| {
-            let chars: usize = parts[i].iter().map(Block::chars).sum();
-            let share = |budget: usize| {
-                let part = budget.saturating_mul(chars) / whole.max(1);
-                if parts.len() == 1 { budget } else { part.max(PART_CHARS_MIN) }
-            };
-            let (target, limit) =
-                (share(input.budget.target_chars), share(input.budget.limit_chars));
-            let message = self.message(input.period, &parts[i], target, limit);
+        let is_week = input.period.grain() == Grain::Week;
+        let standing = is_week.then(|| self.standing_week(input)).transpose()?.flatten();
+        let asked = if let Some(text) = standing {
+            let lengths = (input.budget.target_chars, input.budget.limit_chars);
+            let message = self.message(input.period, &blocks, lengths);
             let request = self.request(input.period, message);
-            let text = self.ask(&request)?;
-            let mut read = read(&text, sections_of(input.period));
-            if read.sections.is_empty() {
-                return Err(unreadable("it has no bullet under a heading that was asked for"));
-            }
-            cite(&mut read.sections, &parts[i]);
-            Ok((request, text, read))
-        })?;
+            vec![said(input.period, &blocks, request, text)?]
+        } else {
+            let empty = self.request(input.period, String::new());
+            self.in_parts(&blocks, &empty, |parts, i| {
+                let part = &parts[i];
+                let message = self.message(input.period, part, lengths(input, parts, i));
+                let request = self.request(input.period, message);
+                let text = self.ask(&request)?;
+                said(input.period, part, request, text)
+            })?
+        };
         let mut all = Draft::default();
         for (request, text, mut read) in asked {
             all.faults.append(&mut read.faults);
@@ -112,13 +113,11 @@ impl ModelEngine {
             _ => (Stage::Weekly, PromptName::Weekly, &self.compaction.weekly),
         };
         let prompt = self.prompts.get(name);
-        let headings: Vec<String> =
-            sections_of(period).iter().map(|it| format!("### {}", it.title())).collect();
-        let ratio = format!("{:.0}%", length.ratio * 100.0);
         Request {
             stage,
             period: period.to_string(),
-            system: prompt.fill(&[("sections", &headings.join("\n")), ("ratio", &ratio)]),
+            name: None,
+            system: instructions(prompt, period, length),
             messages: vec![Message::user(data)],
             schema: None,
             max_output_tokens: prompt.max_output_tokens.min(self.max_output_tokens),
@@ -126,7 +125,17 @@ impl ModelEngine {
         }
     }
 
-    fn message(&self, period: Period, part: &[Block], target: usize, limit: usize) -> String {
+    /// Returns the instructions for a week.
+    pub(super) fn week_instructions(&self, period: Period) -> String {
+        instructions(self.prompts.get(PromptName::Weekly), period, &self.compaction.weekly)
+    }
+
+    pub(super) fn message(
+        &self,
+        period: Period,
+        part: &[Block],
+        (target, limit): (usize, usize),
+    ) -> String {
         let days = format!("{} to {}", period.first(), period.last());
         format!(
             "{period} ({days}). Write about {target} characters, never more than {limit}; citations \
@@ -134,6 +143,39 @@ impl ModelEngine {
             data::fenced(part, &self.nonce)
         )
     }
+}
+
+/// Reads what was replied about a part of the data.
+fn said(
+    period: Period,
+    part: &[Block],
+    request: Request,
+    text: String,
+) -> Result<(Request, String, Read), EngineError> {
+    let mut read = read(&text, sections_of(period));
+    if read.sections.is_empty() {
+        return Err(unreadable("it has no bullet under a heading that was asked for"));
+    }
+    cite(&mut read.sections, part);
+    Ok((request, text, read))
+}
+
+fn instructions(prompt: &Prompt, period: Period, length: &Length) -> String {
+    let headings: Vec<String> =
+        sections_of(period).iter().map(|it| format!("### {}", it.title())).collect();
+    let ratio = format!("{:.0}%", length.ratio * 100.0);
+    prompt.fill(&[("sections", &headings.join("\n")), ("ratio", &ratio)])
+}
+
+/// Returns how long the file may get by a part of the data: what to fill, and what not to pass.
+fn lengths(input: &FoldInput<'_>, parts: &[Vec<Block>], i: usize) -> (usize, usize) {
+    let chars_of = |part: &Vec<Block>| part.iter().map(Block::chars).sum::<usize>();
+    let (chars, whole) = (chars_of(&parts[i]), parts.iter().map(chars_of).sum::<usize>());
+    let share = |budget: usize| {
+        let part = budget.saturating_mul(chars) / whole.max(1);
+        if parts.len() == 1 { budget } else { part.max(PART_CHARS_MIN) }
+    };
+    (share(input.budget.target_chars), share(input.budget.limit_chars))
 }
 
 /// Says what does not stand.
@@ -152,7 +194,7 @@ fn told(faults: &[&Fault]) -> String {
     told
 }
 
-fn blocks(input: &FoldInput<'_>) -> Vec<Block> {
+pub(super) fn blocks(input: &FoldInput<'_>) -> Vec<Block> {
     match input.period.grain() {
         Grain::Month => {
             data::of_bullets(input.weeks.iter().map(|it| (it.period, it.items.as_slice())))
@@ -161,10 +203,15 @@ fn blocks(input: &FoldInput<'_>) -> Vec<Block> {
     }
 }
 
+/// Returns the sections of a week.
+pub(super) fn sections_of_week() -> &'static [Section] {
+    &Section::WEEKLY
+}
+
 fn sections_of(period: Period) -> &'static [Section] {
     match period.grain() {
         Grain::Month => &Section::MONTHLY,
-        _ => &Section::WEEKLY,
+        _ => sections_of_week(),
     }
 }
 

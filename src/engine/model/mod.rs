@@ -9,19 +9,25 @@
 //! - [`align`]: lines for a bullet that cites none.
 //! - [`json`]: a JSON value in a reply that may hold more.
 //! - [`extract`]: typed memories, as JSON.
+//! - [`combined`]: a week and the memories of its days, in one request.
+//! - [`session`]: a session of a coding agent, as nine sections.
 //! - [`distil`]: edits of `WISDOM.md`, as JSON.
 
 pub mod align;
+pub mod combined;
 pub mod data;
 mod distil;
 mod extract;
 pub mod fold;
 pub mod json;
+pub mod session;
+
+use chrono::{DateTime, Utc};
 
 use self::data::Block;
 use super::{
-    DistilInput, Draft, Engine, EngineError, ExtractInput, Fault, FoldInput, MemoryDraft, WisdomOp,
-    extractive::Extractive,
+    DaysInput, DistilInput, Draft, Engine, EngineError, ExtractInput, Extraction, Fault, FoldInput,
+    WisdomOp, extractive::Extractive,
 };
 use crate::{
     config::settings::{Compaction, Wisdom},
@@ -46,11 +52,18 @@ pub struct ModelEngine {
     pub compaction: Compaction,
     /// How `WISDOM.md` is kept, for the instructions.
     pub wisdom: Wisdom,
+    /// Weeks that are asked for together with their days, and not answered yet.
+    pub awaited: combined::Awaited,
 }
 
 /// Returns the name of this engine with a model.
 pub fn id_of(model: &str) -> String {
     format!("model/1 {model}")
+}
+
+/// Returns whether a name is that of this engine, with whatever model.
+pub fn is_id(id: &str) -> bool {
+    id.starts_with("model/")
 }
 
 impl Engine for ModelEngine {
@@ -79,12 +92,25 @@ impl Engine for ModelEngine {
         self.mend_by_model(input, draft, faults)
     }
 
-    fn extract(&self, input: &ExtractInput<'_>) -> Result<Vec<MemoryDraft>, EngineError> {
+    fn extract(&self, input: &ExtractInput<'_>) -> Result<Extraction, EngineError> {
         self.extract_by_model(input)
+    }
+
+    fn read_week(
+        &self,
+        input: &FoldInput<'_>,
+        days: &DaysInput<'_>,
+        may_ask: bool,
+    ) -> Result<Option<Extraction>, EngineError> {
+        self.read_week_by_model(input, days, may_ask)
     }
 
     fn distil(&self, input: &DistilInput<'_>) -> Result<Vec<WisdomOp>, EngineError> {
         self.distil_by_model(input)
+    }
+
+    fn unready(&self, now: DateTime<Utc>) -> Option<CallError> {
+        self.ask.unready(now)
     }
 
     fn begin_run(&self, run: i64) {
@@ -97,6 +123,14 @@ impl Engine for ModelEngine {
 
     fn settle(&self, was_of_use: bool) {
         self.ask.settle(was_of_use);
+    }
+
+    fn rest(&self) {
+        self.ask.rest();
+    }
+
+    fn collect(&self) -> Result<bool, CallError> {
+        self.ask.collect()
     }
 
     fn begin_scheduled(&self) -> Result<bool, CallError> {
@@ -115,13 +149,18 @@ const CUTS_MAX: usize = 4;
 impl ModelEngine {
     /// Returns how many characters of data fit into one request beside the instructions and the reply.
     ///
-    /// A token is at the least two characters of what people write in logs; three and a half of English.
+    /// How many characters a token has was learned from the replies before.
     fn room_chars(&self, request: &Request) -> usize {
-        const CHARS_PER_TOKEN: usize = 3;
         let said = self.ask.context_tokens().unwrap_or(self.context_tokens);
         let window = said.min(self.context_tokens);
-        let tokens = window.saturating_sub(request.max_output_tokens) as usize;
-        (tokens * CHARS_PER_TOKEN).saturating_sub(request.chars())
+        let tokens = window.saturating_sub(request.max_output_tokens);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "tokens times a few characters"
+        )]
+        let chars = (f64::from(tokens) * self.ask.chars_per_token()) as usize;
+        chars.saturating_sub(request.chars())
     }
 
     /// Asks about each part of the data, in as many parts as the model can take: `ask` is given all of

@@ -1,7 +1,8 @@
 //! Batches: a scheduled pass hands its folds to the provider in one piece, which answers them within a
 //! day at a lower price.
 //!
-//! A pass begins by fetching what was answered since ([`Door::begin_scheduled`]). What it asks then and
+//! A pass begins by fetching what was answered since ([`Door::begin_scheduled`]; one that a person waits for
+//! only fetches, [`Door::collect`]). What it asks then and
 //! has no reply to is queued, and its work waits; at its end the queue is sent
 //! ([`Door::end_scheduled`]). A reply is kept like one from before a crash: a later pass asks the same
 //! and finds it. Where the sources were changed meanwhile the question is another one, and the reply is
@@ -33,7 +34,7 @@ use super::{
     door::{Door, Got, Wire, breaker, dialect, passed, read_whole, text_bytes},
     failure::Fault,
     http::Answer,
-    openai,
+    openai, telemetry,
 };
 use crate::{
     clock,
@@ -109,8 +110,31 @@ impl Door {
             self.drop_reply(row.key);
             self.ledger(|it| it.note_fate(row.call, Fate::Done, now))?;
         }
+        self.look_after_all(now, |_| true)
+    }
+
+    /// Fetches what batches have answered, for a pass that makes no new ones: somebody else may be about to
+    /// send one, which is left alone. Returns whether anything came.
+    ///
+    /// # Errors
+    ///
+    /// Returns why not all could be fetched. The pass may go on.
+    pub fn collect(&self) -> Result<bool, CallError> {
+        let is_there = self.parts.wire.has_batches() && self.parts.ledger.exists();
+        if !is_there || self.parts.vault.is_none() {
+            return Ok(false);
+        }
+        let now = clock::now().map_err(|e| CallError::Config(e.to_string()))?;
+        self.look_after_all(now, |it| it.remote.is_some())
+    }
+
+    fn look_after_all(
+        &self,
+        now: DateTime<Utc>,
+        is_ours: impl Fn(&BatchRow) -> bool,
+    ) -> Result<bool, CallError> {
         let (mut came, mut failed) = (false, None);
-        for batch in self.ledger(|it| it.batches(&root))? {
+        for batch in self.ledger(|it| it.batches(&self.root()))?.into_iter().filter(is_ours) {
             match self.look_after(&batch, now) {
                 Ok(more) => came |= more,
                 Err(error) => failed = Some(error),
@@ -408,7 +432,10 @@ impl Door {
             }
         };
         let took = (now - batch.at).to_std().unwrap_or(Duration::ZERO);
-        self.settle_call(row.call, &Got { reply, requests: 1, lost: 0, took }, true)?;
+        let got = Got { reply, requests: 1, lost: 0, took };
+        let span = telemetry::begin_batched(&self.parts.wire, &self.parts.model);
+        let cost_usd = self.settle_call(row.call, &got, true)?;
+        span.in_scope(|| telemetry::end(&span, &got, cost_usd));
         self.ledger(|it| it.note_fate(row.call, fate, now))
     }
 

@@ -26,6 +26,7 @@ use serde::Serialize;
 const MIGRATIONS: &[&str] = &[
     include_str!("../../../schema/ledger/0001.sql"),
     include_str!("../../../schema/ledger/0002.sql"),
+    include_str!("../../../schema/ledger/0003.sql"),
 ];
 
 /// How long a statement waits for another process.
@@ -183,6 +184,17 @@ pub struct ServerRow {
     pub context_tokens: Option<u64>,
     /// Until when it is given no batches, because it refused one.
     pub direct_until: Option<DateTime<Utc>>,
+}
+
+/// What was learned of how long the tokens of a model are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weight {
+    /// Characters that were sent, the older the less.
+    pub chars: u64,
+    /// Tokens that were read of them.
+    pub tokens: u64,
+    /// The fewest characters for a token.
+    pub least: f64,
 }
 
 /// Sums over calls.
@@ -454,6 +466,45 @@ impl Ledger {
                     row.context_tokens,
                     row.direct_until.map(|it| it.to_rfc3339()),
                 ],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Returns what was learned of a model's tokens.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the ledger could not be read.
+    pub fn weight(&self, server: &str, model: &str) -> Result<Option<Weight>, LedgerError> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT chars, tokens, least FROM weight WHERE server = ?1 AND model = ?2",
+            )?
+            .query_row([server, model], |row| {
+                Ok(Weight { chars: row.get(0)?, tokens: row.get(1)?, least: row.get(2)? })
+            })
+            .optional()
+        })
+    }
+
+    /// Remembers what was learned of a model's tokens.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it could not be recorded.
+    pub fn note_weight(
+        &mut self,
+        server: &str,
+        model: &str,
+        weight: &Weight,
+    ) -> Result<(), LedgerError> {
+        let Weight { chars, tokens, least } = weight;
+        self.write(|tx| {
+            tx.execute(
+                "INSERT OR REPLACE INTO weight (server, model, chars, tokens, least) \
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![server, model, chars, tokens, least],
             )?;
             Ok(())
         })
@@ -808,6 +859,10 @@ mod tests {
         let ledger = open(&dir, true);
         assert_eq!(ledger.server("http://a", "m").unwrap(), row);
         assert_eq!(ledger.server("http://a", "n").unwrap(), ServerRow::default());
+        let weight = Weight { chars: 4200, tokens: 2000, least: 1.9 };
+        open(&dir, true).note_weight("http://a", "m", &weight).unwrap();
+        assert_eq!(ledger.weight("http://a", "m").unwrap(), Some(weight));
+        assert_eq!(ledger.weight("http://a", "n").unwrap(), None);
     }
 
     #[test]

@@ -136,6 +136,10 @@ pub struct Figures {
     pub rejected: u32,
     /// Source lines that reached no item.
     pub uncovered: u32,
+    /// Amounts and days of the lines that items of a model are about.
+    pub amounts: u32,
+    /// Those of them that the items say, too.
+    pub amounts_kept: u32,
     /// Calls of a model.
     pub model_calls: u32,
     /// What they cost, in US dollars.
@@ -657,7 +661,8 @@ pub(super) fn end_job(tx: &Transaction<'_>, job: JobId, receipt: &Receipt) -> Re
     let ended = tx.execute(
         "UPDATE activity SET state = 'ended', outcome = ?2, reason = ?3, ended = ?4, path = ?5, \
          sources = ?6, source_chars = ?7, output_chars = ?8, items = ?9, rejected = ?10, \
-         uncovered = ?11, model_calls = ?12, cost_usd = ?13, counts = ?14 \
+         uncovered = ?11, model_calls = ?12, cost_usd = ?13, counts = ?14, \
+         amounts = ?15, amounts_kept = ?16 \
          WHERE id = ?1 AND state <> 'ended'",
         params![
             job.0,
@@ -674,6 +679,8 @@ pub(super) fn end_job(tx: &Transaction<'_>, job: JobId, receipt: &Receipt) -> Re
             receipt.figures.model_calls,
             receipt.figures.cost_usd,
             counts,
+            receipt.figures.amounts,
+            receipt.figures.amounts_kept,
         ],
     )?;
     if ended == 0 { Err(LineageError::NotLive { job }.into()) } else { Ok(()) }
@@ -776,7 +783,7 @@ fn jobs_where(
         "SELECT id, run, fingerprint, tier, period, engine, inputs, attempt, started, \
          state = 'ended', outcome, reason, ended, path, \
          sources, source_chars, output_chars, items, rejected, uncovered, model_calls, cost_usd, \
-         outcome = 'failed' AND counts = 0 FROM activity {condition} ORDER BY id"
+         outcome = 'failed' AND counts = 0, amounts, amounts_kept FROM activity {condition} ORDER BY id"
     ))?
     .query_map(params, job_row)?
     .collect()
@@ -806,6 +813,8 @@ fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
                     items: row.get(17)?,
                     rejected: row.get(18)?,
                     uncovered: row.get(19)?,
+                    amounts: row.get(23)?,
+                    amounts_kept: row.get(24)?,
                     model_calls: row.get(20)?,
                     cost_usd: row.get(21)?,
                 },

@@ -20,6 +20,7 @@ use super::{
 use crate::memory::{
     address::{Address, Citation, Stem},
     hash::ContentHash,
+    period::Period,
 };
 
 /// Where an item stands. Ordered by kind from the logs upwards, then by path and line.
@@ -275,6 +276,23 @@ impl Lineage {
             conn.prepare_cached("SELECT stem, hash FROM extracted")?
                 .query_map([], |row| Ok((column::parsed(row, 0)?, column::hash(row, 1)?)))?
                 .collect()
+        })
+    }
+
+    /// Returns which engine read a day last for its typed memories.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn days_read_by(&self) -> Result<BTreeMap<Period, String>, LineageError> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT period, engine FROM activity WHERE id IN (SELECT max(id) FROM activity \
+                 WHERE tier = 'extract' AND outcome IN ('written', 'unchanged', 'skipped') \
+                 GROUP BY period)",
+            )?
+            .query_map([], |row| Ok((column::parsed(row, 0)?, row.get(1)?)))?
+            .collect()
         })
     }
 

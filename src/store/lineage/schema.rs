@@ -19,6 +19,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../../schema/lineage/0001.sql"),
     include_str!("../../../schema/lineage/0002.sql"),
     include_str!("../../../schema/lineage/0003.sql"),
+    include_str!("../../../schema/lineage/0004.sql"),
 ];
 
 /// Marks a database file as ours (`mmrd`), so that a stranger's is never migrated.

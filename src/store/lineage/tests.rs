@@ -331,6 +331,8 @@ fn receipts_read_as_they_were_written() {
             items: 3,
             rejected: 4,
             uncovered: 6,
+            amounts: 9,
+            amounts_kept: 8,
             model_calls: 7,
             cost_usd: 0.125,
         },

@@ -4,13 +4,15 @@ use std::{
     fs::File,
     io::{self, Read as _, Seek as _},
     path::Path,
+    sync::Arc,
 };
 
 use rustix::{fs::OFlags, io::Errno};
 
 use super::{FILE_BYTES_MAX, Vault, VaultError, folder_error, io_error};
 use crate::{
-    memory::{address::Stem, log::DailyLog},
+    memory::{address::Stem, decision::Decisions, log::DailyLog},
+    privacy::Rules,
     store::{
         beneath::{Folder, Look},
         inventory::{Problem, Stamp},
@@ -72,6 +74,14 @@ impl Vault {
             at: e.utf8_error().valid_up_to(),
         })?;
         Ok(Some(text))
+    }
+
+    /// Returns what may be seen of the root's files: by its configuration, and by what its people decided.
+    pub fn rules(&self) -> Rules {
+        // A record that cannot be read is reported by the scan.
+        let decisions = self.read_text(&self.layout.decisions()).ok().flatten();
+        let decisions = decisions.map(|it| Decisions::parse(&it)).unwrap_or_default();
+        Rules::new(Arc::clone(&self.policy), &decisions)
     }
 
     /// Returns whether anything stands under a name: a file, a folder, a link.

@@ -1,7 +1,7 @@
 //! Raw replies of a model, from before they are read until their work is done.
 //!
-//! One file of the private folder each, named by the request. They quote logs, so `forget` removes
-//! all of them.
+//! One file of the private folder each, named by the request. One that was of no use is set aside, for
+//! whoever wants to see why. They quote logs, so `forget` removes all of them.
 
 use super::{Vault, VaultError};
 use crate::{
@@ -37,21 +37,51 @@ impl Vault {
         self.remove_private(&path_of(request))
     }
 
+    /// Sets the reply to a request aside: it answers no request any more.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it cannot be read, written, or removed.
+    pub fn set_aside_reply(&self, request: ContentHash) -> Result<(), VaultError> {
+        if let Some(text) = self.kept_reply(request)? {
+            self.write_private(&aside(&format!("{}.json", request.hex16())), &text)?;
+        }
+        self.drop_reply(request)
+    }
+
     /// Removes all replies, and returns how many there were.
     ///
     /// # Errors
     ///
     /// Returns why one cannot be removed.
     pub fn drop_replies(&self) -> Result<usize, VaultError> {
+        self.drop_those(|_| true)
+    }
+
+    /// Removes all replies but those that were set aside.
+    ///
+    /// # Errors
+    ///
+    /// Returns why one cannot be removed.
+    pub fn drop_used_replies(&self) -> Result<usize, VaultError> {
+        let aside = aside("");
+        self.drop_those(|path| !path.starts_with(&aside))
+    }
+
+    fn drop_those(&self, goes: impl Fn(&str) -> bool) -> Result<usize, VaultError> {
         let (files, _) = self.files_below(PRIVATE_DIR, usize::MAX);
         let mut dropped = 0;
         let start = format!("{PRIVATE_DIR}/{REPLY_PREFIX}");
-        for path in files.iter().filter(|it| it.starts_with(&start)) {
+        for path in files.iter().filter(|it| it.starts_with(&start) && goes(it)) {
             self.remove_private(path)?;
             dropped += 1;
         }
         Ok(dropped)
     }
+}
+
+fn aside(name: &str) -> String {
+    format!("{PRIVATE_DIR}/{REPLY_PREFIX}unread-{name}")
 }
 
 fn path_of(request: ContentHash) -> String {

@@ -34,6 +34,26 @@ pub fn write_settings(path: &Path, text: &str) -> Result<(), VaultError> {
     fs::File::open(dir).and_then(|it| it.sync_all()).map_err(|e| io_error("write", dir, e))
 }
 
+/// Writes a new file that is no memory as a stream: after a crash all of it stands there, or nothing.
+///
+/// # Errors
+///
+/// Returns [`VaultError::Io`] when it is not known to be on disk, or something stands there.
+pub fn write_stream(
+    path: &Path,
+    write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+) -> Result<(), VaultError> {
+    let dir = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let write = || -> io::Result<()> {
+        let mut temp = tempfile::Builder::new().prefix(layout::TEMP_PREFIX).tempfile_in(dir)?;
+        write(temp.as_file_mut())?;
+        temp.as_file().sync_all()?;
+        temp.persist_noclobber(path).map_err(|e| e.error)?;
+        fs::File::open(dir)?.sync_all()
+    };
+    write().map_err(|e| io_error("write", path, e))
+}
+
 /// Gives a new file the mode and owner of the one it replaces, else those that fit its folder.
 fn follow_mode(file: &fs::File, replaced: &Path, dir: &Path) -> io::Result<()> {
     let (like, mask) = match fs::symlink_metadata(replaced) {

@@ -110,8 +110,12 @@ impl Provider {
             let status = if self.has_ended { "ended" } else { "in_progress" };
             return json!({
                 "id": batch.id, "type": "message_batch", "processing_status": status,
-                "request_counts": { "processing": batch.requests.len(), "succeeded": 0 },
+                "request_counts": {
+                    "processing": batch.requests.len(), "succeeded": 0, "errored": 0, "canceled": 0,
+                    "expired": 0,
+                },
                 "created_at": "2026-04-13T07:00:01.123Z",
+                "expires_at": "2026-04-14T07:00:01.123Z",
                 "results_url": "https://elsewhere.invalid/results",
             });
         }
@@ -123,7 +127,9 @@ impl Provider {
         };
         json!({
             "id": batch.id, "object": "batch", "status": status, "metadata": batch.metadata,
-            "output_file_id": output, "error_file_id": error,
+            "output_file_id": output, "error_file_id": error, "created_at": 1_776_063_601,
+            "completion_window": "24h", "endpoint": "/v1/chat/completions",
+            "input_file_id": format!("file-{}", at + 1),
         })
     }
 
@@ -244,6 +250,38 @@ impl Batching {
     }
 }
 
+/// Returns what goes to and fro for a batch, as bodies with their kinds: what is sent and what is read.
+pub(super) fn envelopes(wire: Wire) -> Vec<(&'static str, Value)> {
+    let batching = Batching::new(wire);
+    let mut daemon = batching.start();
+    batching.await_batches(&mut daemon, 1);
+    daemon.kill();
+    let sent = batching.desk.server.requests().into_iter().filter(|it| it.method == "POST");
+    let mut bodies: Vec<(&str, Value)> = Vec::new();
+    for asked in sent {
+        if asked.path.ends_with("/files") {
+            let body = String::from_utf8(asked.bytes).unwrap();
+            let lines = body.lines().filter_map(|it| serde_json::from_str(it).ok());
+            bodies.extend(lines.map(|it| ("batch line", it)));
+        } else {
+            bodies.push(("batch request", asked.body));
+        }
+    }
+    for has_ended in [false, true] {
+        let mut provider = batching.provider();
+        provider.has_ended = has_ended;
+        bodies.push(("batch", provider.shown(wire, &provider.batches[0])));
+    }
+    if wire == Wire::Anthropic {
+        let results = batching.provider().results(wire, 0);
+        let Answer::Http { body, .. } = results else { unreachable!() };
+        let text = String::from_utf8(body).unwrap();
+        let lines = text.lines().map(|it| serde_json::from_str(it).unwrap());
+        bodies.extend(lines.map(|it| ("batch line", it)));
+    }
+    bodies
+}
+
 /// Minutes after [`NOW`].
 fn later(minutes: u32) -> String {
     format!("2026-04-13T{:02}:{:02}:00+02:00", 9 + minutes / 60, minutes % 60)
@@ -268,6 +306,27 @@ fn a_fold_is_handed_over_and_made_when_it_is_answered() {
         assert!(batching.desk.week().unwrap().contains("model/1 scripted-1"));
         let status = batching.desk.status();
         assert!(status.contains("ready") && !status.contains("batch"), "{status}");
+    }
+}
+
+#[test]
+fn a_week_is_handed_over_with_its_days() {
+    for wire in Wire::BOTH {
+        let mut batching = Batching::new(wire);
+        batching.desk.set("/compaction/extract", json!(true));
+        let mut daemon = batching.start();
+        batching.await_batches(&mut daemon, 1);
+        let asked = batching.provider().batches[0].requests[0].1.to_string();
+        assert!(asked.contains("SECOND_TASK") && asked.contains("FIRST_TASK"), "{asked}");
+        // A daemon that begins anew knows what it waits for.
+        daemon.kill();
+        batching.provider().has_ended = true;
+        let mut daemon = batching.start_at(&later(2));
+        batching.await_week(&mut daemon);
+        assert_eq!(batching.counts(), (1, 0, 1, 1), "{wire:?}");
+        daemon.await_idle();
+        let due = batching.desk.run(&["compact", "--dry-run", "--json"]).ok().json();
+        assert_eq!(due["jobs"].as_array().unwrap().len(), 0, "{due:#}");
     }
 }
 
@@ -371,6 +430,41 @@ fn who_waits_at_a_terminal_gets_no_batch() {
     let batching = Batching::new(Wire::Openai);
     batching.desk.compact().ran.ok();
     assert_eq!(batching.counts(), (0, 1, 1, 0));
+}
+
+#[test]
+fn who_waits_at_a_terminal_gets_what_has_been_answered() {
+    for wire in Wire::BOTH {
+        let batching = Batching::new(wire);
+        let mut daemon = batching.start();
+        batching.await_batches(&mut daemon, 1);
+        daemon.kill();
+        batching.provider().has_ended = true;
+        // What would be done changes nothing.
+        batching.desk.run(&["compact", "--dry-run"]).ok();
+        assert!(batching.is_in_batch());
+        let compacted = batching.desk.run_with(&["compact"], &[("MEMOIRD_LOG", "debug")]).ok();
+        assert!(batching.desk.week().is_some() && batching.replies().is_empty(), "{compacted}");
+        assert_eq!(batching.counts(), (1, 0, 1, 1), "{wire:?}");
+        // It is a call like any other in the log.
+        for words in
+            ["batched=true", "gen_ai.request.model=\"scripted-1\"", "gen_ai.usage.output_tokens="]
+        {
+            assert!(compacted.stderr.contains(words), "{words}: {compacted}");
+        }
+    }
+}
+
+#[test]
+fn a_batch_that_cannot_be_fetched_holds_nobody_up() {
+    let batching = Batching::new(Wire::Openai);
+    let mut daemon = batching.start();
+    batching.await_batches(&mut daemon, 1);
+    daemon.kill();
+    batching.provider().is_plain = true;
+    let compacted = batching.desk.run(&["compact"]).ok();
+    assert!(batching.desk.week().is_some(), "{compacted}");
+    assert_eq!(batching.counts(), (1, 1, 2, 1));
 }
 
 #[test]

@@ -235,15 +235,26 @@ fn an_open_breaker_lets_one_request_through_after_its_pause() {
     }
 }
 
+/// What a server says to each request.
+type Answering = Box<dyn FnMut(&Asked) -> Answer + Send>;
+
 #[test]
-fn a_server_that_always_fails_gets_at_most_thirty_requests_in_a_day() {
+fn a_model_that_always_fails_gets_at_most_thirty_requests_in_a_day() {
     let wire = Wire::Openai;
-    for answer in [
-        Answer::json(500, &wire.error("server_error", "Oh.")),
-        Answer::json(404, &wire.error("model_not_found", "There is no such model.")),
-        Answer::text(200, "<html>"),
-    ] {
-        let server = Server::scripted(vec![answer.clone()]);
+    let always = |answer: Answer| move |_: &Asked| answer.clone();
+    let says = |text: &'static str, ends| move |asked: &Asked| asked.saying(text, ends);
+    let bad = "### Decisions\n- Sold 731 licences [2026-03-02:3]";
+    let failing: [(&str, Answering); 7] = [
+        ("500", Box::new(always(Answer::json(500, &wire.error("server_error", "Oh."))))),
+        ("404", Box::new(always(Answer::json(404, &wire.error("model_not_found", "None."))))),
+        ("a page", Box::new(always(Answer::text(200, "<html>")))),
+        ("no form", Box::new(says("Sorry.", Ends::Well))),
+        ("refuses", Box::new(says("No.", Ends::Refusing))),
+        ("is cut off", Box::new(says("### Decisions\n- Moved", Ends::AtLimit))),
+        ("lies", Box::new(says(bad, Ends::Well))),
+    ];
+    for (name, answer) in failing {
+        let server = Server::answering(answer);
         let mut desk = Desk::new(wire, server);
         desk.set("/compaction/extract", json!(true));
         for day in 1..=28 {
@@ -253,7 +264,7 @@ fn a_server_that_always_fails_gets_at_most_thirty_requests_in_a_day() {
             desk.root.set_now(&format!("2026-04-13T{hour:02}:10:00+02:00"));
             desk.run(&["compact"]);
         }
-        assert!(desk.server.count() <= 30, "{answer:?}: {}", desk.server.count());
+        assert!(desk.server.count() <= 30, "{name}: {}", desk.server.count());
     }
 }
 

@@ -1,17 +1,31 @@
 //! A model behind its door: what it may say, and fail to say, and where each of it ends.
 //!
 //! - [`batch`]: what is handed over to be answered later.
+//! - [`combined`]: a week and its days in one request.
+//! - [`crashes`]: crashes at random steps, with a model that charges.
 //! - [`door`]: what goes wrong between us and a server.
+//! - [`elsewhere`]: what is made of text from elsewhere.
 //! - [`fallback`]: what is made without it.
+//! - [`memories`]: typed memories that are bad, mended, or said anew.
+//! - [`planted`]: what is false, through the whole chain.
+//! - [`programs`]: a program in the place of a server.
 //! - [`replies`]: what a reply may be.
 //! - [`sdk`]: what is sent, by the types of the official SDKs.
+//! - [`sessions`]: sessions of coding agents.
 //! - [`spending`]: what is sent at all, and what it may cost.
 
 mod batch;
+mod combined;
+mod crashes;
 mod door;
+mod elsewhere;
 mod fallback;
+mod memories;
+mod planted;
+mod programs;
 mod replies;
 mod sdk;
+mod sessions;
 mod spending;
 
 use serde_json::{Value, json};

@@ -52,6 +52,15 @@ fn requests_and_replies_have_the_types_of_the_sdks() {
             }
         }
     }
+    for wire in Wire::BOTH {
+        let envelopes = super::batch::envelopes(wire);
+        assert!(envelopes.iter().any(|it| it.0 == "batch line"), "{wire:?}");
+        for (kind, body) in envelopes {
+            let line = json!({ "provider": wire.provider(), "kind": kind, "body": body });
+            lines += &line.to_string();
+            lines.push('\n');
+        }
+    }
     let mut command = Command::new(&python);
     command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let Ok(mut child) = command.spawn() else {

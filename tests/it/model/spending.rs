@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Desk, KEY, Wire};
 use crate::support::{
     NOW, assert_in_no_file,
-    server::{Answer, Ends, Server, good},
+    server::{Answer, Asked, Ends, Server, fluent, good},
 };
 
 #[test]
@@ -20,7 +20,8 @@ fn nothing_is_sent_when_nothing_changed() {
         desk.root.write("memory/2026-03-10.md", super::LOG);
         desk.run(&["compact"]).ok();
         let (sent, files) = (desk.server.count(), desk.root.files());
-        assert!(sent >= 5, "{sent}");
+        // Two weeks with their days, a month, and what of it lasts.
+        assert!(sent >= 4, "{sent}");
         for args in
             [&["compact"][..], &["compact", "--dry-run"], &["status"], &["usage"], &["doctor"]]
         {
@@ -184,11 +185,19 @@ fn busy() -> Desk {
 
 #[test]
 fn wherever_a_crash_comes_a_reply_on_the_disk_is_not_asked_for_again() {
+    // Weeks together with their days, and each alone.
+    check_crashes(&["compact"], 2);
+    check_crashes(&["compact", "extract"], 4);
+}
+
+/// Ends the command at each step. It and the pass that comes after it make `calls` in all.
+#[track_caller]
+fn check_crashes(args: &[&str], calls: usize) {
     let desk = busy();
     let trace = desk.root.home("trace");
-    desk.run_with(&["compact"], &[("MEMOIRD_FAIL_TRACE", trace.to_str().unwrap())]).ok();
-    let calls = desk.server.count();
-    assert!(calls > 3, "{calls}");
+    desk.run_with(args, &[("MEMOIRD_FAIL_TRACE", trace.to_str().unwrap())]).ok();
+    desk.run(&["compact"]).ok();
+    assert_eq!(desk.server.count(), calls, "{args:?}");
     let trace = fs::read_to_string(trace).unwrap();
     let mut hits = BTreeMap::<&str, usize>::new();
     let steps = trace.lines().map(|name| {
@@ -201,9 +210,11 @@ fn wherever_a_crash_comes_a_reply_on_the_disk_is_not_asked_for_again() {
     let stride = if is_full { 1 } else { steps.len() / CRASHES };
     for step in steps.iter().step_by(stride.max(1)) {
         let desk = busy();
-        desk.run_with(&["compact"], &[("MEMOIRD_FAIL", &format!("kill@{step}"))]);
-        let compacted = desk.run(&["compact"]);
-        assert_eq!(compacted.code, 0, "{step} {compacted}");
+        desk.run_with(args, &[("MEMOIRD_FAIL", &format!("kill@{step}"))]);
+        for args in [args, &["compact"]] {
+            let compacted = desk.run(args);
+            assert_eq!(compacted.code, 0, "{step} {compacted}");
+        }
         // Only a reply that was lost on its way to the disk.
         let lost = ["model.answered#", "vault.private.write#", "vault.private.rename#"];
         let again = usize::from(lost.iter().any(|it| step.starts_with(it)));
@@ -233,6 +244,55 @@ fn doing_it_again_with_a_model_says_first_what_it_may_cost() {
 }
 
 #[test]
+fn days_that_only_the_built_in_engine_read_are_read_again_when_asked() {
+    let server = Server::answering(|asked| match good(asked) {
+        said if said.starts_with("{\"memories")
+            && asked.turns()[0].contains("\n2026-04-07:5 | ") =>
+        {
+            let memories = json!({ "memories": [super::replies::memory()] });
+            asked.saying(&memories.to_string(), Ends::Well)
+        }
+        said => asked.saying(&said, Ends::Well),
+    });
+    let mut desk = Desk::new(Wire::Openai, server);
+    desk.set("/compaction/extract", json!(true));
+    let other = "memory/2026-03-10.md";
+    desk.root.write(other, "# Store\n\n- Kept the store on one disk for now\n");
+    desk.run(&["compact", "--set", "engine=extractive"]).ok();
+    desk.run(&["compact"]).ok();
+    assert_eq!(desk.server.count(), 0, "what was read is not read again unasked");
+    let status = desk.run(&["status"]).ok();
+    assert!(
+        status.stdout.contains("2 days read for typed memories, by another engine"),
+        "{status}"
+    );
+    let count = |status: serde_json::Value| {
+        let tiers = status["tiers"].as_array().unwrap().clone();
+        tiers.iter().find(|it| it["tier"] == "extract").unwrap()["older_engine"].clone()
+    };
+    assert_eq!(count(desk.run(&["status", "--json"]).ok().json()), 2);
+    // What it costs is said first, of the days too.
+    let asked = desk.run(&["compact", "extract", "--redo", "--since", "2026-04-01"]);
+    assert_eq!((asked.code, desk.server.count()), (2, 0), "{asked}");
+    assert!(asked.stderr.contains("1 jobs would take 1 calls of about"), "{asked}");
+    // A new day that says the same says it to the model for the first time.
+    desk.root.write("memory/2026-03-12.md", "# Store\n\n- Kept the store on one disk for now\n");
+    desk.run(&["compact", "extract"]).ok();
+    let sent = desk.server.requests();
+    assert!(sent.len() == 1 && sent[0].turns()[0].contains("Kept the store"));
+    desk.run(&["compact", "extract", "--redo", "--since", "2026-04-01", "--yes"]).ok();
+    assert_eq!(desk.server.count(), 2);
+    // What the built-in engine made of the line is said anew where it stands.
+    let files = desk.root.files();
+    let memories: Vec<_> = files.iter().filter(|it| it.0.contains("user_")).collect();
+    assert!(matches!(&memories[..], [one] if one.1.contains("Alice likes short")), "{memories:?}");
+    assert_eq!(count(desk.run(&["status", "--json"]).ok().json()), 1);
+    // Done once, it is done: also where the database is lost, by what the week's file says.
+    desk.run(&["compact", "extract", "--redo", "--since", "2026-04-01"]).ok();
+    assert_eq!(desk.server.count(), 2);
+}
+
+#[test]
 fn what_is_held_or_secret_is_never_sent() {
     let secret = "AKIAIOSFODNN7EXAMPL2";
     for wire in Wire::BOTH {
@@ -255,7 +315,7 @@ fn what_is_held_or_secret_is_never_sent() {
 }
 
 /// What no output may hold, so that a shortened or quoted key is found too.
-const PART: &str = "7Zq4Wm9x";
+pub(super) const PART: &str = "7Zq4Wm9x";
 
 #[test]
 fn the_key_is_in_one_header_and_nowhere_else() {
@@ -323,64 +383,55 @@ fn the_key_is_in_one_header_and_nowhere_else() {
     }
 }
 
-/// A program in the home that stands for a coding agent.
-fn program(desk: &mut Desk, script: &str) {
-    let path = desk.root.home("agent");
-    desk.root.write("../agent", &format!("#!/bin/sh\n{script}\n"));
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
-    desk.set("/model/provider", json!("command"));
-    desk.set("/model/command", json!([path]));
+/// Says that each token has so many characters.
+fn counting(asked: &Asked, chars_per_token: usize) -> Answer {
+    let Answer::Http { status, headers, body } = fluent(asked) else { unreachable!() };
+    let mut body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    let chars = asked.system().len() + asked.turns().iter().map(String::len).sum::<usize>();
+    body["usage"]["prompt_tokens"] = json!(chars / chars_per_token);
+    Answer::Http { status, headers, body: body.to_string().into_bytes() }
 }
 
 #[test]
-fn a_program_is_asked_as_a_server_is() {
-    let good = "### Decisions\n- Moved the importer to SQLite [2026-04-07:3]";
-    for (name, script, code, reason) in [
-        ("good", format!("/bin/cat >../prompt; echo '{good}'"), 0, ""),
-        ("does not read", format!("echo '{good}'"), 0, ""),
-        (
-            "fails",
-            "/bin/cat >/dev/null; echo 'secret words' >&2; exit 3".to_owned(),
-            69,
-            "it ended with 3",
-        ),
-        ("says nothing", "/bin/cat >/dev/null".to_owned(), 1, "the reply is empty"),
-        ("hangs", "/bin/sleep 60".to_owned(), 69, "did not answer in time (in all"),
-        ("child hangs", format!("/bin/sleep 60 & echo '{good}'"), 69, "did not answer in time"),
-        ("talks on", "while :; do echo 0123456789; done".to_owned(), 69, "over 4 MB|in time"),
-        ("bytes", "printf '\\377\\376'".to_owned(), 69, "bytes that are no text"),
-        ("killed", "kill -9 $$".to_owned(), 69, "it was killed by a signal"),
-    ] {
-        let mut desk = Desk::new(Wire::Openai, Server::fluent());
-        program(&mut desk, &script);
-        desk.set("/model/timeouts", json!({ "total": "2s" }));
-        let compacted = desk.compact();
-        assert_eq!(compacted.ran.code, code, "{name} {}", compacted.ran);
-        let said = compacted.reason();
-        assert!(reason.split('|').any(|it| said.contains(it)), "{name} {}", compacted.ran);
-        assert_eq!(desk.week().is_some(), code == 0, "{name}");
-        assert!(!compacted.ran.stdout.contains("secret words"));
-        assert_eq!(desk.server.count(), 0);
+fn how_long_tokens_are_is_learned_from_replies() {
+    let line = "- Measured the parser on 38 files of the grammar, then again with a warm cache\n";
+    let week = |desk: &Desk, day: &str| desk.root.write(day, &numbered(line, 400));
+    let mut desk = Desk::new(Wire::Openai, Server::answering(|asked| counting(asked, 2)));
+    desk.set("/model/context_tokens", json!(12_000));
+    let forecast = |desk: &Desk| {
+        let dry = desk.run(&["compact", "--dry-run", "--json"]).ok().json();
+        let forecast = &dry["forecast"];
+        let number = |key: &str| forecast[key].as_f64().unwrap();
+        (number("calls"), number("chars") / number("input_tokens"), number("chars_per_token"))
+    };
+    let longest = |desk: &Desk| {
+        let sent = desk.server.requests();
+        let chars =
+            |it: &Asked| it.system().len() + it.turns().iter().map(String::len).sum::<usize>();
+        sent.iter().map(chars).max().unwrap()
+    };
+    week(&desk, "memory/2026-04-07.md");
+    let (calls, told, taken) = forecast(&desk);
+    assert!(told > 3.9 && (taken - 4.0).abs() < 1e-9, "{told} {taken}");
+    desk.run(&["compact"]).ok();
+    assert!(longest(&desk) > 20_000, "{}", longest(&desk));
+    let before = desk.server.count();
+    // The same again, and all of it is cut and foreseen by what is known now.
+    week(&desk, "memory/2026-03-10.md");
+    let (again, told, taken) = forecast(&desk);
+    assert!(again > calls && told < 2.2 && taken < 2.2, "{calls} {again} {told} {taken}");
+    desk.run(&["compact", "weekly"]).ok();
+    let sent = desk.server.requests().split_off(before);
+    for asked in &sent {
+        let tokens = usize::midpoint(asked.system().len(), asked.turns()[0].len());
+        assert!(tokens + 4096 < 12_000, "{tokens}");
     }
+    // The most that a call may take is charged by it, too.
+    let tested = desk.run(&["model", "test", "--json"]).ok().json();
+    assert!(tested["chars_per_token"].as_f64().unwrap() < 2.2, "{tested}");
 }
 
-#[test]
-fn a_program_that_is_not_there_is_told() {
-    let mut desk = Desk::new(Wire::Openai, Server::fluent());
-    desk.set("/model/provider", json!("command"));
-    desk.set("/model/command", json!(["/nonexistent/agent"]));
-    let compacted = desk.compact();
-    assert_eq!(compacted.ran.code, 69, "{}", compacted.ran);
-    assert!(compacted.reason().contains("`agent`: No such file"), "{}", compacted.ran);
-}
-
-#[test]
-fn a_program_sees_no_key_and_knows_that_it_is_ours() {
-    let mut desk = Desk::new(Wire::Openai, Server::fluent());
-    let seen = desk.root.home("seen");
-    program(&mut desk, &format!("/usr/bin/env >{}; /bin/cat >/dev/null", seen.display()));
-    desk.compact();
-    let seen = fs::read_to_string(seen).unwrap();
-    assert!(seen.contains("MEMOIRD_NESTED=1") && !seen.contains(PART), "{seen}");
-    assert!(!seen.contains("MEMOIRD_API_KEY"), "{seen}");
+/// Returns so many lines, each another one.
+fn numbered(line: &str, count: usize) -> String {
+    (0..count).map(|it| line.replace("38 files", &format!("{it} files"))).collect()
 }

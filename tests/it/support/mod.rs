@@ -22,6 +22,12 @@ use tempfile::TempDir;
 pub(crate) use self::absent::{assert_absent, assert_in_no_file};
 use self::files::{Files, read_all};
 
+/// Says that a test, or a part of one, cannot be made here, and why.
+#[expect(clippy::print_stderr, reason = "whoever runs the tests is to know")]
+pub(crate) fn skipped(why: &str) {
+    eprintln!("skipped: {why}");
+}
+
 /// When all tests take place, unless one says otherwise.
 pub(crate) const NOW: &str = "2026-04-13T09:00:00+02:00";
 

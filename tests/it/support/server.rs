@@ -197,6 +197,11 @@ impl Asked {
         usize::try_from(found.unwrap()).unwrap()
     }
 
+    /// Returns whether it asks for a week and the memories of its days.
+    pub(crate) fn is_combined(&self) -> bool {
+        self.system().contains("<SECOND_TASK>")
+    }
+
     /// Returns the body of an answer that does not say what it took.
     pub(crate) fn message(&self, text: &str, ends: Ends) -> Value {
         let model = &self.body["model"];
@@ -263,12 +268,20 @@ pub(crate) fn good(asked: &Asked) -> String {
     if system.contains("{\"answer\": \"ready\"}") {
         return json!({ "answer": "ready" }).to_string();
     }
+    if asked.is_combined() {
+        return json!({ "week": week(asked), "memories": [] }).to_string();
+    }
     if system.contains("{\"memories\":") {
         return json!({ "memories": [] }).to_string();
     }
     if system.contains("{\"operations\":") {
         return json!({ "operations": [] }).to_string();
     }
+    week(asked)
+}
+
+/// Returns bullets made of lines of the data, a bullet for each heading.
+fn week(asked: &Asked) -> String {
     let lines = asked.lines();
     let says = |it: &&(String, String)| !it.1.starts_with('#') && !it.1.contains(['[', '|']);
     let lines: Vec<_> = lines.iter().filter(says).collect();

@@ -1,0 +1,218 @@
+//! Enters our hooks in the settings of Claude Code, and takes them out again.
+//!
+//! The settings are the user's: all that is not ours stays as it is, the change is shown before it is
+//! made, and what stood there is kept beside it. Ours is known by its command.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    error::{CommandError, Kind},
+    hook,
+    ui::Ui,
+};
+use crate::{
+    config::surroundings::Surroundings, recall::history, store::vault::settings::write_settings,
+};
+
+/// The name of the agent as our hooks are called with it.
+const AGENT: &str = "claude-code";
+
+/// The events that we take part in, and the words for them in our commands.
+const EVENTS: [(&str, &str); 3] = [
+    ("SessionStart", "session-start"),
+    ("PreCompact", "pre-compact"),
+    ("SessionEnd", "session-end"),
+];
+
+/// So many seconds a hook may take, before Claude Code ends it.
+const TIMEOUT_SECONDS: u64 = 5;
+
+/// The settings as they are and as they are to be.
+#[derive(Debug)]
+pub(super) struct Change {
+    /// The file.
+    pub(super) path: PathBuf,
+    old: Option<String>,
+    new: String,
+}
+
+impl Change {
+    /// Works out what has to be entered, or taken out; `None` where all stands as it should.
+    pub(super) fn new(
+        around: &Surroundings,
+        program: &Path,
+        takes_out: bool,
+    ) -> Result<Option<Self>, CommandError> {
+        let folder = around.variable("CLAUDE_CONFIG_DIR").map(PathBuf::from);
+        let path = folder.unwrap_or_else(|| around.home.join(".claude")).join("settings.json");
+        let old = match fs::read_to_string(&path) {
+            Ok(text) => Some(text),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(e) => {
+                let what = format!("cannot read `{}`: {e}", path.display());
+                return Err(CommandError::new(Kind::Config, what));
+            }
+        };
+        let text = old.as_deref().unwrap_or_default();
+        let text = if text.trim().is_empty() { "{}" } else { text };
+        let mut settings: Value = serde_json::from_str(text).map_err(|e| {
+            let what = format!("`{}` is no JSON: {e}", path.display());
+            CommandError::new(Kind::Config, what)
+                .hint("correct it, then do the same again; nothing was changed")
+        })?;
+        let before = settings.clone();
+        merge(&mut settings, &program.to_string_lossy(), takes_out).ok_or_else(|| {
+            let what = format!("`hooks` in `{}` is not what Claude Code reads", path.display());
+            CommandError::new(Kind::Config, what)
+                .hint("correct it, then do the same again; nothing was changed")
+        })?;
+        if settings == before {
+            return Ok(None);
+        }
+        let new = serde_json::to_string_pretty(&settings)
+            .map_err(|e| CommandError::new(Kind::Config, e))?;
+        Ok(Some(Self { path, old, new: new + "\n" }))
+    }
+
+    /// Shows what changes.
+    pub(super) fn show(&self, ui: &Ui) {
+        let name = self.path.display().to_string();
+        ui.diff(
+            [&name, &name],
+            &history::hunks(self.old.as_deref().unwrap_or_default(), &self.new),
+        );
+    }
+
+    /// Makes the change. What stood there is kept beside it; returns where.
+    pub(super) fn write(
+        &self,
+        now: chrono::DateTime<chrono::Utc>,
+    ) -> Result<Option<PathBuf>, CommandError> {
+        let backup = match &self.old {
+            Some(old) => {
+                let name = format!("settings.json.before-memoird-{}", now.format("%Y%m%d-%H%M%S"));
+                let backup = self.path.with_file_name(name);
+                write_settings(&backup, old)?;
+                Some(backup)
+            }
+            None => None,
+        };
+        write_settings(&self.path, &self.new)?;
+        Ok(backup)
+    }
+}
+
+/// Enters our hooks, or takes them out; `None` where the settings have another shape.
+fn merge(settings: &mut Value, program: &str, takes_out: bool) -> Option<()> {
+    let settings = settings.as_object_mut()?;
+    if takes_out && !settings.contains_key("hooks") {
+        return Some(());
+    }
+    let hooks = settings.entry("hooks").or_insert_with(|| json!({})).as_object_mut()?;
+    for (event, word) in EVENTS {
+        let command = format!("{} {} {AGENT} {word}", quoted(program), hook::NAME);
+        let groups = match hooks.get_mut(event) {
+            None if takes_out => continue,
+            None => hooks.entry(event).or_insert_with(|| json!([])).as_array_mut()?,
+            Some(groups) => groups.as_array_mut()?,
+        };
+        let is_there = groups.iter().flat_map(own_commands).any(|it| it == command);
+        if is_there && !takes_out {
+            continue;
+        }
+        // One that names a program that has moved is replaced.
+        let had_own = groups.iter().any(|it| own_commands(it).next().is_some());
+        groups.retain_mut(|group| {
+            let Some(list) = group.get_mut("hooks").and_then(Value::as_array_mut) else {
+                return true;
+            };
+            let before = list.len();
+            list.retain(|it| !is_own(it));
+            list.len() == before || !list.is_empty()
+        });
+        if takes_out && had_own && groups.is_empty() {
+            hooks.shift_remove(event);
+        } else if !takes_out {
+            groups.push(json!({
+                "hooks": [{ "type": "command", "command": command, "timeout": TIMEOUT_SECONDS }]
+            }));
+        }
+    }
+    if takes_out && hooks.is_empty() {
+        settings.shift_remove("hooks");
+    }
+    Some(())
+}
+
+fn own_commands(group: &Value) -> impl Iterator<Item = &str> {
+    let list = group.get("hooks").and_then(Value::as_array).into_iter().flatten();
+    list.filter(|it| is_own(it)).filter_map(command)
+}
+
+fn command(hook: &Value) -> Option<&str> {
+    hook.as_object().and_then(|it: &Map<String, Value>| it.get("command"))?.as_str()
+}
+
+/// Returns whether a hook is ours: wherever the program stands, it is called so.
+fn is_own(hook: &Value) -> bool {
+    let Some(command) = command(hook) else { return false };
+    EVENTS.iter().any(|(_, word)| {
+        let tail = format!(" {} {AGENT} {word}", hook::NAME);
+        let program = command.strip_suffix(&tail).map(|it| it.trim_matches('\''));
+        program.and_then(|it| it.rsplit('/').next()) == Some("memoird")
+    })
+}
+
+/// Writes a path as one word for a shell.
+fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:".contains(c);
+    if path.chars().all(plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(settings: &Value) {
+        let mut changed = settings.clone();
+        merge(&mut changed, "/old place/memoird", false).unwrap();
+        merge(&mut changed, "/usr/bin/memoird", false).unwrap();
+        let once = changed.clone();
+        merge(&mut changed, "/usr/bin/memoird", false).unwrap();
+        assert_eq!(changed, once);
+        for (event, word) in EVENTS {
+            let groups = changed["hooks"][event].as_array().unwrap();
+            let own: Vec<&str> = groups.iter().flat_map(own_commands).collect();
+            assert_eq!(own, [format!("/usr/bin/memoird hook claude-code {word}")]);
+        }
+        merge(&mut changed, "/usr/bin/memoird", true).unwrap();
+        assert_eq!(changed, *settings);
+    }
+
+    #[test]
+    fn hooks_come_and_go_and_the_rest_stays() {
+        check(&json!({}));
+        check(&json!({"model": "x", "permissions": {"allow": ["Bash(ls)"]}}));
+        let theirs = json!({"type": "command", "command": "echo memoird hook claude-code"});
+        check(
+            &json!({"hooks": {"Stop": [], "SessionEnd": [{"matcher": "clear", "hooks": [theirs]}]}, "z": 1}),
+        );
+    }
+
+    #[test]
+    fn settings_of_another_shape_are_left_alone() {
+        for settings in [json!([]), json!({"hooks": []}), json!({"hooks": {"SessionEnd": {}}})] {
+            assert_eq!(merge(&mut settings.clone(), "/m", false), None);
+        }
+    }
+}

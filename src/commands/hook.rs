@@ -1,0 +1,174 @@
+//! `memoird hook`: what agents' programs call at the turns of a session.
+//!
+//! A hook must never get in the way of its agent. So it always ends with 0 and prints nothing where it
+//! fails; all but the start of a session only leaves a note, and has somebody else do the work. A
+//! program that memoird itself started for a model fires hooks that do nothing.
+
+use std::{
+    ffi::OsStr,
+    io::Read,
+    os::unix::process::CommandExt as _,
+    path::PathBuf,
+    process::{Command, ExitCode, Stdio},
+    sync::mpsc,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use super::{GlobalArgs, error::CommandError, session_start, ui::Ui};
+use crate::{
+    clock,
+    config::{Config, key, surroundings::Surroundings},
+    model::command::NESTED,
+    session::queue::{self, Job},
+    store::spool::Spool,
+};
+
+/// The name of the verb, which must end with 0 even where its arguments cannot be read.
+pub(super) const NAME: &str = "hook";
+/// So long is waited for what the agent's program says.
+const PATIENCE: Duration = Duration::from_millis(40);
+/// It says no more than this.
+const INPUT_BYTES_MAX: usize = 1024 * 1024;
+/// Does the work that notes ask for; started by the hooks themselves.
+const WORK: &str = "work";
+
+/// Take part in the sessions of an agent (its program calls this)
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The agent: claude-code, codex, or any other name
+    #[arg(value_name = "AGENT")]
+    agent: String,
+    /// session-start, pre-compact, or session-end
+    #[arg(value_name = "EVENT")]
+    event: Option<String>,
+    /// The transcript, where no JSON on stdin says it
+    #[arg(long, value_name = "FILE")]
+    transcript: Option<PathBuf>,
+    /// The folder of the session, where no JSON on stdin says it
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// What later versions of an agent may add
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<String>,
+}
+
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> ExitCode {
+    if std::env::var_os(NESTED).is_none_or(|it| it.is_empty()) {
+        // Whatever went wrong is told by `memoird status`; the agent goes on.
+        match answer(global, args, ui) {
+            Ok(()) => {}
+            Err(error) => tracing::debug!("a hook failed: {error}"),
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn answer(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<(), CommandError> {
+    if args.agent == WORK {
+        return work(global);
+    }
+    let told = if args.transcript.is_some() { Value::Null } else { input() };
+    let event = args.event.as_deref().or_else(|| event_of(&told)).unwrap_or_default();
+    let text = |key: &str| told.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
+    let around = Surroundings::read()?;
+    let cwd = args.cwd.clone().or_else(|| text("cwd").map(PathBuf::from));
+    let cwd = cwd.map_or_else(|| around.cwd.clone(), |it| around.absolute(&it, &around.cwd));
+    match event {
+        "session-start" => session_start::answer_hook(global, &around, &cwd, ui),
+        "pre-compact" | "session-end" => {
+            let transcript =
+                args.transcript.clone().or_else(|| text("transcript_path").map(PathBuf::from));
+            let Some(transcript) = transcript else { return Ok(()) };
+            let transcript = around.absolute(&transcript, &around.cwd);
+            let at = clock::now()?;
+            let job = Job { event: event.to_owned(), transcript, cwd, at, tries: 0, error: None };
+            leave(&around, &job);
+            start_worker(global);
+            Ok(())
+        }
+        // An event that we do not know is none of ours.
+        _ => Ok(()),
+    }
+}
+
+/// Returns the event as the agent's program names it.
+fn event_of(told: &Value) -> Option<&'static str> {
+    match told.get("hook_event_name")?.as_str()? {
+        "SessionStart" => Some("session-start"),
+        "PreCompact" => Some("pre-compact"),
+        "SessionEnd" => Some("session-end"),
+        _ => None,
+    }
+}
+
+/// Leaves a note for whoever does the work.
+fn leave(around: &Surroundings, job: &Job) {
+    let Ok(text) = serde_json::to_string(job) else { return };
+    let at = job.at.format("%Y%m%d%H%M%S%6f").to_string();
+    if let Err(error) = Spool::new(&around.state_home).put(&at, &text) {
+        tracing::debug!("a hook left no note: {error}");
+    }
+}
+
+/// Starts a process that does the work and ends. The note stays where it cannot be started: the daemon or
+/// the next hook finds it.
+fn start_worker(global: &GlobalArgs) {
+    let Ok(program) = std::env::current_exe() else { return };
+    let mut command = Command::new(program);
+    if let Some(config) = &global.config {
+        command.arg("--config").arg(config);
+    }
+    command.args([OsStr::new(NAME), OsStr::new(WORK)]);
+    // It outlives the agent, and holds none of its pipes open.
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.process_group(0).current_dir("/");
+    if let Err(error) = key::scrub(&mut command).spawn() {
+        tracing::debug!("a hook started nobody: {error}");
+    }
+}
+
+/// Does what notes ask for, one process at a time.
+fn work(global: &GlobalArgs) -> Result<(), CommandError> {
+    // A terminal that closes, or an agent that ends its children, does not end this.
+    if let Err(error) = rustix::process::setsid() {
+        tracing::debug!("the worker stays in its session: {error}");
+    }
+    let around = Surroundings::read()?;
+    let config = Config::load(global.config.as_deref(), &global.set, &around)?;
+    let done = queue::drain(&config, &around, clock::now()?, true);
+    if let Err(error) = done {
+        tracing::debug!("notes of hooks cannot be read: {error}");
+    }
+    Ok(())
+}
+
+/// Reads what the agent's program says on stdin, as soon as it is whole; nothing where it says nothing,
+/// or not in time.
+fn input() -> Value {
+    let (sender, receiver) = mpsc::channel::<Vec<u8>>();
+    // Ends with stdin, or with this process.
+    std::thread::spawn(move || {
+        let mut stdin = std::io::stdin().lock();
+        let mut chunk = vec![0; 64 * 1024];
+        while let Ok(count) = Read::read(&mut stdin, &mut chunk) {
+            if count == 0 || sender.send(chunk[..count].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    let until = Instant::now() + PATIENCE;
+    let mut bytes = Vec::new();
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let Ok(chunk) = receiver.recv_timeout(left) else { return Value::Null };
+        bytes.extend(chunk);
+        if let Ok(told) = serde_json::from_slice(&bytes) {
+            return told;
+        }
+        if bytes.len() > INPUT_BYTES_MAX {
+            return Value::Null;
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! `memoird service`: the daemon as a service of the user's own manager.
+//!
+//! - [`unit`]: the text of the unit, for this program and these folders.
+//! - [`manager`]: the manager, asked through its own programs.
+
+pub(super) mod manager;
+pub(super) mod unit;
+
+use std::{fs, io, path::Path, process::ExitCode};
+
+use clap::Subcommand;
+use serde::Serialize;
+
+use self::{
+    manager::Shown,
+    unit::{State, Unit},
+};
+use super::{
+    GlobalArgs,
+    context::Call,
+    error::{CommandError, Kind},
+    ui::Ui,
+};
+
+/// Install, remove, or look at the systemd user service
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Write the unit for this program and the configured folders, and start it
+    Install(Install),
+    /// Stop the service and remove its unit; nothing else is touched
+    Uninstall(Uninstall),
+    /// Show the unit, its state, and whether it runs while you are logged out
+    Status,
+}
+
+#[derive(Debug, clap::Args)]
+struct Install {
+    /// Replace a unit that says something else
+    #[arg(long)]
+    force: bool,
+    /// Write the unit and do not start it
+    #[arg(long)]
+    no_start: bool,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Uninstall {
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Answer yes to what would be asked
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// What `install` and `uninstall` print as JSON.
+#[derive(Default, Serialize)]
+struct Report {
+    dry_run: bool,
+    wrote: Vec<String>,
+    removed: Vec<String>,
+    started: bool,
+    /// Why namespaces are not used.
+    plain: Option<String>,
+    to_do: Vec<String>,
+}
+
+/// What `status` prints as JSON.
+#[derive(Serialize)]
+struct Status {
+    unit: String,
+    /// `none`, `same`, `other-paths`, or `differs` from what would be written now.
+    installed: &'static str,
+    enabled: Option<String>,
+    active: Option<String>,
+    says: Option<String>,
+    pid: Option<u32>,
+    restarts: Option<u32>,
+    memory_bytes: Option<u64>,
+    lingers: Option<bool>,
+    plain: bool,
+    /// Why the manager does not answer.
+    manager: Option<String>,
+}
+
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let unit = unit_of(&call, global, None)?;
+    match &args.verb {
+        Verb::Install(args) => install(&call, &unit, args, ui),
+        Verb::Uninstall(args) => uninstall(&unit, args, ui),
+        Verb::Status => Ok(status(&unit, ui)),
+    }
+}
+
+/// Prepares the unit for this program, with one more folder where one is being set up.
+pub(super) fn unit_of(
+    call: &Call,
+    global: &GlobalArgs,
+    more: Option<&Path>,
+) -> Result<Unit, CommandError> {
+    let program = std::env::current_exe().map_err(|e| {
+        CommandError::new(Kind::CannotWrite, format!("cannot tell where this program is: {e}"))
+    })?;
+    let named = global.config.is_some() || call.around.variable("MEMOIRD_CONFIG").is_some();
+    Ok(Unit::new(&call.around, &call.config, &program, named, more))
+}
+
+/// What to type where the manager does not answer.
+pub(super) const START_BY_HAND: &str =
+    "systemctl --user daemon-reload && systemctl --user enable --now memoird";
+
+/// What to type so that the service runs while nobody is logged in.
+pub(super) const LINGER: &str =
+    "it runs only while you are logged in; so that it always does, type: loginctl enable-linger";
+
+fn install(call: &Call, unit: &Unit, args: &Install, ui: &Ui) -> Result<ExitCode, CommandError> {
+    if call.config.roots.is_empty() {
+        let what = "no memory folder is configured, so the service would have nothing to do";
+        return Err(CommandError::new(Kind::Usage, what).hint("memoird init DIR --service"));
+    }
+    let shown = unit.path.display().to_string();
+    if unit.state == State::Differs && !args.force {
+        let what = format!("`{shown}` says something else than what would be written now");
+        return Err(CommandError::new(Kind::Usage, what)
+            .hint("memoird service install --force")
+            .hint("what is yours belongs into a drop-in: systemctl --user edit memoird"));
+    }
+    let mut report =
+        Report { dry_run: args.dry_run, plain: unit.plain.clone(), ..Report::default() };
+    if unit.state != State::Same {
+        report.wrote.push(shown);
+    }
+    if unit.plain.is_some() {
+        report.wrote.push(unit.drop_in().display().to_string());
+    }
+    if !args.dry_run {
+        unit.write()?;
+        if !args.no_start {
+            match manager::start(matches!(unit.state, State::Differs | State::Moved)) {
+                Ok(()) => report.started = true,
+                Err(why) => report
+                    .to_do
+                    .push(format!("the service is not started ({why}); type: {START_BY_HAND}")),
+            }
+        }
+    }
+    if manager::lingers() == Some(false) {
+        report.to_do.push(LINGER.to_owned());
+    }
+    report.tell(ui);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn uninstall(unit: &Unit, args: &Uninstall, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let files = unit.files();
+    let mut report = Report { dry_run: args.dry_run, ..Report::default() };
+    report.removed.extend(files.iter().map(|it| it.display().to_string()));
+    if files.is_empty() || args.dry_run {
+        report.tell(ui);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !args.yes {
+        match ui.ask("Stop the service and remove its unit? Memories and settings stay.") {
+            Some(true) => {}
+            Some(false) => {
+                ui.note("nothing was changed");
+                return Ok(ExitCode::SUCCESS);
+            }
+            None => {
+                let what = "`uninstall` asks, and nobody can answer";
+                return Err(CommandError::new(Kind::Usage, what)
+                    .hint("memoird service uninstall --yes")
+                    .hint("memoird service uninstall --dry-run"));
+            }
+        }
+    }
+    if let Err(why) = manager::stop() {
+        report.to_do.push(format!("the service could not be stopped ({why})"));
+    }
+    for file in &files {
+        fs::remove_file(file).map_err(|e| failed("remove", file, &e))?;
+        // The folder of drop-ins, where nothing else is in it.
+        if let Some(folder) = file.parent().filter(|it| it.extension().is_some()) {
+            drop(fs::remove_dir(folder));
+        }
+    }
+    if let Err(why) = manager::reload() {
+        tracing::debug!("{why}");
+    }
+    report.tell(ui);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn status(unit: &Unit, ui: &Ui) -> ExitCode {
+    let asked = Shown::ask();
+    let (shown, manager) = match asked {
+        Ok(shown) => (shown, None),
+        Err(why) => (Shown::default(), Some(why)),
+    };
+    let text = |name: &str| shown.get(name).map(str::to_owned);
+    let number = |name: &str| shown.get(name).and_then(|it| it.parse::<u64>().ok());
+    let small = |name: &str| number(name).and_then(|it| u32::try_from(it).ok());
+    let status = Status {
+        unit: unit.path.display().to_string(),
+        installed: match unit.state {
+            State::New => "none",
+            State::Same => "same",
+            State::Moved => "other-paths",
+            State::Differs => "differs",
+        },
+        enabled: text("UnitFileState"),
+        active: text("ActiveState"),
+        says: text("StatusText"),
+        pid: small("MainPID").filter(|it| *it > 0),
+        restarts: small("NRestarts"),
+        memory_bytes: number("MemoryCurrent"),
+        lingers: manager::lingers(),
+        plain: unit.drop_in().exists(),
+        manager,
+    };
+    let is_well = status.active.as_deref() != Some("failed");
+    if ui.is_json() {
+        ui.json(&status);
+    } else {
+        status.tell(unit, ui);
+    }
+    if is_well { ExitCode::SUCCESS } else { Kind::Job.exit_code().into() }
+}
+
+impl Status {
+    fn tell(&self, unit: &Unit, ui: &Ui) {
+        ui.data(match unit.state {
+            State::New => "unit      not installed; `memoird service install` does it".to_owned(),
+            State::Same => format!("unit      {}", self.unit),
+            State::Moved => format!(
+                "unit      {}, which names other paths than are configured now; \
+                 `memoird service install` brings it in step",
+                self.unit
+            ),
+            State::Differs => format!(
+                "unit      {}, which says something else than what would be written now; \
+                 `memoird service install --force` writes it anew",
+                self.unit
+            ),
+        });
+        let state = match (&self.active, &self.manager) {
+            (_, Some(why)) => format!("unknown ({why})"),
+            (Some(active), _) => {
+                let pid = self.pid.map(|it| format!(" (process {it})")).unwrap_or_default();
+                let enabled = self.enabled.as_deref().map(|it| format!(", {it}"));
+                format!("{active}{pid}{}", enabled.unwrap_or_default())
+            }
+            (None, None) => "unknown".to_owned(),
+        };
+        ui.data(format!("service   {state}"));
+        if let Some(says) = &self.says {
+            ui.data(format!("says      {says}"));
+        }
+        if let Some(restarts) = self.restarts.filter(|it| *it > 0) {
+            ui.data(format!("restarts  {restarts}; `journalctl --user -u memoird` says why"));
+        }
+        ui.data(match (self.plain, &unit.plain) {
+            (true, Some(why)) => format!("sandbox   without namespaces: {why}"),
+            (true, None) => "sandbox   without namespaces, by a drop-in".to_owned(),
+            (false, _) => {
+                "sandbox   it sees the memory folders and nothing else of your home".to_owned()
+            }
+        });
+        match self.lingers {
+            Some(true) => ui.data("linger    it runs while you are logged out, too"),
+            Some(false) => ui.data(format!("linger    {LINGER}")),
+            None => {}
+        }
+    }
+}
+
+impl Report {
+    fn tell(&self, ui: &Ui) {
+        if ui.is_json() {
+            ui.json(self);
+            return;
+        }
+        let would = if self.dry_run { "would be " } else { "" };
+        for file in &self.wrote {
+            ui.note(format!("{would}written: {file}"));
+        }
+        for file in &self.removed {
+            ui.note(format!("{would}removed: {file}"));
+        }
+        if let Some(why) = &self.plain {
+            ui.note(format!("runs without namespaces: {why}"));
+        }
+        for what in &self.to_do {
+            ui.warn(what);
+        }
+        if self.started {
+            ui.good("the service runs; `memoird service status` says how it is");
+        } else if self.wrote.is_empty() && self.removed.is_empty() && self.to_do.is_empty() {
+            ui.note("nothing to do");
+        }
+    }
+}
+
+/// Says that a file or folder could not be changed.
+pub(super) fn failed(what: &str, path: &Path, error: &io::Error) -> CommandError {
+    CommandError::new(Kind::CannotWrite, format!("cannot {what} `{}`: {error}", path.display()))
+}

@@ -1,0 +1,301 @@
+//! The systemd user unit: its text for this program and these memory folders.
+//!
+//! The unit as it is shipped names the usual paths; the lines that name paths are written anew. A
+//! service sees nothing of a home but what is listed, so each path that the daemon needs is.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    commands::error::CommandError,
+    config::{Config, settings::Provider, surroundings::Surroundings},
+    store::vault::settings::write_settings,
+};
+
+/// The unit as it is shipped.
+const UNIT: &str = include_str!("../../../systemd/memoird.service");
+/// What takes out of it what needs namespaces.
+const PLAIN: &str = include_str!("../../../systemd/memoird-plain.conf");
+
+/// The lines of the unit that name paths, and are written anew.
+const PATHS: [&str; 3] = ["ExecStart=", "BindReadOnlyPaths=", "BindPaths="];
+
+/// The socket of the manager itself, in a folder that is hidden.
+const NOTIFY_SOCKET: &str = "BindReadOnlyPaths=%t/systemd/notify";
+
+/// What is to be done with the unit.
+#[derive(Debug)]
+pub(in crate::commands) struct Unit {
+    /// Where it belongs.
+    pub(in crate::commands) path: PathBuf,
+    text: String,
+    /// How it stands to the file that is there.
+    pub(in crate::commands) state: State,
+    /// Why it is to run without namespaces.
+    pub(in crate::commands) plain: Option<String>,
+    /// Folders that must be there when it starts.
+    folders: Vec<PathBuf>,
+}
+
+/// How a unit stands to the file of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::commands) enum State {
+    /// There is no file.
+    New,
+    /// The file says the same.
+    Same,
+    /// The file names other paths, and is ours for the rest.
+    Moved,
+    /// The file says something else, so it is somebody's own or an older one.
+    Differs,
+}
+
+impl Unit {
+    /// Prepares the unit for the program at `program`, which serves the folders of a configuration
+    /// and `more`. Where the file of the configuration was named by hand, `named` says so.
+    pub(in crate::commands) fn new(
+        around: &Surroundings,
+        config: &Config,
+        program: &Path,
+        named: bool,
+        more: Option<&Path>,
+    ) -> Self {
+        let path = around.config_home.join("systemd/user/memoird.service");
+        let state_folder =
+            around.ledger().parent().map_or_else(|| around.ledger(), Path::to_path_buf);
+        let mut readable = vec![program.to_path_buf(), around.config_folder()];
+        // A configuration is often a link into a folder that its owner keeps.
+        let file = config.file.as_deref();
+        let files = file.into_iter().flat_map(|it| [Some(it.to_owned()), it.canonicalize().ok()]);
+        // It may be made only now; its folder is named already.
+        let elsewhere = |it: &PathBuf| !it.starts_with(around.config_folder());
+        readable.extend(files.flatten().filter(elsewhere));
+        readable.extend(
+            config
+                .settings
+                .model
+                .key_file
+                .as_ref()
+                .map(|it| around.absolute(Path::new(it), &around.cwd)),
+        );
+        let mut writable: Vec<PathBuf> = config.roots.iter().map(|it| it.path.clone()).collect();
+        writable.extend(more.map(Path::to_path_buf));
+        let places = Places {
+            program,
+            config: file.filter(|_| named),
+            readable: &distinct(readable),
+            state: &state_folder,
+            writable: &distinct(writable),
+        };
+        let text = text(&places);
+        let state = match fs::read_to_string(&path) {
+            Ok(there) if there == text => State::Same,
+            Ok(there) if without_paths(&there).eq(without_paths(&text)) => State::Moved,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => State::New,
+            _ => State::Differs,
+        };
+        let plain = runs_programs(config).or_else(|| no_namespaces(Path::new("/proc/sys")));
+        Self { path, text, state, plain, folders: vec![state_folder] }
+    }
+
+    /// Returns where the drop-in belongs that makes it run without namespaces.
+    pub(in crate::commands) fn drop_in(&self) -> PathBuf {
+        self.path.with_extension("service.d").join("plain.conf")
+    }
+
+    /// Writes the unit, with the drop-in where it is needed and without it where it is not.
+    pub(in crate::commands) fn write(&self) -> Result<(), CommandError> {
+        use std::os::unix::fs::DirBuilderExt as _;
+        for folder in &self.folders {
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(folder)
+                .map_err(|e| super::failed("make", folder, &e))?;
+        }
+        write_settings(&self.path, &self.text)?;
+        let drop_in = self.drop_in();
+        match &self.plain {
+            Some(_) => write_settings(&drop_in, PLAIN)?,
+            // One that a person wrote stays.
+            None if fs::read_to_string(&drop_in).is_ok_and(|it| it == PLAIN) => {
+                fs::remove_file(&drop_in).map_err(|e| super::failed("remove", &drop_in, &e))?;
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Returns the files of it that stand there, the drop-in of ours too.
+    pub(in crate::commands) fn files(&self) -> Vec<PathBuf> {
+        let drop_in = self.drop_in();
+        let ours = fs::read_to_string(&drop_in).is_ok_and(|it| it == PLAIN);
+        let unit = Some(self.path.clone()).filter(|it| it.exists());
+        unit.into_iter().chain(ours.then_some(drop_in)).collect()
+    }
+}
+
+/// What a unit names.
+struct Places<'a> {
+    program: &'a Path,
+    config: Option<&'a Path>,
+    readable: &'a [PathBuf],
+    state: &'a Path,
+    writable: &'a [PathBuf],
+}
+
+fn text(places: &Places<'_>) -> String {
+    let Places { program, config, readable, state, writable } = places;
+    let mut start = format!("ExecStart={} run", quoted(program));
+    if let Some(config) = config {
+        start = format!("{start} --config {}", quoted(config));
+    }
+    let lines = |key: &str, paths: &[PathBuf]| -> Vec<String> {
+        paths.iter().map(|it| format!("{key}=-{}", quoted(it))).collect()
+    };
+    let mut binds = vec![format!("BindPaths={}", quoted(state))];
+    binds.extend(lines("BindPaths", writable));
+    let mut reads = vec![NOTIFY_SOCKET.to_owned()];
+    reads.extend(lines("BindReadOnlyPaths", readable));
+    let mut written = [Some(vec![start]), Some(reads), Some(binds)];
+    let mut text = String::new();
+    for line in UNIT.lines() {
+        match PATHS.iter().position(|key| line.starts_with(key)) {
+            // The first line of a key becomes all of them.
+            Some(at) => {
+                for line in written[at].take().into_iter().flatten() {
+                    text += &(line + "\n");
+                }
+            }
+            None => text += &(line.to_owned() + "\n"),
+        }
+    }
+    text
+}
+
+/// Returns the lines of a unit that name no paths.
+fn without_paths(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|it| !PATHS.iter().any(|key| it.starts_with(key)))
+}
+
+/// Says which programs of the person's own the daemon starts: they need a home.
+fn runs_programs(config: &Config) -> Option<String> {
+    let settings = &config.settings;
+    let is_program = matches!(settings.model.provider, Provider::Command | Provider::ClaudeCli);
+    if settings.model.command.is_some() || is_program {
+        return Some("the model is a program of yours, which needs your home".to_owned());
+    }
+    let asks = settings.on_problem.is_some();
+    asks.then(|| "on_problem starts a program of yours, which needs your home".to_owned())
+}
+
+/// Says why an unprivileged process can make no user namespace here.
+fn no_namespaces(sysctl: &Path) -> Option<String> {
+    let says = |name: &str, value: &str| {
+        fs::read_to_string(sysctl.join(name)).is_ok_and(|it| it.trim() == value)
+    };
+    let off = [
+        ("user/max_user_namespaces", "0"),
+        ("kernel/unprivileged_userns_clone", "0"),
+        ("kernel/apparmor_restrict_unprivileged_userns", "1"),
+    ];
+    let found = off.into_iter().find(|(name, value)| says(name, value));
+    found.map(|(name, value)| {
+        format!(
+            "unprivileged user namespaces are switched off ({} = {value})",
+            name.replace('/', ".")
+        )
+    })
+}
+
+fn distinct(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut seen = Vec::new();
+    for path in paths {
+        if !seen.contains(&path) {
+            seen.push(path);
+        }
+    }
+    seen
+}
+
+/// Writes a path as one word of a line of systemd.
+fn quoted(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let escaped =
+        path.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
+    let plain = |c: char| c.is_alphanumeric() || "/._-%$+,:@".contains(c);
+    if escaped.chars().all(plain) { escaped } else { format!("\"{escaped}\"") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str, key: &str) -> Vec<String> {
+        text.lines().filter_map(|it| it.strip_prefix(key)).map(str::to_owned).collect()
+    }
+
+    #[track_caller]
+    fn check(program: &str, config: Option<&str>, expected: &str) {
+        let text = text(&Places {
+            program: Path::new(program),
+            config: config.map(Path::new),
+            readable: &["/r".into()],
+            state: Path::new("/s"),
+            writable: &["/home/a b/m".into(), "/m".into()],
+        });
+        assert_eq!(lines(&text, "ExecStart="), [expected]);
+        assert_eq!(lines(&text, "BindReadOnlyPaths="), ["%t/systemd/notify", "-/r"]);
+        assert!(UNIT.contains(NOTIFY_SOCKET));
+        assert_eq!(lines(&text, "BindPaths="), ["/s", "-\"/home/a b/m\"", "-/m"]);
+        assert!(without_paths(&text).eq(without_paths(UNIT)));
+    }
+
+    #[test]
+    fn the_unit_starts_this_program_and_shows_it_these_folders() {
+        check("/usr/bin/memoird", None, "/usr/bin/memoird run");
+        check(
+            "/home/a b/50%/$x/memoird",
+            Some("/c d.yaml"),
+            "\"/home/a b/50%%/$$x/memoird\" run --config \"/c d.yaml\"",
+        );
+    }
+
+    #[test]
+    fn the_drop_in_takes_out_all_that_needs_a_namespace() {
+        let options = |text: &str| -> Vec<String> {
+            text.lines()
+                .filter(|it| !it.starts_with('#'))
+                .filter_map(|it| Some(it.split_once('=')?.0.to_owned()))
+                .collect()
+        };
+        let needs = |it: &String| {
+            it.starts_with("Private")
+                || it.starts_with("Protect")
+                || it.starts_with("Bind")
+                || it == "CapabilityBoundingSet"
+        };
+        let plain = options(PLAIN);
+        for option in options(UNIT).into_iter().filter(needs) {
+            assert!(plain.contains(&option), "{option}");
+        }
+    }
+
+    #[test]
+    fn a_system_without_user_namespaces_is_told_by_its_settings() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(no_namespaces(dir.path()), None);
+        let path = dir.path().join("user/max_user_namespaces");
+        fs::create_dir(path.parent().unwrap()).unwrap();
+        let write = |text: &str| {
+            use std::io::Write as _;
+            fs::File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
+        };
+        write("15000\n");
+        assert_eq!(no_namespaces(dir.path()), None);
+        write("0\n");
+        assert!(no_namespaces(dir.path()).unwrap().contains("user.max_user_namespaces = 0"));
+    }
+}

@@ -1,0 +1,465 @@
+//! `memoird session compact`: sums a session up, or makes its transcript smaller.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use serde::Serialize;
+
+use super::{
+    super::{
+        GlobalArgs,
+        context::{Call, PATIENCE, Root},
+        error::{CommandError, Kind},
+        ui::Ui,
+    },
+    keeper, open, read_transcript,
+};
+use crate::{
+    config::{settings::EngineKind, surroundings::Surroundings},
+    engine::{Engine as _, configured},
+    session::{
+        self,
+        continuation::{self, Around, FILES_MAX, FILES_TOKENS_MAX},
+        digest::Digest,
+        keep::{KeepError, Kept, Request},
+        micro::{self, Saved, Settings},
+        style::{self, Material, Style},
+        transcript::{Format, Transcript},
+    },
+    store::vault::settings::write_stream,
+};
+
+/// Names of what marks the folder of a project.
+const PROJECT_MARKS: [&str; 3] = [".git", "package.json", ".claude"];
+
+/// Sum up a session, or make its transcript smaller
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The transcript of Claude Code or Codex, or lines of {"role", "content"}; `-` for stdin
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// What the summary is for
+    #[arg(long, value_enum, default_value = "full", conflicts_with = "micro")]
+    style: Style,
+    /// Only replace old results of tools, and write the transcript to stdout or to --out
+    #[arg(long)]
+    micro: bool,
+    /// With --micro: so many results of tools stay, the last ones
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "micro")]
+    keep_recent: usize,
+    /// With --micro: do nothing unless it saves much or the session has rested for an hour
+    #[arg(long, requires = "micro")]
+    if_due: bool,
+    /// Write to this file, which may not be there yet
+    #[arg(long, value_name = "FILE", requires = "micro")]
+    out: Option<PathBuf>,
+    /// Add these instructions to what the next agent is told
+    #[arg(long, value_name = "TEXT")]
+    instructions: Option<String>,
+    /// Sum up only what comes after the line with this uuid
+    #[arg(long, value_name = "UUID", conflicts_with = "micro")]
+    after: Option<String>,
+    /// The folder of the project; else found around the folder that the session ran in
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Files that are attached take no more tokens than this
+    #[arg(long, value_name = "TOKENS", default_value_t = FILES_TOKENS_MAX)]
+    budget: u64,
+    /// Attach the files that were used last, and the plan, to what the next agent is told
+    #[arg(long, conflicts_with = "micro")]
+    reattach: bool,
+    /// What the session was about; else its first message
+    #[arg(long, value_name = "TEXT", conflicts_with = "micro")]
+    description: Option<String>,
+    /// Words by which the record is found again
+    #[arg(long, value_name = "TAG,TAG", value_delimiter = ',', conflicts_with = "micro")]
+    tags: Vec<String>,
+    /// Tell the next agent to go on without asking
+    #[arg(long, conflicts_with = "micro")]
+    auto_continue: bool,
+    /// Write an entry into the daily log too, of what is not there yet
+    #[arg(long, conflicts_with_all = ["micro", "after"])]
+    log: bool,
+    /// Ask no model, though one is configured
+    #[arg(long, conflicts_with = "micro")]
+    no_model: bool,
+    /// Print the summary and keep no record
+    #[arg(long, conflicts_with_all = ["micro", "log"])]
+    dry_run: bool,
+    /// Never ask before a record is kept
+    #[arg(long)]
+    force: bool,
+    /// What wrote the transcript; found out if not given
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
+}
+
+/// What `--json` prints of a summary.
+#[derive(Serialize)]
+struct Compacted<'a> {
+    style: &'static str,
+    #[serde(flatten)]
+    kept: Option<&'a Kept>,
+    summary: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    continuation: Option<&'a str>,
+    oddities: Oddities,
+}
+
+/// What of the transcript was not read.
+#[derive(Serialize)]
+struct Oddities {
+    torn: bool,
+    broken: usize,
+    too_long: usize,
+    doubles: usize,
+    unread: BTreeMap<String, usize>,
+}
+
+/// What `--json` prints of a smaller transcript.
+#[derive(Serialize)]
+struct Smaller<'a> {
+    out: Option<&'a Path>,
+    due: Option<&'static str>,
+    results: usize,
+    bytes_before: u64,
+    bytes_after: u64,
+    tokens_saved: u64,
+}
+
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    if args.micro {
+        return make_smaller(args, ui);
+    }
+    let call = Call::read(global)?;
+    let whole = read_transcript(&args.file, args.format)?;
+    tell_oddities(&whole, ui);
+    let part = args.after.as_deref().map(|id| after(&whole, id)).transpose()?;
+    if args.style == Style::Partial && part.is_none() {
+        return Err(CommandError::new(
+            Kind::Usage,
+            "--style partial needs to know what is kept as it is",
+        )
+        .hint("memoird session compact FILE --style partial --after UUID"));
+    }
+    let transcript = part.as_ref().unwrap_or(&whole);
+    let root = root_of(&call, global, transcript)?;
+    let project = project(&call.around, args, transcript);
+    let workflow = project.as_deref().and_then(workflow);
+    let project = project.map(|it| it.to_string_lossy().into_owned());
+    let path = args.file.canonicalize().ok().map(|it| it.to_string_lossy().into_owned());
+    let sections = ask(&call, &root, args, transcript, ui)?;
+    let request = Request {
+        transcript,
+        path: path.as_deref(),
+        style: args.style,
+        project: project.as_deref(),
+        workflow: workflow.as_ref().map(|(path, text)| (&path[..], &text[..])),
+        description: args.description.as_deref(),
+        tags: &args.tags,
+        is_logged: args.log,
+        sections: sections.as_ref().map(|(engine, sections)| (&engine[..], sections)),
+    };
+    let is_asked = args.style == Style::Recovery && !args.force && !args.dry_run;
+    let wants = !is_asked || ui.ask("Keep a record of this session?").unwrap_or(true);
+    let kept = if args.dry_run || !wants {
+        None
+    } else {
+        match keeper(&call, &root).keep(&request) {
+            Err(KeepError::Nothing) if args.log => {
+                ui.note("nothing to do: all that was said in it is in the daily log");
+                if ui.is_json() {
+                    ui.json(&serde_json::json!({"style": args.style.name(), "unchanged": true}));
+                }
+                return Ok(ExitCode::SUCCESS);
+            }
+            kept => Some(kept?),
+        }
+    };
+    let (summary, plan) = match &kept {
+        Some(kept) => (kept.summary.clone(), kept.plan.clone()),
+        None => unkept(&root, &request),
+    };
+    let files = if args.reattach {
+        attached(&root, transcript, project.as_deref(), args.budget, ui)
+    } else {
+        Vec::new()
+    };
+    let around = Around {
+        transcript: path.as_deref(),
+        record: kept.as_ref().map(|it| &it.id[..]),
+        instructions: args.instructions.as_deref(),
+        auto_continue: args.auto_continue,
+        files: &files,
+        plan: plan.as_deref().filter(|_| args.reattach),
+    };
+    let continuation = matches!(args.style, Style::Full | Style::Partial | Style::Handoff)
+        .then(|| continuation::message(args.style, &summary, &around));
+    if ui.is_json() {
+        let odd = transcript.oddities.clone();
+        ui.json(&Compacted {
+            style: args.style.name(),
+            kept: kept.as_ref(),
+            summary: &summary,
+            continuation: continuation.as_deref(),
+            oddities: Oddities {
+                torn: odd.is_torn,
+                broken: odd.broken,
+                too_long: odd.too_long,
+                doubles: odd.doubles,
+                unread: odd.unread,
+            },
+        });
+        return Ok(ExitCode::SUCCESS);
+    }
+    ui.file(continuation.as_deref().unwrap_or(&summary).as_bytes());
+    if let Some(kept) = &kept {
+        tell_kept(args.style, kept, ui);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Has the model of the root word the nine sections; `None` where none is configured, the style is not
+/// theirs, or it does not answer: then they are made without it.
+fn ask(
+    call: &Call,
+    root: &Root,
+    args: &Args,
+    transcript: &Transcript,
+    ui: &Ui,
+) -> Result<Option<(String, [String; 9])>, CommandError> {
+    let is_asked =
+        matches!(args.style, Style::Full | Style::Partial) && !args.no_model && !args.log;
+    if !is_asked || root.settings.settings.engine != EngineKind::Model {
+        return Ok(None);
+    }
+    let engine = configured::asking(&call.config, &root.settings, &call.around, PATIENCE)
+        .map_err(|e| CommandError::new(Kind::Config, e).hint("memoird model test"))?;
+    let entries = session::model::entries(transcript, &root.rules);
+    let name = transcript.session.as_deref().unwrap_or("session");
+    let is_part = args.style == Style::Partial;
+    let asked = engine.session(name, &entries, is_part, args.instructions.as_deref());
+    engine.settle(asked.is_ok());
+    match asked {
+        Ok(sections) => Ok(Some((engine.id, sections))),
+        Err(error) => {
+            ui.warn(format!("the summary is made without the model: {error}"));
+            Ok(None)
+        }
+    }
+}
+
+/// Returns the part of a session after a line.
+fn after(transcript: &Transcript, id: &str) -> Result<Transcript, CommandError> {
+    transcript.after(id).ok_or_else(|| {
+        CommandError::new(Kind::Usage, format!("no line of the transcript has the uuid `{id}`"))
+            .hint("the `uuid` of a line that stands in the file; the summary begins after it")
+    })
+}
+
+/// Opens the root that a call means: the one that is named, else that of the folder in which the session
+/// ran, else that of the working folder.
+fn root_of(
+    call: &Call,
+    global: &GlobalArgs,
+    transcript: &Transcript,
+) -> Result<Root, CommandError> {
+    if let (None, Some(cwd)) = (&global.root, &transcript.cwd) {
+        let mut there = call.around.clone();
+        there.cwd = PathBuf::from(cwd);
+        if let Ok(path) = call.config.choose(None, &there) {
+            return call.open(&path);
+        }
+    }
+    call.root(global)
+}
+
+/// Returns the folder of the project: the one that is named, else the topmost one around the folder of the
+/// session that is marked as one. The home is none, whatever stands in it.
+fn project(around: &Surroundings, args: &Args, transcript: &Transcript) -> Option<PathBuf> {
+    if let Some(named) = &args.project {
+        return Some(around.absolute(named, &around.cwd));
+    }
+    let cwd = PathBuf::from(transcript.cwd.as_deref()?);
+    let is_project = |folder: &&Path| {
+        **folder != *around.home && PROJECT_MARKS.iter().any(|it| folder.join(it).exists())
+    };
+    Some(cwd.ancestors().filter(is_project).last().unwrap_or(&cwd).to_owned())
+}
+
+/// Returns the plan of a workflow that is under way in a project.
+fn workflow(project: &Path) -> Option<(String, String)> {
+    let active = fs::read_dir(project.join(".workflow/active")).ok()?;
+    let mut plans: Vec<PathBuf> = active
+        .flatten()
+        .map(|it| it.path().join("IMPL_PLAN.md"))
+        .filter(|it| it.is_file())
+        .collect();
+    plans.sort();
+    let path = plans.pop()?;
+    let text = fs::read_to_string(&path).ok()?;
+    Some((path.to_string_lossy().into_owned(), text))
+}
+
+/// Returns the summary of what is not kept.
+fn unkept(root: &Root, request: &Request<'_>) -> (String, Option<String>) {
+    let digest = Digest::of(request.transcript);
+    let material = Material {
+        transcript: request.transcript,
+        digest: &digest,
+        zone: root.settings.zone.name.0,
+        project: request.project,
+        workflow: request.workflow,
+    };
+    let page = match request.sections {
+        Some((_, sections)) => style::in_other_words(&material, sections),
+        None => style::page(request.style, &material, None),
+    };
+    let summary = page.summary();
+    let summary = root.rules.shown(&summary).into_owned();
+    (summary, digest.plan.map(|it| it.text()))
+}
+
+/// Reads the files that were used last, as they stand now: those of the project alone, of any that lead
+/// out of it and of what is no text none.
+fn attached(
+    root: &Root,
+    transcript: &Transcript,
+    project: Option<&str>,
+    budget: u64,
+    ui: &Ui,
+) -> Vec<(String, String)> {
+    let Some(project) = project.and_then(|it| Path::new(it).canonicalize().ok()) else {
+        ui.note("nothing is attached: the project's folder is not there");
+        return Vec::new();
+    };
+    let digest = Digest::of(transcript);
+    let mut used: Vec<_> = digest.files.iter().collect();
+    used.sort_by_key(|it| std::cmp::Reverse(it.last));
+    let mut left = budget.min(FILES_TOKENS_MAX);
+    let mut files = Vec::new();
+    for file in used {
+        let Ok(full) = Path::new(&file.path).canonicalize() else { continue };
+        let size =
+            full.metadata().ok().filter(fs::Metadata::is_file).map(|it| micro::tokens(it.len()));
+        let fits = size.is_some_and(|it| it <= left);
+        if files.len() == FILES_MAX || !fits || !full.starts_with(&project) {
+            continue;
+        }
+        let Some(text) = fs::read_to_string(&full).ok().filter(|it| !it.contains('\0')) else {
+            continue;
+        };
+        left -= size.unwrap_or_default();
+        files.push((file.path.clone(), root.rules.shown(&text).into_owned()));
+    }
+    files
+}
+
+fn tell_oddities(transcript: &Transcript, ui: &Ui) {
+    let odd = &transcript.oddities;
+    if odd.is_torn {
+        ui.note("the last line is cut off: the session may still be under way");
+    }
+    if odd.broken + odd.too_long > 0 {
+        ui.warn(format!(
+            "{} lines are no JSON and {} are too long; they are passed over",
+            odd.broken, odd.too_long
+        ));
+    }
+    for (kind, count) in &odd.unread {
+        ui.detail(format!("{count} lines of kind `{kind}` are not read"));
+    }
+}
+
+fn tell_kept(style: Style, kept: &Kept, ui: &Ui) {
+    let Kept { id, path, unchanged, logged, problems, .. } = kept;
+    for problem in problems {
+        ui.warn(problem);
+    }
+    let how = if *unchanged { "stands already as" } else { "is kept as" };
+    if style == Style::Recovery {
+        let width = id.len() + 2;
+        ui.note(format!("┌{}┐\n│ {id} │\n└{}┘", "─".repeat(width), "─".repeat(width)));
+        ui.note(format!(
+            "The session {how} {path}. To stand there again: memoird session export --id {id}"
+        ));
+    } else {
+        ui.good(format!("The session {how} {path}; memoird session show {id}"));
+    }
+    for log in logged {
+        ui.note(format!("An entry stands in {log}"));
+    }
+}
+
+/// Makes a transcript smaller. The file itself is only read.
+fn make_smaller(args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    if args.file == Path::new("-") {
+        return Err(CommandError::new(
+            Kind::Usage,
+            "--micro reads the file twice, which stdin cannot be",
+        )
+        .hint("memoird session compact FILE --micro"));
+    }
+    if ui.is_json() && args.out.is_none() {
+        return Err(CommandError::new(
+            Kind::Usage,
+            "with --json the transcript itself needs a file",
+        )
+        .hint("memoird session compact FILE --micro --out NEW --json"));
+    }
+    if let Some(out) = args.out.as_deref().filter(|it| it.symlink_metadata().is_ok()) {
+        let what =
+            format!("`{}` stands there already; a transcript is never replaced", out.display());
+        return Err(CommandError::new(Kind::Usage, what).hint("name a new file"));
+    }
+    let transcript = read_transcript(&args.file, args.format)?;
+    let settings = Settings { keep_recent: args.keep_recent, ..Settings::default() };
+    let clearing = micro::choose(&transcript, &settings);
+    let now = crate::clock::now()?;
+    let due = micro::due(&transcript, &clearing, &settings, now);
+    let due = due.map(|it| match it {
+        micro::Due::Saves => "saves",
+        micro::Due::Rested => "rested",
+    });
+    if args.if_due && due.is_none() {
+        ui.note("nothing to do: little would be saved, and the session has not rested for an hour");
+        if ui.is_json() {
+            let (out, results, tokens_saved) = (None, 0, 0);
+            ui.json(&Smaller { out, due, results, bytes_before: 0, bytes_after: 0, tokens_saved });
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let input = open(&args.file)?;
+    let mut saved = Saved::default();
+    let write = |output: &mut dyn std::io::Write| {
+        let output = std::io::BufWriter::new(output);
+        saved = micro::rewrite(input, output, transcript.format, &clearing)?;
+        Ok(())
+    };
+    match &args.out {
+        Some(out) => write_stream(out, write)?,
+        None => ui.stream(write),
+    }
+    let tokens_saved = micro::tokens(saved.bytes_before.saturating_sub(saved.bytes_after));
+    if ui.is_json() {
+        ui.json(&Smaller {
+            out: args.out.as_deref(),
+            due,
+            results: clearing.results,
+            bytes_before: saved.bytes_before,
+            bytes_after: saved.bytes_after,
+            tokens_saved,
+        });
+    } else {
+        ui.note(format!(
+            "{} of {} bytes are left; {} results of tools are left out, about {tokens_saved} tokens",
+            saved.bytes_after, saved.bytes_before, clearing.results
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,257 @@
+//! `memoird session list`, `show`, `export`, `import`.
+
+use std::{io::Read as _, path::PathBuf, process::ExitCode};
+
+use chrono::NaiveDate;
+use serde::Serialize;
+
+use super::{
+    super::{
+        GlobalArgs, context,
+        context::{Call, Root},
+        error::{CommandError, Kind},
+        ui::Ui,
+    },
+    keeper, open,
+};
+use crate::{
+    memory::address::Stem,
+    recall::handed::Handed,
+    session::{
+        keep::{Found, IMPORT_BYTES_MAX},
+        record,
+    },
+    store::layout::FileKind,
+};
+
+/// List the records of sessions, the newest first
+#[derive(Debug, clap::Args)]
+pub(super) struct ListArgs {
+    /// Only those of this project: its folder, or a part of its path
+    #[arg(long, value_name = "DIR")]
+    project: Option<String>,
+    /// Only those with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+    /// Only those that ended on this day or later
+    #[arg(long, value_name = "DATE")]
+    since: Option<NaiveDate>,
+    /// Only those that ended on this day or before
+    #[arg(long, value_name = "DATE")]
+    until: Option<NaiveDate>,
+}
+
+/// Print a record as it may be seen
+#[derive(Debug, clap::Args)]
+pub(super) struct ShowArgs {
+    /// The record: CMEM-20260402-101500
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+/// Print a record, or what was imported, byte for byte
+#[derive(Debug, clap::Args)]
+pub(super) struct ExportArgs {
+    /// The record: CMEM-20260402-101500
+    #[arg(long, value_name = "ID")]
+    id: String,
+}
+
+/// Keep a record that stands in a file, byte for byte
+#[derive(Debug, clap::Args)]
+pub(super) struct ImportArgs {
+    /// The file; `-` for stdin
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// A record as `--json` lists it.
+#[derive(Serialize)]
+struct Listed {
+    id: String,
+    path: String,
+    project: Option<String>,
+    branch: Option<String>,
+    started: Option<String>,
+    ended: Option<String>,
+    agent: Option<String>,
+    description: Option<String>,
+    tags: Vec<String>,
+    style: String,
+    transcript: Option<String>,
+    session: Option<String>,
+    logged: bool,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    path: &'a str,
+    kind: &'static str,
+    #[serde(flatten)]
+    handed: Handed,
+}
+
+#[derive(Serialize)]
+struct Imported {
+    id: String,
+    path: String,
+    unchanged: bool,
+}
+
+pub(super) fn list(
+    global: &GlobalArgs,
+    args: &ListArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let root = call.root(global)?;
+    let mut records = keeper(&call, &root).records()?;
+    records.retain(|it| args.fits(it));
+    records.sort_by(|a, b| b.header.ended.cmp(&a.header.ended).then_with(|| b.path.cmp(&a.path)));
+    let records: Vec<Listed> = records.into_iter().map(|it| listed(&root, it)).collect();
+    if ui.is_json() {
+        ui.json(&serde_json::json!({ "records": records }));
+    } else if records.is_empty() {
+        ui.note("there is no record; `memoird session compact FILE` makes one of a transcript");
+    } else {
+        let rows: Vec<Vec<String>> = records
+            .into_iter()
+            .map(|it| {
+                let when =
+                    it.ended.map(|it| it.chars().take(16).collect::<String>().replace('T', " "));
+                let project = it.project.unwrap_or_default();
+                let project = project.rsplit('/').next().unwrap_or_default().to_owned();
+                vec![
+                    it.id,
+                    when.unwrap_or_default(),
+                    it.style,
+                    project,
+                    it.description.unwrap_or_default(),
+                ]
+            })
+            .collect();
+        ui.table(&["id", "ended", "style", "project", "about"], &rows);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl ListArgs {
+    fn fits(&self, record: &Found) -> bool {
+        let header = &record.header;
+        let date = header.ended.map(|it| it.date_naive());
+        let date = date.or_else(|| Some(header.id.parse::<Stem>().ok()?.date()));
+        let project = header.project.as_deref().unwrap_or_default();
+        self.project.as_deref().is_none_or(|it| project.contains(it.trim_end_matches('/')))
+            && self.tag.as_ref().is_none_or(|it| header.tags.contains(it))
+            && self.since.is_none_or(|it| date.is_some_and(|date| it <= date))
+            && self.until.is_none_or(|it| date.is_some_and(|date| date <= it))
+    }
+}
+
+/// Takes a record as it may be seen: somebody else may have written it.
+fn listed(root: &Root, record: Found) -> Listed {
+    let seen = |text: String| crate::recall::handed::hand_line(&text, &root.rules);
+    let header = record.header;
+    Listed {
+        id: header.id,
+        path: record.path,
+        project: header.project.map(seen),
+        branch: header.branch.map(seen),
+        started: header.started.map(|it| it.to_rfc3339()),
+        ended: header.ended.map(|it| it.to_rfc3339()),
+        agent: header.agent.map(seen),
+        description: header.description.map(seen),
+        tags: header.tags.into_iter().map(seen).collect(),
+        style: seen(header.style),
+        transcript: header.transcript.map(seen),
+        session: header.session.map(seen),
+        logged: header.is_logged,
+    }
+}
+
+pub(super) fn show(
+    global: &GlobalArgs,
+    args: &ShowArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let root = call.root(global)?;
+    let (path, bytes) = bytes_of(&root, &args.id)?;
+    let handed = root.hand(&path, &bytes);
+    if ui.is_json() {
+        ui.json(&Shown { path: &path, kind: FileKind::Session.name(), handed });
+    } else {
+        ui.file(handed.text.as_bytes());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn export(
+    global: &GlobalArgs,
+    args: &ExportArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let root = call.root(global)?;
+    if ui.is_json() {
+        let what = "what is exported is the record itself, byte for byte";
+        return Err(CommandError::new(Kind::Usage, what)
+            .hint(format!("memoird session show {} --json", args.id)));
+    }
+    let (_, bytes) = bytes_of(&root, &args.id)?;
+    let text = String::from_utf8_lossy(&bytes);
+    ui.file(record::exported(&text).as_bytes());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads the record with that name.
+fn bytes_of(root: &Root, id: &str) -> Result<(String, Vec<u8>), CommandError> {
+    let name = id.rsplit('/').next().unwrap_or(id).trim_end_matches(".md");
+    let stem = name.parse::<Stem>().ok().filter(Stem::is_session);
+    let stem = stem.ok_or_else(|| {
+        CommandError::new(Kind::Usage, format!("`{id}` is not the name of a record"))
+            .hint("a name like CMEM-20260402-101500; `memoird session list` has them all")
+    })?;
+    let path = root.vault.layout().source(&stem);
+    let found = root
+        .vault
+        .read(&path)?
+        .ok_or_else(|| context::missing(&path).hint("memoird session list"))?;
+    Ok((path, found.bytes))
+}
+
+pub(super) fn import(
+    global: &GlobalArgs,
+    args: &ImportArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let root = call.root(global)?;
+    let name = args.file.display();
+    let mut bytes = Vec::new();
+    open(&args.file)?
+        .take(IMPORT_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| CommandError::new(Kind::Data, format!("cannot read `{name}`: {e}")))?;
+    if bytes.len() as u64 > IMPORT_BYTES_MAX {
+        let what = format!("`{name}` holds more than {} MiB", IMPORT_BYTES_MAX >> 20);
+        return Err(CommandError::new(Kind::Data, what)
+            .hint("memoird session compact makes a record of a transcript"));
+    }
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        CommandError::new(Kind::Data, format!("`{name}` is not UTF-8 at byte {at}"))
+    })?;
+    if text.trim().is_empty() {
+        return Err(CommandError::new(Kind::Data, format!("`{name}` is empty")));
+    }
+    let (id, path, unchanged) = keeper(&call, &root).import(&text)?;
+    if ui.is_json() {
+        ui.json(&Imported { id, path, unchanged });
+        return Ok(ExitCode::SUCCESS);
+    }
+    let how = if unchanged { "stands there already" } else { "is kept" };
+    ui.note(format!("{path} {how}; memoird session show {id}"));
+    ui.data(id);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,183 @@
+//! Whether a daemon serves the folder, how it notices changes, and why what is due is not done.
+
+use std::path::Path;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use chrono_tz::Tz;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    commands::{context::Root, error::CommandError},
+    config::{
+        schedule::Schedule,
+        settings::{EngineKind, Settings},
+    },
+    store::lock::{DaemonLock, PassLock},
+};
+
+/// When a line of the schedule fires next.
+#[derive(Serialize)]
+pub(super) struct Tick {
+    pub(super) job: &'static str,
+    pub(super) next: Option<String>,
+    #[serde(skip)]
+    pub(super) shown: String,
+}
+
+/// Who serves the folder.
+#[derive(Default, Serialize)]
+pub(super) struct Daemon {
+    pub(super) running: bool,
+    pub(super) pid: Option<u32>,
+    pub(super) since: Option<String>,
+    /// Its version, where it says so.
+    pub(super) version: Option<String>,
+    /// Why it should be started again.
+    pub(super) restart: Option<String>,
+    /// Why it writes nothing until a person has done something.
+    pub(super) paused: Option<String>,
+    /// Why work that is due waits, and until when.
+    pub(super) waiting: Option<String>,
+    pub(super) waiting_until: Option<String>,
+}
+
+/// How changes are noticed.
+#[derive(Default, Serialize)]
+pub(super) struct Watcher {
+    pub(super) mode: Option<String>,
+    /// Why it looks itself, though the system could tell it.
+    pub(super) why: Option<String>,
+    pub(super) last_event: Option<String>,
+    pub(super) last_scan: Option<String>,
+    pub(super) missed: Option<u64>,
+    pub(super) overflows: Option<u64>,
+}
+
+/// What the daemon writes about itself.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct DaemonFile {
+    pid: Option<u32>,
+    since: Option<DateTime<Utc>>,
+    version: Option<String>,
+    mode: Option<String>,
+    why: Option<String>,
+    last_event: Option<DateTime<Utc>>,
+    last_scan: Option<DateTime<Utc>>,
+    missed: Option<u64>,
+    overflows: Option<u64>,
+    paused: Option<String>,
+    waiting: Option<String>,
+    waiting_until: Option<DateTime<Utc>>,
+}
+
+impl Daemon {
+    /// Says in a word or two what it does.
+    pub(super) fn state(&self) -> &'static str {
+        match self {
+            Self { running: false, .. } => "not running",
+            Self { paused: Some(_), .. } => "paused",
+            Self { restart: Some(_), .. } => "to be restarted",
+            _ => "running",
+        }
+    }
+}
+
+pub(super) fn daemon(root: &Root, zone: Tz) -> Result<(Daemon, Watcher), CommandError> {
+    let layout = root.vault.layout();
+    let lock = layout.daemon_lock();
+    let Some(pid) = DaemonLock::holder(&lock)? else {
+        return Ok((Daemon::default(), Watcher::default()));
+    };
+    let about = std::fs::read(layout.private_dir().join("daemon.json")).ok();
+    let about = about.and_then(|it| serde_json::from_slice::<DaemonFile>(&it).ok());
+    // One that another process left says nothing of this one.
+    let about = about.filter(|it| it.pid == Some(pid)).unwrap_or_default();
+    // The lock file is written when the daemon starts, and never again.
+    let locked = std::fs::metadata(&lock).and_then(|it| it.modified()).ok();
+    let locked = locked.map(DateTime::<Utc>::from);
+    let shown = |it: Option<DateTime<Utc>>| it.map(|it| time(it, zone));
+    let daemon = Daemon {
+        running: true,
+        pid: Some(pid).filter(|&it| it > 0),
+        since: shown(about.since.or(locked)),
+        restart: restart(pid, about.version.as_deref()),
+        version: about.version,
+        paused: about.paused,
+        waiting: about.waiting,
+        waiting_until: shown(about.waiting_until),
+    };
+    let watcher = Watcher {
+        mode: about.mode,
+        why: about.why,
+        last_event: shown(about.last_event),
+        last_scan: shown(about.last_scan),
+        missed: about.missed,
+        overflows: about.overflows,
+    };
+    Ok((daemon, watcher))
+}
+
+/// Says why a daemon should be started again: it is another version than this program, or its program
+/// was replaced since it began.
+fn restart(pid: u32, version: Option<&str>) -> Option<String> {
+    let ours = env!("CARGO_PKG_VERSION");
+    if let Some(version) = version.filter(|it| *it != ours) {
+        return Some(format!("it is memoird {version}, and this is {ours}"));
+    }
+    let program = std::fs::read_link(Path::new("/proc").join(pid.to_string()).join("exe")).ok()?;
+    let is_gone = program.to_string_lossy().ends_with(" (deleted)");
+    is_gone.then(|| "its program was replaced since it began".to_owned())
+}
+
+/// Says why what is due is not done yet.
+pub(super) fn why_not_yet(root: &Root, daemon: &Daemon, ticks: &[Tick]) -> String {
+    let settings = &root.settings.settings;
+    let is_free = settings.engine == EngineKind::Extractive;
+    if PassLock::is_held(&root.vault.layout().pass_lock()).unwrap_or(false) {
+        return "it is being made right now".to_owned();
+    }
+    if !daemon.running {
+        return "no daemon is running".to_owned();
+    }
+    if let Some(why) = &daemon.paused {
+        return format!("the daemon waits for you: {why}");
+    }
+    if let Some(why) = &daemon.waiting {
+        let until = daemon.waiting_until.as_ref();
+        let until = until.map(|it| format!("; tried again at {it}")).unwrap_or_default();
+        return format!("{why}{until}");
+    }
+    if settings.schedule.on_change.resolve(is_free) {
+        return "it begins when no more changes come".to_owned();
+    }
+    let next = ticks.iter().filter(|it| it.next.is_some()).min_by_key(|it| it.next.clone());
+    next.map_or_else(
+        || "no line of the schedule ever fires".to_owned(),
+        |it| format!("the daemon asks again at {} ({})", it.shown, it.job),
+    )
+}
+
+pub(super) fn schedule(settings: &Settings, zone: Tz, now: DateTime<Utc>) -> Vec<Tick> {
+    let lines = &settings.schedule;
+    let tick = |job, line: &Schedule| {
+        let next = line.next_after(now.with_timezone(&zone));
+        let shown = next.map_or_else(|| "never".to_owned(), shown);
+        Tick { job, next: next.map(|it| it.to_rfc3339()), shown }
+    };
+    vec![
+        tick("extract", &lines.extract),
+        tick("weekly", &lines.weekly),
+        tick("monthly", &lines.monthly),
+        tick("wisdom", &lines.wisdom),
+    ]
+}
+
+/// Prints a time as people read it.
+pub(super) fn shown(time: DateTime<Tz>) -> String {
+    time.format("%a %Y-%m-%d %H:%M").to_string()
+}
+
+pub(super) fn time(at: DateTime<Utc>, zone: Tz) -> String {
+    at.with_timezone(&zone).to_rfc3339_opts(SecondsFormat::Secs, false)
+}

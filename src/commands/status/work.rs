@@ -1,0 +1,221 @@
+//! What is due, stuck, taken back, failed, and what was done last.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::Utc;
+use chrono_tz::Tz;
+use serde::Serialize;
+
+use super::{
+    DAILY,
+    daemon::{shown, time},
+};
+use crate::{
+    compaction::{
+        View,
+        plan::{Plan, WaitCause},
+        report,
+    },
+    memory::{item::Tier, period::Period, wisdom::WisdomFile},
+    store::{
+        inventory::{Inventory, SummaryFile},
+        lineage::{Lineage, LineageError, jobs::Outcome},
+    },
+};
+
+#[derive(Serialize)]
+pub(super) struct TierStatus {
+    pub(super) tier: &'static str,
+    pub(super) files: usize,
+    pub(super) chars: usize,
+    pub(super) newest: Option<String>,
+    pub(super) due: Vec<Due>,
+    pub(super) older_engine: usize,
+}
+
+#[derive(Serialize)]
+pub(super) struct Due {
+    pub(super) period: String,
+    pub(super) reason: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct Stuck {
+    pub(super) tier: &'static str,
+    pub(super) period: String,
+    pub(super) reason: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct LastRun {
+    pub(super) run: i64,
+    pub(super) trigger: String,
+    pub(super) started: String,
+    pub(super) ended: Option<String>,
+    /// How many jobs ended in which way.
+    pub(super) outcomes: BTreeMap<&'static str, usize>,
+    /// Amounts and days of the lines that items of a model are about.
+    pub(super) amounts: u32,
+    /// Those of them that the items say, too.
+    pub(super) amounts_kept: u32,
+}
+
+#[derive(Serialize)]
+pub(super) struct NextDue {
+    pub(super) tier: &'static str,
+    pub(super) period: String,
+    pub(super) at: String,
+    #[serde(skip)]
+    pub(super) shown: String,
+}
+
+pub(super) fn tiers(inventory: &Inventory, plan: &Plan, log_chars: usize) -> Vec<TierStatus> {
+    let daily = TierStatus {
+        tier: DAILY,
+        files: inventory.logs.len(),
+        chars: log_chars,
+        newest: inventory.logs.keys().map(|it| it.date().to_string()).next_back(),
+        due: Vec::new(),
+        older_engine: 0,
+    };
+    let mut tiers = vec![daily];
+    let summaries = |files: &BTreeMap<_, SummaryFile>| {
+        let chars = files.values().map(|it| it.chars).sum();
+        (files.len(), chars, files.keys().next_back().map(ToString::to_string))
+    };
+    for tier in Tier::ALL {
+        let (files, chars, newest) = match tier {
+            Tier::Extract => {
+                let memories = &inventory.memories;
+                let chars = memories.iter().map(|it| it.body.chars().count()).sum();
+                let newest = memories.iter().filter_map(|it| it.updated.or(it.created)).max();
+                (memories.len(), chars, newest.map(|it| it.to_string()))
+            }
+            Tier::Weekly => summaries(&inventory.weekly),
+            Tier::Monthly => summaries(&inventory.monthly),
+            Tier::Wisdom => {
+                let text = inventory.wisdom.as_deref();
+                let newest = text.map(WisdomFile::parse);
+                let newest = newest.and_then(|it| it.distilled().last().map(ToString::to_string));
+                (usize::from(text.is_some()), text.map_or(0, |it| it.chars().count()), newest)
+            }
+        };
+        let now = plan.jobs.iter().filter(|it| it.tier == tier);
+        let now =
+            now.map(|it| Due { period: it.period.to_string(), reason: it.reason.to_string() });
+        let then = plan.following.iter().filter(|it| it.0 == tier);
+        let then = then.map(|(_, period)| Due {
+            period: period.to_string(),
+            reason: "waits for what lies beneath it".to_owned(),
+        });
+        tiers.push(TierStatus {
+            tier: tier.name(),
+            files,
+            chars,
+            newest,
+            due: now.chain(then).collect(),
+            older_engine: plan.other_engine.get(&tier).copied().unwrap_or(0),
+        });
+    }
+    tiers
+}
+
+pub(super) fn parked(plan: &Plan) -> Vec<Stuck> {
+    let stuck = plan.waiting.iter().filter_map(|it| match &it.cause {
+        WaitCause::Parked(reason) | WaitCause::Held(reason) => Some(Stuck {
+            tier: it.tier.name(),
+            period: it.period.to_string(),
+            reason: reason.clone(),
+        }),
+        _ => None,
+    });
+    stuck.collect()
+}
+
+/// Returns the work that was taken back and waits, each once. What stood beneath it may be gone with
+/// it, so that no plan names it: then its last receipt does.
+pub(super) fn undone(
+    lineage: Option<&Lineage>,
+    view: &View,
+    plan: &Plan,
+) -> Result<Vec<Stuck>, LineageError> {
+    let decisions = &view.inventory.decisions;
+    let waiting = plan.waiting.iter().filter(|it| it.cause == WaitCause::Undone);
+    let mut undone: BTreeSet<(Tier, Period)> = waiting.map(|it| (it.tier, it.period)).collect();
+    let due: BTreeSet<(Tier, Period)> = plan
+        .jobs
+        .iter()
+        .map(|it| (it.tier, it.period))
+        .chain(plan.following.iter().copied())
+        .chain(plan.waiting.iter().map(|it| (it.tier, it.period)))
+        .collect();
+    let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
+    let refused = receipts.into_iter().filter(|job| {
+        let is_skipped = job.receipt.as_ref().is_some_and(|it| it.outcome == Outcome::Skipped);
+        is_skipped && decisions.is_undone(job.fingerprint)
+    });
+    undone.extend(refused.map(|it| (it.tier, it.period)).filter(|it| !due.contains(it)));
+    let told = undone.into_iter().map(|(tier, period)| Stuck {
+        tier: tier.name(),
+        period: period.to_string(),
+        reason: WaitCause::Undone.to_string(),
+    });
+    Ok(told.collect())
+}
+
+/// Returns the jobs that failed when last tried and are due still.
+pub(super) fn failed(lineage: Option<&Lineage>, plan: &Plan) -> Result<Vec<Stuck>, LineageError> {
+    let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
+    let failed = receipts.into_iter().filter_map(|job| {
+        let receipt = job.receipt.filter(|it| report::outcome(it) == "failed")?;
+        let is_due = plan.jobs.iter().any(|it| it.fingerprint == job.fingerprint);
+        is_due.then(|| Stuck {
+            tier: job.tier.name(),
+            period: job.period.to_string(),
+            reason: receipt.reason.unwrap_or_default(),
+        })
+    });
+    Ok(failed.collect())
+}
+
+pub(super) fn last_run(
+    lineage: Option<&Lineage>,
+    zone: Tz,
+) -> Result<Option<LastRun>, LineageError> {
+    let Some(lineage) = lineage else { return Ok(None) };
+    let Some(run) = lineage.last_runs(1)?.into_iter().next() else { return Ok(None) };
+    let mut outcomes = BTreeMap::new();
+    let (mut amounts, mut amounts_kept) = (0, 0);
+    for job in lineage.jobs_of_run(run.id)? {
+        if let Some(receipt) = &job.receipt {
+            amounts += receipt.figures.amounts;
+            amounts_kept += receipt.figures.amounts_kept;
+        }
+        let outcome = job.receipt.map_or("running", |it| report::outcome(&it));
+        *outcomes.entry(outcome).or_default() += 1;
+    }
+    Ok(Some(LastRun {
+        run: run.id.0,
+        trigger: run.trigger,
+        started: time(run.started, zone),
+        ended: run.ended.map(|it| time(it, zone)),
+        outcomes,
+        amounts,
+        amounts_kept,
+    }))
+}
+
+/// Returns the period that becomes due first of those that only wait for their end.
+pub(super) fn next_due(plan: &Plan, zone: Tz) -> Option<NextDue> {
+    let closing = plan.waiting.iter().filter_map(|it| match it.cause {
+        WaitCause::Closes(at) => Some((at, it)),
+        _ => None,
+    });
+    let (at, next) = closing.min_by_key(|(at, it)| (*at, it.tier, it.period))?;
+    Some(NextDue {
+        tier: next.tier.name(),
+        period: next.period.to_string(),
+        at: time(at.with_timezone(&Utc), zone),
+        shown: shown(at.with_timezone(&zone)),
+    })
+}

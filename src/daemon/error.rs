@@ -1,0 +1,96 @@
+//! What ends the daemon, and what keeps one root from being served.
+
+use std::{io, path::PathBuf};
+
+use crate::{
+    clock::ClockError,
+    config,
+    model::open::OpenError,
+    privacy::{PolicyError, Rules},
+    store::{lock::LockError, vault::VaultError},
+};
+
+/// What ends the daemon, or keeps it from starting.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// The configuration is wrong.
+    #[error(transparent)]
+    Config(#[from] config::Error),
+    /// No root can be served.
+    #[error(transparent)]
+    Root(#[from] RootError),
+    /// `MEMOIRD_NOW` holds no time.
+    #[error(transparent)]
+    Clock(#[from] ClockError),
+    /// The system refuses threads, timers, or signals.
+    #[error("cannot start the loop")]
+    Runtime(#[source] io::Error),
+}
+
+/// Why a root is not served now.
+#[derive(Debug, thiserror::Error)]
+pub enum RootError {
+    /// Its folder is missing, or what it is to be run with is wrong.
+    #[error(transparent)]
+    Config(#[from] config::Error),
+    /// Its private folder cannot be made.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The folder cannot be used.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// Another daemon serves it, or its lock file cannot be opened.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The model that it is to be run with cannot be asked.
+    #[error("`{}`: {source}", root.display())]
+    Model {
+        /// The root.
+        root: PathBuf,
+        /// Why.
+        source: OpenError,
+    },
+    /// Its `memoird.yaml` names another host as the one that folds.
+    #[error("`{}` is summarised by the host `{writer}`; this one only reads it", root.display())]
+    Reader {
+        /// The root.
+        root: PathBuf,
+        /// The host.
+        writer: String,
+    },
+    /// It was served, and stands empty now: its disk was unmounted, most likely.
+    #[error("`{}` is empty now; it is served again when its files are back", root.display())]
+    Emptied {
+        /// The root.
+        root: PathBuf,
+    },
+    /// It was there a moment ago.
+    #[error("cannot look at `{}`", root.display())]
+    Gone {
+        /// The root.
+        root: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl RootError {
+    /// Returns whether only the folder is not there: it may be on a disk that is not there yet.
+    pub(super) fn is_missing(&self) -> bool {
+        matches!(self, Self::Config(config::Error::RootMissing { .. }))
+    }
+}
+
+/// Returns an error and its sources on one line, without secrets that it quotes.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(error) = next {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        next = error.source();
+    }
+    Rules::told(&text)
+}

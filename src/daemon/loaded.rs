@@ -1,0 +1,56 @@
+//! What the daemon is run with: read at start, and again on SIGHUP.
+
+use std::path::{Path, PathBuf};
+
+use super::error::RootError;
+use crate::{
+    config::{self, Config, root::RootSettings, surroundings::Surroundings},
+    engine::configured,
+};
+
+/// What the daemon is run with.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What stands around the process.
+    pub around: Surroundings,
+    /// The configuration.
+    pub config: Config,
+    /// The roots to serve.
+    pub roots: Vec<PathBuf>,
+}
+
+impl Loaded {
+    /// Reads the configuration, and which roots of it are meant: the one that is named, else all.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with the configuration, or that nothing says which root is meant.
+    pub fn read(
+        file: Option<&Path>,
+        set: &[String],
+        root: Option<&Path>,
+    ) -> Result<Self, config::Error> {
+        let around = Surroundings::read()?;
+        let config = Config::load(file, set, &around)?;
+        let named = root.is_some() || around.variable("MEMOIRD_ROOT").is_some();
+        let roots = if named || config.roots.is_empty() {
+            vec![config.choose(root, &around)?]
+        } else {
+            config.roots.iter().map(|it| it.path.clone()).collect()
+        };
+        Ok(Self { around, config, roots })
+    }
+
+    /// Reads what a root is run with, and refuses one that is not for us.
+    pub(super) fn settings_of(&self, path: &Path) -> Result<RootSettings, RootError> {
+        let settings = self.config.open(path, &self.around)?;
+        let root = || path.to_path_buf();
+        configured::engine(&self.config, &settings, &self.around, std::time::Duration::ZERO)
+            .map_err(|source| RootError::Model { root: root(), source })?;
+        if !settings.is_written_by(&self.around.host) {
+            let writer = settings.writer.clone().unwrap_or_default();
+            return Err(RootError::Reader { root: root(), writer });
+        }
+        Ok(settings)
+    }
+}

@@ -1,0 +1,235 @@
+//! The daemon shuts itself in: from then on it can write to its folders alone, read nothing else of a
+//! home, and connect to its model alone.
+//!
+//! The kernel holds it to that (Landlock), with systemd or without, and whatever a log or a reply of a
+//! model makes it do. Rules cannot be widened, and bind the folders themselves, not their names; so a
+//! folder that comes in later, or another one that stands in the place of one of them, is served by a
+//! new start.
+//!
+//! A program that the daemon starts is held by the same rules, and needs more: where one is configured
+//! only writing outside the home is forbidden.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, NetPort, Ruleset,
+    RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
+    path_beneath_rules,
+};
+
+use super::{
+    loaded::Loaded,
+    snapshot::{self, Id},
+};
+use crate::{
+    config::{root::RootSettings, settings::EngineKind},
+    model::{door::Wire, open},
+    store::vault::Vault,
+};
+
+/// The rules that are asked for; an older kernel holds as many of them as it knows.
+const RULES: ABI = ABI::V6;
+
+/// What every program reads: libraries, time zones, certificates, names of hosts.
+const SYSTEM: [&str; 14] = [
+    "/usr",
+    "/lib",
+    "/lib64",
+    "/bin",
+    "/sbin",
+    "/etc",
+    "/opt",
+    "/nix/store",
+    "/gnu/store",
+    "/proc",
+    "/sys",
+    "/dev",
+    "/run",
+    "/var/lib/ca-certificates",
+];
+
+/// Looking up a host's name by TCP, where the answer is long.
+const PORT_OF_NAMES: u16 = 53;
+
+/// What is allowed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// What may be written, and read.
+    pub writable: Vec<PathBuf>,
+    /// What may be read.
+    pub readable: Vec<PathBuf>,
+    /// The ports that may be connected to; `None` for any.
+    pub ports: Option<BTreeSet<u16>>,
+    /// Why more is allowed than the daemon itself needs.
+    pub loosened: Option<String>,
+}
+
+/// What holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// All of it.
+    Wholly,
+    /// As much as this kernel knows.
+    Partly,
+    /// Nothing: this kernel has no Landlock.
+    Not,
+}
+
+/// The folders that the rules were made for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Confined(Option<BTreeSet<Id>>);
+
+impl Limits {
+    /// Returns what the daemon needs for what it is run with.
+    pub fn of(loaded: &Loaded) -> Self {
+        let Loaded { around, config, roots } = loaded;
+        let ledger = around.ledger();
+        let state = ledger.parent().unwrap_or(&ledger).to_path_buf();
+        let mut writable: Vec<PathBuf> = roots.clone();
+        // The database sorts there what does not fit into the memory.
+        writable.extend([state, std::env::temp_dir(), "/var/tmp".into()]);
+        let mut readable: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
+        readable.push(around.config_folder());
+        readable.extend(std::env::current_exe());
+        let file = config.file.as_deref();
+        readable.extend(file.map(Path::to_path_buf));
+        readable.extend(file.and_then(|it| it.canonicalize().ok()));
+        readable.extend(around.variable("CREDENTIALS_DIRECTORY").map(PathBuf::from));
+        // A test moves the clock there.
+        let clock = std::env::var("MEMOIRD_NOW").unwrap_or_default();
+        readable.extend(
+            clock.strip_prefix('@').and_then(|it| Some(Path::new(it).parent()?.to_owned())),
+        );
+        let mut limits = Self { writable, readable, ports: Some(BTreeSet::new()), loosened: None };
+        for root in roots {
+            if let Ok(settings) = loaded.settings_of(root) {
+                limits.add_model(loaded, &settings);
+            }
+        }
+        if config.settings.on_problem.is_some() {
+            limits.loosen(loaded, "`on_problem` starts a program of yours");
+        }
+        limits
+    }
+
+    /// Adds what the model of a root needs.
+    fn add_model(&mut self, loaded: &Loaded, settings: &RootSettings) {
+        let Loaded { around, config, .. } = loaded;
+        let Ok(vault) = Vault::of(settings) else { return };
+        if settings.settings.engine != EngineKind::Model {
+            return;
+        }
+        let key = settings.settings.model.key_file.as_ref();
+        self.readable.extend(key.map(|it| around.absolute(Path::new(it), &around.cwd)));
+        let Ok(door) = open::door(config, settings, around, vault, Duration::ZERO) else { return };
+        if matches!(door.wire(), Wire::Command(_)) {
+            self.loosen(loaded, "the model is a program of yours");
+        }
+        let proxied =
+            ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy"];
+        match (&mut self.ports, port_of(door.wire().server())) {
+            _ if proxied.iter().any(|it| std::env::var_os(it).is_some()) => self.ports = None,
+            (Some(ports), Some(port)) => ports.extend([port, PORT_OF_NAMES]),
+            _ => {}
+        }
+    }
+
+    fn loosen(&mut self, loaded: &Loaded, why: &str) {
+        self.loosened = Some(why.to_owned());
+        self.writable.push(loaded.around.home.clone());
+        self.readable.push("/".into());
+        self.ports = None;
+    }
+
+    /// Shuts this thread in, and all that it starts. There is no way back.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the kernel refuses, where it has the means.
+    pub fn enter(&self) -> Result<Held, RulesetError> {
+        let all = AccessFs::from_all(RULES);
+        let mut rules = Ruleset::default()
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(all)?
+            .scope(Scope::from_all(RULES))?;
+        if self.ports.is_some() {
+            rules = rules.handle_access(AccessNet::from_all(RULES))?;
+        }
+        let mut rules = rules
+            .create()?
+            .add_rules(path_beneath_rules(&self.readable, AccessFs::from_read(RULES)))?
+            .add_rules(path_beneath_rules(["/dev/null"], all))?
+            .add_rules(path_beneath_rules(&self.writable, all))?;
+        for port in self.ports.iter().flatten() {
+            rules = rules.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
+        }
+        Ok(match rules.restrict_self()?.ruleset {
+            RulesetStatus::FullyEnforced => Held::Wholly,
+            RulesetStatus::PartiallyEnforced => Held::Partly,
+            RulesetStatus::NotEnforced => Held::Not,
+        })
+    }
+}
+
+impl Confined {
+    /// Notes the folders that the rules were made for.
+    pub(super) fn to(limits: &Limits) -> Self {
+        Self(Some(limits.writable.iter().filter_map(|it| snapshot::id_of(it)).collect()))
+    }
+
+    /// Returns whether a folder stands there that the rules do not let us write to.
+    pub(super) fn excludes(&self, root: &Path) -> bool {
+        let Some(known) = &self.0 else { return false };
+        // One below a folder that may be written may be written, too.
+        let mut ids = root.ancestors().filter_map(snapshot::id_of);
+        snapshot::id_of(root).is_some() && !ids.any(|it| known.contains(&it))
+    }
+}
+
+/// Returns the port that an address names, or its scheme means.
+fn port_of(address: &str) -> Option<u16> {
+    let (scheme, rest) = address.split_once("://")?;
+    let authority = rest.split('/').next()?;
+    let after_host = authority.rsplit_once(']').map_or(authority, |it| it.1);
+    match after_host.rsplit_once(':') {
+        Some((_, port)) => port.parse().ok(),
+        None => Some(if scheme == "http" { 80 } else { 443 }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_names_its_port() {
+        let ports = [
+            "https://api.example/v1",
+            "http://127.0.0.1:11434/v1",
+            "http://[::1]:8080",
+            "http://[::1]/x",
+            "claude",
+        ]
+        .map(port_of);
+        assert_eq!(ports, [Some(443), Some(11434), Some(8080), Some(80), None]);
+    }
+
+    #[test]
+    fn another_folder_of_the_same_name_is_outside() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        std::fs::create_dir(&root).unwrap();
+        assert!(!Confined::default().excludes(&root));
+        let limits = Limits { writable: vec![root.clone()], ..Limits::default() };
+        let confined = Confined::to(&limits);
+        assert!(!confined.excludes(&root));
+        std::fs::rename(&root, dir.path().join("old")).unwrap();
+        assert!(!confined.excludes(&root), "nothing stands there");
+        std::fs::create_dir(&root).unwrap();
+        assert!(confined.excludes(&root));
+    }
+}

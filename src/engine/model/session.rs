@@ -1,0 +1,220 @@
+//! Sessions: the entries of a transcript out, nine sections back.
+
+use super::{ModelEngine, answered, data, unreadable};
+use crate::{
+    engine::EngineError,
+    model::{CallError, Message, Request, Stage, prompt::PromptName},
+};
+
+/// The headings of the sections, in their order.
+pub const SECTIONS: [&str; 9] = [
+    "Primary Request and Intent",
+    "Key Technical Concepts",
+    "Files and Code Sections",
+    "Errors and Fixes",
+    "Problem Solving",
+    "All User Messages",
+    "Pending Tasks",
+    "Current Work",
+    "Optional Next Step",
+];
+
+/// How often a session is cut shorter because the model cannot take it.
+const CUTS_MAX: usize = 4;
+
+/// How soon an entry is left out where the session is too long. In this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// What a tool returned.
+    Result,
+    /// That it was called.
+    Call,
+    /// What the agent said.
+    Words,
+    /// What the user said.
+    User,
+}
+
+/// An entry of a session, as it may be seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionEntry {
+    /// How soon it is left out.
+    pub weight: Weight,
+    /// Who, and what.
+    pub text: String,
+}
+
+impl ModelEngine {
+    /// Asks for the summary of a session, or of the later part of one. `name` is what the ledger calls it.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is no summary that could be read.
+    pub fn session(
+        &self,
+        name: &str,
+        entries: &[SessionEntry],
+        is_part: bool,
+        instructions: Option<&str>,
+    ) -> Result<[String; 9], EngineError> {
+        let request = |data: &str| self.session_request(name, data, is_part, instructions);
+        let mut room = self.room_chars(&request(""));
+        for _ in 0..CUTS_MAX {
+            match self.ask_session(request(&data::fence(&fit(entries, room), &self.nonce))) {
+                Err(EngineError::Model(CallError::TooLong { .. })) => room /= 2,
+                asked => return asked,
+            }
+        }
+        self.ask_session(request(&data::fence(&fit(entries, room), &self.nonce)))
+    }
+
+    fn session_request(
+        &self,
+        name: &str,
+        data: &str,
+        is_part: bool,
+        instructions: Option<&str>,
+    ) -> Request {
+        let prompt = self.prompts.get(PromptName::Session);
+        let scope = if is_part {
+            "It is the later part of the session; what came before it stays as it is and needs no summary."
+        } else {
+            "It is the whole session."
+        };
+        let mut system = prompt.fill(&[("scope", scope)]);
+        if let Some(instructions) = instructions {
+            system.push_str("\n\n## Additional Instructions\n");
+            system.push_str(instructions.trim());
+            system.push_str("\n\nCall no tools. Answer with text alone.");
+        }
+        Request {
+            stage: Stage::Session,
+            name: None,
+            period: name.to_owned(),
+            system,
+            messages: vec![Message::user(data)],
+            schema: None,
+            max_output_tokens: prompt.max_output_tokens.min(self.max_output_tokens),
+            temperature: prompt.temperature,
+        }
+    }
+
+    /// Asks, and once more where a section is missing.
+    fn ask_session(&self, request: Request) -> Result<[String; 9], EngineError> {
+        let text = self.ask(&request)?;
+        let missing = match sections(&text) {
+            Ok(sections) => return Ok(sections),
+            Err(missing) => missing,
+        };
+        let told = format!(
+            "The section \"{missing}\" is missing. Write `<summary>` again with all nine sections."
+        );
+        sections(&self.ask(&answered(request, &text, told))?)
+            .map_err(|missing| unreadable(format!("the section \"{missing}\" is missing")))
+    }
+}
+
+/// Returns the entries that fit: results go first, and the oldest of them, what the user said last.
+fn fit(entries: &[SessionEntry], room_chars: usize) -> String {
+    let chars = |entry: &SessionEntry| entry.text.chars().count() + 1;
+    let mut total: usize = entries.iter().map(chars).sum();
+    let mut is_out = vec![false; entries.len()];
+    for weight in [Weight::Result, Weight::Call, Weight::Words, Weight::User] {
+        for (entry, is_out) in entries.iter().zip(&mut is_out) {
+            if total > room_chars && entry.weight == weight {
+                *is_out = true;
+                total -= chars(entry);
+            }
+        }
+    }
+    let mut text = String::new();
+    let left_out = is_out.iter().filter(|it| **it).count();
+    if left_out > 0 {
+        let count = left_out.to_string();
+        text.push_str(&["[", &count, " entries are left out for lack of room]\n"].concat());
+    }
+    for (entry, _) in entries.iter().zip(is_out).filter(|(_, is_out)| !is_out) {
+        text.push_str(&entry.text);
+        text.push('\n');
+    }
+    text
+}
+
+/// Reads the sections of a reply: its notes are dropped, its tags go, runs of blank lines become one.
+///
+/// # Errors
+///
+/// Returns the heading of the first section that is missing.
+fn sections(reply: &str) -> Result<[String; 9], &'static str> {
+    let behind = reply.rsplit_once("</analysis>").map_or(reply, |it| it.1);
+    let summary = behind.split_once("<summary>").map_or(behind, |it| it.1);
+    let summary = summary.split_once("</summary>").map_or(summary, |it| it.0);
+    let mut found: [Option<String>; 9] = Default::default();
+    let mut open: Option<usize> = None;
+    for line in summary.lines() {
+        let next = open.map_or(0, |it| it + 1);
+        if SECTIONS.get(next).is_some_and(|title| is_heading(line, title)) {
+            found[next] = Some(String::new());
+            open = Some(next);
+        } else if let Some(text) = open.and_then(|it| found[it].as_mut()) {
+            let is_second_blank =
+                line.trim().is_empty() && (text.is_empty() || text.ends_with("\n\n"));
+            if !is_second_blank {
+                text.push_str(line.trim_end());
+                text.push('\n');
+            }
+        }
+    }
+    if let Some(at) = found.iter().position(Option::is_none) {
+        return Err(SECTIONS[at]);
+    }
+    Ok(found.map(|it| it.unwrap_or_default().trim_end().to_owned()))
+}
+
+/// Returns whether a line is that heading, however it is marked.
+fn is_heading(line: &str, title: &str) -> bool {
+    let plain = line.trim().trim_matches(['#', '*', ':', ' ']);
+    let plain =
+        plain.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(['.', ')', ' ']);
+    plain.trim_matches(['*', ':', ' ']).eq_ignore_ascii_case(title)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_is_read_however_its_headings_are_marked() {
+        let mut reply = String::from(
+            "<analysis>\n## 1. Primary Request and Intent\nx\n</analysis>\n<summary>\n",
+        );
+        for (n, title) in SECTIONS.iter().enumerate() {
+            let head = [
+                format!("## {}. {title}", n + 1),
+                format!("{}. **{title}:**", n + 1),
+                format!("**{title}**"),
+            ];
+            let about = n.to_string();
+            reply.push_str(&[&head[n % 3], "\n\n\n- about ", &about, "\n\n\n\n- more\n"].concat());
+        }
+        let sections = sections(&format!("{reply}</summary> bye")).unwrap();
+        assert_eq!(sections[4], "- about 4\n\n- more");
+        let cut = reply.split("Pending Tasks").next().unwrap();
+        assert_eq!(super::sections(cut), Err("Pending Tasks"));
+    }
+
+    #[test]
+    fn what_the_user_said_is_left_out_last() {
+        let entry = |weight, text: &str| SessionEntry { weight, text: text.to_owned() };
+        let entries = [
+            entry(Weight::User, "user: aaaa"),
+            entry(Weight::Result, "result: bbbb"),
+            entry(Weight::Words, "agent: cccc"),
+            entry(Weight::Result, "result: dddd"),
+        ];
+        assert_eq!(fit(&entries, 1_000), "user: aaaa\nresult: bbbb\nagent: cccc\nresult: dddd\n");
+        let kept = |room: usize| fit(&entries, room).matches(": ").count();
+        assert_eq!([kept(40), kept(30), kept(12), kept(0)], [3, 2, 1, 0]);
+        assert!(fit(&entries, 12).ends_with("user: aaaa\n"));
+    }
+}

@@ -1,0 +1,452 @@
+//! Keeps what is made of a session: the record, and its entries in the daily log.
+//!
+//! The one part of this layer that writes, by way of [`Vault`]. Record and entries are one step: what is
+//! to be written stands in the private folder before the first of it is, and whoever comes next finishes
+//! what a crash cut off. So an entry stands once, whatever hooks fire and whenever they are killed.
+//!
+//! # Invariants
+//!
+//! - All of it happens under the write lock; a record is never replaced.
+//! - What was logged of a session is not logged again: each record names the last line that it covers,
+//!   and a copy of the session has the same lines.
+//! - Secrets are marked in all that is written.
+
+use chrono::{DateTime, FixedOffset, Utc};
+use chrono_tz::Tz;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    digest::{Digest, Plan},
+    entry,
+    page::{Page, one_line},
+    record::{self, Header},
+    recovery,
+    style::{self, Material, Style},
+    transcript::{Transcript, What, cut},
+};
+use crate::{
+    memory::{address::Stem, frontmatter, log},
+    privacy::Rules,
+    store::{
+        lock::{LockError, WriteLock},
+        vault::{FILE_BYTES_MAX, Vault, VaultError},
+    },
+};
+
+/// A description that nobody gave is cut after so many characters.
+const DESCRIPTION_CHARS_MAX: usize = 120;
+/// So many records of one second are told apart.
+const COPIES_MAX: u32 = 1_000;
+/// A record that somebody brings is no larger.
+pub const IMPORT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// So many records are read to list them.
+const RECORDS_MAX: usize = 100_000;
+
+/// Where a session is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Keeper<'a> {
+    /// The files.
+    pub vault: &'a Vault,
+    /// What may be seen.
+    pub rules: &'a Rules,
+    /// The root's zone.
+    pub zone: Tz,
+    /// The time.
+    pub now: DateTime<Utc>,
+}
+
+/// What is to be kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The session, or the part of it that is meant.
+    pub transcript: &'a Transcript,
+    /// The file that it was read from.
+    pub path: Option<&'a str>,
+    /// How it is summed up.
+    pub style: Style,
+    /// The project's folder.
+    pub project: Option<&'a str>,
+    /// A plan of a workflow that is under way.
+    pub workflow: Option<(&'a str, &'a str)>,
+    /// What it was about, where somebody says so.
+    pub description: Option<&'a str>,
+    /// What people call it.
+    pub tags: &'a [String],
+    /// Whether it is written into the daily log too, what is there already left out.
+    pub is_logged: bool,
+    /// The nine sections in a model's words, and its name.
+    pub sections: Option<(&'a str, &'a [String; 9])>,
+}
+
+/// What was kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Kept {
+    /// The record.
+    pub id: String,
+    /// Its file.
+    pub path: String,
+    /// Whether it stood there before.
+    pub unchanged: bool,
+    /// The logs that have an entry now.
+    pub logged: Vec<String>,
+    /// What a check of the record found, in words.
+    pub problems: Vec<String>,
+    /// The summary, without what it rests on.
+    #[serde(skip)]
+    pub summary: String,
+    /// The plan as it stood last.
+    #[serde(skip)]
+    pub plan: Option<String>,
+}
+
+/// A record that stands in the folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its file, relative to the root.
+    pub path: String,
+    /// What it says of itself.
+    pub header: Header,
+    /// All of it, as it stands.
+    pub text: String,
+}
+
+/// Nothing was kept.
+#[derive(Debug, thiserror::Error)]
+pub enum KeepError {
+    /// A file could not be read or written.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// The root is held by another.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// There is nothing in it that is not kept already.
+    #[error("nothing was said in the session that is not in a record already")]
+    Nothing,
+    /// Another record has that name.
+    #[error("`{path}` stands there with other words")]
+    Taken {
+        /// The record.
+        path: String,
+    },
+    /// Too many records were made of one second.
+    #[error("there are {COPIES_MAX} records of the same second")]
+    Crowded,
+}
+
+/// What is to be written, as it stands in the private folder meanwhile.
+#[derive(Debug, Serialize, Deserialize)]
+struct Pending {
+    path: String,
+    text: String,
+    entries: Vec<PendingEntry>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct PendingEntry {
+    stem: String,
+    head: String,
+    text: String,
+}
+
+impl Keeper<'_> {
+    /// Makes the record of a session, and the entries in the log where they are wanted. A record that
+    /// covers the same in the same style is not made again.
+    ///
+    /// # Errors
+    ///
+    /// Returns why nothing was kept.
+    pub fn keep(&self, request: &Request<'_>) -> Result<Kept, KeepError> {
+        let lock = WriteLock::acquire(self.vault.layout().root())?;
+        self.finish(&lock)?;
+        let records = self.records()?;
+        let rest = if request.is_logged { not_logged(request.transcript, &records) } else { None };
+        let transcript = rest.as_ref().unwrap_or(request.transcript);
+        if !transcript.own().any(|it| matches!(it.what, What::User(_) | What::Assistant(_))) {
+            return Err(KeepError::Nothing);
+        }
+        let digest = Digest::of(transcript);
+        let material = Material {
+            transcript,
+            digest: &digest,
+            zone: self.zone,
+            project: request.project.or(transcript.cwd.as_deref()),
+            workflow: request.workflow,
+        };
+        let mut header = self.header(request, &material);
+        let plan = digest.plan.as_ref().map(Plan::text);
+        let problems = match request.style {
+            Style::Recovery => recovery::check(&material),
+            _ => Vec::new(),
+        };
+        if let Some(same) = records.iter().find(|it| it.is_same(&header)) {
+            let page = page_of(request, &material, Some(&same.header.id));
+            return Ok(Kept {
+                id: same.header.id.clone(),
+                path: same.path.clone(),
+                unchanged: true,
+                logged: Vec::new(),
+                problems,
+                summary: self.shown(&page.summary()),
+                plan,
+            });
+        }
+        let ended =
+            header.ended.unwrap_or_else(|| self.now.with_timezone(&self.zone).fixed_offset());
+        for copy in 1..=COPIES_MAX {
+            header.id = record::id(ended, copy);
+            let Ok(stem) = header.id.parse::<Stem>() else { return Err(KeepError::Crowded) };
+            let path = self.vault.layout().source(&stem);
+            if self.vault.stands(&path)? {
+                continue;
+            }
+            let (pending, summary) = self.made(request, &material, &header, &stem, path);
+            self.vault.write_private(&self.vault.layout().keeping(), &as_json(&pending))?;
+            let logged = self.write(&lock, &pending)?;
+            self.vault.remove_private(&self.vault.layout().keeping())?;
+            let (id, path, unchanged) = (header.id, pending.path, false);
+            return Ok(Kept { id, path, unchanged, logged, problems, summary, plan });
+        }
+        Err(KeepError::Crowded)
+    }
+
+    /// Returns the record and its entries as they are to be written, and the summary alone.
+    fn made(
+        &self,
+        request: &Request<'_>,
+        material: &Material<'_>,
+        header: &Header,
+        stem: &Stem,
+        path: String,
+    ) -> (Pending, String) {
+        let mut page = page_of(request, material, Some(&header.id));
+        let local = self.now.with_timezone(&self.zone);
+        let days = if request.is_logged {
+            let today = (local.date_naive(), local.time());
+            entry::entries(material.transcript, material.digest, self.zone, today)
+        } else {
+            Vec::new()
+        };
+        days.iter().flat_map(|it| &it.lines).flat_map(|it| &it.cites).for_each(|it| page.keep(*it));
+        let front = header.print();
+        let summary = self.shown(&page.summary());
+        let body = page.body(stem, header.lines() + 2);
+        let text = format!("{front}\n{}", self.shown(&body.text));
+        let mut entries = Vec::new();
+        for day in &days {
+            let mut lines = String::new();
+            for (n, line) in day.lines.iter().enumerate() {
+                let mark = if n == 0 { "" } else { "\n- " };
+                lines.push_str(mark);
+                lines.push_str(&self.rules.written(&line.text));
+                match body.citation(&line.cites) {
+                    Some(citation) => lines.push_str(&[" [", &citation.to_string(), "]"].concat()),
+                    // Every entry says which record it is of.
+                    None if n == 0 => lines.push_str(&[" (", &header.id, ")"].concat()),
+                    None => {}
+                }
+            }
+            let Some(text) = log::entry(day.time, &lines) else { continue };
+            let stem = Stem::day(day.date).to_string();
+            entries.push(PendingEntry { stem, head: log::head(day.date), text });
+        }
+        (Pending { path, text, entries }, summary)
+    }
+
+    fn header(&self, request: &Request<'_>, material: &Material<'_>) -> Header {
+        let transcript = material.transcript;
+        let local = |at: DateTime<Utc>| -> DateTime<FixedOffset> {
+            at.with_timezone(&self.zone).fixed_offset()
+        };
+        let span = transcript.span();
+        let first = material.digest.messages.first().map(|it| it.text);
+        let written = |text: &str| self.rules.written(&one_line(text));
+        let description = request
+            .description
+            .map(written)
+            .or_else(|| Some(cut(&written(first?), DESCRIPTION_CHARS_MAX)));
+        let shown = |text: &str| self.shown(text);
+        Header {
+            id: String::new(),
+            project: material.project.map(shown),
+            branch: transcript.branch.as_deref().map(shown),
+            started: span.map(|it| local(it.0)),
+            ended: span.map(|it| local(it.1)),
+            agent: Some(
+                transcript
+                    .agent
+                    .as_deref()
+                    .map_or_else(|| transcript.format.name().to_owned(), shown),
+            ),
+            description,
+            tags: request.tags.iter().map(|it| written(it)).collect(),
+            transcript: request.path.map(shown),
+            session: transcript.session.as_deref().map(shown),
+            through: transcript.entries.last().map(|it| it.id.clone()),
+            style: request.style.name().to_owned(),
+            engine: request.sections.map(|it| it.0.to_owned()),
+            is_logged: request.is_logged,
+        }
+    }
+
+    /// Writes what is pending; returns the logs that have an entry now.
+    fn write(&self, lock: &WriteLock, pending: &Pending) -> Result<Vec<String>, KeepError> {
+        match self.vault.read(&pending.path)? {
+            None => {
+                let bytes = pending.text.as_bytes();
+                let staged = self.vault.stage(&pending.path, &Vault::new_temp_name(), bytes)?;
+                self.vault.place(lock, staged, None)?;
+            }
+            Some(found) if found.bytes == pending.text.as_bytes() => {}
+            Some(_) => return Err(KeepError::Taken { path: pending.path.clone() }),
+        }
+        let mut logged = Vec::new();
+        for entry in &pending.entries {
+            let Ok(stem) = entry.stem.parse::<Stem>() else { continue };
+            let path = self.vault.log_path(&stem);
+            let standing = self.vault.read_text(&path)?.unwrap_or_default();
+            if !standing.contains(&entry.text) {
+                if (standing.len() + entry.text.len()) as u64 > FILE_BYTES_MAX {
+                    return Err(VaultError::TooLarge { path: path.into() }.into());
+                }
+                self.vault.append(lock, &path, &entry.head, &entry.text, false)?;
+            }
+            logged.push(path);
+        }
+        Ok(logged)
+    }
+
+    /// Finishes what a crash cut off.
+    fn finish(&self, lock: &WriteLock) -> Result<(), KeepError> {
+        let path = self.vault.layout().keeping();
+        let Some(text) = self.vault.read_text(&path)? else { return Ok(()) };
+        // A text that cannot be read was never the whole of it: nothing of it is written yet.
+        if let Ok(pending) = serde_json::from_str::<Pending>(&text) {
+            match self.write(lock, &pending) {
+                // Somebody has put another record under its name; it is theirs.
+                Ok(_) | Err(KeepError::Taken { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.vault.remove_private(&path)?)
+    }
+
+    /// Keeps a text that somebody brings, byte for byte; returns its record, and whether it stood there.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it is not kept: also where a record of that name says something else.
+    pub fn import(&self, text: &str) -> Result<(String, String, bool), KeepError> {
+        let lock = WriteLock::acquire(self.vault.layout().root())?;
+        self.finish(&lock)?;
+        if let Some(header) = Header::parse(text) {
+            let stem: Result<Stem, _> = header.id.parse();
+            let path =
+                stem.map_err(|_| KeepError::Nothing).map(|it| self.vault.layout().source(&it))?;
+            let unchanged = match self.vault.read(&path)? {
+                Some(found) if found.bytes == text.as_bytes() => true,
+                Some(_) => return Err(KeepError::Taken { path }),
+                None => {
+                    self.place(&lock, &path, text)?;
+                    false
+                }
+            };
+            return Ok((header.id, path, unchanged));
+        }
+        let same =
+            |it: &Found| it.header.style == record::IMPORTED && record::exported(&it.text) == text;
+        if let Some(found) = self.records()?.into_iter().find(same) {
+            return Ok((found.header.id, found.path, true));
+        }
+        let local = self.now.with_timezone(&self.zone).fixed_offset();
+        let first = frontmatter::split(text).body(text).lines().find(|it| !it.trim().is_empty());
+        let first = first.map(|it| it.trim_start_matches(['#', '-', ' ']));
+        let description =
+            first.map(|it| cut(&self.rules.written(&one_line(it)), DESCRIPTION_CHARS_MAX));
+        for copy in 1..=COPIES_MAX {
+            let id = record::id(local, copy);
+            let Ok(stem) = id.parse::<Stem>() else { break };
+            let path = self.vault.layout().source(&stem);
+            if self.vault.stands(&path)? {
+                continue;
+            }
+            let header = Header {
+                id: id.clone(),
+                ended: Some(local),
+                description,
+                style: record::IMPORTED.to_owned(),
+                ..Header::default()
+            };
+            self.place(&lock, &path, &format!("{}{text}", header.print()))?;
+            return Ok((id, path, false));
+        }
+        Err(KeepError::Crowded)
+    }
+
+    fn place(&self, lock: &WriteLock, path: &str, text: &str) -> Result<(), VaultError> {
+        let staged = self.vault.stage(path, &Vault::new_temp_name(), text.as_bytes())?;
+        self.vault.place(lock, staged, None)
+    }
+
+    /// Returns all records, by name. What is no record is passed over.
+    ///
+    /// # Errors
+    ///
+    /// Returns why one cannot be read.
+    pub fn records(&self) -> Result<Vec<Found>, VaultError> {
+        let layout = self.vault.layout();
+        let (paths, _) = self.vault.files_below(&layout.sessions_dir(), RECORDS_MAX);
+        let mut records = Vec::new();
+        for path in paths {
+            let Some(stem) = layout.stem_at(&path).filter(Stem::is_session) else { continue };
+            let text = match self.vault.read_text(&path) {
+                Err(error) if error.is_failed_read() => return Err(error),
+                Ok(Some(text)) => text,
+                // What is no text, or no file, is no record.
+                _ => continue,
+            };
+            if let Some(header) = Header::parse(&text).filter(|it| it.id == stem.as_str()) {
+                records.push(Found { path, header, text });
+            }
+        }
+        Ok(records)
+    }
+
+    /// Marks the secrets in a text, line by line, so that each line keeps its number.
+    fn shown(&self, text: &str) -> String {
+        self.rules.shown_lines(text).join("\n")
+    }
+}
+
+fn page_of<'a>(request: &Request<'_>, material: &Material<'a>, id: Option<&str>) -> Page<'a> {
+    match request.sections {
+        Some((_, sections)) => style::in_other_words(material, sections),
+        None => style::page(request.style, material, id),
+    }
+}
+
+impl Found {
+    /// Whether a record covers the same in the same way.
+    fn is_same(&self, other: &Header) -> bool {
+        let Header { through, style, session, tags, description, engine, is_logged, .. } =
+            &self.header;
+        through.is_some()
+            && (through, style, session) == (&other.through, &other.style, &other.session)
+            && (tags, description, engine) == (&other.tags, &other.description, &other.engine)
+            && *is_logged == other.is_logged
+    }
+}
+
+/// Returns what of a session comes after the last line of it that was logged; `None` for all of it.
+fn not_logged(transcript: &Transcript, records: &[Found]) -> Option<Transcript> {
+    let through: std::collections::HashSet<&str> = records
+        .iter()
+        .filter(|it| it.header.is_logged)
+        .filter_map(|it| it.header.through.as_deref())
+        .collect();
+    let last = transcript.entries.iter().rev().find(|it| through.contains(&it.id[..]))?;
+    transcript.after(&last.id)
+}
+
+fn as_json(pending: &Pending) -> String {
+    serde_json::to_string(pending).expect("it holds nothing but strings")
+}

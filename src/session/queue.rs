@@ -1,0 +1,219 @@
+//! The work that hooks leave: sessions that ended, or are about to be compacted.
+//!
+//! Whoever finds work does it: a process that the hook started, or the daemon. One at a time, by the lock
+//! of the [`Spool`]. What fails is tried again, [`TRIES_MAX`] times in all, then put aside; a session
+//! of a folder that has no memory folder is kept for as long as its transcript may last.
+
+use std::{
+    fs::File,
+    io::{self, BufReader},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    keep::{KeepError, Keeper, Kept, Request},
+    style::Style,
+    transcript::{self, TranscriptError},
+};
+use crate::{
+    config::{self, Config, surroundings::Surroundings},
+    privacy::PolicyError,
+    store::{
+        layout::ROOT_FILE,
+        spool::Spool,
+        vault::{Vault, VaultError},
+    },
+};
+
+/// So often a session is tried.
+const TRIES_MAX: u32 = 3;
+/// Agents remove transcripts after so long.
+const AGE_MAX: TimeDelta = TimeDelta::days(30);
+/// A transcript that did not grow for so long is written to its end.
+const QUIET: Duration = Duration::from_millis(250);
+/// So often that is looked at.
+const LOOKS_MAX: u32 = 12;
+
+/// A session that is to be kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// What the hook told of: `session-end`, `pre-compact`.
+    pub event: String,
+    /// The transcript.
+    pub transcript: PathBuf,
+    /// The folder that the session ran in.
+    pub cwd: PathBuf,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// How often it was tried.
+    #[serde(default)]
+    pub tries: u32,
+    /// Why it failed last.
+    #[serde(default)]
+    pub error: Option<String>,
+}
+
+/// What became of a job.
+#[derive(Debug)]
+pub enum Done {
+    /// The session is kept.
+    Kept(Kept),
+    /// There was nothing new in it.
+    Nothing,
+    /// No memory folder is for its folder, yet.
+    Homeless,
+    /// It failed and is tried again, or put aside.
+    Failed(JobError),
+}
+
+/// Why a session is not kept.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// The root cannot be opened.
+    #[error(transparent)]
+    Config(#[from] config::Error),
+    /// Its rules cannot be read.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The transcript is not there.
+    #[error("cannot read the transcript `{}`", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The transcript is none.
+    #[error("`{}` is no transcript", path.display())]
+    NoTranscript {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: TranscriptError,
+    },
+    /// It could not be kept.
+    #[error(transparent)]
+    Keep(#[from] KeepError),
+    /// The folder of the memory cannot be read.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+}
+
+/// Does the work that is there, and returns what became of it. Where another is at it, nothing is done,
+/// unless `waits` is asked.
+///
+/// # Errors
+///
+/// Returns why the notes cannot be read.
+pub fn drain(
+    config: &Config,
+    around: &Surroundings,
+    now: DateTime<Utc>,
+    waits: bool,
+) -> io::Result<Vec<(String, Done)>> {
+    let spool = Spool::new(&around.state_home);
+    if spool.names()?.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(_lock) = spool.lock(waits)? else { return Ok(Vec::new()) };
+    let mut done = Vec::new();
+    for name in spool.names()? {
+        let text = match spool.read(&name) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            text => text.unwrap_or_default(),
+        };
+        let Ok(mut job) = serde_json::from_str::<Job>(&text) else {
+            spool.put_aside(&name)?;
+            continue;
+        };
+        let became = job.run(config, around, now);
+        match &became {
+            Done::Kept(_) | Done::Nothing => spool.remove(&name)?,
+            Done::Homeless if now - job.at > AGE_MAX => spool.remove(&name)?,
+            Done::Homeless => {}
+            Done::Failed(error) => {
+                job.tries += 1;
+                job.error = Some(error.to_string());
+                let text = serde_json::to_string(&job).map_err(io::Error::other)?;
+                spool.replace(&name, &text)?;
+                if job.tries >= TRIES_MAX {
+                    spool.put_aside(&name)?;
+                }
+            }
+        }
+        done.push((name, became));
+    }
+    Ok(done)
+}
+
+impl Job {
+    fn run(&self, config: &Config, around: &Surroundings, now: DateTime<Utc>) -> Done {
+        match self.keep(config, around, now) {
+            Ok(Some(kept)) => Done::Kept(kept),
+            Ok(None) => Done::Homeless,
+            Err(JobError::Keep(KeepError::Nothing)) => Done::Nothing,
+            Err(error) => Done::Failed(error),
+        }
+    }
+
+    fn keep(
+        &self,
+        config: &Config,
+        around: &Surroundings,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Kept>, JobError> {
+        let Some(root) = config.choose_for(&self.cwd, around) else { return Ok(None) };
+        let settings = config.open(&root, around)?;
+        // A folder that nobody made a memory folder is none.
+        if !settings.configured && !root.join(ROOT_FILE).is_file() {
+            return Ok(None);
+        }
+        let vault = Vault::of(&settings)?;
+        let rules = vault.rules();
+        let unreadable = |source| JobError::Unreadable { path: self.transcript.clone(), source };
+        settle(&self.transcript).map_err(unreadable)?;
+        let file = File::open(&self.transcript).map_err(unreadable)?;
+        let transcript = transcript::read(BufReader::with_capacity(1 << 16, file), None);
+        let transcript = transcript.map_err(|source| {
+            let path = self.transcript.clone();
+            JobError::NoTranscript { path, source }
+        })?;
+        let keeper = Keeper { vault: &vault, rules: &rules, zone: settings.zone.name.0, now };
+        let kept = keeper.keep(&Request {
+            transcript: &transcript,
+            path: self.transcript.to_str(),
+            style: Style::Full,
+            project: None,
+            workflow: None,
+            description: None,
+            tags: &[],
+            is_logged: true,
+            sections: None,
+        })?;
+        Ok(Some(kept))
+    }
+}
+
+/// Waits until a file does not grow any more: its agent may still be writing the end of it.
+fn settle(path: &Path) -> io::Result<()> {
+    let size = || -> io::Result<u64> {
+        let found = path.metadata()?;
+        if found.is_file() { Ok(found.len()) } else { Err(io::ErrorKind::InvalidInput.into()) }
+    };
+    let mut last = size()?;
+    for _ in 0..LOOKS_MAX {
+        std::thread::sleep(QUIET);
+        let now = size()?;
+        if now == last {
+            break;
+        }
+        last = now;
+    }
+    Ok(())
+}

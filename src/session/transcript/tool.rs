@@ -1,0 +1,349 @@
+//! What a call of a tool does: the files, the command, the list.
+//!
+//! Agents name their tools as they like; [`ToolKind`] is what a tool is for. Of the input only what
+//! is asked for later is kept: a written file may be large.
+
+use serde_json::Value;
+
+use super::{cut, text};
+
+/// So much of what is written into a file is kept.
+const CODE_CHARS_MAX: usize = 1_200;
+/// So much of any other input is kept.
+const BRIEF_CHARS_MAX: usize = 300;
+/// So much of a command is kept.
+const COMMAND_CHARS_MAX: usize = 2_000;
+
+/// What a tool is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ToolKind {
+    /// Reads a file.
+    Read,
+    /// Changes a file.
+    Edit,
+    /// Writes a whole file.
+    Write,
+    /// Runs a command.
+    Shell,
+    /// Looks for words in files, or for files.
+    Search,
+    /// Fetches or searches the web.
+    Web,
+    /// Keeps the to-do list.
+    Todo,
+    /// Shows a plan to the person.
+    Plan,
+    /// Starts another agent.
+    Agent,
+    /// Asks memoird.
+    Memory,
+    /// Anything else.
+    Other,
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Names it: its result says this.
+    pub id: String,
+    /// The tool, as its agent calls it.
+    pub name: String,
+    /// What the tool is for.
+    pub kind: ToolKind,
+    /// The files that it names, as they are named.
+    pub files: Vec<String>,
+    /// The command that it runs.
+    pub command: Option<String>,
+    /// What it does to the to-do list.
+    pub todo: Option<TodoChange>,
+    /// The plan that it shows.
+    pub plan: Option<String>,
+    /// The beginning of what it writes, or of its input.
+    pub brief: String,
+}
+
+/// What a call does to the to-do list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TodoChange {
+    /// It is this list from now on.
+    All(Vec<Todo>),
+    /// One more.
+    Added(Todo),
+    /// The one with this number, from 1, has another text or state.
+    Changed {
+        /// Which.
+        number: usize,
+        /// The new words, where they change.
+        text: Option<String>,
+        /// The new state, where it changes.
+        state: Option<TodoState>,
+    },
+}
+
+/// One line of a to-do list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Todo {
+    /// The words, as the agent wrote them.
+    pub text: String,
+    /// How far it is.
+    pub state: TodoState,
+}
+
+/// How far something is that is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TodoState {
+    /// Not begun.
+    Open,
+    /// Under way.
+    Begun,
+    /// Done.
+    Done,
+    /// Given up.
+    Dropped,
+}
+
+impl TodoState {
+    fn from_name(name: &str) -> Self {
+        match name {
+            "completed" | "done" => Self::Done,
+            "in_progress" | "in-progress" => Self::Begun,
+            "cancelled" | "canceled" | "deleted" => Self::Dropped,
+            _ => Self::Open,
+        }
+    }
+
+    /// Returns the box that stands for it.
+    pub fn mark(self) -> &'static str {
+        match self {
+            Self::Open => "[ ]",
+            Self::Begun => "[~]",
+            Self::Done => "[x]",
+            Self::Dropped => "[-]",
+        }
+    }
+}
+
+impl ToolKind {
+    /// Returns what a tool of that name is for.
+    pub fn of(name: &str) -> Self {
+        let lower = name.to_lowercase();
+        if lower.starts_with("mcp__memoird__") || lower.starts_with("memoird") {
+            return Self::Memory;
+        }
+        let plain = lower.rsplit("__").next().unwrap_or(&lower).replace(['_', '-'], "");
+        match &plain[..] {
+            "read" | "readfile" | "notebookread" | "viewimage" | "cat" | "ls" | "listdir"
+            | "readmanyfiles" => Self::Read,
+            "edit"
+            | "multiedit"
+            | "notebookedit"
+            | "applypatch"
+            | "strreplace"
+            | "editfile"
+            | "strreplacebasededittool" => Self::Edit,
+            "write" | "writefile" | "createfile" => Self::Write,
+            "bash" | "bashoutput" | "shell" | "localshell" | "execcommand" | "exec"
+            | "writestdin" | "killshell" | "runcommand" | "runterminalcmd" | "terminal" => {
+                Self::Shell
+            }
+            "grep" | "glob" | "search" | "grepfiles" | "searchfiles" | "codebasesearch" => {
+                Self::Search
+            }
+            "webfetch" | "websearch" | "fetch" | "browse" => Self::Web,
+            "todowrite" | "updateplan" | "taskcreate" | "taskupdate" | "todo" => Self::Todo,
+            "exitplanmode" => Self::Plan,
+            "task" | "agent" | "spawnagent" => Self::Agent,
+            _ => Self::Other,
+        }
+    }
+
+    /// Returns whether its results are large and can be had again.
+    pub fn is_bulky(self) -> bool {
+        matches!(
+            self,
+            Self::Read | Self::Edit | Self::Write | Self::Shell | Self::Search | Self::Web
+        )
+    }
+
+    /// Returns whether it changes files.
+    pub fn changes_files(self) -> bool {
+        matches!(self, Self::Edit | Self::Write)
+    }
+}
+
+impl Call {
+    /// Reads what is asked for later from the input of a call.
+    pub fn new(id: impl Into<String>, name: &str, input: &Value) -> Self {
+        let mut kind = ToolKind::of(name);
+        let command = command(input).filter(|_| matches!(kind, ToolKind::Shell | ToolKind::Other));
+        if command.is_some() && kind == ToolKind::Other {
+            kind = ToolKind::Shell;
+        }
+        // A patch may come as a tool of its own or through a shell.
+        let patch = patch(input, command.as_deref());
+        let mut files: Vec<String> = patch.map(patched_files).unwrap_or_default();
+        if !files.is_empty() {
+            kind = ToolKind::Edit;
+        }
+        if command.as_deref().is_some_and(asks_memoird) {
+            kind = ToolKind::Memory;
+        }
+        let keys: &[&str] = match kind {
+            ToolKind::Read | ToolKind::Edit | ToolKind::Write | ToolKind::Other => {
+                &["file_path", "notebook_path", "path", "filename", "file"]
+            }
+            _ => &[],
+        };
+        let named =
+            keys.iter().filter_map(|key| text(input, key)).filter(|it| !it.trim().is_empty());
+        files.extend(named.take(1).map(str::to_owned));
+        let todo = (kind == ToolKind::Todo).then(|| todo(name, input)).flatten();
+        let plan =
+            (kind == ToolKind::Plan).then(|| text(input, "plan")).flatten().map(str::to_owned);
+        let brief = match patch {
+            Some(patch) if kind == ToolKind::Edit => cut(patch, CODE_CHARS_MAX),
+            _ => brief(kind, input),
+        };
+        let command = command.map(|it| cut(&it, COMMAND_CHARS_MAX));
+        Self { id: id.into(), name: cut(name, 100), kind, files, command, todo, plan, brief }
+    }
+}
+
+/// Returns the command that a call runs: a string, or a list of words.
+fn command(input: &Value) -> Option<String> {
+    let told = ["command", "cmd", "script"].iter().find_map(|key| input.get(key))?;
+    match told {
+        Value::String(line) => Some(line.trim().to_owned()),
+        Value::Array(words) => {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            Some(match &words[..] {
+                // What the shell is given says what is done; the shell itself does not.
+                [shell, "-lc" | "-c", line] if shell.ends_with("sh") => (*line).to_owned(),
+                words => words.join(" "),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Returns whether a command asks memoird what it knows.
+fn asks_memoird(command: &str) -> bool {
+    let program = command.split_whitespace().find(|it| !it.contains('='));
+    program.is_some_and(|it| it.rsplit('/').next() == Some("memoird"))
+}
+
+fn patch<'a>(input: &'a Value, command: Option<&'a str>) -> Option<&'a str> {
+    let told = [input.as_str(), text(input, "input"), text(input, "patch"), command];
+    let told = told.into_iter().flatten();
+    told.into_iter().find(|it| it.contains("*** Begin Patch"))
+}
+
+fn patched_files(patch: &str) -> Vec<String> {
+    const HEADS: [&str; 4] =
+        ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "];
+    let mut files: Vec<String> = Vec::new();
+    for line in patch.lines() {
+        let file = HEADS.iter().find_map(|head| line.strip_prefix(head)).map(str::trim);
+        if let Some(file) = file.filter(|it| !it.is_empty() && !files.iter().any(|old| old == it)) {
+            files.push(file.to_owned());
+        }
+    }
+    files
+}
+
+fn todo(name: &str, input: &Value) -> Option<TodoChange> {
+    let state = |it: &Value| text(it, "status").map(TodoState::from_name);
+    let words = |it: &Value| {
+        ["content", "step", "subject", "text", "description"]
+            .iter()
+            .find_map(|key| text(it, key))
+            .map(str::to_owned)
+    };
+    let list = ["todos", "plan", "items"].iter().find_map(|key| input.get(key)?.as_array());
+    if let Some(list) = list {
+        let one = |it: &Value| {
+            Some(Todo { text: words(it)?, state: state(it).unwrap_or(TodoState::Open) })
+        };
+        return Some(TodoChange::All(list.iter().filter_map(one).collect()));
+    }
+    if name.to_lowercase().ends_with("update") {
+        let number = input.get("taskId").or_else(|| input.get("id"))?;
+        let number = number.as_u64().or_else(|| number.as_str()?.parse().ok())?;
+        let number = usize::try_from(number).ok()?;
+        return Some(TodoChange::Changed { number, text: words(input), state: state(input) });
+    }
+    let text = words(input)?;
+    Some(TodoChange::Added(Todo { text, state: state(input).unwrap_or(TodoState::Open) }))
+}
+
+/// Returns the beginning of what a call writes, or of what it asks for.
+fn brief(kind: ToolKind, input: &Value) -> String {
+    match kind {
+        ToolKind::Edit | ToolKind::Write => {
+            let edits = input.get("edits").and_then(Value::as_array);
+            let first = edits.and_then(|it| it.first()).unwrap_or(input);
+            let keys = ["new_string", "new_str", "content", "contents", "file_text", "new_source"];
+            let written = keys.iter().find_map(|key| text(first, key));
+            cut(written.unwrap_or_default(), CODE_CHARS_MAX)
+        }
+        ToolKind::Search | ToolKind::Web | ToolKind::Agent => {
+            let keys = ["pattern", "query", "url", "description", "prompt"];
+            let asked = keys.iter().find_map(|key| text(input, key));
+            cut(asked.unwrap_or_default(), BRIEF_CHARS_MAX)
+        }
+        ToolKind::Other => match input {
+            Value::Null => String::new(),
+            input => cut(&input.to_string(), BRIEF_CHARS_MAX),
+        },
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn check(name: &str, input: &Value, kind: ToolKind, files: &[&str], command: Option<&str>) {
+        let call = Call::new("1", name, input);
+        assert_eq!((call.kind, call.command.as_deref()), (kind, command), "{name}");
+        assert_eq!(call.files, files, "{name}");
+    }
+
+    #[test]
+    fn tools_of_all_agents_are_known_by_what_they_are_for() {
+        check("Read", &json!({"file_path": "/p/a.rs"}), ToolKind::Read, &["/p/a.rs"], None);
+        check("MultiEdit", &json!({"file_path": "a"}), ToolKind::Edit, &["a"], None);
+        check("Bash", &json!({"command": " ls -l "}), ToolKind::Shell, &[], Some("ls -l"));
+        let words = json!({"command": ["bash", "-lc", "cargo test"]});
+        check("shell", &words, ToolKind::Shell, &[], Some("cargo test"));
+        let patch = "*** Begin Patch\n*** Update File: a.rs\n+x\n*** Add File: b.rs\n*** End Patch";
+        check("apply_patch", &json!(patch), ToolKind::Edit, &["a.rs", "b.rs"], None);
+        let run = json!({"command": ["apply_patch", patch]});
+        let line = format!("apply_patch {patch}");
+        check("shell", &run, ToolKind::Edit, &["a.rs", "b.rs"], Some(&line));
+        check(
+            "Bash",
+            &json!({"command": "A=1 /bin/memoird context"}),
+            ToolKind::Memory,
+            &[],
+            Some("A=1 /bin/memoird context"),
+        );
+        check("mcp__memoird__memory_search", &json!({"query": "x"}), ToolKind::Memory, &[], None);
+        check("strange", &json!({"path": "x", "deep": [[]]}), ToolKind::Other, &["x"], None);
+        check("Read", &Value::Null, ToolKind::Read, &[], None);
+    }
+
+    #[test]
+    fn lists_are_kept_word_for_word() {
+        let list =
+            json!({"todos": [{"content": "a  b", "status": "in_progress"}, {"content": "c"}]});
+        let Some(TodoChange::All(list)) = Call::new("1", "TodoWrite", &list).todo else { panic!() };
+        let list: Vec<_> = list.iter().map(|it| (it.state.mark(), &it.text[..])).collect();
+        assert_eq!(list, [("[~]", "a  b"), ("[ ]", "c")]);
+        let changed = Call::new("1", "TaskUpdate", &json!({"taskId": "2", "status": "completed"}));
+        let expected = TodoChange::Changed { number: 2, text: None, state: Some(TodoState::Done) };
+        assert_eq!(changed.todo, Some(expected));
+    }
+}

@@ -1,0 +1,102 @@
+//! Sessions of coding agents, summed up by a model.
+
+use std::fmt::Write as _;
+
+use super::{
+    super::support::server::{Answer, Asked, Ends, Server},
+    Desk, KEY, Wire,
+};
+
+const TITLES: [&str; 9] = [
+    "Primary Request and Intent",
+    "Key Technical Concepts",
+    "Files and Code Sections",
+    "Errors and Fixes",
+    "Problem Solving",
+    "All User Messages",
+    "Pending Tasks",
+    "Current Work",
+    "Optional Next Step",
+];
+
+/// Replies with so many of the sections.
+fn reply(asked: &Asked, count: usize) -> Answer {
+    let mut text = String::from("<analysis>\nnotes to be dropped\n</analysis>\n\n<summary>\n");
+    for (n, title) in TITLES.iter().take(count).enumerate() {
+        writeln!(text, "{}. **{title}:**\n\n\n- The model on part {}\n", n + 1, n + 1).unwrap();
+    }
+    asked.saying(&format!("{text}</summary>"), Ends::Well)
+}
+
+fn compact(desk: &Desk, more: &[&str]) -> super::Ran {
+    let path = format!("{}/tests/data/transcripts/claude-code.jsonl", env!("CARGO_MANIFEST_DIR"));
+    desk.run(&[&["session", "compact", &path, "--json"], more].concat())
+}
+
+#[test]
+fn a_model_words_the_sections_and_takes_nothing_away() {
+    for wire in Wire::BOTH {
+        let desk = Desk::new(wire, Server::answering(|asked| reply(asked, 9)));
+        let told = compact(&desk, &["--instructions", "Keep the numbers."]).ok();
+        let told = told.json_as("session-compact");
+        let summary = told["summary"].as_str().unwrap();
+        for part in ["## 5. Problem Solving\n\n- The model on part 5", "- The model on part 7"] {
+            assert!(summary.contains(part), "{summary}");
+        }
+        // What the user said is the user's, and the list as it stood.
+        assert!(!summary.contains("part 6") && !summary.contains("notes to be dropped"));
+        assert!(summary.contains("  Stop here for today, please. Never fill gaps with values."));
+        assert!(summary.contains("- [~] Tell the report where gaps are"));
+        let record = desk.root.read(told["path"].as_str().unwrap());
+        assert!(
+            record.contains("engine: \"model/1 scripted-1\"") || record.contains("engine: model/1")
+        );
+        let asked = &desk.server.requests()[0];
+        assert!(asked.system().ends_with("Call no tools. Answer with text alone."));
+        assert!(asked.system().contains("## Additional Instructions\nKeep the numbers."));
+        let sent = asked.turns().concat();
+        assert!(sent.contains("user: No, not a new list") && sent.contains("failed: Exit code 1"));
+        assert!(!sent.contains("decimal comma") && !sent.contains(KEY), "memoird's own words");
+        // The same once more is the same record.
+        assert_eq!(
+            compact(&desk, &["--instructions", "Keep the numbers."]).ok().json()["unchanged"],
+            true
+        );
+        assert!(compact(&desk, &["--no-model"]).ok().stdout.contains("The last call: Bash"));
+    }
+}
+
+#[test]
+fn a_section_that_is_missing_is_asked_for_once() {
+    let mut calls = 0;
+    let server = Server::answering(move |asked| {
+        calls += 1;
+        reply(asked, if calls == 1 { 6 } else { 9 })
+    });
+    let desk = Desk::new(Wire::Anthropic, server);
+    let summary = compact(&desk, &[]).ok().json();
+    assert!(summary["summary"].as_str().unwrap().contains("The model on part 9"));
+    let asked = desk.server.requests();
+    assert_eq!(asked.len(), 2);
+    assert!(asked[1].turns().concat().contains("\"Pending Tasks\" is missing"));
+    // One that never comes: the summary is made without the model, and that is said.
+    let desk = Desk::new(Wire::Openai, Server::answering(|asked| reply(asked, 3)));
+    let ran = compact(&desk, &[]).ok();
+    assert!(ran.stderr.contains("made without the model"), "{ran}");
+    assert!(ran.json()["summary"].as_str().unwrap().contains("The last call: Bash"));
+    assert_eq!(desk.server.count(), 2);
+}
+
+#[test]
+fn a_session_that_is_too_long_loses_results_first() {
+    let mut desk = Desk::new(Wire::Anthropic, Server::answering(|asked| reply(asked, 9)));
+    desk.set("/model/max_output_tokens", 300.into());
+    desk.set("/model/context_tokens", 1_900.into());
+    compact(&desk, &[]).ok();
+    let sent = desk.server.requests()[0].turns().concat();
+    assert!(sent.contains("entries are left out for lack of room]"), "{sent}");
+    assert!(
+        sent.contains("Never fill gaps with values.") && !sent.contains("Found 3 files"),
+        "{sent}"
+    );
+}

@@ -1,0 +1,69 @@
+//! The provisional file of the running week, which `memoird run` keeps.
+
+use std::fs;
+
+use chrono::DateTime;
+
+use super::{
+    run::{Daemon, fresh},
+    support::Root,
+};
+
+const WEEK: &str = "memory/weekly/2026-W16.md";
+
+/// Adds a line to a log of the running week as if at that time.
+fn append(root: &Root, day: &str, line: &str, at: &str) {
+    use std::io::Write as _;
+    let path = root.path(&format!("memory/{day}.md"));
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let mut file = fs::File::options().append(true).create(true).open(&path).unwrap();
+    writeln!(file, "- {line}").unwrap();
+    file.set_modified(DateTime::parse_from_rfc3339(at).unwrap().into()).unwrap();
+}
+
+#[test]
+fn the_running_week_has_a_file_once_its_logs_are_quiet() {
+    let root = fresh("");
+    append(&root, "2026-04-13", "Moved the importer to SQLite", "2026-04-13T11:55:00+02:00");
+    let mut daemon = Daemon::start_at(&root, "2026-04-13T12:00:00+02:00");
+    daemon.await_idle();
+    daemon.await_pings(5);
+    assert!(!root.path(WEEK).exists(), "it is written still");
+    // Nothing tells of it but the time that has passed.
+    daemon.set_clock("2026-04-13T12:05:01+02:00");
+    daemon.await_file(&root.path(WEEK));
+    let text = root.read(WEEK);
+    assert!(
+        text.contains("\n  partial: true\n") && text.contains("SQLite [2026-04-13:1]"),
+        "{text}"
+    );
+    // It is made anew when more has come, and quiet again.
+    append(&root, "2026-04-14", "Measured 12 ms at the gate", "2026-04-14T10:00:00+02:00");
+    daemon.set_clock("2026-04-14T10:01:00+02:00");
+    daemon.await_pings(30);
+    assert!(!root.read(WEEK).contains("12 ms"));
+    daemon.set_clock("2026-04-14T10:10:01+02:00");
+    daemon.await_that("it is made anew", || root.read(WEEK).contains("12 ms"));
+    // It feeds no month and no wisdom, and `compact` has nothing to do with it.
+    assert!(!root.path("memory/monthly").join("2026-04.md").exists());
+    assert!(!root.path("WISDOM.md").exists());
+    let mut root = root;
+    root.set_now("2026-04-14T10:10:02+02:00");
+    let compacted = root.run(&["compact"]).ok();
+    assert!(compacted.stderr.starts_with("nothing to do"), "{compacted}");
+    // When the week has closed it is whole.
+    daemon.set_clock("2026-04-20T02:00:01+02:00");
+    daemon.await_that("it is whole", || !root.read(WEEK).contains("partial:"));
+    assert!(root.read(WEEK).contains("12 ms"));
+}
+
+#[test]
+fn where_it_is_not_wanted_the_running_week_has_none() {
+    let root = fresh("compaction: {open_week: false}\n");
+    append(&root, "2026-04-13", "Moved the importer to SQLite", "2026-04-13T08:00:00+02:00");
+    let mut daemon = Daemon::start_at(&root, "2026-04-13T12:00:00+02:00");
+    daemon.await_idle();
+    daemon.set_clock("2026-04-13T13:00:00+02:00");
+    daemon.await_pings(20);
+    assert!(!root.path(WEEK).exists());
+}

@@ -1,0 +1,123 @@
+//! Micro-compaction.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use memoird::{
+    model::breaker::Breaker,
+    session::{
+        micro::{self, Clearing, Due, PLACEHOLDER, Saved, Settings},
+        transcript::{Transcript, What},
+    },
+};
+use serde_json::Value;
+
+use super::{generate, messages, read, sample_text};
+
+fn rewrite(text: &str, keep_recent: usize) -> (Transcript, String, Saved) {
+    let before = read(text);
+    let clearing = micro::choose(&before, &Settings { keep_recent, ..Settings::default() });
+    let mut output = Vec::new();
+    let saved = micro::rewrite(text.as_bytes(), &mut output, before.format, &clearing).unwrap();
+    let output = String::from_utf8(output).unwrap();
+    (before, output, saved)
+}
+
+fn results(session: &Transcript) -> Vec<bool> {
+    let of = |it: &What| match it {
+        What::Result(it) => Some(it.text.contains(PLACEHOLDER)),
+        _ => None,
+    };
+    session.entries.iter().filter_map(|it| of(&it.what)).collect()
+}
+
+#[test]
+fn old_results_of_bulky_tools_go_and_all_else_stays() {
+    for name in ["claude-code.jsonl", "codex.jsonl", "plain.jsonl"] {
+        let text = sample_text(name);
+        let (before, output, saved) = rewrite(&text, 1);
+        let after = read(&output);
+        assert_eq!(messages(&before), messages(&after), "{name}");
+        assert_eq!(before.entries.len(), after.entries.len(), "{name}");
+        assert_eq!(before.oddities, after.oddities, "{name}");
+        for (before, after) in before.entries.iter().zip(&after.entries) {
+            match (&before.what, &after.what) {
+                (What::Result(before), What::Result(after)) => {
+                    assert_eq!((&before.call, before.is_error), (&after.call, after.is_error));
+                }
+                (before, after) => assert_eq!(before, after),
+            }
+        }
+        assert_eq!(
+            (text.len() as u64, output.len() as u64),
+            (saved.bytes_before, saved.bytes_after)
+        );
+        // Lines in which nothing goes keep their bytes.
+        let changed = text.split('\n').zip(output.split('\n')).filter(|(a, b)| a != b).count();
+        assert_eq!(changed, saved.lines, "{name}");
+        assert_eq!(text.split('\n').count(), output.split('\n').count());
+        let (_, again, more) = rewrite(&output, 1);
+        assert_eq!((again, more.lines), (output, 0), "{name}: once is enough");
+    }
+    let (_, output, _) = rewrite(&sample_text("claude-code.jsonl"), 1);
+    let cleared = results(&read(&output)).into_iter().filter(|it| *it).count();
+    assert_eq!(cleared, 2, "the file that was read twice; lists, helpers, and short outputs stay");
+    // The shape that the program reads stays.
+    let line =
+        output.lines().find(|it| it.contains("filePath") && it.contains(PLACEHOLDER)).unwrap();
+    let line: Value = serde_json::from_str(line).unwrap();
+    assert_eq!(line["toolUseResult"]["file"]["content"], PLACEHOLDER);
+    assert_eq!(line["toolUseResult"]["file"]["numLines"], 156);
+}
+
+#[test]
+fn the_last_results_stay_and_never_none() {
+    let text = generate::session(40);
+    for (asked, stays) in [(0, 1), (1, 1), (7, 7)] {
+        let (_, output, _) = rewrite(&text, asked);
+        let cleared = results(&read(&output));
+        // Two of the generated results are failures, which are short and stay.
+        let last = cleared.iter().rposition(|it| *it).unwrap();
+        assert_eq!(cleared.len() - 1 - last, stays, "{cleared:?}");
+    }
+}
+
+#[test]
+fn a_long_session_becomes_a_fifth() {
+    let text = generate::session(5_000);
+    let (_, output, saved) = rewrite(&text, 5);
+    assert_eq!(messages(&read(&output)).len(), 5_000);
+    let ratio = saved.bytes_after * 100 / saved.bytes_before;
+    assert!(ratio < 20, "{ratio}% left: {saved:?}");
+}
+
+#[test]
+fn it_is_due_by_what_it_saves_or_after_a_rest() {
+    let session = read(&generate::session(40));
+    let settings = Settings::default();
+    let clearing = micro::choose(&session, &settings);
+    let last = session.span().unwrap().1;
+    let due = |clearing: &Clearing, after: TimeDelta, settings: &Settings| {
+        micro::due(&session, clearing, settings, last + after)
+    };
+    assert_eq!(due(&clearing, TimeDelta::minutes(1), &settings), Some(Due::Saves));
+    let much = Settings { saving_tokens_min: 1_000_000, ..settings };
+    assert_eq!(due(&clearing, TimeDelta::minutes(60), &much), None);
+    assert_eq!(due(&clearing, TimeDelta::minutes(61), &much), Some(Due::Rested));
+    assert_eq!(due(&Clearing::default(), TimeDelta::minutes(61), &much), None);
+}
+
+#[test]
+fn a_whole_session_is_due_near_the_window_unless_it_keeps_failing() {
+    let now: DateTime<Utc> = "2026-04-13T09:00:00Z".parse().unwrap();
+    assert_eq!(micro::full_from(200_000, 32_000), 200_000 - 20_000 - 13_000);
+    assert_eq!(micro::full_from(200_000, 8_000), 200_000 - 8_000 - 13_000);
+    assert_eq!(micro::full_from(8_000, 4_000), 0);
+    let mut breaker = Breaker::default();
+    let due = |breaker: &Breaker, used, now| micro::full_due(used, 200_000, 32_000, breaker, now);
+    assert!(due(&breaker, 167_001, now) && !due(&breaker, 167_000, now));
+    for _ in 0..3 {
+        assert!(due(&breaker, 180_000, now));
+        breaker = breaker.wasted(now);
+    }
+    assert!(!due(&breaker, 180_000, now), "three failures in a row");
+    assert!(due(&breaker, 180_000, now + TimeDelta::minutes(6)), "one may try after a pause");
+}

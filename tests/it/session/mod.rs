@@ -1,0 +1,36 @@
+//! Sessions of agents: transcripts, what is made of them, and the verbs and hooks for both.
+
+mod generate;
+mod hooks;
+mod micro;
+mod records;
+mod transcripts;
+
+use std::{fs, path::PathBuf};
+
+use memoird::session::transcript::{self, Transcript, What};
+
+/// Returns the path of a sample.
+fn sample_path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/transcripts").join(name)
+}
+
+/// Returns the text of a sample.
+fn sample_text(name: &str) -> String {
+    fs::read_to_string(sample_path(name)).unwrap()
+}
+
+/// Reads a text as a transcript.
+#[track_caller]
+fn read(text: &str) -> Transcript {
+    transcript::read(text.as_bytes(), None).unwrap()
+}
+
+/// Returns what a person wrote in a session, in order.
+fn messages(transcript: &Transcript) -> Vec<&str> {
+    let said = transcript.own().filter_map(|it| match &it.what {
+        What::User(text) => Some(&text[..]),
+        _ => None,
+    });
+    said.collect()
+}

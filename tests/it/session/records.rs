@@ -1,0 +1,409 @@
+//! Summaries, records, and entries in the daily log.
+
+use std::{collections::BTreeSet, fs};
+
+use memoird::session::{
+    digest::Digest,
+    style::{self, Material, Style},
+    transcript::Transcript,
+};
+use serde_json::json;
+
+use super::{generate, messages, read, sample_path, sample_text};
+use crate::support::Root;
+
+fn root() -> Root {
+    let root = Root::empty("tide");
+    root.write("memoird.yaml", "zone: Europe/Berlin\n");
+    root
+}
+
+fn put(root: &Root, text: &str) -> String {
+    root.write("session.jsonl", text);
+    root.path("session.jsonl").to_str().unwrap().to_owned()
+}
+
+fn summary(style: Style, transcript: &Transcript) -> String {
+    let digest = Digest::of(transcript);
+    let material = Material {
+        transcript,
+        digest: &digest,
+        zone: chrono_tz::Europe::Berlin,
+        project: Some("/home/nia/tide"),
+        workflow: None,
+    };
+    style::page(style, &material, None).summary()
+}
+
+/// Returns what stands under a heading.
+fn section<'a>(text: &'a str, head: &str) -> &'a str {
+    let (_, rest) =
+        text.split_once(&format!("{head}\n")).unwrap_or_else(|| panic!("{head}: {text}"));
+    rest.split("\n## ").next().unwrap()
+}
+
+#[test]
+fn a_full_summary_leaves_nothing_out_that_must_be_in_it() {
+    let sessions = ["claude-code.jsonl", "codex.jsonl", "plain.jsonl"].map(sample_text);
+    for text in sessions.into_iter().chain([generate::session(300)]) {
+        let session = read(&text);
+        let digest = Digest::of(&session);
+        let summary = summary(Style::Full, &session);
+        let said = section(&summary, "## 6. All User Messages");
+        for message in messages(&session) {
+            let lines: Vec<String> =
+                message.lines().map(|it| format!("  {it}").trim_end().to_owned()).collect();
+            assert!(said.contains(&lines.join("\n")), "{message}");
+        }
+        let files = section(&summary, "## 3. Files and Code Sections");
+        for file in digest.changed_files() {
+            assert!(files.contains(&format!("`{}` (", file.path)), "{}", file.path);
+        }
+        let errors = section(&summary, "## 4. Errors and Fixes");
+        assert_eq!(errors.matches("\n  - Then").count(), digest.failures.len(), "{errors}");
+        for failure in &digest.failures {
+            assert!(errors.contains(failure.text.lines().next().unwrap()), "{}", failure.text);
+        }
+        if let Some(plan) = &digest.plan {
+            assert!(section(&summary, "## 7. Pending Tasks").contains(&plan.text()));
+            let recovery = self::summary(Style::Recovery, &session);
+            assert!(section(&recovery, "## Execution Plan").contains(&plan.text()));
+        }
+        assert_eq!(summary.matches("\n## ").count() + 1, 9);
+    }
+}
+
+#[test]
+fn a_handoff_and_a_recovery_record_have_their_fields() {
+    let session = read(&sample_text("claude-code.jsonl"));
+    let handoff = summary(Style::Handoff, &session);
+    for head in
+        ["Completed Tasks", "Active Task", "Key Decisions", "User Directives", "Current Work"]
+    {
+        section(&handoff, &format!("## {head}"));
+    }
+    assert!(section(&handoff, "## User Directives").contains("Never fill gaps with values."));
+    let recovery = summary(Style::Recovery, &session);
+    let heads: Vec<&str> = recovery.lines().filter_map(|it| it.strip_prefix("## ")).collect();
+    assert_eq!(heads, memoird::session::recovery::FIELDS);
+    assert!(section(&recovery, "## Execution Plan").contains("### Source: todo\n\n<details>"));
+}
+
+#[test]
+fn a_session_is_kept_and_cited_down_to_what_was_said() {
+    let root = root();
+    let path = put(&root, &sample_text("claude-code.jsonl"));
+    let ran =
+        root.run(&["session", "compact", &path, "--log", "--tags", "import,gaps", "--json"]).ok();
+    let kept = ran.json_as("session-compact");
+    let id = kept["id"].as_str().unwrap();
+    assert_eq!(id, "CMEM-20260409-101740");
+    assert_eq!(kept["logged"], json!(["memory/2026-04-09.md"]));
+    let log = root.read("memory/2026-04-09.md");
+    let count = log.lines().count() - 2;
+    assert!((5..=15).contains(&count), "{log}");
+    let line = log.lines().position(|it| it.contains("- I decided")).unwrap() + 1;
+    // The address leads to what was said.
+    let record = root.read(&format!("memory/sessions/{id}.md"));
+    let cited =
+        log.lines().nth(line - 1).unwrap().rsplit_once(':').unwrap().1.trim_end_matches(']');
+    let (first, last) = cited.split_once('-').unwrap();
+    let lines: Vec<&str> = record.lines().collect();
+    let lines = &lines[first.parse::<usize>().unwrap() - 1..last.parse().unwrap()];
+    assert!(lines[0].starts_with("- agent 2026-04-09 10:08, line "), "{lines:?}");
+    assert!(lines[1].contains("I decided to start a new run of rows"));
+    // What tools returned is quoted, in the record and nowhere else.
+    assert!(record.contains("  > E       assert 5 == 8") && !log.contains("assert 5 == 8"));
+    assert!(
+        !record.contains("decimal comma") && !log.contains("decimal comma"),
+        "memoird's own words"
+    );
+    assert!(!record.contains("be cut") && !record.contains("[CMEM-20260409-101740:0"));
+    let listed =
+        root.run(&["session", "list", "--tag", "gaps", "--json"]).ok().json_as("session-list");
+    assert_eq!(listed["records"][0]["id"], id);
+    assert_eq!(listed["records"][0]["branch"], "fix/harbour-import");
+    for (none, value) in
+        [("--tag", "x"), ("--since", "2026-04-10"), ("--until", "2026-04-08"), ("--project", "/x")]
+    {
+        let ran = root.run(&["session", "list", "--json", none, value]).ok();
+        assert_eq!(ran.json()["records"], json!([]), "{none}");
+    }
+    // From the week down to the words.
+    root.run(&["compact"]).ok();
+    let mut root = root;
+    root.set_now("2026-04-14T09:00:00+02:00");
+    root.run(&["compact"]).ok();
+    let week = root.read("memory/weekly/2026-W15.md");
+    assert!(!week.contains("CMEM-"), "{week}");
+    let at = week.lines().position(|it| it.contains("start a new run of rows")).unwrap() + 1;
+    let trace = root.run(&["trace", &format!("2026-W15:{at}"), "--json"]).ok().json();
+    let said = &trace["sources"][0]["sources"][0];
+    assert_eq!(said["path"], format!("memory/sessions/{id}.md"), "{trace:#}");
+    assert!(said["text"].as_str().unwrap().contains("I decided to start a new run"));
+    assert_eq!(said["origin"], "agent");
+    root.run(&["doctor"]).ok();
+}
+
+#[test]
+fn nothing_is_logged_twice() {
+    let root = root();
+    let text = generate::session(30);
+    let half: String = text.split_inclusive('\n').take(60).collect();
+    let path = put(&root, &half);
+    let log = |path: &str| root.run(&["session", "compact", path, "--log"]).ok();
+    log(&path);
+    let first = root.files();
+    insta::assert_snapshot!(log(&path).stderr, @"nothing to do: all that was said in it is in the daily log");
+    assert_eq!(root.files(), first);
+    // The session goes on, is resumed as a copy, and ends.
+    put(&root, &text);
+    log(&path);
+    let second = root.files();
+    assert_eq!(second.keys().filter(|it| it.contains("CMEM-")).count(), 2);
+    root.write(
+        "copy.jsonl",
+        &text.replace("\"sessionId\":\"generated\"", "\"sessionId\":\"resumed\""),
+    );
+    log(root.path("copy.jsonl").to_str().unwrap());
+    let mut third = root.files();
+    third.remove("copy.jsonl");
+    assert_eq!(third, second);
+    let entries = root.read("memory/2026-03-01.md").matches("\n- ").count();
+    assert_eq!(entries, 2);
+    // Each message is in one record.
+    let records: Vec<&String> =
+        second.iter().filter(|it| it.0.contains("CMEM-")).map(|it| it.1).collect();
+    for turn in 0..30 {
+        let holding =
+            records.iter().filter(|it| it.contains(&format!("  Task {turn}: look"))).count();
+        assert_eq!(holding, 1, "{turn}");
+    }
+}
+
+#[test]
+fn a_session_over_midnight_is_in_both_logs() {
+    let root = root();
+    // 23:30 UTC is the next day in Berlin; the parts are at 23:50 and 00:10 there.
+    let line = |at: &str, role: &str, text: &str| {
+        json!({"role": role, "content": text, "timestamp": at}).to_string() + "\n"
+    };
+    let text = line("2026-04-09T21:50:00Z", "user", "Count the buoys")
+        + &line("2026-04-09T21:51:00Z", "assistant", "Fixed: 14 buoys counted.")
+        + &line("2026-04-09T22:10:00Z", "user", "And the lights?")
+        + &line("2026-04-09T22:11:00Z", "assistant", "Fixed: 9 lights counted.");
+    let path = put(&root, &text);
+    let kept = root.run(&["session", "compact", &path, "--log", "--json"]).ok().json();
+    assert_eq!(kept["logged"], json!(["memory/2026-04-09.md", "memory/2026-04-10.md"]));
+    let (before, after) = (root.read("memory/2026-04-09.md"), root.read("memory/2026-04-10.md"));
+    assert!(before.contains("- 23:51 Session: Count the buoys") && before.contains("14 buoys"));
+    assert!(after.contains("- 00:11 Session: And the lights?") && after.contains("9 lights"));
+    assert!(!before.contains("lights") && !after.contains("buoys"));
+}
+
+#[test]
+fn secrets_reach_neither_record_nor_log() {
+    let root = root();
+    let key = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let text = json!({"role": "user", "content": format!("Use the token {key} to push\n\nand then stop")}).to_string()
+        + "\n" + &json!({"role": "assistant", "content": format!("Decided to use {key}, because it works.")}).to_string() + "\n";
+    let path = put(&root, &text);
+    let ran = root
+        .run(&["session", "compact", &path, "--log", "--description", &format!("push with {key}")])
+        .ok();
+    assert!(!ran.stdout.contains(&key), "{ran}");
+    for (name, text) in root.files() {
+        assert!(name == "session.jsonl" || !text.contains(&key), "{name}");
+    }
+}
+
+#[test]
+fn a_record_comes_back_byte_for_byte() {
+    let (root, other) = (root(), root());
+    root.run(&[
+        "session",
+        "compact",
+        sample_path("claude-code.jsonl").to_str().unwrap(),
+        "--style",
+        "recovery",
+    ])
+    .ok();
+    let listed = root.run(&["session", "list", "--json"]).ok().json();
+    let id = listed["records"][0]["id"].as_str().unwrap();
+    let exported = root.run(&["session", "export", "--id", id]).ok().stdout;
+    assert_eq!(exported, root.read(&format!("memory/sessions/{id}.md")));
+    let imported = other.run_with_stdin(&["session", "import", "-"], exported.clone()).ok();
+    assert_eq!(imported.stdout.trim(), id);
+    assert_eq!(other.run(&["session", "export", "--id", id]).ok().stdout, exported);
+    // Once more is nothing, other words under its name are refused.
+    assert!(
+        other
+            .run_with_stdin(&["session", "import", "-"], exported.clone())
+            .ok()
+            .stderr
+            .contains("stands there already")
+    );
+    let ran = other.run_with_stdin(&["session", "import", "-"], exported.clone() + "more\n");
+    assert_eq!(ran.code, 65, "{ran}");
+    // Text of any other kind comes back too, and under one name.
+    for text in ["# Session\r\n\r\nno end", "---\na: 1\n---\n\nb\n\n", "plain\n"] {
+        let id =
+            other.run_with_stdin(&["session", "import", "-"], text).ok().stdout.trim().to_owned();
+        assert_eq!(other.run(&["session", "export", "--id", &id]).ok().stdout, text);
+        let again = other.run_with_stdin(&["session", "import", "-"], text).ok();
+        assert_eq!(again.stdout.trim(), id);
+    }
+    assert_eq!(other.run(&["session", "import", "nowhere.md"]).code, 2);
+    assert_eq!(other.run_with_stdin(&["session", "import", "-"], " \n").code, 65);
+    assert_eq!(other.run(&["session", "export", "--id", "2026-04-09"]).code, 2);
+    assert_eq!(other.run(&["session", "show", "CMEM-20200101-000000"]).code, 2);
+}
+
+#[test]
+fn names_are_unique_whoever_writes_at_once() {
+    let root = root();
+    std::thread::scope(|scope| {
+        for n in 0..8 {
+            let root = &root;
+            scope.spawn(move || {
+                let text = json!({"role": "user", "content": format!("Job {n}"), "timestamp": "2026-04-09T10:00:00Z"});
+                root.run_with_stdin(&["session", "compact", "-", "--log"], format!("{text}\n")).ok();
+            });
+        }
+    });
+    let files = root.files();
+    let records: BTreeSet<&String> = files.keys().filter(|it| it.contains("CMEM-")).collect();
+    assert_eq!(records.len(), 8, "{records:?}");
+    let log = root.read("memory/2026-04-09.md");
+    for n in 0..8 {
+        assert_eq!(log.matches(&format!("Session: Job {n} [")).count(), 1, "{log}");
+    }
+}
+
+#[test]
+fn whatever_step_it_is_killed_at_nothing_is_lost_or_doubled() {
+    let trace = root();
+    let path = put(&trace, &sample_text("claude-code.jsonl"));
+    let args = ["session", "compact", &path, "--log"];
+    let steps = trace.home("steps");
+    let mut command = trace.command(&args);
+    command.env("MEMOIRD_FAIL_TRACE", &steps);
+    trace.finish(command, &args).ok();
+    let whole = trace.files();
+    let count = fs::read_to_string(&steps).unwrap().lines().count();
+    assert!(count > 10, "{count}");
+    for step in 1..=count {
+        let root = root();
+        let path = put(&root, &sample_text("claude-code.jsonl"));
+        let args = ["session", "compact", &path, "--log"];
+        let mut command = root.command(&args);
+        command.env("MEMOIRD_FAIL", format!("kill@{step}"));
+        assert_ne!(root.finish(command, &args).code, 0, "step {step}");
+        root.run(&args).ok();
+        let (mut found, mut whole) = (root.files(), whole.clone());
+        // Both name the transcript that they were made of, which stands in a home of its own.
+        let id = "memory/sessions/CMEM-20260409-101740.md";
+        for files in [&mut found, &mut whole] {
+            let record = files.get_mut(id).unwrap_or_else(|| panic!("step {step}"));
+            *record = record
+                .lines()
+                .filter(|it| !it.starts_with("transcript: "))
+                .collect::<Vec<_>>()
+                .join("\n");
+        }
+        found.retain(|name, _| !name.contains(".memoird-tmp-"));
+        assert_eq!(found, whole, "step {step}");
+    }
+}
+
+#[test]
+fn what_cannot_be_summed_up_is_refused() {
+    let root = root();
+    let ran = root.run(&["session", "compact", "nowhere.jsonl"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{ran}");
+    root.write("notes.md", "# Notes\n");
+    assert_eq!(root.run(&["session", "compact", "notes.md"]).code, 65);
+    assert_eq!(root.run(&["session", "compact", "memory"]).code, 2);
+    let path = put(&root, &sample_text("plain.jsonl"));
+    let ran = root.run(&["session", "compact", &path, "--style", "partial"]);
+    assert_eq!(ran.code, 2, "{ran}");
+    assert_eq!(
+        root.run(&["session", "compact", &path, "--style", "partial", "--after", "x"]).code,
+        2
+    );
+    assert_eq!(root.run(&["session", "compact", &path, "--dry-run"]).ok().code, 0);
+    assert!(root.files().keys().all(|it| !it.contains("CMEM-")));
+    // A line of the transcript that stays may be the last: nothing comes after it.
+    let last = read(&sample_text("plain.jsonl")).entries.last().unwrap().id.clone();
+    assert_eq!(
+        root.run(&["session", "compact", &path, "--style", "partial", "--after", &last]).code,
+        65
+    );
+}
+
+#[test]
+fn the_next_agent_is_told_what_it_needs() {
+    let root = root();
+    root.write("project/.git/HEAD", "ref: refs/heads/main\n");
+    root.write("project/a.md", "alpha\n");
+    root.write("outside.md", "not yours\n");
+    std::os::unix::fs::symlink(root.path("outside.md"), root.path("project/link.md")).unwrap();
+    let project = root.path("project");
+    let read = |id: &str, path: &str| {
+        json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "Read",
+            "input": {"file_path": path}}], "cwd": project})
+        .to_string()
+            + "\n"
+            + &json!({"role": "tool", "tool_call_id": id, "content": "…"}).to_string()
+            + "\n"
+    };
+    let text = json!({"role": "user", "content": "Read them"}).to_string()
+        + "\n"
+        + &read("1", "a.md")
+        + &read("2", "link.md")
+        + &read("3", "../outside.md");
+    let path = put(&root, &text);
+    let told = root
+        .run(&[
+            "session",
+            "compact",
+            &path,
+            "--reattach",
+            "--auto-continue",
+            "--instructions",
+            "Keep numbers.",
+        ])
+        .ok()
+        .stdout;
+    assert!(told.contains("a.md`, as it stands now\n\n```\nalpha\n```"), "{told}");
+    assert!(!told.contains("not yours"), "{told}");
+    for part in ["## Additional Instructions\n\nKeep numbers.", "session.jsonl", "Ask nothing"] {
+        assert!(told.contains(part), "{part}");
+    }
+    let told = root.run(&["session", "compact", &path, "--reattach", "--budget", "0"]).ok().stdout;
+    assert!(!told.contains("alpha"), "{told}");
+}
+
+#[test]
+fn a_smaller_transcript_is_a_new_file() {
+    let root = root();
+    let path = put(&root, &generate::session(60));
+    let before = root.read("session.jsonl");
+    let out = root.path("small.jsonl");
+    let out = out.to_str().unwrap();
+    let told = root.run(&["session", "compact", &path, "--micro", "--out", out, "--json"]).ok();
+    let told = told.json_as("session-micro");
+    assert!(told["bytes_after"].as_u64().unwrap() * 2 < told["bytes_before"].as_u64().unwrap());
+    assert_eq!(root.read("session.jsonl"), before);
+    assert_eq!(messages(&read(&root.read("small.jsonl"))).len(), 60);
+    let printed = root.run(&["session", "compact", &path, "--micro"]).ok().stdout;
+    assert_eq!(printed, root.read("small.jsonl"));
+    assert_eq!(root.run(&["session", "compact", &path, "--micro", "--out", out]).code, 2);
+    assert_eq!(root.run(&["session", "compact", &path, "--micro", "--out", &path]).code, 2);
+    assert_eq!(root.run(&["session", "compact", "-", "--micro"]).code, 2);
+    // The plain sample is small and, by the frozen clock, long at rest.
+    let plain = sample_path("plain.jsonl");
+    let ran =
+        root.run(&["session", "compact", plain.to_str().unwrap(), "--micro", "--if-due"]).ok();
+    assert!(ran.stdout.is_empty() && ran.stderr.starts_with("nothing to do"), "{ran}");
+}
