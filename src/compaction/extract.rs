@@ -15,7 +15,7 @@ use super::{
     draft::{Drafter, read_logs},
     fold::count,
     ground,
-    known::{self, Again},
+    known::{self, Again, OtherNames},
     late::{self, Doubt, Revised},
     nearby::Nearby,
     parallel,
@@ -150,6 +150,7 @@ impl Compactor<'_> {
             inventory: &view.inventory,
         };
         let mut together = Together::new(drafter, weeks, jobs);
+        let names = OtherNames::of(&existing, self.vault, rules)?;
         let mut nearby = Nearby::of(self.vault, jobs, view)?;
         for (i, job) in jobs.iter().rev().enumerate() {
             if watcher.is_stopped() || report.model.is_some() {
@@ -167,8 +168,10 @@ impl Compactor<'_> {
                 decisions,
                 rules,
                 nearby: known,
+                names: &names,
             };
-            let shown = known::shown(&existing, rules);
+            let sound = sound(&existing, &doubts);
+            let shown = known::shown(&sound, &names, rules);
             let check = |logs: &[ServedLog], draft: &MemoryDraft| {
                 reader.check(job, logs, (&existing, &doubts), draft)
             };
@@ -199,6 +202,7 @@ impl Compactor<'_> {
             decisions: &view.inventory.decisions,
             rules: &view.inventory.rules,
             nearby: None,
+            names: &OtherNames::default(),
         };
         parallel::map(jobs, |job| reader.read(job, existing, doubts, None))
     }
@@ -217,8 +221,16 @@ impl Compactor<'_> {
         // The days before it may have said the same; what it adds is decided one day at a time.
         let day = first.and_then(|_| {
             let Inventory { decisions, rules, .. } = &view.inventory;
-            DayReader { vault: self.vault, engine: self.engine, decisions, rules, nearby: None }
-                .read(job, existing, doubts, None)
+            let names = &OtherNames::default();
+            let reader = DayReader {
+                vault: self.vault,
+                engine: self.engine,
+                decisions,
+                rules,
+                nearby: None,
+                names,
+            };
+            reader.read(job, existing, doubts, None)
         });
         let made = match day.and_then(|day| self.write_day(job, id, day, (existing, doubts))) {
             Ok(made) => made,
@@ -394,6 +406,8 @@ struct DayReader<'a> {
     rules: &'a Rules,
     /// What needs not be read once more.
     nearby: Option<&'a Nearby>,
+    /// What memories are called to a model.
+    names: &'a OtherNames,
 }
 
 impl Day {
@@ -415,15 +429,11 @@ impl DayReader<'_> {
         existing: &'b [TypedMemory],
         doubts: &'b [Doubt],
     ) -> Reading<'b> {
-        // A memory that lost a line must not keep out what may take its place.
-        let lost = |it: &&TypedMemory| {
-            doubts.iter().any(|doubt| doubt.is_lost() && doubt.memory.file_name == it.file_name)
-        };
         Reading {
             reader: self,
             logs,
             existing,
-            sound: existing.iter().filter(|it| !lost(it)).cloned().collect(),
+            sound: sound(existing, doubts),
             doubts,
             secrets: OnceCell::new(),
             rereads: matches!(job.reason, Reason::Forced | Reason::OtherEngine(_)),
@@ -531,7 +541,7 @@ impl Reading<'_> {
             known.to_mut().extend_from_slice(new);
         }
         if engine.is_model() {
-            known = Cow::Owned(known::shown(&known, rules));
+            known = Cow::Owned(known::shown(&known, self.reader.names, rules));
         }
         let input = ExtractInput { log, existing: &known, check: &check };
         ask(*engine, |engine| engine.extract(&input))
@@ -539,7 +549,7 @@ impl Reading<'_> {
 
     /// Says what is wrong with a proposal.
     fn check(&self, draft: &MemoryDraft) -> Result<(), String> {
-        if let Some(fault) = known::fault(draft, &self.sound, self.rereads) {
+        if let Some(fault) = known::fault(draft, (&self.sound, self.reader.names), self.rereads) {
             return Err(fault);
         }
         let lines = self.lines(self.target(draft)).map_err(|e| e.to_string())?;
@@ -615,7 +625,7 @@ impl Reading<'_> {
 
     /// Returns the memory that a proposal is about. The built-in engine looks itself what is known.
     fn target(&self, draft: &MemoryDraft) -> Option<&TypedMemory> {
-        let target = known::target(draft, &self.sound, self.rereads);
+        let target = known::target(draft, (&self.sound, self.reader.names), self.rereads);
         target.filter(|_| self.reader.engine.is_model())
     }
 
@@ -645,6 +655,14 @@ impl Reading<'_> {
             secrets
         })
     }
+}
+
+/// Returns the memories that lost no line: one that did must not keep out what may take its place.
+pub(super) fn sound(existing: &[TypedMemory], doubts: &[Doubt]) -> Vec<TypedMemory> {
+    let lost = |it: &&TypedMemory| {
+        doubts.iter().any(|doubt| doubt.is_lost() && doubt.memory.file_name == it.file_name)
+    };
+    existing.iter().filter(|it| !lost(it)).cloned().collect()
 }
 
 /// Returns the lines that a person is asked about before something lasting may rest on them alone.

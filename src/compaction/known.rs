@@ -5,21 +5,79 @@
 //! nothing new changes nothing, and what is older than the memory does not either: dates decide what
 //! supersedes what, not the order in which days are read.
 
-use std::path::Path;
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
 
 use super::late::{Offer, Revised};
 use crate::{
     engine::MemoryDraft,
     memory::{
-        address::Address,
+        address::{Address, Stem},
+        hash::ContentHash,
         typed::{self, TypedMemory},
     },
-    privacy::Rules,
+    privacy::{self, Rules, SpelledSecrets},
+    store::vault::{Vault, VaultError},
 };
 
+/// Names in the place of those that spell a secret, by the files that have them: a file may have got
+/// its name before the kind of secret was known.
+#[derive(Debug, Default)]
+pub(super) struct OtherNames(BTreeMap<PathBuf, String>);
+
+impl OtherNames {
+    /// Looks for secrets in the memories, and in the logs that they rest on.
+    ///
+    /// # Errors
+    ///
+    /// Returns why a log cannot be read.
+    pub(super) fn of(
+        memories: &[TypedMemory],
+        vault: &Vault,
+        rules: &Rules,
+    ) -> Result<Self, VaultError> {
+        let mut secrets = SpelledSecrets::default();
+        for memory in memories {
+            for text in [&memory.name, &memory.description, &memory.body] {
+                secrets.learn(rules, text);
+            }
+        }
+        let sources = memories.iter().flat_map(|it| &it.sources).map(|(at, _)| &at.stem);
+        for stem in sources.collect::<BTreeSet<&Stem>>() {
+            let log = vault.read_log(stem)?.map(|it| privacy::serve(&it, rules));
+            if let Some(raw) = log.as_ref().and_then(|it| it.raw()) {
+                secrets.learn(rules, raw);
+            }
+        }
+        let names = memories.iter().filter_map(|it| {
+            secrets.kind_in(rules, &it.file_name.to_string_lossy())?;
+            let said =
+                rules.shown(&format!("{}\n{}\n{}", it.name, it.description, it.body)).into_owned();
+            let lines: Vec<String> = it.sources.iter().map(|(at, _)| at.to_string()).collect();
+            let hash = ContentHash::of(format!("{said}\n{}", lines.join("\n"))).hex16();
+            Some((it.file_name.clone(), format!("{}_unnamed-{hash}", it.kind)))
+        });
+        Ok(Self(names.collect()))
+    }
+
+    /// Returns the name by which a model knows a memory: that of its file, without the ending.
+    fn name_of<'a>(&'a self, memory: &'a TypedMemory) -> Cow<'a, str> {
+        let own = || memory.file_name.file_stem().unwrap_or_default().to_string_lossy();
+        self.0.get(&memory.file_name).map_or_else(own, Into::into)
+    }
+}
+
 /// Returns memories as they may be seen.
-pub(super) fn shown(memories: &[TypedMemory], rules: &Rules) -> Vec<TypedMemory> {
+pub(super) fn shown(
+    memories: &[TypedMemory],
+    names: &OtherNames,
+    rules: &Rules,
+) -> Vec<TypedMemory> {
     let shown = |it: &TypedMemory| TypedMemory {
+        file_name: PathBuf::from(format!("{}.md", names.name_of(it))),
         name: rules.shown(&it.name).into_owned(),
         description: rules.shown(&it.description).into_owned(),
         body: rules.shown(&it.body).into_owned(),
@@ -32,11 +90,12 @@ pub(super) fn shown(memories: &[TypedMemory], rules: &Rules) -> Vec<TypedMemory>
 /// is read again from the start, also one that rests on a line of it.
 pub(super) fn target<'a>(
     draft: &MemoryDraft,
-    standing: &'a [TypedMemory],
+    (standing, called): (&'a [TypedMemory], &OtherNames),
     rereads: bool,
 ) -> Option<&'a TypedMemory> {
     let of_kind = || standing.iter().filter(|it| it.kind == draft.kind);
-    let named = draft.updates.as_deref().and_then(|name| of_kind().find(|it| is_named(it, name)));
+    let named =
+        draft.updates.as_deref().and_then(|name| of_kind().find(|it| is_named(it, name, called)));
     let file = typed::file_name(draft.kind, &draft.topic);
     let has_name = |it: &&TypedMemory| {
         it.file_name.as_os_str().eq_ignore_ascii_case(&file)
@@ -54,11 +113,11 @@ pub(super) fn target<'a>(
 /// it.
 pub(super) fn fault(
     draft: &MemoryDraft,
-    standing: &[TypedMemory],
+    (standing, called): (&[TypedMemory], &OtherNames),
     rereads: bool,
 ) -> Option<String> {
     if let Some(name) = &draft.updates {
-        let named = standing.iter().find(|it| is_named(it, name));
+        let named = standing.iter().find(|it| is_named(it, name, called));
         return match named {
             None => Some("`updates` names no memory that exists".to_owned()),
             Some(it) if it.kind != draft.kind => {
@@ -67,12 +126,12 @@ pub(super) fn fault(
             Some(_) => None,
         };
     }
-    let there = target(draft, standing, false).filter(|_| !rereads)?;
+    let there = target(draft, (standing, called), false).filter(|_| !rereads)?;
     adds_to(draft, there).then(|| {
         format!(
             "a memory `{}` exists: name it in `updates` and say all that holds now, or choose another \
              topic and name",
-            name_of(there)
+            called.name_of(there)
         )
     })
 }
@@ -131,15 +190,10 @@ pub(super) fn is_known(memory: &TypedMemory, existing: &[TypedMemory]) -> bool {
     })
 }
 
-/// Returns the name by which a model knows a memory: that of its file, without the ending.
-pub(super) fn name_of(memory: &TypedMemory) -> String {
-    memory.file_name.file_stem().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-fn is_named(memory: &TypedMemory, name: &str) -> bool {
+fn is_named(memory: &TypedMemory, name: &str, names: &OtherNames) -> bool {
     let name = name.trim().rsplit(['/', '\\']).next().unwrap_or_default();
     let name = name.strip_suffix(".md").unwrap_or(name);
-    name_of(memory).eq_ignore_ascii_case(name)
+    names.name_of(memory).eq_ignore_ascii_case(name)
         || memory.name.trim().to_lowercase() == name.to_lowercase()
 }
 
@@ -178,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_memory_is_meant_by_its_name() {
-        let standing = [old()];
+        let (standing, names) = ([old()], OtherNames::default());
         for (topic, lines, updates, rereads, found, fault_told) in [
             ("reply style", "2026-04-08:1", None, false, true, Some("exists: name it")),
             ("reply style", "2026-04-07:5", None, false, true, None),
@@ -190,14 +244,14 @@ mod tests {
             ("other", "2026-04-08:1", Some("user_nothing"), false, false, Some("names no memory")),
         ] {
             let draft = draft(topic, lines, updates);
-            assert_eq!(target(&draft, &standing, rereads).is_some(), found, "{draft:?}");
-            let fault = fault(&draft, &standing, rereads);
+            assert_eq!(target(&draft, (&standing, &names), rereads).is_some(), found, "{draft:?}");
+            let fault = fault(&draft, (&standing, &names), rereads);
             assert_eq!(fault.is_some(), fault_told.is_some(), "{draft:?} {fault:?}");
             assert!(fault_told.is_none_or(|it| fault.unwrap().contains(it)), "{draft:?}");
         }
         let mut other = draft("other", "2026-04-08:1", Some("user_reply-style"));
         other.kind = MemoryType::Project;
-        assert!(fault(&other, &standing, false).unwrap().contains("of the type `user`"));
+        assert!(fault(&other, (&standing, &names), false).unwrap().contains("of the type `user`"));
     }
 
     #[test]

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use super::{
     View,
     draft::{CorpusReader, Drafter, read_logs},
-    known,
+    extract,
+    known::{self, OtherNames},
+    late,
     nearby::Nearby,
     plan::{Job, Plan, Reason},
     together::Together,
@@ -43,10 +45,13 @@ pub fn draft_all(
         inventory: &view.inventory,
     };
     let rules = &view.inventory.rules;
-    let existing = known::shown(&view.inventory.memories, rules);
     let of_tier =
         |tier| -> Vec<Job> { plan.jobs.iter().filter(|it| it.tier == tier).cloned().collect() };
     let (days, weeks) = (of_tier(Tier::Extract), of_tier(Tier::Weekly));
+    let memories = &view.inventory.memories;
+    let doubts = late::doubts(vault, &days, memories, rules);
+    let names = OtherNames::of(memories, vault, rules)?;
+    let existing = known::shown(&extract::sound(memories, &doubts), &names, rules);
     let mut nearby = Nearby::of(vault, &days, view)?;
     let mut together = Together::new(drafter(), &weeks, &days);
     let mut asked = BTreeSet::new();

@@ -317,6 +317,8 @@ impl Compactor<'_> {
         let _alone = self.alone(&|| false)?;
         let now = (self.clock)();
         self.notice_alone("redact", now)?;
+        // What a crash left of a file may hold what was to go.
+        self.sweep()?;
         // The key is part of what is seen.
         self.new_decisions()?;
         let view = self.look(now)?;
@@ -329,6 +331,13 @@ impl Compactor<'_> {
         redacted.files =
             files.iter().filter(|it| it.text.is_some()).map(|it| it.path.clone()).collect();
         self.follow_weeks(&view, &weeks, &mut files)?;
+        // What was decided first: a pass that is cut off after it finds the same names again, as long as
+        // the files have their own.
+        let moved = |it: &Decision| match renamed.get(&it.path) {
+            Some(name) => Some(layout.typed(name)),
+            None => Some(it.path.clone()),
+        };
+        self.rewrite_decisions(&self.write_lock()?, moved)?;
         if !files.is_empty() {
             let mut run = None;
             let run = self.run(&mut run, "redact", now)?;
@@ -346,11 +355,6 @@ impl Compactor<'_> {
                 Err(error) => return Err(PassError::Forget(error.to_string())),
             }
         }
-        let moved = |it: &Decision| match renamed.get(&it.path) {
-            Some(name) => Some(layout.typed(name)),
-            None => Some(it.path.clone()),
-        };
-        self.rewrite_decisions(&self.write_lock()?, moved)?;
         if purge {
             // A reply that no file was made of yet may quote one.
             self.vault.drop_replies()?;
@@ -486,11 +490,13 @@ impl Compactor<'_> {
                 continue;
             }
             let kind = MemoryType::of_file_name(Path::new(path.rsplit('/').next().unwrap_or(path)));
-            let other = |path: &str| paths.contains(path) || self.vault.is_taken(path);
             let name = renamed.get(path).cloned().unwrap_or_else(|| {
-                let is_taken = |name: &str| other(&layout.typed(name));
+                let is_taken = |name: &str| {
+                    self.vault.is_taken(&layout.typed(name)) || pairs.values().any(|it| it == name)
+                };
                 let kind = kind.unwrap_or(MemoryType::Reference);
-                secrets.free_file_name(rules, kind, "a name that was taken out", is_taken)
+                let topic = SpelledSecrets::other_topic(rules, path);
+                secrets.free_file_name(rules, kind, &topic, is_taken)
             });
             pairs.insert(path.clone(), name);
         }

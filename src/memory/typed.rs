@@ -275,19 +275,31 @@ pub fn spelled(value: &str) -> Option<String> {
 
 /// Returns where a name holds a [`spelled`] value: as a word, or the head of it where the name was cut.
 pub fn find_spelled(name: &str, spelled: &str) -> Option<Range<usize>> {
+    /// A piece of so many bytes is no coincidence.
     const HEAD_MIN: usize = 12;
+    /// Nor is one of half the value with a digit in it.
+    const HALF_MIN: usize = 6;
     let plain = name.to_ascii_lowercase().replace('_', "-");
     let is_end = |at: Option<u8>| at.is_none_or(|it| !it.is_ascii_alphanumeric());
+    let begins_word = |at: usize| is_end(at.checked_sub(1).map(|at| plain.as_bytes()[at]));
     let whole = plain.match_indices(spelled).map(|(at, _)| at..at + spelled.len()).find(|it| {
-        let before = it.start.checked_sub(1).map(|at| plain.as_bytes()[at]);
-        it.len() >= HEAD_MIN || (is_end(before) && is_end(plain.as_bytes().get(it.end).copied()))
+        let is_word = begins_word(it.start) && is_end(plain.as_bytes().get(it.end).copied());
+        it.len() >= HEAD_MIN || is_word
     });
-    whole.or_else(|| {
-        let stem = plain.strip_suffix(".md").unwrap_or(&plain);
-        let heads = (HEAD_MIN..spelled.len()).rev();
-        let mut ends = heads.filter(|it| stem.ends_with(&spelled[..*it]));
-        ends.next().map(|it| stem.len() - it..stem.len())
-    })
+    let is_head = |stem: &str, length: usize| {
+        let half = length >= HALF_MIN && 2 * length >= spelled.len();
+        let digit = || spelled.as_bytes()[..length].iter().any(u8::is_ascii_digit);
+        stem.ends_with(&spelled[..length])
+            && (length >= HEAD_MIN || half && digit() && begins_word(stem.len() - length))
+    };
+    let stem = plain.strip_suffix(".md").unwrap_or(&plain);
+    // The second file of a name ends with a number.
+    let first = stem.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix('-');
+    let head = |stem: &str| {
+        let length = (HALF_MIN..spelled.len()).rev().find(|it| is_head(stem, *it))?;
+        Some(stem.len() - length..stem.len())
+    };
+    whole.or_else(|| head(stem)).or_else(|| head(first?))
 }
 
 /// Returns words as `[a-z0-9]+(-[a-z0-9]+)*` of at most 48 bytes.

@@ -57,6 +57,15 @@ impl SpelledSecrets {
         }
     }
 
+    /// Returns a topic for a file whose own name is not to be known any more: the same each time, so
+    /// that what was begun with it ends with it.
+    pub fn other_topic(rules: &Rules, path: &str) -> String {
+        let mark = rules.mark("name", path);
+        let digits: String =
+            mark.rsplit('#').next().unwrap_or("").chars().filter(char::is_ascii_hexdigit).collect();
+        format!("a name that was taken out {digits}")
+    }
+
     /// Returns a path with `…` for what of its name is a secret.
     pub fn told(&self, rules: &Rules, path: &str) -> String {
         let (folder, name) = parted(path);
@@ -102,6 +111,26 @@ mod tests {
         check(&log, &format!("user_use-{}.md", &lower[..30]), github, "user_use-….md");
         check(&log, "user_use-hunter2x-here.md", Some("password"), "user_use-…-here.md");
         check(&log, "memory/2026-04-02-hunter2x.md", Some("password"), "memory/2026-04-02-….md");
+        // Cut behind a word of it.
+        check(
+            "- DB_PASSWORD=horse-4711-tea\n",
+            "user_use-horse-4711.md",
+            Some("password"),
+            "user_use-….md",
+        );
+        check(
+            "- DB_PASSWORD=horse-4711-tea\n",
+            "user_horse-4711-2.md",
+            Some("password"),
+            "user_…-2.md",
+        );
+        check(
+            "- DB_PASSWORD=horse-4711-tea\n",
+            "user_seahorse-4711.md",
+            None,
+            "user_seahorse-4711.md",
+        );
+        check("- DB_PASSWORD=horse-4711-tea\n", "user_use-horse.md", None, "user_use-horse.md");
         check("", &format!("reference_{token}.md"), github, "reference_….md");
         for name in ["user_use-hunter.md", "memory/user_ghp-tokens.md", "2026-04-02.md", "a/", ""] {
             check(&log, name, None, name);

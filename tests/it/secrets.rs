@@ -195,6 +195,70 @@ fn a_deleted_memory_is_named_nowhere_and_stays_deleted() {
     root.run(&["doctor"]).ok();
 }
 
+/// At how many of its steps forgetting is cut off; `MEMOIRD_FAULTS=full` takes them all.
+const CUTS: usize = 12;
+
+#[test]
+fn forgetting_that_was_cut_off_ends_where_it_would_have() {
+    let prepared = || {
+        let root = root_with_a_door_code();
+        own_rules(&root, "rules: []\n");
+        root.write(
+            "memory/2026-03-04.md",
+            "- I prefer to water the plants of shed LAB-0815-ABC on Mondays.\n",
+        );
+        root.run(&["compact"]).ok();
+        let old = root.files().into_keys().find(|it| it.contains("lab-4711")).unwrap();
+        std::fs::remove_file(root.path(&old)).unwrap();
+        root.run(&["compact"]).ok();
+        // One was deleted by a person, the other stands.
+        assert!(root.read("memory/.decisions.jsonl").contains("lab-4711"));
+        assert!(root.files().keys().any(|it| it.contains("lab-0815")));
+        own_rules(&root, DOOR_CODES);
+        root
+    };
+    let forget = &["forget", "--secrets", "--yes"];
+    let root = prepared();
+    let trace = root.home("trace");
+    let mut command = root.command(forget);
+    command.env("MEMOIRD_FAIL_TRACE", &trace);
+    root.finish(command, forget).ok();
+    let steps = std::fs::read_to_string(trace).unwrap().lines().count();
+    let is_full = std::env::var("MEMOIRD_FAULTS").is_ok_and(|it| it == "full");
+    let stride = if is_full { 1 } else { (steps / CUTS).max(1) };
+    for step in (1..=steps).step_by(stride) {
+        let root = prepared();
+        let mut command = root.command(forget);
+        command.env("MEMOIRD_FAIL", format!("kill@{step}"));
+        assert_eq!(root.finish(command, forget).code, -1, "{step}");
+        root.run(forget).ok();
+        root.run(&["doctor", "--secrets"]).ok();
+        for (path, text) in root.files() {
+            let is_log = path.starts_with("memory/2026-");
+            let holds = |it: &str| ["lab-4711", "lab-0815"].iter().any(|code| it.contains(code));
+            assert!(
+                is_log || !holds(&(path.clone() + &text).to_lowercase()),
+                "{step} {path} {text}"
+            );
+        }
+        let database = std::fs::read(root.path(".memoird/lineage.db")).unwrap();
+        let database = String::from_utf8_lossy(&database);
+        assert!(!database.contains("lab-4711") && !database.contains("lab-0815"), "{step}");
+        // Each name that was decided about is one that the history knows.
+        let decided = root.read("memory/.decisions.jsonl");
+        let name = decided.split('"').find(|it| it.contains("name-that-was-taken-out"));
+        let name = name.unwrap_or_else(|| panic!("{step} {decided}"));
+        let history = root.run(&["history", name, "--json"]).ok().json();
+        assert!(!history["versions"].as_array().unwrap().is_empty(), "{step} {name}");
+        root.run(&["compact", "--redo", "--yes"]).ok();
+        let is_door = |(path, text): &(String, String)| {
+            path.starts_with("memory/user_") && text.contains("lab door")
+        };
+        assert!(!root.files().into_iter().any(|it| is_door(&it)), "{step}");
+        root.run(&["doctor"]).ok();
+    }
+}
+
 #[test]
 fn the_name_of_a_log_is_told_without_its_secret() {
     let root = Root::empty("named");

@@ -66,6 +66,8 @@ impl Compactor<'_> {
         let now = (self.clock)();
         self.refuse_if_missing(false)?;
         self.recover(now)?;
+        // What a crash left of a file may hold what is to go.
+        self.sweep()?;
         self.finish_forgetting(now, false)?;
         self.look_mended(now)?.0.refuse_held(|_| true)?;
         let mut left = self.left()?;

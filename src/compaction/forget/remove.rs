@@ -170,20 +170,27 @@ impl Compactor<'_> {
                 Some(path) => Decision { path, ..decision }.print(),
             },
         };
-        let kept: String = text.split_inclusive('\n').map(line_for).collect();
-        // The copy first: what a crash leaves is finished by the next pass, which finds the names again.
+        let lines = || text.split_inclusive('\n').map(|it| (it, line_for(it)));
+        let kept: String = lines().map(|it| it.1).collect();
+        // The copy first, with what stands in the old record and in the new one: what a crash leaves is
+        // no loss, and is finished by the next pass, which finds the names again.
+        let same: String = lines().filter(|(old, new)| old == new).map(|it| it.1).collect();
         let layout = self.vault.layout();
+        let copy = |text: &str| {
+            let failed =
+                |source| VaultError::Io { action: "write", path: layout.private_dir(), source };
+            private::copy_decisions(layout, text.as_bytes()).map_err(failed)
+        };
         let held = private::decisions_copy(layout);
-        if held.is_some_and(|it| !kept.as_bytes().starts_with(&it)) {
-            let path = layout.private_dir();
-            private::copy_decisions(layout, kept.as_bytes()).map_err(|source| VaultError::Io {
-                action: "write",
-                path,
-                source,
-            })?;
+        let follows = held.is_some_and(|it| !kept.as_bytes().starts_with(&it));
+        if follows {
+            copy(&same)?;
         }
         if kept != text {
             self.vault.replace_decisions(lock, &text, &kept)?;
+        }
+        if follows && same != kept {
+            copy(&kept)?;
         }
         Ok(())
     }

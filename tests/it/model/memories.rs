@@ -244,3 +244,44 @@ fn a_secret_of_a_persons_memory_is_not_sent() {
     assert!(sent.contains("user_reply-style | Alice") && sent.contains("says: "), "{sent}");
     assert!(!sent.contains(secret), "{sent}");
 }
+
+#[test]
+fn a_name_that_spells_a_secret_is_not_sent() {
+    let server = Server::answering(|asked: &Asked| {
+        let said = asked.turns().remove(0);
+        let name = said.lines().filter_map(|it| it.strip_prefix("- ")?.split_once(" | "));
+        let name = name.map(|it| it.0).find(|it| it.starts_with("user_")).unwrap_or_default();
+        let door = json!({
+            "type": "user", "topic": "lab door", "name": "The lab door",
+            "description": "How the door opens",
+            "statement": "The lab door opens with a card.", "why": null, "how_to_apply": null,
+            "citations": "2026-04-08:1", "updates": name,
+        });
+        asked.saying(&reply(&[door]), Ends::Well)
+    });
+    let mut desk = Desk::new(Wire::Anthropic, server);
+    desk.set("/compaction/extract", json!(true));
+    desk.root.write("memory/2026-04-07.md", "- I prefer the code LAB-4711-XYZ for the lab door.\n");
+    desk.run(&["--set", "engine=extractive", "compact"]).ok();
+    let named = |desk: &Desk| {
+        let names = desk.root.files().into_keys();
+        names.filter(|it| it.contains("lab-4711")).collect::<Vec<_>>()
+    };
+    let old = named(&desk);
+    assert_eq!(old.len(), 1, "{:?}", desk.root.files().keys());
+    // The kind becomes known, and the words are taken out of the file; its name stands.
+    desk.root.write("../.config/memoird/secrets.yaml", DOOR_CODES);
+    desk.root.write("memory/2026-04-08.md", "- The lab door opens with a card now.\n");
+    let ran = desk.run(&["compact", "extract", "--json"]).ok();
+    assert!(desk.server.count() > 0, "{ran}");
+    for asked in desk.server.requests() {
+        let sent = asked.body.to_string().to_lowercase();
+        assert!(sent.contains("user_unnamed-") && !sent.contains("4711"), "{sent}");
+    }
+    // What the model calls it is understood.
+    assert_eq!(named(&desk), old);
+    assert!(desk.root.read(&old[0]).contains("opens with a card"), "{ran}");
+}
+
+/// A kind that no rule of the program knows.
+const DOOR_CODES: &str = "rules:\n  - id: door-code\n    keywords: [lab-]\n    regex: '\\b(LAB-[0-9]{4}-[A-Z]{3})\\b'\n    examples: { secret: ['LAB-1234-ABC'], clean: ['LAB-1'] }\n";
