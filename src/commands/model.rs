@@ -22,7 +22,7 @@ use crate::{
     engine::{configured, model::json as reply_json},
     memory::item::Tier,
     model::{
-        Ask as _, CallError, Message, OutputSchema, Request, Stage, failure::Fault, open,
+        Ask as _, CallError, Message, OutputSchema, Request, Stage, WorkEnd, failure::Fault, open,
         pricing::Price, tokens,
     },
     store::{lineage::Lineage, vault::Vault},
@@ -109,7 +109,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let latency_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let holds_schema = reply_json::value(&reply.text).is_some_and(|it| it["answer"] == "ready");
     let cost_usd = door.take_spent().cost_usd;
-    door.settle(true);
+    door.settle(WorkEnd::Done);
     let price = pricing.of(&settings.model.name).filter(|_| !door.wire().is_local());
     let chars_per_token = tokens::average(door.weight());
     let tested = Tested {

@@ -221,7 +221,7 @@ impl Drafter<'_> {
         existing: &[TypedMemory],
         check: &Check<'_>,
         may_ask: bool,
-    ) -> Result<Option<Extraction>, JobError> {
+    ) -> Result<Option<(Extraction, Vec<ServedLog>)>, JobError> {
         let sources = self.week_sources(job)?;
         // What a person took out of the week is still their day's.
         if !self.without_deleted(job, &sources.logs).0.is_empty() {
@@ -239,7 +239,8 @@ impl Drafter<'_> {
         };
         let check = |draft: &MemoryDraft| check(&sources.logs, draft);
         let days = DaysInput { existing, check: &check };
-        ask(self.engine, |engine| engine.read_week(&input, &days, may_ask))
+        let said = ask(self.engine, |engine| engine.read_week(&input, &days, may_ask))?;
+        Ok(said.map(|it| (it, sources.logs)))
     }
 
     /// Splits a draft. What a model wrote has to be about its lines; what a week says already has stood.

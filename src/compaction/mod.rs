@@ -91,7 +91,7 @@ use crate::{
     config::{root::RootSettings, span::Span},
     engine::{Engine, EngineError},
     memory::{address::Stem, hash::ContentHash, item::Tier, period::Period, wisdom::WisdomFile},
-    model::{CallError, failure::Fault},
+    model::{CallError, WorkEnd, failure::Fault},
     store::{
         inventory::{Inventory, Stamp},
         lineage::{
@@ -214,6 +214,19 @@ enum JobError {
     /// Ends the pass.
     #[error(transparent)]
     Critical(#[from] PassError),
+}
+
+impl JobError {
+    /// Returns whether it is not the work's fault: a person was faster, nothing can be written just now,
+    /// or the model cannot be had.
+    fn is_excused(&self) -> bool {
+        match self {
+            Self::Stale(_) | Self::Vault(VaultError::Changed { .. }) => true,
+            Self::Vault(error) => error.is_write(),
+            Self::Engine(EngineError::Model(error)) => error.fault() != Fault::Work,
+            _ => false,
+        }
+    }
 }
 
 impl From<LineageError> for JobError {
@@ -352,7 +365,7 @@ impl Compactor<'_> {
         }
         let is_written = |it: &Waiting| matches!(it.cause, WaitCause::StillWritten(_));
         let nothing_is_due = plan.jobs.is_empty() && !plan.waiting.iter().any(is_written);
-        if selection.is_whole() && nothing_is_due && self.engine.is_model() {
+        if selection.is_whole() && nothing_is_due {
             self.engine.rest();
             // Nobody is to ask for them again: the work of each is done, or became another. Where work
             // is stuck a person may want to see what the model said.
@@ -664,12 +677,15 @@ impl Compactor<'_> {
     ) -> Result<(), PassError> {
         // A pass that ends here leaves the reply, and the next one reads it.
         if !matches!(made, Err(JobError::Critical(_))) {
-            let was_wasted = match &made {
-                Err(JobError::Engine(EngineError::Model(call))) => call.fault() == Fault::Work,
-                Err(JobError::AllRejected(_)) => true,
-                _ => false,
+            let end = match &made {
+                Err(JobError::AllRejected(_)) => WorkEnd::Useless,
+                Err(JobError::Engine(EngineError::Model(call))) if call.fault() == Fault::Work => {
+                    WorkEnd::Useless
+                }
+                Err(error) if error.is_excused() => WorkEnd::Later,
+                _ => WorkEnd::Done,
             };
-            self.engine.settle(!was_wasted);
+            self.engine.settle(end);
         }
         let made = match made {
             Ok(made) => made,
@@ -711,13 +727,7 @@ impl Compactor<'_> {
 
     /// Ends a job that failed: it is tried again by the next pass, at most three times in all.
     fn fail(&mut self, job: &Job, id: JobId, error: &JobError) -> Result<Made, LineageError> {
-        // Not the work's fault: a person was faster, or nothing can be written just now.
-        let excused = match error {
-            JobError::Stale(_) | JobError::Vault(VaultError::Changed { .. }) => true,
-            JobError::Vault(error) => error.is_write(),
-            JobError::Engine(EngineError::Model(error)) => error.fault() != Fault::Work,
-            _ => false,
-        };
+        let excused = error.is_excused();
         let nothing = matches!(error, JobError::Engine(EngineError::NothingToSay { .. }));
         let mut reason = error.to_string();
         if let Some(source) = std::error::Error::source(error)

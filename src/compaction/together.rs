@@ -15,6 +15,7 @@ use crate::{
     engine::{Extraction, MemoryDraft},
     memory::{
         address::{Address, Citation, Stem},
+        log::Origin,
         period::{Grain, Period},
         typed::TypedMemory,
     },
@@ -62,70 +63,98 @@ impl<'a> Together<'a> {
         }
         if !self.answered.contains_key(&week) {
             let is_it = |it: &&Job| it.period == week && it.reason != Reason::Forced;
-            let drafts = match self.weeks.iter().find(is_it) {
-                Some(job) => {
-                    let is_due = |stem: &Stem| self.due.contains(&stem.to_string());
-                    let may_ask = job.inputs.keys().all(|it| self.due.contains(it));
-                    // What is said of a day that was made before stands.
-                    let check = |logs: &[ServedLog], draft: &MemoryDraft| match alone(draft, week) {
-                        Some((stem, draft)) if is_due(&stem) => check(logs, &draft),
-                        _ => Ok(()),
-                    };
-                    self.drafter.read_week(job, existing, &check, may_ask)?
-                }
+            let proposed = match self.weeks.iter().find(is_it) {
+                Some(job) => self.asked(job, existing, check)?,
                 None => None,
             };
-            let last = self.due.iter().filter_map(|it| it.parse().ok());
-            let last = last.filter(|it| is_in(it, week)).max_by_key(|it: &Stem| it.date());
-            self.answered.insert(week, drafts.map(|it| by_log(it, week, last.as_ref())));
+            self.answered.insert(week, proposed);
         }
         Ok(self.answered.get(&week).and_then(Option::as_ref))
     }
+
+    /// Asks about a week, where nothing was asked before; `None` where that cannot be, or gains nothing.
+    fn asked(
+        &self,
+        job: &Job,
+        existing: &[TypedMemory],
+        check: &Check<'_>,
+    ) -> Result<Option<Proposed>, JobError> {
+        let is_due = |stem: &Stem| self.due.contains(&stem.to_string());
+        let may_ask = job.inputs.keys().all(|it| self.due.contains(it));
+        // What is said of a day that was made before stands.
+        let check = |logs: &[ServedLog], draft: &MemoryDraft| match alone(draft, logs) {
+            Some((stem, _)) if !is_due(&stem) => Ok(()),
+            Some((_, draft)) => check(logs, &draft),
+            None => check(logs, draft),
+        };
+        let asked = match self.drafter.read_week(job, existing, &check, may_ask) {
+            Ok(asked) => asked,
+            Err(error @ (JobError::Engine(_) | JobError::Critical(_) | JobError::Panic)) => {
+                return Err(error);
+            }
+            // The days can be read, whatever is wrong with the file of their week.
+            Err(_) => None,
+        };
+        let Some((said, logs)) = asked else { return Ok(None) };
+        let last = logs.iter().map(ServedLog::stem).filter(|it| is_due(it));
+        let last = last.max_by_key(|it| (it.date(), *it)).cloned();
+        Ok(Some(by_log(said, &logs, last.as_ref())))
+    }
 }
 
-/// Gives each memory to the last log of the week that it rests on. What cannot be read and names no
+/// Gives each memory to the last of these logs that it rests on. What cannot be read and names no
 /// line goes to `last`.
-fn by_log(said: Extraction, week: Period, last: Option<&Stem>) -> Proposed {
+fn by_log(said: Extraction, logs: &[ServedLog], last: Option<&Stem>) -> Proposed {
     let mut proposed = Proposed::new();
     for draft in &said.drafts {
-        // One that rests on no line of the week is kept out with what is said of its last log.
-        let whose = alone(draft, week).or_else(|| Some((last?.clone(), draft.clone())));
+        // One that rests on none of them is kept out with what is said of the last log.
+        let whose = alone(draft, logs).or_else(|| Some((last?.clone(), draft.clone())));
         if let Some((stem, draft)) = whose {
             proposed.entry(stem).or_default().drafts.push(draft);
         }
     }
     for unread in said.unread {
-        let cited = unread.citation.as_ref().and_then(|it| newest(it, week));
-        if let Some(stem) = cited.or_else(|| last.cloned()) {
-            proposed.entry(stem).or_default().unread.push(unread);
+        let cited = unread.citation.as_ref().and_then(|it| newest(it, logs));
+        if let Some(stem) = cited.or(last) {
+            proposed.entry(stem.clone()).or_default().unread.push(unread);
         }
     }
     proposed
 }
 
-/// Returns the last log of the week that a memory rests on, and the memory without the lines of the
+/// Returns the last of these logs that a memory rests on, and the memory without the lines of the
 /// others: a day is made, and made again, by itself.
-fn alone(draft: &MemoryDraft, week: Period) -> Option<(Stem, MemoryDraft)> {
-    let stem = newest(&draft.citation, week)?;
-    let is_own = |it: &Address| it.stem == stem || !is_in(&it.stem, week);
+fn alone(draft: &MemoryDraft, logs: &[ServedLog]) -> Option<(Stem, MemoryDraft)> {
+    let stem = newest(&draft.citation, logs)?;
+    let is_own = |it: &Address| it.stem == *stem || logs.iter().all(|log| *log.stem() != it.stem);
     let lines: Vec<Address> = draft.citation.addresses().filter(is_own).collect();
     let citation = Citation::from_addresses(&lines)?;
-    Some((stem, MemoryDraft { citation, ..draft.clone() }))
+    Some((stem.clone(), MemoryDraft { citation, ..draft.clone() }))
 }
 
-fn newest(citation: &Citation, week: Period) -> Option<Stem> {
-    let stems = citation.files().map(|it| it.0).filter(|it| is_in(it, week));
-    stems.max_by_key(|it| (it.date(), *it)).cloned()
-}
-
-fn is_in(stem: &Stem, week: Period) -> bool {
-    !stem.is_summary() && Period::containing(Grain::Week, stem.date()) == week
+/// Returns the last of these logs of which lines are cited: one in which somebody of the house says it,
+/// before one that has it from elsewhere.
+fn newest<'a>(citation: &Citation, logs: &'a [ServedLog]) -> Option<&'a Stem> {
+    let cited = logs.iter().filter_map(|log| {
+        let lines: Vec<Address> =
+            citation.addresses().filter(|it| it.stem == *log.stem()).collect();
+        let is_ours = lines
+            .iter()
+            .filter_map(|it| log.line(it.line))
+            .any(|it| it.origin() != Origin::External);
+        (!lines.is_empty()).then_some((is_ours, log.stem()))
+    });
+    cited.max_by_key(|(is_ours, stem)| (*is_ours, stem.date(), *stem)).map(|it| it.1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{engine::Unread, memory::typed::MemoryType};
+    use crate::{
+        engine::Unread,
+        memory::{log::DailyLog, typed::MemoryType},
+        privacy::{self, Rules},
+    };
 
     #[test]
     fn each_memory_goes_to_the_last_day_of_the_week_that_says_it() {
@@ -141,22 +170,39 @@ mod tests {
             updates: None,
         };
         let unread = Unread { said: "{}".to_owned(), why: "no type".to_owned(), citation: None };
-        let week: Period = "2026-W15".parse().unwrap();
+        let log = |(stem, origin): (&str, &str)| {
+            let text = format!("---\norigin: {origin}\n---\n- b\n- c\n- d\n- e\n");
+            let log = DailyLog::parse(stem.parse().unwrap(), text.as_bytes()).unwrap();
+            privacy::serve(&log, &Rules::default())
+        };
+        let logs = [
+            ("2026-04-07", "human"),
+            ("2026-04-08", "agent"),
+            ("2026-04-09", "human"),
+            ("2026-04-09-mail", "external"),
+            ("2026-04-10", "human"),
+        ];
+        let logs = logs.map(log);
         let cases = [
-            ("2026-04-07:3", "2026-04-07", "2026-04-07:3"),
-            ("2026-04-07:3; 2026-04-09:1,4", "2026-04-09", "2026-04-09:1,4"),
+            ("2026-04-07:4", "2026-04-07", "2026-04-07:4"),
+            ("2026-04-07:4; 2026-04-09:4,6", "2026-04-09", "2026-04-09:4,6"),
             // Lines of a memory that is said anew stay.
             (
-                "2026-01-09:2; 2026-04-07:3; 2026-04-08:1",
+                "2026-01-09:2; 2026-04-07:4; 2026-04-08:5",
                 "2026-04-08",
-                "2026-01-09:2; 2026-04-08:1",
+                "2026-01-09:2; 2026-04-08:5",
             ),
             ("2026-01-09:2", "2026-04-10", "2026-01-09:2"),
+            // A day of the week of which there is no log.
+            ("2026-04-11:4", "2026-04-10", "2026-04-11:4"),
+            // A letter says it, too, and later.
+            ("2026-04-07:4; 2026-04-09-mail:5", "2026-04-07", "2026-04-07:4"),
+            ("2026-04-09-mail:5", "2026-04-09-mail", "2026-04-09-mail:5"),
         ];
         for (cited, stem, left) in cases {
             let said = Extraction { drafts: vec![draft(cited)], unread: vec![unread.clone()] };
             let last: Stem = "2026-04-10".parse().unwrap();
-            let proposed = by_log(said, week, Some(&last));
+            let proposed = by_log(said, &logs, Some(&last));
             let stem: Stem = stem.parse().unwrap();
             assert_eq!(proposed[&stem].drafts[0].citation.to_string(), left, "{cited}");
             assert_eq!(proposed[&last].unread.len(), 1);

@@ -406,7 +406,7 @@ impl Default for Model {
             key_file: None,
             command: None,
             context_tokens: 32_768,
-            max_output_tokens: 4096,
+            max_output_tokens: 6144,
             batch: false,
             fallback: Fallback::default(),
             timeouts: Timeouts::default(),

@@ -25,7 +25,7 @@ use crate::{
         typed::{MemoryType, TypedMemory},
         wisdom::WisdomEntry,
     },
-    model::{CallError, Request, Scheduled, Spent},
+    model::{CallError, Request, Scheduled, Spent, WorkEnd},
     privacy::ServedLog,
 };
 
@@ -332,8 +332,8 @@ pub trait Engine: Send + Sync {
         Spent::default()
     }
 
-    /// Says that the work has ended that was drafted last, and whether the draft was of use.
-    fn settle(&self, _was_of_use: bool) {}
+    /// Says that the work has ended that was drafted last.
+    fn settle(&self, _end: WorkEnd) {}
 
     /// Says that nothing is left to be done. What was learned of a model may change what is asked from
     /// now on; before, what is asked again must be what was asked.

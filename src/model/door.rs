@@ -18,7 +18,7 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
 use super::{
-    Ask, CallError, Reply, Request, Scheduled, Spent, Usage, anthropic,
+    Ask, CallError, Reply, Request, Scheduled, Spent, Usage, WorkEnd, anthropic,
     batch::Queued,
     breaker::{Breaker, Gate},
     command::Program,
@@ -51,6 +51,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(8);
 /// A token has at the least so many bytes on average, in any language and any model that we know of.
 /// Half of what English takes: the worst case is what is charged before a call.
 const BYTES_PER_TOKEN_MIN: u64 = 2;
+
+/// Stands in the place of a reply to a question that is not to be asked as it is.
+const APART: &str = "{\"state\":\"apart\"}";
 
 /// So much of the fewest characters for a token that were seen may be fewer yet.
 const WORST: f64 = 0.8;
@@ -601,9 +604,11 @@ impl Ask for Door {
         if let Ok(reply) = &got.reply {
             // Before anything else that could end us.
             passed("model.answered")?;
-            self.keep(key, reply)?;
-            if is_taken {
-                self.state().kept.push(key);
+            match self.keep(key, reply) {
+                Ok(()) if is_taken => self.state().kept.push(key),
+                Ok(()) => {}
+                // It is paid, and here: a crash alone could lose it now.
+                Err(error) => tracing::warn!("the reply of the model could not be kept: {error}"),
             }
             passed("model.replied")?;
         }
@@ -648,20 +653,38 @@ impl Ask for Door {
         std::mem::take(&mut self.state().spent)
     }
 
-    fn settle(&self, was_of_use: bool) {
+    fn set_apart(&self, request: &Request) {
+        let key = request.key(self.parts.wire.server(), &self.parts.model);
+        if let Some(vault) = &self.parts.vault {
+            // Where it cannot be noted the question is asked once more.
+            drop(vault.keep_reply(key, APART));
+        }
+    }
+
+    fn is_apart(&self, request: &Request) -> bool {
+        let key = request.key(self.parts.wire.server(), &self.parts.model);
+        let kept = self.parts.vault.as_ref().and_then(|it| it.kept_reply(key).ok().flatten());
+        kept.as_deref() == Some(APART)
+    }
+
+    fn settle(&self, end: WorkEnd) {
         let (kept, failures_before, is_waiting) = {
             let mut state = self.state();
             let is_waiting = std::mem::take(&mut state.is_waiting);
             (std::mem::take(&mut state.kept), state.failures_before.take(), is_waiting)
         };
-        if let (false, Some(failures)) = (was_of_use, failures_before) {
+        if let (WorkEnd::Useless, Some(failures)) = (end, failures_before) {
             // It is counted with the next one, if it cannot be written now.
             drop(self.note_wasted(failures));
         }
         let Some(vault) = self.parts.vault.as_ref().filter(|_| !is_waiting) else { return };
         for key in kept {
             // Should it stay, the same request is answered by it once more, and no harm done.
-            drop(if was_of_use { vault.drop_reply(key) } else { vault.set_aside_reply(key) });
+            drop(match end {
+                WorkEnd::Done => vault.drop_reply(key),
+                WorkEnd::Useless => vault.set_aside_reply(key),
+                WorkEnd::Later => Ok(()),
+            });
         }
     }
 
@@ -711,15 +734,12 @@ pub(super) fn dialect(row: &ServerRow) -> Dialect {
     Dialect { rung: rung.unwrap_or_default(), is_thinking: row.is_thinking }
 }
 
-/// Returns the most tokens that a request can be: by what was learned of the model, for text of the usual
-/// letters, else by what can be.
+/// Returns the most tokens that a request can be: what can be of any text, or more where the model's tokens
+/// were seen to be shorter. That they were longer so far says nothing of a text full of numbers and code.
 fn tokens_max(request: &Request, weight: Option<Weight>) -> u64 {
-    let (bytes, chars) = (bytes_of(request), request.chars() as u64);
-    let usual = bytes.div_ceil(BYTES_PER_TOKEN_MIN);
-    if weight.is_none() || bytes > chars + chars / 10 {
-        return usual;
-    }
-    tokens::of(chars, tokens::least(weight) * WORST)
+    let usual = bytes_of(request).div_ceil(BYTES_PER_TOKEN_MIN);
+    let seen = weight.map(|_| tokens::of(request.chars() as u64, tokens::least(weight) * WORST));
+    usual.max(seen.unwrap_or(0))
 }
 
 fn bytes_of(request: &Request) -> u64 {

@@ -185,6 +185,17 @@ pub struct Scheduled {
     pub again: bool,
 }
 
+/// How the work ended that replies were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkEnd {
+    /// It was done with them.
+    Done,
+    /// They were of no use.
+    Useless,
+    /// It could not be ended now, for a reason that lies not with them: they are needed again.
+    Later,
+}
+
 /// Carries a request to a model and the reply back.
 pub trait Ask: Send + Sync {
     /// Asks.
@@ -223,9 +234,18 @@ pub trait Ask: Send + Sync {
         Spent::default()
     }
 
-    /// Says that the work has ended that the last replies were asked for, and whether they were of use.
-    /// They are kept until then, so that a crash between reply and file does not pay twice.
-    fn settle(&self, _was_of_use: bool) {}
+    /// Notes that this question was too much at once: it is not asked again until nothing is left to be
+    /// done.
+    fn set_apart(&self, _request: &Request) {}
+
+    /// Returns whether that was noted of this question.
+    fn is_apart(&self, _request: &Request) -> bool {
+        false
+    }
+
+    /// Says that the work has ended that the last replies were asked for. They are kept until then, so
+    /// that a crash between reply and file does not pay twice.
+    fn settle(&self, _end: WorkEnd) {}
 
     /// Says that nothing is left to be done. What was learned may change what is asked from now on;
     /// before, what is asked again must be what was asked, and be found among the replies that are kept.

@@ -21,6 +21,7 @@ use super::{
 use crate::{
     config::{settings::EngineKind, surroundings::Surroundings},
     engine::{Engine as _, configured},
+    model::WorkEnd,
     session::{
         self,
         continuation::{self, Around, FILES_MAX, FILES_TOKENS_MAX},
@@ -244,7 +245,7 @@ fn ask(
     let name = transcript.session.as_deref().unwrap_or("session");
     let is_part = args.style == Style::Partial;
     let asked = engine.session(name, &entries, is_part, args.instructions.as_deref());
-    engine.settle(asked.is_ok());
+    engine.settle(if asked.is_ok() { WorkEnd::Done } else { WorkEnd::Useless });
     match asked {
         Ok(sections) => Ok(Some((engine.id, sections))),
         Err(error) => {

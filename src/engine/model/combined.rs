@@ -19,11 +19,14 @@ use super::{
 use crate::{
     engine::{DaysInput, EngineError, Extraction, FoldInput, MemoryDraft, Unread},
     memory::{hash::ContentHash, period::Period},
-    model::{CallError, Message, OutputSchema, Request, Stage, prompt::PromptName},
+    model::{CallError, Message, OutputSchema, Request, Stage, failure::Fault, prompt::PromptName},
 };
 
 /// The most that the names of existing memories take of a request, in characters.
 const KNOWN_CHARS_MAX: usize = 24_000;
+
+/// What the memories of a week take of a reply at the most, in tokens: about eight of them.
+const MEMORIES_TOKENS: u32 = 1200;
 
 /// Weeks whose request is not answered yet, so that the week is not asked for alone.
 #[derive(Debug, Default)]
@@ -53,7 +56,15 @@ impl ModelEngine {
         let get = |request: &Request| match self.ask.standing(request, false) {
             Some(reply) => Ok(Some(reply.text)),
             // What does not fit into one request is asked for apart, as it is where it goes in parts.
-            None if may_ask && self.fits(request) => self.ask(request).map(Some),
+            None if may_ask && self.fits(request) && !self.ask.is_apart(request) => {
+                let asked = self.ask(request);
+                if let Err(EngineError::Model(error)) = &asked
+                    && may_be_of_its_size(error)
+                {
+                    self.ask.set_apart(request);
+                }
+                asked.map(Some)
+            }
             None => Ok(None),
         };
         self.awaited.set(input.period, false);
@@ -108,9 +119,12 @@ impl ModelEngine {
         }
         let known = extract::existing(input.logs, days.existing, KNOWN_CHARS_MAX);
         let known = data::fence(&known, &self.nonce);
-        let lengths = (input.budget.target_chars, input.budget.limit_chars);
+        let lengths = self.lengths_within(
+            (input.budget.target_chars, input.budget.limit_chars),
+            self.combined_tokens().saturating_sub(MEMORIES_TOKENS),
+        );
         let week = self.message(input.period, &blocks, lengths);
-        let name = data::fenced(&blocks, &self.nonce);
+        let name = format!("{lengths:?}\n{}", data::fenced(&blocks, &self.nonce));
         let request = self.combined_request(input.period, name, format!("{known}\n\n{week}"));
         let check =
             extract::Check { logs: input.logs, existing: days.existing, verdict: days.check };
@@ -132,9 +146,14 @@ impl ModelEngine {
             system: prompt.fill(&[("weekly", &first), ("extract", &second)]),
             messages: vec![Message::user(message)],
             schema: Some(schema()),
-            max_output_tokens: prompt.max_output_tokens.min(self.max_output_tokens),
+            max_output_tokens: self.combined_tokens(),
             temperature: prompt.temperature,
         }
+    }
+
+    /// Returns how many tokens a reply may have.
+    fn combined_tokens(&self) -> u32 {
+        self.prompts.get(PromptName::Combined).max_output_tokens.min(self.max_output_tokens)
     }
 }
 
@@ -189,17 +208,15 @@ fn read_both(
     Ok(Some(first))
 }
 
-/// Returns whether there was a reply that is of no use, so that two smaller ones may be.
+/// Returns whether it lies with the request or its reply, so that two smaller ones may do.
 fn is_of_the_reply(error: &CallError) -> bool {
-    matches!(
-        error,
-        CallError::Refused
-            | CallError::Empty
-            | CallError::CutOff { .. }
-            | CallError::Unreadable(_)
-            | CallError::TooLong { .. }
-            | CallError::Unread { .. }
-    )
+    error.fault() == Fault::Work
+}
+
+/// Returns whether a server that fails so may do better with less at once. What lies with the request itself
+/// was tried often enough, too.
+fn may_be_of_its_size(error: &CallError) -> bool {
+    is_of_the_reply(error) || error.fault() == Fault::Server && error.may_have_cost()
 }
 
 fn schema() -> OutputSchema {

@@ -80,6 +80,14 @@ impl Proposed {
         }
     }
 
+    /// Returns whether it has the topic of one that stood the check.
+    fn is_topic(&self, draft: &MemoryDraft) -> bool {
+        match self {
+            Self::Good(it) | Self::Faulty(it, _) => it.topic == draft.topic,
+            Self::Unread(it) => it.said.contains(&json!(draft.topic).to_string()),
+        }
+    }
+
     /// Returns whether it is about the same as one that stood the check.
     fn is_of(&self, draft: &MemoryDraft) -> bool {
         match self {
@@ -174,7 +182,14 @@ pub(super) fn mend(first: &mut Vec<Proposed>, second: Vec<Proposed>) {
             continue;
         };
         let is_there = |it: &Proposed| matches!(it, Proposed::Good(it) if it == draft);
-        first.retain(|it| it.why().is_none() || !it.is_of(draft));
+        // In the place of one: another one that shares a line with it is still to be told of.
+        let is_same = |it: &&Proposed| it.is_topic(draft);
+        let is_faulty = |it: &&Proposed| it.why().is_some();
+        let topic = first.iter().position(|it| is_faulty(&it) && is_same(&it));
+        let at = topic.or_else(|| first.iter().position(|it| is_faulty(&it) && it.is_of(draft)));
+        if let Some(at) = at {
+            first.remove(at);
+        }
         if !first.iter().any(is_there) {
             first.push(proposed);
         }

@@ -48,15 +48,13 @@ impl ModelEngine {
         let standing = is_week.then(|| self.standing_week(input)).transpose()?.flatten();
         let asked = if let Some(text) = standing {
             let lengths = (input.budget.target_chars, input.budget.limit_chars);
-            let message = self.message(input.period, &blocks, lengths);
-            let request = self.request(input.period, message);
+            let request = self.request(input.period, &blocks, lengths);
             vec![said(input.period, &blocks, request, text)?]
         } else {
-            let empty = self.request(input.period, String::new());
+            let empty = Request { messages: Vec::new(), ..self.request(input.period, &[], (0, 0)) };
             self.in_parts(&blocks, &empty, |parts, i| {
                 let part = &parts[i];
-                let message = self.message(input.period, part, lengths(input, parts, i));
-                let request = self.request(input.period, message);
+                let request = self.request(input.period, part, lengths(input, parts, i));
                 let text = self.ask(&request)?;
                 said(input.period, part, request, text)
             })?
@@ -107,22 +105,41 @@ impl ModelEngine {
         Ok((!all.sections.is_empty()).then_some(all))
     }
 
-    fn request(&self, period: Period, data: String) -> Request {
+    /// Asks for text of at most so many characters about a part of the data.
+    fn request(&self, period: Period, part: &[Block], lengths: (usize, usize)) -> Request {
         let (stage, name, length) = match period.grain() {
             Grain::Month => (Stage::Monthly, PromptName::Monthly, &self.compaction.monthly),
             _ => (Stage::Weekly, PromptName::Weekly, &self.compaction.weekly),
         };
         let prompt = self.prompts.get(name);
+        let max_output_tokens = prompt.max_output_tokens.min(self.max_output_tokens);
+        let lengths = self.lengths_within(lengths, max_output_tokens);
         Request {
             stage,
             period: period.to_string(),
             name: None,
             system: instructions(prompt, period, length),
-            messages: vec![Message::user(data)],
+            messages: vec![Message::user(self.message(period, part, lengths))],
             schema: None,
-            max_output_tokens: prompt.max_output_tokens.min(self.max_output_tokens),
+            max_output_tokens,
             temperature: prompt.temperature,
         }
+    }
+
+    /// Returns how long a text may get, so that its reply is not cut off: what is longer than so many tokens
+    /// with its citations would be worth nothing.
+    pub(super) fn lengths_within(&self, lengths: (usize, usize), tokens: u32) -> (usize, usize) {
+        /// What citations and headings add.
+        const WITH_CITATIONS: f64 = 1.3;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "tokens times a few characters"
+        )]
+        let room = (f64::from(tokens) * self.ask.chars_per_token() / WITH_CITATIONS) as usize;
+        // The limit is passed by some, but not by much.
+        let limit = lengths.1.min(room);
+        (lengths.0.min(room * 9 / 10), limit)
     }
 
     /// Returns the instructions for a week.

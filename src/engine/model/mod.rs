@@ -31,7 +31,7 @@ use super::{
 };
 use crate::{
     config::settings::{Compaction, Wisdom},
-    model::{Ask, CallError, Message, Request, Scheduled, Spent, prompt::Prompts},
+    model::{Ask, CallError, Message, Request, Scheduled, Spent, WorkEnd, prompt::Prompts},
 };
 
 /// Drafts by asking a model.
@@ -121,8 +121,8 @@ impl Engine for ModelEngine {
         self.ask.take_spent()
     }
 
-    fn settle(&self, was_of_use: bool) {
-        self.ask.settle(was_of_use);
+    fn settle(&self, end: WorkEnd) {
+        self.ask.settle(end);
     }
 
     fn rest(&self) {

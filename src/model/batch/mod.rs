@@ -14,8 +14,8 @@
 //! What happens in which order, so that a crash loses no batch and pays none twice unknown:
 //!
 //! 1. A request is charged, and noted as queued. A crash now: it was never sent.
-//! 2. A file in the place of its reply says that one is to come. Who forgets replies removes it, and
-//!    the reply is not kept when it comes.
+//! 2. A file in the place of its reply says that one is to come. Who forgets replies removes it: the
+//!    request is not sent then, and a reply that comes is not kept.
 //! 3. The batch is noted with its requests, then sent, then noted with the provider's name for it. A
 //!    crash in between: it is looked for in the provider's list, and if it is not there after some
 //!    time, it counts as paid and is asked again.
@@ -204,6 +204,9 @@ impl Door {
         let call = self.reserve(request, now, true)?;
         let row = BatchedRow { call, key, bytes: text_bytes(request) };
         self.ledger(|it| it.queue(&row, &self.root(), now))?;
+        if let Some(vault) = &self.parts.vault {
+            vault.keep_reply(key, TO_COME).map_err(|e| CallError::Ledger(e.to_string()))?;
+        }
         self.state().queue.push(Queued { row, body, length });
         Ok(true)
     }
@@ -211,11 +214,14 @@ impl Door {
     /// Sends a batch. Returns whether the server takes none, so that all is to be asked directly.
     fn hand_over(&self, queue: Vec<Queued>) -> Result<bool, CallError> {
         let now = clock::now().map_err(|e| CallError::Config(e.to_string()))?;
-        let failed = |e: &dyn std::fmt::Display| CallError::Ledger(e.to_string());
-        if let Some(vault) = &self.parts.vault {
-            for queued in &queue {
-                vault.keep_reply(queued.row.key, TO_COME).map_err(|e| failed(&e))?;
-            }
+        // Since the pass ended somebody may have had words forgotten that are in it.
+        let (queue, forgotten): (Vec<Queued>, Vec<Queued>) =
+            queue.into_iter().partition(|it| self.is_to_come(it.row.key));
+        for queued in forgotten {
+            self.take_back(queued.row)?;
+        }
+        if queue.is_empty() {
+            return Ok(false);
         }
         let token = token()?;
         let rows: Vec<BatchedRow> = queue.iter().map(|it| it.row).collect();
@@ -498,6 +504,12 @@ impl Door {
         }
         self.ledger(|it| it.end_batch(batch.id))?;
         Ok(true)
+    }
+
+    /// Returns whether a reply is still wished for.
+    fn is_to_come(&self, key: ContentHash) -> bool {
+        let Some(vault) = &self.parts.vault else { return true };
+        vault.kept_reply(key).is_ok_and(|it| it.as_deref() == Some(TO_COME))
     }
 
     /// Removes what says that a reply is to come; a reply stays.

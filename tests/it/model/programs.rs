@@ -188,7 +188,7 @@ fn what_the_claude_command_line_reports_is_told() {
     let with = |key: &str, value: Value| {
         let mut answer = printed("words of a log");
         if value == "max_tokens" {
-            answer["usage"]["output_tokens"] = json!(4096);
+            answer["usage"]["output_tokens"] = json!(6144);
         }
         answer[key] = value;
         answer.to_string()
@@ -199,7 +199,7 @@ fn what_the_claude_command_line_reports_is_told() {
         (with("subtype", json!("error_max_turns")), 0, 69, "it reports error_max_turns"),
         (with("subtype", json!("error_max_budget_usd")), 0, 69, "it reports error_max_budget_usd"),
         (with("is_error", Value::Null), 0, 69, "it reports success"),
-        (with("stop_reason", json!("max_tokens")), 0, 1, "cut off at 4096 tokens"),
+        (with("stop_reason", json!("max_tokens")), 0, 1, "cut off at 6144 tokens"),
         (with("stop_reason", json!("refusal")), 0, 1, "refused to answer"),
         (with("result", Value::Null), 0, 1, "the reply is empty"),
         ("Invalid API key".to_owned(), 0, 69, "text that is no JSON"),

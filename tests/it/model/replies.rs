@@ -207,7 +207,7 @@ fn nothing_is_written_of_a_reply_that_is_none() {
         ("", Ends::Well, "the reply is empty"),
         ("   \n\n", Ends::Well, "the reply is empty"),
         ("I cannot help with that.", Ends::Refusing, "the model refused to answer"),
-        ("### Decisions\n- Moved the importer to", Ends::AtLimit, "cut off at 4096 tokens"),
+        ("### Decisions\n- Moved the importer to", Ends::AtLimit, "cut off at 6144 tokens"),
         ("There is nothing of note this week.", Ends::Well, unreadable),
         ("### Decisions\n\n### Blockers & Open Items\n", Ends::Well, unreadable),
         ("Error: rate limit exceeded, please try again later (429)", Ends::Well, unreadable),

@@ -43,6 +43,7 @@ fn a_cap_stops_and_says_so_in_one_line() {
         for (stretch, next) in [("day", "tomorrow"), ("month", "next month")] {
             let mut desk = Desk::new(Wire::Openai, Server::fluent());
             desk.root.write("memory/2026-03-31.md", super::LOG);
+            desk.set("/model/max_output_tokens", json!(4096));
             desk.set(&format!("/budget/{stretch}/{cap}"), value.clone());
             let ran = desk.run(&["compact", "weekly", "--json"]);
             assert_eq!(ran.code, 69, "{ran}");
@@ -398,6 +399,7 @@ fn how_long_tokens_are_is_learned_from_replies() {
     let week = |desk: &Desk, day: &str| desk.root.write(day, &numbered(line, 400));
     let mut desk = Desk::new(Wire::Openai, Server::answering(|asked| counting(asked, 2)));
     desk.set("/model/context_tokens", json!(12_000));
+    desk.set("/model/max_output_tokens", json!(4096));
     let forecast = |desk: &Desk| {
         let dry = desk.run(&["compact", "--dry-run", "--json"]).ok().json();
         let forecast = &dry["forecast"];
