@@ -214,6 +214,7 @@ impl Door {
     /// Sends a batch. Returns whether the server takes none, so that all is to be asked directly.
     fn hand_over(&self, queue: Vec<Queued>) -> Result<bool, CallError> {
         let now = clock::now().map_err(|e| CallError::Config(e.to_string()))?;
+        passed("batch.pass_ended")?;
         // Since the pass ended somebody may have had words forgotten that are in it.
         let (queue, forgotten): (Vec<Queued>, Vec<Queued>) =
             queue.into_iter().partition(|it| self.is_to_come(it.row.key));

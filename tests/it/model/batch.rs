@@ -565,3 +565,23 @@ fn the_key_is_in_no_file_and_no_log_of_a_batch() {
         }
     }
 }
+
+#[test]
+fn what_is_forgotten_between_a_pass_and_its_batch_is_not_sent() {
+    for wire in Wire::BOTH {
+        let batching = Batching::new(wire);
+        let go = batching.desk.root.home("go");
+        let fail = format!("wait:{}@batch.pass_ended", go.display());
+        let variables = [("MEMOIRD_API_KEY", KEY), ("MEMOIRD_FAIL", &fail)];
+        let mut daemon = Daemon::spawn(&batching.desk.root, NOW, &variables);
+        daemon.await_file(&go.with_extension("reached"));
+        batching.desk.run(&["forget", "memory/2026-04-07.md", "--yes"]).ok();
+        batching.desk.root.write("../go", "");
+        daemon.await_idle();
+        let (status, _, log) = daemon.stop(rustix::process::Signal::TERM);
+        assert_eq!(status.code(), Some(0), "{log}");
+        let sent = batching.desk.server.requests();
+        assert!(!sent.iter().any(|it| it.body.to_string().contains("SQLite")), "{log}");
+        assert_eq!((batching.provider().batches.len(), batching.replies()), (0, vec![]));
+    }
+}

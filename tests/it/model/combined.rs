@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Desk, WEEK, Wire};
-use crate::support::server::{Asked, Ends, Server, good};
+use crate::support::server::{Answer, Asked, Ends, Server, good};
 
 const LATER: &str = "# Thursday\n\n- Alice prefers short replies in the morning\n\
                      - Decided to keep the archive in Ghent, because the lease runs to 2028\n";
@@ -150,4 +150,99 @@ fn a_week_that_is_longer_than_the_window_goes_apart_and_in_parts() {
     assert!(sent >= lines.len(), "{sent}");
     assert!(desk.week().is_some());
     assert!(desk.root.files().contains_key(WEEK));
+}
+
+/// A desk whose server answers requests for both so, and all others well.
+fn desk_where(answer: impl Fn(&Asked) -> Answer + Send + 'static) -> Desk {
+    let server = Server::answering(move |asked: &Asked| {
+        if asked.is_combined() { answer(asked) } else { asked.saying(&good(asked), Ends::Well) }
+    });
+    let mut desk = Desk::new(Wire::Openai, server);
+    desk.set("/compaction/extract", json!(true));
+    desk.root.write("memory/2026-04-09.md", LATER);
+    desk
+}
+
+#[test]
+fn a_server_that_cannot_bear_both_is_asked_apart() {
+    let refused = |_: &Asked| {
+        let error = Wire::Openai.error("invalid_request_error", "no such thing here");
+        Answer::json(400, &error)
+    };
+    let desk = desk_where(refused);
+    desk.run(&["compact"]).ok();
+    assert_eq!(desk.server.requests().iter().filter(|it| it.is_combined()).count(), 1);
+    assert!(desk.week().is_some());
+    // What may be the server's own fault ends the pass, and the next one asks for less at once.
+    for broken in [Answer::text(200, "<html>Gateway</html>"), Answer::CutOff(b"{\"id\"".to_vec())] {
+        let mut desk = desk_where(move |_| broken.clone());
+        let ran = desk.run(&["compact"]);
+        assert_eq!(ran.code, 69, "{ran}");
+        assert!(desk.server.requests().iter().all(Asked::is_combined), "{ran}");
+        let tried = desk.server.count();
+        // It is left alone for a while.
+        desk.root.set_now("2026-04-13T09:30:00+02:00");
+        let ran = desk.run(&["compact"]).ok();
+        let apart = desk.server.requests().split_off(tried);
+        assert!(apart.len() == 3 && !apart.iter().any(Asked::is_combined), "{ran}");
+        assert!(desk.week().is_some(), "{ran}");
+        assert!(desk.run(&["compact"]).ok().stderr.starts_with("nothing to do"));
+        let left = std::fs::read_dir(desk.root.path(".memoird")).unwrap().flatten();
+        assert_eq!(left.filter(|it| it.path().to_string_lossy().contains("reply")).count(), 0);
+    }
+}
+
+#[test]
+fn a_reply_outlives_what_kept_its_work_from_ending() {
+    // The first file that is staged is the one of the memory, the second that of the week.
+    for step in ["vault.stage.write", "vault.stage.sync", "vault.place.rename"] {
+        for nth in 1..=2 {
+            let said = memory("Alice prefers short replies in the morning.", "2026-04-09:3");
+            let desk = desk(Wire::Anthropic, vec![(both(&[said]), Ends::Well)]);
+            let fail = format!("enospc@{step}#{nth}");
+            let ran = desk.run_with(&["compact"], &[("MEMOIRD_FAIL", &fail)]);
+            assert_ne!(ran.code, 0, "{fail} {ran}");
+            let ran = desk.run(&["compact"]).ok();
+            assert_eq!(desk.server.count(), 1, "{fail} {ran}");
+            assert!(desk.week().unwrap().contains(ARCHIVE), "{fail} {ran}");
+            assert!(desk.root.files().contains_key("memory/user_reply-style.md"), "{fail} {ran}");
+            desk.run(&["doctor"]).ok();
+        }
+    }
+}
+
+#[test]
+fn a_weekly_file_that_cannot_be_read_keeps_no_day_from_being_read() {
+    let said = memory("Alice prefers short replies in the morning.", "2026-04-09:3");
+    let only = json!({ "memories": [said] }).to_string();
+    let server = Server::answering(move |asked: &Asked| {
+        let is_day = asked.turns()[0].contains("2026-04-09:3");
+        asked.saying(if is_day { &only } else { "{\"memories\": []}" }, Ends::Well)
+    });
+    let mut desk = Desk::new(Wire::Openai, server);
+    desk.set("/compaction/extract", json!(true));
+    desk.root.write("memory/2026-04-09.md", LATER);
+    desk.root.write(WEEK, "---\nmemoird: [\n---\n\n# 2026-W15\n\n- Mine\n");
+    let ran = desk.run(&["compact"]);
+    assert!(desk.root.files().contains_key("memory/user_reply-style.md"), "{ran}");
+    assert!(desk.week().unwrap().contains("- Mine"), "{ran}");
+}
+
+#[test]
+fn no_more_is_asked_for_than_a_reply_has_room_for() {
+    let mut desk = desk(Wire::Openai, Vec::new());
+    desk.set("/model/context_tokens", json!(100_000));
+    desk.set("/model/max_output_tokens", json!(2_000));
+    let line = |i| format!("- Entry {i} of the long list says that rack {i} holds {} boxes", i * 3);
+    let lines: Vec<String> = (0..1_200).map(line).collect();
+    desk.root.write("memory/2026-04-08.md", &lines.join("\n"));
+    for args in [&["compact"][..], &["compact", "weekly", "--redo", "--yes"]] {
+        desk.run(args).ok();
+        let requests = desk.server.requests();
+        let asked = requests.iter().rev().find(|it| it.system().contains("one week of")).unwrap();
+        let turn = asked.turns()[0].clone();
+        let told = turn.split_once("Write about ").unwrap().1;
+        let chars: usize = told.split(' ').next().unwrap().parse().unwrap();
+        assert!((500..=5_000).contains(&chars), "{args:?} {chars}");
+    }
 }
