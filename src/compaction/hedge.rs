@@ -306,6 +306,21 @@ const NO_CONDITION_BEFORE: &[&str] = &[
 /// After `could` these tell of what was, or ask for it.
 const NO_HEDGE_AFTER_COULD: &[&str] = &["not", "only", "no", "barely", "hardly", "finally", "you"];
 
+/// Before `may` these tell of the month.
+const BEFORE_MAY: &[&str] = &[
+    "in", "of", "by", "until", "till", "since", "from", "to", "through", "before", "after",
+    "early", "mid", "late", "last", "next", "this", "for", "and", "or", "on", "the", "during",
+    "around", "about", "between", "every", "each", "april", "march", "end", "start", "middle",
+    "due", "both", "not", "than", "per",
+];
+
+/// After `may` these tell of the month, or of what nobody may.
+const AFTER_MAY: &[&str] = &[
+    "and", "or", "to", "through", "the", "an", "is", "was", "were", "will", "has", "had", "at",
+    "in", "on", "with", "for", "by", "of", "not", "we", "they", "he", "she", "it", "you", "until",
+    "june", "april",
+];
+
 /// What will do as a hedge, or as a condition, in an item.
 static LOOSE: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::new(&[
@@ -735,8 +750,19 @@ fn hedge_in(words: &[Word]) -> bool {
         let next = words.get(at + 1).map(|it| &it.text[..]);
         let could = words[at].text == "could";
         let was = could && next.is_some_and(|it| NO_HEDGE_AFTER_COULD.contains(&it));
-        !was && HEDGES.at(words, at).is_some()
+        (!was && HEDGES.at(words, at).is_some()) || is_may(words, at)
     })
+}
+
+/// Whether a word is `may` before a verb, and neither the month nor a word for what is forbidden.
+fn is_may(words: &[Word], at: usize) -> bool {
+    let is_may = words[at].text == "may" && !words[at].in_code && words[at].after == After::Word;
+    let before = at.checked_sub(1).map(|it| &words[it].text[..]);
+    let after = words.get(at + 1).filter(|it| it.after == After::Word).map(|it| &it.text[..]);
+    let is_word = |it: &str| it.chars().count() > 1 && it.chars().all(char::is_alphabetic);
+    is_may
+        && before.is_some_and(|it| is_word(it) && !BEFORE_MAY.contains(&it))
+        && after.is_some_and(|it| is_word(it) && !AFTER_MAY.contains(&it))
 }
 
 /// Returns what words are about. Their first letters are enough: an item may bend a word.
@@ -881,6 +907,11 @@ mod tests {
         );
         flat("Quizás migramos la base de datos en junio.", "Migramos la base de datos en junio.");
         flat("Tal vez migramos la base de datos en junio.", "Migramos la base de datos en junio.");
+        flat("Bob may move to Ghent in the autumn.", "Bob moves to Ghent in the autumn.");
+        flat(
+            "The archive may have lost its lease in Ghent.",
+            "The archive lost its lease in Ghent.",
+        );
         flat("Forse spostiamo il database in giugno.", "Spostiamo il database in giugno.");
     }
 
@@ -938,6 +969,13 @@ mod tests {
         fine("The guard `if ready` protects the queue.", "The guard protects the queue.");
         fine("Shipped the export as planned on Friday.", "Shipped the export on Friday.");
         fine("In May the export shipped.", "The export shipped in May.");
+        fine("All of May went into the export.", "The export took all of May.");
+        fine("The export of May shipped late on Friday.", "The export shipped late on Friday.");
+        fine("Reports for April and May shipped on Friday.", "Reports shipped on Friday.");
+        fine(
+            "Guests may not upload files larger than 5 MB.",
+            "Guests never upload files over 5 MB.",
+        );
         fine(
             "Could you write down how the export works? https://a.io/how-the-export-works",
             "https://a.io/how-the-export-works",
