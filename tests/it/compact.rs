@@ -246,3 +246,19 @@ fn a_killed_run_that_its_parent_has_not_buried_holds_nothing_up() {
     assert_eq!(again["jobs"], json!([]));
     killed.wait().unwrap();
 }
+
+#[test]
+fn a_dry_run_foresees_what_waits_for_a_log_to_be_quiet() {
+    let root = Root::empty("fresh");
+    root.write("memoird.yaml", "zone: Europe/Berlin\ncompaction: { quiet: 1h }\n");
+    root.write("memory/2026-03-10.md", "- Moved the importer to SQLite\n");
+    // By the clock of the test the log was written in this very moment.
+    let written = std::fs::metadata(root.path("memory/2026-03-10.md")).unwrap().modified().unwrap();
+    let now = chrono::DateTime::<chrono::Utc>::from(written).to_rfc3339();
+    let args = ["compact", "--dry-run", "--json"];
+    let mut command = root.command(&args);
+    command.env("MEMOIRD_NOW", &now);
+    let plan = root.finish(command, &args).ok().json_as("compact");
+    let tiers: Vec<_> = plan["jobs"].as_array().unwrap().iter().map(|it| &it["tier"]).collect();
+    assert_eq!(tiers, ["extract", "weekly"], "{plan:#}");
+}

@@ -15,7 +15,7 @@ use crate::{
         plan::{Plan, Selection},
         preview,
     },
-    config::settings::EngineKind,
+    config::{root::RootSettings, settings::EngineKind, span::Span},
     engine::configured,
     model::{Recorder, Request, open, tokens},
     store::lineage::Lineage,
@@ -78,6 +78,14 @@ pub(super) fn forecast(
     }))
 }
 
+/// Returns the settings by which is foreseen what a person's pass does: it waits until logs that were just
+/// written are quiet.
+pub(super) fn patient(root: &Root) -> RootSettings {
+    let mut settings = root.settings.clone();
+    settings.settings.compaction.quiet = Span::from_secs(0);
+    settings
+}
+
 /// Prints what would be asked, and sends nothing.
 pub(super) fn show(
     call: &Call,
@@ -88,7 +96,7 @@ pub(super) fn show(
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
     let view = compaction::peek(&root.vault, lineage.as_ref())?;
     let engine = configured::id(&root.settings.settings);
-    let plan = compaction::plan_of(&view, &root.settings, &engine, selection, call.now);
+    let plan = compaction::plan_of(&view, &patient(root), &engine, selection, call.now);
     let Some(requests) = asked(call, root, &view, &plan)? else {
         return Err(CommandError::new(Kind::Usage, "the extractive engine asks no model")
             .hint("memoird compact --show-prompt --set engine=model"));
@@ -123,7 +131,7 @@ pub(super) fn is_agreed(
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
     let view = compaction::peek(&root.vault, lineage.as_ref())?;
     let engine = configured::id(&root.settings.settings);
-    let plan = compaction::plan_of(&view, &root.settings, &engine, selection, call.now);
+    let plan = compaction::plan_of(&view, &patient(root), &engine, selection, call.now);
     let forecast = forecast(call, root, &view, &plan)?.filter(|it| it.calls > 0);
     let Some(forecast) = forecast else { return Ok(true) };
     let told = forecast.words(plan.following.len());

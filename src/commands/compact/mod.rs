@@ -132,7 +132,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         // It leaves nothing behind: no database is made, and nothing is remembered.
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
         let view = compaction::peek(&root.vault, lineage.as_ref())?;
-        let plan = compaction::plan_of(&view, &root.settings, engine.id(), &selection, now);
+        let plan = compaction::plan_of(&view, &asked::patient(&root), engine.id(), &selection, now);
         if let Some((tier, period)) = plan.sourceless {
             return Err(PassError::NoSource { tier, period }.into());
         }
@@ -145,7 +145,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             None => {}
         }
         let whole = Selection::default();
-        let all = compaction::plan_of(&view, &root.settings, engine.id(), &whole, now);
+        let all = compaction::plan_of(&view, &asked::patient(&root), engine.id(), &whole, now);
         let layout = root.vault.layout();
         let (archived, doubt) = if selection.is_whole() {
             archive::foresee(&view, &all, lineage.as_ref(), &root.settings, layout, now)?
