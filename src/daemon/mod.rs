@@ -354,6 +354,7 @@ impl<'a> Daemon<'a> {
     fn hear(&mut self, dirty: &Dirty) {
         for (path, root) in self.roots.iter_mut().filter(|(path, _)| dirty.touches(path)) {
             if root.hear(dirty, self.now) && !self.passes.holds(path) {
+                tracing::debug!("{}: something changed there or above it", path.display());
                 reopen_root(root, path, &self.loaded, &mut self.watch, self.now);
             }
         }
@@ -467,8 +468,11 @@ impl<'a> Daemon<'a> {
                 }
                 root.is_news("");
                 root.note(done);
-                // A pass makes folders, which are to be watched too.
-                root.place(&mut self.watch);
+                root.place_after_pass(&mut self.watch);
+                if root.open().is_none() {
+                    // It came into the configuration again while the pass was at work.
+                    reopen_root(root, path, &self.loaded, &mut self.watch, self.now);
+                }
                 return;
             }
             Ok(Err(error @ PassError::Lock(LockError::Busy { .. }))) => {

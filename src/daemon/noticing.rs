@@ -24,7 +24,7 @@ const BURST_QUIET: Duration = Duration::from_secs(2);
 /// A burst that does not end is cut here.
 const BURST_MAX: Duration = Duration::from_secs(60);
 /// How long the system may take to tell of a change that a look has found.
-const TOLD_LATE: Duration = Duration::from_secs(5);
+const TOLD_LATE: Duration = Duration::from_secs(10);
 /// So many looks in a row with a miss, and the system is trusted no longer.
 const MISSES_MAX: u32 = 2;
 /// How long it is not trusted.

@@ -73,10 +73,14 @@ pub(super) struct Served {
     noticing: Noticing,
     /// A pass over it is under way.
     at_work: bool,
+    /// How many have ended since it is served.
+    passes: u64,
     want: Option<Want>,
     scan_at: Instant,
     /// When it is looked at next because nobody tells of changes.
     peek_at: Option<Instant>,
+    /// It is to be looked at once, since what changed in a folder before it was watched nobody tells of.
+    peek_once: bool,
     /// When the database is to be looked at closely.
     close_look_at: Instant,
     /// When failed jobs are to be tried again.
@@ -142,9 +146,11 @@ impl Served {
             jitter: Duration::ZERO,
             noticing: Noticing::new(),
             at_work: false,
+            passes: 0,
             want: None,
             scan_at: at + SCAN_EVERY,
             peek_at: None,
+            peek_once: false,
             close_look_at: at,
             again_at: None,
             batch_at: None,
@@ -173,6 +179,12 @@ impl Served {
         watch: &mut Watch,
         now: DateTime<Utc>,
     ) -> Result<(), RootError> {
+        let Err(error) = self.try_start(loaded, watch, now) else { return Ok(()) };
+        self.expect(watch);
+        // What was put right before the folders were watched, nobody will tell of.
+        if matches!(error, RootError::Lock(_) | RootError::Model { .. }) {
+            return Err(error);
+        }
         self.try_start(loaded, watch, now).inspect_err(|_| self.expect(watch))
     }
 
@@ -207,6 +219,7 @@ impl Served {
         self.told.clear();
         self.backoff = Backoff::default();
         self.noticing.reset();
+        self.passes = 0;
         self.waiting = None;
         self.scan_at = Instant::now() + SCAN_EVERY + self.jitter;
         self.want("start", Tier::ALL.into());
@@ -300,6 +313,13 @@ impl Served {
         self.save();
     }
 
+    /// Watches the folders that a pass has made.
+    pub(super) fn place_after_pass(&mut self, watch: &mut Watch) {
+        let before = watch.placed(&self.path);
+        self.place(watch);
+        self.peek_once |= watch.placed(&self.path) != before;
+    }
+
     /// Takes note of a change that the system told of. Returns whether it is about a folder that could
     /// not be served, and may be now.
     pub(super) fn hear(&mut self, dirty: &Dirty, now: DateTime<Utc>) -> bool {
@@ -383,12 +403,13 @@ impl Served {
     /// such look off.
     pub(super) fn take_peek(&mut self) -> bool {
         let at = Instant::now();
-        let is_due =
-            self.open.is_some() && !self.at_work && self.peek_at.is_some_and(|it| it <= at);
-        if is_due {
-            self.peek_at = Some(at + POLL_EVERY);
+        let is_polled = self.peek_at.is_some_and(|it| it <= at);
+        if self.open.is_none() || self.at_work || !(is_polled || self.peek_once) {
+            return false;
         }
-        is_due
+        self.peek_once = false;
+        self.peek_at = self.peek_at.map(|_| at + POLL_EVERY);
+        true
     }
 
     /// Takes note of what such a look found.
@@ -450,12 +471,14 @@ impl Served {
         let want = self.want.take()?;
         self.at_work = true;
         self.noticing.begin(watch.placed(&self.path));
+        self.save();
         Some(want)
     }
 
     /// Takes note of what a pass found.
     pub(super) fn note(&mut self, done: Done) {
         self.at_work = false;
+        self.passes += 1;
         self.backoff = Backoff::default();
         self.paused = None;
         let failed = done.report.jobs.iter().any(|it| it.outcome == "failed");
@@ -478,7 +501,7 @@ impl Served {
         self.due = done.plan.jobs.len() + done.plan.following.len();
         self.stuck = stuck(&done);
         if let Some(open) = &mut self.open {
-            open.agenda.note(&done.plan, &done.inventory, done.at);
+            open.agenda.note(&done.plan, &done.inventory, done.begun, done.at);
         }
         let is_done = failed || self.waiting.is_some() || done.is_complete();
         self.noticing.note(done.found, is_done, done.at);
@@ -552,6 +575,8 @@ impl Served {
             last_scan,
             missed,
             overflows,
+            busy: self.at_work || self.want.is_some(),
+            passes: self.passes,
             paused: self.paused.clone(),
             waiting: self.waiting.as_ref().map(|it| it.why.clone()),
             waiting_until: self.waiting.as_ref().map(|it| it.until),

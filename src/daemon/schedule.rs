@@ -9,7 +9,7 @@ use std::{
     path::Path,
 };
 
-use chrono::{DateTime, Duration, Utc};
+use chrono::{DateTime, Duration, NaiveDate, Utc};
 use chrono_tz::Tz;
 
 use crate::{
@@ -133,9 +133,21 @@ impl Agenda {
         ticked.iter().chain(&woken).copied().chain(above).collect()
     }
 
-    /// Takes note of what a look found: what waits, and until when.
-    pub(super) fn note(&mut self, plan: &Plan, inventory: &Inventory, now: DateTime<Utc>) {
-        self.wakes.clear();
+    /// Takes note of what a look found at `now` that ends a pass which began at `begun`: what waits, and
+    /// until when.
+    pub(super) fn note(
+        &mut self,
+        plan: &Plan,
+        inventory: &Inventory,
+        begun: DateTime<Utc>,
+        now: DateTime<Utc>,
+    ) {
+        // What has fallen due meanwhile is to be asked for still, though nothing waits for it any more.
+        self.wakes.retain(|_, at| *at <= now);
+        if self.first_open(begun) != self.first_open(now) {
+            // So has what closed while the pass was at work; it may not have known of it.
+            self.wakes.extend([Tier::Extract, Tier::Weekly, Tier::Monthly].map(|tier| (tier, now)));
+        }
         for waiting in &plan.waiting {
             let at = match &waiting.cause {
                 WaitCause::Closes(at) => at.with_timezone(&Utc),
@@ -156,9 +168,8 @@ impl Agenda {
         }
         if self.on_change {
             // A day closes without being in the plan, since it may have no log yet.
-            let last_closed = (now - self.grace).with_timezone(&self.zone).date_naive();
-            let closes =
-                last_closed.succ_opt().map(|day| start_of_day(day, self.zone) + self.grace);
+            let next = self.first_open(now).succ_opt();
+            let closes = next.map(|day| start_of_day(day, self.zone) + self.grace);
             if let Some(at) = closes {
                 self.wake(Tier::Extract, at, now);
             }
@@ -174,6 +185,11 @@ impl Agenda {
     /// Returns [`Agenda::next`] as people of the root read the clock.
     pub(super) fn next_local(&self) -> Option<DateTime<Tz>> {
         self.next().map(|it| it.with_timezone(&self.zone))
+    }
+
+    /// Returns the day that is the first one not to have closed at `now`.
+    fn first_open(&self, now: DateTime<Utc>) -> NaiveDate {
+        (now - self.grace).with_timezone(&self.zone).date_naive()
     }
 
     fn wake(&mut self, tier: Tier, at: DateTime<Utc>, now: DateTime<Utc>) {
@@ -210,7 +226,7 @@ fn quiet_at(inventory: &Inventory, now: DateTime<Utc>) -> Option<DateTime<Utc>> 
 
 #[cfg(test)]
 mod tests {
-    use chrono::{Days, NaiveDate, Offset as _, TimeZone as _};
+    use chrono::{Days, Offset as _, TimeZone as _};
 
     use super::*;
     use crate::{
@@ -247,6 +263,11 @@ mod tests {
         }
     }
 
+    /// Has the agenda note what a short pass found.
+    fn note(agenda: &mut Agenda, plan: &Plan, at: &str) {
+        agenda.note(plan, &Inventory::default(), time(at), time(at));
+    }
+
     #[track_caller]
     fn check(agenda: &mut Agenda, now: &str, due: &[Tier], next: &str) {
         let seen = agenda.take_due(time(now));
@@ -278,13 +299,9 @@ mod tests {
         let agenda = &mut agenda(config, "2026-04-06T02:00");
         let closes =
             [(Weekly, "2026-W15", "2026-04-12T22:00"), (Monthly, "2026-04", "2026-05-04T10:00")];
-        agenda.note(&plan(&closes, &[]), &Inventory::default(), time("2026-04-06T02:00"));
+        note(agenda, &plan(&closes, &[]), "2026-04-06T02:00");
         check(agenda, "2026-04-07T00:30", &[Extract], "2026-04-08T00:30");
-        agenda.note(
-            &plan(&closes, &[(Monthly, "2026-03")]),
-            &Inventory::default(),
-            time("2026-04-12T01:00"),
-        );
+        note(agenda, &plan(&closes, &[(Monthly, "2026-03")]), "2026-04-12T01:00");
         check(agenda, "2026-04-12T21:00", &[Extract, Monthly], "2026-04-12T22:00");
         // The week closes before its line fires, and March waits for it.
         check(agenda, "2026-04-12T22:00", &[Weekly, Monthly], "2026-04-13T00:30");
@@ -293,19 +310,37 @@ mod tests {
     #[test]
     fn on_change_wakes_when_a_day_closes() {
         let agenda = &mut agenda("compaction: {grace: 6h}", "2026-04-13T12:00");
-        agenda.note(&Plan::default(), &Inventory::default(), time("2026-04-13T12:00"));
+        note(agenda, &Plan::default(), "2026-04-13T12:00");
         check(agenda, "2026-04-14T01:59", &Tier::ALL, "2026-04-14T04:00"); // missed ticks
         check(agenda, "2026-04-14T04:00", &Tier::ALL, "2026-04-15T00:30");
         // Before the grace has passed, yesterday is still open.
-        agenda.note(&Plan::default(), &Inventory::default(), time("2026-04-14T03:59"));
+        note(agenda, &Plan::default(), "2026-04-14T03:59");
         assert_eq!(agenda.next(), Some(time("2026-04-14T04:00")));
+    }
+
+    #[test]
+    fn what_falls_due_while_a_pass_is_at_work_is_asked_for_after_it() {
+        use Tier::{Extract, Monthly, Weekly};
+        let config = "schedule: {on_change: false, extract: '@yearly', weekly: '@yearly', monthly: '@yearly', \
+                      wisdom: '@yearly'}";
+        let agenda = &mut agenda(config, "2026-04-12T12:00");
+        // Two hours after midnight.
+        let closes = [(Weekly, "2026-W15", "2026-04-13T00:00")];
+        note(agenda, &plan(&closes, &[]), "2026-04-12T12:00");
+        // A look ends after the week has closed, before its tick, and finds nothing that waits.
+        note(agenda, &Plan::default(), "2026-04-13T00:00");
+        check(agenda, "2026-04-13T00:00", &[Weekly], "2026-12-31T23:00");
+        // A pass that began before a week closed did not know of it.
+        let (begun, at) = (time("2026-04-19T23:59"), time("2026-04-20T00:01"));
+        agenda.note(&Plan::default(), &Inventory::default(), begun, at);
+        check(agenda, "2026-04-20T00:01", &[Extract, Weekly, Monthly], "2026-12-31T23:00");
     }
 
     #[test]
     fn a_time_that_has_passed_wakes_nobody() {
         let agenda = &mut agenda("schedule: {on_change: false}", "2026-04-13T12:00");
         let stale = plan(&[(Tier::Weekly, "2026-W15", "2026-04-13T11:00")], &[]);
-        agenda.note(&stale, &Inventory::default(), time("2026-04-13T12:00"));
+        note(agenda, &stale, "2026-04-13T12:00");
         check(agenda, "2026-04-13T12:01", &[], "2026-04-14T00:30");
     }
 

@@ -35,6 +35,10 @@ pub(super) struct DaemonState {
     pub(super) missed: u64,
     /// How often the system said that it had lost events.
     pub(super) overflows: u64,
+    /// Whether a pass is at work or wanted: what a pass makes is there before it has ended.
+    pub(super) busy: bool,
+    /// How many passes have ended since the root is served.
+    pub(super) passes: u64,
     /// Why nothing is written until a person has done something.
     pub(super) paused: Option<String>,
     /// Why work that is due waits.
@@ -77,6 +81,8 @@ mod tests {
             last_scan: Some(DateTime::UNIX_EPOCH),
             missed: 3,
             overflows: 1,
+            busy: true,
+            passes: 2,
             paused: None,
             waiting: None,
             waiting_until: None,
@@ -90,7 +96,7 @@ mod tests {
             text,
             "{\"pid\":7,\"since\":\"1970-01-01T00:00:00Z\",\"version\":\"0.1.0\",\"mode\":\"poll\",\"why\":null,\
              \"last_event\":null,\"last_scan\":\"1970-01-01T00:00:00Z\",\"missed\":3,\"overflows\":1,\
-             \"paused\":null,\"waiting\":null,\"waiting_until\":null}\n"
+             \"busy\":true,\"passes\":2,\"paused\":null,\"waiting\":null,\"waiting_until\":null}\n"
         );
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "a temporary file is left");

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// What takes longer than this does not happen.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 struct Case {
     number: usize,

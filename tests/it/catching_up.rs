@@ -39,6 +39,7 @@ fn what_was_slept_through_is_done_in_one_run_on_waking() {
     daemon.signal(Signal::CONT);
     daemon.await_file(&root.path("memory/weekly/2026-W14.md"));
     daemon.await_file(&root.path("memory/monthly/2026-03.md"));
+    daemon.await_idle();
     daemon.await_pings(30);
     assert_eq!(record(&root).0, before + 1, "one run for all that was missed");
     let (_, _, log) = daemon.stop(Signal::TERM);
@@ -51,19 +52,15 @@ fn what_was_slept_through_is_done_in_one_run_on_waking() {
 fn a_clock_that_is_set_back_and_on_again_makes_nothing_twice() {
     let root = Root::new("jonas");
     let mut daemon = Daemon::start(&root);
-    daemon.await_file(&root.path("WISDOM.md"));
     daemon.await_idle();
     daemon.await_pings(30);
     let (files, recorded) = (root.files(), record(&root));
     for now in
         ["2025-12-24T18:00:00+01:00", "2026-04-13T09:00:00+02:00", "2026-04-12T09:00:00+02:00"]
     {
-        daemon.set_clock(now);
-        daemon.await_told("STATUS=looking");
-        daemon.await_told("STATUS=watching");
+        daemon.await_pass_after(|it| it.set_clock(now));
     }
-    daemon.set_clock(super::support::NOW);
-    daemon.await_pings(10);
+    daemon.await_pass_after(|it| it.set_clock(super::support::NOW));
     assert_eq!(root.files(), files);
     assert_eq!(record(&root), recorded);
 }
@@ -141,7 +138,9 @@ fn a_program_of_ones_own_is_told_of_a_problem_once() {
     root.run(&["compact"]);
     root.run(&["compact"]);
     let mut daemon = Daemon::start(&root);
-    daemon.await_file(&root.home("told"));
+    let told = || fs::read_to_string(root.home("told")).is_ok_and(|it| it.ends_with('\n'));
+    daemon.await_that("it is told", told);
+    daemon.await_idle();
     root.append("memoird.yaml", "wisdom: {max_entries: 7}\n");
     daemon.await_pings(30);
     let told = fs::read_to_string(root.home("told")).unwrap();

@@ -38,13 +38,16 @@ fn the_running_week_has_a_file_once_its_logs_are_quiet() {
         "{text}"
     );
     // It is made anew when more has come, and quiet again.
-    append(&root, "2026-04-14", "Measured 12 ms at the gate", "2026-04-14T10:00:00+02:00");
-    daemon.set_clock("2026-04-14T10:01:00+02:00");
+    daemon.meanwhile_stopped(|| {
+        append(&root, "2026-04-14", "Measured 12 ms at the gate", "2026-04-14T10:00:00+02:00");
+        daemon.set_clock("2026-04-14T10:01:00+02:00");
+    });
     daemon.await_pings(30);
     assert!(!root.read(WEEK).contains("12 ms"));
     daemon.set_clock("2026-04-14T10:10:01+02:00");
     daemon.await_that("it is made anew", || root.read(WEEK).contains("12 ms"));
     // It feeds no month and no wisdom, and `compact` has nothing to do with it.
+    daemon.await_idle();
     assert!(!root.path("memory/monthly").join("2026-04.md").exists());
     assert!(!root.path("WISDOM.md").exists());
     let mut root = root;

@@ -89,7 +89,7 @@ fn shut_in_it_does_all_its_work_and_ends_for_a_folder_that_it_cannot_serve() {
     drop_logs(&root, "memory", &["2026-03"]);
     daemon.await_file(&root.path("memory/weekly/2026-W12.md"));
     daemon.await_file(&root.path("WISDOM.md"));
-    daemon.await_pings(5);
+    daemon.await_idle();
     write(&root.home("other/memory/2026-03-10.md"), "- Measured 12 ms at the gate\n");
     write(&config, "roots: [{path: ~/mara}, {path: ~/other, zone: Europe/Berlin}]\n");
     daemon.signal(Signal::HUP);

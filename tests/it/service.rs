@@ -14,7 +14,12 @@ fn home() -> Root {
     write(&root.home(".config/memoird/config.yaml"), "roots: [{path: ~/small}, {path: ~/other}]\n");
     let script = |name: &str, text: &str| {
         let path = root.home(&format!("bin/{name}"));
-        write(&path, &format!("#!/bin/sh\necho {name} \"$@\" >>\"$HOME/asked\"\n{text}"));
+        let text = format!("#!/bin/sh\necho {name} \"$@\" >>\"$HOME/asked\"\n{text}");
+        fs::create_dir_all(root.home("bin")).unwrap();
+        // Written here it would be open in what other tests start this moment, and could not be run.
+        let write = ["-c", "printf %s \"$1\" >\"$0\""];
+        let shell = Command::new("/bin/sh").args(write).arg(&path).arg(text).status();
+        assert!(shell.unwrap().success());
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     };
     script(

@@ -230,6 +230,7 @@ impl Batching {
         daemon.await_that("the week is there", || {
             self.desk.week().is_some() && self.replies().is_empty()
         });
+        daemon.await_idle();
     }
 
     /// Returns the names of replies that are kept.

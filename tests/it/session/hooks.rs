@@ -1,12 +1,12 @@
 //! Hooks: what an agent's program calls, what comes of it, and how they are entered.
 
-use std::{fs, time::Instant};
+use std::fs;
 
 use serde_json::{Value, json};
 
 use super::{generate, sample_text};
 use crate::{
-    run::{Daemon, PATIENCE},
+    run::Daemon,
     support::{Ran, Root},
 };
 
@@ -143,13 +143,9 @@ fn the_daemon_does_what_a_worker_left() {
     root.run(&["init", "."]).ok();
     root.write("s.jsonl", &generate::session(4));
     leave(&root);
-    let daemon = Daemon::start(&root);
-    let until = Instant::now() + PATIENCE;
+    let mut daemon = Daemon::start(&root);
     // The entry is written after the record.
-    while !root.path("memory/2026-03-01.md").exists() {
-        assert!(Instant::now() < until, "the daemon does not keep the session");
-        std::thread::yield_now();
-    }
+    daemon.await_file(&root.path("memory/2026-03-01.md"));
     drop(daemon);
     work(&root);
     assert_eq!(records(&root), 1);

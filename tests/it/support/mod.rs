@@ -117,7 +117,11 @@ impl Root {
 
     /// Adds text to a file of the folder.
     pub(crate) fn append(&self, relative: &str, text: &str) {
-        self.write(relative, &(self.read(relative) + text));
+        use std::io::Write as _;
+        // In one step, since a daemon may be looking.
+        let file = fs::File::options().append(true).open(self.path(relative));
+        let mut file = file.unwrap_or_else(|e| panic!("{relative}: {e}"));
+        file.write_all(text.as_bytes()).unwrap();
     }
 
     /// Reads a file of the folder.
