@@ -10,10 +10,13 @@ use super::{
     logging,
     ui::Ui,
 };
-use crate::daemon::{
-    self, End,
-    error::{DaemonError, RootError},
-    loaded::Loaded,
+use crate::{
+    config,
+    daemon::{
+        self, End,
+        error::{DaemonError, RootError},
+        loaded::Loaded,
+    },
 };
 
 /// Watch memory folders and summarise what is due, in the foreground
@@ -48,7 +51,8 @@ const AGAIN: u8 = 79;
 pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
     logging::start(global, args.log_format, ui)?;
     hide_panic_texts();
-    let load = || Loaded::read(global.config.as_deref(), &global.set, global.root.as_deref());
+    let cwd = std::env::current_dir().map_err(|source| config::Error::Cwd { source })?;
+    let load = || Loaded::read(global.config.as_deref(), &global.set, global.root.as_deref(), &cwd);
     let shut_in = match args.sandbox {
         Sandbox::Auto => std::env::var_os("INVOCATION_ID").is_some(),
         Sandbox::On => true,

@@ -44,9 +44,16 @@ use crate::{
 /// How many periods are drafted side by side. Each holds its sources and a copy of the counts.
 const FOLDS_AT_ONCE: usize = 8;
 
+fn newest_first(jobs: &[Job]) -> Vec<&Job> {
+    let mut jobs: Vec<&Job> = jobs.iter().collect();
+    jobs.sort_by_key(|it| std::cmp::Reverse(it.period));
+    jobs
+}
+
 impl Compactor<'_> {
-    /// Makes weekly or monthly files. Several are drafted side by side, and the next ones while
-    /// those are written one after the other: a write waits for the disk.
+    /// Makes weekly or monthly files, the newest first: what is most likely to be read is there first
+    /// after a long time away. Several are drafted side by side, and the next ones while those are
+    /// written one after the other: a write waits for the disk.
     pub(super) fn make_folds<'a>(
         &mut self,
         run: RunId,
@@ -59,6 +66,7 @@ impl Compactor<'_> {
         if self.engine.is_model() {
             return self.ask_for_folds(run, jobs, view, corpus, watcher, report);
         }
+        let jobs = &newest_first(jobs)[..];
         let drafter = &Drafter {
             vault: self.vault,
             engine: self.engine,
@@ -75,7 +83,7 @@ impl Compactor<'_> {
                 }
                 corpus.prepare(chunk.iter().map(|it| it.period), self.vault, &view.inventory)?;
                 let mut begun = Vec::new();
-                for (n, job) in chunk.iter().enumerate() {
+                for (n, &job) in chunk.iter().enumerate() {
                     watcher.begins(job, jobs.len() - before - n - 1);
                     if let Some(id) = self.begin(run, job)? {
                         begun.push((job, id, corpus.counts(job.period).clone()));
@@ -109,8 +117,7 @@ impl Compactor<'_> {
         watcher: &mut dyn Watcher,
         report: &mut PassReport,
     ) -> Result<(), PassError> {
-        let mut jobs: Vec<&Job> = jobs.iter().collect();
-        jobs.sort_by_key(|it| std::cmp::Reverse(it.period));
+        let jobs = newest_first(jobs);
         for (i, job) in jobs.iter().enumerate() {
             if watcher.is_stopped() {
                 report.left += jobs.len() - i;

@@ -421,6 +421,9 @@ impl Compactor<'_> {
         {
             job.paths.push(path);
         }
+        // They are made in the order in which they are wanted, and told in that of the calendar.
+        let place = |it: &JobReport| Tier::ALL.iter().position(|tier| tier.name() == it.tier);
+        report.jobs.sort_by(|a, b| (place(a), &a.period).cmp(&(place(b), &b.period)));
         if let Some(run) = run {
             self.end_run(run)?;
         }

@@ -49,6 +49,16 @@ impl Surroundings {
     /// Returns [`Error::Home`] without a home, [`Error::Cwd`] when the working folder is gone, and
     /// [`Error::Variable`] when a variable of ours is not UTF-8.
     pub fn read() -> Result<Self, Error> {
+        let cwd = env::current_dir().map_err(|source| Error::Cwd { source })?;
+        Self::read_in(cwd)
+    }
+
+    /// Reads them for a working folder that may be gone by now.
+    ///
+    /// # Errors
+    ///
+    /// Returns what [`Self::read`] does, but for the working folder.
+    pub fn read_in(cwd: PathBuf) -> Result<Self, Error> {
         let xdg = Xdg::new().map_err(|_| Error::Home)?;
         let mut variables = BTreeMap::new();
         let mut api_key = None;
@@ -75,7 +85,7 @@ impl Surroundings {
             home: xdg.home_dir().to_path_buf(),
             config_home: xdg.config_dir(),
             state_home: xdg.state_dir().unwrap_or_else(|| xdg.home_dir().join(".local/state")),
-            cwd: env::current_dir().map_err(|source| Error::Cwd { source })?,
+            cwd,
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             system_zone: system_zone(env::var("TZ").ok().as_deref()),
         })

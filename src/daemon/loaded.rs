@@ -20,7 +20,8 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Reads the configuration, and which roots of it are meant: the one that is named, else all.
+    /// Reads the configuration, and which roots of it are meant: the one that is named, else all. The
+    /// folder in which the daemon began may be gone by now.
     ///
     /// # Errors
     ///
@@ -29,8 +30,9 @@ impl Loaded {
         file: Option<&Path>,
         set: &[String],
         root: Option<&Path>,
+        cwd: &Path,
     ) -> Result<Self, config::Error> {
-        let around = Surroundings::read()?;
+        let around = Surroundings::read_in(cwd.to_path_buf())?;
         let config = Config::load(file, set, &around)?;
         let named = root.is_some() || around.variable("MEMOIRD_ROOT").is_some();
         let roots = if named || config.roots.is_empty() {

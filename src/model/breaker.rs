@@ -58,7 +58,8 @@ impl Breaker {
             return Gate::Barred;
         }
         match self.open_until {
-            Some(until) if now < until => Gate::Open(until),
+            // A time that lies further ahead was said before the clock was set back.
+            Some(until) if now < until && until - now <= PAUSE_MAX => Gate::Open(until),
             Some(_) => Gate::HalfOpen,
             None => Gate::Closed,
         }
@@ -129,6 +130,15 @@ mod tests {
             retry_after: retry_after.map(Duration::from_secs),
             told: Told::default(),
         }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_far_back_does_not_keep_it_open() {
+        let breaker = Breaker { open_until: Some(at(60)), ..Breaker::default() };
+        assert_eq!(breaker.gate("a", at(0)), Gate::Open(at(60)));
+        assert_eq!(breaker.gate("a", at(-99_999)), Gate::HalfOpen);
+        let longest = breaker.trying(Duration::MAX, at(0));
+        assert!(matches!(longest.gate("a", at(0)), Gate::Open(_)));
     }
 
     #[test]

@@ -41,6 +41,7 @@ mod supply;
 mod support;
 mod trace;
 mod undo;
+mod user_manager;
 mod vanished;
 mod watching;
 mod writer;

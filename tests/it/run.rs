@@ -335,6 +335,10 @@ fn what_fell_due_while_it_was_off_is_done_at_start() {
     let (status, took, log) = daemon.stop(Signal::INT);
     assert_eq!(status.code(), Some(0), "{log}");
     assert!(took < STOP, "{took:?}\n{log}");
+    // What is most likely to be read is there first.
+    let weeks = log.lines().filter(|it| it.contains("job=\"weekly\""));
+    let weeks: Vec<&str> = weeks.filter_map(|it| it.split_once("period=\"")?.1.get(..8)).collect();
+    assert!(weeks.len() > 10 && weeks.is_sorted_by(|a, b| a > b), "{weeks:?}");
     // No word of a log stands in ours.
     for text in
         root.files().iter().filter(|(name, _)| name.starts_with("memory/2026")).map(|it| it.1)
@@ -367,7 +371,8 @@ fn what_a_disk_did_to_the_database_meanwhile_is_mended_at_start() {
 fn a_stop_in_the_middle_leaves_the_rest_to_the_next_start() {
     let root = Root::new("mara");
     let mut daemon = Daemon::start(&root);
-    daemon.await_file(&root.path("memory/weekly/2026-W03.md"));
+    // The newest is made first.
+    daemon.await_file(&root.path("memory/weekly/2026-W14.md"));
     let (status, took, log) = daemon.stop(Signal::TERM);
     assert_eq!(status.code(), Some(0), "{log}");
     assert!(took < STOP, "{took:?}\n{log}");
@@ -382,7 +387,7 @@ fn a_stop_in_the_middle_leaves_the_rest_to_the_next_start() {
 fn after_a_kill_it_starts_at_once() {
     let root = Root::new("jonas");
     let mut daemon = Daemon::start(&root);
-    daemon.await_file(&root.path("memory/weekly/2026-W02.md"));
+    daemon.await_file(&root.path("memory/weekly/2026-W14.md"));
     let log = daemon.kill();
     assert!(!log.contains("stopped"), "{log}");
     let whole = Root::new("jonas");

@@ -16,6 +16,7 @@ use super::Check;
 use crate::{
     commands::{GlobalArgs, error::CommandError},
     compaction::check::Found,
+    config,
     daemon::{
         loaded::Loaded,
         sandbox::{Held, Limits},
@@ -27,7 +28,8 @@ const PROBE: &str = ".memoird-probe";
 
 /// Makes the checks.
 pub(super) fn checks(global: &GlobalArgs) -> Result<Vec<Check>, CommandError> {
-    let loaded = Loaded::read(global.config.as_deref(), &global.set, global.root.as_deref())?;
+    let cwd = std::env::current_dir().map_err(|source| config::Error::Cwd { source })?;
+    let loaded = Loaded::read(global.config.as_deref(), &global.set, global.root.as_deref(), &cwd)?;
     let limits = Limits::of(&loaded);
     // Made before, since none can be made afterwards.
     let listener = TcpListener::bind("127.0.0.1:0");
