@@ -27,8 +27,9 @@ use crate::{
 
 /// The name of the verb, which must end with 0 even where its arguments cannot be read.
 pub(super) const NAME: &str = "hook";
-/// So long is waited for what the agent's program says.
-const PATIENCE: Duration = Duration::from_millis(40);
+/// So long is waited for what the agent's program says. It says it at once, but a busy machine may take
+/// its time; only one that says nothing and keeps the pipe open makes a hook wait for so long.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// It says no more than this.
 const INPUT_BYTES_MAX: usize = 1024 * 1024;
 /// Does the work that notes ask for; started by the hooks themselves.

@@ -151,7 +151,7 @@ fn a_file_has_its_versions_and_a_run_its_files() {
     $ memoird history
      RUN  BEGAN                BY       WRITTEN  REMOVED  FILES
      2    2026-04-13 09:01:00  compact  2        -        memory/monthly/2026-03.md memory/weekly/2026-W10.md
-     1    2026-04-13 09:00:00  compact  4        -        WISDOM.md memory/monthly/2026-03.md memory/weekly/2026-W11.md and 1 more
+     1    2026-04-13 09:00:00  compact  4        -        WISDOM.md memory/monthly/2026-03.md memory/weekly/2026-W10.md and 1 more
     ");
     insta::assert_snapshot!(root.run(&["history", LOG]).ok(), @r"
     $ memoird history memory/2026-03-03.md
