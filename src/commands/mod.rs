@@ -29,6 +29,7 @@ mod model;
 mod rebuild;
 mod review;
 mod run;
+mod search;
 mod secrets;
 mod service;
 mod session;
@@ -58,6 +59,7 @@ Everyday:
   init         Make or adopt a memory folder
   status       Show what there is, what is due and why
   log          Append an entry to today's log
+  search       Find the log lines that answer a question
   trace        Lead a line back to the log lines it rests on (alias: why)
   correct      Put an item right, here and above
   undo         Take back a run
@@ -136,6 +138,7 @@ enum Verb {
     Init(init::Args),
     Status(status::Args),
     Log(log::Args),
+    Search(search::Args),
     #[command(visible_alias = "why")]
     Trace(trace::Args),
     Correct(correct::Args),
@@ -219,6 +222,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
         Verb::Init(args) => init::run(&global, &args, ui),
         Verb::Status(args) => status::run(&global, args, ui),
         Verb::Log(args) => log::run(&global, &args, ui),
+        Verb::Search(args) => search::run(&global, args, ui),
         Verb::Trace(args) => trace::run(&global, args, ui),
         Verb::Correct(args) => correct::run(&global, &args, ui),
         Verb::Undo(args) => undo::run(&global, &args, ui),

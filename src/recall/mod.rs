@@ -9,6 +9,7 @@
 //! - [`coverage`]: the source lines of a period that reached no item, and why.
 //! - [`context`]: what an agent reads at the start of a session.
 //! - [`handed`]: what is shown of a file, and what is said with it.
+//! - [`search`]: from words to the log lines that answer them.
 //! - [`history`]: which version of a file is meant, and what changed between two.
 
 pub mod context;
@@ -16,6 +17,7 @@ pub mod coverage;
 pub mod graph;
 pub mod handed;
 pub mod history;
+pub mod search;
 pub mod trace;
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ mod rebuild;
 mod review;
 mod run;
 mod sandbox;
+mod search;
 mod secrets;
 mod service;
 mod session;

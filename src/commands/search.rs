@@ -1,0 +1,132 @@
+//! `memoird search`: finds the log lines that answer a question.
+
+use std::process::ExitCode;
+
+use chrono::NaiveDate;
+
+use super::{
+    GlobalArgs,
+    context::{Call, Root},
+    error::{CommandError, Kind},
+    ui::Ui,
+};
+use crate::{
+    compaction,
+    memory::{document::Summary, period::Period},
+    privacy,
+    recall::search::{self, Found, How, Query, Search},
+    store::lineage::Lineage,
+};
+
+/// Find the log lines that answer a question
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+In the query: \"words in a row\", -not, -\"not this\", OR between phrases, and the fields
+tier:weekly, type:feedback, on:2026-04-02, after:2026-03, before:2026-W14, until:, project:NAME.
+Days and months that a question names (\"on March 26\", \"last week\") count by themselves.")]
+pub(super) struct Args {
+    /// What to look for
+    #[arg(required = true, value_name = "QUERY")]
+    query: Vec<String>,
+    /// Only what stands in this tier, or was found by it: daily, session, weekly, monthly, wisdom, memory
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(search::query::TIERS))]
+    tier: Vec<String>,
+    /// Only what typed memories of this kind rest on: user, feedback, project, reference
+    #[arg(long = "type", value_name = "TYPE", value_parser = ["user", "feedback", "project", "reference"])]
+    kind: Option<String>,
+    /// Only from this day, week, or month on (2026-04-02, 2026-W14, 2026-04)
+    #[arg(long, value_name = "PERIOD")]
+    since: Option<Period>,
+    /// Only up to the end of this day, week, or month
+    #[arg(long, value_name = "PERIOD")]
+    until: Option<Period>,
+    /// The most hits
+    #[arg(long, short = 'n', default_value_t = 10, value_name = "N")]
+    limit: usize,
+    /// Show so many lines before and after each hit
+    #[arg(long, short = 'C', default_value_t = 0, value_name = "N")]
+    context: usize,
+    /// Show items of summaries as they stand, and lead none of them to its lines
+    #[arg(long)]
+    raw: bool,
+    /// Exit with 1 where nothing is found, as grep does
+    #[arg(long)]
+    exit_code: bool,
+}
+
+pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let root = call.root(global)?;
+    let mut query = Query::parse(&args.query.join(" "));
+    query.tiers.extend(args.tier);
+    query.kind = args.kind.or(query.kind);
+    query.since = args.since.map(Period::first).or(query.since);
+    query.until = args.until.map(Period::last).or(query.until);
+    if query.text.trim().is_empty() && query.since.is_none() && query.until.is_none() {
+        return Err(CommandError::new(Kind::Usage, "there is nothing to look for in that query")
+            .hint("memoird search WORDS"));
+    }
+    let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
+    let how = How { limit: args.limit.max(1), context: args.context, raw: args.raw, today };
+    let found = find(&root, &query, how)?;
+    let is_empty = found.hits.is_empty();
+    show(&found, ui);
+    Ok(if is_empty && args.exit_code { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Looks through all that stands in a root.
+fn find(root: &Root, query: &Query, how: How) -> Result<Found, CommandError> {
+    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+    let inventory = compaction::peek(&root.vault, lineage.as_ref())?.inventory;
+    let (vault, layout, rules) = (&root.vault, root.vault.layout(), &inventory.rules);
+    let mut search = Search::new(query, rules, how);
+    for (stem, file) in &inventory.logs {
+        if let Some(log) = vault.read_log(stem)? {
+            search.add_log(&privacy::serve(&log, rules), file.path.clone());
+        }
+    }
+    for (period, file) in inventory.weekly.iter().chain(&inventory.monthly) {
+        let Some(text) = vault.read_text(&file.path)? else { continue };
+        // One that cannot be read as such is told of by `status`.
+        if let Ok(summary) = Summary::parse(*period, &text) {
+            search.add_summary(&file.path, &summary, &text);
+        }
+    }
+    if let Some(text) = &inventory.wisdom {
+        search.add_wisdom(&layout.wisdom(), text, NaiveDate::MIN);
+    }
+    for memory in &inventory.memories {
+        let path = layout.typed(&memory.file_name.to_string_lossy());
+        search.add_memory(&path, memory, NaiveDate::MIN);
+    }
+    Ok(search.found())
+}
+
+fn show(found: &Found, ui: &Ui) {
+    if ui.is_json() {
+        ui.json(found);
+        return;
+    }
+    if found.hits.is_empty() {
+        ui.note("nothing was found");
+        return;
+    }
+    for (hit, more) in search::folded(&found.hits) {
+        let more = if more > 0 { format!("  (and {more} more like it)") } else { String::new() };
+        let origin = if hit.origin == "external" { "  external" } else { "" };
+        ui.heading(format!("{}:{}  {}{origin}{more}", hit.path, hit.line, hit.date));
+        for line in &hit.before {
+            ui.data(format!("    {line}"));
+        }
+        ui.data(format!("  {}", hit.text));
+        for line in &hit.after {
+            ui.data(format!("    {line}"));
+        }
+        let via: Vec<String> =
+            hit.via.iter().map(|it| format!("{}:{}", it.path, it.line)).collect();
+        if !via.is_empty() {
+            ui.detail(format!("  via {}", via.join(", ")));
+        }
+    }
+    ui.note(found.notice);
+}

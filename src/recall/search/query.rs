@@ -1,0 +1,190 @@
+//! What one may type: words, `"phrases"`, `-not`, `OR`, and a few fields. Any text at all is a query.
+
+use chrono::NaiveDate;
+
+use crate::memory::period::Period;
+
+/// Where something was found, by the name that people and programs use.
+pub const TIERS: [&str; 6] = ["daily", "session", "weekly", "monthly", "wisdom", "memory"];
+
+/// A query that was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query {
+    /// As it was typed.
+    pub text: String,
+    /// What is asked, without fields and what must not be there.
+    pub words: String,
+    /// What must stand there word for word, whatever its case. Where there is `OR`, one of them is
+    /// enough.
+    pub phrases: Vec<String>,
+    /// What must not stand there.
+    pub without: Vec<String>,
+    /// Whether one phrase is enough.
+    pub any: bool,
+    /// Only these tiers; empty for all.
+    pub tiers: Vec<String>,
+    /// Only typed memories of this kind.
+    pub kind: Option<String>,
+    /// Only from this day on.
+    pub since: Option<NaiveDate>,
+    /// Only up to this day.
+    pub until: Option<NaiveDate>,
+    /// Only where the path or a heading above names this.
+    pub project: Option<String>,
+}
+
+impl Query {
+    /// Reads a query. What is no field, or says nothing that a field can take, is words.
+    pub fn parse(text: &str) -> Self {
+        let mut query = Self { text: text.to_owned(), ..Self::default() };
+        for part in parts(text) {
+            match part {
+                Part::Phrase { text, not: true } => query.without.push(text),
+                Part::Phrase { text, not: false } => {
+                    query.words.extend([" ", &text]);
+                    query.phrases.push(text);
+                }
+                Part::Word("OR") => query.any = true,
+                Part::Word(word) => match word.strip_prefix('-').filter(|it| !it.is_empty()) {
+                    Some(not) if not.starts_with(char::is_alphanumeric) => {
+                        query.without.push(not.to_owned());
+                    }
+                    _ if query.take_field(word) => {}
+                    _ => query.words.extend([" ", word]),
+                },
+            }
+        }
+        query.words = query.words.trim().to_owned();
+        let asks = !query.words.is_empty() || query.has_field();
+        if !asks {
+            text.trim().clone_into(&mut query.words);
+        }
+        query
+    }
+
+    fn has_field(&self) -> bool {
+        let dated = self.since.is_some() || self.until.is_some();
+        dated || !self.tiers.is_empty() || self.kind.is_some() || self.project.is_some()
+    }
+
+    /// Takes `key:value` where both are known.
+    fn take_field(&mut self, word: &str) -> bool {
+        let Some((key, value)) = word.split_once(':') else { return false };
+        let days = || -> Option<(NaiveDate, NaiveDate)> {
+            let period: Period = value.to_uppercase().parse().ok()?;
+            Some((period.first(), period.last()))
+        };
+        match (key, days()) {
+            ("after" | "since", Some((first, _))) => self.since = Some(first),
+            ("before", Some((first, _))) => self.until = first.pred_opt(),
+            ("until", Some((_, last))) => self.until = Some(last),
+            ("on", Some((first, last))) => {
+                self.since = Some(first);
+                self.until = Some(last);
+            }
+            ("tier", _) if TIERS.contains(&value) => self.tiers.push(value.to_owned()),
+            ("type", _) if ["user", "feedback", "project", "reference"].contains(&value) => {
+                self.kind = Some(value.to_owned());
+            }
+            ("project", _) if !value.is_empty() => self.project = Some(value.to_lowercase()),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Returns whether a text has what it must have, and nothing that it must not.
+    pub(super) fn admits(&self, text: &str) -> bool {
+        if self.phrases.is_empty() && self.without.is_empty() {
+            return true;
+        }
+        let text = text.to_lowercase();
+        let has = |it: &String| holds(&text, &it.to_lowercase());
+        let wanted = if self.any {
+            self.phrases.is_empty() || self.phrases.iter().any(has)
+        } else {
+            self.phrases.iter().all(has)
+        };
+        wanted && !self.without.iter().any(has)
+    }
+}
+
+/// Whether a text holds a phrase that begins and ends where a word does.
+fn holds(text: &str, phrase: &str) -> bool {
+    let is_inner = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
+    text.match_indices(phrase).any(|(at, found)| {
+        let (first, last) = (found.chars().next(), found.chars().next_back());
+        let before = is_inner(first) && is_inner(text[..at].chars().next_back());
+        let after = is_inner(last) && is_inner(text[at + found.len()..].chars().next());
+        !before && !after
+    })
+}
+
+enum Part<'a> {
+    Word(&'a str),
+    Phrase { text: String, not: bool },
+}
+
+/// Parts a query at blanks, but for what stands in quotes. A quote that is never closed is a word.
+fn parts(text: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start();
+        if rest.is_empty() {
+            return parts;
+        }
+        let (not, quoted) = match rest.strip_prefix('-') {
+            Some(after) if after.starts_with('"') => (true, after),
+            _ => (false, rest),
+        };
+        if let Some((phrase, after)) = quoted.strip_prefix('"').and_then(|it| it.split_once('"')) {
+            if !phrase.trim().is_empty() {
+                parts.push(Part::Phrase { text: phrase.trim().to_owned(), not });
+            }
+            rest = after;
+            continue;
+        }
+        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        parts.push(Part::Word(&rest[..end]));
+        rest = &rest[end..];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_people_type_is_understood() {
+        let query =
+            Query::parse(r#"importer "one row" -draft -"cold start" tier:weekly after:2026-03 on"#);
+        assert_eq!(query.words, "importer one row on");
+        assert_eq!(query.phrases, ["one row"]);
+        assert_eq!(query.without, ["draft", "cold start"]);
+        assert_eq!(query.tiers, ["weekly"]);
+        assert_eq!(query.since, "2026-03-01".parse().ok());
+        assert!(
+            query.admits("It loses one row, at most.") && !query.admits("a draft with one row")
+        );
+        assert!(!query.admits("one rowboat"));
+        let day = Query::parse("before:2026-W14 until:2026-04-02");
+        assert_eq!(day.until, "2026-04-02".parse().ok());
+        let any = Query::parse(r#""one row" OR "two rows""#);
+        assert!(any.admits("two rows") && any.admits("one row") && !any.admits("rows"));
+        // What no field takes is words.
+        for text in ["tier:none", "after:yesterday", "https://a.io", "a -- b", "\"", "-", "12:30"] {
+            let query = Query::parse(text);
+            assert_eq!(query.words, text, "{query:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_query(text in "\\PC{0,60}") {
+            let query = Query::parse(&text);
+            query.admits(&text);
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The time that a question names. Pure.
+//!
+//! A day without a year is that day of each year; what is relative counts from `today`.
+
+use chrono::{Datelike as _, Days, Months, NaiveDate, Weekday};
+
+use crate::memory::period::Period;
+
+/// How far from a day that is named a line still gains, in days.
+const REACH_DAYS: f64 = 12.0;
+
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+
+const WEEKDAYS: [&str; 7] =
+    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+/// Words by which a line says when something was.
+const TIME_WORDS: [&str; 19] = [
+    "yesterday",
+    "today",
+    "tomorrow",
+    "tonight",
+    "ago",
+    "last",
+    "next",
+    "week",
+    "weekend",
+    "month",
+    "year",
+    "since",
+    "until",
+    "morning",
+    "evening",
+    "soon",
+    "recently",
+    "days",
+    "years",
+];
+
+/// What a question says of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct When {
+    /// Days and stretches that are named, each from its first to its last day.
+    named: Vec<(NaiveDate, NaiveDate)>,
+    /// Days of any year: month and day.
+    days: Vec<(u32, u32)>,
+    /// Months of any year, or of one.
+    months: Vec<(Option<i32>, u32)>,
+    weekdays: Vec<Weekday>,
+    /// The question without the days that it names.
+    pub(super) rest: String,
+    /// Whether the oldest is asked for, or the newest.
+    pub(super) first: bool,
+    pub(super) latest: bool,
+    /// Whether it asks for a time.
+    pub(super) asks: bool,
+}
+
+impl When {
+    /// Reads a question.
+    pub(super) fn of(question: &str, today: NaiveDate) -> Self {
+        let text = question.to_lowercase();
+        let words: Vec<&str> = text
+            .split(|c: char| !(c.is_alphanumeric() || c == '-'))
+            .filter(|it| !it.is_empty())
+            .collect();
+        let mut when =
+            Self { asks: text.contains("when") || text.contains("what date"), ..Self::default() };
+        let has = |it: &str| words.contains(&it);
+        when.first =
+            ["first", "originally", "initial", "initially", "earliest"].into_iter().any(has);
+        when.latest =
+            ["latest", "current", "currently", "now", "newest", "recent", "recently", "final"]
+                .into_iter()
+                .any(has);
+        let mut at = 0;
+        // What names a day is no word to be looked for: lines that cite the day are not those of it.
+        let mut rest = text.clone();
+        let mut named = 0;
+        while at < words.len() {
+            let count = when.take(&words, at);
+            if when.named.len() + when.days.len() > named {
+                named = when.named.len() + when.days.len();
+                // "26 March": the day stands before the month.
+                let stands_before = count == 1 && at > 0 && month(words[at]).is_some();
+                let from = at - usize::from(stands_before && ordinal(words[at - 1]).is_some());
+                for word in &words[from..at + count] {
+                    let at = word.as_ptr() as usize - text.as_ptr() as usize;
+                    rest.replace_range(at..at + word.len(), &" ".repeat(word.len()));
+                }
+            }
+            at += count;
+        }
+        when.rest = rest;
+        when.named.extend(relative(&text, today));
+        when
+    }
+
+    /// Takes what begins at a word, and returns how many words it is.
+    fn take(&mut self, words: &[&str], at: usize) -> usize {
+        let word = words[at];
+        if let Some(day) = iso(word) {
+            let to = match (words.get(at + 1), words.get(at + 2).and_then(|it| iso(it))) {
+                (Some(&("to" | "and" | "through" | "until")), Some(to)) => {
+                    Some(to).filter(|it| *it > day)
+                }
+                _ => None,
+            };
+            self.named.push((day, to.unwrap_or(day)));
+            return if to.is_some() { 3 } else { 1 };
+        }
+        if let Ok(period) = word.to_uppercase().parse::<Period>() {
+            self.named.push((period.first(), period.last()));
+            return 1;
+        }
+        if let Some(weekday) =
+            WEEKDAYS.iter().position(|it| *it == word || word == format!("{it}s"))
+        {
+            self.weekdays.extend(Weekday::try_from(u8::try_from(weekday).unwrap_or(0)).ok());
+            return 1;
+        }
+        let Some(month) = month(word) else { return 1 };
+        let day_of = |at: usize| words.get(at).and_then(|it| ordinal(it));
+        let year_of = |at: usize| {
+            words.get(at).and_then(|it| it.parse().ok()).filter(|it| (1900..2200).contains(it))
+        };
+        // "March 26, 2026", "26 March 2026"
+        let after = day_of(at + 1);
+        let before = at.checked_sub(1).and_then(|it| ordinal(words[it]));
+        if let Some(day) = after.or(before) {
+            let year = year_of(if after.is_some() { at + 2 } else { at + 1 });
+            match year.and_then(|year| NaiveDate::from_ymd_opt(year, month, day)) {
+                Some(date) => self.named.push((date, date)),
+                None => self.days.push((month, day)),
+            }
+            return 1 + usize::from(after.is_some()) + usize::from(year.is_some());
+        }
+        // `may` alone is a verb more often than a month.
+        let is_month = word != "may"
+            || at.checked_sub(1).is_some_and(|it| {
+                ["in", "of", "last", "this", "early", "late", "mid"].contains(&words[it])
+            });
+        if is_month {
+            self.months.push((year_of(at + 1), month));
+        }
+        1
+    }
+
+    /// Returns whether the question names this day.
+    pub(super) fn names(&self, day: NaiveDate) -> bool {
+        self.named.iter().any(|(from, to)| (*from..=*to).contains(&day))
+            || self.days.contains(&(day.month(), day.day()))
+    }
+
+    /// Returns what a line of this day gains by it.
+    pub(super) fn gain(&self, day: NaiveDate) -> f64 {
+        let far = |(from, to): &(NaiveDate, NaiveDate)| {
+            let days = if day < *from { *from - day } else { day - *to };
+            days.num_days().max(0)
+        };
+        let of_year = |&(month, of): &(u32, u32)| {
+            let years = [day.year() - 1, day.year(), day.year() + 1];
+            let dates = years.into_iter().filter_map(|it| NaiveDate::from_ymd_opt(it, month, of));
+            dates.map(|it| far(&(it, it))).min()
+        };
+        let nearest = self.named.iter().map(far).chain(self.days.iter().filter_map(of_year)).min();
+        #[expect(clippy::cast_precision_loss, reason = "days of a few years")]
+        let exact = nearest.map_or(0.0, |it| 2.0 * (1.0 - it as f64 / REACH_DAYS).max(0.0));
+        let of_month = |&(year, month): &(Option<i32>, u32)| {
+            day.month() == month && year.is_none_or(|it| it == day.year())
+        };
+        let month = if self.months.iter().any(of_month) { 0.3 } else { 0.0 };
+        let weekday = if self.weekdays.contains(&day.weekday()) { 0.2 } else { 0.0 };
+        exact + month + weekday
+    }
+}
+
+/// Returns whether a line says when something was.
+pub(super) fn tells_time(text: &str) -> bool {
+    let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|it| it.len() > 2);
+    words.any(|it| {
+        let word = it.to_ascii_lowercase();
+        let word = word.as_str();
+        TIME_WORDS.contains(&word)
+            || (month(word).is_some() && word != "may" && word != "mar")
+            || WEEKDAYS.contains(&word)
+            || (it.len() == 4 && it.starts_with("20") && it.bytes().all(|b| b.is_ascii_digit()))
+    })
+}
+
+/// Returns the days that relative words name.
+fn relative(text: &str, today: NaiveDate) -> Vec<(NaiveDate, NaiveDate)> {
+    let back = |days: u64| today.checked_sub_days(Days::new(days)).unwrap_or(today);
+    let monday = back(u64::from(today.weekday().num_days_from_monday()));
+    let mut named = Vec::new();
+    let has = |it: &str| text.contains(it);
+    if has("yesterday") {
+        named.push((back(1), back(1)));
+    }
+    if has("today") {
+        named.push((today, today));
+    }
+    if has("this week") {
+        named.push((monday, today));
+    }
+    if has("last week") {
+        let from = monday.checked_sub_days(Days::new(7)).unwrap_or(monday);
+        named.push((from, monday.pred_opt().unwrap_or(monday)));
+    }
+    if has("this month") {
+        named.push((today.with_day(1).unwrap_or(today), today));
+    }
+    if has("last month")
+        && let Some(first) = today.with_day(1).and_then(|it| it.checked_sub_months(Months::new(1)))
+    {
+        let last = today.with_day(1).and_then(|it| it.pred_opt()).unwrap_or(first);
+        named.push((first, last));
+    }
+    named
+}
+
+fn iso(word: &str) -> Option<NaiveDate> {
+    (word.len() == 10).then(|| NaiveDate::parse_from_str(word, "%Y-%m-%d").ok()).flatten()
+}
+
+fn month(word: &str) -> Option<u32> {
+    let is_it = |name: &&str| {
+        *name == word
+            || (word.len() >= 3
+                && (name[..3] == *word || (word == "sept" && name.starts_with("sept"))))
+    };
+    let at = MONTHS.iter().position(is_it)?;
+    u32::try_from(at + 1).ok()
+}
+
+/// Reads a day of a month: `26`, `3rd`.
+fn ordinal(word: &str) -> Option<u32> {
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let ending = &word[digits.len()..];
+    let fits = ["", "st", "nd", "rd", "th"].contains(&ending) && digits.len() <= 2;
+    digits.parse().ok().filter(|it| fits && (1..=31).contains(it))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_read_in_the_forms_that_people_write() {
+        let today: NaiveDate = "2026-04-13".parse().unwrap();
+        for (question, day, is_named) in [
+            ("What happened on 2026-03-26?", "2026-03-26", true),
+            ("What happened on March 26?", "2026-03-26", true),
+            ("What happened on March 26, 2025?", "2026-03-26", false),
+            ("What happened on the 3rd Mar?", "2025-03-03", true),
+            ("between 2026-03-20 and 2026-03-24", "2026-03-22", true),
+            ("in 2026-W13", "2026-03-25", true),
+            ("yesterday", "2026-04-12", true),
+            ("last week", "2026-04-08", true),
+            ("last week", "2026-04-13", false),
+            ("last month", "2026-03-31", true),
+            ("May I ask 26 people?", "2026-05-26", false),
+            ("2026-13-45", "2026-04-13", false),
+        ] {
+            let when = When::of(question, today);
+            assert_eq!(when.names(day.parse().unwrap()), is_named, "{question} {when:?}");
+        }
+        let near = When::of("on March 26", today);
+        let gain = |day: &str| near.gain(day.parse().unwrap());
+        assert!(gain("2026-03-26") > gain("2026-03-28") && gain("2026-03-28") > gain("2026-05-01"));
+        assert!(
+            When::of("the plan of last March", today).gain("2026-03-02".parse().unwrap()) > 0.2
+        );
+    }
+}
