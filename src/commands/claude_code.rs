@@ -48,8 +48,7 @@ impl Change {
         program: &Path,
         takes_out: bool,
     ) -> Result<Option<Self>, CommandError> {
-        let folder = around.variable("CLAUDE_CONFIG_DIR").map(PathBuf::from);
-        let path = folder.unwrap_or_else(|| around.home.join(".claude")).join("settings.json");
+        let path = around.claude_folder().join("settings.json");
         let old = match fs::read_to_string(&path) {
             Ok(text) => Some(text),
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
@@ -169,7 +168,7 @@ fn is_own(hook: &Value) -> bool {
 }
 
 /// Writes a path as one word for a shell.
-fn quoted(path: &str) -> String {
+pub(super) fn quoted(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:".contains(c);
     if path.chars().all(plain) {
         path.to_owned()

@@ -33,6 +33,10 @@ pub struct Surroundings {
     pub config_home: PathBuf,
     /// Where programs keep what outlives a restart: `$XDG_STATE_HOME`, else `~/.local/state`.
     pub state_home: PathBuf,
+    /// Where Claude Code keeps its own, if elsewhere than in `~/.claude`.
+    pub claude_config_dir: Option<PathBuf>,
+    /// Where Codex keeps its own, if elsewhere than in `~/.codex`.
+    pub codex_home: Option<PathBuf>,
     /// The working folder.
     pub cwd: PathBuf,
     /// The host's name, as `writer` in `memoird.yaml` has it.
@@ -85,6 +89,8 @@ impl Surroundings {
             home: xdg.home_dir().to_path_buf(),
             config_home: xdg.config_dir(),
             state_home: xdg.state_dir().unwrap_or_else(|| xdg.home_dir().join(".local/state")),
+            claude_config_dir: folder_in("CLAUDE_CONFIG_DIR"),
+            codex_home: folder_in("CODEX_HOME"),
             cwd,
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             system_zone: system_zone(env::var("TZ").ok().as_deref()),
@@ -101,6 +107,16 @@ impl Surroundings {
         self.state_home.join("memoird").join("ledger.db")
     }
 
+    /// Returns where Claude Code keeps its settings and transcripts.
+    pub fn claude_folder(&self) -> PathBuf {
+        self.claude_config_dir.clone().unwrap_or_else(|| self.home.join(".claude"))
+    }
+
+    /// Returns where Codex keeps its settings and transcripts.
+    pub fn codex_folder(&self) -> PathBuf {
+        self.codex_home.clone().unwrap_or_else(|| self.home.join(".codex"))
+    }
+
     /// Returns a variable that is set and not empty.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.env.get(name).map(String::as_str).filter(|it| !it.is_empty())
@@ -113,6 +129,11 @@ impl Surroundings {
             Err(_) => base.join(path),
         }
     }
+}
+
+/// Returns the folder that a variable names; a relative one would mean another from each folder.
+fn folder_in(name: &str) -> Option<PathBuf> {
+    env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute())
 }
 
 /// Returns the system's zone. `TZ` wins over the system's setting where it holds a name, as it does

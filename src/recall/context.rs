@@ -16,15 +16,52 @@ use crate::{
 /// A hook's output is cut by its agent somewhere above this.
 pub const HOOK_CHARS_MAX: usize = 9_000;
 
+/// An index of memories is read so far, as agents do.
+pub const INDEX_LINES_MAX: usize = 200;
+/// And no more bytes of it.
+pub const INDEX_BYTES_MAX: usize = 25_000;
+
+/// More room than anybody has; a share of it can be reckoned.
+const ROOM_MAX: usize = 1 << 40;
+
+/// What is said above instruction files.
+const INSTRUCTIONS: &str =
+    "Instructions that people left for agents, the ones that weigh most last:";
+
+/// What a part is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    /// An instruction file.
+    Instructions,
+    /// What lasts.
+    Wisdom,
+    /// The index of memories.
+    Memories,
+    /// The newest month.
+    Month,
+    /// Decisions of the newest week.
+    Decisions,
+    /// What was open in it.
+    Open,
+    /// The rest of it.
+    Week,
+    /// A daily log.
+    Log,
+    /// Where the repository stands.
+    Git,
+}
+
 /// A piece of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it is: `wisdom`, `memories`, `decisions`.
-    pub name: &'static str,
+    /// What it is.
+    pub kind: PartKind,
     /// The line above it.
     pub head: String,
     /// Its lines, as they may be seen.
     pub lines: Vec<String>,
+    /// So many of its lines are left out already.
+    pub left_out: usize,
     /// The command that shows all of it.
     pub command: String,
 }
@@ -66,52 +103,208 @@ pub fn tokens(text: &str) -> usize {
     text.chars().map(weigh).sum::<usize>().div_ceil(7)
 }
 
+impl PartKind {
+    /// Returns the name that JSON uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Instructions => "instructions",
+            Self::Wisdom => "wisdom",
+            Self::Memories => "memories",
+            Self::Month => "month",
+            Self::Decisions => "decisions",
+            Self::Open => "open",
+            Self::Week => "week",
+            Self::Log => "log",
+            Self::Git => "git",
+        }
+    }
+
+    /// Returns its share of the room, where there is not enough for all.
+    fn share(self) -> usize {
+        match self {
+            Self::Wisdom => 8,
+            Self::Instructions => 6,
+            Self::Decisions | Self::Open => 4,
+            Self::Memories => 3,
+            Self::Month | Self::Week | Self::Log | Self::Git => 2,
+        }
+    }
+}
+
 /// Puts parts together, the most stable first; `today` stands at the end.
+///
+/// Where not all fits, none takes the room of all others: each gets its share, and what one does not need
+/// goes to the rest.
 pub fn compose(parts: &[Part], today: &str, budget_tokens: usize, chars_max: usize) -> Context {
-    let head = format!("{INJECTED_START}\n{NOTICE}\n");
+    let is_told = |it: &Part| it.kind == PartKind::Instructions;
+    let head = format!("{INJECTED_START}\n");
+    let told = if parts.iter().any(is_told) { format!("{INSTRUCTIONS}\n") } else { String::new() };
+    let notice = format!("{}{NOTICE}\n", if told.is_empty() { "" } else { "\n" });
     let foot = format!(
         "\nMore: memoird status, memoird show FILE, memoird trace FILE:LINE. Today is {today}.\n{INJECTED_END}\n"
     );
-    let mut text = head;
-    let frame = tokens(&text) + tokens(&foot);
-    let mut left_tokens = budget_tokens.saturating_sub(frame);
-    let mut left_chars = chars_max.saturating_sub(text.chars().count() + foot.chars().count());
+    let frame: Vec<&str> = vec![&head, &told, &notice, &foot];
+    let (budget_tokens, chars_max) = (budget_tokens.min(ROOM_MAX), chars_max.min(ROOM_MAX));
+    let left_tokens = budget_tokens.saturating_sub(frame.iter().map(|it| tokens(it)).sum());
+    let left_chars =
+        chars_max.saturating_sub(frame.iter().map(|it| it.chars().count()).sum::<usize>());
+    let pieces: Vec<Piece<'_>> = parts.iter().map(Piece::new).collect();
+    let mut is_in = vec![true; pieces.len()];
+    let rooms = loop {
+        let rooms = Room::deal(&pieces, &is_in, Room { tokens: left_tokens, chars: left_chars });
+        let is_short = |at: &usize| is_in[*at] && !pieces[*at].least().fits(rooms[*at]);
+        // Who gets too little to say anything leaves its share to the others: the least one, the last.
+        let goes = (0..pieces.len())
+            .filter(is_short)
+            .min_by_key(|at| (pieces[*at].part.kind.share(), std::cmp::Reverse(*at)));
+        match goes {
+            Some(at) => is_in[at] = false,
+            None => break rooms,
+        }
+    };
+    let mut text = head + &told;
     let mut weights = Vec::new();
-    for part in parts {
-        let cut = |count: usize| format!("[{count} lines are left out: {}]\n", part.command);
-        let spare = cut(part.lines.len());
-        let mut piece = format!("\n# {}\n", inert(&part.head));
-        let mut count = 0;
-        for line in &part.lines {
-            let line = inert(line);
-            let is_last = count + 1 == part.lines.len();
-            let more = if is_last { 0 } else { spare.chars().count() };
-            let fits = tokens(&piece) + tokens(&line) + 1 + tokens(&spare).min(more) <= left_tokens
-                && piece.chars().count() + line.chars().count() + 1 + more <= left_chars;
-            if !fits {
-                break;
-            }
-            piece.push_str(&line);
-            piece.push('\n');
-            count += 1;
+    let mut spare = Room::default();
+    let mut is_noted = false;
+    for (at, piece) in pieces.iter().enumerate() {
+        if !is_told(piece.part) && !is_noted {
+            text.push_str(&notice);
+            is_noted = true;
         }
-        let left_out = part.lines.len() - count;
-        if left_out > 0 {
-            piece.push_str(&cut(left_out));
+        let room = if is_in[at] { rooms[at].plus(spare) } else { Room::default() };
+        let (said, lines) = if is_in[at] { piece.cut(room) } else { (String::new(), 0) };
+        if is_in[at] {
+            spare = room.minus(Room::of(&said));
         }
-        // A head with nothing beneath it says where to look all the same, where that fits.
-        let fits = tokens(&piece) <= left_tokens && piece.chars().count() <= left_chars;
-        let taken = if fits { tokens(&piece) } else { 0 };
-        if fits {
-            left_tokens -= taken;
-            left_chars -= piece.chars().count();
-            text.push_str(&piece);
-        }
-        let (name, command) = (part.name, part.command.clone());
-        weights.push(Weight { name, lines: count, left_out, tokens: taken, command });
+        text.push_str(&said);
+        weights.push(Weight {
+            name: piece.part.kind.name(),
+            lines,
+            left_out: piece.part.lines.len() - lines + piece.part.left_out,
+            tokens: tokens(&said),
+            command: piece.part.command.clone(),
+        });
+    }
+    if !is_noted {
+        text.push_str(&notice);
     }
     text.push_str(&foot);
     Context { tokens: tokens(&text), text, parts: weights }
+}
+
+/// Room that a text takes or has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Room {
+    tokens: usize,
+    chars: usize,
+}
+
+impl Room {
+    fn of(text: &str) -> Self {
+        Self { tokens: tokens(text), chars: text.chars().count() }
+    }
+
+    fn fits(self, in_room: Self) -> bool {
+        self.tokens <= in_room.tokens && self.chars <= in_room.chars
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self { tokens: self.tokens + other.tokens, chars: self.chars + other.chars }
+    }
+
+    fn minus(self, other: Self) -> Self {
+        Self {
+            tokens: self.tokens.saturating_sub(other.tokens),
+            chars: self.chars.saturating_sub(other.chars),
+        }
+    }
+
+    /// Deals room out by shares; what a piece does not need goes to the others.
+    fn deal(pieces: &[Piece<'_>], is_in: &[bool], all: Self) -> Vec<Self> {
+        let dealt = |need: &dyn Fn(Self) -> usize, all: usize| {
+            let mut got = vec![0; pieces.len()];
+            let mut open: Vec<usize> = (0..pieces.len()).filter(|at| is_in[*at]).collect();
+            let mut left = all;
+            loop {
+                let shares: usize = open.iter().map(|at| pieces[*at].part.kind.share()).sum();
+                let part = |at: usize| left * pieces[at].part.kind.share() / shares.max(1);
+                let (full, rest): (Vec<usize>, Vec<usize>) =
+                    open.iter().partition(|at| need(pieces[**at].whole) <= part(**at));
+                if full.is_empty() {
+                    for at in rest {
+                        got[at] = part(at);
+                    }
+                    return got;
+                }
+                for at in full {
+                    got[at] = need(pieces[at].whole);
+                    left -= got[at];
+                }
+                open = rest;
+            }
+        };
+        let tokens = dealt(&|it| it.tokens, all.tokens);
+        let chars = dealt(&|it| it.chars, all.chars);
+        tokens.into_iter().zip(chars).map(|(tokens, chars)| Self { tokens, chars }).collect()
+    }
+}
+
+/// A part as it is written.
+struct Piece<'a> {
+    part: &'a Part,
+    head: String,
+    lines: Vec<String>,
+    /// What all of it takes.
+    whole: Room,
+}
+
+impl<'a> Piece<'a> {
+    fn new(part: &'a Part) -> Self {
+        let head = format!("\n# {}\n", inert(&part.head));
+        let lines: Vec<String> = part.lines.iter().map(|it| inert(it) + "\n").collect();
+        let mut whole = Room::of(&head);
+        for line in &lines {
+            whole = whole.plus(Room::of(line));
+        }
+        if part.left_out > 0 {
+            whole = whole.plus(Room::of(&cut_note(part, part.left_out)));
+        }
+        Self { part, head, lines, whole }
+    }
+
+    /// Returns what it takes to say at least where it is.
+    fn least(&self) -> Room {
+        let least = Room::of(&self.head).plus(Room::of(&cut_note(self.part, self.lines.len())));
+        if least.fits(self.whole) { least } else { self.whole }
+    }
+
+    /// Returns as much of it as there is room for, and how many of its lines.
+    fn cut(&self, room: Room) -> (String, usize) {
+        let all = self.lines.len();
+        let is_whole = self.whole.fits(room);
+        let mut said = self.head.clone();
+        let mut taken = Room::of(&said);
+        let note = Room::of(&cut_note(self.part, all + self.part.left_out));
+        let mut count = 0;
+        for line in &self.lines {
+            let more = taken.plus(Room::of(line));
+            if !is_whole && !more.plus(note).fits(room) {
+                break;
+            }
+            said.push_str(line);
+            taken = more;
+            count += 1;
+        }
+        let left_out = all - count + self.part.left_out;
+        if left_out > 0 {
+            said.push_str(&cut_note(self.part, left_out));
+        }
+        (said, count)
+    }
+}
+
+fn cut_note(part: &Part, count: usize) -> String {
+    format!("[{count} lines are left out: {}]\n", part.command)
 }
 
 /// Keeps a line from ending what stands around it.
@@ -131,9 +324,19 @@ pub fn wisdom_lines(text: &str) -> Vec<String> {
     body.lines().filter(is_said).map(|it| it.trim_end().to_owned()).collect()
 }
 
-/// Returns the lines of an index that name a memory.
-pub fn index_lines(text: &str) -> Vec<String> {
-    text.lines().filter(|it| it.trim_start().starts_with("- ")).map(str::to_owned).collect()
+/// Returns the lines of an index that name a memory: of a long one the first, and how many are left out.
+pub fn index_lines(text: &str) -> (Vec<String>, usize) {
+    let mut bytes = 0;
+    let mut lines: Vec<String> =
+        text.lines().filter(|it| it.trim_start().starts_with("- ")).map(str::to_owned).collect();
+    let fits = lines.iter().take(INDEX_LINES_MAX).take_while(|it| {
+        bytes += it.len() + 1;
+        bytes <= INDEX_BYTES_MAX
+    });
+    let kept = fits.count();
+    let left_out = lines.len() - kept;
+    lines.truncate(kept);
+    (lines, left_out)
 }
 
 /// Returns the bullets of sections of a weekly file, each with the days that it rests on in the place of
@@ -171,9 +374,10 @@ mod tests {
     fn part(lines: &[&str]) -> Part {
         let lines = lines.iter().map(|it| (*it).to_owned()).collect();
         Part {
-            name: "wisdom",
+            kind: PartKind::Wisdom,
             head: "W".to_owned(),
             lines,
+            left_out: 0,
             command: "memoird show WISDOM.md".to_owned(),
         }
     }
@@ -192,6 +396,38 @@ mod tests {
             let is_named = context.text.contains("lines are left out: memoird show WISDOM.md]");
             assert_eq!(is_named, weight.left_out > 0 && weight.tokens > 0);
         }
+    }
+
+    #[test]
+    fn no_part_takes_the_room_of_the_others() {
+        let many: Vec<String> = (0..500).map(|it| format!("- line {it} with some words")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let open = Part { kind: PartKind::Open, ..part(&["- call Brest"]) };
+        let context = compose(&[part(&many), open], "2026-04-13", 500, usize::MAX);
+        assert!(context.text.contains("- call Brest"), "{}", context.text);
+        assert!((400..=500).contains(&context.tokens), "what one leaves the other takes");
+    }
+
+    #[test]
+    fn a_long_index_is_cut_and_the_rest_counted() {
+        let text = "- [A](a.md) one\n".repeat(INDEX_LINES_MAX + 7);
+        let (lines, left_out) = index_lines(&text);
+        assert_eq!((lines.len(), left_out), (INDEX_LINES_MAX, 7));
+        let (lines, left_out) = index_lines(&format!("- {}\n", "x".repeat(9_000)).repeat(4));
+        assert_eq!((lines.len(), left_out), (2, 2));
+        let memories = Part { left_out, ..part(&["- a"]) };
+        let context = compose(&[memories], "2026-04-13", 1_000, 9_000);
+        assert!(context.text.contains("[2 lines are left out"), "{}", context.text);
+    }
+
+    #[test]
+    fn instructions_stand_before_what_is_said_of_notes() {
+        let told = Part { kind: PartKind::Instructions, ..part(&["Use tabs."]) };
+        let text = compose(&[told, part(&["- a"])], "2026-04-13", 1_000, 9_000).text;
+        let at = |it: &str| text.find(it).unwrap();
+        assert!(at(INSTRUCTIONS) < at("Use tabs.") && at("Use tabs.") < at(NOTICE));
+        assert!(at(NOTICE) < at("- a"));
+        assert!(!compose(&[part(&["- a"])], "", 1_000, 9_000).text.contains(INSTRUCTIONS));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! - [`graph`]: a trace as a tree, as a drawing for Graphviz, and as PROV-JSON.
 //! - [`coverage`]: the source lines of a period that reached no item, and why.
 //! - [`context`]: what an agent reads at the start of a session.
+//! - [`instructions`]: the files in which people tell agents what to do, as agents read them.
 //! - [`handed`]: what is shown of a file, and what is said with it.
 //! - [`search`]: from words to the log lines that answer them.
 //! - [`history`]: which version of a file is meant, and what changed between two.
@@ -17,6 +18,7 @@ pub mod coverage;
 pub mod graph;
 pub mod handed;
 pub mod history;
+pub mod instructions;
 pub mod search;
 pub mod trace;
 

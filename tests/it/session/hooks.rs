@@ -243,31 +243,3 @@ fn hooks_are_entered_in_the_settings_and_taken_out_again() {
     assert_eq!(ran.code, 78, "{ran}");
     assert_eq!(read(), "{ // mine\n}");
 }
-
-#[test]
-fn the_start_of_a_session_is_told_in_a_budget_and_the_same_each_time() {
-    let root = Root::new("mara");
-    root.run(&["compact"]).ok();
-    let text = root.run(&["context"]).ok().stdout;
-    assert!(
-        text.starts_with("<memoird-context>\nNotes from memory")
-            && text.ends_with("</memoird-context>\n")
-    );
-    assert!(
-        text.contains("# What lasts (WISDOM.md)") && text.contains("# Decisions of 2026-W"),
-        "{text}"
-    );
-    assert!(!text.contains("<!--") && !text.contains(":1]"), "{text}");
-    assert_eq!(root.run(&["context"]).ok().stdout, text);
-    let json = root.run(&["context", "--json"]).ok().json_as("context");
-    assert_eq!(json["text"], text);
-    assert!(json["tokens"].as_u64().unwrap() <= 2_000);
-    let small = root.run(&["context", "--budget", "300"]).ok().stdout;
-    assert!(small.contains("lines are left out: memoird show WISDOM.md]"), "{small}");
-    assert!(root.run(&["context", "--cite"]).ok().stdout.contains("[2026-0"));
-    let explained = root.run(&["context", "--explain"]).ok();
-    assert!(
-        explained.stdout.contains("wisdom") && explained.stderr.contains("tokens in all"),
-        "{explained}"
-    );
-}

@@ -4,6 +4,7 @@ mod generate;
 mod hooks;
 mod micro;
 mod records;
+mod start;
 mod transcripts;
 
 use std::{fs, path::PathBuf};

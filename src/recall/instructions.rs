@@ -1,0 +1,252 @@
+//! Instruction files of coding agents, read as those read them: what of a file is said, which files it
+//! includes, and whether a rule is for the files at hand.
+//!
+//! Pure: whoever calls finds and opens the files.
+
+use regex::Regex;
+use serde_yaml::Value;
+
+use crate::memory::{
+    frontmatter,
+    markdown::{self, LineKind},
+};
+
+/// A file includes others, these others, so many deep.
+pub const INCLUDE_DEPTH_MAX: usize = 5;
+
+/// What an instruction file says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Instructions {
+    /// Its lines, without frontmatter and comments.
+    pub lines: Vec<String>,
+    /// The paths that it includes, as they stand there without the `@`.
+    pub includes: Vec<String>,
+    /// For which files it is; for all where it does not say.
+    pub paths: Option<Vec<String>>,
+}
+
+impl Instructions {
+    /// Takes a file apart.
+    pub fn parse(text: &str) -> Self {
+        let text = text.trim_start_matches('\u{feff}');
+        let split = frontmatter::split(text);
+        let paths = split.yaml.and_then(paths_of);
+        let body = split.body(text);
+        let mut found = Self { paths, ..Self::default() };
+        let lines: Vec<&str> = body.lines().collect();
+        let kinds = markdown::kinds(lines.iter().copied());
+        let mut in_comment = false;
+        for (at, (line, kind)) in lines.iter().zip(&kinds).enumerate() {
+            let is_code = matches!(kind, LineKind::Fence | LineKind::Code);
+            if is_code && !in_comment {
+                found.lines.push((*line).to_owned());
+                continue;
+            }
+            let closes_later = || lines[at + 1..].iter().any(|it| it.contains("-->"));
+            let said = without_comments(line, &mut in_comment, &closes_later);
+            if said.trim().is_empty() && !line.trim().is_empty() {
+                continue;
+            }
+            includes_of(&said, &mut found.includes);
+            found.lines.push(said);
+        }
+        let is_blank = |it: &String| it.trim().is_empty();
+        found.lines.dedup_by(|a, b| is_blank(a) && is_blank(b));
+        while found.lines.last().is_some_and(is_blank) {
+            found.lines.pop();
+        }
+        if found.lines.first().is_some_and(is_blank) {
+            found.lines.remove(0);
+        }
+        found
+    }
+
+    /// Returns whether it is for one of these files, named relative to the project.
+    pub fn is_for(&self, files: &[String]) -> bool {
+        self.paths.as_ref().is_none_or(|globs| {
+            let globs: Vec<Regex> = globs.iter().filter_map(|it| glob(it)).collect();
+            files.iter().any(|file| globs.iter().any(|it| it.is_match(file)))
+        })
+    }
+}
+
+/// Returns the globs under `paths:`, a list or one text with commas.
+fn paths_of(yaml: &str) -> Option<Vec<String>> {
+    let map = frontmatter::parse(yaml, frontmatter::YAML_BYTES_MAX).ok()?;
+    let globs = match map.get("paths")? {
+        Value::String(text) => split_outside_braces(text),
+        Value::Sequence(list) => {
+            list.iter().filter_map(Value::as_str).flat_map(split_outside_braces).collect()
+        }
+        _ => return None,
+    };
+    Some(globs)
+}
+
+fn split_outside_braces(text: &str) -> Vec<String> {
+    let mut depth = 0_i32;
+    let parts = text.split(|c: char| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        c == ',' && depth <= 0
+    });
+    parts.map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned).collect()
+}
+
+/// Translates a glob: `**` for folders of any depth, `*` and `?` within a name, `{a,b}` for either.
+fn glob(text: &str) -> Option<Regex> {
+    let text = text.strip_prefix("./").unwrap_or(text).trim_start_matches('/');
+    let mut pattern = String::from("^");
+    let mut depth = 0_u32;
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let (taken, piece) = match c {
+            _ if rest.starts_with("**/") => (3, "(?:.*/)?".to_owned()),
+            _ if rest.starts_with("**") => (2, ".*".to_owned()),
+            '*' => (1, "[^/]*".to_owned()),
+            '?' => (1, "[^/]".to_owned()),
+            '{' => {
+                depth += 1;
+                (1, "(?:".to_owned())
+            }
+            '}' if depth > 0 => {
+                depth -= 1;
+                (1, ")".to_owned())
+            }
+            ',' if depth > 0 => (1, "|".to_owned()),
+            c => (c.len_utf8(), regex::escape(&c.to_string())),
+        };
+        pattern.push_str(&piece);
+        rest = &rest[taken..];
+    }
+    pattern.push('$');
+    // What is no glob is for nothing.
+    Regex::new(&pattern).ok()
+}
+
+/// Returns a line without its comments. One that is never closed is none.
+fn without_comments(line: &str, in_comment: &mut bool, closes_later: &dyn Fn() -> bool) -> String {
+    let mut said = String::new();
+    let mut rest = line;
+    loop {
+        if *in_comment {
+            let Some((_, behind)) = rest.split_once("-->") else { return said };
+            *in_comment = false;
+            rest = behind;
+        }
+        let Some(at) = outside_code(rest, "<!--") else {
+            said.push_str(rest);
+            return said;
+        };
+        let behind = &rest[at + 4..];
+        if !behind.contains("-->") && !closes_later() {
+            said.push_str(rest);
+            return said;
+        }
+        said.push_str(&rest[..at]);
+        *in_comment = true;
+        rest = behind;
+    }
+}
+
+/// Returns where a text stands in a line outside of code between backticks.
+fn outside_code(line: &str, needle: &str) -> Option<usize> {
+    let code = code_spans(line);
+    line.match_indices(needle).map(|it| it.0).find(|at| !code.iter().any(|it| it.contains(at)))
+}
+
+/// Returns where in a line code stands between backticks.
+fn code_spans(line: &str) -> Vec<std::ops::Range<usize>> {
+    let mut spans = Vec::new();
+    let mut at = 0;
+    while let Some(start) = line[at..].find('`').map(|it| at + it) {
+        let ticks = line[start..].bytes().take_while(|it| *it == b'`').count();
+        let fence = &line[start..start + ticks];
+        let mut from = start + ticks;
+        at = from;
+        while let Some(end) = line[from..].find(fence).map(|it| from + it) {
+            let run = line[end..].bytes().take_while(|it| *it == b'`').count();
+            from = end + run;
+            if run == ticks {
+                spans.push(start..from);
+                at = from;
+                break;
+            }
+        }
+    }
+    spans
+}
+
+/// Adds the paths that a line includes: `@` at the start of a word, outside of code.
+fn includes_of(line: &str, found: &mut Vec<String>) {
+    let code = code_spans(line);
+    for (at, _) in line.match_indices('@') {
+        let is_start = line[..at].chars().next_back().is_none_or(|c| c.is_whitespace() || c == '(');
+        if !is_start || code.iter().any(|it| it.contains(&at)) {
+            continue;
+        }
+        let word: String = line[at + 1..].chars().take_while(|c| !c.is_whitespace()).collect();
+        let path = word.trim_end_matches(['.', ',', ';', ':', ')', '!', '?', '"', '\'']);
+        let starts = |c: char| c.is_alphanumeric() || matches!(c, '.' | '~' | '/' | '_');
+        let is_path = path.chars().next().is_some_and(starts) && path.contains(['.', '/']);
+        if is_path && !found.iter().any(|it| it == path) {
+            found.push(path.to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_go_and_code_stays() {
+        let text = "\u{feff}# A\n<!-- for people\nonly -->\n\nuse `<!-- x -->` so <!-- no --> yes\n\n\n```html\n<!-- code @./no.md -->\n```\nend <!-- open\n";
+        let found = Instructions::parse(text);
+        assert_eq!(
+            found.lines,
+            [
+                "# A",
+                "",
+                "use `<!-- x -->` so  yes",
+                "",
+                "```html",
+                "<!-- code @./no.md -->",
+                "```",
+                "end <!-- open"
+            ]
+        );
+        assert_eq!(found.includes, Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_included_stands_at_the_start_of_a_word_outside_of_code() {
+        #[track_caller]
+        fn check(text: &str, expected: &[&str]) {
+            assert_eq!(Instructions::parse(text).includes, expected);
+        }
+        check("see @./a.md, @~/b.md and (@/c/d.md)", &["./a.md", "~/b.md", "/c/d.md"]);
+        check("@docs/x.md.\n- @docs/x.md", &["docs/x.md"]);
+        check("`@./a.md` ``@b.md ` `` @c.md", &["c.md"]);
+        check("```\n@./a.md\n```\n<!-- @./b.md -->", &[]);
+        check("mail ada@example.org, ask @ada, a lone @", &[]);
+    }
+
+    #[test]
+    fn a_rule_is_for_the_files_that_it_names() {
+        #[track_caller]
+        fn check(paths: &str, file: &str, expected: bool) {
+            let text = format!("---\npaths: {paths}\n---\nrule\n");
+            assert_eq!(Instructions::parse(&text).is_for(&[file.to_owned()]), expected);
+        }
+        check("src/**/*.rs", "src/main.rs", true);
+        check("src/**/*.rs", "src/a/b.rs", true);
+        check("src/*.rs", "src/a/b.rs", false);
+        check("'**/*.{ts,tsx}, docs/**'", "web/a.tsx", true);
+        check("'**/*.{ts,tsx}, docs/**'", "docs/a/b.md", true);
+        check("['a?.md', \"[x].md\"]", "ab.md", true);
+        check("['a?.md', \"[x].md\"]", "[x].md", true);
+        check("['a?.md', \"[x].md\"]", "x.md", false);
+        check("'{'", "a", false);
+        assert!(Instructions::parse("rule\n").is_for(&[]));
+    }
+}
