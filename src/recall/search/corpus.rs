@@ -204,13 +204,14 @@ impl Read {
 fn speaker(text: &str) -> Option<&str> {
     const NAME_CHARS_MAX: usize = 30;
     let text = text.trim_start_matches(|c: char| c.is_ascii_digit() || " :[]-*".contains(c));
-    let (name, _) = text.split_once(':')?;
+    let (name, said) = text.split_once(':')?;
+    let is_said = said.starts_with([' ', '*', '"', '“']);
     let name = name.trim_end_matches('*').trim();
     let is_name = name.chars().next().is_some_and(char::is_uppercase)
         && name.chars().count() <= NAME_CHARS_MAX
         && name.split(' ').count() <= 3
         && name.chars().all(|c| c.is_alphanumeric() || " .'-".contains(c));
-    is_name.then_some(name)
+    (is_name && is_said).then_some(name)
 }
 
 #[cfg(test)]

@@ -57,8 +57,8 @@ pub(super) struct When {
     named: Vec<(NaiveDate, NaiveDate)>,
     /// Days of any year: month and day.
     days: Vec<(u32, u32)>,
-    /// Months of any year, or of one.
-    months: Vec<(Option<i32>, u32)>,
+    /// Months of any year, or of one, and which days of them are meant.
+    months: Vec<(Option<i32>, u32, (u32, u32))>,
     weekdays: Vec<Weekday>,
     /// The question without the days that it names.
     pub(super) rest: String,
@@ -132,7 +132,8 @@ impl When {
             self.weekdays.extend(Weekday::try_from(u8::try_from(weekday).unwrap_or(0)).ok());
             return 1;
         }
-        let Some(month) = month(word) else { return 1 };
+        let middle = word.strip_prefix("mid-");
+        let Some(month) = month(middle.unwrap_or(word)) else { return 1 };
         let day_of = |at: usize| words.get(at).and_then(|it| ordinal(it));
         let year_of = |at: usize| {
             words.get(at).and_then(|it| it.parse().ok()).filter(|it| (1900..2200).contains(it))
@@ -154,7 +155,9 @@ impl When {
                 ["in", "of", "last", "this", "early", "late", "mid"].contains(&words[it])
             });
         if is_month {
-            self.months.push((year_of(at + 1), month));
+            let before = if middle.is_some() { &["mid"][..] } else { &words[..at] };
+            let part = part_of_month(before);
+            self.months.push((year_of(at + 1), month, part));
         }
         1
     }
@@ -179,12 +182,14 @@ impl When {
         let nearest = self.named.iter().map(far).chain(self.days.iter().filter_map(of_year)).min();
         #[expect(clippy::cast_precision_loss, reason = "days of a few years")]
         let exact = nearest.map_or(0.0, |it| 2.0 * (1.0 - it as f64 / REACH_DAYS).max(0.0));
-        let of_month = |&(year, month): &(Option<i32>, u32)| {
-            day.month() == month && year.is_none_or(|it| it == day.year())
+        let of_month = |&(year, month, (from, to)): &(Option<i32>, u32, (u32, u32))| {
+            let is_it = day.month() == month && year.is_none_or(|it| it == day.year());
+            is_it && (from..=to).contains(&day.day())
         };
         let month = if self.months.iter().any(of_month) { 0.3 } else { 0.0 };
         let weekday = if self.weekdays.contains(&day.weekday()) { 0.2 } else { 0.0 };
-        exact + month + weekday
+        let itself = if self.names(day) { 0.5 } else { 0.0 };
+        exact + itself + month + weekday
     }
 }
 
@@ -232,6 +237,24 @@ fn relative(text: &str, today: NaiveDate) -> Vec<(NaiveDate, NaiveDate)> {
     named
 }
 
+/// All days of a month.
+const WHOLE: (u32, u32) = (1, 31);
+
+/// Returns which days of a month the words before its name mean: "early", "late", "the end of".
+fn part_of_month(before: &[&str]) -> (u32, u32) {
+    let last: Vec<&str> = before.iter().rev().take(2).copied().collect();
+    let has = |all: &[&str]| last.iter().any(|it| all.contains(it));
+    if has(&["early", "beginning", "start"]) {
+        (1, 10)
+    } else if has(&["mid", "middle"]) {
+        (11, 20)
+    } else if has(&["late", "end"]) {
+        (21, 31)
+    } else {
+        WHOLE
+    }
+}
+
 fn iso(word: &str) -> Option<NaiveDate> {
     (word.len() == 10).then(|| NaiveDate::parse_from_str(word, "%Y-%m-%d").ok()).flatten()
 }
@@ -277,6 +300,16 @@ mod tests {
         ] {
             let when = When::of(question, today);
             assert_eq!(when.names(day.parse().unwrap()), is_named, "{question} {when:?}");
+        }
+        for (question, in_it, out) in [
+            ("late March", "2026-03-28", "2026-03-02"),
+            ("at the end of March", "2026-03-28", "2026-03-02"),
+            ("in early March 2026", "2026-03-02", "2025-03-02"),
+            ("mid-March", "2026-03-15", "2026-03-28"),
+        ] {
+            let when = When::of(question, today);
+            let gain = |day: &str| when.gain(day.parse().unwrap());
+            assert!(gain(in_it) > 0.2 && gain(out) < 0.2, "{question} {when:?}");
         }
         let near = When::of("on March 26", today);
         let gain = |day: &str| near.gain(day.parse().unwrap());
