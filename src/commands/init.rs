@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    claude_code::Change,
+    agent_hooks::{self, Change, Host},
     context::Call,
     error::{CommandError, Kind},
     service::{
@@ -68,8 +68,14 @@ pub(super) struct Args {
     /// Enter hooks in the settings of Claude Code, so that sessions are kept and memory is read
     #[arg(long)]
     claude_code: bool,
-    /// With --claude-code: take the hooks out again, and do nothing else
-    #[arg(long, requires = "claude_code")]
+    /// Enter the same hooks in those of Codex
+    #[arg(long)]
+    codex: bool,
+    /// With --claude-code: write the hooks as a plugin into this folder, and leave the settings alone
+    #[arg(long, value_name = "DIR", requires = "claude_code", conflicts_with = "uninstall")]
+    plugin: Option<PathBuf>,
+    /// With --claude-code or --codex: take the hooks out again, and do nothing else
+    #[arg(long)]
     uninstall: bool,
     /// Let this host summarise the folder from now on; all others only read it
     #[arg(long)]
@@ -141,7 +147,14 @@ enum Write {
 pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
     let call = Call::read(global)?;
     if args.uninstall {
-        let told = claude_code(&call, args, ui)?;
+        if args.hosts().is_empty() {
+            return Err(CommandError::new(
+                Kind::Usage,
+                "--uninstall takes out the hooks of an agent",
+            )
+            .hint("memoird init --claude-code --uninstall"));
+        }
+        let told = enter_hooks(&call, args, ui)?;
         for words in &told {
             ui.note(words);
         }
@@ -176,9 +189,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             to_do.push(service::LINGER.to_owned());
         }
     }
-    if args.claude_code {
-        to_do.extend(claude_code(&call, args, ui)?);
-    }
+    to_do.extend(enter_hooks(&call, args, ui)?);
     if let Some(pid) =
         daemon(&call).filter(|_| !args.service && !args.no_config && !settings.configured)
     {
@@ -207,26 +218,87 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     Ok(ExitCode::SUCCESS)
 }
 
-/// Enters the hooks in the settings of Claude Code, or takes them out: shown first, and asked for where a
-/// person sits. Returns what there is to say.
-fn claude_code(call: &Call, args: &Args, ui: &Ui) -> Result<Vec<String>, CommandError> {
+impl Args {
+    /// Returns the agents' programs that are named.
+    fn hosts(&self) -> Vec<Host> {
+        let named = [(self.claude_code, Host::ClaudeCode), (self.codex, Host::Codex)];
+        named.into_iter().filter(|it| it.0).map(|it| it.1).collect()
+    }
+}
+
+/// Enters the hooks in the settings of the agents that are named, or takes them out: shown first, and asked
+/// for where a person sits. Returns what there is to say.
+fn enter_hooks(call: &Call, args: &Args, ui: &Ui) -> Result<Vec<String>, CommandError> {
     let program = std::env::current_exe().map_err(|e| {
         CommandError::new(Kind::CannotWrite, format!("cannot tell where this program is: {e}"))
     })?;
-    let Some(change) = Change::new(&call.around, &program, args.uninstall)? else {
-        let how = if args.uninstall { "no hook of memoird is" } else { "the hooks are" };
-        return Ok(vec![format!("{how} in the settings of Claude Code already")]);
-    };
-    let path = change.path.display().to_string();
-    if !ui.is_json() {
-        change.show(ui);
+    let mut told = Vec::new();
+    for host in args.hosts() {
+        if let (Host::ClaudeCode, Some(dir)) = (host, &args.plugin) {
+            told.extend(write_plugin(call, args, dir, &program)?);
+            continue;
+        }
+        let name = host.name();
+        let Some(change) = Change::new(host, &call.around, &program, args.uninstall)? else {
+            let how = if args.uninstall { "no hook of memoird is" } else { "the hooks are" };
+            told.push(format!("{how} in the settings of {name} already"));
+            continue;
+        };
+        let path = change.path.display().to_string();
+        if !ui.is_json() {
+            change.show(ui);
+        }
+        let may = args.yes || ui.ask(format!("Change {path}?")).unwrap_or(true);
+        if args.dry_run || !may {
+            told.push(format!("{path} is left as it is"));
+            continue;
+        }
+        let kept =
+            change.write(call.now)?.map(|it| format!("; what stood there: {}", it.display()));
+        told.push(format!("{path} is written{}", kept.unwrap_or_default()));
+        if host == Host::Codex && !args.uninstall {
+            told.push(CODEX_TRUSTS.to_owned());
+        }
     }
-    let may = args.yes || ui.ask(format!("Change {path}?")).unwrap_or(true);
-    if args.dry_run || !may {
-        return Ok(vec![format!("{path} is left as it is")]);
+    Ok(told)
+}
+
+/// What is left to a person who uses Codex.
+const CODEX_TRUSTS: &str = "Codex runs hooks that you trust: say so under /hooks in it. An older one also \
+     wants `codex_hooks = true` under `[features]` in its config.toml; for one that tells no end of a \
+     session there is `memoird import codex`";
+
+/// Writes the hooks as a plugin. What stands there and is none of ours stays.
+fn write_plugin(
+    call: &Call,
+    args: &Args,
+    dir: &Path,
+    program: &Path,
+) -> Result<Vec<String>, CommandError> {
+    let dir = call.around.absolute(dir, &call.around.cwd);
+    let mut told = Vec::new();
+    for (name, text) in agent_hooks::plugin(program) {
+        let path = dir.join(name);
+        let standing = fs::read_to_string(&path).ok();
+        if standing.as_ref() == Some(&text) {
+            continue;
+        }
+        if standing.is_some_and(|it| !it.contains("memoird")) {
+            let what = format!("`{}` is another plugin's", path.display());
+            return Err(CommandError::new(Kind::Usage, what)
+                .hint("name a folder of its own: memoird init --claude-code --plugin DIR"));
+        }
+        if !args.dry_run {
+            write_settings(&path, &text)?;
+        }
+        told.push(format!(
+            "{} {} written",
+            path.display(),
+            if args.dry_run { "would be" } else { "is" }
+        ));
     }
-    let kept = change.write(call.now)?.map(|it| format!("; what stood there: {}", it.display()));
-    Ok(vec![format!("{path} is written{}", kept.unwrap_or_default())])
+    told.push(format!("Claude Code reads the plugin with: claude --plugin-dir {}", dir.display()));
+    Ok(told)
 }
 
 /// Returns the folder that is meant, as an absolute path without links.

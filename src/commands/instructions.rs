@@ -139,7 +139,7 @@ impl Reader<'_> {
                 head: path.display().to_string(),
                 lines: text.lines().map(str::to_owned).collect(),
                 left_out: 0,
-                command: format!("cat {}", super::claude_code::quoted(&path.to_string_lossy())),
+                command: format!("cat {}", super::agent_hooks::quoted(&path.to_string_lossy())),
             });
         }
         for named in &said.includes {

@@ -8,7 +8,7 @@
 pub mod error;
 pub mod ui;
 
-mod claude_code;
+mod agent_hooks;
 mod compact;
 mod completions;
 mod context;

@@ -152,6 +152,42 @@ pub fn drain(
     Ok(done)
 }
 
+/// What hooks have left.
+#[derive(Debug, Default)]
+pub struct Left {
+    /// Sessions that nobody has looked at yet, or that are tried again.
+    pub waiting: Vec<Job>,
+    /// Sessions that failed [`TRIES_MAX`] times, with the names of their notes.
+    pub failed: Vec<(String, Job)>,
+}
+
+/// Returns what hooks have left; what cannot be read is left out.
+pub fn look(around: &Surroundings) -> Left {
+    let spool = Spool::new(&around.state_home);
+    let job = |text: io::Result<String>| serde_json::from_str::<Job>(&text.ok()?).ok();
+    let names = |names: io::Result<Vec<String>>| names.unwrap_or_default().into_iter();
+    let waiting = names(spool.names()).filter_map(|it| job(spool.read(&it))).collect();
+    let failed =
+        names(spool.names_aside()).filter_map(|it| Some((it.clone(), job(spool.read_aside(&it))?)));
+    Left { waiting, failed: failed.collect() }
+}
+
+/// Has the sessions that failed tried again by whoever works next; returns how many there are.
+///
+/// # Errors
+///
+/// Returns why a note cannot be written.
+pub fn retry(around: &Surroundings) -> io::Result<usize> {
+    let spool = Spool::new(&around.state_home);
+    let _lock = spool.lock(true)?;
+    let failed = look(around).failed;
+    for (name, job) in &failed {
+        let text = serde_json::to_string(&Job { tries: 0, ..job.clone() });
+        spool.take_back(name, &text.map_err(io::Error::other)?)?;
+    }
+    Ok(failed.len())
+}
+
 impl Job {
     fn run(&self, config: &Config, around: &Surroundings, now: DateTime<Utc>) -> Done {
         match self.keep(config, around, now) {

@@ -65,7 +65,20 @@ impl Spool {
     ///
     /// Returns what the system says; a folder that is not there has none.
     pub fn names(&self) -> io::Result<Vec<String>> {
-        let entries = match fs::read_dir(&self.dir) {
+        Self::names_in(&self.dir)
+    }
+
+    /// Returns the names of the notes that were put aside, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Returns what the system says; a folder that is not there has none.
+    pub fn names_aside(&self) -> io::Result<Vec<String>> {
+        Self::names_in(&self.dir.join(ASIDE))
+    }
+
+    fn names_in(dir: &Path) -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(dir) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries?,
         };
@@ -84,7 +97,20 @@ impl Spool {
     ///
     /// Returns what the system says, also of one that is no small file of text.
     pub fn read(&self, name: &str) -> io::Result<String> {
-        let path = self.dir.join(name);
+        Self::read_in(&self.dir, name)
+    }
+
+    /// Reads a note that was put aside.
+    ///
+    /// # Errors
+    ///
+    /// Like [`Self::read`].
+    pub fn read_aside(&self, name: &str) -> io::Result<String> {
+        Self::read_in(&self.dir.join(ASIDE), name)
+    }
+
+    fn read_in(dir: &Path, name: &str) -> io::Result<String> {
+        let path = dir.join(name);
         if !fs::symlink_metadata(&path)?.is_file() {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -122,6 +148,16 @@ impl Spool {
         let aside = self.dir.join(ASIDE);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&aside)?;
         fs::rename(self.dir.join(name), aside.join(name))
+    }
+
+    /// Puts a note that was put aside back among the others, with other words.
+    ///
+    /// # Errors
+    ///
+    /// Returns what the system says.
+    pub fn take_back(&self, name: &str, text: &str) -> io::Result<()> {
+        self.replace(name, text)?;
+        fs::remove_file(self.dir.join(ASIDE).join(name))
     }
 
     /// Waits for the right to work on the notes; `None` where another has it and `waits` is not asked.
@@ -172,5 +208,12 @@ mod tests {
         spool.remove(&names[0]).unwrap();
         spool.put_aside(&names[1]).unwrap();
         assert_eq!(spool.names().unwrap(), names[2..]);
+        assert_eq!(spool.names_aside().unwrap(), names[1..2]);
+        assert_eq!(spool.read_aside(&names[1]).unwrap(), "b");
+        spool.take_back(&names[1], "d").unwrap();
+        assert_eq!(
+            (spool.names().unwrap(), spool.names_aside().unwrap()),
+            (names[1..].to_vec(), vec![])
+        );
     }
 }

@@ -23,6 +23,7 @@ use super::{
 };
 use crate::session::{
     keep::{KeepError, Keeper},
+    queue::{self, Done},
     transcript::{self, Format, Transcript},
 };
 
@@ -40,6 +41,8 @@ enum SessionVerb {
     Show(records::ShowArgs),
     Export(records::ExportArgs),
     Import(records::ImportArgs),
+    /// Try again to keep the sessions that hooks told of and that failed
+    Retry,
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
@@ -49,7 +52,41 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         SessionVerb::Show(args) => records::show(global, args, ui),
         SessionVerb::Export(args) => records::export(global, args, ui),
         SessionVerb::Import(args) => records::import(global, args, ui),
+        SessionVerb::Retry => retry(global, ui),
     }
+}
+
+/// Puts back what was put aside, and does it.
+fn retry(global: &GlobalArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let failed = |e: io::Error| {
+        CommandError::new(Kind::CannotWrite, format!("the notes of hooks cannot be worked on: {e}"))
+    };
+    let count = queue::retry(&call.around).map_err(failed)?;
+    let done = queue::drain(&call.config, &call.around, call.now, true).map_err(failed)?;
+    let mut kept = Vec::new();
+    let mut errors = Vec::new();
+    for (_, done) in done {
+        match done {
+            Done::Kept(it) => kept.push(it.path),
+            Done::Failed(error) => errors.push(error.to_string()),
+            Done::Nothing | Done::Homeless => {}
+        }
+    }
+    if ui.is_json() {
+        ui.json(&serde_json::json!({ "tried": count, "kept": kept, "failed": errors }));
+    } else if count == 0 && kept.is_empty() && errors.is_empty() {
+        ui.good("nothing to do: no session failed");
+    }
+    if !ui.is_json() {
+        for path in &kept {
+            ui.data(path);
+        }
+        for error in &errors {
+            ui.warn(error);
+        }
+    }
+    Ok(if errors.is_empty() { ExitCode::SUCCESS } else { Kind::Job.exit_code().into() })
 }
 
 /// Opens what an argument names: a file, or stdin.

@@ -5,6 +5,7 @@
 mod daemon;
 mod engine;
 mod problems;
+mod sessions;
 mod show;
 mod work;
 
@@ -17,6 +18,7 @@ use self::{
     daemon::{Daemon, Tick, Watcher},
     engine::{BudgetStatus, EngineStatus},
     problems::{Logs, Problem},
+    sessions::Sessions,
     work::{Due, LastRun, NextDue, Stuck, TierStatus},
 };
 use super::{
@@ -72,6 +74,8 @@ struct Status {
     /// Files of somebody else under names of ours.
     foreign: Vec<Foreign>,
     problems: Vec<Problem>,
+    /// What hooks left of sessions, of this folder and of none.
+    sessions: Sessions,
     last_run: Option<LastRun>,
     /// The period that is due next by itself, and when.
     next_due: Option<NextDue>,
@@ -254,6 +258,7 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
             })
             .collect(),
         problems,
+        sessions: Sessions::look(call, &settings.path),
         last_run,
         next_due: work::next_due(&plan, zone),
         not_yet,

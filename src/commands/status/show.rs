@@ -50,10 +50,31 @@ pub(super) fn show(status: &Status, ui: &Ui) {
         ui.data(format!("{} held for review: `memoird review`", status.quarantined));
     }
     show_list(ui, "to look at", &status.problems, |it| format!("{}: {}", it.path, it.reason));
+    show_sessions(status, ui);
     if let Some(told) = made_by_others(status) {
         ui.data(told);
     }
     show_engine(status, ui);
+}
+
+/// Says what hooks left that is not kept.
+fn show_sessions(status: &Status, ui: &Ui) {
+    let sessions = &status.sessions;
+    show_list(
+        ui,
+        "sessions that could not be kept; `memoird session retry` tries again",
+        &sessions.failed,
+        |it| format!("{}: {}", it.transcript, it.reason),
+    );
+    if sessions.waiting > 0 {
+        ui.data(format!("{} sessions wait to be kept; the daemon does it", sessions.waiting));
+    }
+    if sessions.homeless > 0 {
+        ui.data(format!(
+            "{} sessions are of projects without a memory folder; `memoird init DIR` in a project makes one",
+            sessions.homeless
+        ));
+    }
 }
 
 /// Says how much was made or read by another engine than the one at work.

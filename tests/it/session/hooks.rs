@@ -135,6 +135,22 @@ fn what_fails_is_tried_three_times_and_put_aside() {
     let text = fs::read_to_string(failed[0].as_ref().unwrap().path()).unwrap();
     assert!(text.contains("cannot read the transcript"), "{text}");
     assert_eq!(fs::read_dir(&spool).unwrap().count(), 2, "the lock and the folder");
+    // A person is told, and once the transcript is there again nothing is lost.
+    let status = root.run(&["status", "--json"]).ok().json_as("status");
+    let told = &status["sessions"]["failed"][0];
+    assert_eq!(told["transcript"], "~/tide/nowhere.jsonl");
+    let words = root.run(&["status"]).ok().stdout;
+    assert!(words.contains("memoird session retry") && words.contains("nowhere.jsonl"), "{words}");
+    assert_eq!(root.run(&["session", "retry"]).code, 1);
+    root.write("nowhere.jsonl", &sample_text("plain.jsonl"));
+    for _ in 0..2 {
+        work(&root);
+    }
+    root.run(&["session", "retry"]).ok();
+    assert_eq!(records(&root), 1);
+    let status = root.run(&["status", "--json"]).ok().json_as("status");
+    assert_eq!(status["sessions"]["failed"].as_array().unwrap().len(), 0);
+    assert!(root.run(&["session", "retry"]).ok().stderr.contains("nothing to do"));
 }
 
 #[test]
@@ -242,4 +258,47 @@ fn hooks_are_entered_in_the_settings_and_taken_out_again() {
     let ran = root.run(&["init", ".", "--claude-code"]);
     assert_eq!(ran.code, 78, "{ran}");
     assert_eq!(read(), "{ // mine\n}");
+}
+
+#[test]
+fn codex_has_hooks_of_its_own_and_claude_code_a_plugin() {
+    let root = root();
+    let hooks = root.home(".codex/hooks.json");
+    root.run(&["init", ".", "--codex"]).ok();
+    let entered: Value = serde_json::from_str(&fs::read_to_string(&hooks).unwrap()).unwrap();
+    for event in ["SessionStart", "PreCompact", "SessionEnd"] {
+        let command = entered["hooks"][event][0]["hooks"][0]["command"].as_str().unwrap();
+        assert!(command.contains(" hook codex "), "{command}");
+    }
+    assert!(!root.home(".claude/settings.json").exists());
+    root.run(&["init", "--codex", "--uninstall"]).ok();
+    assert_eq!(fs::read_to_string(&hooks).unwrap(), "{}\n");
+    assert_eq!(root.run(&["init", "--uninstall"]).code, 2);
+    let plugin = ["init", ".", "--claude-code", "--plugin", "~/plugin"];
+    root.run(&[&plugin[..], &["--dry-run"]].concat()).ok();
+    assert!(!root.home("plugin").exists());
+    root.run(&plugin).ok();
+    let read = |name: &str| -> Value {
+        serde_json::from_str(&fs::read_to_string(root.home("plugin").join(name)).unwrap()).unwrap()
+    };
+    assert_eq!(read(".claude-plugin/plugin.json")["name"], "memoird");
+    let hooks = read("hooks/hooks.json");
+    assert_eq!(hooks["hooks"].as_object().unwrap().len(), 3);
+    assert!(!root.home(".claude/settings.json").exists(), "the settings are left alone");
+    // The folder of another plugin is none of ours.
+    root.write("other/.claude-plugin/plugin.json", "{\"name\": \"theirs\"}\n");
+    let ran = root.run(&["init", ".", "--claude-code", "--plugin", "other"]);
+    assert_eq!(ran.code, 2, "{ran}");
+    // A session of Codex begins with what is known, and is kept when it ends.
+    root.write("WISDOM.md", "# A - Wisdom\n\n---\n\n**Tides**\nBrest is late.\n");
+    root.write("s.jsonl", &sample_text("codex.jsonl"));
+    let fire = |verb: &str, event: &str| {
+        let told = json!({"session_id": "s", "cwd": root.path(""), "hook_event_name": event,
+            "transcript_path": root.path("s.jsonl"), "model": "m", "permission_mode": "default"});
+        root.run_with_stdin(&["hook", "codex", verb], told.to_string()).ok()
+    };
+    assert!(fire("session-start", "SessionStart").stdout.contains("Brest is late."));
+    fire("session-end", "SessionEnd");
+    work(&root);
+    assert_eq!(records(&root), 1);
 }

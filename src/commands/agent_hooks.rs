@@ -1,4 +1,5 @@
-//! Enters our hooks in the settings of Claude Code, and takes them out again.
+//! Enters our hooks in the settings of an agent's program, and takes them out again; or writes them as a
+//! plugin of its own.
 //!
 //! The settings are the user's: all that is not ours stays as it is, the change is shown before it is
 //! made, and what stood there is kept beside it. Ours is known by its command.
@@ -19,8 +20,39 @@ use crate::{
     config::surroundings::Surroundings, recall::history, store::vault::settings::write_settings,
 };
 
-/// The name of the agent as our hooks are called with it.
-const AGENT: &str = "claude-code";
+/// Whose settings they are. Both programs read hooks of the same shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Host {
+    /// Claude Code: `settings.json`, among much else.
+    ClaudeCode,
+    /// Codex: `hooks.json`, which holds nothing else.
+    Codex,
+}
+
+impl Host {
+    /// Returns the name of the agent as our hooks are called with it.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+        }
+    }
+
+    /// Returns the name that people know.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::Codex => "Codex",
+        }
+    }
+
+    fn file(self, around: &Surroundings) -> PathBuf {
+        match self {
+            Self::ClaudeCode => around.claude_folder().join("settings.json"),
+            Self::Codex => around.codex_folder().join("hooks.json"),
+        }
+    }
+}
 
 /// The events that we take part in, and the words for them in our commands.
 const EVENTS: [(&str, &str); 3] = [
@@ -44,11 +76,12 @@ pub(super) struct Change {
 impl Change {
     /// Works out what has to be entered, or taken out; `None` where all stands as it should.
     pub(super) fn new(
+        host: Host,
         around: &Surroundings,
         program: &Path,
         takes_out: bool,
     ) -> Result<Option<Self>, CommandError> {
-        let path = around.claude_folder().join("settings.json");
+        let path = host.file(around);
         let old = match fs::read_to_string(&path) {
             Ok(text) => Some(text),
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
@@ -65,8 +98,8 @@ impl Change {
                 .hint("correct it, then do the same again; nothing was changed")
         })?;
         let before = settings.clone();
-        merge(&mut settings, &program.to_string_lossy(), takes_out).ok_or_else(|| {
-            let what = format!("`hooks` in `{}` is not what Claude Code reads", path.display());
+        merge(&mut settings, host, &program.to_string_lossy(), takes_out).ok_or_else(|| {
+            let what = format!("`hooks` in `{}` is not what {} reads", path.display(), host.name());
             CommandError::new(Kind::Config, what)
                 .hint("correct it, then do the same again; nothing was changed")
         })?;
@@ -94,7 +127,11 @@ impl Change {
     ) -> Result<Option<PathBuf>, CommandError> {
         let backup = match &self.old {
             Some(old) => {
-                let name = format!("settings.json.before-memoird-{}", now.format("%Y%m%d-%H%M%S"));
+                let name = format!(
+                    "{}.before-memoird-{}",
+                    self.path.file_name().unwrap_or_default().to_string_lossy(),
+                    now.format("%Y%m%d-%H%M%S")
+                );
                 let backup = self.path.with_file_name(name);
                 write_settings(&backup, old)?;
                 Some(backup)
@@ -107,31 +144,31 @@ impl Change {
 }
 
 /// Enters our hooks, or takes them out; `None` where the settings have another shape.
-fn merge(settings: &mut Value, program: &str, takes_out: bool) -> Option<()> {
+fn merge(settings: &mut Value, host: Host, program: &str, takes_out: bool) -> Option<()> {
     let settings = settings.as_object_mut()?;
     if takes_out && !settings.contains_key("hooks") {
         return Some(());
     }
     let hooks = settings.entry("hooks").or_insert_with(|| json!({})).as_object_mut()?;
     for (event, word) in EVENTS {
-        let command = format!("{} {} {AGENT} {word}", quoted(program), hook::NAME);
+        let command = command_of(host, program, word);
         let groups = match hooks.get_mut(event) {
             None if takes_out => continue,
             None => hooks.entry(event).or_insert_with(|| json!([])).as_array_mut()?,
             Some(groups) => groups.as_array_mut()?,
         };
-        let is_there = groups.iter().flat_map(own_commands).any(|it| it == command);
+        let is_there = groups.iter().flat_map(|it| own_commands(it, host)).any(|it| it == command);
         if is_there && !takes_out {
             continue;
         }
         // One that names a program that has moved is replaced.
-        let had_own = groups.iter().any(|it| own_commands(it).next().is_some());
+        let had_own = groups.iter().any(|it| own_commands(it, host).next().is_some());
         groups.retain_mut(|group| {
             let Some(list) = group.get_mut("hooks").and_then(Value::as_array_mut) else {
                 return true;
             };
             let before = list.len();
-            list.retain(|it| !is_own(it));
+            list.retain(|it| !is_own(it, host));
             list.len() == before || !list.is_empty()
         });
         if takes_out && had_own && groups.is_empty() {
@@ -148,9 +185,30 @@ fn merge(settings: &mut Value, program: &str, takes_out: bool) -> Option<()> {
     Some(())
 }
 
-fn own_commands(group: &Value) -> impl Iterator<Item = &str> {
+fn command_of(host: Host, program: &str, word: &str) -> String {
+    format!("{} {} {} {word}", quoted(program), hook::NAME, host.word())
+}
+
+/// Returns the files of a plugin of Claude Code that does what hooks in its settings do: their names below
+/// the plugin's folder, and their texts.
+pub(super) fn plugin(program: &Path) -> Vec<(&'static str, String)> {
+    let mut hooks = json!({});
+    let program = program.to_string_lossy();
+    // An empty object takes hooks of any shape.
+    let merged = merge(&mut hooks, Host::ClaudeCode, &program, false);
+    debug_assert!(merged.is_some(), "nothing stands in the way");
+    let plugin = json!({
+        "name": "memoird",
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": "Keeps what happens in sessions, and begins each with what is known.",
+    });
+    let text = |it: &Value| format!("{it:#}\n");
+    vec![(".claude-plugin/plugin.json", text(&plugin)), ("hooks/hooks.json", text(&hooks))]
+}
+
+fn own_commands(group: &Value, host: Host) -> impl Iterator<Item = &str> {
     let list = group.get("hooks").and_then(Value::as_array).into_iter().flatten();
-    list.filter(|it| is_own(it)).filter_map(command)
+    list.filter(move |it| is_own(it, host)).filter_map(command)
 }
 
 fn command(hook: &Value) -> Option<&str> {
@@ -158,10 +216,10 @@ fn command(hook: &Value) -> Option<&str> {
 }
 
 /// Returns whether a hook is ours: wherever the program stands, it is called so.
-fn is_own(hook: &Value) -> bool {
+fn is_own(hook: &Value, host: Host) -> bool {
     let Some(command) = command(hook) else { return false };
     EVENTS.iter().any(|(_, word)| {
-        let tail = format!(" {} {AGENT} {word}", hook::NAME);
+        let tail = format!(" {} {} {word}", hook::NAME, host.word());
         let program = command.strip_suffix(&tail).map(|it| it.trim_matches('\''));
         program.and_then(|it| it.rsplit('/').next()) == Some("memoird")
     })
@@ -183,18 +241,25 @@ mod tests {
 
     #[track_caller]
     fn check(settings: &Value) {
+        for host in [Host::ClaudeCode, Host::Codex] {
+            check_with(host, settings);
+        }
+    }
+
+    #[track_caller]
+    fn check_with(host: Host, settings: &Value) {
         let mut changed = settings.clone();
-        merge(&mut changed, "/old place/memoird", false).unwrap();
-        merge(&mut changed, "/usr/bin/memoird", false).unwrap();
+        merge(&mut changed, host, "/old place/memoird", false).unwrap();
+        merge(&mut changed, host, "/usr/bin/memoird", false).unwrap();
         let once = changed.clone();
-        merge(&mut changed, "/usr/bin/memoird", false).unwrap();
+        merge(&mut changed, host, "/usr/bin/memoird", false).unwrap();
         assert_eq!(changed, once);
         for (event, word) in EVENTS {
             let groups = changed["hooks"][event].as_array().unwrap();
-            let own: Vec<&str> = groups.iter().flat_map(own_commands).collect();
-            assert_eq!(own, [format!("/usr/bin/memoird hook claude-code {word}")]);
+            let own: Vec<&str> = groups.iter().flat_map(|it| own_commands(it, host)).collect();
+            assert_eq!(own, [command_of(host, "/usr/bin/memoird", word)]);
         }
-        merge(&mut changed, "/usr/bin/memoird", true).unwrap();
+        merge(&mut changed, host, "/usr/bin/memoird", true).unwrap();
         assert_eq!(changed, *settings);
     }
 
@@ -211,7 +276,7 @@ mod tests {
     #[test]
     fn settings_of_another_shape_are_left_alone() {
         for settings in [json!([]), json!({"hooks": []}), json!({"hooks": {"SessionEnd": {}}})] {
-            assert_eq!(merge(&mut settings.clone(), "/m", false), None);
+            assert_eq!(merge(&mut settings.clone(), Host::Codex, "/m", false), None);
         }
     }
 }
