@@ -150,7 +150,7 @@ impl Compactor<'_> {
             inventory: &view.inventory,
         };
         let mut together = Together::new(drafter, weeks, jobs);
-        let names = OtherNames::of(&existing, self.vault, rules)?;
+        let names = OtherNames::of(&existing, &view.inventory, self.vault);
         let mut nearby = Nearby::of(self.vault, jobs, view)?;
         for (i, job) in jobs.iter().rev().enumerate() {
             if watcher.is_stopped() || report.model.is_some() {
@@ -635,7 +635,8 @@ impl Reading<'_> {
             target.iter().flat_map(|it| &it.sources).map(|(at, _)| &at.stem).collect();
         let mut lines = Cow::Borrowed(self.logs);
         for stem in stems.into_iter().filter(|stem| self.logs.iter().all(|it| it.stem() != *stem)) {
-            if let Some(log) = self.reader.vault.read_log(stem)? {
+            // One that cannot be read bears nothing out, and is told of elsewhere.
+            if let Ok(Some(log)) = self.reader.vault.read_log(stem) {
                 lines.to_mut().push(privacy::serve(&log, self.reader.rules));
             }
         }

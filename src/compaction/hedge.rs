@@ -325,6 +325,8 @@ const AFTER_MAY: &[&str] = &[
 static LOOSE: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::new(&[
         "may",
+        "allowed",
+        "permitted",
         "can",
         "would",
         "should",

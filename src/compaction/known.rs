@@ -7,7 +7,7 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     path::{Path, PathBuf},
 };
 
@@ -15,12 +15,12 @@ use super::late::{Offer, Revised};
 use crate::{
     engine::MemoryDraft,
     memory::{
-        address::{Address, Stem},
+        address::Address,
         hash::ContentHash,
         typed::{self, TypedMemory},
     },
-    privacy::{self, Rules, SpelledSecrets},
-    store::vault::{Vault, VaultError},
+    privacy::{Rules, SpelledSecrets},
+    store::{inventory::Inventory, vault::Vault},
 };
 
 /// Names in the place of those that spell a secret, by the files that have them: a file may have got
@@ -29,38 +29,37 @@ use crate::{
 pub(super) struct OtherNames(BTreeMap<PathBuf, String>);
 
 impl OtherNames {
-    /// Looks for secrets in the memories, and in the logs that they rest on.
-    ///
-    /// # Errors
-    ///
-    /// Returns why a log cannot be read.
-    pub(super) fn of(
-        memories: &[TypedMemory],
-        vault: &Vault,
-        rules: &Rules,
-    ) -> Result<Self, VaultError> {
+    /// Looks for secrets wherever they may stand: in the memories, in all logs, and in the files made of
+    /// them. What cannot be read teaches nothing, and keeps nobody from going on.
+    pub(super) fn of(memories: &[TypedMemory], inventory: &Inventory, vault: &Vault) -> Self {
+        let rules = &inventory.rules;
         let mut secrets = SpelledSecrets::default();
+        let mut learn = |text: &str| secrets.learn(rules, text);
+        if memories.is_empty() {
+            return Self::default();
+        }
         for memory in memories {
             for text in [&memory.name, &memory.description, &memory.body] {
-                secrets.learn(rules, text);
+                learn(text);
             }
         }
-        let sources = memories.iter().flat_map(|it| &it.sources).map(|(at, _)| &at.stem);
-        for stem in sources.collect::<BTreeSet<&Stem>>() {
-            let log = vault.read_log(stem)?.map(|it| privacy::serve(&it, rules));
-            if let Some(raw) = log.as_ref().and_then(|it| it.raw()) {
-                secrets.learn(rules, raw);
+        let logs = inventory.logs.values().chain(inventory.late.values()).map(|it| &it.path);
+        let files = inventory.weekly.values().chain(inventory.monthly.values()).map(|it| &it.path);
+        for path in logs.chain(files) {
+            if let Ok(Some(found)) = vault.read(path) {
+                learn(&String::from_utf8_lossy(&found.bytes));
             }
         }
+        inventory.wisdom.iter().for_each(|it| learn(it));
         let names = memories.iter().filter_map(|it| {
             secrets.kind_in(rules, &it.file_name.to_string_lossy())?;
-            let said =
-                rules.shown(&format!("{}\n{}\n{}", it.name, it.description, it.body)).into_owned();
+            let said = format!("{}\n{}\n{}", it.name, it.description, it.body);
+            let said = rules.shown(&said).into_owned();
             let lines: Vec<String> = it.sources.iter().map(|(at, _)| at.to_string()).collect();
             let hash = ContentHash::of(format!("{said}\n{}", lines.join("\n"))).hex16();
             Some((it.file_name.clone(), format!("{}_unnamed-{hash}", it.kind)))
         });
-        Ok(Self(names.collect()))
+        Self(names.collect())
     }
 
     /// Returns the name by which a model knows a memory: that of its file, without the ending.

@@ -363,8 +363,10 @@ impl Compactor<'_> {
             *view = self.look(now)?;
             *plan = self.plan(view, &selection, (self.clock)());
         }
-        let is_written = |it: &Waiting| matches!(it.cause, WaitCause::StillWritten(_));
-        let nothing_is_due = plan.jobs.is_empty() && !plan.waiting.iter().any(is_written);
+        // What waits for a log to be quiet, or for a person to say what a file is, comes yet.
+        let comes =
+            |it: &Waiting| matches!(it.cause, WaitCause::StillWritten(_) | WaitCause::Held(_));
+        let nothing_is_due = plan.jobs.is_empty() && !plan.waiting.iter().any(comes);
         if selection.is_whole() && nothing_is_due {
             self.engine.rest();
             // Nobody is to ask for them again: the work of each is done, or became another. Where work
@@ -681,7 +683,7 @@ impl Compactor<'_> {
         // A pass that ends here leaves the reply, and the next one reads it.
         if !matches!(made, Err(JobError::Critical(_))) {
             let end = match &made {
-                Err(JobError::AllRejected(_)) => WorkEnd::Useless,
+                Err(JobError::AllRejected(_) | JobError::Panic) => WorkEnd::Useless,
                 Err(JobError::Engine(EngineError::Model(call))) if call.fault() == Fault::Work => {
                     WorkEnd::Useless
                 }

@@ -50,7 +50,7 @@ pub fn draft_all(
     let (days, weeks) = (of_tier(Tier::Extract), of_tier(Tier::Weekly));
     let memories = &view.inventory.memories;
     let doubts = late::doubts(vault, &days, memories, rules);
-    let names = OtherNames::of(memories, vault, rules)?;
+    let names = OtherNames::of(memories, &view.inventory, vault);
     let existing = known::shown(&extract::sound(memories, &doubts), &names, rules);
     let mut nearby = Nearby::of(vault, &days, view)?;
     let mut together = Together::new(drafter(), &weeks, &days);

@@ -141,6 +141,8 @@ pub(super) struct State {
     pub(super) is_scheduled: bool,
     /// What is to be sent at the end of the pass.
     pub(super) queue: Vec<Queued>,
+    /// Why the last reply could not be kept.
+    cannot_keep: Option<String>,
     /// The work at hand waits for a batch: what is kept for it is needed again.
     is_waiting: bool,
     /// Characters sent and tokens read since nothing was left to be done.
@@ -228,8 +230,8 @@ impl Door {
     /// a crash must be cut as it was. And not while a batch is under way, for the same reason.
     fn learn(&self, read: &[(u64, u64)]) -> Result<(), CallError> {
         let (server, model) = (self.parts.wire.server(), &self.parts.model);
-        let root = self.parts.root.to_string_lossy();
-        if read.is_empty() || !self.ledger(|it| it.batches(&root))?.is_empty() {
+        // What is learned counts for all roots, and so do the batches that are under way.
+        if read.is_empty() || self.ledger(|it| it.has_batches())? {
             return Ok(());
         }
         let known = self.weight();
@@ -306,6 +308,7 @@ impl Door {
     fn note_wasted(&self, failures: u32) -> Result<(), CallError> {
         let now = clock::now().map_err(|e| CallError::Config(e.to_string()))?;
         let row = self.row()?;
+        let failures = failures.max(row.failures);
         let wasted = Breaker { failures, ..breaker(&row) }.wasted(now);
         let Breaker { failures, open_until, barred } = wasted;
         self.note(&ServerRow { failures, open_until, barred, ..row })
@@ -558,6 +561,15 @@ impl Door {
         serde_json::from_str(&text).ok()
     }
 
+    /// Tries whether a reply could be kept, with one of the usual length.
+    fn probe(&self, key: ContentHash) -> Result<(), CallError> {
+        const USUAL_BYTES: usize = 64 * 1024;
+        let Some(vault) = &self.parts.vault else { return Ok(()) };
+        let failed = |e: crate::store::vault::VaultError| CallError::Ledger(e.to_string());
+        vault.keep_reply(key, &" ".repeat(USUAL_BYTES)).map_err(failed)?;
+        vault.drop_reply(key).map_err(failed)
+    }
+
     fn keep(&self, key: ContentHash, reply: &Reply) -> Result<(), CallError> {
         let Some(vault) = &self.parts.vault else { return Ok(()) };
         let text = serde_json::to_string(reply).map_err(|e| CallError::Ledger(e.to_string()))?;
@@ -586,6 +598,12 @@ impl Ask for Door {
             self.take_batched(key)?;
             return super::whole(reply, request.max_output_tokens);
         }
+        let cannot_keep = self.state().cannot_keep.clone();
+        if let Some(why) = cannot_keep {
+            // Until there is room again a reply would be paid and lost.
+            self.probe(key).map_err(|_| CallError::Ledger(why))?;
+            self.state().cannot_keep = None;
+        }
         let now = clock::now().map_err(|e| CallError::Config(e.to_string()))?;
         let mut row = self.row()?;
         let gate = self.gate(&row, now)?;
@@ -605,10 +623,18 @@ impl Ask for Door {
             // Before anything else that could end us.
             passed("model.answered")?;
             match self.keep(key, reply) {
-                Ok(()) if is_taken => self.state().kept.push(key),
-                Ok(()) => {}
-                // It is paid, and here: a crash alone could lose it now.
-                Err(error) => tracing::warn!("the reply of the model could not be kept: {error}"),
+                Ok(()) => {
+                    let mut state = self.state();
+                    state.cannot_keep = None;
+                    if is_taken {
+                        state.kept.push(key);
+                    }
+                }
+                // It is paid, and here: this work goes on with it, and no other is begun.
+                Err(error) => {
+                    tracing::warn!("the reply of the model could not be kept: {error}");
+                    self.state().cannot_keep = Some(error.to_string());
+                }
             }
             passed("model.replied")?;
         }
@@ -656,7 +682,10 @@ impl Ask for Door {
     fn set_apart(&self, request: &Request) {
         let key = request.key(self.parts.wire.server(), &self.parts.model);
         if let Some(vault) = &self.parts.vault {
-            // Where it cannot be noted the question is asked once more.
+            // What it said may be looked at. Where it cannot be noted the question is asked once more.
+            if self.kept(key).is_some() {
+                drop(vault.set_aside_reply(key));
+            }
             drop(vault.keep_reply(key, APART));
         }
     }

@@ -20,8 +20,8 @@ use super::{
 };
 use crate::{
     config::{settings::EngineKind, surroundings::Surroundings},
-    engine::{Engine as _, configured},
-    model::WorkEnd,
+    engine::{Engine as _, EngineError, configured},
+    model::{WorkEnd, failure::Fault},
     session::{
         self,
         continuation::{self, Around, FILES_MAX, FILES_TOKENS_MAX},
@@ -245,7 +245,11 @@ fn ask(
     let name = transcript.session.as_deref().unwrap_or("session");
     let is_part = args.style == Style::Partial;
     let asked = engine.session(name, &entries, is_part, args.instructions.as_deref());
-    engine.settle(if asked.is_ok() { WorkEnd::Done } else { WorkEnd::Useless });
+    engine.settle(match &asked {
+        Ok(_) => WorkEnd::Done,
+        Err(EngineError::Model(error)) if error.fault() != Fault::Work => WorkEnd::Later,
+        Err(_) => WorkEnd::Useless,
+    });
     match asked {
         Ok(sections) => Ok(Some((engine.id, sections))),
         Err(error) => {

@@ -49,8 +49,9 @@ impl ModelEngine {
         days: &DaysInput<'_>,
         may_ask: bool,
     ) -> Result<Option<Extraction>, EngineError> {
-        // Lines that are carried over whole need no model.
-        if input.budget.whole {
+        // Lines that are carried over whole need no model; and with no room for both in a reply each is
+        // asked for by itself.
+        if input.budget.whole || self.combined_tokens() < 3 * MEMORIES_TOKENS {
             return Ok(None);
         }
         let get = |request: &Request| match self.ask.standing(request, false) {
@@ -216,7 +217,9 @@ fn is_of_the_reply(error: &CallError) -> bool {
 /// Returns whether a server that fails so may do better with less at once. What lies with the request itself
 /// was tried often enough, too.
 fn may_be_of_its_size(error: &CallError) -> bool {
-    is_of_the_reply(error) || error.fault() == Fault::Server && error.may_have_cost()
+    let is_gateway = matches!(error, CallError::Unavailable { status: 408 | 502 | 504 | 524, .. });
+    is_of_the_reply(error)
+        || error.fault() == Fault::Server && (error.may_have_cost() || is_gateway)
 }
 
 fn schema() -> OutputSchema {

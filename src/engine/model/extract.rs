@@ -187,12 +187,14 @@ pub(super) fn mend(first: &mut Vec<Proposed>, second: Vec<Proposed>) {
         let is_faulty = |it: &&Proposed| it.why().is_some();
         let topic = first.iter().position(|it| is_faulty(&it) && is_same(&it));
         let at = topic.or_else(|| first.iter().position(|it| is_faulty(&it) && it.is_of(draft)));
+        // One that is only said again mends nothing.
+        if first.iter().any(is_there) {
+            continue;
+        }
         if let Some(at) = at {
             first.remove(at);
         }
-        if !first.iter().any(is_there) {
-            first.push(proposed);
-        }
+        first.push(proposed);
     }
 }
 

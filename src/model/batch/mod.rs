@@ -515,7 +515,8 @@ impl Door {
 
     /// Removes what says that a reply is to come; a reply stays.
     fn drop_to_come(&self, key: ContentHash) {
-        if self.kept(key).is_none() {
+        let is_to_come = self.parts.vault.is_some() && self.is_to_come(key);
+        if is_to_come {
             self.drop_reply(key);
         }
     }

@@ -114,7 +114,7 @@ impl<'a> Search<'a> {
     pub fn new(query: &'a Query, rules: &'a Rules, how: How) -> Self {
         let question = query.words.to_lowercase();
         let when = When::of(&question, how.today);
-        let mut terms = Terms::of(&when.rest);
+        let mut terms = Terms::of(&when.rest, !when.names_days());
         let pairs = rank::pairs_of(&when.rest, &mut terms);
         let corpus = Corpus::new(query.project.clone());
         Self { query, rules, how, question, when, corpus, terms, pairs }

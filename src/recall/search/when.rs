@@ -168,6 +168,11 @@ impl When {
             || self.days.contains(&(day.month(), day.day()))
     }
 
+    /// Returns whether it names any day.
+    pub(super) fn names_days(&self) -> bool {
+        !(self.named.is_empty() && self.days.is_empty())
+    }
+
     /// Returns what a line of this day gains by it.
     pub(super) fn gain(&self, day: NaiveDate) -> f64 {
         let far = |(from, to): &(NaiveDate, NaiveDate)| {

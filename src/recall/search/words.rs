@@ -202,8 +202,8 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// Takes the words of a question that say something; all of them where none does.
-    pub(super) fn of(question: &str) -> Self {
+    /// Takes the words of a question that say something; where none does, all of them if `or_all`.
+    pub(super) fn of(question: &str, or_all: bool) -> Self {
         let mut terms = Self {
             stemmer: Stemmer::create(Algorithm::English),
             stems: Vec::new(),
@@ -213,7 +213,7 @@ impl Terms {
         for_words(question, |word| all.push(word.to_owned()));
         let says = |it: &&String| !is_stop(it);
         let mut words: Vec<&String> = all.iter().filter(says).collect();
-        if words.is_empty() {
+        if words.is_empty() && or_all {
             words = all.iter().collect();
         }
         for word in words {
@@ -349,11 +349,11 @@ mod tests {
 
     #[test]
     fn a_question_is_its_words_that_say_something() {
-        let mut terms = Terms::of("When did the importers run?");
+        let mut terms = Terms::of("When did the importers run?", true);
         assert_eq!(terms.len(), 2);
         assert_eq!(terms.mask("The importer is running"), 0b11);
         assert_eq!(terms.mask("It was there"), 0);
         // One of such words alone asks for them.
-        assert_eq!(Terms::of("who is it").len(), 3);
+        assert_eq!(Terms::of("who is it", true).len(), 3);
     }
 }

@@ -239,6 +239,21 @@ impl Ledger {
         })
     }
 
+    /// Returns whether any root has a batch under way.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the ledger could not be read.
+    pub fn has_batches(&self) -> Result<bool, LedgerError> {
+        self.read(|conn| {
+            conn.query_row(
+                "SELECT EXISTS (SELECT 1 FROM batch WHERE state <> 'ended')",
+                [],
+                |row| row.get(0),
+            )
+        })
+    }
+
     /// Returns whether the provider's batch of that name is one of ours.
     ///
     /// # Errors

@@ -232,10 +232,15 @@ fn a_weekly_file_that_cannot_be_read_keeps_no_day_from_being_read() {
 fn no_more_is_asked_for_than_a_reply_has_room_for() {
     let mut desk = desk(Wire::Openai, Vec::new());
     desk.set("/model/context_tokens", json!(100_000));
-    desk.set("/model/max_output_tokens", json!(2_000));
     let line = |i| format!("- Entry {i} of the long list says that rack {i} holds {} boxes", i * 3);
     let lines: Vec<String> = (0..1_200).map(line).collect();
     desk.root.write("memory/2026-04-08.md", &lines.join("\n"));
+    // Little room is no room for both.
+    desk.set("/model/max_output_tokens", json!(1_200));
+    let prompt = desk.run(&["compact", "--show-prompt"]).ok();
+    assert!(!prompt.stdout.contains("<SECOND_TASK>"), "{prompt}");
+    assert!(!prompt.stdout.contains("Write about 0 characters"), "{prompt}");
+    desk.set("/model/max_output_tokens", json!(2_000));
     for args in [&["compact"][..], &["compact", "weekly", "--redo", "--yes"]] {
         desk.run(args).ok();
         let requests = desk.server.requests();

@@ -283,5 +283,31 @@ fn a_name_that_spells_a_secret_is_not_sent() {
     assert!(desk.root.read(&old[0]).contains("opens with a card"), "{ran}");
 }
 
+#[test]
+fn a_persons_name_that_spells_a_secret_of_a_log_is_not_sent() {
+    let server = Server::answering(|asked: &Asked| asked.saying(&reply(&[]), Ends::Well));
+    let mut desk = Desk::new(Wire::Openai, server);
+    desk.set("/compaction/extract", json!(true));
+    desk.root.write("../.config/memoird/secrets.yaml", DOOR_CODES);
+    desk.root.write(
+        "memory/user_lab-4711-xyz.md",
+        "---\nname: The lab door\ndescription: How it opens\ntype: user\n---\nWith a code.\n",
+    );
+    desk.root.write("memory/2026-04-07.md", "- The lab door opens with LAB-4711-XYZ.\n");
+    desk.run(&["compact", "extract"]).ok();
+    let sent = desk.server.requests()[0].body.to_string().to_lowercase();
+    assert!(sent.contains("user_unnamed-") && !sent.contains("4711"), "{sent}");
+}
+
+#[test]
+fn a_log_that_cannot_be_read_keeps_no_other_day_from_its_model() {
+    let desk = two_days(vec![german(json!("user_reply-style"))]);
+    // The log of the memory is now a file with two names, which nobody reads.
+    std::fs::hard_link(desk.root.path("memory/2026-04-07.md"), desk.root.home("copy")).unwrap();
+    let ran = desk.run(&["compact", "extract", "--json"]);
+    assert!(desk.server.requests()[1].turns()[0].contains("in German from now on"), "{ran}");
+    assert_eq!((ran.code, &ran.json()["failed"]), (0, &json!(0)), "{ran}");
+}
+
 /// A kind that no rule of the program knows.
 const DOOR_CODES: &str = "rules:\n  - id: door-code\n    keywords: [lab-]\n    regex: '\\b(LAB-[0-9]{4}-[A-Z]{3})\\b'\n    examples: { secret: ['LAB-1234-ABC'], clean: ['LAB-1'] }\n";
