@@ -552,7 +552,7 @@ impl Reading<'_> {
         if let Some(fault) = known::fault(draft, (&self.sound, self.reader.names), self.rereads) {
             return Err(fault);
         }
-        let lines = self.lines(self.target(draft)).map_err(|e| e.to_string())?;
+        let lines = self.lines(self.target(draft));
         let accepted = accept(draft, &lines, &|_| false, (self.reader.rules, self.secrets()));
         accepted.map(drop).map_err(|it| it.why)
     }
@@ -580,7 +580,7 @@ impl Reading<'_> {
         let is_free =
             |it: &&TypedMemory| again.iter().all(|there| there.file_name() != it.file_name);
         let target = self.target(draft).filter(is_free);
-        let lines = self.lines(target)?;
+        let lines = self.lines(target);
         let memory = accept(draft, &lines, &is_taken, (rules, self.secrets()));
         if let Some(error) = failed.into_inner() {
             return Err(error.into());
@@ -630,7 +630,7 @@ impl Reading<'_> {
     }
 
     /// Returns the logs of the day, and those that a memory rests on which is said anew.
-    fn lines(&self, target: Option<&TypedMemory>) -> Result<Cow<'_, [ServedLog]>, VaultError> {
+    fn lines(&self, target: Option<&TypedMemory>) -> Cow<'_, [ServedLog]> {
         let stems: BTreeSet<&Stem> =
             target.iter().flat_map(|it| &it.sources).map(|(at, _)| &at.stem).collect();
         let mut lines = Cow::Borrowed(self.logs);
@@ -643,7 +643,7 @@ impl Reading<'_> {
         if let Cow::Owned(lines) = &mut lines {
             lines.sort_by(|a, b| a.stem().cmp(b.stem()));
         }
-        Ok(lines)
+        lines
     }
 
     /// Returns the secrets of the logs as names spell them: only where there is a draft is there a name
