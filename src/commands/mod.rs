@@ -22,6 +22,7 @@ mod forget;
 mod git_snapshot;
 mod history;
 mod hook;
+mod import;
 mod init;
 mod instructions;
 mod log;
@@ -87,6 +88,7 @@ Plumbing:
   run          Watch and summarise in the foreground (systemd runs this)
   service      Install, remove, or look at the systemd user service
   session      Sum up sessions of coding agents, and keep records of them
+  import       Bring in sessions that were held before memoird was there
   hook         Take part in the sessions of an agent (its program calls this)
   completions  Print a completion script for a shell
   man          Print the manual page
@@ -162,6 +164,7 @@ enum Verb {
     Run(run::Args),
     Service(service::Args),
     Session(session::Args),
+    Import(import::Args),
     Context(session_start::Args),
     Hook(hook::Args),
     Completions(completions::Args),
@@ -243,6 +246,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
         Verb::Run(args) => run::run(&global, &args, ui),
         Verb::Service(args) => service::run(&global, &args, ui),
         Verb::Session(args) => session::run(&global, &args, ui),
+        Verb::Import(args) => import::run(&global, &args, ui),
         Verb::Context(args) => session_start::run(&global, &args, ui),
         Verb::Hook(args) => Ok(hook::run(&global, &args, ui)),
         Verb::Completions(args) => Ok(completions::run(&args, ui)),

@@ -209,6 +209,24 @@ impl Keeper<'_> {
         Err(KeepError::Crowded)
     }
 
+    /// Returns the days that would get an entry if a session was kept; none where all of it is known.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the records cannot be read.
+    pub fn foresee(&self, request: &Request<'_>) -> Result<Vec<chrono::NaiveDate>, KeepError> {
+        let rest = not_logged(request.transcript, &self.records()?);
+        let transcript = rest.as_ref().unwrap_or(request.transcript);
+        if !transcript.own().any(|it| matches!(it.what, What::User(_) | What::Assistant(_))) {
+            return Ok(Vec::new());
+        }
+        let local = self.now.with_timezone(&self.zone);
+        let today = (local.date_naive(), local.time());
+        let digest = Digest::of(transcript);
+        let days = entry::entries(transcript, &digest, self.zone, today);
+        Ok(days.into_iter().map(|it| it.date).collect())
+    }
+
     /// Returns the record and its entries as they are to be written, and the summary alone.
     fn made(
         &self,

@@ -113,7 +113,7 @@ fn unreadable(path: &Path, error: &io::Error) -> CommandError {
 }
 
 /// Reads the transcript that an argument names.
-pub(super) fn read_transcript(
+pub(in crate::commands) fn read_transcript(
     path: &Path,
     format: Option<Format>,
 ) -> Result<Transcript, CommandError> {
@@ -125,7 +125,7 @@ pub(super) fn read_transcript(
 }
 
 /// Returns where records of a root are kept.
-pub(super) fn keeper<'a>(call: &Call, root: &'a Root) -> Keeper<'a> {
+pub(in crate::commands) fn keeper<'a>(call: &Call, root: &'a Root) -> Keeper<'a> {
     Keeper {
         vault: &root.vault,
         rules: &root.rules,

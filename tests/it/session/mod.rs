@@ -1,5 +1,6 @@
 //! Sessions of agents: transcripts, what is made of them, and the verbs and hooks for both.
 
+mod chain;
 mod generate;
 mod hooks;
 mod micro;

@@ -1,0 +1,388 @@
+//! `memoird import`: brings in what other programs have kept: sessions of agents, daily logs.
+//!
+//! What is read stays as it is. It is shown first what would come of it; the same thing twice changes
+//! nothing. Each session goes to the memory folder of its own project and to no other.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+use serde::Serialize;
+
+use super::{
+    GlobalArgs,
+    context::{Call, Root},
+    error::{CommandError, Kind},
+    session::{keeper, read_transcript},
+    ui::Ui,
+};
+use crate::{
+    privacy::Rules,
+    session::{
+        keep::{KeepError, Request},
+        style::Style,
+        transcript::{Transcript, What},
+    },
+    store::layout::ROOT_FILE,
+};
+
+/// So many folders deep sessions are looked for.
+const DEPTH_MAX: usize = 6;
+/// So many sessions are looked at.
+const FILES_MAX: usize = 20_000;
+
+/// Where something comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum From {
+    /// Sessions of Claude Code
+    ClaudeCode,
+    /// Sessions of Codex
+    Codex,
+    /// Sessions of other programs: lines of {"role", "content"}
+    Jsonl,
+}
+
+/// Bring in sessions that were held before memoird was there
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Where they come from
+    #[arg(value_enum, value_name = "FROM")]
+    from: From,
+    /// A transcript, or a folder of them [default: where the program keeps them]
+    #[arg(value_name = "PATH")]
+    path: Option<PathBuf>,
+    /// Only what was written to in the last N days; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    days: u32,
+    /// Show what would come of it, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do it without asking
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// What `--json` prints.
+#[derive(Default, Serialize)]
+struct Report {
+    dry_run: bool,
+    sessions: Vec<Session>,
+    /// How many are kept now, or would be.
+    kept: usize,
+    /// How many entries in logs that makes.
+    entries: usize,
+}
+
+/// A session that was found.
+#[derive(Serialize)]
+struct Session {
+    transcript: String,
+    project: Option<String>,
+    ended: Option<String>,
+    messages: usize,
+    /// The memory folder that it belongs to.
+    root: Option<String>,
+    state: State,
+    /// The days that get an entry.
+    days: Vec<NaiveDate>,
+    /// Its record, once it is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    record: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip)]
+    home: Option<PathBuf>,
+    #[serde(skip)]
+    file: PathBuf,
+}
+
+/// What becomes of it.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    /// It is brought in.
+    New,
+    /// All that was said in it is in the logs.
+    Known,
+    /// Its project has no memory folder.
+    Homeless,
+    /// It is another memory folder's than the one that is named.
+    Elsewhere,
+    /// It cannot be read or kept.
+    Failed,
+}
+
+impl State {
+    fn words(self, is_done: bool) -> &'static str {
+        match self {
+            Self::New if is_done => "is brought in",
+            Self::New => "would be brought in",
+            Self::Known => "is there already",
+            Self::Homeless => "no memory folder for its project",
+            Self::Elsewhere => "of another memory folder",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let files = args.files(&call)?;
+    let mut report = Report { dry_run: true, ..Report::default() };
+    let mut roots = Roots::new(&call, global)?;
+    for file in files {
+        let session = roots.look(file);
+        report.entries += session.days.len();
+        report.kept += usize::from(session.state == State::New);
+        report.sessions.push(session);
+    }
+    if report.kept > 0 && !args.dry_run {
+        if !ui.is_json() {
+            report.tell(ui);
+        }
+        let question = format!("Bring in {} sessions?", report.kept);
+        let may = args.yes || ui.ask(question).unwrap_or(false);
+        if may {
+            report.dry_run = false;
+            for session in report.sessions.iter_mut().filter(|it| it.state == State::New) {
+                roots.keep(session);
+            }
+        }
+    }
+    report.kept = report.sessions.iter().filter(|it| it.state == State::New).count();
+    report.entries = report.sessions.iter().map(|it| it.days.len()).sum();
+    if ui.is_json() {
+        ui.json(&report);
+    } else {
+        report.tell(ui);
+        report.conclude(args, ui);
+    }
+    let is_well = report.sessions.iter().all(|it| it.state != State::Failed);
+    Ok(if is_well { ExitCode::SUCCESS } else { Kind::Job.exit_code().into() })
+}
+
+impl Args {
+    /// Returns the transcripts that are meant, the oldest first.
+    fn files(&self, call: &Call) -> Result<Vec<PathBuf>, CommandError> {
+        let path = match (&self.path, self.from) {
+            (Some(path), _) => call.around.absolute(path, &call.around.cwd),
+            (None, From::ClaudeCode) => call.around.claude_folder().join("projects"),
+            (None, From::Codex) => call.around.codex_folder().join("sessions"),
+            (None, From::Jsonl) => {
+                return Err(CommandError::new(Kind::Usage, "jsonl needs a file or a folder")
+                    .hint("memoird import jsonl PATH"));
+            }
+        };
+        if !path.exists() {
+            let what = format!("there is nothing at `{}`", path.display());
+            return Err(CommandError::new(Kind::Usage, what)
+                .hint("name the file or the folder: memoird import FROM PATH"));
+        }
+        let since = (self.days > 0).then(|| call.now - TimeDelta::days(i64::from(self.days)));
+        let mut found = Vec::new();
+        let mut folders = vec![(path, 0)];
+        while let Some((path, depth)) = folders.pop() {
+            if path.is_dir() {
+                // What an agent's helpers said stands in the session of the agent too.
+                if depth > DEPTH_MAX || path.file_name().is_some_and(|it| it == "subagents") {
+                    continue;
+                }
+                let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+                folders.extend(entries.map(|it| (it.path(), depth + 1)));
+                continue;
+            }
+            let is_named = depth == 0 || path.extension().is_some_and(|it| it == "jsonl");
+            let Ok(changed) = path.metadata().and_then(|it| it.modified()) else { continue };
+            let changed = DateTime::<Utc>::from(changed);
+            if is_named && found.len() < FILES_MAX && since.is_none_or(|it| changed >= it) {
+                found.push((changed, path));
+            }
+        }
+        found.sort();
+        Ok(found.into_iter().map(|it| it.1).collect())
+    }
+}
+
+/// The memory folders that sessions belong to, each opened once.
+struct Roots<'a> {
+    call: &'a Call,
+    /// The one that is named: nothing goes to another.
+    named: Option<PathBuf>,
+    /// Where a session goes that does not say where it ran.
+    fallback: Option<PathBuf>,
+    open: BTreeMap<PathBuf, Root>,
+}
+
+impl<'a> Roots<'a> {
+    fn new(call: &'a Call, global: &GlobalArgs) -> Result<Self, CommandError> {
+        let chosen = call.config.choose(global.root.as_deref(), &call.around);
+        let (named, fallback) = match &global.root {
+            Some(_) => {
+                let path = chosen?;
+                (Some(path.clone()), Some(path))
+            }
+            None => (None, chosen.ok()),
+        };
+        Ok(Self { call, named, fallback, open: BTreeMap::new() })
+    }
+
+    /// Returns the folder of a session, if there is one.
+    fn home(&self, transcript: &Transcript) -> Option<PathBuf> {
+        match &transcript.cwd {
+            Some(cwd) => self.call.config.choose_for(Path::new(cwd), &self.call.around),
+            None => self.fallback.clone(),
+        }
+    }
+
+    fn root(&mut self, path: &Path) -> Result<Option<&Root>, CommandError> {
+        if !self.open.contains_key(path) {
+            let root = self.call.open(path)?;
+            // A folder that nobody made a memory folder is none.
+            if !root.settings.configured && !path.join(ROOT_FILE).is_file() {
+                return Ok(None);
+            }
+            self.open.insert(path.to_owned(), root);
+        }
+        Ok(self.open.get(path))
+    }
+
+    /// Says of a transcript what would become of it.
+    fn look(&mut self, file: PathBuf) -> Session {
+        let mut session = Session {
+            transcript: Rules::told(&file.to_string_lossy()),
+            project: None,
+            ended: None,
+            messages: 0,
+            root: None,
+            state: State::Failed,
+            days: Vec::new(),
+            record: None,
+            error: None,
+            home: None,
+            file,
+        };
+        if let Err(error) = self.look_into(&mut session) {
+            session.error = Some(error.to_string());
+        }
+        session
+    }
+
+    fn look_into(&mut self, session: &mut Session) -> Result<(), CommandError> {
+        let transcript = read_transcript(&session.file, None)?;
+        session.project = transcript.cwd.as_deref().map(Rules::told);
+        session.messages = transcript.own().filter(|it| matches!(it.what, What::User(_))).count();
+        let home = self.home(&transcript);
+        let is_elsewhere = self.named.is_some() && self.named != home;
+        let call = self.call;
+        let Some(path) = home else {
+            session.state = State::Homeless;
+            return Ok(());
+        };
+        session.root = Some(path.display().to_string());
+        if is_elsewhere {
+            session.state = State::Elsewhere;
+            return Ok(());
+        }
+        let Some(root) = self.root(&path)? else {
+            (session.root, session.state) = (None, State::Homeless);
+            return Ok(());
+        };
+        let zone = root.settings.zone.name.0;
+        session.ended = transcript.span().map(|it| it.1.with_timezone(&zone).to_rfc3339());
+        let days = keeper(call, root).foresee(&request(&transcript, None))?;
+        session.state = if days.is_empty() { State::Known } else { State::New };
+        session.days = days;
+        session.home = Some(path);
+        Ok(())
+    }
+
+    /// Brings a session in.
+    fn keep(&mut self, session: &mut Session) {
+        if let Err(error) = self.kept(session) {
+            session.state = State::Failed;
+            session.error = Some(error.to_string());
+        }
+    }
+
+    fn kept(&mut self, session: &mut Session) -> Result<(), CommandError> {
+        let Some(path) = session.home.clone() else { return Ok(()) };
+        let transcript = read_transcript(&session.file, None)?;
+        let call = self.call;
+        let Some(root) = self.root(&path)? else { return Ok(()) };
+        let file = session.file.to_string_lossy().into_owned();
+        match keeper(call, root).keep(&request(&transcript, Some(&file))) {
+            Ok(kept) => session.record = Some(kept.id),
+            // A session that was copied: what it says was brought in with the other one.
+            Err(KeepError::Nothing) => {
+                session.state = State::Known;
+                session.days.clear();
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+}
+
+fn request<'a>(transcript: &'a Transcript, path: Option<&'a str>) -> Request<'a> {
+    Request {
+        transcript,
+        path,
+        style: Style::Full,
+        project: None,
+        workflow: None,
+        description: None,
+        tags: &[],
+        is_logged: true,
+        sections: None,
+    }
+}
+
+impl Report {
+    fn tell(&self, ui: &Ui) {
+        let rows: Vec<Vec<String>> = self
+            .sessions
+            .iter()
+            .map(|it| {
+                let ended = it.ended.as_deref().unwrap_or_default();
+                let ended = ended.chars().take(16).collect::<String>().replace('T', " ");
+                let project = it.project.as_deref().unwrap_or_default();
+                let project = project.rsplit('/').next().unwrap_or_default().to_owned();
+                let what = match &it.error {
+                    Some(error) => format!("{}: {error}", it.transcript),
+                    None => it.state.words(!self.dry_run).to_owned(),
+                };
+                vec![ended, project, it.messages.to_string(), it.days.len().to_string(), what]
+            })
+            .collect();
+        if !rows.is_empty() {
+            ui.table(&["ended", "project", "messages", "entries", ""], &rows);
+        }
+    }
+
+    fn conclude(&self, args: &Args, ui: &Ui) {
+        let Self { kept, entries, .. } = self;
+        if self.sessions.is_empty() {
+            let days = args.days;
+            ui.note(format!("no session of the last {days} days; --days 0 looks at all"));
+        } else if *kept == 0 {
+            ui.good("nothing to do: no session is new");
+        } else if self.dry_run {
+            ui.note(format!(
+                "{kept} sessions would make as many records and {entries} entries in logs; that asks no \
+                 model and costs nothing. Nothing was written: --yes does it"
+            ));
+        } else {
+            ui.good(format!(
+                "{kept} sessions are brought in, with {entries} entries in logs; `memoird compact \
+                 --dry-run` shows what is made of those, and what that costs"
+            ));
+        }
+        if self.sessions.iter().any(|it| it.state == State::Homeless) {
+            ui.note("for the sessions of a project: `memoird init DIR` in it, then the same again");
+        }
+    }
+}
