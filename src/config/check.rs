@@ -345,7 +345,7 @@ fn check_format(node: &Value, text: &str) -> Result<(), String> {
         "name" => check_name(text),
         "folder" => check_folder(text),
         "http-url" => check_base_url(text).map(drop).map_err(|it| it.to_string()),
-        "key-file" => check_path(text),
+        "key-file" | "path" => check_path(text),
         _ => Ok(()),
     }
 }

@@ -35,8 +35,9 @@ pub const ROOT_FILE_NAME: &str = "memoird.yaml";
 const MEMORY_DIR_DEFAULT: &str = "memory";
 
 /// Keys that a file which travels may not hold: they run programs, or say where text and keys go.
-const HOME_ONLY: [&[&str]; 5] = [
+const HOME_ONLY: [&[&str]; 6] = [
     &["on_problem"],
+    &["metrics_file"],
     &["model", "provider"],
     &["model", "base_url"],
     &["model", "key_file"],

@@ -11,7 +11,13 @@
 //!   in spring at the first instant after the gap, one that comes twice in autumn the first time.
 //! - The next firing is always later than the time asked about.
 
-use std::{borrow::Cow, collections::BTreeSet, fmt, str::FromStr};
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap},
+    fmt,
+    str::FromStr,
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+};
 
 use chrono::{DateTime, MappedLocalTime, NaiveDateTime, TimeZone as _, Utc};
 use chrono_tz::{GapInfo, Tz};
@@ -49,8 +55,13 @@ pub struct Schedule {
     line: String,
     /// Fires when any of these does: two when day of month and day of week are both restricted.
     /// They are asked about wall-clock time dressed up as UTC, which has no gaps.
-    parts: Vec<cron::Schedule>,
+    parts: Arc<[cron::Schedule]>,
 }
+
+/// The lines in use. Each takes some kilobytes, and a thousand roots have the same four.
+static KNOWN: LazyLock<Mutex<HashMap<String, Schedule>>> = LazyLock::new(Mutex::default);
+/// More lines than anybody has.
+const KNOWN_MAX: usize = 64;
 
 /// A line that is no crontab line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -115,6 +126,23 @@ impl Schedule {
     /// Returns which field is wrong and what was expected.
     pub fn parse(text: &str) -> Result<Self, ParseScheduleError> {
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&line).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let read = Self::read(line)?;
+        read.remember();
+        Ok(read)
+    }
+
+    fn remember(&self) {
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < KNOWN_MAX {
+            known.insert(self.line.clone(), self.clone());
+        }
+    }
+
+    fn read(line: String) -> Result<Self, ParseScheduleError> {
         let expanded = expand(&line)?;
         let fields: Vec<&str> = expanded.split(' ').filter(|it| !it.is_empty()).collect();
         let &[minute, hour, day, month, weekday] = fields.as_slice() else {
@@ -151,7 +179,7 @@ impl Schedule {
         } else {
             vec![part(&days, &weekdays)?]
         };
-        Ok(Self { line, parts })
+        Ok(Self { line, parts: parts.into() })
     }
 
     /// Returns the first firing later than `after`, or `None` when there is none, ever.

@@ -40,6 +40,9 @@ pub struct Settings {
     /// A program and its arguments, told of stuck jobs, caps reached, and an open breaker.
     #[schemars(length(min = 1))]
     pub on_problem: Option<Vec<String>>,
+    /// A text file for Prometheus that the daemon keeps; null: none.
+    #[schemars(extend("format" = "path"))]
+    pub metrics_file: Option<String>,
     /// How recall searches.
     pub search: Search,
 }

@@ -68,18 +68,13 @@ pub(super) fn choose_root(asked: &Asked<'_>, known: &[KnownRoot]) -> Result<Path
 
 /// Refuses roots that are the same folder or lie within each other: a log would be folded twice.
 pub(super) fn refuse_overlap(paths: &[&Path]) -> Result<(), Error> {
-    for (at, one) in paths.iter().enumerate() {
-        for other in &paths[at + 1..] {
-            let (outer, inner) = if other.starts_with(one) { (one, other) } else { (other, one) };
-            if inner.starts_with(outer) {
-                return Err(Error::Overlap {
-                    outer: outer.to_path_buf(),
-                    inner: inner.to_path_buf(),
-                });
-            }
-        }
-    }
-    Ok(())
+    // What lies in a folder comes right after it.
+    let mut paths = paths.to_vec();
+    paths.sort_unstable();
+    let overlap = paths.windows(2).find(|it| it[1].starts_with(it[0]));
+    overlap.map_or(Ok(()), |it| {
+        Err(Error::Overlap { outer: it[0].to_path_buf(), inner: it[1].to_path_buf() })
+    })
 }
 
 /// Returns an absolute path without links, as far as it exists; what does not is kept as written.

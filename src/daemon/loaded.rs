@@ -43,6 +43,12 @@ impl Loaded {
         Ok(Self { around, config, roots })
     }
 
+    /// Returns the file that Prometheus is told in.
+    pub(super) fn metrics_file(&self) -> Option<PathBuf> {
+        let file = self.config.settings.metrics_file.as_ref()?;
+        Some(self.around.absolute(Path::new(file), &self.around.home))
+    }
+
     /// Reads what a root is run with, and refuses one that is not for us.
     pub(super) fn settings_of(&self, path: &Path) -> Result<RootSettings, RootError> {
         let settings = self.config.open(path, &self.around)?;

@@ -17,6 +17,7 @@
 //! - [`error`]: what keeps it from starting, or a root from being served.
 //! - `problem`: what a program of the user's own is told.
 //! - `notify`: what the service manager is told.
+//! - `metrics`: what Prometheus is told.
 //! - `state`: what other processes are told.
 //!
 //! `commands::run` calls [`run`].
@@ -37,6 +38,7 @@
 
 pub mod error;
 pub mod loaded;
+mod metrics;
 mod noticing;
 mod notify;
 mod pass;
@@ -71,6 +73,7 @@ use tokio::{
 use self::{
     error::{DaemonError, RootError, chain},
     loaded::Loaded,
+    metrics::Metrics,
     notify::Manager,
     pass::{Order, Pulse},
     passes::{Ended, Passes},
@@ -154,6 +157,8 @@ struct Daemon<'a> {
     program: Program,
     confined: Confined,
     teller: Teller,
+    metrics: Metrics,
+    since: DateTime<Utc>,
     ping_every: Option<Duration>,
     ping_at: Option<Instant>,
     tick_at: Instant,
@@ -264,6 +269,8 @@ impl<'a> Daemon<'a> {
             program: Program::running(),
             confined,
             teller: Teller::default(),
+            metrics: Metrics::default(),
+            since: now,
             ping_every,
             ping_at: ping_every.map(|it| at + it),
             tick_at: at,
@@ -377,6 +384,8 @@ impl<'a> Daemon<'a> {
             }
             root.tick(&mut self.watch, self.now);
         }
+        let file = self.loaded.metrics_file();
+        self.metrics.tell(file.as_deref(), self.since, &self.roots);
     }
 
     /// Does what hooks left, beside the loop: a long transcript takes a second. One is at it at a time, by
@@ -631,6 +640,7 @@ impl<'a> Daemon<'a> {
         for (root, want, ended) in self.passes.end(STOP_WAIT).await {
             self.pass_done(&root, want, *ended);
         }
+        self.metrics.end();
         tracing::info!("stopped");
     }
 }

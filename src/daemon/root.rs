@@ -5,7 +5,7 @@
 //! above it tells of it; it stops no other root.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use super::{
     error::RootError,
     loaded::Loaded,
+    metrics::Figures,
     noticing::{Mode, Noticing},
     pass::{BATCH, Done},
     problem::Problem,
@@ -75,6 +76,8 @@ pub(super) struct Served {
     at_work: bool,
     /// How many have ended since it is served.
     passes: u64,
+    /// How many jobs ended in which way.
+    jobs: BTreeMap<&'static str, u64>,
     want: Option<Want>,
     scan_at: Instant,
     /// When it is looked at next because nobody tells of changes.
@@ -147,6 +150,7 @@ impl Served {
             noticing: Noticing::new(),
             at_work: false,
             passes: 0,
+            jobs: BTreeMap::new(),
             want: None,
             scan_at: at + SCAN_EVERY,
             peek_at: None,
@@ -479,6 +483,9 @@ impl Served {
     pub(super) fn note(&mut self, done: Done) {
         self.at_work = false;
         self.passes += 1;
+        for job in &done.report.jobs {
+            *self.jobs.entry(job.outcome).or_default() += 1;
+        }
         self.backoff = Backoff::default();
         self.paused = None;
         let failed = done.report.jobs.iter().any(|it| it.outcome == "failed");
@@ -543,6 +550,24 @@ impl Served {
     /// Returns how many jobs are due and how many are stuck, as of the last look.
     pub(super) fn counts(&self) -> (usize, usize) {
         (self.due, self.stuck)
+    }
+
+    /// Returns what Prometheus is told of it.
+    pub(super) fn figures(&self) -> Figures {
+        Figures {
+            is_served: self.open.is_some(),
+            due: self.due,
+            stuck: self.stuck,
+            is_paused: self.paused.is_some(),
+            is_waiting: self.waiting.is_some(),
+            is_polled: matches!(self.noticing.mode(), Mode::Polled(_)),
+            missed: self.noticing.missed,
+            overflows: self.noticing.overflows,
+            passes: self.passes,
+            jobs: self.jobs.clone(),
+            last_scan: self.noticing.last_scan,
+            next: self.open.as_ref().and_then(|it| it.agenda.next()),
+        }
     }
 
     /// Returns what needs a person.

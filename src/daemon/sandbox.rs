@@ -92,6 +92,8 @@ impl Limits {
         let mut writable: Vec<PathBuf> = roots.clone();
         // The database sorts there what does not fit into the memory.
         writable.extend([state, std::env::temp_dir(), "/var/tmp".into()]);
+        // The file is replaced whole.
+        writable.extend(loaded.metrics_file().and_then(|it| Some(it.parent()?.to_owned())));
         let mut readable: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
         readable.push(around.config_folder());
         readable.extend(std::env::current_exe());

@@ -1,0 +1,238 @@
+//! What Prometheus is told (`metrics_file`): a text file that its node exporter collects, off by default.
+//!
+//! A file needs no port, no token and no request that wakes us. It is replaced whole, only when a number
+//! is another one, and taken away when the daemon ends, so that nothing stale is collected. It holds
+//! paths of memory folders and counts, no word of a log.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs,
+    io::{self, Write as _},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+
+use super::root::Served;
+
+/// What is told of one root.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a number of its own")]
+pub(super) struct Figures {
+    /// It is served.
+    pub(super) is_served: bool,
+    /// Jobs that are due, and that are stuck.
+    pub(super) due: usize,
+    pub(super) stuck: usize,
+    /// Nothing is written until a person has done something.
+    pub(super) is_paused: bool,
+    /// Work waits for its model.
+    pub(super) is_waiting: bool,
+    /// Changes are looked for, since nobody tells of them.
+    pub(super) is_polled: bool,
+    /// Looks that found a change that nobody had told of.
+    pub(super) missed: u64,
+    /// How often there was too much to tell.
+    pub(super) overflows: u64,
+    /// Passes that have ended.
+    pub(super) passes: u64,
+    /// Jobs since the daemon began, by how they ended.
+    pub(super) jobs: BTreeMap<&'static str, u64>,
+    /// When it was last looked at as a whole, and when something is to be done next.
+    pub(super) last_scan: Option<DateTime<Utc>>,
+    pub(super) next: Option<DateTime<Utc>>,
+}
+
+/// The file, and what stands in it.
+#[derive(Debug, Default)]
+pub(super) struct Metrics {
+    file: Option<PathBuf>,
+    text: String,
+    /// What was last wrong with it.
+    told: String,
+}
+
+impl Metrics {
+    /// Writes what changed; without a file there is none, and one that was there before goes.
+    pub(super) fn tell(
+        &mut self,
+        file: Option<&Path>,
+        since: DateTime<Utc>,
+        roots: &BTreeMap<PathBuf, Served>,
+    ) {
+        if self.file.as_deref() != file {
+            self.end();
+            self.file = file.map(Path::to_path_buf);
+        }
+        let Some(file) = &self.file else { return };
+        let figures = roots.iter().map(|(path, root)| (path.as_path(), root.figures()));
+        let text = text(since, &figures.collect());
+        if text == self.text {
+            return;
+        }
+        match write(file, &text) {
+            Ok(()) => {
+                self.text = text;
+                self.told.clear();
+            }
+            Err(error) => {
+                let told = error.to_string();
+                if told != self.told {
+                    tracing::warn!("metrics_file: {}: {error}", file.display());
+                }
+                self.told = told;
+            }
+        }
+    }
+
+    /// Takes the file away.
+    pub(super) fn end(&mut self) {
+        let Self { file, text, .. } = std::mem::take(self);
+        if let Some(file) = file.filter(|_| !text.is_empty())
+            && let Err(error) = fs::remove_file(&file)
+        {
+            tracing::debug!("{}: {error}", file.display());
+        }
+    }
+}
+
+/// Replaces the file whole; whoever collects it is another user.
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    let folder = file.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut temp = tempfile::Builder::new()
+        .prefix(".memoird-")
+        .permissions(fs::Permissions::from_mode(0o644))
+        .tempfile_in(folder)?;
+    temp.write_all(text.as_bytes())?;
+    temp.persist(file)?;
+    Ok(())
+}
+
+/// One line per root.
+type Line = fn(&Figures) -> Option<f64>;
+
+/// What is told of every root: name, kind, words, number.
+const OF_ROOTS: [(&str, &str, &str, Line); 11] = [
+    ("served", "gauge", "Whether the memory folder is served.", |it| Some(flag(it.is_served))),
+    ("due_jobs", "gauge", "Jobs that are due.", |it| Some(count(it.due))),
+    ("stuck_jobs", "gauge", "Jobs that failed three times and wait for a person.", |it| {
+        Some(count(it.stuck))
+    }),
+    ("paused", "gauge", "Whether nothing is written until a person has done something.", |it| {
+        Some(flag(it.is_paused))
+    }),
+    ("waiting", "gauge", "Whether work waits for its model or a cap.", |it| {
+        Some(flag(it.is_waiting))
+    }),
+    ("polled", "gauge", "Whether changes are looked for, since nobody tells of them.", |it| {
+        Some(flag(it.is_polled))
+    }),
+    ("missed_changes_total", "counter", "Looks that found a change nobody had told of.", |it| {
+        Some(total(it.missed))
+    }),
+    ("overflows_total", "counter", "How often there was too much to tell.", |it| {
+        Some(total(it.overflows))
+    }),
+    ("passes_total", "counter", "Passes that have ended.", |it| Some(total(it.passes))),
+    ("last_scan_timestamp_seconds", "gauge", "When it was last looked at as a whole.", |it| {
+        it.last_scan.map(seconds)
+    }),
+    ("next_timestamp_seconds", "gauge", "When something is to be done next.", |it| {
+        it.next.map(seconds)
+    }),
+];
+
+fn flag(it: bool) -> f64 {
+    f64::from(u8::from(it))
+}
+
+fn count(it: usize) -> f64 {
+    total(u64::try_from(it).unwrap_or(u64::MAX))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no count is that large")]
+fn total(it: u64) -> f64 {
+    it as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no time is that far")]
+fn seconds(at: DateTime<Utc>) -> f64 {
+    at.timestamp() as f64
+}
+
+fn text(since: DateTime<Utc>, roots: &BTreeMap<&Path, Figures>) -> String {
+    let mut text = String::new();
+    let mut say = |line: String| text += &(line + "\n");
+    say("# HELP memoird_build_info The program that runs.".to_owned());
+    say("# TYPE memoird_build_info gauge".to_owned());
+    say(format!("memoird_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION")));
+    say("# HELP memoird_start_time_seconds When it began.".to_owned());
+    say("# TYPE memoird_start_time_seconds gauge".to_owned());
+    say(format!("memoird_start_time_seconds {}", seconds(since)));
+    for (name, kind, help, value) in OF_ROOTS {
+        say(format!("# HELP memoird_{name} {help}"));
+        say(format!("# TYPE memoird_{name} {kind}"));
+        for (root, figures) in roots {
+            if let Some(value) = value(figures) {
+                say(format!("memoird_{name}{{root=\"{}\"}} {value}", escaped(root)));
+            }
+        }
+    }
+    say("# HELP memoird_jobs_total Jobs since the daemon began, by outcome.".to_owned());
+    say("# TYPE memoird_jobs_total counter".to_owned());
+    for (root, figures) in roots {
+        for (outcome, count) in &figures.jobs {
+            let root = escaped(root);
+            say(format!("memoird_jobs_total{{root=\"{root}\",outcome=\"{outcome}\"}} {count}"));
+        }
+    }
+    text
+}
+
+/// Writes a path as the value of a label.
+fn escaped(path: &Path) -> String {
+    let mut text = String::new();
+    for letter in path.to_string_lossy().chars() {
+        match letter {
+            '\\' => text += "\\\\",
+            '"' => text += "\\\"",
+            '\n' => text += "\\n",
+            letter => drop(text.write_char(letter)),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_root_has_its_numbers_and_odd_names_stay_in_their_label() {
+        let figures = Figures {
+            is_served: true,
+            stuck: 2,
+            jobs: BTreeMap::from([("failed", 3), ("written", 70)]),
+            last_scan: DateTime::from_timestamp(1_774_000_000, 0),
+            ..Figures::default()
+        };
+        let odd = Path::new("/a \"b\"\n\\");
+        let roots = BTreeMap::from([(Path::new("/z"), Figures::default()), (odd, figures)]);
+        let text = text(DateTime::UNIX_EPOCH, &roots);
+        for line in [
+            "# TYPE memoird_served gauge",
+            "memoird_served{root=\"/a \\\"b\\\"\\n\\\\\"} 1",
+            "memoird_served{root=\"/z\"} 0",
+            "memoird_stuck_jobs{root=\"/a \\\"b\\\"\\n\\\\\"} 2",
+            "memoird_last_scan_timestamp_seconds{root=\"/a \\\"b\\\"\\n\\\\\"} 1774000000",
+            "memoird_jobs_total{root=\"/a \\\"b\\\"\\n\\\\\",outcome=\"written\"} 70",
+        ] {
+            assert!(text.lines().any(|it| it == line), "{line}\n{text}");
+        }
+        // One comment of each kind for each name, and every line is one of three.
+        assert_eq!(text.matches("# TYPE").count(), OF_ROOTS.len() + 3);
+        assert!(text.lines().all(|it| it.starts_with("# ") || it.starts_with("memoird_")));
+    }
+}
