@@ -23,7 +23,7 @@
 //! | 2 | [`engine`] | what drafts: the extractive engine |
 //! | 2 | [`session`] | transcripts of coding agents, and what is made of them |
 //! | 2 | [`compaction`] | the flow: plan, fold, check, merge, write, record; taking back, forgetting, repairing |
-//! | 2 | [`recall`] | reading back: trace, coverage, history, what a session starts with |
+//! | 2 | [`recall`] | reading back: search, trace, coverage, history, what a session starts with |
 //! | 3 | [`daemon`] | one loop over one `enum Event` |
 //! | 4 | [`commands`] | one file per verb; the only place that prints |
 //!
