@@ -173,7 +173,8 @@ impl Compactor<'_> {
         let lines = || text.split_inclusive('\n').map(|it| (it, line_for(it)));
         let kept: String = lines().map(|it| it.1).collect();
         // The copy first, with what stands in the old record and in the new one: what a crash leaves is
-        // no loss, and is finished by the next pass, which finds the names again.
+        // no loss. Forgetting goes on with the next pass, redacting when it is asked for again; both find
+        // the same names.
         let same: String = lines().filter(|(old, new)| old == new).map(|it| it.1).collect();
         let layout = self.vault.layout();
         let copy = |text: &str| {

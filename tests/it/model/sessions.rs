@@ -100,3 +100,15 @@ fn a_session_that_is_too_long_loses_results_first() {
         "{sent}"
     );
 }
+
+#[test]
+fn a_server_that_fails_for_sessions_is_left_alone_as_for_all_else() {
+    let error = Wire::Anthropic.error("api_error", "no");
+    let desk = Desk::new(Wire::Anthropic, Server::answering(move |_| Answer::json(500, &error)));
+    for _ in 0..3 {
+        let told = compact(&desk, &[]).ok();
+        assert!(told.stderr.contains("made without the model"), "{told}");
+    }
+    // Three tries in all, and no more until it is given another chance.
+    assert_eq!(desk.server.count(), 3);
+}

@@ -173,6 +173,18 @@ fn a_reply_that_a_crash_left_is_not_paid_twice() {
     }
 }
 
+#[test]
+fn a_reply_that_cannot_be_kept_is_used_all_the_same() {
+    for fault in ["enospc@vault.private.write", "eio@vault.private.rename"] {
+        let desk = Desk::new(Wire::Openai, Server::fluent());
+        desk.root.write("memory/2026-03-31.md", super::LOG);
+        let ran = desk.run_with(&["compact", "weekly"], &[("MEMOIRD_FAIL", fault)]);
+        assert_eq!((ran.code, desk.server.count()), (0, 2), "{fault} {ran}");
+        assert!(desk.root.path("memory/weekly/2026-W14.md").is_file(), "{fault} {ran}");
+        assert!(desk.week().is_some(), "{fault} {ran}");
+    }
+}
+
 /// How many steps are the last one; `MEMOIRD_FAULTS=full` takes them all.
 const CRASHES: usize = 16;
 
