@@ -161,6 +161,12 @@ class Bench:
         return root
 
     def idle(self, root):
+        # The running week is made first: what is measured is a restart.
+        daemon = Daemon(self, root)
+        daemon.until("STATUS=watching", 120)
+        time.sleep(5)
+        self.row("memory after a fold", daemon.stat()["rss_mb"], "MB", 40)
+        daemon.stop()
         ready = []
         for _ in range(self.args.repeat):
             daemon = Daemon(self, root)
