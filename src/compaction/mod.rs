@@ -69,6 +69,7 @@ pub mod report;
 pub mod review;
 #[cfg(test)]
 mod scripted;
+pub mod sessions;
 mod standing;
 mod together;
 pub mod undo;

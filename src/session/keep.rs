@@ -25,6 +25,7 @@ use super::{
     transcript::{Transcript, What, cut},
 };
 use crate::{
+    engine::model::session::SaidSections,
     memory::{address::Stem, frontmatter, log},
     privacy::Rules,
     store::{
@@ -74,8 +75,8 @@ pub struct Request<'a> {
     pub tags: &'a [String],
     /// Whether it is written into the daily log too, what is there already left out.
     pub is_logged: bool,
-    /// The nine sections in a model's words, and its name.
-    pub sections: Option<(&'a str, &'a [String; 9])>,
+    /// The nine sections in a model's words, checked, and its name.
+    pub sections: Option<(&'a str, &'a SaidSections)>,
 }
 
 /// What was kept.

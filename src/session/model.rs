@@ -49,7 +49,12 @@ pub fn entries(transcript: &Transcript, rules: &Rules) -> Vec<SessionEntry> {
             }
             _ => return None,
         };
-        Some(SessionEntry { weight, text })
+        Some((weight, text))
     };
-    transcript.own().filter_map(|it| shown(&it.what)).collect()
+    let own = transcript.entries.iter().enumerate().filter(|(_, it)| !it.is_side);
+    own.filter_map(|(at, it)| {
+        let (weight, text) = shown(&it.what)?;
+        Some(SessionEntry { weight, text, at })
+    })
+    .collect()
 }

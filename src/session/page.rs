@@ -86,6 +86,12 @@ impl<'a> Page<'a> {
         self.lines.push(PageLine { text, cites: cites.into_iter().collect(), holds: None });
     }
 
+    /// Writes a line as it is, and what it rests on.
+    pub fn cited(&mut self, text: &str, cites: impl IntoIterator<Item = At>) {
+        let cites = cites.into_iter().collect();
+        self.lines.push(PageLine { text: text.to_owned(), cites, holds: None });
+    }
+
     /// Writes `(none)`.
     pub fn none(&mut self) {
         self.line("(none)");

@@ -20,7 +20,7 @@ use super::{
     transcript::{Transcript, cut, tool::TodoState},
 };
 
-use crate::engine::model::session::SECTIONS;
+use crate::engine::model::session::{SECTIONS, SaidSections};
 
 /// A title or a first sentence is cut after so many characters.
 const BRIEF_CHARS_MAX: usize = 240;
@@ -82,20 +82,23 @@ pub fn page<'a>(style: Style, material: &Material<'a>, id: Option<&str>) -> Page
     page
 }
 
-/// Writes the nine sections in a model's words. What it may not change is not taken from it: the messages
-/// of the user, and the to-do list.
-pub fn in_other_words<'a>(material: &Material<'a>, sections: &[String; 9]) -> Page<'a> {
+/// Writes the nine sections in a model's words, as far as those stood the check; a section of which nothing
+/// is left is made without it. What it may not change is not taken from it: the messages of the user, and
+/// the to-do list.
+pub fn in_other_words<'a>(material: &Material<'a>, sections: &SaidSections) -> Page<'a> {
     let mut page = Page::new(material.transcript, material.zone);
     let digest = material.digest;
-    for (n, (title, text)) in SECTIONS.iter().zip(sections).enumerate() {
+    for (n, (title, lines)) in SECTIONS.iter().zip(sections).enumerate() {
         page.heading(&format!("## {}. {title}", n + 1));
-        match *title {
-            "All User Messages" => messages(&mut page, digest),
-            "Pending Tasks" => {
-                plan(&mut page, digest);
-                page.text(text);
-            }
-            _ => page.text(text),
+        if *title == "All User Messages" || lines.is_empty() {
+            section(&mut page, material, n);
+            continue;
+        }
+        if *title == "Pending Tasks" {
+            plan(&mut page, digest);
+        }
+        for line in lines {
+            page.cited(&line.text, line.cites.iter().map(|it| At(*it)));
         }
     }
     page
@@ -111,37 +114,45 @@ fn messages(page: &mut Page<'_>, digest: &Digest<'_>) {
 }
 
 fn nine_sections(page: &mut Page<'_>, material: &Material<'_>) {
+    for (n, title) in SECTIONS.iter().enumerate() {
+        page.heading(&format!("## {}. {title}", n + 1));
+        section(page, material, n);
+    }
+}
+
+/// Writes one of the nine sections, without its heading.
+fn section(page: &mut Page<'_>, material: &Material<'_>, n: usize) {
     let digest = material.digest;
-    page.heading("## 1. Primary Request and Intent");
-    requests(page, digest);
-    page.heading("## 2. Key Technical Concepts");
-    let concepts = concepts(digest);
-    if concepts.is_empty() {
-        page.none();
-    } else {
-        page.bullet(&concepts.join(", "), []);
+    match n {
+        0 => requests(page, digest),
+        1 => {
+            let concepts = concepts(digest);
+            if concepts.is_empty() {
+                page.none();
+            } else {
+                page.bullet(&concepts.join(", "), []);
+            }
+        }
+        2 => files(page, material),
+        3 => {
+            if digest.failures.is_empty() {
+                page.none();
+            }
+            for failure in &digest.failures {
+                error(page, failure);
+            }
+        }
+        4 => {
+            let mut said: Vec<&Statement<'_>> =
+                digest.decisions.iter().chain(&digest.outcomes).collect();
+            said.sort_by_key(|it| it.at);
+            statements(page, &said);
+        }
+        5 => messages(page, digest),
+        6 => pending(page, digest),
+        7 => current(page, digest),
+        _ => next_step(page, digest),
     }
-    page.heading("## 3. Files and Code Sections");
-    files(page, material);
-    page.heading("## 4. Errors and Fixes");
-    if digest.failures.is_empty() {
-        page.none();
-    }
-    for failure in &digest.failures {
-        error(page, failure);
-    }
-    page.heading("## 5. Problem Solving");
-    let mut said: Vec<&Statement<'_>> = digest.decisions.iter().chain(&digest.outcomes).collect();
-    said.sort_by_key(|it| it.at);
-    statements(page, &said);
-    page.heading("## 6. All User Messages");
-    messages(page, digest);
-    page.heading("## 7. Pending Tasks");
-    pending(page, digest);
-    page.heading("## 8. Current Work");
-    current(page, digest);
-    page.heading("## 9. Optional Next Step");
-    next_step(page, digest);
 }
 
 /// The first request whole as far as it is short, and the beginnings of the others.

@@ -19,8 +19,9 @@ use super::{
     keeper, open, read_transcript,
 };
 use crate::{
+    compaction::sessions,
     config::{settings::EngineKind, surroundings::Surroundings},
-    engine::{Engine as _, EngineError, configured},
+    engine::{Engine as _, EngineError, configured, model::session::SaidSections},
     model::{WorkEnd, failure::Fault},
     session::{
         self,
@@ -33,6 +34,9 @@ use crate::{
     },
     store::vault::settings::write_stream,
 };
+
+/// So many lines that are kept out are shown.
+const REJECTED_SHOWN_MAX: usize = 5;
 
 /// Names of what marks the folder of a project.
 const PROJECT_MARKS: [&str; 3] = [".git", "package.json", ".claude"];
@@ -109,7 +113,23 @@ struct Compacted<'a> {
     summary: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     continuation: Option<&'a str>,
+    /// What the model said and the session does not.
+    rejected: &'a [Rejected],
     oddities: Oddities,
+}
+
+/// A line of a model's summary that is kept out.
+#[derive(Serialize)]
+struct Rejected {
+    text: String,
+    reason: String,
+}
+
+/// What a model made of a session, checked.
+struct Worded {
+    engine: String,
+    sections: SaidSections,
+    rejected: Vec<Rejected>,
 }
 
 /// What of the transcript was not read.
@@ -154,7 +174,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let workflow = project.as_deref().and_then(workflow);
     let project = project.map(|it| it.to_string_lossy().into_owned());
     let path = args.file.canonicalize().ok().map(|it| it.to_string_lossy().into_owned());
-    let sections = ask(&call, &root, args, transcript, ui)?;
+    let worded = ask(&call, &root, args, transcript, ui)?;
+    let rejected = worded.as_ref().map_or(&[][..], |it| &it.rejected[..]);
     let request = Request {
         transcript,
         path: path.as_deref(),
@@ -164,7 +185,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         description: args.description.as_deref(),
         tags: &args.tags,
         is_logged: args.log,
-        sections: sections.as_ref().map(|(engine, sections)| (&engine[..], sections)),
+        sections: worded.as_ref().map(|it| (&it.engine[..], &it.sections)),
     };
     let is_asked = args.style == Style::Recovery && !args.force && !args.dry_run;
     let wants = !is_asked || ui.ask("Keep a record of this session?").unwrap_or(true);
@@ -208,6 +229,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             kept: kept.as_ref(),
             summary: &summary,
             continuation: continuation.as_deref(),
+            rejected,
             oddities: Oddities {
                 torn: odd.is_torn,
                 broken: odd.broken,
@@ -225,7 +247,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     Ok(ExitCode::SUCCESS)
 }
 
-/// Has the model of the root word the nine sections; `None` where none is configured, the style is not
+/// Has the model of the root word the nine sections, and keeps out what the session does not say; `None` where none is configured, the style is not
 /// theirs, or it does not answer: then they are made without it.
 fn ask(
     call: &Call,
@@ -233,7 +255,7 @@ fn ask(
     args: &Args,
     transcript: &Transcript,
     ui: &Ui,
-) -> Result<Option<(String, [String; 9])>, CommandError> {
+) -> Result<Option<Worded>, CommandError> {
     let is_asked =
         matches!(args.style, Style::Full | Style::Partial) && !args.no_model && !args.log;
     if !is_asked || root.settings.settings.engine != EngineKind::Model {
@@ -251,7 +273,26 @@ fn ask(
         Err(_) => WorkEnd::Useless,
     });
     match asked {
-        Ok(sections) => Ok(Some((engine.id, sections))),
+        Ok(sections) => {
+            let zone = root.settings.zone.name.0;
+            let ended = transcript.span().map_or(call.now, |it| it.1).with_timezone(&zone);
+            let checked = sessions::check(&sections, &entries, ended.date_naive(), &root.rules);
+            let rejected: Vec<Rejected> = checked
+                .rejected
+                .into_iter()
+                .map(|(text, reason)| Rejected { text: root.rules.written(&text), reason })
+                .collect();
+            if !rejected.is_empty() {
+                let count = rejected.len();
+                ui.warn(format!(
+                    "{count} lines of the model's are kept out; the session does not say so:"
+                ));
+            }
+            for it in rejected.iter().take(REJECTED_SHOWN_MAX) {
+                ui.note(format!("  {}: {}", it.reason, it.text));
+            }
+            Ok(Some(Worded { engine: engine.id, sections: checked.sections, rejected }))
+        }
         Err(error) => {
             ui.warn(format!("the summary is made without the model: {error}"));
             Ok(None)

@@ -42,7 +42,21 @@ pub struct SessionEntry {
     pub weight: Weight,
     /// Who, and what.
     pub text: String,
+    /// Its place in the transcript.
+    pub at: usize,
 }
+
+/// A line of a section, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SaidLine {
+    /// The line as it is to stand, without what it rests on.
+    pub text: String,
+    /// The places in the transcript that it rests on.
+    pub cites: Vec<usize>,
+}
+
+/// The sections of a summary, checked line by line.
+pub type SaidSections = [Vec<SaidLine>; 9];
 
 impl ModelEngine {
     /// Asks for the summary of a session, or of the later part of one. `name` is what the ledger calls it.
@@ -116,7 +130,8 @@ impl ModelEngine {
 
 /// Returns the entries that fit: results go first, and the oldest of them, what the user said last.
 fn fit(entries: &[SessionEntry], room_chars: usize) -> String {
-    let chars = |entry: &SessionEntry| entry.text.chars().count() + 1;
+    // Room for the number before it.
+    let chars = |entry: &SessionEntry| entry.text.chars().count() + 8;
     let mut total: usize = entries.iter().map(chars).sum();
     let mut is_out = vec![false; entries.len()];
     for weight in [Weight::Result, Weight::Call, Weight::Words, Weight::User] {
@@ -133,8 +148,9 @@ fn fit(entries: &[SessionEntry], room_chars: usize) -> String {
         let count = left_out.to_string();
         text.push_str(&["[", &count, " entries are left out for lack of room]\n"].concat());
     }
-    for (entry, _) in entries.iter().zip(is_out).filter(|(_, is_out)| !is_out) {
-        text.push_str(&entry.text);
+    let numbered = (1_usize..).zip(entries).zip(is_out);
+    for ((number, entry), _) in numbered.filter(|(_, is_out)| !is_out) {
+        text.push_str(&["[", &number.to_string(), "] ", &entry.text].concat());
         text.push('\n');
     }
     text
@@ -205,16 +221,19 @@ mod tests {
 
     #[test]
     fn what_the_user_said_is_left_out_last() {
-        let entry = |weight, text: &str| SessionEntry { weight, text: text.to_owned() };
+        let entry = |weight, text: &str| SessionEntry { weight, text: text.to_owned(), at: 0 };
         let entries = [
             entry(Weight::User, "user: aaaa"),
             entry(Weight::Result, "result: bbbb"),
             entry(Weight::Words, "agent: cccc"),
             entry(Weight::Result, "result: dddd"),
         ];
-        assert_eq!(fit(&entries, 1_000), "user: aaaa\nresult: bbbb\nagent: cccc\nresult: dddd\n");
+        assert_eq!(
+            fit(&entries, 1_000),
+            "[1] user: aaaa\n[2] result: bbbb\n[3] agent: cccc\n[4] result: dddd\n"
+        );
         let kept = |room: usize| fit(&entries, room).matches(": ").count();
-        assert_eq!([kept(40), kept(30), kept(12), kept(0)], [3, 2, 1, 0]);
-        assert!(fit(&entries, 12).ends_with("user: aaaa\n"));
+        assert_eq!([kept(64), kept(45), kept(20), kept(0)], [3, 2, 1, 0]);
+        assert!(fit(&entries, 20).ends_with("[1] user: aaaa\n"));
     }
 }

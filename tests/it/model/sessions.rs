@@ -23,7 +23,12 @@ const TITLES: [&str; 9] = [
 fn reply(asked: &Asked, count: usize) -> Answer {
     let mut text = String::from("<analysis>\nnotes to be dropped\n</analysis>\n\n<summary>\n");
     for (n, title) in TITLES.iter().take(count).enumerate() {
-        writeln!(text, "{}. **{title}:**\n\n\n- The model on part {}\n", n + 1, n + 1).unwrap();
+        let said = "- Never fill gaps with values";
+        let at = asked.turns().concat();
+        let at = at.split("Never fill gaps with values").next().unwrap_or_default();
+        let number = at.rsplit('[').next().and_then(|it| it.split(']').next()).unwrap_or_default();
+        writeln!(text, "{}. **{title}:**\n\n\n{said}, part by part [{number}]\n", n + 1).unwrap();
+        writeln!(text, "- It fills 4711 gaps [{number}]\n").unwrap();
     }
     asked.saying(&format!("{text}</summary>"), Ends::Well)
 }
@@ -40,17 +45,30 @@ fn a_model_words_the_sections_and_takes_nothing_away() {
         let told = compact(&desk, &["--instructions", "Keep the numbers."]).ok();
         let told = told.json_as("session-compact");
         let summary = told["summary"].as_str().unwrap();
-        for part in ["## 5. Problem Solving\n\n- The model on part 5", "- The model on part 7"] {
-            assert!(summary.contains(part), "{summary}");
+        for title in ["5. Problem Solving", "8. Current Work"] {
+            let part = format!("## {title}\n\n- Never fill gaps with values, part by part");
+            assert!(summary.contains(&part), "{summary}");
         }
+        // What the session does not say is kept out, and told.
+        assert!(!summary.contains("4711"), "{summary}");
+        let rejected = told["rejected"].as_array().unwrap();
+        assert_eq!(rejected.len(), 8, "{rejected:?}");
+        assert!(rejected[0]["reason"].as_str().unwrap().contains("`4711` stands in none"));
         // What the user said is the user's, and the list as it stood.
-        assert!(!summary.contains("part 6") && !summary.contains("notes to be dropped"));
+        assert_eq!(summary.matches("part by part").count(), 8);
+        assert!(!summary.contains("notes to be dropped"));
         assert!(summary.contains("  Stop here for today, please. Never fill gaps with values."));
         assert!(summary.contains("- [~] Tell the report where gaps are"));
         let record = desk.root.read(told["path"].as_str().unwrap());
         assert!(
             record.contains("engine: \"model/1 scripted-1\"") || record.contains("engine: model/1")
         );
+        // Each line leads to the words that it rests on.
+        let line = record.lines().find(|it| it.contains("part by part [CMEM-")).unwrap();
+        let address = line.rsplit([':', ']']).nth(1).unwrap().split(['-', ',']).next().unwrap();
+        let said = record.lines().nth(address.parse::<usize>().unwrap() - 1).unwrap();
+        let next = record.lines().nth(address.parse::<usize>().unwrap()).unwrap();
+        assert!([said, next].concat().contains("Never fill gaps with values"), "{said}\n{next}");
         let asked = &desk.server.requests()[0];
         assert!(asked.system().ends_with("Call no tools. Answer with text alone."));
         assert!(asked.system().contains("## Additional Instructions\nKeep the numbers."));
@@ -75,7 +93,7 @@ fn a_section_that_is_missing_is_asked_for_once() {
     });
     let desk = Desk::new(Wire::Anthropic, server);
     let summary = compact(&desk, &[]).ok().json();
-    assert!(summary["summary"].as_str().unwrap().contains("The model on part 9"));
+    assert!(summary["summary"].as_str().unwrap().contains("part by part"));
     let asked = desk.server.requests();
     assert_eq!(asked.len(), 2);
     assert!(asked[1].turns().concat().contains("\"Pending Tasks\" is missing"));
