@@ -359,6 +359,16 @@ fn a_crash_loses_no_batch_and_pays_none_twice() {
             batching.await_week(&mut daemon);
             assert_eq!(batching.counts(), (1, 0, 1, 1), "{wire:?} {step}");
         }
+        // What was queued only was never sent: it is queued again.
+        let batching = Batching::new(wire);
+        batching.run_to("batch.pass_ended");
+        assert_eq!(batching.provider().batches.len(), 0);
+        let mut daemon = batching.start_at(&later(1));
+        batching.await_batches(&mut daemon, 1);
+        batching.provider().has_ended = true;
+        daemon.set_clock(&later(12));
+        batching.await_week(&mut daemon);
+        assert_eq!(batching.counts(), (1, 0, 1, 1), "{wire:?}");
         for step in ["batch.fetched", "batch.kept"] {
             let batching = Batching::new(wire);
             let mut daemon = batching.start();
