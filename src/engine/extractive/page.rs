@@ -399,6 +399,7 @@ pub(super) fn clean(words: &str) -> String {
     }
     let mut text = String::with_capacity(words.len());
     let mut in_code = false;
+    let lone = words.matches("**").count() % 2 == 1;
     let mut rest = words;
     while let Some(c) = rest.chars().next() {
         let width = c.len_utf8();
@@ -410,7 +411,11 @@ pub(super) fn clean(words: &str) -> String {
             // `2**8` is no emphasis.
             let glued =
                 text.ends_with(char::is_alphanumeric) && after.starts_with(char::is_alphanumeric);
-            if glued {
+            // Nor would a number meet a word as its unit by itself.
+            let parts = lone
+                && text.trim_end().ends_with(char::is_numeric)
+                && after.trim_start().starts_with(char::is_alphabetic);
+            if glued || parts {
                 text.push_str(&rest[..rest.len() - after.len()]);
             }
             rest = after;

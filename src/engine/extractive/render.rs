@@ -313,6 +313,7 @@ pub(super) fn balanced(text: &str) -> String {
     }
     drop.extend(open.into_iter().map(|(_, at)| at));
     drop.extend(in_code);
+    drop.retain(|&at| !parts_number_from_word(text, at));
     if drop.is_empty() {
         return text.to_owned();
     }
@@ -333,6 +334,22 @@ pub(super) fn balanced(text: &str) -> String {
         }
     }
     kept
+}
+
+/// Whether the mark at `at` stands between a number and a word, which would read as one amount without
+/// it: `0) pM` is no time of day, `CNY (3` no price.
+fn parts_number_from_word(text: &str, at: usize) -> bool {
+    let between = |c: char| c.is_whitespace() || "()[]“”`".contains(c);
+    let left = text[..at].trim_end_matches(between);
+    let right = text[at..].trim_start_matches(between);
+    // Where no space is between, one is set in place of the mark.
+    if !text[left.len()..text.len() - right.len()].contains(char::is_whitespace) {
+        return false;
+    }
+    left.chars().next_back().zip(right.chars().next()).is_some_and(|(before, after)| {
+        (before.is_numeric() && after.is_alphabetic())
+            || (before.is_alphabetic() && after.is_numeric())
+    })
 }
 
 #[cfg(test)]
@@ -384,5 +401,10 @@ mod tests {
         check("a [b](c", "a [b] c");
         check("A`0b", "A 0b");
         check("„x”", "„x");
+        // Numbers and words that a mark held apart would read as one amount.
+        check("0) pM", "0) pM");
+        check("came 3 (km", "came 3 (km");
+        check("CNY (3", "CNY (3");
+        check("step 2) (", "step 2 ");
     }
 }
