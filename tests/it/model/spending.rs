@@ -174,6 +174,19 @@ fn a_reply_that_a_crash_left_is_not_paid_twice() {
 }
 
 #[test]
+fn today_is_that_of_the_folder() {
+    let mut desk = Desk::new(Wire::Openai, Server::fluent());
+    // Tomorrow already, where the folder is.
+    desk.root.write("memoird.yaml", "zone: Pacific/Kiritimati\n");
+    desk.root.set_now("2026-04-13T20:00:00+02:00");
+    desk.run(&["compact"]).ok();
+    let usage = desk.run(&["usage", "--json"]).ok().json();
+    assert_eq!(usage["today"]["calls"], 1, "{usage:#}");
+    let usage = desk.run(&["usage"]).ok();
+    assert!(usage.to_string().contains("2026-04-14"), "{usage}");
+}
+
+#[test]
 fn a_reply_that_cannot_be_kept_is_used_all_the_same() {
     for fault in ["enospc@vault.private.write", "eio@vault.private.rename"] {
         let desk = Desk::new(Wire::Openai, Server::fluent());
