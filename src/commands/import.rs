@@ -141,7 +141,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         report.sessions.push(session);
     }
     if report.kept > 0 && !args.dry_run {
-        if !ui.is_json() {
+        // Who is asked sees first what it is about.
+        if !args.yes && ui.can_ask() {
             report.tell(ui);
         }
         let question = format!("Bring in {} sessions?", report.kept);

@@ -68,10 +68,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     };
     // The days of the caps are those of the folder, where one is meant.
     let zone = call.root(global).ok().map(|it| it.settings.zone.name.0);
-    let today = zone.map_or_else(
-        || call.now.date_naive(),
-        |zone| call.now.with_timezone(&zone).date_naive(),
-    );
+    let today = zone
+        .map_or_else(|| call.now.date_naive(), |zone| call.now.with_timezone(&zone).date_naive());
     let ledger = Ledger::open_existing(&call.around.ledger())?;
     let (sums, [day, month]) = match &ledger {
         Some(ledger) => (ledger.sums(by, root, args.since)?, ledger.charged(today, root)?),
