@@ -169,7 +169,10 @@ fn a_changed_bullet_survives_the_next_fold_and_climbs() {
     let bullet = bullets(&week)[0].clone();
     let mine = format!("- Nobody but Ottilie may restart the harbour gateway [{}]", cited(&bullet));
     root.write(WEEK, &week.replacen(&bullet, &mine, 1));
-    root.append(LOG, "\n- The late line that makes the week due again: 4711 packets were lost.\n");
+    root.append(
+        LOG,
+        "\n- Shipped late: relay 4711 lost 318 packets at Kvalsund between 14:05 and 15:40.\n",
+    );
     root.run(&["compact"]).ok();
     assert!(root.read(WEEK).contains(&mine), "{}", root.read(WEEK));
     assert_eq!(
@@ -216,7 +219,10 @@ fn a_deleted_bullet_stays_deleted_also_without_the_database() {
     assert_eq!(root.mode("memory/.decisions.jsonl"), 0o600);
     std::fs::remove_dir_all(root.path(".memoird")).unwrap();
     root.run(&["rebuild"]).ok();
-    root.append(LOG, "\n- The late line that makes the week due again: 4711 packets were lost.\n");
+    root.append(
+        LOG,
+        "\n- Shipped late: relay 4711 lost 318 packets at Kvalsund between 14:05 and 15:40.\n",
+    );
     root.run(&["compact"]).ok();
     assert!(root.read(WEEK).contains("4711"), "the week was folded again");
     assert!(!bullets(&root.read(WEEK)).iter().any(|it| cited(it) == lines), "{}", root.read(WEEK));
@@ -236,7 +242,10 @@ fn a_record_of_decisions_without_a_key_gets_one() {
     assert!(decisions.starts_with(kept) && decisions.contains("{\"key\":"), "{decisions}");
     std::fs::remove_dir_all(root.path(".memoird")).unwrap();
     root.run(&["rebuild"]).ok();
-    root.append(LOG, "\n- The late line that makes the week due again: 4711 packets were lost.\n");
+    root.append(
+        LOG,
+        "\n- Shipped late: relay 4711 lost 318 packets at Kvalsund between 14:05 and 15:40.\n",
+    );
     root.run(&["compact"]).ok();
     let week = root.read(WEEK);
     assert!(week.contains("4711"), "the week was folded again");
@@ -269,7 +278,10 @@ fn a_vanished_log_makes_nothing_due_and_its_items_stay() {
     assert!(!gone.is_empty());
     std::fs::remove_file(root.path("memory/2026-03-12.md")).unwrap();
     assert!(changed_by_compact(&root).is_empty());
-    root.append(LOG, "\n- The late line that makes the week due again: 4711 packets were lost.\n");
+    root.append(
+        LOG,
+        "\n- Shipped late: relay 4711 lost 318 packets at Kvalsund between 14:05 and 15:40.\n",
+    );
     root.run(&["compact"]).ok();
     let week = root.read(WEEK);
     assert!(gone.iter().all(|it| week.contains(it)), "{week}");
@@ -322,7 +334,10 @@ fn the_words_of_a_deleted_bullet_do_not_come_back_in_another_one() {
     let line = cited(&bullet).to_owned();
     root.write(WEEK, &week.replacen(&format!("{bullet}\n"), "", 1));
     root.run(&["compact"]).ok();
-    root.append(LOG, "\n- The late line that makes the week due again: 4711 packets were lost.\n");
+    root.append(
+        LOG,
+        "\n- Shipped late: relay 4711 lost 318 packets at Kvalsund between 14:05 and 15:40.\n",
+    );
     root.run(&["compact"]).ok();
     let report = root.run(&["coverage", "2026-W11", "--json"]).ok().json_as("coverage");
     let (day, number) = line.rsplit_once(':').unwrap();
@@ -406,7 +421,7 @@ fn edit_by_hand(root: &Root, path: &str) -> (String, String, String) {
     let month = root.read(MONTH);
     let above = |it: &&String| month.contains(words_of(it));
     let rest = &all[1..];
-    let repeated = rest.iter().filter(single).find(above);
+    let repeated = rest.iter().filter(single).find(above).or_else(|| rest.iter().find(above));
     let gone = repeated.or_else(|| rest.iter().find(single)).unwrap_or(&all[1]).clone();
     let mine =
         format!("- Nobody but Ottilie may restart the harbour gateway [{}]", cited(&changed));
@@ -425,7 +440,10 @@ fn without_a_database_the_file_itself_tells_what_a_person_did() {
     let words = words_of(&gone);
     assert!(month.contains(words), "what is deleted stood above, too: {words}\n{month}");
     std::fs::remove_dir_all(root.path(".memoird")).unwrap();
-    root.append(LOG, "\n- The late line that makes the week due again: 4711 packets were lost.\n");
+    root.append(
+        LOG,
+        "\n- Shipped late: relay 4711 lost 318 packets at Kvalsund between 14:05 and 15:40.\n",
+    );
     root.run(&["compact"]).ok();
     for round in 0..2 {
         let week = root.read(WEEK);
@@ -444,7 +462,10 @@ fn without_a_database_the_file_itself_tells_what_a_person_did() {
             assert!(root.read("memory/.decisions.jsonl").contains("\"deleted\""));
             std::fs::remove_dir_all(root.path(".memoird")).unwrap();
             root.run(&["rebuild"]).ok();
-            root.append(LOG, "\n- One more late line, and 12 packets came back.\n");
+            root.append(
+                LOG,
+                "\n- Measured late: 12 packets came back at Kvalsund at 16:20 through relay 88.\n",
+            );
             root.run(&["compact"]).ok();
         }
     }
@@ -512,7 +533,10 @@ fn keys_and_comments_of_a_person_stay_in_every_kind_of_file() {
         root.write(path, &root.read(path).replacen("memoird:", &format!("{theirs}memoird:"), 1));
     }
     // A late line folds week and month; a line on top moves the sources of the memory.
-    root.append(LOG, "\n- The late line that makes the week due again: 4711 packets were lost.\n");
+    root.append(
+        LOG,
+        "\n- Shipped late: relay 4711 lost 318 packets at Kvalsund between 14:05 and 15:40.\n",
+    );
     let source = "memory/2026-01-21.md";
     root.write(source, &format!("\n{}", root.read(source)));
     let changed = changed_by_compact(&root);
@@ -571,7 +595,7 @@ fn an_edit_made_while_the_file_is_written_is_kept() {
         let root = folded("mara");
         root.append(
             LOG,
-            "\n- The late line that makes the week due again: 4711 packets were lost.\n",
+            "\n- Shipped late: relay 4711 lost 318 packets at Kvalsund between 14:05 and 15:40.\n",
         );
         let mut edited = None;
         let ran = edit_at(&root, name, || edited = Some(edit_by_hand(&root, WEEK)));
@@ -594,7 +618,10 @@ fn an_edit_made_while_the_file_is_written_is_kept() {
 #[test]
 fn words_written_into_the_file_that_is_being_replaced_are_kept() {
     let root = folded("mara");
-    root.append(LOG, "\n- The late line that makes the week due again: 4711 packets were lost.\n");
+    root.append(
+        LOG,
+        "\n- Shipped late: relay 4711 lost 318 packets at Kvalsund between 14:05 and 15:40.\n",
+    );
     let mut open = std::fs::OpenOptions::new().append(true).open(root.path(WEEK)).unwrap();
     let ran = edit_at(&root, "vault.place.verify", || {
         std::io::Write::write_all(&mut open, b"\nWritten at the last moment.\n").unwrap();

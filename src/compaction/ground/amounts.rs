@@ -744,6 +744,8 @@ impl Scan<'_> {
         // `5 s` is a time, `5 S` is not.
         let is_letter = lower.chars().count() == 1 && lower.chars().all(char::is_alphabetic);
         let odd = is_letter && !glued && word.chars().next().is_some_and(char::is_uppercase);
+        // `2 g0` is no weight: the letter belongs to a name.
+        let odd = odd || (!glued && self.text[close..].starts_with(|c: char| c.is_ascii_digit()));
         match unit {
             Unit::Known(_) if !odd => (close.min(from + lower.len()), zeros, unit),
             _ if lower == "am" || lower == "pm" => (close, zeros, Unit::Other(lower)),

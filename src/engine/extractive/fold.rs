@@ -25,11 +25,11 @@ use super::{
     select, sentence,
 };
 
-/// What a reader looks for months later is worth more than its words tell: a decision, more so one
-/// that is told as such, most of all one with its reason.
-const DECISION: f64 = 1.1;
-const TOLD_AS_DECISION: f64 = 1.1;
+/// What a reader looks for months later is worth more than its words tell: a decision with its reason.
 const WITH_REASON: f64 = 1.5;
+
+/// What was done is what most look for first.
+const OUTCOME: f64 = 1.08;
 
 /// A unit of a month that was open is worth so much where the month went on after it.
 const STALE_OPEN: f64 = 0.6;
@@ -85,11 +85,18 @@ impl<'a> Fold<'a> {
         let own_chars: usize =
             self.own.iter().map(|(_, item)| render::bullet_chars(&item.text)).sum();
         let room = target.saturating_sub(own_chars);
-        let ranking = select::rank(&self.material, |unit| factors[unit], room + room / 3 + 200);
+        let ranking = {
+            let day_share = if self.is_month() { 0.0 } else { select::DAY_SHARE };
+            select::rank(&self.material, |unit| factors[unit], day_share, room + room / 3 + 200)
+        };
         // Told once, so that the length changes little and evenly while the ranking is cut.
         let section_of = self.section_rule(&ranking.order, &ranking.worth);
         let print = |order: &[usize]| {
-            let mut sections = render::sections(&self.material, order, &section_of);
+            let mut sections = {
+                let opened = order.iter().filter_map(|unit| ranking.brought.get(unit)).flatten();
+                let opened: HashSet<usize> = opened.copied().collect();
+                render::sections(&self.material, order, &section_of, &opened)
+            };
             for (section, item) in &self.own {
                 insert(&mut sections, *section, item.clone());
             }
@@ -113,6 +120,7 @@ impl<'a> Fold<'a> {
         while !order.is_empty() && !fits(&order) {
             order.pop();
         }
+        self.keep_a_decision(&mut order, &ranking.order, &fits);
         if order.is_empty() && self.own.is_empty() {
             // Better one statement over the target than an empty file.
             let short = |unit: &&usize| {
@@ -130,6 +138,29 @@ impl<'a> Fold<'a> {
         }
         let left_out = self.left_out(&sections, &ranking.repeats);
         Draft { sections, left_out, ..Draft::default() }
+    }
+
+    /// Puts the best decision first where none was chosen: no file is without one that has any beneath it.
+    fn keep_a_decision(
+        &self,
+        order: &mut Vec<usize>,
+        ranked: &[usize],
+        fits: &impl Fn(&[usize]) -> bool,
+    ) {
+        let decides = |unit: usize| self.class(self.material.units[unit].at) == Class::Decision;
+        if order.is_empty() || order.iter().any(|&it| decides(it)) {
+            return;
+        }
+        let alone = |unit: usize| self.material.units[unit].needs.is_none();
+        let Some(&best) = ranked.iter().find(|&&it| decides(it) && alone(it)) else { return };
+        let mut with = vec![best];
+        with.extend(order.iter());
+        while with.len() > 2 && !fits(&with) {
+            with.pop();
+        }
+        if fits(&with) {
+            *order = with;
+        }
     }
 
     /// Returns as much of the best statement as fits, where none fits as it stands.
@@ -222,7 +253,8 @@ impl<'a> Fold<'a> {
             Class::Open if month && self.material.pages[at.page].stem.date() < carried => {
                 STALE_OPEN
             }
-            Class::Open | Class::Outcome | Class::Context => 1.0,
+            Class::Outcome => OUTCOME,
+            Class::Open | Class::Context => 1.0,
         };
         self.material.units.iter().map(|unit| factor(unit.at)).collect()
     }
@@ -234,14 +266,7 @@ impl<'a> Fold<'a> {
         let words = &statement.text[piece.start..piece.end];
         let told = class_of_heads(page, statement) == Some(Class::Decision)
             || sections::opens_with_decision(words);
-        let mut factor = DECISION;
-        if told {
-            factor *= TOLD_AS_DECISION;
-            if sections::gives_reason(words) {
-                factor *= WITH_REASON;
-            }
-        }
-        factor
+        if told && sections::gives_reason(words) { WITH_REASON } else { 1.0 }
     }
 
     /// The first day whose open items are still carried forward.
@@ -812,6 +837,17 @@ mod tests {
             let printed = print(&folded("2026-W14", &logs, &[], budget(target)).unwrap());
             assert!(!printed.contains("- It had"), "{target}: {printed}");
         }
+    }
+
+    #[test]
+    fn a_heading_goes_only_with_what_needs_it() {
+        let text = "## Quarterly thoughts and considerations about various ongoing matters\n\
+                    - Priya measured 4,118 rows at weather station 131 above the Almada dam\n\n\
+                    ## Lisbon lease\n- signed by Ottilie\n";
+        let printed =
+            print(&folded("2026-W14", &[log("2026-04-01", text)], &[], budget(900)).unwrap());
+        assert!(printed.contains("Lisbon lease: signed by Ottilie"), "{printed}");
+        assert!(printed.contains("- Priya measured 4,118 rows"), "{printed}");
     }
 
     #[test]

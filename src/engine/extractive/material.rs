@@ -4,7 +4,7 @@
 //! stems, neighbouring stems, and atoms. A feature weighs more the rarer it is in the root, and, in
 //! logs of technical work, the more often the period comes back to it.
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
 use crate::memory::{
     atom::{self, AtomKind},
@@ -73,14 +73,23 @@ pub(super) struct HeadUse {
 
 /// Weight of a content stem, of two neighbours, and of an atom.
 const STEM: f64 = 1.0;
-const PAIR: f64 = 0.3;
-const ATOM: f64 = 2.5;
+const PAIR: f64 = 0.6;
+const ATOM: f64 = 6.0;
+
+/// Weight of a number, date, sum, or version: what people look for later, and cannot tell anew.
+const FIGURE: f64 = 7.0;
 
 /// How strongly rarity counts.
-const RARITY_POWER: f64 = 1.2;
+const RARITY_POWER: f64 = 1.3;
 
-/// A log of which a third of the statements name code, files, or versions is a technical one.
-const TECHNICAL_SLOPE: f64 = 3.0;
+/// What comes back counts the more, the more statements name code, files, or versions: fully where
+/// nearly half of them do, hardly where a fifth does.
+const TECHNICAL_SLOPE: f64 = 5.0;
+
+/// What a unit is worth for its form: code, a quote, a question.
+const CODE: f64 = 0.4;
+const QUOTE: f64 = 0.7;
+const QUESTION: f64 = 0.4;
 
 /// A head of few words that comes back so often in a period is a template's; a longer one that
 /// comes back still says what it is about.
@@ -90,8 +99,17 @@ const TEMPLATE_WORDS_MAX: usize = 3;
 /// Heads are short; a longer lead-in would cost more than it explains.
 const HEAD_CHARS_MAX: usize = 110;
 
+/// A statement with so many stems can be read without its heading.
+pub(super) const READS_ALONE_STEMS: usize = 4;
+
 /// A child with so many stems stands without its parent.
 const CHILD_STEMS_MAX: usize = 5;
+
+/// Whoever has so many turns in a log speaks in it.
+const TURNS_MIN: usize = 3;
+
+/// A name is shortened to no fewer letters.
+const SHORT_NAME_MIN: usize = 3;
 
 /// So many sentences in a row may each need the one before; a longer chain would be a page.
 const POINTING_MAX: usize = 3;
@@ -106,6 +124,8 @@ struct Builder<'c> {
     features: Vec<u32>,
     /// The atoms of a text, kept for reuse.
     sequence: Vec<u32>,
+    /// Who speaks in the page that is read, in small letters.
+    speakers: Vec<String>,
 }
 
 #[derive(Clone, Copy)]
@@ -122,6 +142,8 @@ struct Found {
     /// Atoms that are no names.
     facts: usize,
     names: usize,
+    /// Names by which somebody is only called.
+    calls: usize,
     technical: bool,
     hash: u64,
 }
@@ -152,6 +174,7 @@ fn read(
         frequency: Vec::new(),
         features: Vec::new(),
         sequence: Vec::new(),
+        speakers: Vec::new(),
     };
     let mut gathering = Gathering {
         builder,
@@ -164,6 +187,7 @@ fn read(
         fragments,
     };
     for (p, page) in pages.iter().enumerate() {
+        gathering.builder.speakers = speakers(page);
         let mut head_uses: Vec<Option<usize>> = vec![None; page.heads.len()];
         for (s, statement) in page.statements.iter().enumerate() {
             if statement.introduces || statement.keep {
@@ -238,9 +262,12 @@ impl Gathering<'_> {
         let statement = &page.statements[at.statement];
         let cut = statement.pieces[at.piece];
         let text = &statement.text[cut.start..cut.end];
-        let found = self.builder.read(page, text);
+        let mut found = self.builder.read(page, text);
         if found.stems == 0 {
             return false;
+        }
+        if statement.label > 0 {
+            self.label(page, at, &mut found);
         }
         match self.distinct.get(&found.hash) {
             Some(true) => {
@@ -270,12 +297,37 @@ impl Gathering<'_> {
             features: found.features,
             stems: found.stems,
             chars: text.chars().count(),
-            factor: factor(page, statement, text),
+            factor: factor(statement, text),
             heading,
             lead,
             needs,
         });
         true
+    }
+
+    /// Adds what the label of a statement says to what a piece of it holds: `Walk-away price: $650M`.
+    fn label(&mut self, page: &Page, at: PieceAt, found: &mut Found) {
+        let statement = &page.statements[at.statement];
+        let words = &statement.text[..statement.label];
+        let builder = &mut self.builder;
+        let first = builder.sequence.first().copied();
+        let label = builder.read(page, words);
+        let mut added = builder.features.split_off(found.features.end);
+        if at.piece == 0 {
+            // Under another label the same words say something else.
+            found.hash = mix(found.hash, label.hash);
+        }
+        if sections::is_template_head(words) {
+            added.clear();
+        }
+        if at.piece == 0
+            && let (Some(&left), Some(right)) = (builder.sequence.last(), first)
+        {
+            added.push(builder.pair(left, right));
+        }
+        added.retain(|it| !builder.features[found.features.clone()].contains(it));
+        builder.features.append(&mut added);
+        found.features.end = builder.features.len();
     }
 
     /// Notes that the next unit stands below a head; returns the index of its use.
@@ -307,19 +359,21 @@ impl Builder<'_> {
         let stems = sort_tail(&mut self.features, start);
         let pairs_at = self.features.len();
         for pair in sequence.windows(2) {
-            let kind = FeatureKind::Pair { left: pair[0], right: pair[1] };
-            let term = mix(mix(u64::from(pair[0]), 0x5B), u64::from(pair[1]));
-            let id = intern(&mut self.ids, &mut self.kinds, &mut self.frequency, term, kind);
+            let id = pair_of(ids, kinds, frequency, pair[0], pair[1]);
             self.features.push(id);
         }
         sort_tail(&mut self.features, pairs_at);
         let mut hash = sequence.iter().fold(1, |hash, &id| mix(hash, u64::from(id)));
         self.sequence = sequence;
         let atoms_at = self.features.len();
-        let (mut technical, mut facts, mut names) = (false, 0, 0);
+        let (mut technical, mut facts, mut names, mut calls) = (false, 0, 0, 0);
         for atom in atom::atoms(text) {
             // Where every noun has a capital, a capital is no sign of a name.
             if atom.kind == AtomKind::Name && page.language.capitalises_nouns() {
+                continue;
+            }
+            if atom.kind == AtomKind::Name && self.is_speaker(atom.text(text)) {
+                calls += 1;
                 continue;
             }
             let exact = matches!(
@@ -349,9 +403,31 @@ impl Builder<'_> {
             let kind = FeatureKind::Atom { term, exact };
             let id = intern(&mut self.ids, &mut self.kinds, &mut self.frequency, term, kind);
             self.features.push(id);
+            // An address is known by its last part as well.
+            if matches!(atom.kind, AtomKind::Url | AtomKind::Path)
+                && let Some((_, tail)) = atom.norm(text).trim_end_matches('/').rsplit_once('/')
+                && !tail.is_empty()
+            {
+                let term = atom_term(tail);
+                let kind = FeatureKind::Atom { term, exact: false };
+                let id = intern(&mut self.ids, &mut self.kinds, &mut self.frequency, term, kind);
+                self.features.push(id);
+            }
         }
         sort_tail(&mut self.features, atoms_at);
-        Found { features: start..self.features.len(), stems, facts, names, technical, hash }
+        Found { features: start..self.features.len(), stems, facts, names, calls, technical, hash }
+    }
+
+    /// Returns the feature of two neighbours.
+    fn pair(&mut self, left: u32, right: u32) -> u32 {
+        pair_of(&mut self.ids, &mut self.kinds, &mut self.frequency, left, right)
+    }
+
+    /// Whether a name, or the short form of one, is that of somebody who speaks in the page.
+    fn is_speaker(&self, name: &str) -> bool {
+        let name = name.to_lowercase();
+        let short = name.chars().count() >= SHORT_NAME_MIN;
+        self.speakers.iter().any(|it| *it == name || (short && it.starts_with(&name)))
     }
 
     /// Returns what each feature weighs, and whether it is exact.
@@ -359,7 +435,8 @@ impl Builder<'_> {
         let all = real(self.counts.statements().max(units));
         let base = (1.0 + all).ln();
         // In talk a word that comes back is filler; in a technical log it is what the week was about.
-        let beta = (TECHNICAL_SLOPE * real(technical) / real(units)).min(1.0);
+        let share = real(technical) / real(units);
+        let beta = (TECHNICAL_SLOPE * share * share).min(1.0);
         let rarity = |term: u64, here: u32| {
             let seen = f64::from(self.counts.frequency(term).max(here).max(1));
             (1.0 + all / seen).ln() / base
@@ -368,20 +445,46 @@ impl Builder<'_> {
         let mut weights = Vec::with_capacity(self.kinds.len());
         let mut exact_flags = Vec::with_capacity(self.kinds.len());
         for (kind, &here) in self.kinds.iter().zip(&self.frequency) {
-            let (class, rare, exact) = match *kind {
-                FeatureKind::Stem { term } => (STEM, rarity(term, here), false),
-                FeatureKind::Atom { term, exact } => (ATOM, rarity(term, here), exact),
+            // Of an atom once is enough, however often it comes back.
+            let (class, rare, power) = match *kind {
+                FeatureKind::Stem { term } => (STEM, rarity(term, here), beta),
+                FeatureKind::Atom { term, exact: true } => (FIGURE, rarity(term, here), 0.0),
+                FeatureKind::Atom { term, exact: false } => (ATOM, rarity(term, here), 0.0),
                 FeatureKind::Pair { left, right } => {
                     let rare: f64 = rarities[left as usize] + rarities[right as usize];
-                    (PAIR, rare / 2.0, false)
+                    (PAIR, rare / 2.0, beta)
                 }
             };
             rarities.push(rare);
-            weights.push(class * rare.powf(RARITY_POWER) * f64::from(here.max(1)).powf(beta));
-            exact_flags.push(exact);
+            weights.push(class * rare.powf(RARITY_POWER) * f64::from(here.max(1)).powf(power));
+            exact_flags.push(matches!(*kind, FeatureKind::Atom { exact: true, .. }));
         }
         (weights, exact_flags)
     }
+}
+
+/// Returns the labels under which a page has somebody speak again and again, in small letters.
+fn speakers(page: &Page) -> Vec<String> {
+    let mut seen = HashMap::<&str, usize>::new();
+    for statement in page.statements.iter().filter(|it| it.label > 0) {
+        *seen.entry(&statement.text[..statement.label]).or_default() += 1;
+    }
+    let often = seen.into_iter().filter(|&(_, times)| times >= TURNS_MIN);
+    let mut found: Vec<_> =
+        often.map(|(label, _)| label.trim_end_matches([':', ' ']).to_lowercase()).collect();
+    found.sort_unstable();
+    found
+}
+
+fn pair_of(
+    ids: &mut HashedMap<u32>,
+    kinds: &mut Vec<FeatureKind>,
+    frequency: &mut Vec<u32>,
+    left: u32,
+    right: u32,
+) -> u32 {
+    let term = mix(mix(u64::from(left), 0x5B), u64::from(right));
+    intern(ids, kinds, frequency, term, FeatureKind::Pair { left, right })
 }
 
 fn intern(
@@ -485,10 +588,11 @@ fn meaningful_lead(
 /// Whether the piece can be read by itself, or with its heads.
 fn stands_alone(statement: &Statement, text: &str, found: &Found, headed: bool) -> bool {
     let labelled = statement.label > 0 && statement.pieces.len() == 1;
-    let letters = text.chars().filter(|c| c.is_alphanumeric()).count();
+    let label = if labelled { &statement.text[..statement.label] } else { "" };
+    let letters = label.chars().chain(text.chars()).filter(|c| c.is_alphanumeric()).count();
     // A name is a stem already: alone it is only a call.
     let fact = found.facts > 0 || (found.names > 0 && found.stems > 1);
-    let said = found.stems + usize::from(fact);
+    let said = found.stems.saturating_sub(found.calls) + usize::from(fact);
     let needed = match (headed, labelled) {
         (true, _) if statement.pieces.len() == 1 => 1,
         (false, false) => 3,
@@ -497,20 +601,16 @@ fn stands_alone(statement: &Statement, text: &str, found: &Found, headed: bool) 
     letters >= 6 && said >= needed
 }
 
-fn factor(page: &Page, statement: &Statement, text: &str) -> f64 {
-    let heads = statement.lead.into_iter().chain(statement.heading);
-    let mut heads = heads.map(|head| page.heads[head].text.as_str());
-    let label = &statement.text[..statement.label];
+fn factor(statement: &Statement, text: &str) -> f64 {
     let form = match statement.form {
-        _ if sections::is_file_list(label) || heads.any(sections::is_file_list) => 0.4,
-        Form::Code => 0.15,
-        Form::Quote => 0.4,
+        Form::Code => CODE,
+        Form::Quote => QUOTE,
         _ if statement.origin == Origin::External => 0.7,
         _ => 1.0,
     };
     let closed = text.trim_end_matches([')', '"', '”', '’', ']']);
     let question = closed.ends_with(['?', '？', '؟']);
-    if question { form * 0.4 } else { form }
+    if question { form * QUESTION } else { form }
 }
 
 /// Turns a count into a number to reckon with.

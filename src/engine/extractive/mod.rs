@@ -47,7 +47,7 @@ pub struct Extractive;
 
 impl Engine for Extractive {
     fn id(&self) -> &'static str {
-        "extractive/1"
+        "extractive/2"
     }
 
     fn fold(&self, input: &FoldInput<'_>) -> Result<Draft, EngineError> {

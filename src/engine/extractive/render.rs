@@ -3,7 +3,7 @@
 //! Words are never changed, only cut and joined: clauses of one statement by ` … `, statements under
 //! one heading by `; `, a heading to what stands below it by `: `.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::memory::{
     address::{Address, Citation},
@@ -13,7 +13,7 @@ use crate::memory::{
 };
 
 use super::{
-    material::{Material, Unit},
+    material::{Material, READS_ALONE_STEMS, Unit},
     page::{Form, Page, Statement},
     sections,
 };
@@ -24,17 +24,16 @@ const BULLET_CHARS_MAX: usize = 320;
 /// Neighbours under one heading share longer bullets, so that the heading is not said again.
 const HEADED_CHARS_MAX: usize = 400;
 
-/// A statement with so many stems can be read without its heading where the bullet above has it.
-const READS_ALONE_STEMS: usize = 5;
-
-/// Without a heading that holds them together, statements that far apart are no neighbours.
-const GAP_MAX: usize = 6;
+/// Without a heading that is said, statements that far apart are no neighbours.
+const GAP_MAX: usize = 12;
 
 /// A bullet that grows.
 struct Bullet {
     page: usize,
     section: Section,
     heading: Option<usize>,
+    /// The heading that it stands below, said or not.
+    below: Option<usize>,
     text: String,
     chars: usize,
     lines: BTreeSet<u32>,
@@ -47,11 +46,13 @@ struct Bullet {
     first: (usize, usize),
 }
 
-/// Makes the sections of a file from `chosen` units, in the order of the file.
+/// Makes the sections of a file from `chosen` units, in the order of the file; only headings that
+/// were `opened` are said.
 pub(super) fn sections(
     material: &Material,
     chosen: &[usize],
     section_of: impl Fn(usize) -> Section,
+    opened: &HashSet<usize>,
 ) -> Vec<(Section, Vec<Item>)> {
     let mut units: Vec<usize> = chosen.to_vec();
     units.sort_unstable_by_key(|&u| material.units[u].at);
@@ -73,7 +74,7 @@ pub(super) fn sections(
         // A statement stands in one section, that of its best-placed clause.
         let section = section_of(first);
         let piece = phrase(material, statement_units);
-        let heading = material.units[first].heading;
+        let heading = material.units[first].heading.filter(|head| opened.contains(head));
         let stems = statement_units.iter().map(|&u| material.units[u].stems).max().unwrap_or(0);
         // Whether the bullet above says the heading, and the statement needs no more.
         let mut said = false;
@@ -89,7 +90,8 @@ pub(super) fn sections(
             said = above.heading == heading && stems >= READS_ALONE_STEMS && !asks;
             done.push(above);
         }
-        let mut bullet = Bullet::new(material, &material.units[first], section, said);
+        let place = (section, heading);
+        let mut bullet = Bullet::new(material, &material.units[first], place, said);
         bullet.add(material, statement_units, &piece);
         open.push(bullet);
     }
@@ -149,12 +151,18 @@ fn phrase(material: &Material, units: &[usize]) -> String {
 }
 
 impl Bullet {
-    fn new(material: &Material, unit: &Unit, section: Section, heading_said: bool) -> Self {
+    fn new(
+        material: &Material,
+        unit: &Unit,
+        (section, heading): (Section, Option<usize>),
+        heading_said: bool,
+    ) -> Self {
         let page = &material.pages[unit.at.page];
         let mut lines = BTreeSet::new();
         let mut text = String::new();
-        let heading = unit.heading.filter(|_| !heading_said);
-        if let Some(head) = heading.map(|h| &page.heads[material.heads[h].head]) {
+        if let Some(head) =
+            heading.filter(|_| !heading_said).map(|h| &page.heads[material.heads[h].head])
+        {
             text = head_words(&head.text);
             text.push_str(": ");
             lines.extend(&head.lines);
@@ -162,7 +170,8 @@ impl Bullet {
         Self {
             page: unit.at.page,
             section,
-            heading: unit.heading,
+            heading,
+            below: unit.heading,
             chars: text.chars().count(),
             text,
             lines,
@@ -184,6 +193,7 @@ impl Bullet {
         };
         self.page == unit.at.page
             && self.heading == heading
+            && self.below == unit.heading
             && self.cites.is_none()
             && statement.cites.is_none()
             && (heading.is_some() || unit.at.statement - self.last_statement <= GAP_MAX)

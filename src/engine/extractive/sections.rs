@@ -37,13 +37,14 @@ const CUES: [(Class, Place, &[&str]); 9] = [
         Class::Decision,
         Place::Head,
         &[
-            "decision|decisions|decided|key decisions|design decisions|choices|rationale|trade-offs|agreed",
-            "entscheidung|entscheidungen|beschluss|beschlüsse|entschieden",
-            "décision|décisions|choix",
-            "decisión|decisiones|acuerdos",
-            "decisione|decisioni|scelte",
-            "decisão|decisões|escolhas",
-            "besluit|besluiten|beslissing|beslissingen|keuzes",
+            "decision|decisions|decided|key decisions|design decisions|choices|rationale|trade-offs|agreed|correction|corrections|\
+             lesson|lessons|rule|rules",
+            "entscheidung|entscheidungen|beschluss|beschlüsse|entschieden|korrektur|korrekturen|lehre|lehren|regel|regeln",
+            "décision|décisions|choix|correction|corrections|leçon|leçons|règle|règles",
+            "decisión|decisiones|acuerdos|corrección|correcciones|lección|lecciones|regla|reglas",
+            "decisione|decisioni|scelte|correzione|correzioni|lezione|lezioni|regola|regole",
+            "decisão|decisões|escolhas|correção|correções|lição|lições|regra|regras",
+            "besluit|besluiten|beslissing|beslissingen|keuzes|correctie|correcties|les|lessen|regel|regels",
         ],
     ),
     (
@@ -293,27 +294,6 @@ pub(super) fn is_template_head(head: &str) -> bool {
     let words = split(&lower);
     let joined = words.join(" ");
     words.len() <= 3 && (class_of_head(head).is_some() || NEUTRAL.split('|').any(|n| n == joined))
-}
-
-/// Whether a head opens a list of files, which the work itself tells better.
-pub(super) fn is_file_list(head: &str) -> bool {
-    const CUES: [&str; 12] = [
-        "files",
-        "file",
-        "artifacts",
-        "artefacts",
-        "dateien",
-        "fichiers",
-        "archivos",
-        "ficheros",
-        "arquivos",
-        "ficheiros",
-        "bestanden",
-        "modified",
-    ];
-    let lower = head.to_lowercase();
-    let words = split(&lower);
-    words.len() <= 4 && words.iter().any(|word| CUES.contains(word))
 }
 
 /// Tells at a glance that a text has more than `most` words; there is no need to cut it up then.

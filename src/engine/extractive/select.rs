@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    material::{Material, PieceAt, real},
+    material::{Material, PieceAt, READS_ALONE_STEMS, Unit, real},
     words::HashedMap,
 };
 
@@ -23,16 +23,23 @@ pub(super) struct Ranking {
     pub(super) worth: HashMap<usize, f64>,
     /// Units that repeat a chosen one.
     pub(super) repeats: Vec<usize>,
+    /// The heads that each unit brought.
+    pub(super) brought: HashMap<usize, Vec<usize>>,
 }
 
-/// The first unit of a day gets so much of what a typical unit adds.
-const DAY_SHARE: f64 = 0.3;
+/// In a week, the first unit of a day gets so much of what a typical unit adds; of a month nobody asks
+/// what each day was like.
+pub(super) const DAY_SHARE: f64 = 0.5;
 
 /// A second clause of a statement saves its label and reads better than a fragment.
-const SAME_STATEMENT: f64 = 1.1;
+const SAME_STATEMENT: f64 = 1.13;
 
 /// Each bullet has its marks and its citation, which nobody counts but everybody reads.
 const COST_BASE: f64 = 8.0;
+
+/// A heading that a unit can be read without goes with it where it adds so many times as much for
+/// its length.
+const DENSER: f64 = 3.0;
 
 /// So many units are looked at again before one is chosen. Where even more are worth nearly the same
 /// (thousands of lines of one shape), the best of these will do; logs that people and agents write
@@ -114,14 +121,21 @@ struct Choice<'m> {
 }
 
 /// Ranks units until they would fill about `chars` characters.
-pub(super) fn rank(material: &Material, factor: impl Fn(usize) -> f64, chars: usize) -> Ranking {
+///
+/// `day_share` is what the first unit of a day gets besides, in units of what a typical one adds.
+pub(super) fn rank(
+    material: &Material,
+    factor: impl Fn(usize) -> f64,
+    day_share: f64,
+    chars: usize,
+) -> Ranking {
     let mut choice = Choice::new(material);
     let mut first: Vec<f64> = (0..material.units.len()).map(|u| choice.features_gain(u)).collect();
     if first.is_empty() {
         return Ranking::default();
     }
     let middle = first.len() / 2;
-    choice.day_gain = DAY_SHARE * *first.select_nth_unstable_by(middle, f64::total_cmp).1;
+    choice.day_gain = day_share * *first.select_nth_unstable_by(middle, f64::total_cmp).1;
     let mut by_statement = HashMap::<(usize, usize), Vec<usize>>::new();
     for (u, unit) in material.units.iter().enumerate() {
         by_statement.entry((unit.at.page, unit.at.statement)).or_default().push(u);
@@ -174,12 +188,16 @@ pub(super) fn rank(material: &Material, factor: impl Fn(usize) -> f64, chars: us
         together.push(chosen);
         let key = statement_key(material.units[chosen].at);
         let opens = !choice.is_statement_open(chosen);
-        let mut opened = Vec::new();
+        let mut opened: Vec<usize> = Vec::new();
         for &unit in &together {
             filled += choice.own_cost(unit);
             ranking.worth.insert(unit, now);
             ranking.order.push(unit);
-            opened.append(&mut choice.take(unit));
+            let heads = choice.take(unit);
+            opened.extend(&heads);
+            if !heads.is_empty() {
+                ranking.brought.insert(unit, heads);
+            }
         }
         let siblings = by_statement.get(&key).filter(|_| opens).into_iter().flatten().copied();
         let below = opened.iter().flat_map(|&head| material.heads[head].units.iter().copied());
@@ -252,7 +270,26 @@ impl<'m> Choice<'m> {
 
     fn closed_heads(&self, unit: usize) -> impl Iterator<Item = usize> + '_ {
         let unit = &self.material.units[unit];
-        unit.heading.into_iter().chain(unit.lead).filter(|&head| !self.head_open[head])
+        let heading = unit.heading.filter(|&head| !self.head_open[head]);
+        let heading =
+            heading.filter(|&head| unit.stems < READS_ALONE_STEMS || self.is_denser(head, unit));
+        heading.into_iter().chain(unit.lead.filter(|&head| !self.head_open[head]))
+    }
+
+    /// Whether a heading adds more for its length than what stands below it.
+    fn is_denser(&self, head: usize, unit: &Unit) -> bool {
+        let head = &self.material.heads[head];
+        let own = self.gain_of(&unit.features) / (real(unit.chars) + COST_BASE);
+        self.gain_of(&head.features) / real(head.chars.max(1)) > own * DENSER
+    }
+
+    fn gain_of(&self, range: &std::ops::Range<usize>) -> f64 {
+        let gain = |&feature: &u32| {
+            let feature = feature as usize;
+            let covered = f64::from(self.covered[feature]);
+            self.material.weights[feature] * ((covered + 1.0).sqrt() - covered.sqrt())
+        };
+        self.material.features[range.clone()].iter().map(gain).sum()
     }
 
     /// The units that would have to be chosen with this one, nearest first.
@@ -263,16 +300,7 @@ impl<'m> Choice<'m> {
 
     /// What the features of a unit and of the heads that it brings would add.
     fn features_gain(&self, unit: usize) -> f64 {
-        let of = |range: &std::ops::Range<usize>| -> f64 {
-            self.material.features[range.clone()]
-                .iter()
-                .map(|&feature| {
-                    let feature = feature as usize;
-                    let covered = f64::from(self.covered[feature]);
-                    self.material.weights[feature] * ((covered + 1.0).sqrt() - covered.sqrt())
-                })
-                .sum()
-        };
+        let of = |range: &std::ops::Range<usize>| self.gain_of(range);
         let heads: f64 =
             self.closed_heads(unit).map(|head| of(&self.material.heads[head].features)).sum();
         let needed: f64 =

@@ -19,6 +19,9 @@ pub(super) struct Piece {
 /// Both parts of a sentence cut at a comma or dash have at least so many characters.
 const CLAUSE_CHARS_MIN: usize = 25;
 
+/// And so many letters.
+const LETTERS_MIN: usize = 8;
+
 /// A piece without any mark to cut at is cut at a space after so many characters.
 const PIECE_CHARS_MAX: usize = 360;
 
@@ -71,8 +74,13 @@ impl Sentence {
         let mut opens = true;
         // Characters are counted once: what is left of the sentence shrinks with each cut.
         let mut rest = text[start..end].chars().count();
-        for &(left, right) in &self.cuts {
+        for (index, &(left, right)) in self.cuts.iter().enumerate() {
             if left < start {
+                continue;
+            }
+            // A date, a sum, or a state that stands behind a dash says nothing without its subject.
+            let next = self.cuts.get(index + 1).map_or(end, |cut| cut.0);
+            if !has_words(&text[start..left]) || !has_words(&text[right..next]) {
                 continue;
             }
             let left_chars = text[start..left].chars().count();
@@ -87,6 +95,11 @@ impl Sentence {
         }
         push(text, start, end, opens, found);
     }
+}
+
+/// Tells text from a bare value, such as a date with its times.
+fn has_words(text: &str) -> bool {
+    text.chars().filter(|c| c.is_alphabetic()).nth(LETTERS_MIN - 1).is_some()
 }
 
 /// Adds the piece, cut further where it is far too long to be one statement.
