@@ -3,6 +3,7 @@
 mod beside;
 mod changes;
 mod robust;
+mod sdk;
 mod served;
 mod tools;
 
