@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     compaction::{
-        self,
+        self, Passed,
         correct::{Asked, CorrectError, Draft},
         plan::Plan,
         report::{JobReport, PassReport},
@@ -73,37 +73,57 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let call = Call::read(global)?;
     let root = call.root(global)?;
     let said = args.text.join(" ");
-    let text = root.rules.shown(&said);
-    if text != said {
+    if root.rules.shown(&said) != said {
         ui.warn("there is a secret in these words; a mark takes its place");
     }
-    let words = Words::parse(&text).map_err(|error| unread(error, &args.target))?;
-    let (name, line) = split_target(&args.target);
+    let how = How { folds: !args.no_fold, is_dry: args.dry_run };
+    let (draft, passed) = put_right(&call, &root, &args.target, &said, how)?;
+    let failed = passed.as_ref().is_some_and(|it| it.report.failed > 0);
+    show(&root, &draft, args, passed.as_ref().map(|it| (&it.report, &it.plan)), ui);
+    Ok(if failed { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
+}
+
+/// What is done beside the words.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct How {
+    /// Whether what rests on the item follows at once.
+    pub(super) folds: bool,
+    /// Whether nothing is written.
+    pub(super) is_dry: bool,
+}
+
+/// Puts the item at `PATH:LINE` right; where nothing is to be written, only says what would change.
+pub(super) fn put_right(
+    call: &Call,
+    root: &Root,
+    target: &str,
+    said: &str,
+    how: How,
+) -> Result<(Draft, Option<Passed>), CommandError> {
+    let words = Words::parse(&root.rules.shown(said)).map_err(|error| unread(error, target))?;
+    let (name, line) = split_target(target);
     let (path, kind) = root.find(&call.around, name)?;
     if let (FileKind::Log | FileKind::Session, Some(line)) = (kind, line) {
-        return Err(log_line(&root, &path, line));
+        return Err(log_line(root, &path, line));
     }
     let asked = Asked { path: &path, kind, line, words: &words };
-    if args.dry_run {
+    if how.is_dry {
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
         let view = compaction::peek(&root.vault, lineage.as_ref())?;
         view.refuse_held(|it| it == path)?;
-        let draft = Draft::new(&root.vault, &asked)
-            .map_err(|error| uncited(error, &args.target, &words))?;
-        show(&root, &draft, args, None, ui);
-        return Ok(ExitCode::SUCCESS);
+        let draft =
+            Draft::new(&root.vault, &asked).map_err(|error| uncited(error, target, &words))?;
+        return Ok((draft, None));
     }
-    refuse_reader(&call, &root)?;
-    let engine = root.engine(&call)?;
+    refuse_reader(call, root)?;
+    let engine = root.engine(call)?;
     let mut lineage = root.lineage()?;
     let clock = call.clock();
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
     let (draft, passed) = compactor
-        .correct(&asked, !args.no_fold, &mut ())
-        .map_err(|error| uncited(error, &args.target, &words))?;
-    show(&root, &draft, args, Some((&passed.report, &passed.plan)), ui);
-    let failed = passed.report.failed > 0;
-    Ok(if failed { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
+        .correct(&asked, how.folds, &mut ())
+        .map_err(|error| uncited(error, target, &words))?;
+    Ok((draft, Some(passed)))
 }
 
 /// Says what a person can do about words that cannot be put there.

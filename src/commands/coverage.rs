@@ -53,14 +53,10 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
     let Args { period, all } = args;
     let call = Call::read(global)?;
     let root = call.root(global)?;
-    let inventory = root.vault.scan(&HashMap::new())?.inventory;
-    let newest = inventory.weekly.keys().next_back().copied();
-    let Some(newest) = newest.or_else(|| inventory.monthly.keys().next_back().copied()) else {
-        return Err(CommandError::new(Kind::Usage, "nothing has been summarised here yet")
-            .hint("memoird compact"));
-    };
-    let mut recorded = Recorded::open(&call, &root)?;
     if all {
+        let inventory = root.vault.scan(&HashMap::new())?.inventory;
+        newest(&inventory)?;
+        let mut recorded = Recorded::open(&call, &root)?;
         let periods = inventory.weekly.keys().chain(inventory.monthly.keys());
         let rows = periods.map(|&period| {
             let Coverage { period, lines, covered, uncovered } =
@@ -70,9 +66,29 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
         show_all(rows.collect::<Result<_, CommandError>>()?, ui);
         return Ok(ExitCode::SUCCESS);
     }
-    let period = period.unwrap_or(newest);
-    show(&covered(period, &inventory, &root, &mut recorded)?, ui);
+    show(&of_period(&call, &root, period)?, ui);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tells of a period, or of the newest week that was summarised.
+pub(super) fn of_period(
+    call: &Call,
+    root: &Root,
+    period: Option<Period>,
+) -> Result<Coverage, CommandError> {
+    let inventory = root.vault.scan(&HashMap::new())?.inventory;
+    let newest = newest(&inventory)?;
+    let mut recorded = Recorded::open(call, root)?;
+    covered(period.unwrap_or(newest), &inventory, root, &mut recorded)
+}
+
+/// Returns the newest week that was summarised, or month where there is no week.
+fn newest(inventory: &Inventory) -> Result<Period, CommandError> {
+    let week = inventory.weekly.keys().next_back().copied();
+    week.or_else(|| inventory.monthly.keys().next_back().copied()).ok_or_else(|| {
+        CommandError::new(Kind::Usage, "nothing has been summarised here yet")
+            .hint("memoird compact")
+    })
 }
 
 /// Tells what of a period's logs reached its file; of a day's, the file of its week.

@@ -193,7 +193,7 @@ impl<'a> Past<'a> {
         time.with_timezone(&zone).format("%Y-%m-%d %H:%M:%S").to_string()
     }
 
-    fn rfc3339(&self, time: DateTime<Utc>) -> String {
+    pub(super) fn rfc3339(&self, time: DateTime<Utc>) -> String {
         let zone = self.root.settings.zone.name.0;
         time.with_timezone(&zone).to_rfc3339_opts(SecondsFormat::AutoSi, false)
     }

@@ -38,8 +38,8 @@ pub(super) struct Args {
 /// What `--json` prints.
 #[derive(Serialize)]
 pub(super) struct Logged {
-    path: String,
-    line: usize,
+    pub(super) path: String,
+    pub(super) line: usize,
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {

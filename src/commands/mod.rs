@@ -28,6 +28,7 @@ mod instructions;
 mod log;
 mod logging;
 mod man;
+mod mcp;
 mod model;
 mod rebuild;
 mod review;
@@ -90,6 +91,7 @@ Plumbing:
   session      Sum up sessions of coding agents, and keep records of them
   import       Bring in sessions that were held before memoird was there
   hook         Take part in the sessions of an agent (its program calls this)
+  mcp          Serve the memory folder to an agent over MCP (its program calls this)
   completions  Print a completion script for a shell
   man          Print the manual page
 
@@ -112,7 +114,7 @@ struct Cli {
 }
 
 /// Options of every verb.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 struct GlobalArgs {
     /// Work on this memory folder
     #[arg(long, global = true, value_name = "DIR")]
@@ -167,6 +169,7 @@ enum Verb {
     Import(import::Args),
     Context(session_start::Args),
     Hook(hook::Args),
+    Mcp(mcp::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -249,6 +252,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
         Verb::Import(args) => import::run(&global, &args, ui),
         Verb::Context(args) => session_start::run(&global, &args, ui),
         Verb::Hook(args) => Ok(hook::run(&global, &args, ui)),
+        Verb::Mcp(args) => mcp::run(&global, &args, ui),
         Verb::Completions(args) => Ok(completions::run(&args, ui)),
         Verb::Man(args) => man::run(args, ui),
     }

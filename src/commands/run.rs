@@ -74,7 +74,7 @@ fn stay_small() {
 }
 
 /// The message of a panic may quote a log; only its place is told.
-fn hide_panic_texts() {
+pub(super) fn hide_panic_texts() {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(ToString::to_string).unwrap_or_default();
         tracing::error!("internal error at {place}; please report it");

@@ -166,6 +166,18 @@ pub(super) fn answer_hook(
     Ok(())
 }
 
+/// Composes what an agent reads first, as the verb does without options but a budget.
+pub(super) fn composed(
+    call: &Call,
+    root: &Root,
+    budget: Option<usize>,
+    ui: &Ui,
+) -> Result<Context, CommandError> {
+    root.refuse_stranger()?;
+    let asked = Asked { budget, chars_max: usize::MAX, cites: false };
+    compose(call, root, &asked, &More::default(), ui)
+}
+
 fn hook_output(composed: &Context) -> HookOutput<'_> {
     HookOutput {
         hook_specific_output: Additional {

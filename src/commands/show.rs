@@ -80,6 +80,30 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns a file as it may be seen, as it stands or as it stood at a time, with its path and the time
+/// since when it stood so.
+pub(super) fn handed_at(
+    call: &Call,
+    root: &Root,
+    file: &str,
+    as_of: Option<&str>,
+) -> Result<(String, Handed, Option<String>), CommandError> {
+    let Some(time) = as_of else {
+        let (path, _) = root.find(&call.around, file)?;
+        let bytes = root.vault.read(&path)?.ok_or_else(|| context::missing(&path))?.bytes;
+        root.vault.read_text(&path)?;
+        let handed = root.hand(&path, &bytes);
+        return Ok((path, handed, None));
+    };
+    let past = Past::open(call, root)?;
+    let time = history::parse_time(time, root.settings.zone.name.0, call.now)?;
+    let history = past.find(file)?;
+    let version = history.at(time).ok_or_else(|| before_all(&past, &history))?;
+    let bytes = past.bytes(&history, version)?.ok_or_else(|| absent(&past, &history, version))?;
+    let handed = root.hand(&history.path, &bytes);
+    Ok((history.path.clone(), handed, Some(past.rfc3339(version.at))))
+}
+
 fn show_present(
     call: &Call,
     root: &Root,

@@ -56,24 +56,37 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
     let Args { target, up, format } = args;
     let call = Call::read(global)?;
     let root = call.root(global)?;
-    let (name, line) = split_target(&target);
-    let path = resolve(name, &root, &call);
-    let mut recorded = Recorded::open(&call, &root)?;
     let format = if ui.is_json() { Format::Json } else { format };
     if up {
-        let address = address(&path, line, &root)?;
-        let mut up = recorded.ask(&path, |lineage| trace_up(&address, lineage, &root))?;
-        handed::hand_trace_up(&mut up, &root.rules);
-        // A line of a file of ours, which only another week or month cites: a trace leads on.
-        if up.derived.is_empty() && recorded.lineage().document(&path)?.is_some() {
-            return Err(not_a_log(&path));
-        }
-        return Ok(show_up(&up, format, ui));
+        return Ok(show_up(&leading_up(&call, &root, &target)?, format, ui));
     }
-    let mut found = recorded.ask(&path, |lineage| trace(&path, line, lineage, &root))?;
-    handed::hand_trace(&mut found, &root.rules);
-    show(&found, format, ui);
+    show(&leading_down(&call, &root, &target)?, format, ui);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Leads what `PATH[:LINE]` names down to log lines, as they may be seen.
+pub(super) fn leading_down(call: &Call, root: &Root, target: &str) -> Result<Trace, CommandError> {
+    let (name, line) = split_target(target);
+    let path = resolve(name, root, call);
+    let mut recorded = Recorded::open(call, root)?;
+    let mut found = recorded.ask(&path, |lineage| trace(&path, line, lineage, root))?;
+    handed::hand_trace(&mut found, &root.rules);
+    Ok(found)
+}
+
+/// Leads a log line up to all that came of it, as it may be seen.
+pub(super) fn leading_up(call: &Call, root: &Root, target: &str) -> Result<TraceUp, CommandError> {
+    let (name, line) = split_target(target);
+    let path = resolve(name, root, call);
+    let mut recorded = Recorded::open(call, root)?;
+    let address = address(&path, line, root)?;
+    let mut up = recorded.ask(&path, |lineage| trace_up(&address, lineage, root))?;
+    handed::hand_trace_up(&mut up, &root.rules);
+    // A line of a file of ours, which only another week or month cites: a trace leads on.
+    if up.derived.is_empty() && recorded.lineage().document(&path)?.is_some() {
+        return Err(not_a_log(&path));
+    }
+    Ok(up)
 }
 
 /// The database of a root, which takes notice of edits when an answer needs it.

@@ -45,6 +45,8 @@ pub struct Settings {
     pub metrics_file: Option<String>,
     /// How recall searches.
     pub search: Search,
+    /// What agents may do over MCP.
+    pub mcp: Mcp,
 }
 
 /// What drafts a fold.
@@ -309,6 +311,14 @@ pub struct Search {
     /// Name of an embedding model at the model's address; null: words only.
     #[schemars(extend("format" = "name"))]
     pub embeddings: Option<String>,
+}
+
+/// What agents may do over MCP.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Mcp {
+    /// Whether they may correct items and import records; they may log entries in any case.
+    pub write: bool,
 }
 
 /// A switch that may be left to the program: `auto`, `true`, or `false`.

@@ -25,6 +25,7 @@ mod late;
 mod layers;
 mod log;
 mod many_roots;
+mod mcp;
 mod metrics;
 mod model;
 mod open_week;

@@ -176,6 +176,11 @@ fn short(path: &str, call: &Call) -> String {
     }
 }
 
+/// Looks at one root, for whoever asks for the document that `--json` prints.
+pub(super) fn document(call: &Call, path: &Path) -> Result<serde_json::Value, CommandError> {
+    serde_json::to_value(status(call, path)?).map_err(|e| CommandError::new(Kind::Data, e))
+}
+
 /// The name of the tier of logs, which nothing makes.
 const DAILY: &str = "daily";
 

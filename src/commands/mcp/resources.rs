@@ -1,0 +1,160 @@
+//! The files that a client may list, read, and be told of: what lasts, the index of memories, and the
+//! weeks and months; by template also days, memories, and session records.
+
+use rmcp::model::{Annotations, MetaObject, Resource, ResourceContents, ResourceTemplate};
+use serde_json::json;
+
+use super::{
+    desk::{Seat, date_in},
+    page,
+    take::Whose,
+};
+use crate::{
+    commands::{
+        context::Root,
+        error::{CommandError, Kind},
+        show,
+    },
+    memory::period::{Grain, Period},
+    recall::handed::NOTICE,
+};
+
+/// How many stand on a page of the list.
+pub(super) const PAGE: usize = 100;
+const SCHEME: &str = "memoird://";
+const MARKDOWN: &str = "text/markdown";
+
+/// Folders with more files than this are listed no further.
+const FILES_MAX: usize = 20_000;
+
+/// Returns all that is listed: what lasts first, then months and weeks, the newest first.
+pub(super) fn list(seat: &Seat) -> Vec<Resource> {
+    let mut all = Vec::new();
+    let standing = |root: &Root, path: &str| root.vault.layout().full(path).is_file();
+    let mut add = |root: &Root, [place, whose]: [&str; 2], priority: f32| {
+        let layout = root.vault.layout();
+        let of_both = [
+            (layout.wisdom(), "wisdom", "WISDOM.md", "What lasts"),
+            (layout.index(), "memories", "MEMORY.md", "Index of typed memories"),
+        ];
+        for (path, name, file, title) in of_both {
+            if standing(root, &path) {
+                let name = format!("{place}{name}");
+                let title = format!("{title}{whose}");
+                all.push(resource(&name, file, &title).with_annotations(weight(priority)));
+            }
+        }
+    };
+    add(&seat.agent, ["", ""], 1.0);
+    if let Some(person) = &seat.person {
+        add(person, ["person/", " about the person"], 0.9);
+    }
+    let month = |it: &Period| resource(&format!("month/{it}"), &format!("{it}.md"), "A month");
+    let week = |it: &Period| resource(&format!("week/{it}"), &format!("{it}.md"), "A week");
+    let months = periods(&seat.agent, Grain::Month);
+    all.extend(months.iter().map(|it| month(it).with_annotations(weight(0.5))));
+    let weeks = periods(&seat.agent, Grain::Week);
+    all.extend(weeks.iter().map(|it| week(it).with_annotations(weight(0.4))));
+    all
+}
+
+fn weight(priority: f32) -> Annotations {
+    Annotations::default().with_priority(priority)
+}
+
+fn resource(place: &str, name: &str, title: &str) -> Resource {
+    Resource::new(format!("{SCHEME}{place}"), name)
+        .with_title(title)
+        .with_mime_type(MARKDOWN)
+        .with_description(NOTICE)
+}
+
+/// Returns the periods of a width that have a file, the newest first.
+pub(super) fn periods(root: &Root, grain: Grain) -> Vec<Period> {
+    let layout = root.vault.layout();
+    let (paths, _) = root.vault.files_below(&layout.summary_dir(grain), FILES_MAX);
+    let period = |path: &String| {
+        let period = path.rsplit('/').next()?.strip_suffix(".md")?.parse::<Period>().ok()?;
+        (period.grain() == grain && layout.summary(period) == *path).then_some(period)
+    };
+    let mut all: Vec<Period> = paths.iter().filter_map(period).collect();
+    all.sort_unstable_by(|a, b| b.cmp(a));
+    all
+}
+
+/// Returns the templates.
+pub(super) fn templates() -> Vec<ResourceTemplate> {
+    [
+        ("day/{date}", "day", "The log of a day (2026-04-02)"),
+        ("week/{week}", "week", "The file of an ISO week (2026-W14)"),
+        ("month/{month}", "month", "The file of a month (2026-04)"),
+        ("memory/{name}", "memory", "A typed memory, by its name"),
+        ("session/{id}", "session", "The record of a session (CMEM-20260402-101500)"),
+    ]
+    .map(|(place, name, title)| {
+        ResourceTemplate::new(format!("{SCHEME}{place}"), name)
+            .with_title(title)
+            .with_description(NOTICE)
+            .with_mime_type(MARKDOWN)
+    })
+    .to_vec()
+}
+
+/// Returns the folder and the file that an address names.
+fn place<'a>(seat: &'a Seat, uri: &str) -> Result<(&'a Root, String), CommandError> {
+    let said: String = uri.chars().take(120).collect();
+    let unknown = || {
+        let what = format!("`{said}` is the address of nothing here");
+        CommandError::new(Kind::Usage, what)
+            .hint("resources/list and resources/templates/list say which addresses there are")
+    };
+    let place = uri.strip_prefix(SCHEME).ok_or_else(unknown)?;
+    let (root, place) = match place.strip_prefix("person/") {
+        Some(place) => (seat.of(Whose::Person)?, place),
+        None => (&seat.agent, place),
+    };
+    let layout = root.vault.layout();
+    let file = match place.split_once('/') {
+        None if place == "wisdom" => layout.wisdom(),
+        None if place == "memories" => layout.index(),
+        Some(("day" | "week" | "month" | "memory" | "session", name))
+            if !name.is_empty() && !name.contains(['/', '\\', '%', '\0']) && name != ".." =>
+        {
+            name.to_owned()
+        }
+        _ => return Err(unknown()),
+    };
+    Ok((root, file))
+}
+
+/// Returns the file, relative to its folder's root, that an address is of, whether or not it is there.
+pub(super) fn path_of(seat: &Seat, uri: &str) -> Option<std::path::PathBuf> {
+    let (root, file) = place(seat, uri).ok()?;
+    let (path, _) = root.find(&seat.call.around, &file).ok()?;
+    Some(root.vault.layout().full(&path))
+}
+
+/// Reads what stands at an address, as it may be seen.
+pub(super) fn read(seat: &Seat, uri: &str) -> Result<ResourceContents, CommandError> {
+    let (root, file) = place(seat, uri)?;
+    let (path, handed, _) = show::handed_at(&seat.call, root, &file, None)?;
+    let origin = handed.note.origin;
+    let kind = root.vault.layout().kind_of(&path);
+    let date = handed.note.date.or_else(|| date_in(kind, &handed.text));
+    let lines = page::lines(&handed.text, 1, usize::MAX, page::RESOURCE_BYTES_MAX);
+    let of = date.as_ref().map_or(String::new(), |it| format!(" of {it}"));
+    let rest = match lines.all - lines.to {
+        0 => String::new(),
+        left => format!(
+            "\n[{left} lines are left out: memory_read {{\"file\": \"{path}\", \"from\": {}}}]\n",
+            lines.to + 1
+        ),
+    };
+    let head = format!("[{path}: a note{of}, origin {origin}. {NOTICE}]\n\n");
+    let text = head + &lines.text + &rest;
+    let mut meta = serde_json::Map::new();
+    meta.insert("memoird/note".to_owned(), {
+        json!({ "path": path, "date": date, "origin": origin, "notice": NOTICE })
+    });
+    Ok(ResourceContents::text(text, uri).with_mime_type(MARKDOWN).with_meta(MetaObject(meta)))
+}
