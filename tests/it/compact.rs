@@ -262,3 +262,50 @@ fn a_dry_run_foresees_what_waits_for_a_log_to_be_quiet() {
     let tiers: Vec<_> = plan["jobs"].as_array().unwrap().iter().map(|it| &it["tier"]).collect();
     assert_eq!(tiers, ["extract", "weekly"], "{plan:#}");
 }
+
+#[test]
+fn explaining_shows_what_came_in_and_what_was_left_out_first() {
+    const WEEK: &str = "memory/weekly/2026-W12.md";
+    let root = Root::new("mara");
+    let before = root.files();
+    let told =
+        root.run(&["compact", "--explain", "2026-W12", "--json"]).ok().json_as("compact-explain");
+    assert_eq!(root.files(), before, "nothing is written");
+    root.run(&["compact"]).ok();
+    let week = root.read(WEEK);
+    let chosen = told["chosen"].as_array().unwrap();
+    assert!(chosen.len() > 3 && told["units"].as_u64().unwrap() > chosen.len() as u64, "{told}");
+    for it in chosen {
+        let words = it["text"].as_str().unwrap().rsplit(": ").next().unwrap();
+        let words = words.trim_end_matches(['.', ',', ';']);
+        assert!(week.contains(words), "{it} is in no bullet of\n{week}");
+        assert_eq!(it["why"], "chosen");
+        let line = it["address"].as_str().unwrap();
+        assert!(line.starts_with("2026-03-1") || line.starts_with("2026-03-2"), "{line}");
+        assert!(!it["weighs_most"].as_array().unwrap().is_empty(), "{it}");
+    }
+    let left_out = told["left_out"].as_array().unwrap();
+    assert!(!left_out.is_empty(), "{told}");
+    assert!(left_out.iter().all(|it| it["why"] != "chosen"));
+    assert!(told["chars"].as_u64() <= told["target_chars"].as_u64());
+    // The month is chosen from what its weeks hold now.
+    let month =
+        root.run(&["compact", "--explain", "2026-03", "--json"]).ok().json_as("compact-explain");
+    assert!(month["chosen"].as_array().unwrap().iter().any(|it| it["section"] == "Themes"));
+    let shown = root.run(&["compact", "--explain", "2026-W12"]).ok();
+    assert!(shown.stdout.contains("Came in, best first"), "{shown}");
+}
+
+#[test]
+fn what_cannot_be_explained_is_told() {
+    let root = Root::new("mara");
+    let day = root.run(&["compact", "--explain", "2026-03-18"]);
+    assert_eq!(day.code, 2, "{day}");
+    assert!(day.stderr.contains("compact --explain 2026-W12"), "{day}");
+    let month = root.run(&["compact", "--explain", "2026-03"]);
+    assert_eq!(month.code, 2, "{month}");
+    assert!(month.stderr.contains("nothing beneath it"), "{month}");
+    let empty = root.run(&["compact", "--explain", "2019-W03"]);
+    assert_eq!(empty.code, 2, "{empty}");
+    assert!(empty.stderr.contains("2019-W03"), "{empty}");
+}

@@ -1,6 +1,7 @@
 //! `memoird compact`: does all that is due now.
 
 mod asked;
+mod explained;
 
 use std::process::ExitCode;
 
@@ -46,6 +47,10 @@ pub(super) struct Args {
     /// Print what would be asked of the model, and send nothing
     #[arg(long, conflicts_with = "dry_run")]
     show_prompt: bool,
+    /// Show how the engine without a model chooses for this week or month: what each sentence is worth,
+    /// what came in, and what was left out first; changes nothing
+    #[arg(long, value_name = "PERIOD", conflicts_with_all = ["tier", "period", "dry_run", "show_prompt", "force", "redo"])]
+    explain: Option<Period>,
     /// Do it though it is not due, is stuck, was taken back, or the file is somebody else's (its words
     /// stay in the history). With a week come the typed memories of its days that were taken back;
     /// `compact extract` does the days alone, and a month and its wisdom are asked for each
@@ -123,6 +128,9 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let call = Call::read(global)?;
     let root = call.root(global)?;
     let selection = args.selection();
+    if let Some(period) = args.explain {
+        return explained::show(&call, &root, period, ui);
+    }
     let engine = root.engine(&call)?;
     let now = call.now;
     if args.show_prompt {

@@ -18,11 +18,13 @@ use crate::{
 };
 
 use super::{
+    explain::{Choice, Explanation, Namer, Why},
     material::{self, Material, PieceAt},
     page::{self, Page, Statement},
     render,
     sections::{self, Class},
-    select, sentence,
+    select::{self, Ranking},
+    sentence,
 };
 
 /// What a reader looks for months later is worth more than its words tell: a decision with its reason.
@@ -37,6 +39,9 @@ const STALE_OPEN: f64 = 0.6;
 /// So many of the last days of a month may carry their open items forward.
 const CARRIED_DAYS: i64 = 10;
 
+/// So many of those that were left out first are told of, and so many that repeat others.
+const LEFT_OUT_TOLD: usize = 20;
+
 /// Drafts a week or a month.
 ///
 /// # Errors
@@ -48,6 +53,62 @@ pub(super) fn fold(input: &FoldInput<'_>) -> Result<Draft, EngineError> {
         return Err(EngineError::NothingToSay { period: input.period });
     }
     Ok(draft)
+}
+
+/// Tells why a week or a month says what it says: what could be chosen, what it is worth, and where the
+/// choice ended.
+pub(super) fn explain(input: &FoldInput<'_>) -> Explanation {
+    let fold = Fold::new(input);
+    let material = &fold.material;
+    let mut told = Explanation {
+        period: input.period,
+        whole: input.budget.whole,
+        target_chars: fold.target(),
+        chars: 0,
+        units: material.units.len(),
+        chosen: Vec::new(),
+        left_out: Vec::new(),
+    };
+    if input.budget.whole {
+        return told;
+    }
+    let ranking = fold.rank();
+    let section_of = fold.section_rule(&ranking.order, &ranking.worth);
+    let order = fold.choose(&ranking, &section_of);
+    told.chars = render::body_chars(input.period, &fold.print(&ranking, &order, &section_of));
+    let mut namer = Namer::default();
+    let mut tell = |unit: usize, why: Why| {
+        let found = &material.units[unit];
+        let (page, statement) = fold.statement(found.at);
+        let piece = statement.pieces[found.at.piece];
+        let words = &statement.text[piece.start..piece.end];
+        let label = &statement.text[..statement.label];
+        let line = statement.lines_of(piece.start, piece.end).next().unwrap_or_default();
+        Choice {
+            address: page.address(line),
+            section: section_of(unit).title(),
+            text: format!("{label}{words}"),
+            chars: found.chars,
+            value: 100.0 * ranking.worth.get(&unit).copied().unwrap_or(0.0),
+            why,
+            weighs_most: namer.heaviest(material, page, words),
+        }
+    };
+    told.chosen = order.iter().map(|&unit| tell(unit, Why::Chosen)).collect();
+    let taken: HashSet<usize> = order.iter().copied().collect();
+    let last = ranking.order.iter().rposition(|it| taken.contains(it)).unwrap_or(0);
+    for (rank, &unit) in ranking.order.iter().enumerate() {
+        if told.left_out.len() == LEFT_OUT_TOLD {
+            break;
+        }
+        if !taken.contains(&unit) {
+            let why = if rank < last { Why::DidNotFit } else { Why::WorthLess };
+            told.left_out.push(tell(unit, why));
+        }
+    }
+    let repeats = ranking.repeats.iter().take(LEFT_OUT_TOLD);
+    told.left_out.extend(repeats.map(|&unit| tell(unit, Why::Repeats)));
+    told
 }
 
 struct Fold<'a> {
@@ -78,31 +139,58 @@ impl<'a> Fold<'a> {
     }
 
     fn draft(self) -> Draft {
-        let budget = self.input.budget;
-        let target = budget.target_chars.min(budget.limit_chars);
+        let ranking = self.rank();
+        let section_of = self.section_rule(&ranking.order, &ranking.worth);
+        let order = self.choose(&ranking, &section_of);
+        let mut sections = self.print(&ranking, &order, &section_of);
+        if sections.is_empty() && self.keeps.is_empty() {
+            sections.extend(self.cut_to_fit(ranking.order.first().copied()));
+        }
+        for (section, item) in &self.keeps {
+            insert(&mut sections, *section, item.clone());
+        }
+        let left_out = self.left_out(&sections, &ranking.repeats);
+        Draft { sections, left_out, ..Draft::default() }
+    }
+
+    /// How long the body is to get.
+    fn target(&self) -> usize {
+        self.input.budget.target_chars.min(self.input.budget.limit_chars)
+    }
+
+    /// Ranks more units than there is room for: merged bullets and headings cost less or more than the
+    /// ranking thinks.
+    fn rank(&self) -> Ranking {
         let factors = self.factors();
-        // Merged bullets and headings cost less or more than the ranking thinks; the surplus is cut.
         let own_chars: usize =
             self.own.iter().map(|(_, item)| render::bullet_chars(&item.text)).sum();
-        let room = target.saturating_sub(own_chars);
-        let ranking = {
-            let day_share = if self.is_month() { 0.0 } else { select::DAY_SHARE };
-            select::rank(&self.material, |unit| factors[unit], day_share, room + room / 3 + 200)
+        let room = self.target().saturating_sub(own_chars);
+        let day_share = if self.is_month() { 0.0 } else { select::DAY_SHARE };
+        select::rank(&self.material, |unit| factors[unit], day_share, room + room / 3 + 200)
+    }
+
+    /// Joins units into bullets in sections, with what people wrote among them.
+    fn print(
+        &self,
+        ranking: &Ranking,
+        order: &[usize],
+        section_of: &impl Fn(usize) -> Section,
+    ) -> Vec<(Section, Vec<Item>)> {
+        let opened = order.iter().filter_map(|unit| ranking.brought.get(unit)).flatten();
+        let opened: HashSet<usize> = opened.copied().collect();
+        let mut sections = render::sections(&self.material, order, section_of, &opened);
+        for (section, item) in &self.own {
+            insert(&mut sections, *section, item.clone());
+        }
+        sections
+    }
+
+    /// Returns the units that fill the target, in the order of their ranking.
+    fn choose(&self, ranking: &Ranking, section_of: &impl Fn(usize) -> Section) -> Vec<usize> {
+        let target = self.target();
+        let length = |order: &[usize]| {
+            render::body_chars(self.input.period, &self.print(ranking, order, section_of))
         };
-        // Told once, so that the length changes little and evenly while the ranking is cut.
-        let section_of = self.section_rule(&ranking.order, &ranking.worth);
-        let print = |order: &[usize]| {
-            let mut sections = {
-                let opened = order.iter().filter_map(|unit| ranking.brought.get(unit)).flatten();
-                let opened: HashSet<usize> = opened.copied().collect();
-                render::sections(&self.material, order, &section_of, &opened)
-            };
-            for (section, item) in &self.own {
-                insert(&mut sections, *section, item.clone());
-            }
-            sections
-        };
-        let length = |order: &[usize]| render::body_chars(self.input.period, &print(order));
         let fits = |order: &[usize]| length(order) <= target;
         let mut low = 0;
         let mut high = ranking.order.len();
@@ -125,22 +213,15 @@ impl<'a> Fold<'a> {
             // Better one statement over the target than an empty file.
             let short = |unit: &&usize| {
                 self.material.units[**unit].needs.is_none()
-                    && length(&[**unit]) <= budget.limit_chars
+                    && length(&[**unit]) <= self.input.budget.limit_chars
             };
             order.extend(ranking.order.iter().find(short));
         }
-        let mut sections = print(&order);
-        if sections.is_empty() && self.keeps.is_empty() {
-            sections.extend(self.cut_to_fit(ranking.order.first().copied()));
-        }
-        for (section, item) in &self.keeps {
-            insert(&mut sections, *section, item.clone());
-        }
-        let left_out = self.left_out(&sections, &ranking.repeats);
-        Draft { sections, left_out, ..Draft::default() }
+        order
     }
 
-    /// Puts the best decision first where none was chosen: no file is without one that has any beneath it.
+    /// Puts the best decision first where none was chosen: no file is without one that has any beneath it
+    /// that was told as such.
     fn keep_a_decision(
         &self,
         order: &mut Vec<usize>,
@@ -152,7 +233,9 @@ impl<'a> Fold<'a> {
             return;
         }
         let alone = |unit: usize| self.material.units[unit].needs.is_none();
-        let Some(&best) = ranked.iter().find(|&&it| decides(it) && alone(it)) else { return };
+        let told =
+            |unit: usize| decides(unit) && self.is_told_as_decision(self.material.units[unit].at);
+        let Some(&best) = ranked.iter().find(|&&it| told(it) && alone(it)) else { return };
         let mut with = vec![best];
         with.extend(order.iter());
         while with.len() > 2 && !fits(&with) {
@@ -259,14 +342,24 @@ impl<'a> Fold<'a> {
         self.material.units.iter().map(|unit| factor(unit.at)).collect()
     }
 
-    /// Returns what a unit is worth for being a decision.
-    fn decision(&self, at: PieceAt) -> f64 {
+    /// Whether a heading, a label, or its first words say of a unit that it is a decision.
+    fn is_told_as_decision(&self, at: PieceAt) -> bool {
         let (page, statement) = self.statement(at);
         let piece = statement.pieces[at.piece];
+        class_of_heads(page, statement) == Some(Class::Decision)
+            || sections::opens_with_decision(&statement.text[piece.start..piece.end])
+    }
+
+    /// Returns what a unit is worth for being a decision.
+    fn decision(&self, at: PieceAt) -> f64 {
+        let (_, statement) = self.statement(at);
+        let piece = statement.pieces[at.piece];
         let words = &statement.text[piece.start..piece.end];
-        let told = class_of_heads(page, statement) == Some(Class::Decision)
-            || sections::opens_with_decision(words);
-        if told && sections::gives_reason(words) { WITH_REASON } else { 1.0 }
+        if sections::gives_reason(words) && self.is_told_as_decision(at) {
+            WITH_REASON
+        } else {
+            1.0
+        }
     }
 
     /// The first day whose open items are still carried forward.

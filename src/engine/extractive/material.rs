@@ -33,6 +33,15 @@ pub(super) struct Material {
     pub(super) features: Vec<u32>,
     /// Pieces that say word for word what another one says.
     pub(super) repeats: Vec<PieceAt>,
+    /// The feature of each term.
+    terms: HashedMap<u32>,
+}
+
+impl Material {
+    /// Returns what a term weighs, where a unit holds it.
+    pub(super) fn weight_of(&self, term: u64) -> Option<f64> {
+        self.terms.get(&term).and_then(|&it| self.weights.get(it as usize)).copied()
+    }
 }
 
 /// Where a piece stands: page, statement, piece.
@@ -231,6 +240,7 @@ fn read(
         frequency: builder.frequency,
         features: builder.features,
         repeats,
+        terms: builder.ids,
     }
 }
 

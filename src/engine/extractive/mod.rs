@@ -17,6 +17,7 @@ pub mod counts;
 // One phrase a line would make pages of what is read as a table.
 #[rustfmt::skip]
 mod cues;
+mod explain;
 mod fold;
 mod material;
 mod memories;
@@ -30,6 +31,8 @@ pub mod told;
 mod wisdom;
 mod words;
 
+pub use explain::{Choice, Explanation, Why};
+
 use super::{
     DistilInput, Draft, Engine, EngineError, ExtractInput, Extraction, FoldInput, WisdomOp,
 };
@@ -39,6 +42,11 @@ use crate::memory::item::{Item, Section};
 /// marked `#keep`, word for word, each with its section.
 pub fn standing(input: &FoldInput<'_>) -> Vec<(Section, Item)> {
     fold::standing(input)
+}
+
+/// Tells how the engine chooses for a week or a month; writes nothing.
+pub fn explain(input: &FoldInput<'_>) -> Explanation {
+    fold::explain(input)
 }
 
 /// The engine that needs no model.
