@@ -76,7 +76,7 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
 }
 
 /// Leads what `PATH[:LINE]` names down to log lines, as they may be seen.
-pub(super) fn leading_down(call: &Call, root: &Root, target: &str) -> Result<Trace, CommandError> {
+pub(crate) fn leading_down(call: &Call, root: &Root, target: &str) -> Result<Trace, CommandError> {
     let (name, line) = split_target(target);
     let path = resolve(name, root, call);
     let mut recorded = Recorded::open(call, root)?;
@@ -86,7 +86,7 @@ pub(super) fn leading_down(call: &Call, root: &Root, target: &str) -> Result<Tra
 }
 
 /// Leads a log line up to all that came of it, as it may be seen.
-pub(super) fn leading_up(call: &Call, root: &Root, target: &str) -> Result<TraceUp, CommandError> {
+pub(crate) fn leading_up(call: &Call, root: &Root, target: &str) -> Result<TraceUp, CommandError> {
     let (name, line) = split_target(target);
     let path = resolve(name, root, call);
     let mut recorded = Recorded::open(call, root)?;
