@@ -25,9 +25,32 @@
 //! | 2 | [`compaction`] | the flow: plan, fold, check, merge, write, record; taking back, forgetting, repairing |
 //! | 2 | [`recall`] | reading back: search, trace, coverage, history, what a session starts with |
 //! | 3 | [`daemon`] | one loop over one `enum Event` |
-//! | 4 | [`commands`] | one file per verb; the only place that prints |
+//! | 4 | [`commands`] | one file per verb, and the server that agents ask; the only place that prints |
+//! | 5 | [`folder`] | the public face: what the verbs do, as functions |
 //!
 //! Imports point down only, within a layer from a later row to an earlier one; a test holds that.
+//!
+//! # For other programs
+//!
+//! [`folder::Folder`] is what a program calls that has memoird built in: open a folder, search, trace,
+//! compose the context of a session, see what is due, and do it. All else is public for the tests and
+//! may change with any version.
+//!
+//! ```
+//! use memoird::folder::Folder;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # std::fs::create_dir(dir.path().join("memory"))?;
+//! # std::fs::write(dir.path().join("memory/2026-03-03.md"), "- Importer v2 shipped\n")?;
+//! # let path = dir.path();
+//! let folder = Folder::open(path)?;
+//! folder.compact()?;
+//! let hits = folder.search("when did the importer ship?", 3)?.hits;
+//! assert_eq!((hits[0].date.to_string(), &hits[0].text[..]), ("2026-03-03".to_owned(), "Importer v2 shipped"));
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! # What is absent, on purpose
 //!
@@ -44,6 +67,7 @@ pub mod compaction;
 pub mod config;
 pub mod daemon;
 pub mod engine;
+pub mod folder;
 pub mod memory;
 pub mod model;
 pub mod privacy;

@@ -35,19 +35,19 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The configuration and the time of a call.
 #[derive(Debug)]
-pub(super) struct Call {
-    pub(super) around: Surroundings,
-    pub(super) config: Config,
-    pub(super) now: DateTime<Utc>,
+pub(crate) struct Call {
+    pub(crate) around: Surroundings,
+    pub(crate) config: Config,
+    pub(crate) now: DateTime<Utc>,
 }
 
 /// One root, as a verb sees it.
 #[derive(Debug)]
-pub(super) struct Root {
-    pub(super) settings: RootSettings,
-    pub(super) vault: Vault,
+pub(crate) struct Root {
+    pub(crate) settings: RootSettings,
+    pub(crate) vault: Vault,
     /// What of its logs may not be seen.
-    pub(super) rules: Rules,
+    pub(crate) rules: Rules,
 }
 
 impl Call {
@@ -65,7 +65,7 @@ impl Call {
     }
 
     /// Opens the root at `path`.
-    pub(super) fn open(&self, path: &Path) -> Result<Root, CommandError> {
+    pub(crate) fn open(&self, path: &Path) -> Result<Root, CommandError> {
         let settings = self.config.open(path, &self.around)?;
         let vault = Vault::of(&settings)?;
         let rules = vault.rules();
@@ -73,7 +73,7 @@ impl Call {
     }
 
     /// Returns the clock of a pass. Should the machine's fail later on, it stands still.
-    pub(super) fn clock(&self) -> impl Fn() -> DateTime<Utc> + use<> {
+    pub(crate) fn clock(&self) -> impl Fn() -> DateTime<Utc> + use<> {
         let now = self.now;
         move || clock::now().unwrap_or(now)
     }
@@ -81,20 +81,20 @@ impl Call {
 
 impl Root {
     /// Returns the engine that the root is configured for. Nothing is sent before it drafts.
-    pub(super) fn engine(&self, call: &Call) -> Result<Box<dyn Engine>, CommandError> {
+    pub(crate) fn engine(&self, call: &Call) -> Result<Box<dyn Engine>, CommandError> {
         configured::engine(&call.config, &self.settings, &call.around, PATIENCE)
             .map_err(|e| CommandError::new(Kind::Config, e).hint("memoird doctor"))
     }
 
     /// Opens the database, and makes it when there is none.
-    pub(super) fn lineage(&self) -> Result<Lineage, CommandError> {
+    pub(crate) fn lineage(&self) -> Result<Lineage, CommandError> {
         self.refuse_stranger()?;
         self.vault.create_private_dir()?;
         Ok(Lineage::open(&self.vault.layout().database())?)
     }
 
     /// Returns what works on this root, with that database, engine, and clock.
-    pub(super) fn compactor<'a>(
+    pub(crate) fn compactor<'a>(
         &'a self,
         lineage: &'a mut Lineage,
         engine: &'a dyn Engine,
@@ -104,7 +104,7 @@ impl Root {
     }
 
     /// Refuses a folder that nobody made a memory folder.
-    pub(super) fn refuse_stranger(&self) -> Result<(), CommandError> {
+    pub(crate) fn refuse_stranger(&self) -> Result<(), CommandError> {
         let layout = self.vault.layout();
         let known = self.settings.configured || layout.full(ROOT_FILE).is_file();
         if !known && !layout.full(layout.memory_dir()).is_dir() {

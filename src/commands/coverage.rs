@@ -20,7 +20,10 @@ use crate::{
         period::{Grain, Period},
     },
     privacy::{self, ServedLog},
-    recall::coverage::{Coverage, CoverageError, Uncovered, coverage},
+    recall::{
+        coverage::{Coverage, CoverageError, Uncovered, coverage},
+        graph::Branch,
+    },
     store::{inventory::Inventory, vault::Vault},
 };
 
@@ -161,6 +164,10 @@ fn show(coverage: &Coverage, ui: &Ui) {
         uncovered.len(),
         if uncovered.is_empty() { "" } else { ":" },
     ));
+    if ui.shows_trees() {
+        ui.tree(&tree(coverage));
+        return;
+    }
     let place = |path: &str, line: u32| format!("{path}:{line}");
     let widest = |of: &dyn Fn(&Uncovered) -> usize| uncovered.iter().map(of).max().unwrap_or(0);
     let places = widest(&|it| place(&it.path, it.line).chars().count());
@@ -169,6 +176,25 @@ fn show(coverage: &Coverage, ui: &Ui) {
         let (place, text) = (place(&it.path, it.line), it.text.trim());
         ui.data(format!("{place:places$}  {:reasons$}  {text}", it.reason));
     }
+}
+
+/// Returns what was left out as a tree: the period, its logs, their lines, each with the reason.
+fn tree(coverage: &Coverage) -> Branch {
+    let branch =
+        |place: String| Branch { place, text: String::new(), note: None, children: vec![] };
+    let mut logs: Vec<Branch> = Vec::new();
+    for it in &coverage.uncovered {
+        if logs.last().is_none_or(|log| log.place != it.path) {
+            logs.push(branch(it.path.clone()));
+        }
+        let (text, note) = (it.text.trim().to_owned(), Some(it.reason.clone()));
+        let line = Branch { text, note, ..branch(format!(":{}", it.line)) };
+        if let Some(log) = logs.last_mut() {
+            log.children.push(line);
+        }
+    }
+    let text = format!("{} lines reached no item", coverage.uncovered.len());
+    Branch { text, children: logs, ..branch(coverage.period.clone()) }
 }
 
 fn show_all(periods: Vec<Row>, ui: &Ui) {

@@ -116,6 +116,9 @@ impl fmt::Display for CommandError {
     }
 }
 
+/// Its sources stand in its words already.
+impl Error for CommandError {}
+
 impl From<ClockError> for CommandError {
     fn from(error: ClockError) -> Self {
         Self::new(Kind::Usage, error)

@@ -37,9 +37,9 @@ pub(super) struct Args {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-pub(super) struct Logged {
-    pub(super) path: String,
-    pub(super) line: usize,
+pub(crate) struct Logged {
+    pub(crate) path: String,
+    pub(crate) line: usize,
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
@@ -60,7 +60,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
 }
 
 /// Appends an entry to the log of today, and says where it stands.
-pub(super) fn append(call: &Call, root: &Root, text: &str) -> Result<Logged, CommandError> {
+pub(crate) fn append(call: &Call, root: &Root, text: &str) -> Result<Logged, CommandError> {
     let now = call.now.with_timezone(&root.settings.zone.name.0);
     let date = now.date_naive();
     let Some(entry) = entry(now.time(), text) else {

@@ -9,9 +9,10 @@ pub mod error;
 pub mod ui;
 
 mod agent_hooks;
-mod compact;
+mod blame;
+pub(crate) mod compact;
 mod completions;
-mod context;
+pub(crate) mod context;
 mod core_dump;
 mod correct;
 mod coverage;
@@ -25,7 +26,7 @@ mod hook;
 mod import;
 mod init;
 mod instructions;
-mod log;
+pub(crate) mod log;
 mod logging;
 mod man;
 mod mcp;
@@ -33,14 +34,14 @@ mod model;
 mod rebuild;
 mod review;
 mod run;
-mod search;
+pub(crate) mod search;
 mod secrets;
 mod service;
 mod session;
-mod session_start;
-mod show;
+pub(crate) mod session_start;
+pub(crate) mod show;
 mod status;
-mod trace;
+pub(crate) mod trace;
 mod turn;
 mod undo;
 mod usage;
@@ -74,6 +75,7 @@ Look inside:
   coverage     List log lines that reached no summary (alias: missed)
   show         Print a file of the memory folder, as it stands or as it stood
   history      List the versions of a file, or the runs
+  blame        Say of each line of a file when it came, and what drafted it
   diff         Show what changed between two versions of a file
   usage        Show what calls of models took and cost (alias: cost)
 
@@ -154,6 +156,7 @@ enum Verb {
     Coverage(coverage::Args),
     Show(show::Args),
     History(history::Args),
+    Blame(blame::Args),
     Diff(diff::Args),
     #[command(visible_alias = "cost")]
     Usage(usage::Args),
@@ -238,6 +241,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
         Verb::Coverage(args) => coverage::run(&global, args, ui),
         Verb::Show(args) => show::run(&global, &args, ui),
         Verb::History(args) => history::run(&global, &args, ui),
+        Verb::Blame(args) => blame::run(&global, &args, ui),
         Verb::Diff(args) => diff::run(&global, &args, ui),
         Verb::Usage(args) => usage::run(&global, &args, ui),
         Verb::Model(args) => model::run(&global, &args, ui),

@@ -75,7 +75,7 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
 }
 
 /// Looks through all that stands in a root.
-pub(super) fn find(root: &Root, query: &Query, how: How) -> Result<Found, CommandError> {
+pub(crate) fn find(root: &Root, query: &Query, how: How) -> Result<Found, CommandError> {
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
     let inventory = compaction::peek(&root.vault, lineage.as_ref())?.inventory;
     let (vault, layout, rules) = (&root.vault, root.vault.layout(), &inventory.rules);

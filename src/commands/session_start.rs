@@ -167,7 +167,7 @@ pub(super) fn answer_hook(
 }
 
 /// Composes what an agent reads first, as the verb does without options but a budget.
-pub(super) fn composed(
+pub(crate) fn composed(
     call: &Call,
     root: &Root,
     budget: Option<usize>,

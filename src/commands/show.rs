@@ -82,7 +82,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
 
 /// Returns a file as it may be seen, as it stands or as it stood at a time, with its path and the time
 /// since when it stood so.
-pub(super) fn handed_at(
+pub(crate) fn handed_at(
     call: &Call,
     root: &Root,
     file: &str,

@@ -6,8 +6,10 @@
 
 use std::{path::Path, process::ExitCode};
 
+use chrono::{DateTime, Utc};
+
 use super::{
-    GlobalArgs,
+    GlobalArgs, blame,
     context::{Call, Root},
     error::{CommandError, Kind},
     ui::Ui,
@@ -18,9 +20,9 @@ use crate::{
         period::Period,
     },
     recall::{
-        graph::{Branch, Graph},
+        graph::{Branch, Graph, Makers},
         handed::{self, HandedTrace, NOTICE},
-        trace::{Trace, TraceError, TraceUp, split_target, trace, trace_up},
+        trace::{Place, Source, Trace, TraceError, TraceUp, split_target, trace, trace_up},
     },
     store::lineage::Lineage,
 };
@@ -57,15 +59,24 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
     let call = Call::read(global)?;
     let root = call.root(global)?;
     let format = if ui.is_json() { Format::Json } else { format };
+    let zone = root.settings.zone.name.0;
+    let day: Day<'_> = &|at| at.with_timezone(&zone).date_naive().to_string();
     if up {
-        return Ok(show_up(&leading_up(&call, &root, &target)?, format, ui));
+        let up = leading_up(&call, &root, &target)?;
+        let places = up.derived.iter().filter_map(|it| spot(&it.place)).collect();
+        show_up(&up, format, &makers(&call, &root, format, places)?, day, ui);
+        return Ok(ExitCode::SUCCESS);
     }
-    show(&leading_down(&call, &root, &target)?, format, ui);
+    let down = leading_down(&call, &root, &target)?;
+    let mut places = Vec::new();
+    spots(&down, &mut places);
+    let makers = makers(&call, &root, format, places)?;
+    show(&down, format, &makers, day, ui);
     Ok(ExitCode::SUCCESS)
 }
 
 /// Leads what `PATH[:LINE]` names down to log lines, as they may be seen.
-pub(super) fn leading_down(call: &Call, root: &Root, target: &str) -> Result<Trace, CommandError> {
+pub(crate) fn leading_down(call: &Call, root: &Root, target: &str) -> Result<Trace, CommandError> {
     let (name, line) = split_target(target);
     let path = resolve(name, root, call);
     let mut recorded = Recorded::open(call, root)?;
@@ -75,7 +86,7 @@ pub(super) fn leading_down(call: &Call, root: &Root, target: &str) -> Result<Tra
 }
 
 /// Leads a log line up to all that came of it, as it may be seen.
-pub(super) fn leading_up(call: &Call, root: &Root, target: &str) -> Result<TraceUp, CommandError> {
+pub(crate) fn leading_up(call: &Call, root: &Root, target: &str) -> Result<TraceUp, CommandError> {
     let (name, line) = split_target(target);
     let path = resolve(name, root, call);
     let mut recorded = Recorded::open(call, root)?;
@@ -197,13 +208,47 @@ fn not_a_log(path: &str) -> CommandError {
         .hint(format!("memoird trace {path}"))
 }
 
-fn show(trace: &Trace, format: Format, ui: &Ui) {
+/// Returns all items of a trace.
+fn spots(trace: &Trace, found: &mut Vec<(String, u32)>) {
+    fn of_sources(sources: &[Source], found: &mut Vec<(String, u32)>) {
+        for source in sources {
+            found.extend(source.via.iter().filter_map(spot));
+            of_sources(&source.sources, found);
+        }
+    }
+    found.extend(spot(&trace.target));
+    of_sources(&trace.sources, found);
+    trace.items.iter().for_each(|it| spots(it, found));
+}
+
+/// Spells the day of a time.
+type Day<'a> = &'a dyn Fn(DateTime<Utc>) -> String;
+
+fn spot(place: &Place) -> Option<(String, u32)> {
+    Some((place.path.clone(), place.line?))
+}
+
+/// Returns how items came about, where the form says it. JSON does not: it is the same after the database
+/// was made anew.
+fn makers(
+    call: &Call,
+    root: &Root,
+    format: Format,
+    places: Vec<(String, u32)>,
+) -> Result<Makers, CommandError> {
+    if format == Format::Json {
+        return Ok(Makers::new());
+    }
+    blame::makers(call, root, places.into_iter())
+}
+
+fn show(trace: &Trace, format: Format, makers: &Makers, day: Day<'_>, ui: &Ui) {
     match format {
         Format::Json => ui.json(&HandedTrace { found: trace, notice: NOTICE }),
-        Format::Prov => ui.json(&Graph::down(trace).prov()),
-        Format::Dot => ui.data(Graph::down(trace).dot().trim_end()),
+        Format::Prov => ui.json(&Graph::down(trace).made_by(makers.clone()).prov()),
+        Format::Dot => ui.data(Graph::down(trace).made_by(makers.clone()).dot().trim_end()),
         Format::Tree => {
-            ui.data(Branch::down(trace).to_string().trim_end());
+            ui.tree(&Branch::down(trace).made_by(makers, day));
             if trace.sources.is_empty() && trace.items.is_empty() {
                 ui.note("it rests on no log line: a person wrote it");
             }
@@ -211,21 +256,20 @@ fn show(trace: &Trace, format: Format, ui: &Ui) {
     }
 }
 
-fn show_up(up: &TraceUp, format: Format, ui: &Ui) -> ExitCode {
+fn show_up(up: &TraceUp, format: Format, makers: &Makers, day: Day<'_>, ui: &Ui) {
     match format {
         Format::Json => ui.json(&HandedTrace { found: up, notice: NOTICE }),
         Format::Tree => {
-            ui.data(Branch::up(up).to_string().trim_end());
+            ui.tree(&Branch::up(up).made_by(makers, day));
             if up.derived.is_empty() {
                 ui.note(
                     "nothing rests on this line; `memoird coverage` says why lines are left out",
                 );
             }
         }
-        Format::Dot => ui.data(Graph::up(up).dot().trim_end()),
-        Format::Prov => ui.json(&Graph::up(up).prov()),
+        Format::Dot => ui.data(Graph::up(up).made_by(makers.clone()).dot().trim_end()),
+        Format::Prov => ui.json(&Graph::up(up).made_by(makers.clone()).prov()),
     }
-    ExitCode::SUCCESS
 }
 
 impl From<TraceError> for CommandError {

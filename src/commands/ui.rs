@@ -14,7 +14,10 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::error::CommandError;
-use crate::recall::history::{Hunk, Op};
+use crate::recall::{
+    graph::{Branch, Row},
+    history::{Hunk, Op},
+};
 
 /// When to use colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -150,6 +153,26 @@ impl Ui {
     /// Prints a heading of data.
     pub fn heading(&self, text: impl fmt::Display) {
         out(format_args!("{STRONG}{}{STRONG:#}\n", escape(&text.to_string())));
+    }
+
+    /// Returns whether stdout leads to somebody who looks at it.
+    pub fn shows_trees(&self) -> bool {
+        columns().is_some()
+    }
+
+    /// Prints a tree; on a terminal within its width, with the places to be seen at a glance.
+    pub fn tree(&self, tree: &Branch) {
+        let Some(columns) = columns() else { return self.data(tree.to_string().trim_end()) };
+        for Row { lead, place, text, note } in tree.rows(columns) {
+            let [place, text, note] = [place, text, note].map(|it| escape(&it));
+            let gap = |before: &str, after: &str| {
+                if before.is_empty() || after.is_empty() { "" } else { "  " }
+            };
+            let (first, second) = (gap(&place, &text), gap(&place, &note));
+            out(format_args!(
+                "{FAINT}{lead}{FAINT:#}{STRONG}{place}{STRONG:#}{first}{text}{second}{FAINT}{note}{FAINT:#}\n"
+            ));
+        }
     }
 
     /// Prints a table of data with a heading line; columns are as wide as they need.
@@ -359,6 +382,15 @@ fn shown(text: &str) -> String {
         }
     }
     shown + &escape(rest)
+}
+
+/// Returns how wide the terminal is that stdout leads to; `None` where it leads elsewhere.
+fn columns() -> Option<usize> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    Some(size.map_or(80, |it| usize::from(it.ws_col)).max(40))
 }
 
 fn out(text: fmt::Arguments<'_>) {

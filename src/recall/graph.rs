@@ -1,6 +1,6 @@
 //! A trace in other forms: a tree to read, a drawing for Graphviz, and PROV-JSON to exchange.
 //!
-//! Pure functions of a [`Trace`]. Words from logs may hold anything; what is control is replaced by
+//! Pure functions of a [`Trace`], and of when and by what its items came about ([`Makers`]). Words from logs may hold anything; what is control is replaced by
 //! a space here, so that no form can be broken out of.
 
 use std::{
@@ -8,9 +8,60 @@ use std::{
     fmt,
 };
 
+use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
 
 use super::trace::{Place, Source, Trace, TraceUp};
+
+/// How items came about, by their places: `memory/weekly/2026-W14.md:7`.
+pub type Makers = BTreeMap<String, Maker>;
+
+/// How an item came about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Maker {
+    /// The run.
+    pub run: i64,
+    /// What began it.
+    pub trigger: String,
+    /// The job of it that wrote the item; `None` where a person had it written.
+    pub job: Option<MakerJob>,
+    /// When the item was written.
+    pub at: DateTime<Utc>,
+}
+
+/// The job that wrote an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MakerJob {
+    /// Of which tier.
+    pub tier: &'static str,
+    /// Of which period.
+    pub period: String,
+    /// Name and version of what drafted it.
+    pub engine: String,
+    /// When it began.
+    pub started: DateTime<Utc>,
+    /// When it ended.
+    pub ended: Option<DateTime<Utc>>,
+}
+
+impl Maker {
+    /// Returns the name of the activity: that of the job, else of the run.
+    fn name(&self) -> String {
+        match &self.job {
+            Some(it) => format!("run {} {} {}", self.run, it.tier, it.period),
+            None => format!("run {}", self.run),
+        }
+    }
+
+    fn words(&self) -> String {
+        let engine = self.job.as_ref().map_or("a person", |it| &it.engine);
+        format!("{} ({}) by {engine}, {}", self.name(), one_line(&self.trigger), time(self.at))
+    }
+}
+
+fn time(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Secs, true)
+}
 
 /// A node of a trace to be read from the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +70,9 @@ pub struct Branch {
     pub place: String,
     /// The words, lines joined by a space.
     pub text: String,
-    /// What is to be said of the source: that it is gone, or reads otherwise today.
-    pub note: Option<&'static str>,
+    /// What is to be said of it: of a source that it is gone, or reads otherwise today; of an item when it
+    /// came about, and by what.
+    pub note: Option<String>,
     /// What it rests on.
     pub children: Vec<Branch>,
 }
@@ -44,10 +96,88 @@ impl Branch {
         Self { children, ..Self::leaf(&trace.target) }
     }
 
+    /// Adds when the items came about, by which run, and what drafted them. `day` spells a day.
+    #[must_use]
+    pub fn made_by(mut self, makers: &Makers, day: &dyn Fn(DateTime<Utc>) -> String) -> Self {
+        if let (None, Some(maker)) = (&self.note, makers.get(&self.place)) {
+            let by = maker.job.as_ref().map_or("yours", |it| &it.engine);
+            self.note = Some(format!("{}, run {}, {by}", day(maker.at), maker.run));
+        }
+        self.children = self.children.into_iter().map(|it| it.made_by(makers, day)).collect();
+        self
+    }
+
+    /// Returns the tree for a screen of so many columns: what does not fit beside its place stands under
+    /// it, between the lines of the tree.
+    pub fn rows(&self, columns: usize) -> Vec<Row> {
+        let mut rows = Vec::new();
+        self.add_rows(columns, ["", ""], &mut rows);
+        rows
+    }
+
+    fn add_rows(&self, columns: usize, [first, rest]: [&str; 2], rows: &mut Vec<Row>) {
+        let width = |it: &str| it.chars().count();
+        let note = self.note.as_ref().map_or(String::new(), |it| format!("({it})"));
+        let gap = |it: &str| if it.is_empty() { 0 } else { width(it) + 2 };
+        let fits = width(first) + width(&self.place) + gap(&self.text) + gap(&note) <= columns;
+        let text = if fits { self.text.clone() } else { String::new() };
+        rows.push(Row { lead: first.to_owned(), place: self.place.clone(), text, note });
+        if !fits {
+            let lead = format!("{rest}{}  ", if self.children.is_empty() { " " } else { "│" });
+            let room = columns.saturating_sub(width(&lead)).max(20);
+            for text in wrapped(&self.text, room) {
+                let (lead, place, note) = (lead.clone(), String::new(), String::new());
+                rows.push(Row { lead, place, text, note });
+            }
+        }
+        for (at, child) in self.children.iter().enumerate() {
+            let ends = at + 1 == self.children.len();
+            let [corner, line] = if ends { ["└─ ", "   "] } else { ["├─ ", "│  "] };
+            let (first, rest) = (format!("{rest}{corner}"), format!("{rest}{line}"));
+            child.add_rows(columns, [&first, &rest], rows);
+        }
+    }
+
     fn leaf(place: &Place) -> Self {
         let (text, children) = (one_line(&place.text), Vec::new());
         Self { place: place_name(place), text, note: None, children }
     }
+}
+
+/// A row of a tree on a screen. What is empty takes no room.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The lines of the tree.
+    pub lead: String,
+    /// The place.
+    pub place: String,
+    /// The words.
+    pub text: String,
+    /// What is to be said of it, in parentheses.
+    pub note: String,
+}
+
+/// Breaks a text into lines of so many characters, at spaces where there are some.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last().map_or(0, |it| it.chars().count());
+        let letters: Vec<char> = word.chars().collect();
+        if line > 0 && line + 1 + letters.len() > room {
+            lines.push(String::new());
+        }
+        for (at, piece) in letters.chunks(room).enumerate() {
+            let Some(last) = lines.last_mut() else { continue };
+            if at > 0 {
+                lines.push(piece.iter().collect());
+            } else {
+                last.push_str(if last.is_empty() { "" } else { " " });
+                last.extend(piece);
+            }
+        }
+    }
+    lines.retain(|it| !it.is_empty());
+    lines
 }
 
 /// Groups sources under the items that lead to them, in the order of their first line.
@@ -57,7 +187,7 @@ fn under(sources: &[Source]) -> Vec<Branch> {
         let leaf = Branch {
             place: source_name(source),
             text: one_line(&source.text),
-            note: note(source),
+            note: note(source).map(str::to_owned),
             children: under(&source.sources),
         };
         for via in &source.via {
@@ -90,7 +220,7 @@ impl Branch {
         if !self.text.is_empty() {
             write!(f, "  {}", self.text)?;
         }
-        match self.note {
+        match &self.note {
             Some(note) => writeln!(f, "  ({note})"),
             None => writeln!(f),
         }
@@ -116,6 +246,8 @@ pub struct Graph {
     derived: BTreeSet<(String, String)>,
     /// From a file to its items.
     members: BTreeSet<(String, String)>,
+    /// By item.
+    makers: Makers,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,7 +282,16 @@ impl Graph {
         graph
     }
 
-    /// Returns the drawing in the language of Graphviz; arrows lead from an item to its sources.
+    /// Adds how the items among the nodes came about.
+    #[must_use]
+    pub fn made_by(mut self, makers: Makers) -> Self {
+        self.makers = makers;
+        self.makers.retain(|id, _| self.nodes.get(id).is_some_and(|it| it.kind == NodeKind::Item));
+        self
+    }
+
+    /// Returns the drawing in the language of Graphviz; arrows lead from an item to its sources, and
+    /// dashed ones to the job that wrote it.
     pub fn dot(&self) -> String {
         let mut lines = vec!["digraph trace {\n  rankdir=LR;\n  node [shape=box];".to_owned()];
         for (id, node) in &self.nodes {
@@ -162,13 +303,25 @@ impl Graph {
         for (from, to) in self.members.iter().chain(&self.derived) {
             lines.push(format!("  {} -> {};", quoted(from), quoted(to)));
         }
+        let activities: BTreeMap<String, &Maker> =
+            self.makers.values().map(|it| (it.name(), it)).collect();
+        for (name, maker) in activities {
+            let label = quoted(&maker.words());
+            lines.push(format!("  {} [label={label}, shape=ellipse];", quoted(&name)));
+        }
+        for (item, maker) in &self.makers {
+            let (item, maker) = (quoted(item), quoted(&maker.name()));
+            lines.push(format!("  {item} -> {maker} [style=dashed];"));
+        }
         lines.push("}\n".to_owned());
         lines.join("\n")
     }
 
     /// Returns the graph as PROV-JSON, as its W3C member submission describes it.
     ///
-    /// Items and ranges of log lines are entities; a file that was traced as a whole is a collection.
+    /// Items and ranges of log lines are entities; a file that was traced as a whole is a collection. The
+    /// jobs that wrote items are activities, which used what the items rest on and were carried out by an
+    /// engine, or for a person.
     pub fn prov(&self) -> Value {
         let entities: Map<_, _> = self
             .nodes
@@ -191,6 +344,7 @@ impl Graph {
             "prefix": {"root": "urn:memoird:root:", "memoird": "urn:memoird:vocabulary:"},
             "entity": entities,
         });
+        self.add_activities(&mut document);
         for (name, letter, pairs, [from, to]) in [
             ("wasDerivedFrom", 'd', &self.derived, ["prov:generatedEntity", "prov:usedEntity"]),
             ("hadMember", 'm', &self.members, ["prov:collection", "prov:entity"]),
@@ -204,6 +358,73 @@ impl Graph {
             }
         }
         document
+    }
+
+    fn add_activities(&self, document: &mut Value) {
+        let mut activities = Map::new();
+        let mut agents = Map::new();
+        let (mut generated, mut used) = (Map::new(), Map::new());
+        let mut associated = BTreeSet::new();
+        let mut usages = BTreeSet::new();
+        for ((item, maker), number) in self.makers.iter().zip(1..) {
+            let id = qualified(&maker.name());
+            let mut activity = json!({
+                "prov:label": maker.words(),
+                "memoird:run": maker.run,
+                "memoird:trigger": one_line(&maker.trigger),
+            });
+            let at = time(maker.at);
+            let (started, ended) = match &maker.job {
+                Some(job) => {
+                    activity["memoird:tier"] = json!(job.tier);
+                    activity["memoird:period"] = json!(job.period);
+                    (time(job.started), job.ended.map_or_else(|| at.clone(), time))
+                }
+                None => (at.clone(), at.clone()),
+            };
+            activity["prov:startTime"] = json!(started);
+            activity["prov:endTime"] = json!(ended);
+            activities.insert(id.clone(), activity);
+            let (agent, kind, label) = match &maker.job {
+                Some(job) => {
+                    let name = qualified(&format!("engine/{}", job.engine));
+                    (name.replacen("root:", "memoird:", 1), "prov:SoftwareAgent", &job.engine[..])
+                }
+                None => ("root:person".to_owned(), "prov:Person", "a person"),
+            };
+            let kind = json!({"$": kind, "type": "prov:QUALIFIED_NAME"});
+            agents.insert(agent.clone(), json!({"prov:type": kind, "prov:label": label}));
+            associated.insert((id.clone(), agent));
+            let generation = json!({
+                "prov:entity": qualified(item), "prov:activity": id.clone(), "prov:time": at,
+            });
+            generated.insert(format!("_:g{number}"), generation);
+            let sources = self.derived.iter().filter(|(from, _)| from == item);
+            usages.extend(sources.map(|(_, source)| (id.clone(), qualified(source))));
+        }
+        for ((activity, source), number) in usages.into_iter().zip(1..) {
+            let usage = json!({"prov:activity": activity, "prov:entity": source});
+            used.insert(format!("_:u{number}"), usage);
+        }
+        let associated: Map<_, _> = associated
+            .into_iter()
+            .zip(1..)
+            .map(|((activity, agent), number)| {
+                let association = json!({"prov:activity": activity, "prov:agent": agent});
+                (format!("_:a{number}"), association)
+            })
+            .collect();
+        for (name, records) in [
+            ("activity", activities),
+            ("agent", agents),
+            ("wasGeneratedBy", generated),
+            ("used", used),
+            ("wasAssociatedWith", associated),
+        ] {
+            if !records.is_empty() {
+                document[name] = Value::Object(records);
+            }
+        }
     }
 
     fn add(&mut self, trace: &Trace) {
@@ -295,4 +516,47 @@ fn qualified(id: &str) -> String {
         }
     }
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn branch(place: &str, text: &str, children: Vec<Branch>) -> Branch {
+        Branch { place: place.to_owned(), text: text.to_owned(), note: None, children }
+    }
+
+    #[test]
+    fn a_screen_shows_the_whole_tree_within_its_columns() {
+        let long = "one two three four five six seven eight nine ten";
+        let tree = branch(
+            "w:1",
+            long,
+            vec![
+                branch("a:2", long, vec![branch("x:9", "short", vec![])]),
+                branch("b:3", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", vec![]),
+            ],
+        );
+        let shown: Vec<String> = tree
+            .rows(30)
+            .iter()
+            .map(|it| [&it.lead[..], &it.place, &it.text].concat().trim_end().to_owned())
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "w:1",
+                "│  one two three four five six",
+                "│  seven eight nine ten",
+                "├─ a:2",
+                "│  │  one two three four five",
+                "│  │  six seven eight nine ten",
+                "│  └─ x:9short",
+                "└─ b:3",
+                "      aaaaaaaaaaaaaaaaaaaaaaaa",
+                "      aaaaaaaaaaaaaaa",
+            ]
+        );
+        assert!(tree.rows(200).iter().all(|it| !it.place.is_empty()));
+    }
 }

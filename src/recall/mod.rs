@@ -11,8 +11,10 @@
 //! - [`instructions`]: the files in which people tell agents what to do, as agents read them.
 //! - [`handed`]: what is shown of a file, and what is said with it.
 //! - [`search`]: from words to the log lines that answer them.
+//! - [`blame`]: in which version a line of a file came.
 //! - [`history`]: which version of a file is meant, and what changed between two.
 
+pub mod blame;
 pub mod context;
 pub mod coverage;
 pub mod graph;

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// From the lowest layer to the highest. A module may use itself and what stands before it.
-const LAYERS: [&str; 12] = [
+const LAYERS: [&str; 13] = [
     "memory",
     "clock",
     "config",
@@ -19,6 +19,7 @@ const LAYERS: [&str; 12] = [
     "recall",
     "daemon",
     "commands",
+    "folder",
 ];
 
 /// Each folder of data has one reader in `src`: a file, or a folder of one module.

@@ -8,6 +8,7 @@
 mod above;
 mod archive;
 mod bad_inputs;
+mod blame;
 mod catching_up;
 mod compact;
 mod correct;

@@ -1,5 +1,9 @@
 //! `memoird trace`.
 
+use std::fs;
+
+use serde_json::Value;
+
 use crate::support::{Ran, Root};
 
 fn made() -> Root {
@@ -13,22 +17,22 @@ fn a_line_leads_down_to_the_log_and_up_from_it() {
     let root = made();
     insta::assert_snapshot!(root.run(&["trace", "2026-W10:16"]), @r"
     $ memoird trace 2026-W10:16
-    memory/weekly/2026-W10.md:16  Importer: Importer v2 shipped, 3.2 s per GB
+    memory/weekly/2026-W10.md:16  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/1)
     ├─ memory/2026-03-03.md:1  # Importer
     └─ memory/2026-03-03.md:3  - Importer v2 shipped, 3.2 s per GB
     ");
     insta::assert_snapshot!(root.run(&["why", "memory/monthly/2026-03.md:20"]), @r"
     $ memoird why memory/monthly/2026-03.md:20
-    memory/monthly/2026-03.md:20  Importer: Importer v2 shipped, 3.2 s per GB
-    └─ memory/weekly/2026-W10.md:16  Importer: Importer v2 shipped, 3.2 s per GB
+    memory/monthly/2026-03.md:20  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/1)
+    └─ memory/weekly/2026-W10.md:16  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/1)
        ├─ memory/2026-03-03.md:1  # Importer
        └─ memory/2026-03-03.md:3  - Importer v2 shipped, 3.2 s per GB
     ");
     insta::assert_snapshot!(root.run(&["trace", "--up", "2026-03-03:3"]), @r"
     $ memoird trace --up 2026-03-03:3
     memory/2026-03-03.md:3  - Importer v2 shipped, 3.2 s per GB
-    ├─ memory/weekly/2026-W10.md:16  Importer: Importer v2 shipped, 3.2 s per GB
-    └─ memory/monthly/2026-03.md:20  Importer: Importer v2 shipped, 3.2 s per GB
+    ├─ memory/weekly/2026-W10.md:16  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/1)
+    └─ memory/monthly/2026-03.md:20  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/1)
     ");
 }
 
@@ -115,6 +119,80 @@ fn each_form_is_what_it_says() {
     assert!(prov["wasDerivedFrom"]["_:d1"]["prov:usedEntity"].is_string(), "{prov}");
     let dot = root.run(&["trace", "--up", "--format", "dot", "2026-03-03:3"]).ok().stdout;
     assert!(dot.contains("memory/weekly/2026-W10.md:16"), "{dot}");
+}
+
+/// A document of PROV-JSON: its records have the shapes that the standard gives them, name each other, and
+/// say when and by what each item came about.
+#[test]
+fn prov_is_a_document_of_the_standard_with_times_and_runs() {
+    let root = made();
+    root.run(&["correct", "2026-W11:16", "Backfill of 2019 complete, 952 million rows"]).ok();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/prov/prov-json.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for target in [
+        &["2026-W10"][..],
+        &["2026-W10:16"],
+        &["2026-03"],
+        &["WISDOM.md"],
+        &["2026-W11:16"],
+        &["--up", "2026-03-03:3"],
+    ] {
+        let args = [&["trace", "--format", "prov"][..], target].concat();
+        let prov = root.run(&args).ok().json();
+        let errors: Vec<String> = validator
+            .iter_errors(&prov)
+            .map(|it| format!("{}: {it}", it.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{target:?}: {}\n{prov:#}", errors.join("\n"));
+        let names = |kind: &str| -> Vec<String> {
+            prov[kind].as_object().map(|it| it.keys().cloned().collect()).unwrap_or_default()
+        };
+        let (entities, activities, agents) = (names("entity"), names("activity"), names("agent"));
+        for (relation, ends) in [
+            (
+                "wasDerivedFrom",
+                [("prov:generatedEntity", &entities), ("prov:usedEntity", &entities)],
+            ),
+            ("hadMember", [("prov:collection", &entities), ("prov:entity", &entities)]),
+            ("wasGeneratedBy", [("prov:entity", &entities), ("prov:activity", &activities)]),
+            ("used", [("prov:activity", &activities), ("prov:entity", &entities)]),
+            ("wasAssociatedWith", [("prov:activity", &activities), ("prov:agent", &agents)]),
+        ] {
+            for record in prov[relation].as_object().into_iter().flat_map(|it| it.values()) {
+                for (end, known) in ends {
+                    let name = record[end].as_str().unwrap().to_owned();
+                    assert!(
+                        known.contains(&name),
+                        "{relation} {end}: {name} is no record\n{prov:#}"
+                    );
+                }
+            }
+        }
+        // Each item has come about by a run at a time, and each run was somebody's.
+        let items = prov["entity"].as_object().unwrap().values();
+        let items = items.filter(|it| it["prov:type"]["$"] == "memoird:Item").count();
+        let generated = prov["wasGeneratedBy"].as_object().map_or(0, serde_json::Map::len);
+        assert_eq!(items, generated, "{target:?}\n{prov:#}");
+        for activity in prov["activity"].as_object().into_iter().flat_map(|it| it.values()) {
+            assert!(activity["memoird:run"].is_i64() && activity["prov:startTime"].is_string());
+        }
+        assert_eq!(
+            activities.len(),
+            prov["wasAssociatedWith"].as_object().map_or(0, serde_json::Map::len)
+        );
+    }
+    let prov = root.run(&["trace", "--format", "prov", "2026-W10:16"]).ok().json();
+    assert_eq!(
+        prov["agent"]["memoird:engine/extractive/1"]["prov:label"], "extractive/1",
+        "{prov:#}"
+    );
+    // Without a word of when, a document could not be told from another.
+    let dot = root.run(&["trace", "--format", "dot", "2026-W10:16"]).ok().stdout;
+    assert!(
+        dot.contains("style=dashed") && dot.contains("by extractive/1, 2026-04-13T07:00:00Z"),
+        "{dot}"
+    );
 }
 
 #[test]

@@ -281,7 +281,7 @@ pub(super) fn pass(
 const LONGEST_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Refuses to write a root that another host folds.
-pub(super) fn refuse_reader(call: &Call, root: &Root) -> Result<(), CommandError> {
+pub(crate) fn refuse_reader(call: &Call, root: &Root) -> Result<(), CommandError> {
     if root.settings.is_written_by(&call.around.host) {
         return Ok(());
     }

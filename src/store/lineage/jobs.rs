@@ -583,6 +583,18 @@ impl Lineage {
         self.read(|conn| intents_where(conn, of_run, [run.0]))
     }
 
+    /// Returns the job by which a run wrote a file; `None` where it wrote it for no job, as when a person
+    /// put an item right.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database could not be read.
+    pub fn job_that_wrote(&self, target: &str, run: RunId) -> Result<Option<JobRow>, LineageError> {
+        let wrote = "WHERE id = (SELECT activity FROM intent WHERE target = ?1 AND run = ?2 AND state = 'done' \
+                     AND activity IS NOT NULL ORDER BY intent.id DESC LIMIT 1)";
+        Ok(self.read(|conn| jobs_where(conn, wrote, (target, run.0)))?.pop())
+    }
+
     /// Returns all that runs wrote and removed, the oldest first.
     ///
     /// # Errors

@@ -1,0 +1,216 @@
+//! `memoird blame`: says of each line of a generated file when it came, by which run, and what drafted it.
+
+use std::{collections::BTreeMap, process::ExitCode};
+
+use serde::Serialize;
+
+use super::{
+    GlobalArgs,
+    context::{Call, Root},
+    error::{CommandError, Kind},
+    history::Past,
+    ui::Ui,
+};
+use crate::{
+    memory::frontmatter,
+    recall::{
+        blame,
+        graph::{Maker, MakerJob, Makers},
+        handed::NOTICE,
+        history::{History, Version},
+    },
+    store::{layout::FileKind, lineage::history::Cause},
+};
+
+/// Say of each line of a generated file when it came, by which run, and what drafted it
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A weekly or monthly file, a typed memory, WISDOM.md, or MEMORY.md
+    #[arg(value_name = "FILE")]
+    file: String,
+}
+
+/// What `--json` prints; a document of `schema/blame.schema.json`.
+#[derive(Serialize)]
+struct Blamed<'a> {
+    path: &'a str,
+    notice: &'static str,
+    lines: Vec<LineOf<'a>>,
+}
+
+#[derive(Serialize)]
+struct LineOf<'a> {
+    line: usize,
+    /// When it came.
+    at: Option<String>,
+    /// `engine`, `person`, or `unknown` where no version of before is kept.
+    by: &'static str,
+    run: Option<i64>,
+    trigger: Option<&'a str>,
+    engine: Option<&'a str>,
+    text: &'a str,
+}
+
+/// When and by whom the lines of a file came.
+struct Lines {
+    /// The first line of the body, from 1.
+    first: usize,
+    /// For each line of the file, an index into the versions.
+    origins: Vec<usize>,
+    /// The versions whose bytes are known, the oldest first.
+    versions: Vec<Version>,
+    /// By version: the job that wrote it.
+    jobs: BTreeMap<usize, MakerJob>,
+    text: String,
+}
+
+pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Call::read(global)?;
+    let root = call.root(global)?;
+    let past = Past::open(&call, &root)?;
+    let history = past.find(&args.file)?;
+    let kind = root.vault.layout().kind_of(&history.path);
+    if matches!(kind, Some(FileKind::Log | FileKind::Session)) {
+        let what = format!("`{}` is no file that memoird made", history.path);
+        return Err(CommandError::new(Kind::Usage, what)
+            .hint(format!("memoird history {}", history.path))
+            .hint(format!("memoird trace --up {}:1", history.path)));
+    }
+    let lines = read(&past, &history)?;
+    // What is shown went through the door of what may be seen, line for line.
+    let shown = root.hand(&history.path, lines.text.as_bytes()).text;
+    if ui.is_json() {
+        ui.json(&Blamed {
+            path: &history.path,
+            notice: NOTICE,
+            lines: lines.body(&shown).map(|(at, text)| lines.line(at, text, &past)).collect(),
+        });
+        return Ok(ExitCode::SUCCESS);
+    }
+    let rows: Vec<[String; 4]> = lines
+        .body(&shown)
+        .map(|(at, _)| {
+            let told = lines.line(at, "", &past);
+            let day = told.at.as_deref().map_or("-", |it| it.get(..10).unwrap_or(it)).to_owned();
+            let run = told.run.map_or_else(|| "-".to_owned(), |it| format!("run {it}"));
+            let by = told.engine.unwrap_or(if told.by == "person" { "you" } else { "-" });
+            [day, run, by.to_owned(), (at + 1).to_string()]
+        })
+        .collect();
+    let mut widths = [0; 4];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let [day, run, by, number] = widths;
+    for (row, (_, text)) in rows.iter().zip(lines.body(&shown)) {
+        let line = format!(
+            "{:day$}  {:run$}  {:by$}  {:>number$}) {text}",
+            row[0], row[1], row[2], row[3]
+        );
+        ui.data(line.trim_end());
+    }
+    if lines.versions.iter().all(|it| it.run.is_none()) {
+        ui.note("no run has recorded this file yet, so that nothing is known of its lines");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads how the lines of a file came about.
+fn read(past: &Past<'_>, history: &History) -> Result<Lines, CommandError> {
+    let mut versions = Vec::new();
+    let mut texts: Vec<String> = Vec::new();
+    for version in &history.versions {
+        let is_kept = version.is_absent() || version.hash.is_some();
+        if !is_kept {
+            continue;
+        }
+        let bytes = past.bytes(history, version)?.unwrap_or_default();
+        texts.push(String::from_utf8_lossy(&bytes).into_owned());
+        versions.push(version.clone());
+    }
+    let text = texts.last().cloned().unwrap_or_default();
+    let body_at = frontmatter::split(&text).body_at;
+    let first = text.get(..body_at).map_or(0, |it| it.matches('\n').count());
+    let mut jobs = BTreeMap::new();
+    for (at, version) in versions.iter().enumerate() {
+        let (Some(run), Some(lineage)) = (version.run, past.lineage()) else { continue };
+        if version.cause != Cause::Written {
+            continue;
+        }
+        if let Some(job) = lineage.job_that_wrote(&history.path, run)? {
+            let ended = job.receipt.map(|it| it.ended);
+            let (tier, period) = (job.tier.name(), job.period.to_string());
+            jobs.insert(
+                at,
+                MakerJob { tier, period, engine: job.engine, started: job.started, ended },
+            );
+        }
+    }
+    Ok(Lines { first: first + 1, origins: blame::origins(&texts), versions, jobs, text })
+}
+
+impl Lines {
+    /// Returns the lines of the body as they may be seen, each with its index in the file.
+    fn body<'a>(&self, shown: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
+        let lines = shown.lines().enumerate();
+        lines.skip(self.first - 1).skip_while(|it| it.1.trim().is_empty())
+    }
+
+    fn line<'a>(&'a self, at: usize, text: &'a str, past: &Past<'_>) -> LineOf<'a> {
+        let origin = self.origins.get(at).copied();
+        let version = origin.and_then(|it| self.versions.get(it));
+        let job = origin.and_then(|it| self.jobs.get(&it));
+        let by = match version {
+            _ if job.is_some() => "engine",
+            // What stood there before the first version was kept is anybody's.
+            Some(it) if it.cause == Cause::Found && origin == Some(0) => "unknown",
+            Some(_) => "person",
+            None => "unknown",
+        };
+        LineOf {
+            line: at + 1,
+            at: version.map(|it| past.rfc3339(it.at)),
+            by,
+            run: version.and_then(|it| it.run).map(|it| it.0),
+            trigger: version.and_then(|it| it.trigger.as_deref()),
+            engine: job.map(|it| &it.engine[..]),
+            text,
+        }
+    }
+}
+
+/// Returns how the items of files came about, as far as it is known. One that a person wrote into a file
+/// came about by no run.
+pub(super) fn makers(
+    call: &Call,
+    root: &Root,
+    places: impl Iterator<Item = (String, u32)>,
+) -> Result<Makers, CommandError> {
+    let past = Past::open(call, root)?;
+    let mut files: BTreeMap<String, Option<Lines>> = BTreeMap::new();
+    let mut makers = Makers::new();
+    for (path, line) in places {
+        if !files.contains_key(&path) {
+            // What cannot be told of one file is no reason to tell nothing of the others.
+            let lines = past.of(&path).and_then(|it| read(&past, &it)).ok();
+            files.insert(path.clone(), lines);
+        }
+        let Some(Some(lines)) = files.get(&path) else { continue };
+        let at = usize::try_from(line).ok().and_then(|it| it.checked_sub(1));
+        let Some(&origin) = at.and_then(|it| lines.origins.get(it)) else { continue };
+        let version = &lines.versions[origin];
+        let (Cause::Written, Some(run)) = (version.cause, version.run) else { continue };
+        makers.insert(
+            format!("{path}:{line}"),
+            Maker {
+                run: run.0,
+                trigger: version.trigger.clone().unwrap_or_default(),
+                job: lines.jobs.get(&origin).cloned(),
+                at: version.at,
+            },
+        );
+    }
+    Ok(makers)
+}

@@ -1,0 +1,76 @@
+//! `memoird blame`.
+
+use crate::support::{NOW, Root};
+
+/// A folder with two weeks, made at different times, one of which a person wrote in.
+fn made() -> Root {
+    let mut root = Root::small();
+    root.set_now("2026-03-12T09:00:00+01:00");
+    root.run(&["compact"]).ok();
+    root.set_now(NOW);
+    let path = "memory/weekly/2026-W10.md";
+    let text = root.read(path);
+    root.write(path, &format!("{text}- Read by Ines\n"));
+    // A log that came late: the week is made again.
+    root.write("memory/2026-03-04.md", "- Cache warmed in 14 s\n");
+    root.run(&["compact"]).ok();
+    root
+}
+
+#[test]
+fn each_line_has_its_day_its_run_and_what_drafted_it() {
+    let root = made();
+    insta::assert_snapshot!(root.run(&["blame", "2026-W10"]).ok(), @r"
+    $ memoird blame 2026-W10
+    2026-03-12  run 1  extractive/1  14) # Week 2026-W10
+    2026-03-12  run 1  extractive/1  15)
+    2026-03-12  run 1  extractive/1  16) ### Key Outcomes
+    2026-03-12  run 1  extractive/1  17) - Importer: Importer v2 shipped, 3.2 s per GB [2026-03-03:1,3]
+    2026-03-12  run 1  extractive/1  18)
+    2026-03-12  run 1  extractive/1  19) ### Context
+    2026-03-12  run 1  extractive/1  20) - Backfill of 2019 begun, 38 GB [2026-03-03:4]
+    2026-04-13  -      you           21) - Read by Ines
+    2026-04-13  run 2  extractive/1  22) - Cache warmed in 14 s [2026-03-04:1]
+    ");
+}
+
+#[test]
+fn json_says_it_by_its_schema() {
+    let root = made();
+    let json = root.run(&["blame", "2026-W10", "--json"]).ok().json_as("blame");
+    let of = |words: &str| {
+        let lines = json["lines"].as_array().unwrap();
+        let line = lines.iter().find(|it| it["text"].as_str().unwrap().contains(words));
+        line.unwrap_or_else(|| panic!("{words}: {json}")).clone()
+    };
+    let first = of("Importer v2");
+    assert_eq!((&first["by"], &first["engine"]), (&"engine".into(), &"extractive/1".into()));
+    assert!(first["at"].as_str().unwrap().starts_with("2026-03-12"), "{first}");
+    let late = of("Cache warmed");
+    assert!(late["at"].as_str().unwrap().starts_with("2026-04-13"), "{late}");
+    assert!(late["run"].as_i64() > first["run"].as_i64());
+    let own = of("Read by Ines");
+    assert_eq!((&own["by"], own["engine"].is_null()), (&"person".into(), true), "{own}");
+    for line in json["lines"].as_array().unwrap() {
+        let number = usize::try_from(line["line"].as_u64().unwrap()).unwrap();
+        let text = root.read("memory/weekly/2026-W10.md");
+        assert_eq!(text.lines().nth(number - 1), line["text"].as_str());
+    }
+}
+
+#[test]
+fn what_has_no_history_says_so() {
+    let root = Root::small();
+    root.write("memory/weekly/2026-W09.md", "# Mine\n\n- a\n");
+    let ran = root.run(&["blame", "2026-W09"]).ok();
+    assert!(ran.stdout.contains(") - a") && ran.stderr.contains("nothing is known"), "{ran}");
+    insta::assert_snapshot!(root.run(&["blame", "2026-03-03"]), @r"
+    $ memoird blame 2026-03-03
+    ! error: `memory/2026-03-03.md` is no file that memoird made
+    !   try: memoird history memory/2026-03-03.md
+    !   try: memoird trace --up memory/2026-03-03.md:1
+    [exit 2]
+    ");
+    let ran = root.run(&["blame", "2026-W30"]);
+    assert_eq!(ran.code, 2, "{ran}");
+}
