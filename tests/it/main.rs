@@ -22,6 +22,7 @@ mod grounding;
 mod history;
 mod init;
 mod keys;
+mod languages;
 mod late;
 mod layers;
 mod log;

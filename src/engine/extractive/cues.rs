@@ -549,7 +549,9 @@ pub(super) const WEEKDAYS: &[&str] = &[
     "vendredi", "samedi", "dimanche", "lunes", "martes", "miércoles", "jueves", "viernes", "sábado",
     "domingo", "lunedì", "martedì", "mercoledì", "giovedì", "venerdì", "sabato", "domenica",
     "segunda", "terça", "quarta", "quinta", "sexta", "maandag", "dinsdag", "woensdag", "donderdag",
-    "vrijdag", "zaterdag", "zondag",
+    "vrijdag", "zaterdag", "zondag", "понедельник", "вторник", "среда", "четверг", "пятница",
+    "суббота", "воскресенье", "月曜日", "火曜日", "水曜日", "木曜日", "金曜日", "土曜日", "日曜日",
+    "الاثنين", "الثلاثاء", "الأربعاء", "الخميس", "الجمعة", "السبت", "الأحد",
 ];
 
 /// Words of what went wrong: the lesson that follows has its reason there.

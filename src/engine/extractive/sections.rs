@@ -4,7 +4,10 @@
 
 use std::sync::OnceLock;
 
-use super::words::{HashedMap, hash_bytes};
+use super::{
+    cues,
+    words::{HashedMap, hash_bytes},
+};
 
 /// What a statement tells, which decides the section of a week that it stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -293,6 +296,9 @@ pub(super) fn is_template_head(head: &str) -> bool {
     let lower = head.to_lowercase();
     let words = split(&lower);
     let joined = words.join(" ");
+    if cues::WEEKDAYS.contains(&&joined[..]) {
+        return true;
+    }
     words.len() <= 3 && (class_of_head(head).is_some() || NEUTRAL.split('|').any(|n| n == joined))
 }
 
