@@ -12,6 +12,7 @@ use super::{
     ui::Ui,
 };
 use crate::{
+    compaction,
     engine::LeftOut,
     memory::{
         decision::Decisions,
@@ -24,7 +25,7 @@ use crate::{
         coverage::{Coverage, CoverageError, Uncovered, coverage},
         graph::Branch,
     },
-    store::{inventory::Inventory, vault::Vault},
+    store::{inventory::Inventory, lineage::Lineage, vault::Vault},
 };
 
 /// List log lines that reached no summary
@@ -79,7 +80,10 @@ pub(super) fn of_period(
     root: &Root,
     period: Option<Period>,
 ) -> Result<Coverage, CommandError> {
-    let inventory = root.vault.scan(&HashMap::new())?.inventory;
+    let database = root.vault.layout().database();
+    // What the last look saw need not be read again to know which files there are.
+    let lineage = Lineage::open_existing(&database)?;
+    let inventory = compaction::peek(&root.vault, lineage.as_ref())?.inventory;
     let newest = newest(&inventory)?;
     let mut recorded = Recorded::open(call, root)?;
     covered(period.unwrap_or(newest), &inventory, root, &mut recorded)

@@ -126,7 +126,7 @@ fn imports_point_down_only() {
 /// A file below that reads says here why it prints nothing of it.
 #[test]
 fn what_is_handed_out_goes_through_one_door() {
-    const READERS: [(&str, &str); 13] = [
+    const READERS: [(&str, &str); 14] = [
         ("src/commands/compact/mod.rs", "counts characters"),
         ("src/commands/context.rs", "is where the door is asked"),
         ("src/commands/coverage.rs", "serves the logs, and reads what was decided"),
@@ -135,6 +135,7 @@ fn what_is_handed_out_goes_through_one_door() {
         ("src/commands/forget.rs", "hands out lines one by one"),
         ("src/commands/history.rs", "hands out versions"),
         ("src/commands/log.rs", "says where an entry stands"),
+        ("src/commands/mcp/desk.rs", "hands out memories by their parts"),
         ("src/commands/search.rs", "serves the logs, and hands out lines one by one"),
         ("src/commands/session/records.rs", "hands out records, and exports them for people"),
         ("src/commands/session_start.rs", "hands out what lasts and the last week"),

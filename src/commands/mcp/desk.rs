@@ -45,6 +45,8 @@ use crate::{
 
 /// The longest entry that is logged. What is longer is a file of its own.
 const ENTRY_BYTES_MAX: usize = 64 * 1024;
+/// A folder with more files than this is looked at no further.
+const FILES_MAX: usize = 20_000;
 /// The longest question.
 const QUERY_BYTES_MAX: usize = 4 * 1024;
 
@@ -315,9 +317,20 @@ impl Seat {
     /// Returns all typed memories of a folder.
     fn memories(&self, whose: Whose) -> Result<Vec<(String, TypedMemory)>, CommandError> {
         let root = self.of(whose)?;
-        let memories = root.vault.scan(&std::collections::HashMap::new())?.inventory.memories;
-        let path = |it: &TypedMemory| root.vault.layout().typed(&it.file_name.to_string_lossy());
-        Ok(memories.into_iter().map(|it| (path(&it), it)).collect())
+        let layout = root.vault.layout();
+        let (paths, _) = root.vault.files_below(layout.memory_dir(), FILES_MAX);
+        let mut memories = Vec::new();
+        for path in paths {
+            let name = path.rsplit('/').next().unwrap_or(&path);
+            if layout.kind_of(&path) != Some(FileKind::Memory) || layout.typed(name) != path {
+                continue;
+            }
+            let Some(text) = root.vault.read_text(&path)? else { continue };
+            // One that cannot be read as such is told of by `status`.
+            memories.extend(TypedMemory::parse(name.as_ref(), &text).ok().map(|it| (path, it)));
+        }
+        memories.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(memories)
     }
 
     /// Lists typed memories.

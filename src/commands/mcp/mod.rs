@@ -9,6 +9,7 @@
 //! - [`tools`]: the tools, their words and types, as compile-time constants.
 //! - [`take`]: what a tool is given; [`give`]: what it answers.
 //! - [`desk`]: opens the folder for a request, and does what a tool is for.
+//! - [`pipe`]: tells when nobody reads.
 //! - [`page`]: no answer is larger than a page.
 //! - [`resources`], [`prompts`]: the files, and what to say at the start and the end of a session.
 //! - [`watch`]: notices that files changed.
@@ -17,6 +18,7 @@
 mod desk;
 mod give;
 mod page;
+mod pipe;
 mod prompts;
 mod resources;
 mod server;
@@ -25,14 +27,19 @@ mod take;
 mod tools;
 mod watch;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
-use rmcp::transport::{
-    async_rw::AsyncRwTransport,
-    io::{StdioReader, StdioWriter, stdio_pipes},
+use rmcp::{
+    service::ServerInitializeError,
+    transport::{
+        async_rw::AsyncRwTransport,
+        io::{StdioReader, StdioWriter, stdio_pipes},
+    },
 };
 
-use self::{desk::Desk, server::Server};
+use tokio::sync::Notify;
+
+use self::{desk::Desk, pipe::Told, server::Server};
 use super::{
     GlobalArgs,
     context::Call,
@@ -86,19 +93,30 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
 
 /// Answers until the other side has closed.
 async fn serve(server: Server) -> Result<(), CommandError> {
+    let closed = Arc::new(Notify::new());
     let (input, output): (StdioReader, StdioWriter) = stdio_pipes();
-    let transport = AsyncRwTransport::new_server(input, output);
+    let transport = AsyncRwTransport::new_server(input, Told::new(output, Arc::clone(&closed)));
     let transport = transport.with_max_line_length(MESSAGE_BYTES_MAX);
-    match rmcp::serve_server(server, transport).await {
-        Ok(running) => {
-            running.waiting().await.map_err(|e| CommandError::new(Kind::Job, e))?;
-        }
+    let session = async {
+        let running = rmcp::serve_server(server, transport).await?;
+        drop(running.waiting().await);
+        Ok(())
+    };
+    let ended = tokio::select! {
+        ended = session => ended,
+        // Nobody reads what is answered.
+        () = closed.notified() => Ok(()),
+    };
+    match ended {
         // Who closes before it has said anything wants nothing.
-        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => {}
+        Ok(()) | Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        // Nor who closed before it was greeted: the two may be noticed in either order.
+        Err(_) if tokio::time::timeout(Duration::ZERO, closed.notified()).await.is_ok() => Ok(()),
         Err(error) => {
-            return Err(CommandError::new(Kind::Data, format!("no session came about: {error}"))
-                .hint("`memoird mcp` is for an agent's program: memoird mcp --print-config claude-code"));
+            let what = format!("no session came about: {error}");
+            Err(CommandError::new(Kind::Data, what).hint(
+                "`memoird mcp` is for an agent's program: memoird mcp --print-config claude-code",
+            ))
         }
     }
-    Ok(())
 }

@@ -67,10 +67,10 @@ impl Spec {
             .idempotent(effect != Effect::Logs)
             .open_world(false);
         // Both are objects, as a test sees to.
-        let input = schema_for_input::<T>().unwrap_or_default();
+        let input = plain(&schema_for_input::<T>().unwrap_or_default());
         let tool = Tool::new(name, description, input)
             .with_title(title)
-            .with_raw_output_schema(schema_for_output::<G>())
+            .with_raw_output_schema(plain(&schema_for_output::<G>()))
             .with_annotations(annotations);
         let run = move |desk: &Desk, mut arguments: JsonObject| {
             // Many models write null for what they leave out.
@@ -104,6 +104,28 @@ impl Spec {
             return Err(not_allowed(self.name));
         }
         (self.run)(desk, arguments)
+    }
+}
+
+/// Leaves out the formats of numbers, which are Rust's and no client's.
+fn plain(schema: &JsonObject) -> Arc<JsonObject> {
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Object(map) => {
+                if map.get("format").is_some_and(Value::is_string) {
+                    map.shift_remove("format");
+                }
+                map.values_mut().for_each(strip);
+            }
+            Value::Array(all) => all.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    let mut schema = Value::Object(schema.clone());
+    strip(&mut schema);
+    match schema {
+        Value::Object(schema) => Arc::new(schema),
+        _ => Arc::default(),
     }
 }
 
@@ -218,6 +240,8 @@ mod tests {
             assert_eq!(tool.input_schema["type"], "object", "{}", spec.name);
             assert_eq!(tool.input_schema["additionalProperties"], false, "{}", spec.name);
             assert_eq!(tool.output_schema.as_ref().unwrap()["type"], "object", "{}", spec.name);
+            let told = serde_json::to_string(tool).unwrap();
+            assert!(!told.contains("\"format\":\"uint"), "{told}");
             assert!(spec.name.bytes().all(|it| it.is_ascii_lowercase() || it == b'_'));
             assert!(tool.description.as_ref().unwrap().len() < 400, "{}", spec.name);
         }

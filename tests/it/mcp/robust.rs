@@ -89,6 +89,29 @@ fn it_ends_when_nobody_is_there() {
     assert!(status.success() && rest.is_empty(), "{status} {rest:?}");
 }
 
+/// Who has closed the end that is written to wants no answer, though the other end is open.
+#[test]
+fn it_ends_when_nobody_reads() {
+    use std::{
+        io::Write as _,
+        process::{Command, Stdio},
+    };
+    let root = made();
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("memoird"));
+    command.args(["mcp", "--root"]).arg(root.path("")).env_clear().env("HOME", root.home(""));
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    let mut input = child.stdin.take().unwrap();
+    let hello =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": super::hello() });
+    // It may have ended before all was written.
+    drop(writeln!(input, "{hello}"));
+    // It ends by itself: `input` is open until then.
+    assert!(child.wait().unwrap().success());
+    drop(input);
+}
+
 /// A request that is cancelled holds up no other, and nothing comes of it but at most its answer.
 #[test]
 fn a_cancelled_request_holds_up_no_other() {

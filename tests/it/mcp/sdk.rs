@@ -1,11 +1,13 @@
-//! The official Python client asks for everything, by both protocols. Runs where Python has it.
+//! The official clients ask for everything: that of Python by both protocols, where Python has it, and the
+//! inspector in its command-line form, where `MEMOIRD_INSPECTOR` says how to start it
+//! (`npx -y @modelcontextprotocol/inspector`).
 
 use std::{
     io::Write as _,
     process::{Command, Stdio},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::made;
 use crate::support::NOW;
@@ -43,4 +45,65 @@ fn the_official_client_is_answered_in_all_it_asks() {
         code => assert_eq!(code, Some(0), "{told}{wrong}"),
     }
     eprint!("{told}");
+}
+
+#[expect(clippy::print_stderr, reason = "a person is told what was asked")]
+#[test]
+fn the_inspector_is_answered_in_all_it_asks() {
+    let Ok(inspector) = std::env::var("MEMOIRD_INSPECTOR") else {
+        eprintln!("skipped: MEMOIRD_INSPECTOR says not how to start the inspector");
+        return;
+    };
+    let root = made();
+    root.write(
+        "memory/feedback_tests.md",
+        "---\nname: tests\ndescription: Run the small tests first\ntype: feedback\n---\nRun the small tests first.\n",
+    );
+    let program = assert_cmd::cargo::cargo_bin!("memoird").display().to_string();
+    let folder = root.path("").display().to_string();
+    let ask = |method: &str, more: &[&str]| {
+        let mut words = inspector.split_whitespace();
+        let mut command = Command::new(words.next().unwrap());
+        command.args(words).args(["--cli", "-e", &format!("MEMOIRD_NOW={NOW}"), &program]);
+        command.args(["--root", &folder, "mcp", "--allow-write", "--method", method]).args(more);
+        let ended = command.stdin(Stdio::null()).output().unwrap();
+        let told = String::from_utf8_lossy(&ended.stdout).into_owned();
+        let wrong = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(ended.status.success(), "{method} {more:?}: {told}{wrong}");
+        eprintln!("{method} {}: ok, {} bytes", more.join(" "), told.len());
+        serde_json::from_str::<Value>(&told).unwrap_or_else(|e| panic!("{e}: {told}{wrong}"))
+    };
+    let call = |tool: &str, arguments: &[&str]| {
+        let mut more = vec!["--tool-name", tool];
+        for argument in arguments {
+            more.extend(["--tool-arg", argument]);
+        }
+        let result = ask("tools/call", &more);
+        assert_eq!(result["isError"], false, "{tool}: {result}");
+    };
+    assert_eq!(ask("tools/list", &[])["tools"].as_array().unwrap().len(), 14);
+    call("memory_search", &["query=importer"]);
+    call("memory_read", &["file=2026-W10"]);
+    call("memory_context", &[]);
+    call("memory_log", &["text=Asked by the inspector"]);
+    call("memory_correct", &["target=2026-W10:16", "text=Importer v2 shipped, 3.1 s per GB"]);
+    call("memory_trace", &["target=2026-03-03:4", "up=true"]);
+    call("memory_coverage", &["period=2026-W10"]);
+    call("memory_list", &[]);
+    call("memory_get", &["name=tests"]);
+    call("memory_session_import", &["text=# Pump"]);
+    call("memory_session_list", &[]);
+    let records =
+        ask("tools/call", &["--tool-name", "core_memory", "--tool-arg", "operation=list"]);
+    let id = records["structuredContent"]["list"]["records"][0]["id"].as_str().unwrap();
+    call("memory_session_export", &[&format!("id={id}")]);
+    call("core_memory", &["operation=export", &format!("id={id}")]);
+    call("memory_status", &[]);
+    for it in ask("resources/list", &[])["resources"].as_array().unwrap() {
+        ask("resources/read", &["--uri", it["uri"].as_str().unwrap()]);
+    }
+    ask("resources/templates/list", &[]);
+    for it in ask("prompts/list", &[])["prompts"].as_array().unwrap() {
+        ask("prompts/get", &["--prompt-name", it["name"].as_str().unwrap()]);
+    }
 }
