@@ -7,6 +7,7 @@
 //! - [`elsewhere`]: what is made of text from elsewhere.
 //! - [`fallback`]: what is made without it.
 //! - [`memories`]: typed memories that are bad, mended, or said anew.
+//! - [`pausing`]: a daemon that may ask no more today.
 //! - [`planted`]: what is false, through the whole chain.
 //! - [`programs`]: a program in the place of a server.
 //! - [`replies`]: what a reply may be.
@@ -21,6 +22,7 @@ mod door;
 mod elsewhere;
 mod fallback;
 mod memories;
+mod pausing;
 mod planted;
 mod programs;
 mod replies;
