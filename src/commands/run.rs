@@ -2,7 +2,10 @@
 //!
 //! Sets up what belongs to a process and not to the loop: the log, and what a panic leaves there.
 
-use std::process::ExitCode;
+use std::{
+    os::unix::process::CommandExt as _,
+    process::{Command, ExitCode},
+};
 
 use super::{
     GlobalArgs,
@@ -48,7 +51,12 @@ enum Sandbox {
 /// after failures needs to know no more of it than that it is not 0.
 const AGAIN: u8 = 79;
 
+/// What the allocator is told. It reads that before `main` and at no other time. Told nothing, it gives
+/// pages back only at the next work after a second, which for a daemon may be tomorrow's.
+const ALLOCATOR: [(&str, &str); 2] = [("MIMALLOC_PURGE_DELAY", "0"), ("MIMALLOC_ALLOW_THP", "0")];
+
 pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+    give_back_memory_at_once();
     logging::start(global, args.log_format, ui)?;
     hide_panic_texts();
     stay_small();
@@ -63,6 +71,20 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         End::Stopped => ExitCode::SUCCESS,
         End::Again => AGAIN.into(),
     })
+}
+
+/// Begins anew as the same process, with an allocator that keeps nothing that is free: what a fold took is
+/// given back when it ends. Whoever tells the allocator something else is heard.
+fn give_back_memory_at_once() {
+    if ALLOCATOR.iter().any(|(name, _)| std::env::var_os(name).is_some()) {
+        return;
+    }
+    let mut args = std::env::args_os();
+    if let (Some(name), Ok(program)) = (args.next(), std::env::current_exe()) {
+        // It returns only where it failed, and then all goes on with more memory.
+        let error = Command::new(program).arg0(name).args(args).envs(ALLOCATOR).exec();
+        tracing::debug!("the allocator keeps its settings: {error}");
+    }
 }
 
 /// Memory comes in pages of 2 MB where the system has them, of which a daemon that mostly sleeps uses

@@ -17,6 +17,7 @@
 //! | [`syscalls`] | the n-th call of a kind fails, or is the last | few | every one | strace |
 //! | [`corruption`] | flipped bits, zeroed pages, files cut off or swapped | 60 | 1,000 | |
 //! | [`daemons`] | 2 to 20 daemons at once | 5 | 200 | |
+//! | [`soak`] | years of days by a clock that is moved, with kills, sleeps, late edits, other commands | 45 days | 8 times 3 years | |
 //!
 //! What a machine lacks is said, and its module skipped.
 //!
@@ -26,6 +27,7 @@
 //! | `MEMOIRD_FAULTS_BIN=PATH` | uses that program, a release build for instance, in all modules but the first |
 //! | `MEMOIRD_FAULTS_ONLY=NAME,NAME` | only those scenarios, in the first module |
 //! | `MEMOIRD_FAULTS_SEED=N` | repeats the random times of an earlier run |
+//! | `MEMOIRD_FAULTS_DAYS=N` | so many days in each life of the last module |
 //!
 //! What must hold after each fault stands in [`oracle`], and what is disturbed in [`scenario`]: a new
 //! verb that writes gets a line there.
@@ -44,5 +46,6 @@ mod oracle;
 mod power_cut;
 mod root;
 mod scenario;
+mod soak;
 mod syscalls;
 mod trials;

@@ -135,7 +135,7 @@ fn has_all_items(text: &str) -> bool {
 }
 
 /// `doctor` finds all well.
-fn well(root: &Root) -> Result<(), String> {
+pub(crate) fn well(root: &Root) -> Result<(), String> {
     let doctor = root.run(&["doctor", "--json"]);
     let report: Value =
         serde_json::from_str(&doctor.stdout).map_err(|e| format!("{e}\n{doctor}"))?;

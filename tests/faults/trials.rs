@@ -153,6 +153,11 @@ impl Random {
         Self(seed)
     }
 
+    /// Begins with a number that another one gave.
+    pub(crate) fn from(seed: u64) -> Self {
+        Self(seed)
+    }
+
     /// Returns the next number (`SplitMix64`).
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);

@@ -100,6 +100,19 @@ fn the_service_is_installed_shown_and_removed() {
 }
 
 #[test]
+fn the_service_can_be_printed_for_either_manager() {
+    let root = home();
+    let systemd = run(&root, &["service", "print", "--for", "systemd"]).ok();
+    let program = assert_cmd::cargo::cargo_bin!("memoird").display().to_string();
+    assert!(systemd.stdout.contains(&format!("ExecStart={program} run\n")), "{systemd}");
+    let launchd = run(&root, &["service", "print", "--for", "launchd"]).ok();
+    assert!(launchd.stdout.starts_with("<?xml "), "{launchd}");
+    assert!(launchd.stdout.contains(&format!("<string>{program}</string>")), "{launchd}");
+    assert!(launchd.stdout.contains("/Library/Logs/memoird.log</string>"), "{launchd}");
+    assert!(!root.home("Library").exists() && asked(&root).is_empty());
+}
+
+#[test]
 fn a_model_that_is_a_program_runs_without_namespaces() {
     let root = home();
     let config = "roots: [{path: ~/small}]\nmodel: {provider: command, command: [my-model]}\n";

@@ -2,7 +2,9 @@
 //!
 //! - [`unit`]: the text of the unit, for this program and these folders.
 //! - [`manager`]: the manager, asked through its own programs.
+//! - [`launchd`]: both for macOS.
 
+mod launchd;
 pub(super) mod manager;
 pub(super) mod unit;
 
@@ -12,6 +14,7 @@ use clap::Subcommand;
 use serde::Serialize;
 
 use self::{
+    launchd::Agent,
     manager::Shown,
     unit::{State, Unit},
 };
@@ -22,7 +25,7 @@ use super::{
     ui::Ui,
 };
 
-/// Install, remove, or look at the systemd user service
+/// Install, remove, or look at the service of your own: a systemd user unit, on macOS a launch agent
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -37,6 +40,24 @@ enum Verb {
     Uninstall(Uninstall),
     /// Show the unit, its state, and whether it runs while you are logged out
     Status,
+    /// Print the unit, or the launch agent, that `install` would write
+    Print(Print),
+}
+
+#[derive(Debug, clap::Args)]
+struct Print {
+    /// What is to run it; by default what this system has
+    #[arg(long = "for", value_enum, value_name = "MANAGER")]
+    manager: Option<Manager>,
+}
+
+/// What keeps services.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Manager {
+    /// A user unit
+    Systemd,
+    /// A launch agent of macOS
+    Launchd,
 }
 
 #[derive(Debug, clap::Args)]
@@ -75,7 +96,7 @@ struct Report {
 }
 
 /// What `status` prints as JSON.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Status {
     unit: String,
     /// `none`, `same`, `other-paths`, or `differs` from what would be written now.
@@ -95,10 +116,141 @@ struct Status {
 pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
     let call = Call::read(global)?;
     let unit = unit_of(&call, global, None)?;
+    let agent = agent_of(&call, global)?;
+    if let Verb::Print(args) = &args.verb {
+        let text = match args.manager.unwrap_or(MANAGER) {
+            Manager::Systemd => unit.text(),
+            Manager::Launchd => &agent.text,
+        };
+        ui.data(text.trim_end());
+        return Ok(ExitCode::SUCCESS);
+    }
+    if MANAGER == Manager::Launchd {
+        return with_launchd(&call, &agent, &args.verb, ui);
+    }
     match &args.verb {
         Verb::Install(args) => install(&call, &unit, args, ui),
         Verb::Uninstall(args) => uninstall(&unit, args, ui),
-        Verb::Status => Ok(status(&unit, ui)),
+        Verb::Status | Verb::Print(_) => Ok(status(&unit, ui)),
+    }
+}
+
+/// What keeps the services of this system.
+const MANAGER: Manager =
+    if cfg!(target_os = "macos") { Manager::Launchd } else { Manager::Systemd };
+
+fn agent_of(call: &Call, global: &GlobalArgs) -> Result<Agent, CommandError> {
+    let named = global.config.is_some() || call.around.variable("MEMOIRD_CONFIG").is_some();
+    let config = call.config.file.as_deref().filter(|_| named);
+    Ok(Agent::new(&call.around, &this_program()?, config))
+}
+
+/// Does on macOS what the others do with systemd.
+fn with_launchd(
+    call: &Call,
+    agent: &Agent,
+    verb: &Verb,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let shown = agent.path.display().to_string();
+    let mut report = Report::default();
+    match verb {
+        Verb::Install(args) => {
+            refuse_without_folders(call)?;
+            if agent.is_same() == Some(false) && !args.force {
+                let what = format!("`{shown}` says something else than what would be written now");
+                return Err(
+                    CommandError::new(Kind::Usage, what).hint("memoird service install --force")
+                );
+            }
+            report.dry_run = args.dry_run;
+            report.wrote.extend((agent.is_same() != Some(true)).then_some(shown));
+            if !args.dry_run {
+                agent.write()?;
+                if !args.no_start {
+                    match agent.start() {
+                        Ok(()) => report.started = true,
+                        Err(why) => report.to_do.push(format!(
+                            "the service is not started ({why}); type: {}",
+                            agent.by_hand()
+                        )),
+                    }
+                }
+            }
+        }
+        Verb::Uninstall(args) => {
+            report.dry_run = args.dry_run;
+            report.removed.extend(agent.is_same().map(|_| shown));
+            if !report.removed.is_empty() && !args.dry_run {
+                if !may_remove(args, ui)? {
+                    return Ok(ExitCode::SUCCESS);
+                }
+                if let Err(why) = launchd::stop() {
+                    report.to_do.push(format!("the service could not be stopped ({why})"));
+                }
+                agent.remove()?;
+            }
+        }
+        Verb::Status | Verb::Print(_) => {
+            let state = launchd::state();
+            let installed = match agent.is_same() {
+                None => "none",
+                Some(true) => "same",
+                Some(false) => "differs",
+            };
+            let status = Status {
+                unit: shown,
+                installed,
+                active: state.clone().ok(),
+                manager: state.err(),
+                ..Status::default()
+            };
+            if ui.is_json() {
+                ui.json(&status);
+            } else {
+                let Status { unit, active, manager, .. } = &status;
+                let why = manager.as_ref().map(|it| format!("unknown ({it})"));
+                ui.data(format!("agent     {unit} ({installed})"));
+                ui.data(format!("service   {}", active.clone().or(why).unwrap_or_default()));
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+    report.tell(ui);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn this_program() -> Result<std::path::PathBuf, CommandError> {
+    std::env::current_exe().map_err(|e| {
+        CommandError::new(Kind::CannotWrite, format!("cannot tell where this program is: {e}"))
+    })
+}
+
+fn refuse_without_folders(call: &Call) -> Result<(), CommandError> {
+    if !call.config.roots.is_empty() {
+        return Ok(());
+    }
+    let what = "no memory folder is configured, so the service would have nothing to do";
+    Err(CommandError::new(Kind::Usage, what).hint("memoird init DIR --service"))
+}
+
+/// Asks whether the service may be removed.
+fn may_remove(args: &Uninstall, ui: &Ui) -> Result<bool, CommandError> {
+    if args.yes {
+        return Ok(true);
+    }
+    match ui.ask("Stop the service and remove its unit? Memories and settings stay.") {
+        Some(true) => Ok(true),
+        Some(false) => {
+            ui.note("nothing was changed");
+            Ok(false)
+        }
+        None => {
+            let what = "`uninstall` asks, and nobody can answer";
+            Err(CommandError::new(Kind::Usage, what)
+                .hint("memoird service uninstall --yes")
+                .hint("memoird service uninstall --dry-run"))
+        }
     }
 }
 
@@ -108,9 +260,7 @@ pub(super) fn unit_of(
     global: &GlobalArgs,
     more: Option<&Path>,
 ) -> Result<Unit, CommandError> {
-    let program = std::env::current_exe().map_err(|e| {
-        CommandError::new(Kind::CannotWrite, format!("cannot tell where this program is: {e}"))
-    })?;
+    let program = this_program()?;
     let named = global.config.is_some() || call.around.variable("MEMOIRD_CONFIG").is_some();
     Ok(Unit::new(&call.around, &call.config, &program, named, more))
 }
@@ -124,10 +274,7 @@ pub(super) const LINGER: &str =
     "it runs only while you are logged in; so that it always does, type: loginctl enable-linger";
 
 fn install(call: &Call, unit: &Unit, args: &Install, ui: &Ui) -> Result<ExitCode, CommandError> {
-    if call.config.roots.is_empty() {
-        let what = "no memory folder is configured, so the service would have nothing to do";
-        return Err(CommandError::new(Kind::Usage, what).hint("memoird init DIR --service"));
-    }
+    refuse_without_folders(call)?;
     let shown = unit.path.display().to_string();
     if unit.state == State::Differs && !args.force {
         let what = format!("`{shown}` says something else than what would be written now");
@@ -169,20 +316,8 @@ fn uninstall(unit: &Unit, args: &Uninstall, ui: &Ui) -> Result<ExitCode, Command
         report.tell(ui);
         return Ok(ExitCode::SUCCESS);
     }
-    if !args.yes {
-        match ui.ask("Stop the service and remove its unit? Memories and settings stay.") {
-            Some(true) => {}
-            Some(false) => {
-                ui.note("nothing was changed");
-                return Ok(ExitCode::SUCCESS);
-            }
-            None => {
-                let what = "`uninstall` asks, and nobody can answer";
-                return Err(CommandError::new(Kind::Usage, what)
-                    .hint("memoird service uninstall --yes")
-                    .hint("memoird service uninstall --dry-run"));
-            }
-        }
+    if !may_remove(args, ui)? {
+        return Ok(ExitCode::SUCCESS);
     }
     if let Err(why) = manager::stop() {
         report.to_do.push(format!("the service could not be stopped ({why})"));

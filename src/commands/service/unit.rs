@@ -103,6 +103,11 @@ impl Unit {
         Self { path, text, state, plain, folders: vec![state_folder] }
     }
 
+    /// Returns what it says.
+    pub(in crate::commands) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Returns where the drop-in belongs that makes it run without namespaces.
     pub(in crate::commands) fn drop_in(&self) -> PathBuf {
         self.path.with_extension("service.d").join("plain.conf")

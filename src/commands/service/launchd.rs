@@ -1,0 +1,206 @@
+//! The same service under launchd: the text of a launch agent, and what macOS is asked.
+//!
+//! The text is a pure function, made and tested on every system, and `service print --for launchd` shows
+//! it anywhere. Only macOS has a `launchctl` to hand it to.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use super::failed;
+use crate::{
+    commands::error::CommandError,
+    config::{key, surroundings::Surroundings},
+    store::vault::settings::write_settings,
+};
+
+/// The name by which launchd knows the agent.
+const LABEL: &str = "memoird";
+
+/// A launch agent for this program.
+#[derive(Debug)]
+pub(super) struct Agent {
+    /// Where it belongs.
+    pub(super) path: PathBuf,
+    /// What it says.
+    pub(super) text: String,
+}
+
+impl Agent {
+    /// Prepares the agent for the program at `program`; where the configuration was named by hand,
+    /// `config` is its file.
+    pub(super) fn new(around: &Surroundings, program: &Path, config: Option<&Path>) -> Self {
+        let library = around.home.join("Library");
+        let path = library.join("LaunchAgents").join(format!("{LABEL}.plist"));
+        Self { path, text: text(program, config, &library.join("Logs/memoird.log")) }
+    }
+
+    /// Returns whether the file there says the same; `None` where there is none.
+    pub(super) fn is_same(&self) -> Option<bool> {
+        fs::read_to_string(&self.path).ok().map(|it| it == self.text)
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    ///
+    /// Returns what the system says.
+    pub(super) fn write(&self) -> Result<(), CommandError> {
+        Ok(write_settings(&self.path, &self.text)?)
+    }
+
+    /// Removes it.
+    ///
+    /// # Errors
+    ///
+    /// Returns what the system says.
+    pub(super) fn remove(&self) -> Result<(), CommandError> {
+        fs::remove_file(&self.path).map_err(|e| failed("remove", &self.path, &e))
+    }
+
+    /// Has launchd start it; returns why not.
+    pub(super) fn start(&self) -> Result<(), String> {
+        // One that runs has the text from before.
+        drop(stop());
+        launchctl(&["bootstrap", &domain(), &self.path.to_string_lossy()]).map(drop)
+    }
+
+    /// Returns what to type where launchd does not answer.
+    pub(super) fn by_hand(&self) -> String {
+        format!("launchctl bootstrap {} \"{}\"", domain(), self.path.display())
+    }
+}
+
+/// Has launchd stop the agent; returns why not.
+pub(super) fn stop() -> Result<(), String> {
+    launchctl(&["bootout", &format!("{}/{LABEL}", domain())]).map(drop)
+}
+
+/// Returns the line in which launchd says how the agent is; or why there is none.
+pub(super) fn state() -> Result<String, String> {
+    let said = launchctl(&["print", &format!("{}/{LABEL}", domain())])?;
+    let line = said.lines().map(str::trim).find(|it| it.starts_with("state = "));
+    Ok(line.map_or_else(|| "unknown".to_owned(), |it| it["state = ".len()..].to_owned()))
+}
+
+/// Returns the domain of the user's own agents.
+fn domain() -> String {
+    format!("gui/{}", rustix::process::getuid().as_raw())
+}
+
+fn launchctl(words: &[&str]) -> Result<String, String> {
+    let output = key::scrub(&mut Command::new("launchctl"))
+        .args(words)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| format!("launchctl: {e}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!(
+        "launchctl {}: {}",
+        words.join(" "),
+        said.lines().next().unwrap_or("no reason given")
+    ))
+}
+
+fn text(program: &Path, config: Option<&Path>, log: &Path) -> String {
+    let mut words = vec![program.to_string_lossy().into_owned(), "run".to_owned()];
+    if let Some(config) = config {
+        words.extend(["--config".to_owned(), config.to_string_lossy().into_owned()]);
+    }
+    let element = |it: &String| format!("        <string>{}</string>\n", escaped(it));
+    let arguments: Vec<_> = words.iter().map(element).collect();
+    let arguments = arguments.concat();
+    let log = escaped(&log.to_string_lossy());
+    format!(
+        r#"<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<!-- A launch agent: it runs while you are logged in. It reads its configuration anew at
+     launchctl kill HUP {domain}/{LABEL} -->
+<plist version="1.0">
+<dict>
+    <key>Label</key>
+    <string>{LABEL}</string>
+    <key>ProgramArguments</key>
+    <array>
+{arguments}    </array>
+    <key>RunAtLoad</key>
+    <true/>
+    <!-- Started again after a failure, not after it was asked to end. -->
+    <key>KeepAlive</key>
+    <dict>
+        <key>SuccessfulExit</key>
+        <false/>
+    </dict>
+    <!-- A bad configuration waits for a person; it is not tried more often than this, in seconds. -->
+    <key>ThrottleInterval</key>
+    <integer>60</integer>
+    <!-- A stop ends the job at hand at its next safe point. -->
+    <key>ExitTimeOut</key>
+    <integer>30</integer>
+    <key>ProcessType</key>
+    <string>Background</string>
+    <key>EnvironmentVariables</key>
+    <dict>
+        <key>PATH</key>
+        <string>/usr/local/bin:/usr/bin:/bin</string>
+    </dict>
+    <!-- What is generated takes after its folder, and what is private is made so whatever the mask. -->
+    <key>StandardErrorPath</key>
+    <string>{log}</string>
+</dict>
+</plist>
+"#,
+        domain = "gui/$(id -u)",
+    )
+}
+
+/// Writes a text as the content of an element.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The strings of the array or the one string after a key.
+    fn strings(text: &str, key: &str) -> Vec<String> {
+        let after = text.split_once(&format!("<key>{key}</key>")).unwrap().1;
+        let until =
+            if after.trim_start().starts_with("<array>") { "</array>" } else { "</string>" };
+        let (value, _) = after.split_once(until).unwrap();
+        let parts = value.split("<string>").skip(1);
+        parts.map(|it| it.split("</string>").next().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn the_agent_starts_this_program_with_its_configuration() {
+        let made = text(Path::new("/usr/local/bin/memoird"), None, Path::new("/l"));
+        assert_eq!(strings(&made, "ProgramArguments"), ["/usr/local/bin/memoird", "run"]);
+        assert_eq!(strings(&made, "Label"), ["memoird"]);
+        assert_eq!(strings(&made, "StandardErrorPath"), ["/l"]);
+        let odd =
+            text(Path::new("/a & <b>/memoird"), Some(Path::new("/c d.yaml")), Path::new("/l"));
+        assert_eq!(
+            strings(&odd, "ProgramArguments"),
+            ["/a &amp; &lt;b&gt;/memoird", "run", "--config", "/c d.yaml"]
+        );
+    }
+
+    #[test]
+    fn every_element_of_the_agent_is_closed() {
+        let made = text(Path::new("/a/memoird"), None, Path::new("/l"));
+        for name in ["plist", "dict", "array", "key", "string", "integer"] {
+            let count = |it: &str| made.matches(it).count();
+            let opened = count(&format!("<{name}>")) + count(&format!("<{name} "));
+            assert_eq!(opened, count(&format!("</{name}>")), "{name}");
+        }
+        assert!(made.starts_with("<?xml ") && made.ends_with("</plist>\n"));
+        assert_eq!(made.matches("<!--").count(), made.matches("-->").count());
+    }
+}
