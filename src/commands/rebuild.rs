@@ -5,7 +5,11 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use super::{GlobalArgs, compact::refuse_reader, context::Call, error::CommandError, ui::Ui};
-use crate::compaction::rebuild::{self, Look, Mended, Opened};
+use crate::{
+    compaction::rebuild::{self, Look, Mended, Opened},
+    recall::search,
+    store::postings::Postings,
+};
 
 /// Make the database anew from the files
 ///
@@ -52,6 +56,8 @@ pub(super) fn run(global: &GlobalArgs, _args: Args, ui: &Ui) -> Result<ExitCode,
         Some(mending) => compactor.mend(mending, now),
         None => compactor.rebuild(now),
     }?;
+    Postings::remove(&root.vault.layout().search_index());
+    search::refresh(&root.vault)?;
     let report = Report {
         documents: rebuilt.counts.documents.values().sum(),
         items: rebuilt.counts.items,

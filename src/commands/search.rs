@@ -2,8 +2,6 @@
 
 use std::process::ExitCode;
 
-use chrono::NaiveDate;
-
 use super::{
     GlobalArgs,
     context::{Call, Root},
@@ -11,11 +9,8 @@ use super::{
     ui::Ui,
 };
 use crate::{
-    compaction,
-    memory::{document::Summary, period::Period},
-    privacy,
-    recall::search::{self, Found, How, Query, Search},
-    store::lineage::Lineage,
+    memory::period::Period,
+    recall::search::{self, Found, How, Query},
 };
 
 /// Find the log lines that answer a question
@@ -76,30 +71,7 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
 
 /// Looks through all that stands in a root.
 pub(crate) fn find(root: &Root, query: &Query, how: How) -> Result<Found, CommandError> {
-    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
-    let inventory = compaction::peek(&root.vault, lineage.as_ref())?.inventory;
-    let (vault, layout, rules) = (&root.vault, root.vault.layout(), &inventory.rules);
-    let mut search = Search::new(query, rules, how);
-    for (stem, file) in &inventory.logs {
-        if let Some(log) = vault.read_log(stem)? {
-            search.add_log(&privacy::serve(&log, rules), file.path.clone());
-        }
-    }
-    for (period, file) in inventory.weekly.iter().chain(&inventory.monthly) {
-        let Some(text) = vault.read_text(&file.path)? else { continue };
-        // One that cannot be read as such is told of by `status`.
-        if let Ok(summary) = Summary::parse(*period, &text) {
-            search.add_summary(&file.path, &summary, &text);
-        }
-    }
-    if let Some(text) = &inventory.wisdom {
-        search.add_wisdom(&layout.wisdom(), text, NaiveDate::MIN);
-    }
-    for memory in &inventory.memories {
-        let path = layout.typed(&memory.file_name.to_string_lossy());
-        search.add_memory(&path, memory, NaiveDate::MIN);
-    }
-    Ok(search.found())
+    Ok(search::find(&root.vault, query, how)?)
 }
 
 fn show(found: &Found, ui: &Ui) {
@@ -117,6 +89,9 @@ fn show(found: &Found, ui: &Ui) {
         ui.heading(format!("{}:{}  {}{origin}{more}", hit.path, hit.line, hit.date));
         for line in &hit.before {
             ui.data(format!("    {line}"));
+        }
+        if let Some(newer) = &hit.superseded_by {
+            ui.detail(format!("  superseded by {}:{}", newer.path, newer.line));
         }
         ui.data(format!("  {}", hit.text));
         for line in &hit.after {

@@ -40,6 +40,8 @@ pub struct Policy {
     secrets: SecretRules,
     personal: Personal,
     origins: Origins,
+    /// Of all that it was made of.
+    hash: ContentHash,
     remembered: Mutex<HashMap<(Stem, ContentHash), Arc<Findings>>>,
 }
 
@@ -102,9 +104,16 @@ impl Default for Policy {
             secrets: SecretRules::built_in().clone(),
             personal: Personal::default(),
             origins: Origins::default(),
+            hash: hash_of(&Privacy::default(), None),
             remembered: Mutex::default(),
         }
     }
+}
+
+/// Another memoird may have other rules of its own.
+fn hash_of(privacy: &Privacy, own: Option<&SecretRulesFile>) -> ContentHash {
+    let own = own.map_or("", |it| &it.text);
+    ContentHash::of(format!("{} {privacy:?} {own}", env!("CARGO_PKG_VERSION")))
 }
 
 impl Policy {
@@ -121,7 +130,14 @@ impl Policy {
         let secrets = own.map(compile).transpose()?;
         let secrets = secrets.unwrap_or_else(|| SecretRules::built_in().clone());
         let origins = Origins::new(privacy);
-        Ok(Self { secrets, personal: privacy.personal, origins, remembered: Mutex::default() })
+        let hash = hash_of(privacy, own);
+        Ok(Self {
+            secrets,
+            personal: privacy.personal,
+            origins,
+            hash,
+            remembered: Mutex::default(),
+        })
     }
 
     /// Returns whether what was found is taken out.
@@ -209,6 +225,12 @@ impl Rules {
 
     pub(super) fn bars(&self, stem: &Stem, line: &str) -> bool {
         self.decisions.as_ref().is_some_and(|it| it.is_forgotten(stem.as_str(), line))
+    }
+
+    /// Returns the hash of what a root is run with: whether what was made of the served view may still
+    /// stand, as far as nobody decided anything.
+    pub fn policy_hash(&self) -> ContentHash {
+        self.policy.hash
     }
 
     /// Returns what a person said of a line that is held.

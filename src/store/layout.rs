@@ -238,6 +238,11 @@ impl Layout {
         self.private_dir().join("lineage.db")
     }
 
+    /// Returns the full path of the search index.
+    pub fn search_index(&self) -> PathBuf {
+        self.private_dir().join("search.db")
+    }
+
     /// Returns the path of the record of what is being forgotten, relative to the root.
     pub fn forgetting(&self) -> String {
         format!("{PRIVATE_DIR}/forgetting.json")

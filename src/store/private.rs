@@ -157,13 +157,14 @@ pub fn close(exposed: &Exposed) -> io::Result<()> {
 
 /// Lists what stands in the private folder and is none of ours, by name.
 pub fn strangers(layout: &Layout) -> Vec<String> {
-    const OURS: [&str; 12] = [
+    const OURS: [&str; 13] = [
         "forgetting.",
         "keeping.",
         "undoing.",
         "lineage.db",
         "daemon.",
         "pass.lock",
+        "search.db",
         WITNESS,
         DECISIONS_COPY,
         QUARANTINE,

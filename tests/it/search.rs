@@ -1,5 +1,7 @@
 //! `memoird search`: the line that answers, whatever was made of it.
 
+use std::io::Write as _;
+
 use serde_json::Value;
 
 use crate::support::{Ran, Root};
@@ -24,7 +26,7 @@ fn the_line_is_found_and_not_what_was_made_of_it() {
     root.run(&["compact"]).ok();
     for (question, path, words) in [
         ("how many stations does the contract cover", "2026-03-18.md", "141 stations"),
-        ("What speed was measured with a cold cache?", "2026-03-25.md", "cold cache"),
+        ("What speed was measured cold on March 25?", "2026-03-25.md", "cold cache"),
         ("what did I say about BUFR on March 18", "2026-03-18.md", "BUFR"),
     ] {
         let found = search(&root, &[question]);
@@ -151,4 +153,113 @@ fn lines_of_the_same_words_are_folded_for_people_alone() {
             && ran.to_string().contains("3 more like it"),
         "{ran}"
     );
+}
+
+/// The hits without the index: a folder of another name is one that nothing was kept of.
+fn without_index(root: &Root, args: &[&str]) -> Vec<Value> {
+    let index = root.path(".memoird/search.db");
+    std::fs::remove_file(&index).unwrap();
+    // A folder in its place cannot be opened as a database, and is not taken away.
+    std::fs::create_dir(&index).unwrap();
+    let found = search(root, args);
+    assert!(index.is_dir());
+    std::fs::remove_dir(&index).unwrap();
+    found
+}
+
+#[test]
+fn the_index_says_what_the_files_say() {
+    let root = Root::new("mara");
+    root.run(&["compact"]).ok();
+    for args in [
+        &["how many stations does the contract cover"][..],
+        &["--limit", "40", "station"],
+        &["--raw", "--tier", "weekly", "stations contract"],
+        &["--tier", "wisdom", "cold cache"],
+        &["-C", "2", "\"cold cache\" after:2026-03"],
+        &["contrct statoins"],
+    ] {
+        let found = search(&root, args);
+        assert!(!found.is_empty(), "{args:?}");
+        assert_eq!(found, without_index(&root, args), "{args:?}");
+    }
+}
+
+#[test]
+fn the_index_follows_the_files() {
+    let root = Root::new("mara");
+    root.run(&["compact"]).ok();
+    let finds = |word: &str| {
+        let found = search(&root, &[&format!("\"{word}\"")]);
+        found.iter().map(at).collect::<Vec<_>>()
+    };
+    assert!(finds("quokka").is_empty());
+    root.write("memory/2026-04-11.md", "- met a quokka\n- and a wombat\n");
+    assert_eq!(finds("quokka"), ["memory/2026-04-11.md:1"]);
+    // Changed: another line, another word.
+    root.write("memory/2026-04-11.md", "- nothing\n- met a quokka twice\n");
+    assert_eq!(finds("quokka"), ["memory/2026-04-11.md:2"]);
+    assert!(finds("wombat").is_empty());
+    std::fs::remove_file(root.path("memory/2026-04-11.md")).unwrap();
+    assert!(finds("quokka").is_empty());
+}
+
+#[test]
+fn a_torn_index_is_made_anew() {
+    let root = Root::new("mara");
+    root.run(&["compact"]).ok();
+    let question = ["how many stations does the contract cover"];
+    let before = search(&root, &question);
+    let path = root.path(".memoird/search.db");
+    let whole = std::fs::read(&path).unwrap();
+    let mut scrambled = whole.clone();
+    let half = scrambled.len() / 2;
+    scrambled[half..].fill(0x5a);
+    for torn in [&b"no database at all"[..], &b""[..], &whole[..half], &scrambled] {
+        std::fs::File::create(&path).unwrap().write_all(torn).unwrap();
+        assert_eq!(search(&root, &question), before, "{} bytes", torn.len());
+        assert_eq!(search(&root, &question), before, "{} bytes", torn.len());
+    }
+}
+
+#[test]
+fn the_index_holds_no_words_and_forgotten_ones_leave_no_number() {
+    let root = Root::new("mara");
+    root.write("memory/2026-04-11.md", "- the quokka sleeps in the shed\n");
+    root.run(&["compact"]).ok();
+    assert_eq!(search(&root, &["quokka"]).len(), 1);
+    // None is as good as one without words.
+    let bytes = || std::fs::read(root.path(".memoird/search.db")).unwrap_or_default();
+    let has = |word: &[u8]| bytes().windows(word.len()).any(|it| it == word);
+    assert!(!has(b"quokka") && !has(b"shed"));
+    // By which the index knows the word.
+    let number = u64::from_be_bytes(blake3::hash(b"quokka").as_bytes()[..8].try_into().unwrap());
+    let number = number.to_be_bytes();
+    assert!(has(&number));
+    root.run(&["forget", "memory/2026-04-11.md:1", "--yes"]).ok();
+    assert!(!has(&number), "what was forgotten left its number");
+    assert!(search(&root, &["\"quokka\""]).is_empty());
+    assert!(!bytes().is_empty() && !has(&number), "it came back");
+}
+
+#[test]
+fn a_newer_value_stands_before_the_older_one_for_a_question_about_now() {
+    let root = Root::new("mara");
+    root.write("memory/2026-04-07.md", "- The quokka limit of the importer is 3 rows\n");
+    root.write("memory/2026-04-10.md", "- The quokka limit of the importer is 5 rows\n");
+    let now = search(&root, &["what is the quokka limit now"]);
+    assert_eq!(at(&now[0]), "memory/2026-04-10.md:1");
+    assert_eq!(at(&now[1]), "memory/2026-04-07.md:1");
+    assert_eq!(now[1]["superseded_by"]["path"], "memory/2026-04-10.md", "{:#}", now[1]);
+    let was = search(&root, &["what was the quokka limit on April 7"]);
+    assert_eq!(at(&was[0]), "memory/2026-04-07.md:1");
+}
+
+#[test]
+fn nearly_right_words_count_where_nothing_else_is_found() {
+    let root = Root::new("mara");
+    root.write("memory/2026-04-10.md", "- The quokka sleeps\n- 東京で会議をした\n");
+    assert_eq!(at(&search(&root, &["quoka"])[0]), "memory/2026-04-10.md:1");
+    assert_eq!(at(&search(&root, &["会議"])[0]), "memory/2026-04-10.md:2");
+    assert!(search(&root, &["zzyzx"]).is_empty());
 }

@@ -25,6 +25,7 @@ use crate::{
     },
     config::settings::Keep,
     memory::{item::Tier, period::Period},
+    recall::search,
     store::{
         lineage::{Lineage, jobs::Figures},
         vault::Vault,
@@ -210,6 +211,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         ui.detail(format!("let go of {} versions older than {span}", report.pruned));
     }
     show_report(&report, &plan, &view, args.period, ui);
+    // What cannot be indexed now is indexed, or told of, by the next search.
+    drop(search::refresh(&root.vault));
     for held in &report.held {
         ui.warn(format!("{} {}", held.path, held.reason));
     }

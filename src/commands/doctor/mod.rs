@@ -34,6 +34,7 @@ use crate::{
     store::{
         lineage::{Lineage, LineageError},
         lock::PassLock,
+        postings::Postings,
         vault::leftovers::REPLACED_DIR,
     },
 };
@@ -257,6 +258,10 @@ fn check_root(root: &Root, call: &Call) -> Vec<Check> {
         if let Some(begun) = check::undoing(vault, lineage).transpose() {
             checks.push(Check::new("undo", begun.map(Found::Warning).map_err(Into::into)));
         }
+    }
+    if let Some(said) = Postings::unsound(&layout.search_index()) {
+        let said = format!("damaged ({said}); the next search makes it anew");
+        checks.push(Check::new("search index", Ok(Found::Warning(said))));
     }
     checks.extend(kept_copies(root).map(|it| Check::new("kept copies", it)));
     checks

@@ -43,7 +43,7 @@ use super::{
 };
 use crate::{
     memory::{address::Citation, item::Tier, period::Period},
-    store::lineage::LineageError,
+    store::{lineage::LineageError, postings::Postings},
 };
 
 /// What was done.
@@ -169,6 +169,8 @@ impl Compactor<'_> {
                 self.vault.remove_private(copy)?;
                 passed("forget.copy")?;
             }
+            // It knows the words as numbers only, and is made anew without them.
+            Postings::remove(&self.vault.layout().search_index());
             left.again.extend(reach.again.iter().copied().map(named));
         }
         left.again.extend(first.again.iter().copied().map(named));

@@ -7,12 +7,24 @@
 //! - [`query`]: what one may type.
 //! - [`words`]: from text to terms.
 //! - [`when`]: the time that a question names.
-//! - [`corpus`]: lines with what stands around them, and items.
+//! - [`ground`]: what the index keeps of a file.
+//! - [`source`]: the index, brought up to date, or the files themselves.
+//! - [`matched`]: what of it concerns a question.
+//! - [`items`]: what generated files say.
 //! - [`rank`]: what each is worth as an answer.
+//! - [`texts`]: the words of what was found, read from the files.
+//! - [`values`]: which hit holds a newer value than another.
+//! - [`loose`]: what is nearly written so, where nothing else is found.
 
-mod corpus;
+mod ground;
+mod items;
+mod loose;
+mod matched;
 pub mod query;
 mod rank;
+mod source;
+mod texts;
+mod values;
 mod when;
 mod words;
 
@@ -23,17 +35,22 @@ use serde::Serialize;
 
 pub use self::query::Query;
 use self::{
-    corpus::{Corpus, ItemRow},
+    matched::Matched,
+    rank::{Scored, ScoredItem},
+    source::Source,
+    texts::Texts,
     when::When,
-    words::Terms,
+    words::{Stems, Terms},
 };
-use super::handed::{self, NOTICE};
+use super::handed::NOTICE;
 use crate::{
-    memory::{
-        address::Citation, document::Summary, item::Item, period::Grain, typed::TypedMemory,
-        wisdom::WisdomFile,
+    memory::typed::MemoryType,
+    store::{
+        inventory::Inventory,
+        layout::{self, Name},
+        postings::PostingsError,
+        vault::{Vault, VaultError},
     },
-    privacy::{self, Rules, ServedLog},
 };
 
 /// How a search goes, beside its words.
@@ -85,6 +102,9 @@ pub struct Hit {
     pub after: Vec<String>,
     /// The items above it in which the query was found, too.
     pub via: Vec<Via>,
+    /// The newer hit that says the same with another value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<Via>,
 }
 
 /// Where an item stands.
@@ -96,221 +116,203 @@ pub struct Via {
     pub line: u32,
 }
 
-/// What is searched, for one query.
-pub struct Search<'a> {
-    query: &'a Query,
-    rules: &'a Rules,
-    how: How,
-    /// In lower case.
-    question: String,
-    when: When,
-    corpus: Corpus,
-    terms: Terms,
-    pairs: Vec<(usize, usize)>,
+/// Looks through all that stands in a root.
+///
+/// # Errors
+///
+/// Returns why a file could not be read. An index that cannot be used is no error: the files are read.
+pub fn find(vault: &Vault, query: &Query, how: How) -> Result<Found, VaultError> {
+    let (source, inventory) = Source::open(vault)?;
+    let searching = Searching::new(vault, &inventory, query, how);
+    let found = if let Ok(found) = searching.found(&source)? {
+        found
+    } else {
+        let source = Source::without_index(vault, &inventory)?;
+        searching.found(&source)?.unwrap_or_default()
+    };
+    Ok(Found { query: query.text.clone(), notice: NOTICE, hits: found })
 }
 
-impl<'a> Search<'a> {
-    /// Begins a search. What is searched is added then.
-    pub fn new(query: &'a Query, rules: &'a Rules, how: How) -> Self {
+/// Brings the index up to date, so that the next search finds it so.
+///
+/// # Errors
+///
+/// Returns why a file could not be read.
+pub fn refresh(vault: &Vault) -> Result<(), VaultError> {
+    Source::open(vault).map(drop)
+}
+
+struct Searching<'a> {
+    vault: &'a Vault,
+    inventory: &'a Inventory,
+    query: &'a Query,
+    how: How,
+    when: When,
+    terms: Terms,
+    /// The question's words as numbers of names, with what terms each of them is.
+    said: Vec<(u32, u64)>,
+}
+
+impl<'a> Searching<'a> {
+    fn new(vault: &'a Vault, inventory: &'a Inventory, query: &'a Query, how: How) -> Self {
         let question = query.words.to_lowercase();
         let when = When::of(&question, how.today);
-        let mut terms = Terms::of(&when.rest, !when.names_days());
-        let pairs = rank::pairs_of(&when.rest, &mut terms);
-        let corpus = Corpus::new(query.project.clone());
-        Self { query, rules, how, question, when, corpus, terms, pairs }
+        let mut stems = Stems::new();
+        let terms = Terms::of(&when.rest, &mut stems);
+        let words = question.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
+        let said = words.map(|it| (ground::speaker_number(it), terms.mask(it, &mut stems)));
+        let said = said.collect();
+        Self { vault, inventory, query, how, when, terms, said }
     }
 
-    /// Adds a log or a session record as it may be seen.
-    pub fn add_log(&mut self, log: &ServedLog, path: String) {
-        self.corpus.add_log(log, path, &mut self.terms, &self.pairs);
-    }
-
-    /// Adds a weekly or monthly file.
-    pub fn add_summary(&mut self, path: &str, summary: &Summary, text: &str) {
-        let own = privacy::serve_own_lines(summary, text, self.rules);
-        let tier = if summary.period.grain() == Grain::Month { "monthly" } else { "weekly" };
-        for (lines, item, section) in summary.bullets_with_lines() {
-            // Words of a person that wait for a person.
-            if own.as_ref().is_some_and(|own| own.holds(item)) {
-                continue;
-            }
-            let Item { text, citation } = item;
-            self.add(
-                ItemRow {
-                    path: path.to_owned(),
-                    line: *lines.start(),
-                    tier,
-                    date: citation.as_ref().map_or(summary.period.last(), Citation::newest_date),
-                    text: self.rules.shown(text).into_owned(),
-                    kind: None,
-                    citation: citation.clone(),
-                    mask: 0,
-                    length: 0.0,
-                },
-                section.map_or("", |it| it.title()),
-            );
-        }
-    }
-
-    /// Adds `WISDOM.md`. `since` is the day of entries that say none.
-    pub fn add_wisdom(&mut self, path: &str, text: &str, since: NaiveDate) {
-        let handed = handed::hand(None, None, text, self.rules);
-        for (line, entry) in WisdomFile::parse(&handed.text).entries_with_lines() {
-            let mark = entry.mark.as_ref();
-            self.add(
-                ItemRow {
-                    path: path.to_owned(),
-                    line,
-                    tier: "wisdom",
-                    date: mark.map_or(since, |it| it.last_reinforced),
-                    text: format!("{}: {}", entry.title, entry.text),
-                    kind: None,
-                    citation: mark.map(|it| it.sources.clone()),
-                    mask: 0,
-                    length: 0.0,
-                },
-                entry.category.as_deref().unwrap_or(""),
-            );
-        }
-    }
-
-    /// Adds a typed memory. `since` is the day of one that says none.
-    pub fn add_memory(&mut self, path: &str, memory: &TypedMemory, since: NaiveDate) {
-        let lines = memory.sources.iter().map(|(at, _)| at);
-        let body = handed::hand(None, None, &memory.body, self.rules).text;
-        let body = body.split_whitespace().collect::<Vec<_>>().join(" ");
-        self.add(
-            ItemRow {
-                path: path.to_owned(),
-                line: 1,
-                tier: "memory",
-                date: memory.updated.unwrap_or(since),
-                text: format!("{}: {body}", self.rules.shown(&memory.name)),
-                kind: Some(memory.kind.name()),
-                citation: Citation::from_addresses(lines),
-                mask: 0,
-                length: 0.0,
-            },
-            &self.rules.shown(&memory.description),
-        );
-    }
-
-    fn add(&mut self, item: ItemRow, head: &str) {
-        self.corpus.add_item(item, head, &mut self.terms);
-    }
-
-    /// Returns the best hits.
-    pub fn found(mut self) -> Found {
-        let (how, when) = (self.how, &self.when);
-        let items_only = how.raw
-            && self.query.tiers.iter().all(|it| it != "daily" && it != "session")
-            && !self.query.tiers.is_empty();
-        let (lines, alone) = rank::rank(
-            &self.corpus,
-            &mut self.terms,
-            &self.question,
-            self.pairs.len(),
-            when,
-            !how.raw,
-        );
-        let mut hits: Vec<Hit> = Vec::new();
-        if !items_only {
-            let lines = lines.iter().filter(|it| self.admits_line(it)).take(how.limit);
-            hits.extend(lines.map(|it| self.hit(it, how.context)));
-        }
+    /// Returns the best hits; the inner error is one of the index.
+    fn found(&self, source: &Source) -> Result<Result<Vec<Hit>, PostingsError>, VaultError> {
+        let mut matched = match Matched::of(source, &self.terms) {
+            Ok(matched) => matched,
+            Err(error) => return Ok(Err(error)),
+        };
+        let how = self.how;
+        let tiers = &self.query.tiers;
+        let items_only =
+            how.raw && !tiers.is_empty() && tiers.iter().all(|it| it != "daily" && it != "session");
+        let wanted = (!self.query.narrows()).then_some(how.limit);
+        let (lines, mut alone) = rank::rank(&mut matched, &self.said, &self.when, !how.raw, wanted);
         if how.raw {
-            hits.extend(self.raw_items(when));
-        } else {
-            let alone = alone.iter().filter(|it| self.admits_item(&self.corpus.items[it.item]));
-            hits.extend(alone.map(|it| item_hit(&self.corpus.items[it.item], it.score)));
+            alone = rank::items_alone(&mut matched, &self.when);
+        }
+        let mut texts = Texts::new(self.vault, self.inventory);
+        let mut hits = Vec::new();
+        if !items_only {
+            for scored in &lines {
+                if hits.len() == how.limit {
+                    break;
+                }
+                hits.extend(self.hit(&matched, &mut texts, scored)?);
+            }
+        }
+        let mut items = 0;
+        for scored in &alone {
+            if items == how.limit {
+                break;
+            }
+            if let Some(hit) = self.item_hit(&matched, &mut texts, *scored)? {
+                hits.push(hit);
+                items += 1;
+            }
         }
         hits.sort_by(|a, b| b.score.total_cmp(&a.score));
         hits.truncate(how.limit);
-        Found { query: self.query.text.clone(), notice: NOTICE, hits }
+        if hits.is_empty() && !how.raw {
+            hits = loose::find(self.vault, self.inventory, self.query, how)?;
+        }
+        values::mark(&mut hits, &self.query.words, self.when.names_days());
+        Ok(Ok(hits))
     }
 
-    /// Returns the items as hits themselves.
-    fn raw_items(&self, when: &When) -> Vec<Hit> {
-        let alone = rank::items(&self.corpus, self.terms.len(), when);
-        let admitted = alone.iter().filter(|it| self.admits_item(&self.corpus.items[it.item]));
-        admitted.map(|it| item_hit(&self.corpus.items[it.item], it.score)).collect()
-    }
-
-    /// Whether a line has what the query wants beside its words. A tier of summaries wants lines that were
-    /// found by one of them.
-    fn admits_line(&self, scored: &rank::Scored) -> bool {
-        let row = &self.corpus.rows[scored.row];
-        let doc = &self.corpus.docs[row.doc];
-        let tiers = &self.query.tiers;
-        let vias = || scored.via.iter().map(|&it| &self.corpus.items[it]);
+    /// Returns a line as a hit, if it has what the query wants beside its words. A tier of summaries
+    /// wants lines that were found by one of them.
+    fn hit(
+        &self,
+        matched: &Matched<'_>,
+        texts: &mut Texts<'_>,
+        scored: &Scored,
+    ) -> Result<Option<Hit>, VaultError> {
+        let file = &matched.files[scored.file];
+        let tier = ground::TIERS[file.head.tier];
+        let tier_of = |&(file, _): &(usize, usize)| ground::TIERS[matched.files[file].head.tier];
+        let kind_of = |&(file, _): &(usize, usize)| kind(&matched.files[file].entry.path);
+        let Query { tiers, kind, .. } = self.query;
         let of_tier = tiers.is_empty()
-            || tiers.iter().any(|tier| *tier == doc.tier || vias().any(|it| it.tier == *tier));
-        let of_kind =
-            self.query.kind.as_ref().is_none_or(|kind| vias().any(|it| it.kind == Some(kind)));
-        of_tier
-            && of_kind
-            && row.of_project
-            && self.is_within(doc.date)
-            && self.query.admits(&row.text)
+            || tiers
+                .iter()
+                .any(|it| *it == tier || scored.via.iter().any(|via| tier_of(via) == it));
+        let of_kind = kind
+            .as_deref()
+            .is_none_or(|kind| scored.via.iter().any(|via| kind_of(via) == Some(kind)));
+        if !(of_tier && of_kind && self.is_within(file.head.date)) {
+            return Ok(None);
+        }
+        let Some(stem) = matched.stem(scored.file) else { return Ok(None) };
+        let Some(log) = texts.log(&stem)? else { return Ok(None) };
+        let number = matched.lines(scored.file)[scored.row].number;
+        let Some(found) = log.line(number, self.how.context) else {
+            return Ok(None);
+        };
+        let of_project = self
+            .query
+            .project
+            .as_ref()
+            .is_none_or(|it| file.entry.path.to_lowercase().contains(it) || found.is_below(it));
+        if !(of_project && self.query.admits(&found.text)) {
+            return Ok(None);
+        }
+        let mut via = Vec::new();
+        for &(file, row) in &scored.via {
+            let path = matched.files[file].entry.path.clone();
+            via.push(Via { path, line: matched.lines(file)[row].number });
+        }
+        via.sort();
+        via.dedup();
+        Ok(Some(Hit {
+            path: file.entry.path.clone(),
+            line: number,
+            date: file.head.date,
+            tier,
+            origin: found.origin,
+            score: scored.score,
+            text: found.text,
+            before: found.before,
+            after: found.after,
+            via,
+            superseded_by: None,
+        }))
     }
 
-    fn admits_item(&self, item: &ItemRow) -> bool {
-        let tiers = &self.query.tiers;
-        let of_project =
-            self.query.project.as_ref().is_none_or(|it| item.path.to_lowercase().contains(it));
-        (tiers.is_empty() || tiers.iter().any(|it| it == item.tier))
-            && self.query.kind.as_ref().is_none_or(|it| item.kind == Some(it))
-            && of_project
-            && self.is_within(item.date)
-            && self.query.admits(&item.text)
+    fn item_hit(
+        &self,
+        matched: &Matched<'_>,
+        texts: &mut Texts<'_>,
+        scored: ScoredItem,
+    ) -> Result<Option<Hit>, VaultError> {
+        let file = &matched.files[scored.file];
+        let path = &file.entry.path;
+        let tier = ground::TIERS[file.head.tier];
+        let Query { tiers, kind: wanted, project, .. } = self.query;
+        let of_project = project.as_ref().is_none_or(|it| path.to_lowercase().contains(it));
+        let of_kind = wanted.as_deref().is_none_or(|it| kind(path) == Some(it));
+        let date = matched.item_date(scored.file, scored.row);
+        let of_tier = tiers.is_empty() || tiers.iter().any(|it| it == tier);
+        if !(of_tier && of_kind && of_project && self.is_within(date)) {
+            return Ok(None);
+        }
+        let number = matched.lines(scored.file)[scored.row].number;
+        let Some(text) = texts.item(path, tier, number)? else { return Ok(None) };
+        Ok(self.query.admits(&text).then(|| Hit {
+            path: path.clone(),
+            line: number,
+            date,
+            tier,
+            origin: "derived",
+            score: scored.score,
+            text,
+            before: Vec::new(),
+            after: Vec::new(),
+            via: Vec::new(),
+            superseded_by: None,
+        }))
     }
 
     fn is_within(&self, day: NaiveDate) -> bool {
-        self.query.since.is_none_or(|it| day >= it) && self.query.until.is_none_or(|it| day <= it)
-    }
-
-    fn hit(&self, scored: &rank::Scored, context: usize) -> Hit {
-        let row = &self.corpus.rows[scored.row];
-        let doc = &self.corpus.docs[row.doc];
-        let of_doc = |at: &usize| self.corpus.rows.get(*at).is_some_and(|it| it.doc == row.doc);
-        let texts = |at: std::ops::Range<usize>| -> Vec<String> {
-            at.filter(of_doc).map(|it| self.corpus.rows[it].text.clone()).collect()
-        };
-        let mut via: Vec<Via> = scored
-            .via
-            .iter()
-            .map(|&it| &self.corpus.items[it])
-            .map(|it| Via { path: it.path.clone(), line: it.line })
-            .collect();
-        via.sort();
-        via.dedup();
-        Hit {
-            path: doc.path.clone(),
-            line: row.number,
-            date: doc.date,
-            tier: doc.tier,
-            origin: row.origin.name(),
-            score: scored.score,
-            text: row.text.clone(),
-            before: texts(scored.row.saturating_sub(context)..scored.row),
-            after: texts(scored.row + 1..scored.row + 1 + context),
-            via,
-        }
+        self.query.has_day(day)
     }
 }
 
-fn item_hit(item: &ItemRow, score: f64) -> Hit {
-    Hit {
-        path: item.path.clone(),
-        line: item.line,
-        date: item.date,
-        tier: item.tier,
-        origin: "derived",
-        score,
-        text: item.text.clone(),
-        before: Vec::new(),
-        after: Vec::new(),
-        via: Vec::new(),
+/// Returns the kind of the typed memory at a path.
+fn kind(path: &str) -> Option<&'static str> {
+    let name = path.rsplit_once('/').map_or(path, |it| it.1);
+    match layout::classify(name) {
+        Name::Typed(kind) => Some(MemoryType::name(kind)),
+        _ => None,
     }
 }
 

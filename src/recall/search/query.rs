@@ -92,6 +92,16 @@ impl Query {
         true
     }
 
+    /// Returns whether something beside the words decides what is a hit.
+    pub(super) fn narrows(&self) -> bool {
+        self.has_field() || !self.phrases.is_empty() || !self.without.is_empty()
+    }
+
+    /// Returns whether a day is one of those that are wanted.
+    pub(super) fn has_day(&self, day: NaiveDate) -> bool {
+        self.since.is_none_or(|it| day >= it) && self.until.is_none_or(|it| day <= it)
+    }
+
     /// Returns whether a text has what it must have, and nothing that it must not.
     pub(super) fn admits(&self, text: &str) -> bool {
         if self.phrases.is_empty() && self.without.is_empty() {

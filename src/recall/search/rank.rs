@@ -6,198 +6,236 @@
 //! same for all questions. An item passes its score down to the lines that it rests on and is no hit itself:
 //! what it shortened stands there whole. Pure.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
+
+use chrono::NaiveDate;
 
 use super::{
-    corpus::{Corpus, Row},
+    ground::{self, Line, WINDOW},
+    matched::{LOGS, Matched},
     when::When,
-    words::{Role, Terms},
 };
 
 const K1: f64 = 1.2;
-const B: f64 = 0.75;
+const B: f64 = 0.4;
 
-/// How much the lines around a line count, from two before it to two after it.
-const WINDOW: [(isize, f64); 5] = [(-2, 0.3), (-1, 0.6), (0, 1.0), (1, 0.4), (2, 0.2)];
-
-const OF_LINE: f64 = 0.35;
-const OF_HEADING: f64 = 0.1;
-const OF_DAY: f64 = 0.15;
-const OF_PAIRS: f64 = 0.2;
-const OF_SPEAKER: f64 = 0.25;
-const OF_QUESTION_BEFORE: f64 = 0.45;
-const IS_QUESTION: f64 = 0.1;
+const OF_LINE: f64 = 0.3;
+const OF_HEADING: f64 = 0.3;
+const OF_SECTION: f64 = 0.2;
+const OF_DAY: f64 = 0.1;
+const OF_PAIRS: f64 = 0.4;
+const OF_NEAR_PAIRS: f64 = 0.15;
+const OF_SPEAKER: f64 = 0.35;
+/// What an answer has of the question in the line before it, and from which score of that on.
+const OF_QUESTION_BEFORE: f64 = 0.4;
+const QUESTION_BEFORE_MIN: f64 = 0.4;
+const IS_QUESTION: f64 = 0.12;
 const TELLS_TIME: f64 = 0.08;
 const FIRST: f64 = 0.1;
-const LATEST: f64 = 0.05;
+const REPEATED: f64 = 0.05;
+
+/// So many lines of a day that is named come first; then other days have a say, too.
+const NAMED_LINES: usize = 10;
+const BEYOND_NAMED: f64 = 1.0;
 
 /// What a line gets of the score of an item above it.
 const PASSED_DOWN: f64 = 0.9;
 
+/// A name that begins so many lines is that of somebody who speaks.
+const SPEAKS_MIN: usize = 10;
+
+/// Among so many of the best lines those that say the same are told from each other.
+const COMPARED: usize = 3_000;
+
+/// What lines get from above: by file and row the score, and the items by which it came.
+type Passed = HashMap<(usize, usize), (f64, Vec<(usize, usize)>)>;
+
 /// A line, what it scored, and the items above it that brought it.
+#[derive(Clone, Debug)]
 pub(super) struct Scored {
+    pub(super) file: usize,
     pub(super) row: usize,
     pub(super) score: f64,
-    pub(super) via: Vec<usize>,
+    /// File and row of each.
+    pub(super) via: Vec<(usize, usize)>,
+    hash: u32,
 }
 
 /// An item whose lines are gone, or that has none.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct ScoredItem {
-    pub(super) item: usize,
+    pub(super) file: usize,
+    pub(super) row: usize,
     pub(super) score: f64,
 }
 
-/// Returns the pairs of terms that stand side by side in a question.
-pub(super) fn pairs_of(question: &str, terms: &mut Terms) -> Vec<(usize, usize)> {
-    let sequence = terms.sequence(question);
-    let mut pairs = Vec::new();
-    let mut before = None;
-    for role in sequence {
-        let Role::Term(at) = role else { continue };
-        pairs.extend(before.map(|it| (it, at)));
-        before = Some(at);
-    }
-    pairs
-}
-
-/// Scores what could be an answer, best first. `question` is in lower case.
+/// Scores what could be an answer, best first: lines, and items that lead to none. `said` is the
+/// question's words as the numbers of who could be called so, with what terms each of them is. Only
+/// the best `wanted` lines are returned, where that is said.
 pub(super) fn rank(
-    corpus: &Corpus,
-    terms: &mut Terms,
-    question: &str,
-    pairs: usize,
+    matched: &mut Matched<'_>,
+    said: &[(u32, u64)],
     when: &When,
     with_items: bool,
+    wanted: Option<usize>,
 ) -> (Vec<Scored>, Vec<ScoredItem>) {
-    let speakers = corpus.speakers();
-    let asked: HashSet<&String> = speakers
-        .keys()
-        .filter(|name| {
-            let first = name.split(' ').next().unwrap_or(name);
-            question.split(|c: char| !c.is_alphanumeric()).any(|it| it == first)
-        })
-        .collect();
     // Who is asked about says it; that the name stands in it tells nothing more.
-    let names = asked.iter().fold(0, |mask, it| mask | terms.mask(it));
-    let idf = Idf::of(corpus, terms.len(), names);
-    let scores = Scores::of(corpus, &idf, pairs, &asked);
-    let mut found: BTreeMap<usize, (f64, Vec<usize>)> = BTreeMap::new();
-    for at in 0..corpus.rows.len() {
-        let row = &corpus.rows[at];
-        let is_named = when.names(corpus.docs[row.doc].date);
-        let base = scores.base[at];
-        if base > 0.0 || is_named {
-            found.insert(at, (base + scores.around(corpus, at, when), Vec::new()));
-        }
-    }
+    let asked: Vec<(u32, u64)> =
+        said.iter().copied().filter(|it| matched.speaks(it.0) >= SPEAKS_MIN).collect();
+    let names = asked.iter().fold(0, |mask, it| mask | it.1);
+    let idf = Idf::of(matched, names);
+    let mut passed = Passed::new();
     let mut alone = Vec::new();
     if with_items {
-        for (at, item) in corpus.items.iter().enumerate() {
-            let score = idf.bm25(item.length, scores.line_length, |term| {
-                f64::from(u8::from(item.mask >> term & 1 == 1))
-            }) * (1.0 + OF_LINE);
-            if score <= 0.0 {
-                continue;
+        for item in items(matched, &idf) {
+            let (date, beneath) = matched.beneath(item.file, item.row);
+            if beneath.is_empty() {
+                alone.push(ScoredItem { score: item.score + when.gain(date), ..item });
             }
-            let mut any = false;
-            for row in item.citation.iter().flat_map(|it| corpus.beneath(it)) {
-                any = true;
-                let (own, via) = found.entry(row).or_default();
-                *own = own.max(PASSED_DOWN * score);
-                via.push(at);
-            }
-            if !any {
-                alone.push(ScoredItem { item: at, score: score + when.gain(item.date) });
+            for row in beneath {
+                let (score, via) = passed.entry(row).or_default();
+                *score = score.max(PASSED_DOWN * item.score);
+                via.push((item.file, item.row));
             }
         }
     }
-    let mut found: Vec<Scored> = found
-        .into_iter()
-        .map(|(row, (base, via))| {
-            let date = corpus.docs[corpus.rows[row].doc].date;
-            Scored { row, score: base + when.gain(date), via }
-        })
-        .collect();
-    lean_to_an_end(corpus, &mut found, when);
-    let place = |it: &Scored| (corpus.rows[it.row].doc, corpus.rows[it.row].number);
-    found.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| place(a).cmp(&place(b))));
-    alone.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.item.cmp(&b.item)));
+    for file in 0..matched.files.len() {
+        if matched.files[file].head.tier < LOGS && when.names(matched.files[file].head.date) {
+            matched.read(file);
+        }
+    }
+    let pairs = pairs(matched);
+    let mut found = Vec::new();
+    for file in 0..matched.files.len() {
+        if matched.files[file].head.tier < LOGS && matched.is_read(file) {
+            let speakers: Vec<u32> = asked.iter().map(|it| it.0).collect();
+            Of { matched, idf: &idf, pairs: &pairs, speakers, when, passed: &passed }
+                .score(file, &mut found);
+        }
+    }
+    let date = |it: &Scored| matched.files[it.file].head.date;
+    if when.first {
+        lean_to_the_first(&mut found, &date);
+    }
+    let place = |it: &Scored| (date(it), it.file, it.row);
+    let order =
+        |a: &Scored, b: &Scored| b.score.total_cmp(&a.score).then_with(|| place(a).cmp(&place(b)));
+    // Most of what matches a word is never looked at: only the best of it is put in order.
+    let best = found.len().min(wanted.unwrap_or(0).max(COMPARED));
+    if found.len() > best {
+        found.select_nth_unstable_by(best, order);
+    }
+    if wanted.is_some() {
+        found.truncate(best);
+    }
+    lower_repeats(&mut found[..best], &place);
+    found[..best].sort_by(order);
+    found[best..].sort_unstable_by(order);
+    alone.sort_by(|a, b| b.score.total_cmp(&a.score).then((a.file, a.row).cmp(&(b.file, b.row))));
     (found, alone)
 }
 
 /// Scores items as hits of their own, best first.
-pub(super) fn items(corpus: &Corpus, terms: usize, when: &When) -> Vec<ScoredItem> {
-    let idf = Idf::of(corpus, terms, 0);
-    #[expect(clippy::cast_precision_loss, reason = "counts of items")]
-    let count = corpus.items.len().max(1) as f64;
-    let average = corpus.items.iter().map(|it| it.length).sum::<f64>() / count;
-    let scored = corpus.items.iter().enumerate().map(|(item, it)| {
-        let bit = |term: usize| f64::from(u8::from(it.mask >> term & 1 == 1));
-        (item, idf.bm25(it.length, average, bit) * (1.0 + OF_LINE), it.date)
-    });
-    let mut scored: Vec<ScoredItem> = scored
-        .filter(|it| it.1 > 0.0)
-        .map(|(item, score, date)| ScoredItem { item, score: score + when.gain(date) })
-        .collect();
-    scored.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.item.cmp(&b.item)));
+pub(super) fn items_alone(matched: &mut Matched<'_>, when: &When) -> Vec<ScoredItem> {
+    let idf = Idf::of(matched, 0);
+    let mut scored = items(matched, &idf);
+    for item in &mut scored {
+        item.score += when.gain(matched.item_date(item.file, item.row));
+    }
+    scored.sort_by(|a, b| b.score.total_cmp(&a.score).then((a.file, a.row).cmp(&(b.file, b.row))));
     scored
 }
 
-/// Lets the oldest or the newest of what was found gain a little, where they are asked for.
-fn lean_to_an_end(corpus: &Corpus, found: &mut [Scored], when: &When) {
-    if !(when.first || when.latest) {
-        return;
+fn items(matched: &Matched<'_>, idf: &Idf) -> Vec<ScoredItem> {
+    let mut items = Vec::new();
+    for (file, known) in matched.files.iter().enumerate() {
+        if known.head.tier < LOGS || !matched.is_read(file) {
+            continue;
+        }
+        let masks = matched.masks(file);
+        for (row, line) in matched.lines(file).iter().enumerate() {
+            let score = idf
+                .bm25(f64::from(line.length), idf.line_length, |term| bit(masks[row], term))
+                * (1.0 + OF_LINE);
+            if score > 0.0 {
+                items.push(ScoredItem { file, row, score });
+            }
+        }
     }
-    let date = |it: &Scored| corpus.docs[corpus.rows[it.row].doc].date;
-    let Some((from, to)) = found.iter().map(&date).min().zip(found.iter().map(&date).max()) else {
+    items
+}
+
+fn bit(mask: u64, term: usize) -> f64 {
+    f64::from(u8::from(mask >> term & 1 == 1))
+}
+
+/// Lets the oldest of what was found gain a little.
+fn lean_to_the_first(found: &mut [Scored], date: &impl Fn(&Scored) -> NaiveDate) {
+    let Some((from, to)) = found.iter().map(date).min().zip(found.iter().map(date).max()) else {
         return;
     };
     #[expect(clippy::cast_precision_loss, reason = "days of some years")]
     let days = |span: chrono::TimeDelta| span.num_days() as f64;
     let all = days(to - from).max(1.0);
     for scored in found {
-        let late = days(date(scored) - from) / all;
-        scored.score += if when.first { FIRST * (1.0 - late) } else { LATEST * late };
+        scored.score += FIRST * (1.0 - days(date(scored) - from) / all);
     }
 }
 
-/// How rare each term is.
+/// Lets what says the same as an older line lose a little.
+fn lower_repeats<T: Ord>(found: &mut [Scored], place: &impl Fn(&Scored) -> T) {
+    let mut first: HashMap<u32, usize> = HashMap::new();
+    let mut repeats = Vec::new();
+    for at in 0..found.len() {
+        let before = first.entry(found[at].hash).or_insert(at);
+        if *before == at {
+            continue;
+        }
+        if place(&found[at]) < place(&found[*before]) {
+            repeats.push(std::mem::replace(before, at));
+        } else {
+            repeats.push(at);
+        }
+    }
+    for at in repeats {
+        found[at].score -= REPEATED;
+    }
+}
+
+/// How rare each term is, and how long lines are.
 struct Idf {
     of: Vec<f64>,
     sum: f64,
+    line_length: f64,
+    around_length: f64,
 }
 
 impl Idf {
     /// Counts in distinct lines: what is copied from day to day is one. `names` count nothing.
-    fn of(corpus: &Corpus, terms: usize, names: u64) -> Self {
-        let mut seen: HashSet<u64> = HashSet::new();
-        let mut holding = vec![0_u32; terms];
-        for row in &corpus.rows {
-            if !seen.insert(row.hash) {
-                continue;
-            }
-            for (term, count) in holding.iter_mut().enumerate() {
-                *count += u32::from(row.mask >> term & 1 == 1);
-            }
-        }
+    fn of(matched: &Matched<'_>, names: u64) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "counts of lines")]
-        let all = seen.len() as f64;
+        let count = |it: u64| it as f64;
+        let all = count(matched.distinct);
+        let holding = matched.holding();
         let of: Vec<f64> = holding
             .iter()
             .enumerate()
-            .map(|(term, &count)| {
-                let (count, is_name) = (f64::from(count), names >> term & 1 == 1);
-                let in_items = corpus.items.iter().any(|it| it.mask >> term & 1 == 1);
-                let known = count > 0.0 || in_items;
-                if is_name || !known {
-                    0.0
-                } else {
-                    (1.0 + (all - count + 0.5) / (count + 0.5)).ln()
+            .map(|(term, &held)| match held {
+                Some(held) if names >> term & 1 == 0 => {
+                    let held = count(held);
+                    (1.0 + ((all - held).max(0.0) + 0.5) / (held + 0.5)).ln()
                 }
+                _ => 0.0,
             })
             .collect();
-        let sum = of.iter().sum();
-        Self { of, sum }
+        let logs = || matched.files.iter().map(|it| it.head).filter(|it| it.tier < LOGS);
+        let said = count(logs().map(|it| it.said).sum::<u64>().max(1));
+        Self {
+            sum: of.iter().sum(),
+            of,
+            line_length: count(logs().map(|it| it.length).sum()) / said,
+            around_length: count(logs().map(|it| it.around).sum()) / 10.0 / said,
+        }
     }
 
     /// Returns a score between 0 and about 2; `count` tells how often a term stands there.
@@ -223,75 +261,162 @@ impl Idf {
     }
 }
 
-/// What each line scores by itself.
-struct Scores {
-    base: Vec<f64>,
-    line_length: f64,
+/// Returns what lines gain by terms that stand side by side, or nearly so, as they do in the question;
+/// by the number of the line among all.
+fn pairs(matched: &Matched<'_>) -> HashMap<usize, f64> {
+    let mut gains: HashMap<usize, f64> = HashMap::new();
+    let pairs = matched.terms.pairs();
+    #[expect(clippy::cast_precision_loss, reason = "pairs of a question")]
+    let all = pairs.len().max(1) as f64;
+    for &(a, b) in &pairs {
+        matched.both(a, b, |row, first, second| {
+            let any = |steps: &[i64]| {
+                first.iter().any(|a| {
+                    second.iter().any(|b| steps.contains(&(i64::from(*b) - i64::from(*a))))
+                })
+            };
+            let side_by_side = any(&[1]);
+            if side_by_side || any(&[2, -1]) {
+                let gain = OF_NEAR_PAIRS + if side_by_side { OF_PAIRS } else { 0.0 };
+                *gains.entry(row).or_default() += gain / all;
+            }
+        });
+    }
+    gains
 }
 
-impl Scores {
-    fn of(corpus: &Corpus, idf: &Idf, pairs: usize, asked: &HashSet<&String>) -> Self {
-        let rows = &corpus.rows;
-        #[expect(clippy::cast_precision_loss, reason = "counts of lines")]
-        let count = rows.len().max(1) as f64;
-        let line_length = rows.iter().map(|it| it.length).sum::<f64>() / count;
-        let window_length = (0..rows.len())
-            .map(|at| window(rows, at).map(|(row, weight)| weight * row.length).sum::<f64>());
-        let window_length: Vec<f64> = window_length.collect();
-        let average = window_length.iter().sum::<f64>() / count;
-        // Lines of the same words and neighbours are many, and scored once.
-        let mut known: HashMap<u64, f64> = HashMap::new();
-        let score = |at: usize| {
-            let row = &rows[at];
-            let around = window(rows, at).fold(0, |mask, (it, _)| mask | it.mask);
-            if around == 0 && row.heading == 0 {
+/// The lines of one file.
+struct Of<'a, 'b> {
+    matched: &'a Matched<'b>,
+    idf: &'a Idf,
+    pairs: &'a HashMap<usize, f64>,
+    speakers: Vec<u32>,
+    when: &'a When,
+    passed: &'a Passed,
+}
+
+impl Of<'_, '_> {
+    fn score(&self, file: usize, found: &mut Vec<Scored>) {
+        let head = self.matched.files[file].head;
+        let lines = self.matched.lines(file);
+        let masks = self.matched.masks(file);
+        let is_named = self.when.names(head.date);
+        let sections = Sections::of(lines, masks);
+        let base = self.bases(file, lines, masks, &sections);
+        let gain = self.when.gain(head.date);
+        let from = found.len();
+        for (row, line) in lines.iter().enumerate().filter(|(_, it)| it.level == 0) {
+            let passed = self.passed.get(&(file, row));
+            if base[row] <= 0.0 && !is_named && passed.is_none() {
+                continue;
+            }
+            let before = row
+                .checked_sub(1)
+                .filter(|it| lines[*it].is_question && sections.of[*it] == sections.of[row]);
+            let answers = before
+                .map_or(0.0, |it| OF_QUESTION_BEFORE * (base[it] - QUESTION_BEFORE_MIN).max(0.0));
+            let asks = if line.is_question { IS_QUESTION } else { 0.0 };
+            let time = if self.when.asks && line.tells_time { TELLS_TIME } else { 0.0 };
+            let own = base[row] + answers - asks + time;
+            let score = passed.map_or(own, |it| own.max(it.0)) + gain;
+            let via = passed.map(|it| it.1.clone()).unwrap_or_default();
+            found.push(Scored { file, row, score, via, hash: line.hash });
+        }
+        if is_named && found.len() - from > NAMED_LINES {
+            found[from..].sort_by(|a, b| b.score.total_cmp(&a.score).then(a.row.cmp(&b.row)));
+            for it in &mut found[from + NAMED_LINES..] {
+                it.score -= BEYOND_NAMED;
+            }
+        }
+    }
+
+    /// Returns what each line scores by itself and by what stands around it.
+    fn bases(&self, file: usize, lines: &[Line], masks: &[u64], sections: &Sections) -> Vec<f64> {
+        let idf = self.idf;
+        let around = ground::around(lines);
+        let of_day = idf.share(sections.day);
+        let of_section: Vec<(f64, f64)> =
+            sections.all.iter().map(|it| (idf.share(it.heading), idf.share(it.mask))).collect();
+        let mut counts = vec![0.0; idf.of.len()];
+        let score = |row: usize| {
+            let line = &lines[row];
+            let section = sections.of[row];
+            let near = || {
+                WINDOW.into_iter().filter_map(|(step, weight)| {
+                    let near = row.checked_add_signed(step)?;
+                    let is_there = near < lines.len() && sections.of[near] == section;
+                    is_there.then(|| (masks[near], weight))
+                })
+            };
+            let any = near().fold(0, |all, it| all | it.0);
+            let (heading, whole) = of_section[section];
+            if line.level > 0 || (any == 0 && heading <= 0.0) {
                 return 0.0;
             }
-            let mut counts = vec![0.0; idf.of.len()];
-            for (it, weight) in window(rows, at) {
-                for (term, count) in counts.iter_mut().enumerate() {
-                    *count += if it.mask >> term & 1 == 1 { weight } else { 0.0 };
+            let mut of_window = 0.0;
+            if any != 0 {
+                counts.fill(0.0);
+                for (mut mask, weight) in near() {
+                    while mask != 0 {
+                        let term = mask.trailing_zeros() as usize;
+                        counts[term] += f64::from(weight) / 10.0;
+                        mask &= mask - 1;
+                    }
                 }
+                let length = f64::from(around[row]) / 10.0;
+                of_window = idf.bm25(length, idf.around_length, |term| counts[term]);
             }
-            let of_window = idf.bm25(window_length[at], average, |term| counts[term]);
-            let bit = |term: usize| f64::from(u8::from(row.mask >> term & 1 == 1));
-            let key = row.hash ^ row.heading;
-            let of_line =
-                *known.entry(key).or_insert_with(|| idf.bm25(row.length, line_length, bit));
-            #[expect(clippy::cast_precision_loss, reason = "pairs of a question")]
-            let of_pairs = f64::from(row.pairs).min(pairs as f64) / pairs.max(1) as f64;
-            let speaks = row.speaker.as_ref().is_some_and(|it| asked.contains(&it.to_lowercase()));
-            let text = of_window + OF_LINE * of_line + OF_HEADING * idf.share(row.heading);
+            let text = of_window + OF_HEADING * heading;
             if text <= 0.0 {
                 return 0.0;
             }
-            text + OF_DAY * idf.share(corpus.docs[row.doc].mask)
-                + OF_PAIRS * of_pairs
+            let length = f64::from(line.length);
+            let of_line = idf.bm25(length, idf.line_length, |term| bit(masks[row], term));
+            let speaks = line.speaker != 0 && self.speakers.contains(&line.speaker);
+            let pairs = self.pairs.get(&(self.matched.files[file].from + row));
+            text + OF_LINE * of_line
+                + OF_DAY * of_day
+                + OF_SECTION * whole
+                + pairs.copied().unwrap_or(0.0)
                 + if speaks { OF_SPEAKER } else { 0.0 }
         };
-        let base = (0..rows.len()).map(score).collect();
-        Self { base, line_length }
-    }
-
-    /// Returns what a line gains by the line before it and by what it is.
-    fn around(&self, corpus: &Corpus, at: usize, when: &When) -> f64 {
-        let row = &corpus.rows[at];
-        let before = at.checked_sub(1).filter(|it| {
-            let before = &corpus.rows[*it];
-            before.doc == row.doc && before.section == row.section && before.is_question
-        });
-        let answers = before.map_or(0.0, |it| OF_QUESTION_BEFORE * self.base[it]);
-        let asks = if row.is_question { IS_QUESTION } else { 0.0 };
-        let time = if when.asks && row.tells_time { TELLS_TIME } else { 0.0 };
-        answers - asks + time
+        (0..lines.len()).map(score).collect()
     }
 }
 
-/// Returns a line and those around it in its section, each with its weight.
-fn window(rows: &[Row], at: usize) -> impl Iterator<Item = (&Row, f64)> {
-    WINDOW.into_iter().filter_map(move |(step, weight)| {
-        let row = rows.get(at.checked_add_signed(step)?)?;
-        let same = row.doc == rows[at].doc && row.section == rows[at].section;
-        same.then_some((row, weight))
-    })
+/// What stands under one heading.
+#[derive(Clone, Copy, Default)]
+struct Section {
+    /// The terms in the headings above.
+    heading: u64,
+    /// Those and the terms in its lines.
+    mask: u64,
+}
+
+struct Sections {
+    /// By row.
+    of: Vec<usize>,
+    all: Vec<Section>,
+    /// The terms in the whole file.
+    day: u64,
+}
+
+impl Sections {
+    fn of(lines: &[Line], masks: &[u64]) -> Self {
+        let mut sections = Self { of: Vec::new(), all: vec![Section::default()], day: 0 };
+        let mut above: Vec<(u8, u64)> = Vec::new();
+        for (line, mask) in lines.iter().zip(masks) {
+            if line.level > 0 {
+                above.retain(|it| it.0 < line.level);
+                above.push((line.level, *mask));
+                let heading = above.iter().fold(0, |all, it| all | it.1);
+                sections.all.push(Section { heading, mask: heading });
+            }
+            let at = sections.all.len() - 1;
+            sections.all[at].mask |= mask;
+            sections.of.push(at);
+            sections.day |= mask;
+        }
+        sections
+    }
 }

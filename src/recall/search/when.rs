@@ -7,7 +7,7 @@ use chrono::{Datelike as _, Days, Months, NaiveDate, Weekday};
 use crate::memory::period::Period;
 
 /// How far from a day that is named a line still gains, in days.
-const REACH_DAYS: f64 = 12.0;
+const REACH_DAYS: f64 = 14.0;
 
 const MONTHS: [&str; 12] = [
     "january",
@@ -192,7 +192,7 @@ impl When {
             is_it && (from..=to).contains(&day.day())
         };
         let month = if self.months.iter().any(of_month) { 0.3 } else { 0.0 };
-        let weekday = if self.weekdays.contains(&day.weekday()) { 0.2 } else { 0.0 };
+        let weekday = if self.weekdays.contains(&day.weekday()) { 0.3 } else { 0.0 };
         let itself = if self.names(day) { 0.5 } else { 0.0 };
         exact + itself + month + weekday
     }

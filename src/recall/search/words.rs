@@ -9,6 +9,8 @@ use std::{borrow::Cow, collections::HashMap};
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 
+use crate::memory::hash::ContentHash;
+
 /// Words that say nothing in a question.
 const STOP: &[&str] = &[
     "a",
@@ -177,99 +179,197 @@ const STOP: &[&str] = &[
     "donde",
 ];
 
+/// Forms that no rule of a stemmer brings together: of each line the first is what the others count as.
+const IRREGULAR: &[&[&str]] = &[
+    &["go", "went", "gone"],
+    &["buy", "bought"],
+    &["bring", "brought"],
+    &["think", "thought"],
+    &["teach", "taught"],
+    &["catch", "caught"],
+    &["feel", "felt"],
+    &["keep", "kept"],
+    &["lose", "lost"],
+    &["make", "made"],
+    &["meet", "met"],
+    &["pay", "paid"],
+    &["say", "said"],
+    &["sell", "sold"],
+    &["send", "sent"],
+    &["sit", "sat"],
+    &["sleep", "slept"],
+    &["spend", "spent"],
+    &["stand", "stood"],
+    &["tell", "told"],
+    &["win", "won"],
+    &["build", "built"],
+    &["hear", "heard"],
+    &["hold", "held"],
+    &["write", "wrote", "written"],
+    &["take", "took", "taken"],
+    &["give", "gave", "given"],
+    &["see", "seen"],
+    &["eat", "ate", "eaten"],
+    &["drive", "drove", "driven"],
+    &["ride", "rode", "ridden"],
+    &["speak", "spoke", "spoken"],
+    &["break", "broke", "broken"],
+    &["choose", "chose", "chosen"],
+    &["wear", "wore", "worn"],
+    &["grow", "grew", "grown"],
+    &["know", "knew", "known"],
+    &["throw", "threw", "thrown"],
+    &["fly", "flew", "flown"],
+    &["draw", "drew", "drawn"],
+    &["begin", "began", "begun"],
+    &["sing", "sang", "sung"],
+    &["swim", "swam", "swum"],
+    &["run", "ran"],
+    &["come", "came"],
+    &["become", "became"],
+    &["fall", "fell", "fallen"],
+    &["forget", "forgot", "forgotten"],
+    &["hide", "hid", "hidden"],
+    &["rise", "rose", "risen"],
+    &["fight", "fought"],
+    &["seek", "sought"],
+    &["lead", "led"],
+    &["understand", "understood"],
+    &["shoot", "shot"],
+    &["steal", "stole", "stolen"],
+    &["wake", "woke", "woken"],
+    &["show", "shown"],
+    &["mean", "meant"],
+    &["dream", "dreamt"],
+    &["learn", "learnt"],
+    &["feed", "fed"],
+    &["dig", "dug"],
+    &["hang", "hung"],
+    &["stick", "stuck"],
+    &["strike", "struck"],
+    &["sweep", "swept"],
+    &["bend", "bent"],
+    &["lend", "lent"],
+    &["drink", "drank", "drunk"],
+    &["shake", "shook", "shaken"],
+    &["freeze", "froze", "frozen"],
+    &["bite", "bitten"],
+    &["tear", "tore", "torn"],
+    &["swear", "swore", "sworn"],
+    &["blow", "blew", "blown"],
+    &["child", "children"],
+    &["man", "men"],
+    &["woman", "women"],
+    &["person", "people"],
+    &["foot", "feet"],
+    &["mouse", "mice"],
+    &["wife", "wives"],
+    &["life", "lives"],
+    &["knife", "knives"],
+    &["good", "better", "best"],
+    &["bad", "worse", "worst"],
+];
+
 /// The most words that are remembered; a log of random bytes must not cost memory.
 const KNOWN_MAX: usize = 400_000;
 
 /// The most terms of a question that count.
 pub(super) const TERMS_MAX: usize = 64;
 
-/// What a word of a text is to a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
-    /// It says nothing.
-    Stop,
-    /// It says something, and not what is asked for.
-    Other,
-    /// A term of the question, by its number.
-    Term(usize),
-}
-
-/// The terms of a question, and what each word seen so far is to it.
-pub(super) struct Terms {
+/// From words to the numbers that stand for their stems.
+pub(super) struct Stems {
     stemmer: Stemmer,
-    stems: Vec<String>,
-    known: HashMap<String, Role>,
+    irregular: HashMap<&'static str, &'static str>,
+    /// `None` for a word that says nothing.
+    known: HashMap<String, Option<u64>>,
 }
 
-impl Terms {
-    /// Takes the words of a question that say something; where none does, all of them if `or_all`.
-    pub(super) fn of(question: &str, or_all: bool) -> Self {
-        let mut terms = Self {
+impl Stems {
+    pub(super) fn new() -> Self {
+        let forms = IRREGULAR.iter().filter_map(|all| all.split_first());
+        let irregular = forms.flat_map(|(first, others)| others.iter().map(|it| (*it, *first)));
+        Self {
             stemmer: Stemmer::create(Algorithm::English),
-            stems: Vec::new(),
+            irregular: irregular.collect(),
             known: HashMap::new(),
-        };
-        let mut all = Vec::new();
-        for_words(question, |word| all.push(word.to_owned()));
-        let says = |it: &&String| !is_stop(it);
-        let mut words: Vec<&String> = all.iter().filter(says).collect();
-        if words.is_empty() && or_all {
-            words = all.iter().collect();
         }
-        for word in words {
-            let stem = terms.stem(word).into_owned();
-            if !terms.stems.contains(&stem) && terms.stems.len() < TERMS_MAX {
-                terms.stems.push(stem);
-            }
-        }
-        terms
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.stems.len()
-    }
-
-    /// Returns the terms in the order of a text, 64 or above for what is none: for pairs.
-    pub(super) fn sequence(&mut self, text: &str) -> Vec<Role> {
-        let mut sequence = Vec::new();
-        self.each(text, |role| sequence.push(role));
-        sequence
-    }
-
-    /// Calls `each` with what each word of a text is.
-    pub(super) fn each(&mut self, text: &str, mut each: impl FnMut(Role)) {
+    /// Calls `each` for each word of a text: with its stem as a number, or `None` where it says
+    /// nothing.
+    pub(super) fn each(&mut self, text: &str, mut each: impl FnMut(Option<u64>)) {
         for_words(text, |word| {
-            if let Some(&role) = self.known.get(word) {
-                return each(role);
+            if let Some(&known) = self.known.get(word) {
+                return each(known);
             }
-            let stem = self.stem(word);
-            let at = self.stems.iter().position(|it| *it == stem);
-            let role = match at {
-                Some(at) => Role::Term(at),
-                None if is_stop(word) => Role::Stop,
-                None => Role::Other,
-            };
+            let stem = (!is_stop(word)).then(|| self.number(word));
             if self.known.len() < KNOWN_MAX {
-                self.known.insert(word.to_owned(), role);
+                self.known.insert(word.to_owned(), stem);
             }
-            each(role);
+            each(stem);
         });
     }
 
-    /// Returns a set of the terms in a text, as bits.
-    pub(super) fn mask(&mut self, text: &str) -> u64 {
-        let mut mask = 0;
-        self.each(text, |role| {
-            if let Role::Term(at) = role {
-                mask |= 1 << at;
-            }
-        });
-        mask
+    /// Returns the number of a word's stem.
+    pub(super) fn number(&self, word: &str) -> u64 {
+        ContentHash::of(self.stem(word).as_bytes()).prefix64()
     }
 
     fn stem<'a>(&self, word: &'a str) -> Cow<'a, str> {
         let is_latin = word.chars().all(|it| it.is_ascii_lowercase());
-        if is_latin && word.len() > 2 { self.stemmer.stem(word) } else { word.into() }
+        if !(is_latin && word.len() > 1) {
+            return word.into();
+        }
+        let word = self.irregular.get(word).copied().unwrap_or(word);
+        if word.len() > 2 { self.stemmer.stem(word) } else { word.into() }
+    }
+}
+
+/// The words of a question that say something.
+pub(super) struct Terms {
+    /// By their numbers, each once.
+    pub(super) stems: Vec<u64>,
+    /// In the order of the question: places in `stems`.
+    pub(super) sequence: Vec<usize>,
+}
+
+impl Terms {
+    /// Reads a question.
+    pub(super) fn of(question: &str, stems: &mut Stems) -> Self {
+        let mut terms = Self { stems: Vec::new(), sequence: Vec::new() };
+        stems.each(question, |stem| {
+            let Some(stem) = stem else { return };
+            let at = terms.stems.iter().position(|it| *it == stem);
+            if at.is_none() && terms.stems.len() == TERMS_MAX {
+                return;
+            }
+            terms.sequence.push(at.unwrap_or(terms.stems.len()));
+            if at.is_none() {
+                terms.stems.push(stem);
+            }
+        });
+        terms
+    }
+
+    /// Returns which terms a text has, as bits.
+    pub(super) fn mask(&self, text: &str, stems: &mut Stems) -> u64 {
+        let mut mask = 0;
+        stems.each(text, |stem| {
+            let at = stem.and_then(|stem| self.stems.iter().position(|it| *it == stem));
+            mask |= at.map_or(0, |at| 1 << at);
+        });
+        mask
+    }
+
+    /// Returns the pairs of different terms that follow each other in the question, each once.
+    pub(super) fn pairs(&self) -> Vec<(usize, usize)> {
+        let mut pairs = Vec::new();
+        for two in self.sequence.windows(2) {
+            if !pairs.contains(&(two[0], two[1])) {
+                pairs.push((two[0], two[1]));
+            }
+        }
+        pairs
     }
 }
 
@@ -349,11 +449,13 @@ mod tests {
 
     #[test]
     fn a_question_is_its_words_that_say_something() {
-        let mut terms = Terms::of("When did the importers run?", true);
-        assert_eq!(terms.len(), 2);
-        assert_eq!(terms.mask("The importer is running"), 0b11);
-        assert_eq!(terms.mask("It was there"), 0);
-        // One of such words alone asks for them.
-        assert_eq!(Terms::of("who is it", true).len(), 3);
+        let mut stems = Stems::new();
+        let terms = Terms::of("When did the importers run?", &mut stems);
+        assert_eq!(terms.stems.len(), 2);
+        assert_eq!(terms.mask("The importer is running", &mut stems), 0b11);
+        assert_eq!(terms.mask("It ran", &mut stems), 0b10);
+        assert_eq!(terms.mask("It was there", &mut stems), 0);
+        assert_eq!(terms.pairs(), [(0, 1)]);
+        assert!(Terms::of("who is it", &mut stems).stems.is_empty());
     }
 }

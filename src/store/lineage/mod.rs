@@ -198,6 +198,19 @@ enum Fault {
     Other(LineageError),
 }
 
+/// Makes an empty file for another database of the same folder, if there is none, closed to others, and
+/// returns its path without a link.
+///
+/// # Errors
+///
+/// Like [`Lineage::open`], where the place is not fit for a database.
+pub fn private_place(path: &Path) -> Result<PathBuf, LineageError> {
+    let place = Place::make(path)?;
+    place.make_file()?;
+    refuse_distant(path)?;
+    Ok(place.real().to_owned())
+}
+
 /// How long a statement waits for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -1,0 +1,333 @@
+//! What the index keeps of a file: of each line how long it is and what it is, and where each word stands.
+//!
+//! No text: words are numbers. [`lines`] reads back what [`of_log`] and [`of_items`] packed.
+
+use std::collections::HashMap;
+
+use chrono::{Datelike as _, NaiveDate};
+
+use super::{when, words::Stems};
+use crate::{
+    memory::{address::Citation, hash::ContentHash, markdown::LineKind},
+    privacy::ServedLog,
+    store::postings::{Places, Reader, Writer},
+};
+
+/// How much the lines around a line count, in tenths, from two before it to two after it.
+pub(super) const WINDOW: [(isize, u32); 5] = [(-2, 3), (-1, 6), (0, 10), (1, 4), (2, 2)];
+
+const QUESTION: u64 = 1;
+const TELLS_TIME: u64 = 2;
+const HEADING: u64 = 4;
+const SPEAKS: u64 = 8;
+
+/// The names of the tiers, by the number that the index keeps.
+pub(super) const TIERS: [&str; 6] = ["daily", "session", "weekly", "monthly", "wisdom", "memory"];
+
+/// A line, a heading, or an item.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Line {
+    /// In the file, from 1.
+    pub(super) number: u32,
+    /// Of a heading its level, of others 0.
+    pub(super) level: u8,
+    /// How many of its words say something.
+    pub(super) length: u32,
+    /// Nearly always equal for equal lines only.
+    pub(super) hash: u32,
+    /// The first word of the name of who speaks, as a number; 0 for none.
+    pub(super) speaker: u32,
+    pub(super) is_question: bool,
+    pub(super) tells_time: bool,
+}
+
+/// What is known of a file without its lines.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    /// A place in [`TIERS`].
+    pub(super) tier: usize,
+    pub(super) date: NaiveDate,
+    /// Lines that say something: no heading.
+    pub(super) said: u64,
+    /// The sum of their lengths.
+    pub(super) length: u64,
+    /// The sum of the lengths of their windows, in tenths.
+    pub(super) around: u64,
+    /// All lines, with the headings.
+    pub(super) count: usize,
+}
+
+/// A file as the index keeps it.
+#[derive(Debug, Default)]
+pub(super) struct Ground {
+    pub(super) lines: Vec<u8>,
+    pub(super) places: Places,
+    pub(super) cites: String,
+}
+
+/// An item of a generated file.
+#[derive(Clone, Debug)]
+pub(super) struct ItemRow {
+    pub(super) line: u32,
+    /// The newest day that it is about.
+    pub(super) date: NaiveDate,
+    /// What is read before its words and not shown.
+    pub(super) head: String,
+    pub(super) text: String,
+    pub(super) citation: Option<Citation>,
+}
+
+/// Takes a log or a session record as it may be seen.
+pub(super) fn of_log(log: &ServedLog, stems: &mut Stems) -> Ground {
+    let mut making = Making::default();
+    for line in log.lines() {
+        if line.is_held() {
+            continue;
+        }
+        let text = line.words();
+        if let LineKind::Heading { level, .. } = line.kind() {
+            let number = line.number();
+            making.add(Line { number, level: level.max(1), ..Line::default() }, text, stems);
+        } else if line.is_content() {
+            let is_question =
+                text.trim_end_matches(['"', '”', '*', ' ']).ends_with(['?', '？', '؟']);
+            let speaker = speaker(text).map_or(0, |it| speaker_number(&it.to_lowercase()));
+            let line = Line {
+                number: line.number(),
+                is_question,
+                speaker,
+                tells_time: when::tells_time(text),
+                hash: low(ContentHash::of(text).prefix64()) & 0x00ff_ffff,
+                ..Line::default()
+            };
+            making.add(line, text, stems);
+        }
+    }
+    let tier = usize::from(log.stem().is_session());
+    making.finish(tier, log.date(), String::new())
+}
+
+/// Takes the items of a generated file.
+pub(super) fn of_items(tier: usize, items: &[ItemRow], stems: &mut Stems) -> Ground {
+    let mut making = Making::default();
+    let mut cites = String::new();
+    let mut newest = NaiveDate::MIN;
+    for item in items {
+        let text = format!("{} {}", item.head, item.text);
+        making.add(Line { number: item.line, ..Line::default() }, &text, stems);
+        newest = newest.max(item.date);
+        let citation = item.citation.as_ref().map(ToString::to_string).unwrap_or_default();
+        cites.extend([&item.date.to_string(), "\t", &citation, "\n"]);
+    }
+    making.finish(tier, newest, cites)
+}
+
+/// Reads the date and the citation of the item in a row.
+pub(super) fn cited(cites: &str, row: usize) -> Option<(NaiveDate, Option<Citation>)> {
+    let (date, citation) = cites.lines().nth(row)?.split_once('\t')?;
+    Some((date.parse().ok()?, citation.parse().ok()))
+}
+
+#[derive(Default)]
+struct Making {
+    lines: Vec<Line>,
+    places: HashMap<u64, (usize, Writer)>,
+}
+
+impl Making {
+    fn add(&mut self, mut line: Line, text: &str, stems: &mut Stems) {
+        let row = self.lines.len();
+        let mut here: Vec<(u64, u32)> = Vec::new();
+        let mut at = 0;
+        stems.each(text, |stem| {
+            if let Some(stem) = stem {
+                here.push((stem, at));
+                at += 1;
+            }
+        });
+        line.length = at;
+        here.sort_unstable();
+        for same in here.chunk_by(|a, b| a.0 == b.0) {
+            let (from, places) = self.places.entry(same[0].0).or_default();
+            places.number((row - *from) as u64);
+            places.number(same.len() as u64);
+            *from = row;
+            let mut before = 0;
+            for &(_, at) in same {
+                places.number(u64::from(at - before));
+                before = at;
+            }
+        }
+        self.lines.push(line);
+    }
+
+    fn finish(self, tier: usize, date: NaiveDate, cites: String) -> Ground {
+        let said = || self.lines.iter().filter(|it| it.level == 0);
+        let around = around(&self.lines).iter().map(|it| u64::from(*it)).sum();
+        let mut to = Writer::default();
+        to.number(tier as u64);
+        to.number(u64::from(date.num_days_from_ce().cast_unsigned()));
+        to.number(said().count() as u64);
+        to.number(said().map(|it| u64::from(it.length)).sum());
+        to.number(around);
+        to.number(self.lines.len() as u64);
+        let mut before = 0;
+        for line in &self.lines {
+            to.number(u64::from(line.number.saturating_sub(before)));
+            before = line.number;
+            let flag = |is_set: bool, bit| if is_set { bit } else { 0 };
+            to.number(
+                flag(line.is_question, QUESTION)
+                    | flag(line.tells_time, TELLS_TIME)
+                    | flag(line.level > 0, HEADING)
+                    | flag(line.speaker != 0, SPEAKS),
+            );
+            if line.level > 0 {
+                to.number(u64::from(line.level));
+                continue;
+            }
+            to.number(u64::from(line.length));
+            to.bytes(&line.hash.to_le_bytes()[..3]);
+            if line.speaker != 0 {
+                to.bytes(&line.speaker.to_le_bytes());
+            }
+        }
+        let places = self.places.into_iter().map(|(term, (_, places))| (term, places.0));
+        Ground { lines: to.0, places: places.collect(), cites }
+    }
+}
+
+/// Returns the length of the window around each line, in tenths.
+pub(super) fn around(lines: &[Line]) -> Vec<u32> {
+    let mut section = 0_u32;
+    let sections: Vec<u32> = lines
+        .iter()
+        .map(|it| {
+            section += u32::from(it.level > 0);
+            section
+        })
+        .collect();
+    let of = |at: usize| {
+        let near = WINDOW.into_iter().filter_map(|(step, weight)| {
+            let near = at.checked_add_signed(step)?;
+            let line = lines.get(near).filter(|it| it.level == 0)?;
+            (sections[near] == sections[at]).then_some(weight * line.length)
+        });
+        near.sum()
+    };
+    (0..lines.len()).map(|at| if lines[at].level > 0 { 0 } else { of(at) }).collect()
+}
+
+/// Reads what is known of a file.
+pub(super) fn head(lines: &[u8]) -> Option<(Head, Reader<'_>)> {
+    let mut from = Reader::new(lines);
+    let tier = usize::try_from(from.number()?).ok().filter(|it| *it < TIERS.len())?;
+    let days = u32::try_from(from.number()?).ok()?.cast_signed();
+    let head = Head {
+        tier,
+        date: NaiveDate::from_num_days_from_ce_opt(days)?,
+        said: from.number()?,
+        length: from.number()?,
+        around: from.number()?,
+        count: usize::try_from(from.number()?).ok()?,
+    };
+    Some((head, from))
+}
+
+/// Reads the lines of a file.
+pub(super) fn lines(packed: &[u8]) -> Vec<Line> {
+    let Some((_, mut from)) = head(packed) else { return Vec::new() };
+    let mut lines = Vec::new();
+    let mut number = 0_u32;
+    while let Some(line) = next_line(&mut from, number) {
+        number = line.number;
+        lines.push(line);
+    }
+    lines
+}
+
+fn next_line(from: &mut Reader<'_>, before: u32) -> Option<Line> {
+    let number = before.saturating_add(u32::try_from(from.number()?).ok()?);
+    let flags = from.number()?;
+    let mut line = Line { number, ..Line::default() };
+    if flags & HEADING != 0 {
+        line.level = u8::try_from(from.number()?).ok()?;
+        return Some(line);
+    }
+    line.is_question = flags & QUESTION != 0;
+    line.tells_time = flags & TELLS_TIME != 0;
+    line.length = u32::try_from(from.number()?).ok()?;
+    let hash = from.bytes(3)?;
+    line.hash = u32::from_le_bytes([hash[0], hash[1], hash[2], 0]);
+    if flags & SPEAKS != 0 {
+        line.speaker = u32::from_le_bytes(from.bytes(4)?.try_into().ok()?);
+    }
+    Some(line)
+}
+
+/// Returns the number that stands for who is called so, by the first word of the name in lower case.
+pub(super) fn speaker_number(name: &str) -> u32 {
+    let first = name.split(' ').next().unwrap_or(name);
+    low(ContentHash::of(first).prefix64()).max(1)
+}
+
+fn low(number: u64) -> u32 {
+    let [a, b, c, d, ..] = number.to_le_bytes();
+    u32::from_le_bytes([a, b, c, d])
+}
+
+/// Returns who says a line: `13:56 Caroline: …`, `**Ben:** …`.
+fn speaker(text: &str) -> Option<&str> {
+    const NAME_CHARS_MAX: usize = 30;
+    let text = text.trim_start_matches(|c: char| c.is_ascii_digit() || " :[]-*".contains(c));
+    let (name, said) = text.split_once(':')?;
+    let is_said = said.starts_with([' ', '*', '"', '“']);
+    let name = name.trim_end_matches('*').trim();
+    let is_name = name.chars().next().is_some_and(char::is_uppercase)
+        && name.chars().count() <= NAME_CHARS_MAX
+        && name.split(' ').count() <= 3
+        && name.chars().all(|c| c.is_alphanumeric() || " .'-".contains(c));
+    (is_name && is_said).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_speaks_is_told_by_the_name_before_the_colon() {
+        for (text, expected) in [
+            ("13:56 Caroline: Hey Mel!", Some("Caroline")),
+            ("**Ben:** short replies, please", Some("Ben")),
+            ("Decision: SQLite", Some("Decision")),
+            ("it holds: all", None),
+            ("See https://a.io", None),
+            ("A name that is much longer than names are: no", None),
+        ] {
+            assert_eq!(speaker(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_packed_is_read_back() {
+        let item = |line, text: &str| ItemRow {
+            line,
+            date: NaiveDate::MIN,
+            head: "Importer".to_owned(),
+            text: text.to_owned(),
+            citation: "[2026-04-02:3,7]".trim_matches(['[', ']']).parse().ok(),
+        };
+        let items = [item(4, "it loses one row"), item(9, "rows rows")];
+        let mut stems = Stems::new();
+        let ground = of_items(2, &items, &mut stems);
+        let read = lines(&ground.lines);
+        let numbers: Vec<(u32, u32)> = read.iter().map(|it| (it.number, it.length)).collect();
+        assert_eq!(numbers, [(4, 3), (9, 3)]);
+        let (head, _) = head(&ground.lines).unwrap();
+        assert_eq!((head.tier, head.count, head.said), (2, 2, 2));
+        assert_eq!(head.date, NaiveDate::MIN);
+        assert_eq!(ground.places[&stems.number("row")], [0, 1, 2, 1, 2, 1, 1]);
+        assert_eq!(cited(&ground.cites, 1).unwrap().1, items[1].citation);
+        assert!(lines(&ground.lines[..ground.lines.len() - 1]).len() < 2);
+    }
+}

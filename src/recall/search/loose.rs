@@ -1,0 +1,154 @@
+//! What is nearly written so, where nothing is found as it was typed: parts of words, and words with a
+//! letter or two other than typed. Reads all logs.
+
+use std::collections::HashMap;
+
+use super::{Hit, How, Query, ground, texts::Texts, words};
+use crate::store::{
+    inventory::Inventory,
+    vault::{Vault, VaultError},
+};
+
+/// From how many letters on one may be wrong, and two.
+const ONE_WRONG: usize = 5;
+const TWO_WRONG: usize = 9;
+
+/// Finds lines in which most of a query nearly stands, best first.
+pub(super) fn find(
+    vault: &Vault,
+    inventory: &Inventory,
+    query: &Query,
+    how: How,
+) -> Result<Vec<Hit>, VaultError> {
+    let mut typed = Vec::new();
+    words::for_words(&query.words, |word| typed.push(word.to_owned()));
+    typed.dedup();
+    if typed.is_empty() || !query.tiers.iter().all(|it| it == "daily" || it == "session") {
+        return Ok(Vec::new());
+    }
+    let mut near: HashMap<String, u64> = HashMap::new();
+    let mut best: Vec<(u32, &crate::memory::address::Stem, u32)> = Vec::new();
+    for stem in inventory.logs.keys().filter(|it| query.has_day(it.date())) {
+        let tier = if stem.is_session() { "session" } else { "daily" };
+        if !(query.tiers.is_empty() || query.tiers.iter().any(|it| it == tier)) {
+            continue;
+        }
+        let Some(log) = vault.read_log(stem)? else { continue };
+        for (number, text, _) in log.lines() {
+            let mut found = 0_u64;
+            words::for_words(text, |word| {
+                found |= *near.entry(word.to_owned()).or_insert_with(|| which(&typed, word));
+            });
+            if found != 0 {
+                best.push((found.count_ones(), stem, number));
+            }
+        }
+    }
+    best.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2))));
+    let most = best.first().map_or(0, |it| it.0);
+    let mut texts = Texts::new(vault, inventory);
+    let mut hits = Vec::new();
+    for (found, stem, number) in best.into_iter().take_while(|it| it.0 == most) {
+        if hits.len() == how.limit {
+            break;
+        }
+        let Some(file) = inventory.logs.get(stem) else { continue };
+        let Some(line) = texts.log(stem)?.and_then(|it| it.line(number, how.context)) else {
+            continue;
+        };
+        let of_project = query
+            .project
+            .as_ref()
+            .is_none_or(|it| file.path.to_lowercase().contains(it) || line.is_below(it));
+        if !(of_project && query.kind.is_none() && query.admits(&line.text)) {
+            continue;
+        }
+        // It may have stood in what is not shown of the line.
+        let mut shown = 0;
+        words::for_words(&line.text, |word| shown |= which(&typed, word));
+        if shown.count_ones() < found {
+            continue;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "words of a query")]
+        let score = 0.1 * f64::from(found) / typed.len() as f64;
+        hits.push(Hit {
+            path: file.path.clone(),
+            line: number,
+            date: stem.date(),
+            tier: ground::TIERS[usize::from(stem.is_session())],
+            origin: line.origin,
+            score,
+            text: line.text,
+            before: line.before,
+            after: line.after,
+            via: Vec::new(),
+            superseded_by: None,
+        });
+    }
+    Ok(hits)
+}
+
+/// Returns which typed words a word is nearly, as bits.
+fn which(typed: &[String], word: &str) -> u64 {
+    let near = typed.iter().take(64).enumerate().filter(|(_, typed)| is_near(typed, word));
+    near.fold(0, |all, (at, _)| all | 1 << at)
+}
+
+fn is_near(typed: &str, word: &str) -> bool {
+    let letters = typed.chars().count();
+    if word == typed || (letters >= 3 && word.contains(typed)) {
+        return true;
+    }
+    let wrong = match letters {
+        ..ONE_WRONG => return false,
+        ONE_WRONG..TWO_WRONG => 1,
+        _ => 2,
+    };
+    // A number with another digit is another number.
+    !typed.contains(|c: char| c.is_ascii_digit()) && distance(typed, word, wrong) <= wrong
+}
+
+/// Counts the letters that are left out, put in, changed, or swapped with the next one; more than `most`
+/// are told as one more.
+fn distance(a: &str, b: &str, most: usize) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > most {
+        return most + 1;
+    }
+    let mut before_last: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for (i, &of_a) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, &of_b) in b.iter().enumerate() {
+            let changed = last[j] + usize::from(of_a != of_b);
+            let mut fewest = changed.min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && of_a == b[j - 1] && a[i - 1] == of_b {
+                fewest = fewest.min(before_last[j - 1] + 1);
+            }
+            row.push(fewest);
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[b.len()].min(most + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_near_when_a_letter_or_two_are_wrong() {
+        for (typed, word, expected) in [
+            ("importr", "importer", true),
+            ("improter", "importer", true),
+            ("stagign", "staging", true),
+            ("deduplicaton", "deduplication", true),
+            ("port", "importer", true),
+            ("cat", "car", false),
+            ("v2024", "v2025", false),
+            ("importer", "exporter", false),
+        ] {
+            assert_eq!(is_near(typed, word), expected, "{typed} {word}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The words of what was found, read from the files as they may be seen, each file once.
+
+use std::collections::HashMap;
+
+use super::{ground::ItemRow, items};
+use crate::{
+    memory::{address::Stem, document::Summary, markdown::LineKind, period::Period},
+    privacy::{self, ServedLog},
+    store::{
+        inventory::Inventory,
+        vault::{Vault, VaultError},
+    },
+};
+
+/// Reads the files of a root.
+pub(super) struct Texts<'a> {
+    vault: &'a Vault,
+    inventory: &'a Inventory,
+    logs: HashMap<Stem, Option<Text>>,
+    items: HashMap<String, Vec<ItemRow>>,
+}
+
+/// A log as it may be seen.
+pub(super) struct Text(ServedLog);
+
+/// A line of it that was found.
+pub(super) struct FoundLine {
+    pub(super) text: String,
+    pub(super) origin: &'static str,
+    pub(super) before: Vec<String>,
+    pub(super) after: Vec<String>,
+    /// The headings above, in lower case.
+    above: Vec<String>,
+}
+
+impl<'a> Texts<'a> {
+    pub(super) fn new(vault: &'a Vault, inventory: &'a Inventory) -> Self {
+        Self { vault, inventory, logs: HashMap::new(), items: HashMap::new() }
+    }
+
+    pub(super) fn log(&mut self, stem: &Stem) -> Result<Option<&Text>, VaultError> {
+        if !self.logs.contains_key(stem) {
+            let log = self.vault.read_log(stem)?;
+            let text = log.map(|it| Text(privacy::serve(&it, &self.inventory.rules)));
+            self.logs.insert(stem.clone(), text);
+        }
+        Ok(self.logs.get(stem).and_then(Option::as_ref))
+    }
+
+    /// Returns the words of the item at a line; `None` where none is any more.
+    pub(super) fn item(
+        &mut self,
+        path: &str,
+        tier: &str,
+        line: u32,
+    ) -> Result<Option<String>, VaultError> {
+        if !self.items.contains_key(path) {
+            let rows = self.items_of(path, tier)?;
+            self.items.insert(path.to_owned(), rows);
+        }
+        let row = self.items.get(path).and_then(|it| it.iter().find(|it| it.line == line));
+        Ok(row.map(|it| it.text.clone()))
+    }
+
+    fn items_of(&self, path: &str, tier: &str) -> Result<Vec<ItemRow>, VaultError> {
+        let rules = &self.inventory.rules;
+        if tier == "memory" {
+            let is_it = |name: &str| path.rsplit_once('/').map_or(path, |it| it.1) == name;
+            let memories = self.inventory.memories.iter();
+            let of = memories.filter(|it| is_it(&it.file_name.to_string_lossy()));
+            return Ok(of.map(|it| items::of_memory(it, rules)).collect());
+        }
+        let Some(text) = self.vault.read_text(path)? else { return Ok(Vec::new()) };
+        if tier == "wisdom" {
+            return Ok(items::of_wisdom(&text, rules));
+        }
+        let name = path.rsplit_once('/').map_or(path, |it| it.1).trim_end_matches(".md");
+        let summary = name.parse::<Period>().ok().map(|it| Summary::parse(it, &text));
+        let summary = summary.and_then(Result::ok);
+        Ok(summary.map(|it| items::of_summary(&it, &text, rules)).unwrap_or_default())
+    }
+}
+
+impl Text {
+    /// Returns a line, with so many that say something before and after it; `None` where it is gone.
+    pub(super) fn line(&self, number: u32, context: usize) -> Option<FoundLine> {
+        let line = self.0.line(number).filter(|it| it.is_content() && !it.is_held())?;
+        let is_said = |it: &&crate::privacy::ServedLine| {
+            let is_heading = matches!(it.kind(), LineKind::Heading { .. });
+            it.is_content() && !it.is_held() && !is_heading
+        };
+        let texts = |all: Vec<&crate::privacy::ServedLine>| -> Vec<String> {
+            all.into_iter().map(|it| it.words().to_owned()).collect()
+        };
+        let lines = self.0.lines();
+        let at = lines.iter().position(|it| it.number() == number)?;
+        let mut before: Vec<_> = lines[..at].iter().rev().filter(is_said).take(context).collect();
+        before.reverse();
+        let after = lines[at + 1..].iter().filter(is_said).take(context).collect();
+        let mut above: Vec<(u8, String)> = Vec::new();
+        for line in &lines[..at] {
+            if let LineKind::Heading { level, .. } = line.kind() {
+                above.retain(|it| it.0 < level);
+                above.push((level, line.words().to_lowercase()));
+            }
+        }
+        Some(FoundLine {
+            text: line.words().to_owned(),
+            origin: line.origin().name(),
+            before: texts(before),
+            after: texts(after),
+            above: above.into_iter().map(|it| it.1).collect(),
+        })
+    }
+}
+
+impl FoundLine {
+    /// Whether a heading above names this.
+    pub(super) fn is_below(&self, name: &str) -> bool {
+        self.above.iter().any(|it| it.contains(name))
+    }
+}

@@ -1,0 +1,160 @@
+//! Current before former: of two hits that say the same with different values the older one is marked,
+//! and stands below where the question asks for the present.
+//!
+//! A value is a word with a digit in it. Two lines say the same when nearly all their other words are the
+//! same, and there are enough of them. Pure.
+
+use std::collections::BTreeSet;
+
+use super::{Hit, Via, words};
+
+/// How many words beside the values two lines must share.
+const SHARED_MIN: usize = 4;
+
+/// What share of all their words.
+const SHARE_MIN: f64 = 0.75;
+
+const PRESENT: [&str; 10] =
+    ["now", "current", "currently", "latest", "today", "present", "is", "are", "do", "does"];
+const PAST: [&str; 14] = [
+    "was",
+    "were",
+    "did",
+    "had",
+    "first",
+    "original",
+    "originally",
+    "initial",
+    "initially",
+    "before",
+    "previous",
+    "previously",
+    "former",
+    "old",
+];
+
+/// What a line says, its values apart.
+struct Said {
+    words: BTreeSet<String>,
+    values: BTreeSet<String>,
+}
+
+impl Said {
+    fn of(text: &str) -> Self {
+        let mut said = Self { words: BTreeSet::new(), values: BTreeSet::new() };
+        // The time at which a line was written is no value.
+        let text = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':');
+        words::for_words(text, |word| {
+            let to = if word.contains(|c: char| c.is_ascii_digit()) {
+                &mut said.values
+            } else {
+                &mut said.words
+            };
+            to.insert(word.to_owned());
+        });
+        said
+    }
+
+    /// Whether another line says the same with other values.
+    fn differs(&self, other: &Self) -> bool {
+        if self.values.is_empty() || other.values.is_empty() || self.values == other.values {
+            return false;
+        }
+        let shared = self.words.intersection(&other.words).count();
+        let all = self.words.union(&other.words).count();
+        #[expect(clippy::cast_precision_loss, reason = "words of a line")]
+        let share = shared as f64 / all.max(1) as f64;
+        shared >= SHARED_MIN && share >= SHARE_MIN
+    }
+}
+
+/// Marks what is superseded. Where the question asks for the present, the newer comes first; `is_dated`
+/// tells that it names days, which asks for what was said then.
+pub(super) fn mark(hits: &mut [Hit], question: &str, is_dated: bool) {
+    let said: Vec<Said> = hits.iter().map(|it| Said::of(&it.text)).collect();
+    for older in 0..hits.len() {
+        let newer = (0..hits.len())
+            .filter(|&it| hits[it].date > hits[older].date && said[older].differs(&said[it]))
+            .max_by_key(|&it| hits[it].date);
+        hits[older].superseded_by =
+            newer.map(|it| Via { path: hits[it].path.clone(), line: hits[it].line });
+    }
+    if !is_dated && asks_for_the_present(question) {
+        // The newest takes the place of the first that it supersedes.
+        for at in 0..hits.len() {
+            let Some(newer) = hits[at].superseded_by.clone() else { continue };
+            let place = hits.iter().position(|it| it.path == newer.path && it.line == newer.line);
+            if let Some(place) = place.filter(|it| *it > at) {
+                hits[at..=place].rotate_right(1);
+            }
+        }
+    }
+}
+
+fn asks_for_the_present(question: &str) -> bool {
+    let mut present = false;
+    let mut past = false;
+    words::for_words(question, |word| {
+        present |= PRESENT.contains(&word);
+        past |= PAST.contains(&word);
+    });
+    present && !past
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hit(date: &str, text: &str) -> Hit {
+        Hit {
+            path: format!("memory/{date}.md"),
+            line: 3,
+            date: date.parse().unwrap(),
+            tier: "daily",
+            origin: "agent",
+            score: 1.0,
+            text: text.to_owned(),
+            before: Vec::new(),
+            after: Vec::new(),
+            via: Vec::new(),
+            superseded_by: None,
+        }
+    }
+
+    #[test]
+    fn the_newer_value_comes_first_for_a_question_about_the_present() {
+        let all = [
+            hit("2026-03-01", "The retry limit of the importer is 3 attempts"),
+            hit("2026-03-02", "The importer writes to staging"),
+            hit("2026-03-09", "The retry limit of the importer is 5 attempts"),
+        ];
+        let order = |question: &str, is_dated| {
+            let mut hits = all.clone();
+            mark(&mut hits, question, is_dated);
+            let of = |it: &Hit| (it.date.to_string(), it.superseded_by.is_some());
+            hits.iter().map(of).collect::<Vec<_>>()
+        };
+        let old = |it: &str| (it.to_owned(), true);
+        let new = |it: &str| (it.to_owned(), false);
+        let as_found = [old("2026-03-01"), new("2026-03-02"), new("2026-03-09")];
+        let now = [new("2026-03-09"), old("2026-03-01"), new("2026-03-02")];
+        assert_eq!(order("What is the retry limit now?", false), now);
+        assert_eq!(order("What was the retry limit?", false), as_found);
+        assert_eq!(order("retry limit", false), as_found);
+        assert_eq!(order("What is the retry limit of March 1?", true), as_found);
+    }
+
+    #[test]
+    fn other_things_supersede_nothing() {
+        for (a, b) in [
+            ("The retry limit of the importer is 3", "The size limit of the exporter is 5"),
+            ("The retry limit of the importer is 3", "The retry limit of the importer is 3"),
+            ("10:02 ran the whole suite again", "11:45 ran the whole suite again"),
+            ("port 80", "port 443"),
+        ] {
+            let mut hits = [hit("2026-03-01", a), hit("2026-03-02", b)];
+            mark(&mut hits, "what is it", false);
+            assert!(hits.iter().all(|it| it.superseded_by.is_none()), "{a} {b}");
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! The search index of one root: which words stand in which lines, and nothing that can be read.
+//!
+//! A SQLite database of its own beside the lineage, made from the files and thrown away without loss:
+//! one that is missing, torn, or of another version is made anew. It holds no text: words are numbers
+//! (hashes of their stems), lines are numbers and lengths. What is shown is read from the files.
+//!
+//! Postings stand in buckets (a month of logs), so that a query asks for a few rows a word and a log
+//! that changed rewrites its own month alone. What is deleted is overwritten (`secure_delete`), and
+//! the journal is a file that is gone after each change.
+
+mod pack;
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
+
+pub use self::pack::{Reader, Writer};
+use super::{inventory::Stamp, lineage, vault::scan::Seen};
+use crate::memory::hash::ContentHash;
+
+/// How the rows are written; another number makes the index anew.
+const VERSION: i64 = 1;
+
+/// How long a search waits for who writes the index; then it reads the files.
+const WAIT: Duration = Duration::from_secs(2);
+
+const SCHEMA: &str = "
+    CREATE TABLE file (
+        id INTEGER PRIMARY KEY,
+        path TEXT NOT NULL UNIQUE,
+        bucket INTEGER NOT NULL,
+        inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
+        hash BLOB NOT NULL, input BLOB NOT NULL,
+        lines BLOB NOT NULL, cites TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE posting (
+        bucket INTEGER NOT NULL, term INTEGER NOT NULL, places BLOB NOT NULL,
+        PRIMARY KEY (bucket, term)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE about (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
+";
+
+/// Why the index cannot be used. Search reads the files then.
+#[derive(Debug, thiserror::Error)]
+#[error("the search index `{}`: {source}", path.display())]
+pub struct PostingsError {
+    /// The file.
+    pub path: PathBuf,
+    /// What SQLite said.
+    #[source]
+    pub source: rusqlite::Error,
+}
+
+/// A file as the index knows it.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Relative to the root.
+    pub path: String,
+    /// The part of the index in which its words stand.
+    pub bucket: i64,
+    /// By which a change is told without reading.
+    pub stamp: Stamp,
+    /// Of its bytes.
+    pub hash: ContentHash,
+    /// Of what its served view depends on.
+    pub input: ContentHash,
+    /// What is known of its lines, packed.
+    pub lines: Vec<u8>,
+    /// What its items cite.
+    pub cites: String,
+}
+
+/// Where the words of a file stand: by the number of a word what [`Writer`] packed.
+pub type Places = HashMap<u64, Vec<u8>>;
+
+/// What a change of the index is to do.
+#[derive(Debug, Default)]
+pub struct Change {
+    /// Paths that go.
+    pub gone: Vec<String>,
+    /// Files that come, or come anew.
+    pub come: Vec<(Entry, Places)>,
+}
+
+/// The files of the index, and where a word stands in them by their numbers.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// By number.
+    pub files: Vec<(i64, Entry)>,
+}
+
+/// The open index.
+#[derive(Debug)]
+pub struct Postings {
+    conn: Connection,
+    path: PathBuf,
+}
+
+impl Postings {
+    /// Opens the index, and makes it where there is none. One that is torn or of another version, or
+    /// that was made under another `view`, is emptied.
+    ///
+    /// # Errors
+    ///
+    /// Returns what SQLite says: the folder cannot be written, another process holds it.
+    pub fn open(path: &Path, view: ContentHash) -> Result<Self, PostingsError> {
+        let at = |source| PostingsError { path: path.to_owned(), source };
+        match Self::open_sound(path, view) {
+            Err(source) if is_torn(&source) => {
+                remove(path);
+                Self::open_sound(path, view).map_err(at)
+            }
+            opened => opened.map_err(at),
+        }
+    }
+
+    fn open_sound(path: &Path, view: ContentHash) -> rusqlite::Result<Self> {
+        let real = lineage::private_place(path)
+            .map_err(|_| rusqlite::Error::InvalidPath(path.to_owned()))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let mut conn = Connection::open_with_flags(real, flags)?;
+        conn.busy_timeout(WAIT)?;
+        for (name, value) in [
+            ("journal_mode", "DELETE"),
+            ("synchronous", "NORMAL"),
+            ("secure_delete", "ON"),
+            ("trusted_schema", "OFF"),
+            ("cell_size_check", "ON"),
+            ("mmap_size", "0"),
+            ("cache_size", "-16000"),
+        ] {
+            conn.pragma_update(None, name, value)?;
+        }
+        let version: i64 = conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        let is_of_view = |conn: &Connection| -> rusqlite::Result<bool> {
+            let found = conn.query_row("SELECT value FROM about WHERE name = 'view'", [], |row| {
+                row.get::<_, Vec<u8>>(0)
+            });
+            match found {
+                Err(rusqlite::Error::QueryReturnedNoRows) => Ok(false),
+                found => Ok(found?[..] == view.as_bytes()[..]),
+            }
+        };
+        if version != VERSION || !is_of_view(&conn)? {
+            let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            tx.execute_batch(
+                "DROP TABLE IF EXISTS file; DROP TABLE IF EXISTS posting;
+                 DROP TABLE IF EXISTS about;",
+            )?;
+            tx.execute_batch(SCHEMA)?;
+            tx.execute("INSERT INTO about VALUES ('view', ?1)", [view.as_bytes()])?;
+            tx.pragma_update(None, "user_version", VERSION)?;
+            tx.commit()?;
+        }
+        Ok(Self { conn, path: path.to_owned() })
+    }
+
+    /// Removes the index; it is made anew when it is needed.
+    pub fn remove(path: &Path) {
+        remove(path);
+    }
+
+    /// Reads the whole index and says what is wrong with it; `None` for one that is sound or not
+    /// there.
+    pub fn unsound(path: &Path) -> Option<String> {
+        if !path.exists() {
+            return None;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let said = Connection::open_with_flags(real(path), flags).and_then(|conn| {
+            conn.busy_timeout(WAIT)?;
+            conn.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
+        });
+        match said {
+            Ok(said) => (said != "ok").then_some(said),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    /// Returns the files of the index.
+    ///
+    /// # Errors
+    ///
+    /// Returns what SQLite says.
+    pub fn known(&self) -> Result<Known, PostingsError> {
+        self.ask(|conn| {
+            let mut asked = conn.prepare(
+                "SELECT id, path, bucket, inode, size, mtime, hash, input, lines, cites FROM file",
+            )?;
+            let rows = asked.query_map([], |row| {
+                let hash = |at| row.get::<_, [u8; 32]>(at).map(ContentHash::from_bytes);
+                let stamp = Stamp {
+                    inode: row.get::<_, i64>(3)?.cast_unsigned(),
+                    size: row.get::<_, i64>(4)?.cast_unsigned(),
+                    mtime_ns: row.get(5)?,
+                };
+                let entry = Entry {
+                    path: row.get(1)?,
+                    bucket: row.get(2)?,
+                    stamp,
+                    hash: hash(6)?,
+                    input: hash(7)?,
+                    lines: row.get(8)?,
+                    cites: row.get(9)?,
+                };
+                Ok((row.get(0)?, entry))
+            })?;
+            Ok(Known { files: rows.collect::<Result<_, _>>()? })
+        })
+    }
+
+    /// Calls `each` with the number of a file and where a word stands in it, for all files.
+    ///
+    /// # Errors
+    ///
+    /// Returns what SQLite says.
+    pub fn places(
+        &self,
+        buckets: &[i64],
+        term: u64,
+        mut each: impl FnMut(i64, &[u8]),
+    ) -> Result<(), PostingsError> {
+        self.ask(|conn| {
+            let mut asked =
+                conn.prepare_cached("SELECT places FROM posting WHERE bucket = ?1 AND term = ?2")?;
+            for bucket in buckets {
+                let mut rows = asked.query(params![bucket, term.cast_signed()])?;
+                if let Some(row) = rows.next()? {
+                    let mut reader = Reader::new(row.get_ref(0)?.as_blob()?);
+                    while let Some((file, places)) = reader.next_file() {
+                        each(file, places);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns a number that was kept with the index.
+    ///
+    /// # Errors
+    ///
+    /// Returns what SQLite says.
+    pub fn number(&self, name: &str) -> Result<Option<u64>, PostingsError> {
+        self.ask(|conn| {
+            let found = conn.query_row("SELECT value FROM about WHERE name = ?1", [name], |row| {
+                row.get::<_, [u8; 8]>(0)
+            });
+            match found {
+                Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
+                found => Ok(Some(u64::from_le_bytes(found?))),
+            }
+        })
+    }
+
+    /// Keeps a number with the index.
+    ///
+    /// # Errors
+    ///
+    /// Returns what SQLite says.
+    pub fn set_number(&self, name: &str, number: u64) -> Result<(), PostingsError> {
+        self.ask(|conn| {
+            conn.execute(
+                "INSERT OR REPLACE INTO about VALUES (?1, ?2)",
+                params![name, number.to_le_bytes()],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Changes the index, wholly or not at all.
+    ///
+    /// # Errors
+    ///
+    /// Returns what SQLite says.
+    pub fn apply(&mut self, change: &Change) -> Result<(), PostingsError> {
+        let changed = self.try_apply(change);
+        changed.map_err(|source| PostingsError { path: self.path.clone(), source })
+    }
+
+    fn try_apply(&mut self, change: &Change) -> rusqlite::Result<()> {
+        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let come = change.come.iter().map(|(it, _)| &it.path);
+        let mut touched: BTreeMap<i64, Touched<'_>> = BTreeMap::new();
+        {
+            let mut find = tx.prepare("SELECT id, bucket FROM file WHERE path = ?1")?;
+            let mut drop = tx.prepare("DELETE FROM file WHERE id = ?1")?;
+            for path in change.gone.iter().chain(come) {
+                let mut rows = find.query([path])?;
+                if let Some(row) = rows.next()? {
+                    let (id, bucket): (i64, i64) = (row.get(0)?, row.get(1)?);
+                    touched.entry(bucket).or_default().0.insert(id);
+                    drop.execute([id])?;
+                }
+            }
+            // A number that goes must not come back for another file in the same change.
+            let next: i64 =
+                tx.query_row("SELECT coalesce(max(id), 0) + 1 FROM file", [], |row| row.get(0))?;
+            let gone = touched.values().flat_map(|it| it.0.iter()).max().copied().unwrap_or(0);
+            let numbers = next.max(gone + 1)..;
+            let mut add =
+                tx.prepare("INSERT INTO file VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?;
+            for (number, (entry, places)) in numbers.zip(&change.come) {
+                let Stamp { inode, size, mtime_ns } = entry.stamp;
+                add.execute(params![
+                    number,
+                    entry.path,
+                    entry.bucket,
+                    inode.cast_signed(),
+                    size.cast_signed(),
+                    mtime_ns,
+                    entry.hash.as_bytes(),
+                    entry.input.as_bytes(),
+                    entry.lines,
+                    entry.cites,
+                ])?;
+                touched.entry(entry.bucket).or_default().1.push((number, places));
+            }
+            for (bucket, (gone, come)) in &touched {
+                change_bucket(&tx, *bucket, gone, come)?;
+            }
+        }
+        tx.commit()
+    }
+
+    fn ask<T>(
+        &self,
+        ask: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, PostingsError> {
+        ask(&self.conn).map_err(|source| PostingsError { path: self.path.clone(), source })
+    }
+}
+
+/// What happens to a bucket: the numbers that go, and the files that come.
+type Touched<'a> = (HashSet<i64>, Vec<(i64, &'a Places)>);
+
+fn change_bucket(
+    tx: &rusqlite::Transaction<'_>,
+    bucket: i64,
+    gone: &HashSet<i64>,
+    come: &[(i64, &Places)],
+) -> rusqlite::Result<()> {
+    let mut changed: BTreeMap<i64, Vec<u8>> = BTreeMap::new();
+    for (file, places) in come {
+        for (term, places) in *places {
+            let all = changed.entry(term.cast_signed()).or_default();
+            pack::push_file(all, *file, places);
+        }
+    }
+    let mut put = tx.prepare_cached("INSERT OR REPLACE INTO posting VALUES (?1, ?2, ?3)")?;
+    let mut drop = tx.prepare_cached("DELETE FROM posting WHERE bucket = ?1 AND term = ?2")?;
+    let mut emptied = Vec::new();
+    {
+        let mut all = tx.prepare_cached("SELECT term, places FROM posting WHERE bucket = ?1")?;
+        let mut rows = all.query([bucket])?;
+        while let Some(row) = rows.next()? {
+            let term: i64 = row.get(0)?;
+            let was = row.get_ref(1)?.as_blob()?;
+            let mut kept = Vec::with_capacity(was.len());
+            let mut reader = Reader::new(was);
+            while let Some((file, places)) = reader.next_file() {
+                if !gone.contains(&file) {
+                    pack::push_file(&mut kept, file, places);
+                }
+            }
+            if let Some(new) = changed.get_mut(&term) {
+                kept.append(new);
+                *new = kept;
+            } else if kept.is_empty() {
+                emptied.push(term);
+            } else if kept.len() != was.len() {
+                changed.insert(term, kept);
+            }
+        }
+    }
+    for term in emptied {
+        drop.execute(params![bucket, term])?;
+    }
+    for (term, places) in changed {
+        put.execute(params![bucket, term, places])?;
+    }
+    Ok(())
+}
+
+/// What was seen of the files, so that a scan reads only what changed.
+pub fn seen(known: &Known) -> HashMap<String, Seen> {
+    let seen = |it: &Entry| (it.path.clone(), Seen { stamp: it.stamp, hash: it.hash });
+    known.files.iter().map(|(_, it)| seen(it)).collect()
+}
+
+/// Whether a database cannot be read as what it should be.
+fn is_torn(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    match error {
+        rusqlite::Error::SqliteFailure(it, _) => {
+            // "no such table" is what a foreign or half-made one says.
+            matches!(it.code, DatabaseCorrupt | NotADatabase) || it.extended_code == 1
+        }
+        rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..) => {
+            true
+        }
+        _ => false,
+    }
+}
+
+impl PostingsError {
+    /// Returns whether making the index anew would help.
+    pub fn is_torn(&self) -> bool {
+        is_torn(&self.source)
+    }
+}
+
+/// SQLite follows no link, so the way to the folder is made free of them.
+fn real(path: &Path) -> PathBuf {
+    let dir = path.parent().and_then(|it| it.canonicalize().ok());
+    let joined = dir.zip(path.file_name()).map(|(dir, name)| dir.join(name));
+    joined.unwrap_or_else(|| path.to_owned())
+}
+
+fn remove(path: &Path) {
+    for suffix in ["-journal", "-wal", "-shm", ""] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        // What is not there need not go.
+        drop(std::fs::remove_file(PathBuf::from(name)));
+    }
+}
