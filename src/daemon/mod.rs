@@ -88,6 +88,7 @@ use crate::{
     compaction::PassError,
     config,
     engine::configured,
+    privacy,
     session::queue,
     store::{lock::LockError, vault::Vault},
 };
@@ -344,6 +345,9 @@ impl<'a> Daemon<'a> {
             Event::PassDone(root, want, ended) => {
                 self.pass_done(&root, want, *ended);
                 self.tell_problems(&root);
+                if self.passes.roots().next().is_none() {
+                    privacy::rest();
+                }
             }
             Event::Peeked(path, found) => {
                 if let Some(root) = self.roots.get_mut(&path) {

@@ -14,11 +14,12 @@
 //! [`Policy`] is what the configuration says of all that, and [`Rules`] what it says together with
 //! what the people of one root decided. What is shown of other files than logs goes through
 //! [`Rules::shown`], and what is written through [`inert()`]. What all of it costs is counted in tests
-//! ([`effort`]).
+//! ([`effort`]). Expressions whose scratch memory would stay are lent, and had back by [`rest`].
 
 pub(crate) mod effort;
 pub mod hold;
 mod inert;
+mod lent;
 mod names;
 mod origin;
 mod rules;
@@ -26,6 +27,7 @@ pub mod secrets;
 mod served;
 
 pub use inert::inert;
+pub use lent::rest;
 pub use names::SpelledSecrets;
 pub use rules::{Policy, PolicyError, Rules, words_decided};
 pub use served::{Held, ServedLine, ServedLog, serve, serve_own_lines};

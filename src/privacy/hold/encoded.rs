@@ -10,7 +10,10 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::{Captures, Regex};
 
 use super::{Concern, Concerns, characters, plain};
-use crate::{memory::log::Origin, privacy::effort::spend};
+use crate::{
+    memory::log::Origin,
+    privacy::{effort::spend, lent::Lent},
+};
 
 /// How deep an encoding within an encoding is read.
 const DEPTH_MAX: u32 = 3;
@@ -79,7 +82,7 @@ fn within(text: &str, origin: Origin, depth: u32) -> Concerns {
 
 /// Returns whether a text asks its reader to decode and run what follows.
 pub fn asks_to_run(text: &str) -> bool {
-    DECODE.is_match(text) && RUN.is_match(text)
+    DECODE.get().is_match(text) && RUN.get().is_match(text)
 }
 
 /// Returns whether a text has a code that it asks to run: any words where it asks to decode them,
@@ -90,29 +93,29 @@ fn is_order(text: &str, decoded: &str) -> bool {
             r"(?i)^\W{0,3}(?:sudo |env |exec |nohup )?(?:curl|wget|ba?sh|zsh|rm|nc|ncat|python3?|perl|ruby|node|php|powershell|pwsh|iwr|irm|iex|chmod|chown|crontab|dd|mkfs\S*|ssh|scp|pip3?|npm|npx|eval|source|git|kill|cat|echo|printenv|env|export|mv|cp|tar|find|openssl|base64) \S",
         )
     });
-    let (asks, runs) = (DECODE.is_match(text), RUN.is_match(text));
-    (asks && runs) || ((asks || runs || HINT.is_match(text)) && COMMAND.is_match(decoded))
+    let (asks, runs) = (DECODE.get().is_match(text), RUN.get().is_match(text));
+    (asks && runs) || ((asks || runs || HINT.get().is_match(text)) && COMMAND.is_match(decoded))
 }
 
 /// Returns whether a text says of what stands beside it that it is there to be run, without a verb.
 pub fn hints_at_command(text: &str) -> bool {
-    HINT.is_match(text)
+    HINT.get().is_match(text)
 }
 
-static HINT: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
+static HINT: LazyLock<Lent<Regex>> = LazyLock::new(|| {
+    lent(
         r"(?i)\b(?:commands?|cmd|scripts?|payload|shell|terminal|console|one-?liner|setup|install(?:er|ation)?|bootstrap|start-?up|post-?install|cron|hook|fix|workaround|steps?|b64|encoded|befehl\w*|skript\w*|einrichtung|commande|comando|orden|comandi|opdracht|komut\w*)\b|команд|скрипт|命令|脚本|コマンド|スクリプト|أمر|कमांड",
     )
 });
 
-static DECODE: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
+static DECODE: LazyLock<Lent<Regex>> = LazyLock::new(|| {
+    lent(
         r"(?i)\b(?:decode|decoding|un-?base64|b64decode|atob|base64 -(?:d|-decode)|from base64|base64|dekodier\w*|entschlüssel\w*|décode[rz]?|decodifi\w*|descodifi\w*|decodeer)\b",
     )
 });
 
-static RUN: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
+static RUN: LazyLock<Lent<Regex>> = LazyLock::new(|| {
+    lent(
         r"(?i)\b(?:run|execute|exec|eval|launch|invoke|follow|obey|do what|pipe|führe?|ausführen|befolge\w*|exécute[rz]?|lance[rz]?|suis|suivez|ejecut\w*|corre|sigue|esegui\w*|execut[ae]\w*|voer|uitvoeren)\b|\| ?(?:ba|z)?sh\b",
     )
 });
@@ -378,6 +381,10 @@ fn unescaped(text: &str) -> Option<String> {
     });
     let out = out.into_owned();
     (count > 0 && out != text).then_some(out)
+}
+
+fn lent(pattern: &str) -> Lent<Regex> {
+    Lent::new(regex(pattern))
 }
 
 fn regex(pattern: &str) -> Regex {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::RegexSet;
 
 use super::{Concern, Concerns};
-use crate::memory::log::Origin;
+use crate::{memory::log::Origin, privacy::lent::Lent};
 
 /// Returns the concern of a text that imitates.
 ///
@@ -16,7 +16,7 @@ pub fn concerns(text: &str, origin: Origin) -> Concerns {
     if !text.contains(['<', '[', ':', '-', '＜']) {
         return found;
     }
-    let imitates = ANYBODY.is_match(text) || external && EXTERNAL.is_match(text);
+    let imitates = ANYBODY.get().is_match(text) || external && EXTERNAL.get().is_match(text);
     if imitates {
         found.add(Concern::Imitation);
     }
@@ -24,7 +24,7 @@ pub fn concerns(text: &str, origin: Origin) -> Concerns {
 }
 
 /// What nobody's honest words have outside code.
-static ANYBODY: LazyLock<RegexSet> = LazyLock::new(|| {
+static ANYBODY: LazyLock<Lent<RegexSet>> = LazyLock::new(|| {
     set(&[
         // Fences around memory and prompts.
         r"(?i)(?:^|[^\w])[<＜]\s*/?\s*(?:memory|memories|memoird|system|system[-_ ](?:prompt|reminder|message)|untrusted[-_a-z]*|(?:daily[-_])?logs?(?:[-_]lines?)?|im_start|im_end|developer)(?:\s[^>\n]{0,100})?\s*/?[>＞]",
@@ -40,7 +40,7 @@ static ANYBODY: LazyLock<RegexSet> = LazyLock::new(|| {
 });
 
 /// What only a quoted or fetched text is suspected of.
-static EXTERNAL: LazyLock<RegexSet> = LazyLock::new(|| {
+static EXTERNAL: LazyLock<Lent<RegexSet>> = LazyLock::new(|| {
     set(&[
         r"(?i)<\s*/?\s*(?:instructions?|assistant|human|user[-_](?:message|query|input)|tool_(?:result|call|use)s?|function_(?:calls?|results?)|invoke|thinking|context|important|admin)(?:\s[^>\n]{0,100})?>",
         r"(?i)^[\s>*]*(?:system|assistant|human|developer)\**\s*:\s",
@@ -49,10 +49,10 @@ static EXTERNAL: LazyLock<RegexSet> = LazyLock::new(|| {
     ])
 });
 
-fn set(patterns: &[&str]) -> RegexSet {
+fn set(patterns: &[&str]) -> Lent<RegexSet> {
     // ASCII boundaries do, and are much faster beside other scripts.
     let patterns = patterns.iter().map(|it| it.replace(r"\b", r"(?-u:\b)"));
-    RegexSet::new(patterns).expect("constant patterns")
+    Lent::new(RegexSet::new(patterns).expect("constant patterns"))
 }
 
 #[cfg(test)]

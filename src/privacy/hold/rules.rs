@@ -11,7 +11,10 @@ use regex::Regex;
 use serde::Deserialize;
 
 use super::{Concern, Concerns, fold::Folded};
-use crate::{memory::log::Origin, privacy::effort::spend};
+use crate::{
+    memory::log::Origin,
+    privacy::{effort::spend, lent::Lent},
+};
 
 /// Returns the concerns of a folded text.
 pub fn concerns(text: &Folded, origin: Origin) -> Concerns {
@@ -47,7 +50,7 @@ struct Rules {
     words: AhoCorasick,
     /// Of each word: its list, and whether its ends are open.
     of_word: Vec<Word>,
-    shapes: Vec<(u8, Regex)>,
+    shapes: Vec<(u8, Lent<Regex>)>,
     shape_mask: Mask,
     /// Lists after whose words an order can begin.
     begin: Mask,
@@ -229,7 +232,7 @@ impl Rules {
             let regex =
                 // ASCII boundaries do, and are much faster beside other scripts.
                 Regex::new(&pattern.replace(r"\b", r"(?-u:\b)")).map_err(|e| RulesError::Shape(name.clone(), Box::new(e)))?;
-            shapes.push((number[name.as_str()], regex));
+            shapes.push((number[name.as_str()], Lent::new(regex)));
         }
         let mut gates: Mask = 0;
         for it in file.rules.iter().filter(|it| it.from == From::Any) {
@@ -297,7 +300,7 @@ impl Rules {
         let mut whole: Mask = 0;
         for (list, shape) in self.shapes.iter().filter(|(list, _)| wanted & (1 << list) != 0) {
             spend(text.text().len());
-            for hit in shape.find_iter(text.text()) {
+            for hit in shape.get().find_iter(text.text()) {
                 whole |= 1 << list;
                 let (start, end, list) = (hit.start(), hit.end(), *list);
                 hits.push(Hit { start, end, list, sentence: 0, begins: false });

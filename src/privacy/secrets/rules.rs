@@ -19,7 +19,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 
-use super::{check::Check, scan};
+use super::{super::lent::Lent, check::Check, scan};
 
 /// The most text of rules that is read, in bytes.
 const BYTES_MAX: usize = 256 * 1024;
@@ -231,7 +231,7 @@ pub(super) enum Form {
 /// them take longer than a command should.
 pub(super) struct Expression {
     text: String,
-    compiled: OnceLock<Regex>,
+    compiled: OnceLock<Lent<Regex>>,
 }
 
 impl Expression {
@@ -239,10 +239,10 @@ impl Expression {
         Self { text, compiled: OnceLock::new() }
     }
 
-    pub(super) fn get(&self) -> &Regex {
-        self.compiled.get_or_init(|| {
-            regex(&self.text).expect("a user's are compiled when they are read, ours by a test")
-        })
+    pub(super) fn get(&self) -> Arc<Regex> {
+        let compile =
+            || regex(&self.text).expect("a user's are compiled when they are read, ours by a test");
+        self.compiled.get_or_init(|| Lent::new(compile())).get()
     }
 }
 

@@ -80,7 +80,7 @@ pub(super) fn candidates(rules: &Compiled, text: &str) -> Vec<Candidate> {
                     }
                     let token =
                         Token { text, start: hit.start(), body_at: hit.end(), run_end: run.end };
-                    let range = token.find(body.get(), *reach, *may_wrap);
+                    let range = token.find(&body.get(), *reach, *may_wrap);
                     let Some(range) = range else { continue };
                     if accepts(rules, rule, text, &range, hit.len()) {
                         past[at] = range.end;
@@ -113,7 +113,7 @@ pub(super) fn candidates(rules: &Compiled, text: &str) -> Vec<Candidate> {
             let mut values = Values {
                 rules,
                 rule,
-                regex,
+                regex: &regex,
                 group: *group,
                 text,
                 groups: regex.capture_locations(),
