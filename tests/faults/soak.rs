@@ -416,7 +416,8 @@ impl Life {
         let twice = list(
             "SELECT tier || ' ' || period || ' ' || count(*) || ' times: ' || group_concat(run || ' ' || \
              started || ' ' || ifnull(reason, ''), '; ') FROM activity \
-             WHERE outcome = 'written' AND reason <> 'finished after a crash' GROUP BY fingerprint HAVING count(*) > 1",
+             WHERE outcome = 'written' AND ifnull(reason, '') <> 'finished after a crash' \
+             GROUP BY fingerprint HAVING count(*) > 1",
         );
         let failed = list(
             "SELECT tier || ' ' || period || ': ' || ifnull(reason, '') FROM activity \
