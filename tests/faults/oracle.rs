@@ -181,7 +181,7 @@ fn difference(wanted: &Files, found: &Files, but_today: bool) -> Option<String> 
 }
 
 /// Shows the lines from the first on that differs.
-fn first_difference(wanted: Option<&String>, found: Option<&String>) -> String {
+pub(crate) fn first_difference(wanted: Option<&String>, found: Option<&String>) -> String {
     let (Some(wanted), Some(found)) = (wanted, found) else {
         return if wanted.is_some() { "it is missing" } else { "it should not be there" }
             .to_owned();

@@ -404,7 +404,7 @@ impl Life {
         Ok(())
     }
 
-    /// Nothing was made twice of the same content, and nothing failed.
+    /// Nothing was made twice of the same content, and nothing failed. What a kill cut off does not count.
     fn folded_once(&self) -> Result<(), String> {
         let path = self.root.path(".memoird/lineage.db");
         let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
@@ -416,12 +416,13 @@ impl Life {
         let twice = list(
             "SELECT tier || ' ' || period || ' ' || count(*) || ' times: ' || group_concat(run || ' ' || \
              started || ' ' || ifnull(reason, ''), '; ') FROM activity \
-             WHERE outcome = 'written' GROUP BY fingerprint HAVING count(*) > 1",
+             WHERE outcome = 'written' AND ifnull(reason, '') <> 'finished after a crash' \
+             GROUP BY fingerprint HAVING count(*) > 1",
         );
         let failed = list(
             "SELECT tier || ' ' || period || ': ' || ifnull(reason, '') FROM activity \
              WHERE outcome = 'parked' OR (outcome = 'failed' AND \
-             (counts OR reason NOT LIKE '%changed while it was read%'))",
+             (counts OR reason NOT LIKE '%changed while it was read%' AND reason <> 'ended by a crash'))",
         );
         let open = list("SELECT target FROM intent WHERE state = 'open'");
         for (what, found) in [("made twice", twice), ("failed", failed), ("half written", open)] {
@@ -450,11 +451,15 @@ impl Life {
         let differing: Vec<_> =
             names.into_iter().filter(|it| weekly(files, it) != weekly(&made, it)).collect();
         if let Some(name) = differing.first() {
+            let found = files.get(*name);
             return Err(format!(
-                "{} weeks are not those of one fold, {name} is\n{}\nand one fold makes\n{}\n{ran}",
+                "{} weeks are not those of one fold, {name}:\n{}\nof\n{}\n{ran}",
                 differing.len(),
-                files.get(*name).map_or("missing", String::as_str),
-                made.get(*name).map_or("nothing", String::as_str),
+                oracle::first_difference(
+                    weekly(&made, name).as_ref(),
+                    weekly(files, name).as_ref()
+                ),
+                found.map_or("", String::as_str),
             ));
         }
         let days = self.lines.keys().map(|it| it[..10].parse::<NaiveDate>().unwrap());
@@ -473,10 +478,11 @@ impl Life {
     }
 }
 
-/// Returns what of a week is made of its logs: where these stand is not.
+/// Returns what of a week is made of its logs: where these stand is not, nor which of their days had
+/// been read for memories when it was last made.
 fn weekly(files: &BTreeMap<String, String>, name: &str) -> Option<String> {
-    let text = files.get(name)?;
-    Some(text.lines().filter(|it| !it.starts_with("  - memory/")).collect::<Vec<_>>().join("\n"))
+    let is_made = |it: &&str| !it.starts_with("  - memory/") && !it.starts_with("  extracted: ");
+    Some(files.get(name)?.lines().filter(is_made).collect::<Vec<_>>().join("\n"))
 }
 
 fn file_name(path: &str) -> &str {

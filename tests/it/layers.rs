@@ -195,12 +195,18 @@ fn one_place_prints_and_one_speaks_sql() {
 #[test]
 fn a_key_is_exposed_in_one_place_and_handed_to_no_child() {
     let exposing = ["src/model/door.rs"];
+    // It becomes itself anew, which is to have the key.
+    let becoming = "src/commands/run.rs";
     for (name, _, code) in sources() {
         let exposes = code.contains(".expose()") || code.contains("Secret::expose(");
         assert!(!exposes || exposing.contains(&&name[..]), "{name} exposes a key");
         let starts = ["process::Command", "Command::new(\""].iter().any(|it| code.contains(it));
         let scrubs = code.contains("key::scrub(") || code.contains("pub fn scrub(");
-        assert!(!starts || scrubs, "{name} starts a program and does not take the key from it");
+        let becomes = name == becoming && code.contains(".exec()") && !code.contains(".spawn()");
+        assert!(
+            !starts || scrubs || becomes,
+            "{name} starts a program and does not take the key from it"
+        );
     }
 }
 
