@@ -23,6 +23,7 @@ mod git_snapshot;
 mod history;
 mod hook;
 mod import;
+mod import_notes;
 mod init;
 mod instructions;
 mod log;

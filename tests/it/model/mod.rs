@@ -6,6 +6,7 @@
 //! - [`door`]: what goes wrong between us and a server.
 //! - [`elsewhere`]: what is made of text from elsewhere.
 //! - [`fallback`]: what is made without it.
+//! - [`handoff`]: a session handed over with tools.
 //! - [`memories`]: typed memories that are bad, mended, or said anew.
 //! - [`planted`]: what is false, through the whole chain.
 //! - [`programs`]: a program in the place of a server.
@@ -20,6 +21,7 @@ mod crashes;
 mod door;
 mod elsewhere;
 mod fallback;
+mod handoff;
 mod memories;
 mod planted;
 mod programs;
