@@ -59,7 +59,8 @@
 //!   but [`commands::ui`] prints.
 //! - Nothing in a generated file depends on when it was written: same input, same bytes.
 //! - No log is ever changed, but by `memoird log` and `memoird review edit`, which append to that of
-//!   today, by [`session::keep`], which appends to those of a session's days, and `memoird forget --from-log`, which removes.
+//!   today, by [`session::keep`] and [`session::notes`], which append to those of a session's days or of a
+//!   note's, and `memoird forget --from-log`, which removes.
 
 pub mod clock;
 pub mod commands;

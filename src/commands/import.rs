@@ -17,6 +17,7 @@ use super::{
     GlobalArgs,
     context::{Call, Root},
     error::{CommandError, Kind},
+    import_notes,
     session::{keeper, read_transcript},
     ui::Ui,
 };
@@ -24,7 +25,7 @@ use crate::{
     privacy::Rules,
     session::{
         keep::{KeepError, Request},
-        style::Style,
+        notes::Keepers,
         transcript::{Transcript, What},
     },
     store::layout::ROOT_FILE,
@@ -44,18 +45,28 @@ enum From {
     Codex,
     /// Sessions of other programs: lines of {"role", "content"}
     Jsonl,
+    /// Notes of `OpenClaw`: MEMORY.md, USER.md, memory/DATE.md of a workspace
+    Openclaw,
+    /// Notes of Recall: WISDOM.md, memory/DATE.md, and what lies beside it
+    Recall,
+    /// Notes of teammates: the same of each in .teammates/
+    Teammates,
+    /// Notes of Hipocampus: MEMORY.md, USER.md, memory/DATE.md, knowledge/
+    Hipocampus,
+    /// Notes of Basic Memory: Markdown with frontmatter
+    BasicMemory,
 }
 
-/// Bring in sessions that were held before memoird was there
+/// Bring in sessions that were held before memoird was there, or notes of other programs
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Where they come from
     #[arg(value_enum, value_name = "FROM")]
     from: From,
-    /// A transcript, or a folder of them [default: where the program keeps them]
+    /// A transcript, or a folder of them or of notes [default: where the program keeps them]
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,
-    /// Only what was written to in the last N days; 0 for all
+    /// Of sessions only those that were written to in the last N days; 0 for all
     #[arg(long, value_name = "N", default_value_t = 30)]
     days: u32,
     /// Show what would come of it, and write nothing
@@ -116,6 +127,20 @@ enum State {
     Failed,
 }
 
+impl From {
+    /// Returns whose notes are meant, if notes are.
+    fn notes(self) -> Option<Keepers> {
+        match self {
+            Self::ClaudeCode | Self::Codex | Self::Jsonl => None,
+            Self::Openclaw => Some(Keepers::OpenClaw),
+            Self::Recall => Some(Keepers::Recall),
+            Self::Teammates => Some(Keepers::Teammates),
+            Self::Hipocampus => Some(Keepers::Hipocampus),
+            Self::BasicMemory => Some(Keepers::BasicMemory),
+        }
+    }
+}
+
 impl State {
     fn words(self, is_done: bool) -> &'static str {
         match self {
@@ -131,6 +156,19 @@ impl State {
 
 pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
     let call = Call::read(global)?;
+    if let Some(of) = args.from.notes() {
+        let root = call.root(global)?;
+        root.refuse_stranger()?;
+        let home = |folder: &str| call.around.home.join(folder);
+        let path = match (&args.path, of) {
+            (Some(path), _) => call.around.absolute(path, &call.around.cwd),
+            (None, Keepers::OpenClaw) => home(".openclaw/workspace"),
+            (None, Keepers::BasicMemory) => home("basic-memory"),
+            (None, _) => call.around.cwd.clone(),
+        };
+        let asked = import_notes::Asked { of, path, dry_run: args.dry_run, yes: args.yes };
+        return import_notes::run(&call, &root, &asked, ui);
+    }
     let files = args.files(&call)?;
     let mut report = Report { dry_run: true, ..Report::default() };
     let mut roots = Roots::new(&call, global)?;
@@ -173,7 +211,7 @@ impl Args {
             (Some(path), _) => call.around.absolute(path, &call.around.cwd),
             (None, From::ClaudeCode) => call.around.claude_folder().join("projects"),
             (None, From::Codex) => call.around.codex_folder().join("sessions"),
-            (None, From::Jsonl) => {
+            (None, _) => {
                 return Err(CommandError::new(Kind::Usage, "jsonl needs a file or a folder")
                     .hint("memoird import jsonl PATH"));
             }
@@ -294,7 +332,7 @@ impl<'a> Roots<'a> {
         };
         let zone = root.settings.zone.name.0;
         session.ended = transcript.span().map(|it| it.1.with_timezone(&zone).to_rfc3339());
-        let days = keeper(call, root).foresee(&request(&transcript, None))?;
+        let days = keeper(call, root).foresee(&Request::of_ended(&transcript, None))?;
         session.state = if days.is_empty() { State::Known } else { State::New };
         session.days = days;
         session.home = Some(path);
@@ -315,7 +353,7 @@ impl<'a> Roots<'a> {
         let call = self.call;
         let Some(root) = self.root(&path)? else { return Ok(()) };
         let file = session.file.to_string_lossy().into_owned();
-        match keeper(call, root).keep(&request(&transcript, Some(&file))) {
+        match keeper(call, root).keep(&Request::of_ended(&transcript, Some(&file))) {
             Ok(kept) => session.record = Some(kept.id),
             // A session that was copied: what it says was brought in with the other one.
             Err(KeepError::Nothing) => {
@@ -325,20 +363,6 @@ impl<'a> Roots<'a> {
             Err(error) => return Err(error.into()),
         }
         Ok(())
-    }
-}
-
-fn request<'a>(transcript: &'a Transcript, path: Option<&'a str>) -> Request<'a> {
-    Request {
-        transcript,
-        path,
-        style: Style::Full,
-        project: None,
-        workflow: None,
-        description: None,
-        tags: &[],
-        is_logged: true,
-        sections: None,
     }
 }
 

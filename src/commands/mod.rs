@@ -24,6 +24,7 @@ mod git_snapshot;
 mod history;
 mod hook;
 mod import;
+mod import_notes;
 mod init;
 mod instructions;
 pub(crate) mod log;

@@ -152,6 +152,7 @@ fn question() -> Request {
             .to_owned(),
         messages: vec![Message::user("Are you ready?")],
         schema: Some(OutputSchema { name: "answer".to_owned(), schema }),
+        tools: Vec::new(),
         max_output_tokens: 1024,
         temperature: 0.0,
     }

@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 
 use super::ground;
 use crate::{
-    engine::model::session::{SECTIONS, SaidLine, SaidSections, SessionEntry, Weight},
+    engine::model::session::{SaidLine, SaidSections, SessionEntry, Weight},
     memory::{
         address::{Citation, Stem},
         item::Item,
@@ -25,21 +25,24 @@ pub struct Checked {
     pub rejected: Vec<(String, String)>,
 }
 
-/// Checks the sections of a summary against the entries of a session that ended on `date`.
+/// Checks the sections of a summary, under `titles`, against the entries of a session that ended on `date`.
 pub fn check(
-    sections: &[String; 9],
+    titles: &[&str],
+    sections: &[String],
     entries: &[SessionEntry],
     date: NaiveDate,
     rules: &Rules,
 ) -> Checked {
     let mut checked = Checked::default();
-    let Some(log) = as_log(entries, date, rules) else { return checked };
+    let Some(log) = as_log(entries, date, rules) else {
+        checked.sections = vec![Vec::new(); titles.len()];
+        return checked;
+    };
     let mut check = Check { entries, log: vec![log], date, rejected: Vec::new() };
-    for ((title, text), lines) in SECTIONS.iter().zip(sections).zip(&mut checked.sections) {
+    for (title, text) in titles.iter().zip(sections) {
         // The user's messages are never taken from a model.
-        if *title != "All User Messages" {
-            *lines = check.section(text);
-        }
+        let is_theirs = *title == "All User Messages";
+        checked.sections.push(if is_theirs { Vec::new() } else { check.section(text) });
     }
     checked.rejected = check.rejected;
     checked
@@ -162,6 +165,7 @@ fn cited(line: &str) -> (&str, Vec<usize>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::model::session::SECTIONS;
 
     fn entries() -> Vec<SessionEntry> {
         let said = [
@@ -180,7 +184,7 @@ mod tests {
         let mut sections: [String; 9] = Default::default();
         line.clone_into(&mut sections[0]);
         let date = NaiveDate::from_ymd_opt(2026, 4, 2).unwrap();
-        let checked = check(&sections, &entries(), date, &Rules::default());
+        let checked = check(&SECTIONS, &sections, &entries(), date, &Rules::default());
         let seen = checked.sections[0].first().map(|it| (&it.text[..], &it.cites[..]));
         assert_eq!(seen, kept, "{:?}", checked.rejected);
         assert_eq!(checked.rejected.len(), usize::from(kept.is_none()));
@@ -210,7 +214,7 @@ mod tests {
         sections[2] = "- Rows are set to 412 [3]\n```rust\nlet rows = 412;\n```".to_owned();
         sections[3] = "- The import failed [2]\n```\nlet rows = 413;\n```".to_owned();
         let date = NaiveDate::from_ymd_opt(2026, 4, 2).unwrap();
-        let checked = check(&sections, &entries(), date, &Rules::default());
+        let checked = check(&SECTIONS, &sections, &entries(), date, &Rules::default());
         assert_eq!((checked.sections[2].len(), checked.sections[3].len()), (4, 1));
         assert_eq!(checked.rejected.len(), 1, "{:?}", checked.rejected);
     }

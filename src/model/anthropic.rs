@@ -9,6 +9,7 @@ use super::{
     FinishReason, Reply, Request, Usage,
     failure::{CallError, Told, error_code},
     http::Answer,
+    tools,
 };
 
 /// The version of the interface that was tested.
@@ -22,13 +23,7 @@ const CACHE_TTL: &str = "1h";
 
 /// Returns the body of a request.
 pub fn body(request: &Request, model: &str) -> Value {
-    let messages: Vec<Value> = request
-        .messages
-        .iter()
-        .map(|it| {
-            json!({ "role": it.role.name(), "content": [{ "type": "text", "text": it.text }] })
-        })
-        .collect();
+    let messages: Vec<Value> = request.messages.iter().map(tools::anthropic_turn).collect();
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
     body.insert("max_tokens".to_owned(), json!(request.max_output_tokens));
@@ -41,6 +36,9 @@ pub fn body(request: &Request, model: &str) -> Value {
         }]),
     );
     body.insert("messages".to_owned(), json!(messages));
+    if !request.tools.is_empty() {
+        body.insert("tools".to_owned(), tools::anthropic_tools(&request.tools));
+    }
     if let Some(schema) = &request.schema {
         let format = json!({ "type": "json_schema", "schema": schema.schema });
         body.insert("output_config".to_owned(), json!({ "format": format }));
@@ -69,8 +67,9 @@ pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
     // Thoughts may come before the words.
     let mut texts = content.iter().filter(|it| it["type"] == "text");
     let text = texts.next().and_then(|it| it["text"].as_str()).unwrap_or_default();
+    let calls = tools::anthropic_calls(content);
     let finish_reason = match body["stop_reason"].as_str() {
-        Some("end_turn" | "stop_sequence") => FinishReason::Stop,
+        Some("end_turn" | "stop_sequence" | "tool_use") => FinishReason::Stop,
         Some("max_tokens") => FinishReason::Length,
         Some("refusal") => FinishReason::Refusal,
         Some("model_context_window_exceeded") => return Err(CallError::TooLong { limit: None }),
@@ -78,6 +77,8 @@ pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
     };
     let reply = Reply {
         text: text.to_owned(),
+        verbatim: (!calls.is_empty()).then(|| json!(content)),
+        calls,
         finish_reason,
         usage: usage(&body["usage"]),
         cost_usd: None,

@@ -213,6 +213,8 @@ impl Program {
         let cached = (count("cache_read_input_tokens"), count("cache_creation_input_tokens"));
         Ok(Reply {
             text,
+            calls: Vec::new(),
+            verbatim: None,
             finish_reason: match body["stop_reason"].as_str() {
                 Some("max_tokens") => FinishReason::Length,
                 Some("refusal") => FinishReason::Refusal,
@@ -251,6 +253,8 @@ enum Fate {
 fn plain(text: String) -> Reply {
     Reply {
         text,
+        calls: Vec::new(),
+        verbatim: None,
         finish_reason: FinishReason::Stop,
         usage: None,
         cost_usd: None,

@@ -18,7 +18,7 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
 use super::{
-    Ask, CallError, Reply, Request, Scheduled, Spent, Usage, WorkEnd, anthropic,
+    Ask, CallError, Message, Reply, Request, Scheduled, Spent, Tool, Usage, WorkEnd, anthropic,
     batch::Queued,
     breaker::{Breaker, Gate},
     command::Program,
@@ -667,6 +667,11 @@ impl Ask for Door {
         Some(Door::context_tokens(self))
     }
 
+    fn takes_tools(&self) -> bool {
+        // A program reads a prompt and prints a reply.
+        !matches!(self.parts.wire, Wire::Command(_))
+    }
+
     fn chars_per_token(&self) -> f64 {
         tokens::least(self.weight())
     }
@@ -739,7 +744,8 @@ impl Ask for Door {
 /// Refuses a reply that says our key back, which would be kept and shown.
 fn without_key(mut reply: Reply, key: Option<&str>) -> Result<Reply, CallError> {
     let holds_key = |it: &String| key.is_some_and(|key| it.contains(key));
-    if holds_key(&reply.text) {
+    let called = serde_json::to_string(&(&reply.calls, &reply.verbatim)).unwrap_or_default();
+    if holds_key(&reply.text) || holds_key(&called) {
         return Err(CallError::Unreadable("it says the key back".to_owned()));
     }
     reply.id = reply.id.filter(|it| !holds_key(it));
@@ -773,12 +779,16 @@ fn tokens_max(request: &Request, weight: Option<Weight>) -> u64 {
 
 fn bytes_of(request: &Request) -> u64 {
     let schema: usize = request.schema.iter().map(|it| it.schema.to_string().len()).sum();
-    text_bytes(request) + schema as u64
+    let tools: usize = request.tools.iter().map(Tool::bytes).sum();
+    let verbatim = request.messages.iter().filter_map(|it| it.verbatim.as_ref());
+    let verbatim: usize = verbatim.map(|it| it.to_string().len()).sum();
+    text_bytes(request) + (schema + tools + verbatim) as u64
 }
 
 /// Returns how long the words of a request are.
 pub(super) fn text_bytes(request: &Request) -> u64 {
-    let messages: usize = request.messages.iter().map(|it| it.text.len()).sum();
+    let results = |it: &Message| it.results.iter().map(|it| it.text.len()).sum::<usize>();
+    let messages: usize = request.messages.iter().map(|it| it.text.len() + results(it)).sum();
     (request.system.len() + messages) as u64
 }
 

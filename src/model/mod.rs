@@ -14,6 +14,7 @@
 //! - [`breaker`]: when a server is left alone; pure.
 //! - [`pricing`]: what tokens cost.
 //! - [`prompt`]: the prompt files.
+//! - [`tools`]: what a model may call, in the three wire formats; pure.
 //! - [`tokens`]: how many characters a token has, as replies have taught; pure.
 //! - [`telemetry`]: a call as a span.
 //! - [`open`]: a door from the configuration.
@@ -40,6 +41,7 @@ pub mod pricing;
 pub mod prompt;
 mod telemetry;
 pub mod tokens;
+pub mod tools;
 #[cfg(test)]
 mod wire_tests;
 
@@ -49,7 +51,10 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::failure::CallError;
+pub use self::{
+    failure::CallError,
+    tools::{Tool, ToolCall, ToolResult},
+};
 use crate::{memory::hash::ContentHash, store::ledger::Weight};
 
 /// What a call is for; the ledger counts by it.
@@ -87,6 +92,12 @@ pub struct Message {
     pub role: Role,
     /// The words.
     pub text: String,
+    /// What calls of tools came to, in a turn of ours.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<ToolResult>,
+    /// What the server said, in its own form, where it goes back as it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbatim: Option<Value>,
 }
 
 /// The form that a reply must have.
@@ -117,6 +128,9 @@ pub struct Request {
     pub messages: Vec<Message>,
     /// The form of the reply; `None` for text.
     pub schema: Option<OutputSchema>,
+    /// What the model may call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<Tool>,
     /// How much the model may write, in tokens.
     pub max_output_tokens: u32,
     /// How freely it chooses its words, for providers that take it.
@@ -155,6 +169,12 @@ pub struct Usage {
 pub struct Reply {
     /// The words.
     pub text: String,
+    /// What it calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolCall>,
+    /// The calls in the server's own form ([`Message::verbatim`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbatim: Option<Value>,
     /// Why it ends where it ends.
     pub finish_reason: FinishReason,
     /// What it took; `None` where the server does not say.
@@ -214,6 +234,11 @@ pub trait Ask: Send + Sync {
     /// Returns how many tokens the model reads and writes in one call, as far as its server has said so.
     fn context_tokens(&self) -> Option<u32> {
         None
+    }
+
+    /// Returns whether the model can be given tools to call.
+    fn takes_tools(&self) -> bool {
+        true
     }
 
     /// Returns why no request would go out now; `None` if one would. Sends nothing, and makes nothing.
@@ -368,21 +393,33 @@ impl FinishReason {
 impl Message {
     /// Returns a turn of ours.
     pub fn user(text: impl Into<String>) -> Self {
-        Self { role: Role::User, text: text.into() }
+        Self { role: Role::User, text: text.into(), results: Vec::new(), verbatim: None }
     }
 
     /// Returns an earlier turn of the model's.
     pub fn assistant(text: impl Into<String>) -> Self {
-        Self { role: Role::Assistant, text: text.into() }
+        Self { role: Role::Assistant, text: text.into(), results: Vec::new(), verbatim: None }
+    }
+}
+
+impl Message {
+    fn chars(&self) -> usize {
+        let results = self.results.iter().map(|it| it.text.chars().count());
+        let verbatim = self.verbatim.iter().map(|it| it.to_string().len());
+        self.text.chars().count() + results.sum::<usize>() + verbatim.sum::<usize>()
     }
 }
 
 impl Request {
     /// Returns how many characters are sent, but for what the wire format adds.
     pub fn chars(&self) -> usize {
-        let messages = self.messages.iter().map(|it| it.text.chars().count());
+        let messages = self.messages.iter().map(Message::chars);
         let schema = self.schema.iter().map(|it| it.schema.to_string().len());
-        self.system.chars().count() + messages.sum::<usize>() + schema.sum::<usize>()
+        let tools = self.tools.iter().map(Tool::bytes);
+        self.system.chars().count()
+            + messages.sum::<usize>()
+            + schema.sum::<usize>()
+            + tools.sum::<usize>()
     }
 
     /// Names the request when it goes to this model of this server. Equal requests have equal names.
@@ -424,7 +461,7 @@ pub(crate) fn whole(reply: Reply, max_output_tokens: u32) -> Result<Reply, CallE
             }
             _ => CallError::CutOff { max_output_tokens },
         }),
-        _ if reply.text.trim().is_empty() => Err(CallError::Empty),
+        _ if reply.text.trim().is_empty() && reply.calls.is_empty() => Err(CallError::Empty),
         _ => Ok(reply),
     }
 }

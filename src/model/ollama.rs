@@ -12,6 +12,7 @@ use super::{
     FinishReason, Reply, Request, Usage,
     failure::{CallError, Told, error_code},
     http::Answer,
+    tools,
 };
 
 /// Where a chat is asked for, below the server's address.
@@ -21,11 +22,14 @@ pub const PATH: &str = "/api/chat";
 pub fn body(request: &Request, model: &str, context_tokens: u32) -> Value {
     let mut messages = vec![json!({ "role": "system", "content": request.system })];
     let turns = request.messages.iter();
-    messages.extend(turns.map(|it| json!({ "role": it.role.name(), "content": it.text })));
+    messages.extend(turns.flat_map(tools::ollama_turns));
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
     body.insert("messages".to_owned(), json!(messages));
     body.insert("stream".to_owned(), json!(false));
+    if !request.tools.is_empty() {
+        body.insert("tools".to_owned(), tools::openai_tools(&request.tools));
+    }
     if let Some(schema) = &request.schema {
         body.insert("format".to_owned(), schema.schema.clone());
     }
@@ -61,6 +65,7 @@ pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
     if body["done"] == false {
         return Err(CallError::Truncated { server: server.to_owned() });
     }
+    let calls = tools::openai_calls(&body["message"]);
     let finish_reason = match body["done_reason"].as_str() {
         Some("length") => FinishReason::Length,
         Some("stop") | None => FinishReason::Stop,
@@ -74,6 +79,8 @@ pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
     });
     let reply = Reply {
         text: text.to_owned(),
+        verbatim: (!calls.is_empty()).then(|| body["message"]["tool_calls"].clone()),
+        calls,
         finish_reason,
         usage,
         cost_usd: None,

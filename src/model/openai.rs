@@ -10,6 +10,7 @@ use super::{
     FinishReason, Reply, Request, Usage,
     failure::{CallError, Told, error_code},
     http::Answer,
+    tools,
 };
 
 /// Where a completion is asked for, below the server's address.
@@ -90,7 +91,7 @@ pub fn body(request: &Request, model: &str, dialect: Dialect) -> Value {
     }
     let mut messages = vec![json!({ "role": "system", "content": system })];
     let turns = request.messages.iter();
-    messages.extend(turns.map(|it| json!({ "role": it.role.name(), "content": it.text })));
+    messages.extend(turns.flat_map(tools::openai_turns));
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
     body.insert("messages".to_owned(), json!(messages));
@@ -101,6 +102,9 @@ pub fn body(request: &Request, model: &str, dialect: Dialect) -> Value {
         body.insert("temperature".to_owned(), json!(request.temperature));
     }
     body.insert("stream".to_owned(), json!(false));
+    if !request.tools.is_empty() {
+        body.insert("tools".to_owned(), tools::openai_tools(&request.tools));
+    }
     let format = request.schema.as_ref().and_then(|it| match dialect.rung {
         Rung::JsonSchema => Some(json!({
             "type": "json_schema",
@@ -136,15 +140,18 @@ pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
     };
     let message = &choice["message"];
     let refused = message["refusal"].as_str().is_some_and(|it| !it.is_empty());
+    let calls = tools::openai_calls(message);
     let finish_reason = match choice["finish_reason"].as_str() {
         _ if refused => FinishReason::Refusal,
         Some("content_filter") => FinishReason::Refusal,
         Some("length") => FinishReason::Length,
-        Some("stop") | None => FinishReason::Stop,
+        Some("stop" | "tool_calls") | None => FinishReason::Stop,
         Some(_) => FinishReason::Other,
     };
     let reply = Reply {
         text: message["content"].as_str().unwrap_or_default().to_owned(),
+        verbatim: (!calls.is_empty()).then(|| message["tool_calls"].clone()),
+        calls,
         finish_reason,
         usage: usage(&body["usage"]),
         cost_usd: body["usage"]["cost"].as_f64(),

@@ -24,6 +24,8 @@ pub enum PromptName {
     Combined,
     /// For sessions of coding agents.
     Session,
+    /// For whoever takes a session over, with tools.
+    Handoff,
 }
 
 /// A prompt.
@@ -43,7 +45,7 @@ pub struct Prompt {
 
 /// All prompts.
 #[derive(Clone, Debug)]
-pub struct Prompts([Prompt; 6]);
+pub struct Prompts([Prompt; 7]);
 
 /// A prompt file that is none.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -84,8 +86,15 @@ struct Head {
 
 impl PromptName {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Weekly, Self::Monthly, Self::Extract, Self::Wisdom, Self::Combined, Self::Session];
+    pub const ALL: [Self; 7] = [
+        Self::Weekly,
+        Self::Monthly,
+        Self::Extract,
+        Self::Wisdom,
+        Self::Combined,
+        Self::Session,
+        Self::Handoff,
+    ];
 
     /// Returns the name of its file, without the ending.
     pub fn name(self) -> &'static str {
@@ -96,6 +105,7 @@ impl PromptName {
             Self::Wisdom => "wisdom",
             Self::Combined => "combined",
             Self::Session => "session",
+            Self::Handoff => "handoff",
         }
     }
 
@@ -108,6 +118,7 @@ impl PromptName {
             Self::Wisdom => include_str!("../../prompts/wisdom.md"),
             Self::Combined => include_str!("../../prompts/combined.md"),
             Self::Session => include_str!("../../prompts/session.md"),
+            Self::Handoff => include_str!("../../prompts/handoff.md"),
         }
     }
 
@@ -115,7 +126,7 @@ impl PromptName {
     fn placeholders(self) -> &'static [&'static str] {
         match self {
             Self::Weekly | Self::Monthly => &["sections", "ratio"],
-            Self::Extract => &[],
+            Self::Extract | Self::Handoff => &[],
             Self::Wisdom => &["max_entries", "categories"],
             Self::Combined => &["weekly", "extract"],
             Self::Session => &["scope"],
@@ -130,11 +141,12 @@ impl Prompts {
     ///
     /// Returns what is wrong with a person's own.
     pub fn read(own: impl Fn(&str) -> Option<String>) -> Result<Self, PromptError> {
-        let [weekly, monthly, extract, wisdom, combined, session] = PromptName::ALL.map(|name| {
-            let text = own(name.name());
-            Prompt::parse(name, text.as_deref().unwrap_or_else(|| name.built_in()))
-        });
-        Ok(Self([weekly?, monthly?, extract?, wisdom?, combined?, session?]))
+        let [weekly, monthly, extract, wisdom, combined, session, handoff] =
+            PromptName::ALL.map(|name| {
+                let text = own(name.name());
+                Prompt::parse(name, text.as_deref().unwrap_or_else(|| name.built_in()))
+            });
+        Ok(Self([weekly?, monthly?, extract?, wisdom?, combined?, session?, handoff?]))
     }
 
     /// Returns one of them.

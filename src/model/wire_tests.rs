@@ -22,6 +22,7 @@ fn request() -> Request {
             name: "memories".to_owned(),
             schema: json!({ "type": "object" }),
         }),
+        tools: Vec::new(),
         max_output_tokens: 2048,
         temperature: 0.5,
     }
@@ -271,6 +272,8 @@ fn no_error_shows_what_the_provider_says_of_the_request() {
 fn a_reply_that_is_no_whole_answer_is_refused() {
     let reply = |text: &str, finish_reason| Reply {
         text: text.to_owned(),
+        calls: Vec::new(),
+        verbatim: None,
         finish_reason,
         usage: None,
         cost_usd: None,

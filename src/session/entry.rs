@@ -17,6 +17,11 @@ use super::{
 
 /// So many lines an entry has at most, its head counted.
 pub const LINES_MAX: usize = 15;
+/// So many decisions and corrections are told, and so many of them are corrections.
+const DECISIONS_MAX: usize = 4;
+const CORRECTIONS_MAX: usize = 2;
+/// What was said last is told where so much of it was not told otherwise.
+const REST_CHARS_MIN: usize = 12;
 /// A line is cut after so many characters.
 const CHARS_MAX: usize = 300;
 /// So many files are named.
@@ -107,21 +112,40 @@ fn lines(
     }
     let mut outcomes: Vec<_> = digest.outcomes.iter().filter(|it| is_then(it.at)).collect();
     outcomes.dedup_by_key(|it| it.text);
-    for said in outcomes.iter().rev().take(3).rev() {
+    let mut told: Vec<String> = messages.first().map(|it| brief(it.text)).into_iter().collect();
+    // A sentence stands once, whatever it is at the same time.
+    let mut is_new = |text: &str| {
+        let text = brief(text);
+        let is_new = !told.iter().any(|it| it.contains(&text));
+        told.push(text);
+        is_new
+    };
+    for said in outcomes.iter().rev().take(3).rev().filter(|it| is_new(it.text)) {
         add(labelled("Outcome", said.text), vec![said.at]);
     }
-    if outcomes.is_empty()
-        && let Some(said) = digest.words.iter().rev().find(|it| is_then(it.at))
-    {
-        add(format!("Said last: {}", said.text), vec![said.at]);
+    let corrections = corrections(digest, is_then);
+    let corrected = &corrections[corrections.len().saturating_sub(CORRECTIONS_MAX)..];
+    for (at, text) in corrected.iter().filter(|it| is_new(it.1)) {
+        add(format!("The user corrected: {text}"), vec![*at]);
     }
-    for said in digest.decisions.iter().filter(|it| is_then(it.at)).take(4) {
+    let decided = digest.decisions.iter().filter(|it| is_then(it.at) && is_new(it.text));
+    for said in decided.take(DECISIONS_MAX - corrected.len()) {
         let who = if said.is_person { "The user decided" } else { "Decided" };
         add(labelled(who, said.text), vec![said.at]);
     }
     let open = digest.open.iter().filter(|it| is_then(it.at));
-    for said in open.rev().take(2) {
+    for said in open.rev().take(2).filter(|it| is_new(it.text)) {
         add(labelled("Open", said.text), vec![said.at]);
+    }
+    if outcomes.is_empty()
+        && let Some(said) = digest.words.iter().rev().find(|it| is_then(it.at))
+    {
+        // What of it was told above is not told again.
+        let rest = told.iter().fold(one_line(said.text), |rest, it| rest.replace(it, " "));
+        let rest = one_line(&rest);
+        if rest.chars().filter(|it| it.is_alphanumeric()).count() >= REST_CHARS_MIN {
+            add(format!("Said last: {rest}"), vec![said.at]);
+        }
     }
     let failures = digest.failures.iter().filter(|it| is_then(it.at));
     let unsolved = failures.clone().filter(|it| !matches!(it.followed, Followed::Solved { .. }));
@@ -169,6 +193,49 @@ fn lines(
     );
     debug_assert!(lines.len() <= LINES_MAX, "each kind of line has its limit");
     lines
+}
+
+/// Returns a text as a line has it.
+fn brief(text: &str) -> String {
+    cut(&one_line(text), CHARS_MAX)
+}
+
+/// Returns where the user set the agent right: what was said to a failure, and a message that begins with
+/// a no. The first message of a session corrects nothing.
+fn corrections<'a>(digest: &Digest<'a>, is_then: &dyn Fn(At) -> bool) -> Vec<(At, &'a str)> {
+    const CUES: [&str; 17] = [
+        "no",
+        "nope",
+        "wrong",
+        "stop",
+        "don't",
+        "not",
+        "never",
+        "actually",
+        "instead",
+        "nein",
+        "nicht",
+        "falsch",
+        "halt",
+        "stopp",
+        "non",
+        "faux",
+        "incorrecto",
+    ];
+    let begins = |text: &str| {
+        let word =
+            text.split(|c: char| !c.is_alphanumeric() && c != '\'').find(|it| !it.is_empty());
+        word.is_some_and(|it| CUES.contains(&&it.to_lowercase()[..]))
+    };
+    let mut found: BTreeMap<At, &str> = BTreeMap::new();
+    for failure in &digest.failures {
+        if let Followed::Corrected(at, text) = failure.followed {
+            found.insert(at, text);
+        }
+    }
+    let later = digest.messages.iter().skip(1).filter(|it| begins(it.text));
+    found.extend(later.map(|it| (it.at, it.text)));
+    found.into_iter().filter(|(at, _)| is_then(*at)).collect()
 }
 
 /// Puts a label before a sentence that does not say by itself what it is.

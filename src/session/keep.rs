@@ -21,7 +21,7 @@ use super::{
     page::{Page, one_line},
     record::{self, Header},
     recovery,
-    style::{self, Material, Style},
+    style::{self, Material, Read, Style},
     transcript::{Transcript, What, cut},
 };
 use crate::{
@@ -77,6 +77,8 @@ pub struct Request<'a> {
     pub is_logged: bool,
     /// The nine sections in a model's words, checked, and its name.
     pub sections: Option<(&'a str, &'a SaidSections)>,
+    /// Files that the model nominated.
+    pub read: Read<'a>,
 }
 
 /// What was kept.
@@ -147,6 +149,24 @@ struct PendingEntry {
     stem: String,
     head: String,
     text: String,
+}
+
+impl<'a> Request<'a> {
+    /// Returns what is wanted of a session that has ended: all of it summed up without a model, and logged.
+    pub fn of_ended(transcript: &'a Transcript, path: Option<&'a str>) -> Self {
+        Self {
+            transcript,
+            path,
+            style: Style::Full,
+            project: None,
+            workflow: None,
+            description: None,
+            tags: &[],
+            is_logged: true,
+            sections: None,
+            read: Read::default(),
+        }
+    }
 }
 
 impl Keeper<'_> {
@@ -438,7 +458,9 @@ impl Keeper<'_> {
 
 fn page_of<'a>(request: &Request<'_>, material: &Material<'a>, id: Option<&str>) -> Page<'a> {
     match request.sections {
-        Some((_, sections)) => style::in_other_words(material, sections),
+        Some((_, sections)) => {
+            style::in_other_words(request.style, material, sections, &request.read)
+        }
         None => style::page(request.style, material, id),
     }
 }

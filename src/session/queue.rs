@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     keep::{KeepError, Keeper, Kept, Request},
-    style::Style,
     transcript::{self, TranscriptError},
 };
 use crate::{
@@ -221,17 +220,7 @@ impl Job {
             JobError::NoTranscript { path, source }
         })?;
         let keeper = Keeper { vault: &vault, rules: &rules, zone: settings.zone.name.0, now };
-        let kept = keeper.keep(&Request {
-            transcript: &transcript,
-            path: self.transcript.to_str(),
-            style: Style::Full,
-            project: None,
-            workflow: None,
-            description: None,
-            tags: &[],
-            is_logged: true,
-            sections: None,
-        })?;
+        let kept = keeper.keep(&Request::of_ended(&transcript, self.transcript.to_str()))?;
         Ok(Some(kept))
     }
 }

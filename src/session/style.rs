@@ -20,7 +20,10 @@ use super::{
     transcript::{Transcript, cut, tool::TodoState},
 };
 
-use crate::engine::model::session::{SECTIONS, SaidSections};
+use crate::engine::model::{
+    handoff::HANDOFF,
+    session::{SECTIONS, SaidLine, SaidSections},
+};
 
 /// A title or a first sentence is cut after so many characters.
 const BRIEF_CHARS_MAX: usize = 240;
@@ -59,6 +62,15 @@ pub struct Material<'a> {
     pub workflow: Option<(&'a str, &'a str)>,
 }
 
+/// Files that a model nominated for whoever takes over.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Read<'a> {
+    /// Those that go with the handoff.
+    pub required: &'a [(String, String)],
+    /// Those that are named alone.
+    pub references: &'a [String],
+}
+
 impl Style {
     /// Returns the name that records and JSON use.
     pub fn name(self) -> &'static str {
@@ -85,8 +97,17 @@ pub fn page<'a>(style: Style, material: &Material<'a>, id: Option<&str>) -> Page
 /// Writes the nine sections in a model's words, as far as those stood the check; a section of which nothing
 /// is left is made without it. What it may not change is not taken from it: the messages of the user, and
 /// the to-do list.
-pub fn in_other_words<'a>(material: &Material<'a>, sections: &SaidSections) -> Page<'a> {
+pub fn in_other_words<'a>(
+    style: Style,
+    material: &Material<'a>,
+    sections: &SaidSections,
+    read: &Read<'_>,
+) -> Page<'a> {
     let mut page = Page::new(material.transcript, material.zone);
+    if style == Style::Handoff {
+        handed(&mut page, material, sections, read);
+        return page;
+    }
     let digest = material.digest;
     for (n, (title, lines)) in SECTIONS.iter().zip(sections).enumerate() {
         page.heading(&format!("## {}. {title}", n + 1));
@@ -97,11 +118,58 @@ pub fn in_other_words<'a>(material: &Material<'a>, sections: &SaidSections) -> P
         if *title == "Pending Tasks" {
             plan(&mut page, digest);
         }
-        for line in lines {
-            page.cited(&line.text, line.cites.iter().map(|it| At(*it)));
-        }
+        said(&mut page, lines);
     }
     page
+}
+
+/// Writes lines of a model's, which rest on entries, or on files that it was shown.
+fn said(page: &mut Page<'_>, lines: &[SaidLine]) {
+    for line in lines {
+        let cites = line.cites.iter().filter(|it| **it != usize::MAX);
+        page.cited(&line.text, cites.map(|it| At(*it)));
+    }
+}
+
+/// Writes a handoff in a model's words; what is left of a section of which nothing stood the check is said
+/// from the session itself.
+fn handed(page: &mut Page<'_>, material: &Material<'_>, sections: &SaidSections, read: &Read<'_>) {
+    let digest = material.digest;
+    for (n, title) in HANDOFF.iter().enumerate() {
+        page.heading(&format!("## {title}"));
+        match (sections.get(n).filter(|it| !it.is_empty()), n) {
+            (Some(lines), _) => said(page, lines),
+            (None, 3) => directives_of(page, digest),
+            (None, 4) => current(page, digest),
+            (None, _) => page.none(),
+        }
+        // The plan is not for a model to change.
+        if n == 1 {
+            plan(page, digest);
+        }
+    }
+    let names = |page: &mut Page<'_>, title: &str, names: &[&str]| {
+        if !names.is_empty() {
+            page.heading(title);
+        }
+        for name in names {
+            page.bullet(&format!("`{name}`"), []);
+        }
+    };
+    let required: Vec<&str> = read.required.iter().map(|it| &it.0[..]).collect();
+    let references: Vec<&str> = read.references.iter().map(|it| &it[..]).collect();
+    names(page, "## Required Reading", &required);
+    names(page, "## References", &references);
+}
+
+fn directives_of(page: &mut Page<'_>, digest: &Digest<'_>) {
+    let directives: Vec<At> = directives(digest);
+    if directives.is_empty() {
+        page.none();
+    }
+    for at in directives {
+        page.message(at);
+    }
 }
 
 fn messages(page: &mut Page<'_>, digest: &Digest<'_>) {
@@ -406,13 +474,7 @@ fn handoff(page: &mut Page<'_>, material: &Material<'_>) {
     let decisions: Vec<&Statement<'_>> = digest.decisions.iter().collect();
     statements(page, &decisions);
     page.heading("## User Directives");
-    let directives: Vec<At> = directives(digest);
-    if directives.is_empty() {
-        page.none();
-    }
-    for at in directives {
-        page.message(at);
-    }
+    directives_of(page, digest);
     page.heading("## Current Work");
     current(page, digest);
 }

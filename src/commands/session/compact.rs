@@ -21,7 +21,14 @@ use super::{
 use crate::{
     compaction::sessions,
     config::{settings::EngineKind, surroundings::Surroundings},
-    engine::{Engine as _, EngineError, configured, model::session::SaidSections},
+    engine::{
+        Engine, EngineError, configured,
+        model::{
+            ModelEngine,
+            handoff::HANDOFF,
+            session::{SECTIONS, SaidSections, SessionEntry},
+        },
+    },
     model::{WorkEnd, failure::Fault},
     session::{
         self,
@@ -29,7 +36,8 @@ use crate::{
         digest::Digest,
         keep::{KeepError, Kept, Request},
         micro::{self, Saved, Settings},
-        style::{self, Material, Style},
+        reading::Reading,
+        style::{self, Material, Read, Style},
         transcript::{Format, Transcript},
     },
     store::vault::settings::write_stream,
@@ -130,6 +138,9 @@ struct Worded {
     engine: String,
     sections: SaidSections,
     rejected: Vec<Rejected>,
+    /// Files that go with a handoff, and those that it names.
+    required: Vec<(String, String)>,
+    references: Vec<String>,
 }
 
 /// What of the transcript was not read.
@@ -174,7 +185,9 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let workflow = project.as_deref().and_then(workflow);
     let project = project.map(|it| it.to_string_lossy().into_owned());
     let path = args.file.canonicalize().ok().map(|it| it.to_string_lossy().into_owned());
-    let worded = ask(&call, &root, args, transcript, ui)?;
+    let worded = ask(&call, &root, args, transcript, project.as_deref(), ui)?;
+    let required = worded.as_ref().map_or(&[][..], |it| &it.required[..]);
+    let references = worded.as_ref().map_or(&[][..], |it| &it.references[..]);
     let rejected = worded.as_ref().map_or(&[][..], |it| &it.rejected[..]);
     let request = Request {
         transcript,
@@ -186,6 +199,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         tags: &args.tags,
         is_logged: args.log,
         sections: worded.as_ref().map(|it| (&it.engine[..], &it.sections)),
+        read: Read { required, references },
     };
     let is_asked = args.style == Style::Recovery && !args.force && !args.dry_run;
     let wants = !is_asked || ui.ask("Keep a record of this session?").unwrap_or(true);
@@ -207,11 +221,15 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         Some(kept) => (kept.summary.clone(), kept.plan.clone()),
         None => unkept(&root, &request),
     };
-    let files = if args.reattach {
-        attached(&root, transcript, project.as_deref(), args.budget, ui)
-    } else {
-        Vec::new()
-    };
+    let mut files = required.to_vec();
+    if args.reattach {
+        let tokens: u64 = files.iter().map(|it| micro::tokens(it.1.len() as u64)).sum();
+        let left = args.budget.saturating_sub(tokens);
+        let mut again = attached(&root, transcript, project.as_deref(), left, ui);
+        // One that the model chose is there already, by its name in the project.
+        again.retain(|(path, _)| !required.iter().any(|it| Path::new(path).ends_with(&it.0)));
+        files.extend(again);
+    }
     let around = Around {
         transcript: path.as_deref(),
         record: kept.as_ref().map(|it| &it.id[..]),
@@ -254,50 +272,120 @@ fn ask(
     root: &Root,
     args: &Args,
     transcript: &Transcript,
+    project: Option<&str>,
     ui: &Ui,
 ) -> Result<Option<Worded>, CommandError> {
-    let is_asked =
-        matches!(args.style, Style::Full | Style::Partial) && !args.no_model && !args.log;
+    let is_asked = args.style != Style::Recovery && !args.no_model && !args.log;
     if !is_asked || root.settings.settings.engine != EngineKind::Model {
         return Ok(None);
     }
     let engine = configured::asking(&call.config, &root.settings, &call.around, PATIENCE)
         .map_err(|e| CommandError::new(Kind::Config, e).hint("memoird model test"))?;
     let entries = session::model::entries(transcript, &root.rules);
+    if args.style == Style::Handoff {
+        return Ok(hand_over(call, &engine, root, args, (transcript, entries), project, ui));
+    }
     let name = transcript.session.as_deref().unwrap_or("session");
     let is_part = args.style == Style::Partial;
     let asked = engine.session(name, &entries, is_part, args.instructions.as_deref());
-    engine.settle(match &asked {
-        Ok(_) => WorkEnd::Done,
-        Err(EngineError::Model(error)) if error.fault() != Fault::Work => WorkEnd::Later,
-        Err(_) => WorkEnd::Useless,
-    });
+    engine.settle(end_of(&asked));
     match asked {
         Ok(sections) => {
-            let zone = root.settings.zone.name.0;
-            let ended = transcript.span().map_or(call.now, |it| it.1).with_timezone(&zone);
-            let checked = sessions::check(&sections, &entries, ended.date_naive(), &root.rules);
-            let rejected: Vec<Rejected> = checked
-                .rejected
-                .into_iter()
-                .map(|(text, reason)| Rejected { text: root.rules.written(&text), reason })
-                .collect();
-            if !rejected.is_empty() {
-                let count = rejected.len();
-                ui.warn(format!(
-                    "{count} lines of the model's are kept out; the session does not say so:"
-                ));
-            }
-            for it in rejected.iter().take(REJECTED_SHOWN_MAX) {
-                ui.note(format!("  {}: {}", it.reason, it.text));
-            }
-            Ok(Some(Worded { engine: engine.id, sections: checked.sections, rejected }))
+            let date = ended_on(call, root, transcript);
+            let checked = sessions::check(&SECTIONS, &sections, &entries, date, &root.rules);
+            let (sections, rejected) = told_checked(checked, root, ui);
+            let (required, references) = (Vec::new(), Vec::new());
+            Ok(Some(Worded { engine: engine.id, sections, rejected, required, references }))
         }
         Err(error) => {
             ui.warn(format!("the summary is made without the model: {error}"));
             Ok(None)
         }
     }
+}
+
+/// Has the model hand the session over, by tools that read the project; `None` where it does not come to a
+/// summary, which is said.
+fn hand_over(
+    call: &Call,
+    engine: &ModelEngine,
+    root: &Root,
+    args: &Args,
+    (transcript, entries): (&Transcript, Vec<SessionEntry>),
+    project: Option<&str>,
+    ui: &Ui,
+) -> Option<Worded> {
+    if !engine.takes_tools() {
+        ui.warn(
+            "the handoff is made without the model: a program that is asked by `command` is given no tools",
+        );
+        return None;
+    }
+    let reading = project
+        .and_then(|it| Reading::new(Path::new(it), &root.rules, entries.clone(), args.budget));
+    let Some(mut reading) = reading else {
+        ui.warn("the handoff is made without the model: the project's folder is not there (--project DIR)");
+        return None;
+    };
+    let name = transcript.session.as_deref().unwrap_or("session");
+    let mut look = |tool: &str, path: &str| reading.look(tool, path);
+    let asked = engine.handoff(name, &entries, args.instructions.as_deref(), &mut look);
+    engine.settle(end_of(&asked));
+    let read = reading.done();
+    match asked {
+        Ok(handed) => {
+            if let Some(why) = &handed.stopped {
+                ui.warn(format!("the model did not come to an end: {why}"));
+            }
+            let date = ended_on(call, root, transcript);
+            let checked =
+                sessions::check(&HANDOFF, &handed.sections, &read.entries, date, &root.rules);
+            let (sections, rejected) = told_checked(checked, root, ui);
+            Some(Worded {
+                engine: Engine::id(engine).to_owned(),
+                sections,
+                rejected,
+                required: read.required,
+                references: read.references,
+            })
+        }
+        Err(error) => {
+            ui.warn(format!("the handoff is made without the model: {error}"));
+            None
+        }
+    }
+}
+
+/// Says what became of the replies.
+fn end_of<T>(asked: &Result<T, EngineError>) -> WorkEnd {
+    match asked {
+        Ok(_) => WorkEnd::Done,
+        Err(EngineError::Model(error)) if error.fault() != Fault::Work => WorkEnd::Later,
+        Err(_) => WorkEnd::Useless,
+    }
+}
+
+/// Returns the day on which a session ended, in the root's zone.
+fn ended_on(call: &Call, root: &Root, transcript: &Transcript) -> chrono::NaiveDate {
+    let zone = root.settings.zone.name.0;
+    transcript.span().map_or(call.now, |it| it.1).with_timezone(&zone).date_naive()
+}
+
+/// Tells which lines of a model's are kept out; returns them beside those that stand.
+fn told_checked(checked: sessions::Checked, root: &Root, ui: &Ui) -> (SaidSections, Vec<Rejected>) {
+    let rejected: Vec<Rejected> = checked
+        .rejected
+        .into_iter()
+        .map(|(text, reason)| Rejected { text: root.rules.written(&text), reason })
+        .collect();
+    if !rejected.is_empty() {
+        let count = rejected.len();
+        ui.warn(format!("{count} lines of the model's are kept out; the session does not say so:"));
+    }
+    for it in rejected.iter().take(REJECTED_SHOWN_MAX) {
+        ui.note(format!("  {}: {}", it.reason, it.text));
+    }
+    (checked.sections, rejected)
 }
 
 /// Returns the part of a session after a line.
@@ -363,7 +451,9 @@ fn unkept(root: &Root, request: &Request<'_>) -> (String, Option<String>) {
         workflow: request.workflow,
     };
     let page = match request.sections {
-        Some((_, sections)) => style::in_other_words(&material, sections),
+        Some((_, sections)) => {
+            style::in_other_words(request.style, &material, sections, &request.read)
+        }
         None => style::page(request.style, &material, None),
     };
     let summary = page.summary();

@@ -147,6 +147,7 @@ impl ModelEngine {
             system: prompt.fill(&[("weekly", &first), ("extract", &second)]),
             messages: vec![Message::user(message)],
             schema: Some(schema()),
+            tools: Vec::new(),
             max_output_tokens: self.combined_tokens(),
             temperature: prompt.temperature,
         }

@@ -83,6 +83,7 @@ impl ModelEngine {
             system: prompt.fill(&[("max_entries", &max_entries), ("categories", &categories)]),
             messages: vec![Message::user(format!("{standing}\n\n{}\n\n{data}", input.month))],
             schema: Some(schema()),
+            tools: Vec::new(),
             max_output_tokens: prompt.max_output_tokens.min(self.max_output_tokens),
             temperature: prompt.temperature,
         }

@@ -166,6 +166,7 @@ impl ModelEngine {
             system: prompt.fill(&[]),
             messages: vec![Message::user(format!("{known}\n\n{data}"))],
             schema: Some(schema()),
+            tools: Vec::new(),
             max_output_tokens: prompt.max_output_tokens.min(self.max_output_tokens),
             temperature: prompt.temperature,
         }

@@ -121,6 +121,7 @@ impl ModelEngine {
             system: instructions(prompt, period, length),
             messages: vec![Message::user(self.message(period, part, lengths))],
             schema: None,
+            tools: Vec::new(),
             max_output_tokens,
             temperature: prompt.temperature,
         }

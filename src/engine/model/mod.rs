@@ -11,6 +11,7 @@
 //! - [`extract`]: typed memories, as JSON.
 //! - [`combined`]: a week and the memories of its days, in one request.
 //! - [`session`]: a session of a coding agent, as nine sections.
+//! - [`handoff`]: a session handed over, by a model that works with tools.
 //! - [`distil`]: edits of `WISDOM.md`, as JSON.
 
 pub mod align;
@@ -19,6 +20,7 @@ pub mod data;
 mod distil;
 mod extract;
 pub mod fold;
+pub mod handoff;
 pub mod json;
 pub mod session;
 

@@ -56,7 +56,7 @@ pub struct SaidLine {
 }
 
 /// The sections of a summary, checked line by line.
-pub type SaidSections = [Vec<SaidLine>; 9];
+pub type SaidSections = Vec<Vec<SaidLine>>;
 
 impl ModelEngine {
     /// Asks for the summary of a session, or of the later part of one. `name` is what the ledger calls it.
@@ -108,6 +108,7 @@ impl ModelEngine {
             system,
             messages: vec![Message::user(data)],
             schema: None,
+            tools: Vec::new(),
             max_output_tokens: prompt.max_output_tokens.min(self.max_output_tokens),
             temperature: prompt.temperature,
         }
@@ -129,7 +130,7 @@ impl ModelEngine {
 }
 
 /// Returns the entries that fit: results go first, and the oldest of them, what the user said last.
-fn fit(entries: &[SessionEntry], room_chars: usize) -> String {
+pub(super) fn fit(entries: &[SessionEntry], room_chars: usize) -> String {
     // Room for the number before it.
     let chars = |entry: &SessionEntry| entry.text.chars().count() + 8;
     let mut total: usize = entries.iter().map(chars).sum();
@@ -165,11 +166,21 @@ fn sections(reply: &str) -> Result<[String; 9], &'static str> {
     let behind = reply.rsplit_once("</analysis>").map_or(reply, |it| it.1);
     let summary = behind.split_once("<summary>").map_or(behind, |it| it.1);
     let summary = summary.split_once("</summary>").map_or(summary, |it| it.0);
-    let mut found: [Option<String>; 9] = Default::default();
+    let found = under(summary, &SECTIONS)?;
+    Ok(std::array::from_fn(|n| found[n].clone()))
+}
+
+/// Splits a text at headings that stand in it in this order.
+///
+/// # Errors
+///
+/// Returns the first heading that is missing.
+pub(super) fn under(text: &str, titles: &[&'static str]) -> Result<Vec<String>, &'static str> {
+    let mut found: Vec<Option<String>> = vec![None; titles.len()];
     let mut open: Option<usize> = None;
-    for line in summary.lines() {
+    for line in text.lines() {
         let next = open.map_or(0, |it| it + 1);
-        if SECTIONS.get(next).is_some_and(|title| is_heading(line, title)) {
+        if titles.get(next).is_some_and(|title| is_heading(line, title)) {
             found[next] = Some(String::new());
             open = Some(next);
         } else if let Some(text) = open.and_then(|it| found[it].as_mut()) {
@@ -182,9 +193,9 @@ fn sections(reply: &str) -> Result<[String; 9], &'static str> {
         }
     }
     if let Some(at) = found.iter().position(Option::is_none) {
-        return Err(SECTIONS[at]);
+        return Err(titles[at]);
     }
-    Ok(found.map(|it| it.unwrap_or_default().trim_end().to_owned()))
+    Ok(found.into_iter().map(|it| it.unwrap_or_default().trim_end().to_owned()).collect())
 }
 
 /// Returns whether a line is that heading, however it is marked.

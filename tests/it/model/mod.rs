@@ -6,6 +6,7 @@
 //! - [`door`]: what goes wrong between us and a server.
 //! - [`elsewhere`]: what is made of text from elsewhere.
 //! - [`fallback`]: what is made without it.
+//! - [`handoff`]: a session handed over with tools.
 //! - [`memories`]: typed memories that are bad, mended, or said anew.
 //! - [`pausing`]: a daemon that may ask no more today.
 //! - [`planted`]: what is false, through the whole chain.
@@ -21,6 +22,7 @@ mod crashes;
 mod door;
 mod elsewhere;
 mod fallback;
+mod handoff;
 mod memories;
 mod pausing;
 mod planted;

@@ -4,6 +4,7 @@ mod chain;
 mod generate;
 mod hooks;
 mod micro;
+mod notes;
 mod records;
 mod start;
 mod transcripts;

@@ -6,7 +6,7 @@
 
 mod absent;
 pub(crate) mod database;
-mod files;
+pub(crate) mod files;
 pub(crate) mod server;
 
 use std::{

@@ -1,0 +1,202 @@
+//! `memoird import openclaw|recall|teammates|hipocampus|basic-memory`: brings in notes that other
+//! programs have kept. They are only read.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use chrono::{DateTime, NaiveDate, Utc};
+use serde::Serialize;
+
+use super::{
+    context::{Call, Root},
+    error::{CommandError, Kind},
+    session::keeper,
+    ui::Ui,
+};
+use crate::{
+    privacy::Rules,
+    session::{
+        keep::{IMPORT_BYTES_MAX, KeepError},
+        notes::{self, Keepers, Note},
+    },
+};
+
+/// So many folders deep notes are looked for.
+const DEPTH_MAX: usize = 8;
+/// So many files are looked at.
+const FILES_MAX: usize = 20_000;
+
+/// What is asked for.
+pub(super) struct Asked {
+    pub(super) of: Keepers,
+    pub(super) path: PathBuf,
+    pub(super) dry_run: bool,
+    pub(super) yes: bool,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report {
+    dry_run: bool,
+    notes: Vec<Found>,
+    /// How many lines the logs have more now, or would have.
+    lines: usize,
+}
+
+/// A file that was found.
+#[derive(Serialize)]
+struct Found {
+    file: String,
+    date: Option<NaiveDate>,
+    /// How many of its lines are new.
+    lines: usize,
+    /// Its record, once it is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    record: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip)]
+    note: Option<Note>,
+}
+
+pub(super) fn run(
+    call: &Call,
+    root: &Root,
+    asked: &Asked,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    if !asked.path.is_dir() {
+        let what = format!("there is no folder `{}`", asked.path.display());
+        let hint = format!("name the folder: memoird import {} PATH", asked.of.name());
+        return Err(CommandError::new(Kind::Usage, what).hint(hint));
+    }
+    let keeper = keeper(call, root);
+    let mut found: Vec<Found> =
+        files(asked).into_iter().map(|(name, path)| look(call, root, &name, &path)).collect();
+    let mut standing = keeper.standing()?;
+    for it in &mut found {
+        it.lines = it.note.as_ref().map_or(0, |it| keeper.news(asked.of, it, &standing).len());
+    }
+    let mut report = Report { dry_run: true, notes: found, lines: 0 };
+    let new = report.notes.iter().filter(|it| it.lines > 0).count();
+    if new > 0 && !asked.dry_run {
+        if !asked.yes && ui.can_ask() {
+            report.tell(ui);
+        }
+        if asked.yes || ui.ask(format!("Bring in {new} files?")).unwrap_or(false) {
+            report.dry_run = false;
+            for it in report.notes.iter_mut().filter(|it| it.lines > 0) {
+                let Some(note) = &it.note else { continue };
+                match keeper.note(asked.of, note, &mut standing) {
+                    Ok((id, lines)) => (it.record, it.lines) = (Some(id), lines),
+                    Err(KeepError::Nothing) => it.lines = 0,
+                    Err(error) => (it.error, it.lines) = (Some(error.to_string()), 0),
+                }
+            }
+        }
+    }
+    report.lines = report.notes.iter().map(|it| it.lines).sum();
+    if ui.is_json() {
+        ui.json(&report);
+    } else {
+        report.tell(ui);
+        report.conclude(ui);
+    }
+    let is_well = report.notes.iter().all(|it| it.error.is_none());
+    Ok(if is_well { ExitCode::SUCCESS } else { Kind::Job.exit_code().into() })
+}
+
+/// Returns the notes below a folder, by name, links not followed.
+fn files(asked: &Asked) -> Vec<(String, PathBuf)> {
+    // A team keeps its notes in a folder of its project.
+    let inner = asked.path.join(".teammates");
+    let top =
+        if asked.of == Keepers::Teammates && inner.is_dir() { inner } else { asked.path.clone() };
+    let mut found = Vec::new();
+    let mut folders = vec![(top.clone(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
+            let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+            if kind.is_dir() && !is_hidden && depth < DEPTH_MAX {
+                folders.push((path, depth + 1));
+                continue;
+            }
+            let Ok(relative) = path.strip_prefix(&top) else { continue };
+            if kind.is_file() && found.len() < FILES_MAX && asked.of.keeps(relative) {
+                found.push((relative.to_string_lossy().into_owned(), path));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Reads a file.
+fn look(call: &Call, root: &Root, name: &str, path: &Path) -> Found {
+    let name = Rules::told(name);
+    let failed = |file: String, error: Option<String>| Found {
+        file,
+        date: None,
+        lines: 0,
+        record: None,
+        error,
+        note: None,
+    };
+    let found = match path.metadata() {
+        Ok(found) if found.len() <= IMPORT_BYTES_MAX => found,
+        Ok(_) => return failed(name, Some("it is too large".to_owned())),
+        Err(error) => return failed(name, Some(error.to_string())),
+    };
+    let text = match fs::read(path).map(String::from_utf8) {
+        Ok(Ok(text)) => text,
+        Ok(Err(_)) => return failed(name, Some("it is not UTF-8".to_owned())),
+        Err(error) => return failed(name, Some(error.to_string())),
+    };
+    let zone = root.settings.zone.name.0;
+    let changed = found.modified().map_or(call.now, DateTime::<Utc>::from);
+    let date = notes::dated(&name, &text)
+        .unwrap_or_else(|| changed.with_timezone(&zone).date_naive())
+        // Nothing belongs to a day that has not come.
+        .min(call.now.with_timezone(&zone).date_naive());
+    let note = Note { name: name.clone(), text, date };
+    Found { date: Some(date), note: Some(note), ..failed(name, None) }
+}
+
+impl Report {
+    fn tell(&self, ui: &Ui) {
+        let rows: Vec<Vec<String>> = self
+            .notes
+            .iter()
+            .filter(|it| it.lines > 0 || it.error.is_some())
+            .map(|it| {
+                let date = it.date.map(|it| it.to_string()).unwrap_or_default();
+                let what = it.error.clone().unwrap_or_default();
+                vec![date, it.lines.to_string(), it.file.clone(), what]
+            })
+            .collect();
+        if !rows.is_empty() {
+            ui.table(&["day", "lines", "file", ""], &rows);
+        }
+    }
+
+    fn conclude(&self, ui: &Ui) {
+        let files = self.notes.iter().filter(|it| it.lines > 0).count();
+        let lines = self.lines;
+        if self.notes.is_empty() {
+            ui.note("no notes of its kind are in that folder");
+        } else if files == 0 {
+            ui.good("nothing to do: no line is new");
+        } else if self.dry_run {
+            ui.note(format!(
+                "{files} files would make as many records and {lines} lines in logs; that asks no model and \
+                 costs nothing. Nothing was written: --yes does it"
+            ));
+        } else {
+            ui.good(format!("{files} files are brought in, with {lines} lines in logs"));
+        }
+    }
+}
