@@ -69,7 +69,8 @@ pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
     let text = texts.next().and_then(|it| it["text"].as_str()).unwrap_or_default();
     let calls = tools::anthropic_calls(content);
     let finish_reason = match body["stop_reason"].as_str() {
-        Some("end_turn" | "stop_sequence" | "tool_use") => FinishReason::Stop,
+        Some("tool_use") if !calls.is_empty() => FinishReason::Stop,
+        Some("end_turn" | "stop_sequence") => FinishReason::Stop,
         Some("max_tokens") => FinishReason::Length,
         Some("refusal") => FinishReason::Refusal,
         Some("model_context_window_exceeded") => return Err(CallError::TooLong { limit: None }),

@@ -145,7 +145,8 @@ pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
         _ if refused => FinishReason::Refusal,
         Some("content_filter") => FinishReason::Refusal,
         Some("length") => FinishReason::Length,
-        Some("stop" | "tool_calls") | None => FinishReason::Stop,
+        Some("tool_calls") if !calls.is_empty() => FinishReason::Stop,
+        Some("stop") | None => FinishReason::Stop,
         Some(_) => FinishReason::Other,
     };
     let reply = Reply {
