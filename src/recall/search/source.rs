@@ -69,7 +69,8 @@ impl Source {
         let view = vault.rules().policy_hash();
         let is_kept = path.parent().is_some_and(std::path::Path::exists);
         let mut kept = if is_kept { Postings::open(&path, view).ok() } else { None };
-        let known = kept.as_ref().and_then(|it| it.known().ok()).unwrap_or_default();
+        let held = |it: &Postings| it.hold().and_then(|()| it.known());
+        let known = kept.as_ref().and_then(|it| held(it).ok()).unwrap_or_default();
         let inventory = vault.scan(&postings::seen(&known))?.inventory;
         let wanted = wanted(vault, &inventory)?;
         if kept.is_none() && wanted.iter().map(|it| it.stamp.size).sum::<u64>() > SMALL {
@@ -109,6 +110,9 @@ impl Source {
         if come.is_empty() && gone.is_empty() {
             return Ok(Self::of_kept(index, known));
         }
+        if let Err(error) = index.release() {
+            return Ok(Err(error));
+        }
         come.sort_by_key(|it| it.bucket);
         let mut batch: Vec<&Wanted<'_>> = Vec::new();
         let mut bytes = 0;
@@ -131,14 +135,12 @@ impl Source {
             bytes += next.stamp.size;
             batch.push(next);
         }
-        let files = match index.known() {
-            Ok(known) => known.files,
-            Err(error) => return Ok(Err(error)),
-        };
-        if let Err(error) = index.set_number(DISTINCT, count_distinct(&files)) {
-            return Ok(Err(error));
-        }
-        Ok(Self::of_kept(index, files))
+        let counted = index
+            .known()
+            .and_then(|it| index.set_number(DISTINCT, count_distinct(&it.files)))
+            .and_then(|()| index.hold())
+            .and_then(|()| index.known());
+        Ok(counted.and_then(|known| Self::of_kept(index, known.files)))
     }
 
     fn of_kept(index: Postings, mut entries: Vec<(i64, Entry)>) -> Result<Self, PostingsError> {

@@ -183,6 +183,25 @@ impl Postings {
         }
     }
 
+    /// Sees the index as it stands now until [`Postings::release`], whoever changes it meanwhile: numbers
+    /// of files and the places that name them belong together.
+    ///
+    /// # Errors
+    ///
+    /// Returns what SQLite says.
+    pub fn hold(&self) -> Result<(), PostingsError> {
+        self.ask(|conn| if conn.is_autocommit() { conn.execute_batch("BEGIN") } else { Ok(()) })
+    }
+
+    /// Ends [`Postings::hold`].
+    ///
+    /// # Errors
+    ///
+    /// Returns what SQLite says.
+    pub fn release(&self) -> Result<(), PostingsError> {
+        self.ask(|conn| if conn.is_autocommit() { Ok(()) } else { conn.execute_batch("COMMIT") })
+    }
+
     /// Returns the files of the index.
     ///
     /// # Errors
@@ -242,7 +261,7 @@ impl Postings {
         })
     }
 
-    /// Returns a number that was kept with the index.
+    /// Returns a number that was kept with the index; a change of the index forgets it.
     ///
     /// # Errors
     ///
@@ -288,6 +307,8 @@ impl Postings {
         let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let come = change.come.iter().map(|(it, _)| &it.path);
         let mut touched: BTreeMap<i64, Touched<'_>> = BTreeMap::new();
+        // What was counted of the files that stood here holds no longer.
+        tx.execute("DELETE FROM about WHERE name <> 'view'", [])?;
         {
             let mut find = tx.prepare("SELECT id, bucket FROM file WHERE path = ?1")?;
             let mut drop = tx.prepare("DELETE FROM file WHERE id = ?1")?;
@@ -424,7 +445,8 @@ fn real(path: &Path) -> PathBuf {
 }
 
 fn remove(path: &Path) {
-    for suffix in ["-journal", "-wal", "-shm", ""] {
+    // The database first: a half-written one without its journal would pass for sound.
+    for suffix in ["", "-journal", "-wal", "-shm"] {
         let mut name = path.as_os_str().to_owned();
         name.push(suffix);
         // What is not there need not go.
