@@ -63,6 +63,8 @@ struct Life {
     log: PathBuf,
     now: DateTime<Utc>,
     daemon: Option<Child>,
+    /// It sleeps, maybe with a lock in its hand, for which other commands would wait.
+    is_asleep: bool,
     /// The lines of each log, by its name.
     lines: BTreeMap<String, Vec<String>>,
     random: Random,
@@ -97,7 +99,18 @@ impl Life {
         let (clock, log) = (root.home().join("now"), root.home().join("daemon.log"));
         let now = at(FIRST, 7);
         let (lines, events) = (BTreeMap::new(), BTreeMap::new());
-        let mut life = Self { root, clock, log, now, daemon: None, lines, random, said: 0, events };
+        let mut life = Self {
+            root,
+            clock,
+            log,
+            now,
+            daemon: None,
+            is_asleep: false,
+            lines,
+            random,
+            said: 0,
+            events,
+        };
         life.set_clock();
         life.start();
         life
@@ -113,6 +126,7 @@ impl Life {
                 (0, 0) => {
                     self.count("sleeps");
                     self.signal(Signal::STOP);
+                    self.is_asleep = true;
                     asleep = 1 + self.below(6);
                 }
                 (0, 1) => {
@@ -155,9 +169,9 @@ impl Life {
             self.set_clock();
             match self.below(8) {
                 0..4 => self.append(today),
-                4 => self.log_by_command(today)?,
+                4 if !self.is_asleep => self.log_by_command(today)?,
                 5 => self.edit_an_old_one(),
-                6 if self.below(8) == 0 => self.compact_beside()?,
+                6 if !self.is_asleep && self.below(8) == 0 => self.compact_beside()?,
                 _ => {}
             }
         }
@@ -301,6 +315,7 @@ impl Life {
     fn wake(&mut self) {
         if self.daemon.is_some() {
             self.signal(Signal::CONT);
+            self.is_asleep = false;
         } else {
             self.start();
         }
