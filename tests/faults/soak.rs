@@ -452,7 +452,7 @@ impl Life {
     fn weeks_are_those_of_one_fold(&self, files: &BTreeMap<String, String>) -> Result<(), String> {
         let fresh = Root::new();
         fresh.write("memoird.yaml", "zone: Europe/Berlin\n");
-        for (name, text) in files.iter().filter(|it| self.lines.contains_key(file_name(it.0))) {
+        for (name, text) in files.iter().filter(|it| day_of(it.0).is_some()) {
             fresh.write(&format!("memory/{}", file_name(name)), text);
             let file = File::open(fresh.path(&format!("memory/{}", file_name(name)))).unwrap();
             file.set_modified(at(FIRST, 9).into()).unwrap();
@@ -477,7 +477,8 @@ impl Life {
                 found.map_or("", String::as_str),
             ));
         }
-        let days = self.lines.keys().map(|it| it[..10].parse::<NaiveDate>().unwrap());
+        // A `log` that was killed may have written what it never acknowledged.
+        let days = files.keys().filter_map(|it| day_of(it));
         let wanted: BTreeSet<_> = days.map(|it| it.iso_week()).collect();
         let count = files.keys().filter(|it| is_week(it)).count();
         if count != wanted.len() {
@@ -502,6 +503,11 @@ fn weekly(files: &BTreeMap<String, String>, name: &str) -> Option<String> {
 
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap()
+}
+
+/// Returns the day of a log.
+fn day_of(path: &str) -> Option<NaiveDate> {
+    file_name(path).strip_suffix(".md")?.parse().ok()
 }
 
 fn at(day: NaiveDate, hour: u32) -> DateTime<Utc> {
