@@ -63,6 +63,8 @@ struct Life {
     log: PathBuf,
     now: DateTime<Utc>,
     daemon: Option<Child>,
+    /// It sleeps, maybe with a lock in its hand, for which other commands would wait.
+    is_asleep: bool,
     /// The lines of each log, by its name.
     lines: BTreeMap<String, Vec<String>>,
     random: Random,
@@ -97,7 +99,18 @@ impl Life {
         let (clock, log) = (root.home().join("now"), root.home().join("daemon.log"));
         let now = at(FIRST, 7);
         let (lines, events) = (BTreeMap::new(), BTreeMap::new());
-        let mut life = Self { root, clock, log, now, daemon: None, lines, random, said: 0, events };
+        let mut life = Self {
+            root,
+            clock,
+            log,
+            now,
+            daemon: None,
+            is_asleep: false,
+            lines,
+            random,
+            said: 0,
+            events,
+        };
         life.set_clock();
         life.start();
         life
@@ -113,6 +126,7 @@ impl Life {
                 (0, 0) => {
                     self.count("sleeps");
                     self.signal(Signal::STOP);
+                    self.is_asleep = true;
                     asleep = 1 + self.below(6);
                 }
                 (0, 1) => {
@@ -155,9 +169,9 @@ impl Life {
             self.set_clock();
             match self.below(8) {
                 0..4 => self.append(today),
-                4 => self.log_by_command(today)?,
+                4 if !self.is_asleep => self.log_by_command(today)?,
                 5 => self.edit_an_old_one(),
-                6 if self.below(8) == 0 => self.compact_beside()?,
+                6 if !self.is_asleep && self.below(8) == 0 => self.compact_beside()?,
                 _ => {}
             }
         }
@@ -301,6 +315,7 @@ impl Life {
     fn wake(&mut self) {
         if self.daemon.is_some() {
             self.signal(Signal::CONT);
+            self.is_asleep = false;
         } else {
             self.start();
         }
@@ -437,7 +452,7 @@ impl Life {
     fn weeks_are_those_of_one_fold(&self, files: &BTreeMap<String, String>) -> Result<(), String> {
         let fresh = Root::new();
         fresh.write("memoird.yaml", "zone: Europe/Berlin\n");
-        for (name, text) in files.iter().filter(|it| self.lines.contains_key(file_name(it.0))) {
+        for (name, text) in files.iter().filter(|it| day_of(it.0).is_some()) {
             fresh.write(&format!("memory/{}", file_name(name)), text);
             let file = File::open(fresh.path(&format!("memory/{}", file_name(name)))).unwrap();
             file.set_modified(at(FIRST, 9).into()).unwrap();
@@ -462,7 +477,8 @@ impl Life {
                 found.map_or("", String::as_str),
             ));
         }
-        let days = self.lines.keys().map(|it| it[..10].parse::<NaiveDate>().unwrap());
+        // A `log` that was killed may have written what it never acknowledged.
+        let days = files.keys().filter_map(|it| day_of(it));
         let wanted: BTreeSet<_> = days.map(|it| it.iso_week()).collect();
         let count = files.keys().filter(|it| is_week(it)).count();
         if count != wanted.len() {
@@ -487,6 +503,11 @@ fn weekly(files: &BTreeMap<String, String>, name: &str) -> Option<String> {
 
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap()
+}
+
+/// Returns the day of a log.
+fn day_of(path: &str) -> Option<NaiveDate> {
+    file_name(path).strip_suffix(".md")?.parse().ok()
 }
 
 fn at(day: NaiveDate, hour: u32) -> DateTime<Utc> {
