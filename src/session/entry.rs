@@ -203,39 +203,48 @@ fn brief(text: &str) -> String {
 /// Returns where the user set the agent right: what was said to a failure, and a message that begins with
 /// a no. The first message of a session corrects nothing.
 fn corrections<'a>(digest: &Digest<'a>, is_then: &dyn Fn(At) -> bool) -> Vec<(At, &'a str)> {
-    const CUES: [&str; 17] = [
-        "no",
-        "nope",
-        "wrong",
-        "stop",
-        "don't",
-        "not",
-        "never",
-        "actually",
-        "instead",
-        "nein",
-        "nicht",
-        "falsch",
-        "halt",
-        "stopp",
-        "non",
-        "faux",
-        "incorrecto",
-    ];
-    let begins = |text: &str| {
-        let word =
-            text.split(|c: char| !c.is_alphanumeric() && c != '\'').find(|it| !it.is_empty());
-        word.is_some_and(|it| CUES.contains(&&it.to_lowercase()[..]))
-    };
     let mut found: BTreeMap<At, &str> = BTreeMap::new();
     for failure in &digest.failures {
         if let Followed::Corrected(at, text) = failure.followed {
             found.insert(at, text);
         }
     }
-    let later = digest.messages.iter().skip(1).filter(|it| begins(it.text));
+    let later = digest.messages.iter().skip(1).filter(|it| opens_with_a_no(it.text));
     found.extend(later.map(|it| (it.at, it.text)));
     found.into_iter().filter(|(at, _)| is_then(*at)).collect()
+}
+
+/// Whether somebody begins with a no, rather than with `No problem` or `Actually, that looks good`.
+fn opens_with_a_no(text: &str) -> bool {
+    /// So many first words tell.
+    const LOOKED_AT: usize = 6;
+    const ALWAYS: [&str; 9] =
+        ["wrong", "incorrect", "nope", "stop", "nein", "falsch", "stopp", "faux", "incorrecto"];
+    const BUT_NOT: [&str; 22] = [
+        "problem", "worries", "rush", "hurry", "need", "urgent", "worry", "bother", "mind",
+        "thanks", "thank", "good", "great", "perfect", "fine", "nice", "lgtm", "danke", "gut",
+        "merci", "bien", "gracias",
+    ];
+    let is_part = |c: char| c.is_alphanumeric() || c == '\'' || c == '’';
+    let lower = text.trim_start_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    let words: Vec<&str> =
+        lower.split(|c: char| !is_part(c)).filter(|it| !it.is_empty()).take(LOOKED_AT).collect();
+    let Some((first, rest)) = words.split_first() else { return false };
+    if rest.iter().any(|it| BUT_NOT.contains(it)) {
+        return false;
+    }
+    match *first {
+        // `No, take the other one`; `No tests fail now` is news.
+        "no" | "non" => {
+            let after = lower[first.len()..].trim_start();
+            after.starts_with([',', '.', '!', ':', ';', '-', '–', '—'])
+        }
+        "not" | "nicht" => {
+            rest.first().is_some_and(|it| ["that", "like", "what", "so", "das"].contains(it))
+        }
+        "don't" | "don’t" | "never" | "actually" | "instead" => !rest.is_empty(),
+        first => ALWAYS.contains(&first),
+    }
 }
 
 /// Puts a label before a sentence that does not say by itself what it is.
@@ -251,4 +260,36 @@ fn labelled(label: &str, text: &str) -> String {
 fn within<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
     let inner = cwd.and_then(|cwd| path.strip_prefix(cwd.trim_end_matches('/'))?.strip_prefix('/'));
     inner.unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_no_at_the_start_corrects_and_politeness_does_not() {
+        for text in [
+            "No, take the other branch",
+            "no - the tests are in it/",
+            "Wrong file.",
+            "Not that one, the second",
+            "Never push to main without asking",
+            "Actually use the older format",
+            "Nein, das war die alte Fassung",
+        ] {
+            assert!(opens_with_a_no(text), "{text}");
+        }
+        for text in [
+            "No problem, thanks",
+            "No tests fail any more",
+            "Not urgent, but look at it some day",
+            "Actually, that looks good",
+            "Don't worry about the warnings",
+            "Never mind",
+            "Nothing else for today",
+            "",
+        ] {
+            assert!(!opens_with_a_no(text), "{text}");
+        }
+    }
 }

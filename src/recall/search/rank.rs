@@ -44,7 +44,7 @@ const PASSED_DOWN: f64 = 0.9;
 /// A name that begins so many lines is that of somebody who speaks.
 const SPEAKS_MIN: usize = 10;
 
-/// Among so many of the best lines those that say the same are told from each other.
+/// At least so many of the best lines are put in order.
 const COMPARED: usize = 3_000;
 
 /// What lines get from above: by file and row the score, and the items by which it came.
@@ -120,6 +120,8 @@ pub(super) fn rank(
     let place = |it: &Scored| (date(it), it.file, it.row);
     let order =
         |a: &Scored, b: &Scored| b.score.total_cmp(&a.score).then_with(|| place(a).cmp(&place(b)));
+    // Before anything is cut: the older line may stand far below.
+    lower_repeats(&mut found, &place);
     // Most of what matches a word is never looked at: only the best of it is put in order.
     let best = found.len().min(wanted.unwrap_or(0).max(COMPARED));
     if found.len() > best {
@@ -128,7 +130,6 @@ pub(super) fn rank(
     if wanted.is_some() {
         found.truncate(best);
     }
-    lower_repeats(&mut found[..best], &place);
     found[..best].sort_by(order);
     found[best..].sort_unstable_by(order);
     alone.sort_by(|a, b| b.score.total_cmp(&a.score).then((a.file, a.row).cmp(&(b.file, b.row))));
