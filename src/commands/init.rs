@@ -96,7 +96,18 @@ struct Report {
     found: Found,
     /// What was written, or in a dry run would be: relative to the root, else absolute.
     wrote: Vec<String>,
+    /// What was done to the settings of agents' programs, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hooks: Vec<String>,
     /// What is left to a person, in words.
+    to_do: Vec<String>,
+}
+
+/// What came of entering hooks, in words.
+#[derive(Default)]
+struct Entered {
+    done: Vec<String>,
+    /// What is left to a person.
     to_do: Vec<String>,
 }
 
@@ -154,12 +165,15 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             )
             .hint("memoird init --claude-code --uninstall"));
         }
-        let told = enter_hooks(&call, args, ui)?;
-        for words in &told {
+        let entered = enter_hooks(&call, args, ui)?;
+        for words in entered.done.iter().chain(&entered.to_do) {
             ui.note(words);
         }
         if ui.is_json() {
-            ui.json(&serde_json::json!({ "to_do": told, "dry_run": args.dry_run }));
+            let Entered { done, to_do } = entered;
+            let report =
+                serde_json::json!({ "hooks": done, "to_do": to_do, "dry_run": args.dry_run });
+            ui.json(&report);
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -189,7 +203,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             to_do.push(service::LINGER.to_owned());
         }
     }
-    to_do.extend(enter_hooks(&call, args, ui)?);
+    let entered = enter_hooks(&call, args, ui)?;
+    to_do.extend(entered.to_do);
     if let Some(pid) =
         daemon(&call).filter(|_| !args.service && !args.no_config && !settings.configured)
     {
@@ -208,6 +223,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         dry_run: args.dry_run,
         found: Found::new(&inventory),
         wrote,
+        hooks: entered.done,
         to_do,
     };
     if ui.is_json() {
@@ -228,20 +244,20 @@ impl Args {
 
 /// Enters the hooks in the settings of the agents that are named, or takes them out: shown first, and asked
 /// for where a person sits. Returns what there is to say.
-fn enter_hooks(call: &Call, args: &Args, ui: &Ui) -> Result<Vec<String>, CommandError> {
+fn enter_hooks(call: &Call, args: &Args, ui: &Ui) -> Result<Entered, CommandError> {
     let program = std::env::current_exe().map_err(|e| {
         CommandError::new(Kind::CannotWrite, format!("cannot tell where this program is: {e}"))
     })?;
-    let mut told = Vec::new();
+    let mut entered = Entered::default();
     for host in args.hosts() {
         if let (Host::ClaudeCode, Some(dir)) = (host, &args.plugin) {
-            told.extend(write_plugin(call, args, dir, &program)?);
+            write_plugin(call, args, dir, &program, &mut entered)?;
             continue;
         }
         let name = host.name();
         let Some(change) = Change::new(host, &call.around, &program, args.uninstall)? else {
             let how = if args.uninstall { "no hook of memoird is" } else { "the hooks are" };
-            told.push(format!("{how} in the settings of {name} already"));
+            entered.done.push(format!("{how} in the settings of {name} already"));
             continue;
         };
         let path = change.path.display().to_string();
@@ -250,17 +266,17 @@ fn enter_hooks(call: &Call, args: &Args, ui: &Ui) -> Result<Vec<String>, Command
         }
         let may = args.yes || ui.ask(format!("Change {path}?")).unwrap_or(true);
         if args.dry_run || !may {
-            told.push(format!("{path} is left as it is"));
+            entered.done.push(format!("{path} is left as it is"));
             continue;
         }
         let kept =
             change.write(call.now)?.map(|it| format!("; what stood there: {}", it.display()));
-        told.push(format!("{path} is written{}", kept.unwrap_or_default()));
+        entered.done.push(format!("{path} is written{}", kept.unwrap_or_default()));
         if host == Host::Codex && !args.uninstall {
-            told.push(CODEX_TRUSTS.to_owned());
+            entered.to_do.push(CODEX_TRUSTS.to_owned());
         }
     }
-    Ok(told)
+    Ok(entered)
 }
 
 /// What is left to a person who uses Codex.
@@ -274,9 +290,9 @@ fn write_plugin(
     args: &Args,
     dir: &Path,
     program: &Path,
-) -> Result<Vec<String>, CommandError> {
+    entered: &mut Entered,
+) -> Result<(), CommandError> {
     let dir = call.around.absolute(dir, &call.around.cwd);
-    let mut told = Vec::new();
     for (name, text) in agent_hooks::plugin(program) {
         let path = dir.join(name);
         let standing = fs::read_to_string(&path).ok();
@@ -291,14 +307,16 @@ fn write_plugin(
         if !args.dry_run {
             write_settings(&path, &text)?;
         }
-        told.push(format!(
+        entered.done.push(format!(
             "{} {} written",
             path.display(),
             if args.dry_run { "would be" } else { "is" }
         ));
     }
-    told.push(format!("Claude Code reads the plugin with: claude --plugin-dir {}", dir.display()));
-    Ok(told)
+    entered
+        .to_do
+        .push(format!("Claude Code reads the plugin with: claude --plugin-dir {}", dir.display()));
+    Ok(())
 }
 
 /// Returns the folder that is meant, as an absolute path without links.
@@ -655,6 +673,7 @@ impl Report {
         }
         say("left alone", &left);
         say(if self.dry_run { "would write" } else { "wrote" }, &self.wrote);
+        say("hooks", &self.hooks);
         say("to do", &self.to_do);
         if self.wrote.is_empty() {
             ui.good("nothing to do: the folder is set up");

@@ -9,6 +9,7 @@ use std::{
     process::ExitCode,
 };
 
+use chrono::NaiveDate;
 use serde::Serialize;
 
 use super::{
@@ -223,10 +224,11 @@ fn compose(
         }
     }
     lasting(root, &mut parts, ["What lasts (WISDOM.md)", "Memories (MEMORY.md)"], "memoird show")?;
+    let now = call.now.with_timezone(&root.settings.zone.name.0);
     let all = |it: &[Section]| it.iter().map(|it| it.title()).collect::<Vec<_>>();
     if more.all || more.month {
         let part = (PartKind::Month, "Month", all(&MONTH));
-        summary_parts(root, Grain::Month, &[part], asked.cites, &mut parts)?;
+        summary_parts(root, (Grain::Month, now.date_naive()), &[part], asked.cites, &mut parts)?;
     }
     let mut of_week = vec![
         (PartKind::Decisions, "Decisions of", all(&[Section::Decisions])),
@@ -236,14 +238,13 @@ fn compose(
         let rest = all(&[Section::KeyOutcomes, Section::Context]);
         of_week.push((PartKind::Week, "Outcomes and context of", rest));
     }
-    summary_parts(root, Grain::Week, &of_week, asked.cites, &mut parts)?;
+    summary_parts(root, (Grain::Week, now.date_naive()), &of_week, asked.cites, &mut parts)?;
     if let Some(count) = more.logs.or(more.all.then_some(LOGS_OF_ALL)) {
         last_logs(root, count, &mut parts)?;
     }
     if more.all || more.git {
         git(call, root, &mut parts);
     }
-    let now = call.now.with_timezone(&root.settings.zone.name.0);
     let today = now.format("%Y-%m-%d, %A").to_string();
     let configured = root.settings.settings.context.budget_tokens;
     let budget = asked.budget.unwrap_or(usize::try_from(configured).unwrap_or(usize::MAX));
@@ -292,12 +293,12 @@ fn add(
 /// Adds sections of the newest file of a tier.
 fn summary_parts(
     root: &Root,
-    grain: Grain,
+    (grain, today): (Grain, NaiveDate),
     wanted: &[(PartKind, &str, Vec<&str>)],
     cites: bool,
     parts: &mut Vec<Part>,
 ) -> Result<(), CommandError> {
-    let Some((period, text)) = latest(root, grain)? else { return Ok(()) };
+    let Some((period, text)) = latest(root, grain, today)? else { return Ok(()) };
     for (kind, head, sections) in wanted {
         let lines = context::bullets(&text, sections, cites);
         let command = format!("memoird show {period}");
@@ -307,8 +308,25 @@ fn summary_parts(
 }
 
 /// Returns the newest file of a tier, as it may be seen.
-fn latest(root: &Root, grain: Grain) -> Result<Option<(Period, String)>, CommandError> {
+///
+/// It is mostly that of the last weeks or months, so that these are asked for by name: to look at all of
+/// them takes longer with each year.
+fn latest(
+    root: &Root,
+    grain: Grain,
+    today: NaiveDate,
+) -> Result<Option<(Period, String)>, CommandError> {
+    const ASKED_FOR: usize = 8;
     let layout = root.vault.layout();
+    // A file of the future, which a wrong clock made, is no newer one.
+    let newest = Period::containing(grain, today);
+    let before = |it: &Period| it.first().pred_opt().map(|day| Period::containing(grain, day));
+    for period in std::iter::successors(Some(newest), before).take(ASKED_FOR) {
+        let path = layout.summary(period);
+        if let Some(found) = root.vault.read(&path)? {
+            return Ok(Some((period, root.hand(&path, &found.bytes).text)));
+        }
+    }
     let (paths, _) = root.vault.files_below(&layout.summary_dir(grain), FILES_MAX);
     let period = |path: &String| {
         let name = path.rsplit('/').next()?.strip_suffix(".md")?;
