@@ -20,7 +20,7 @@
 //! | 1 | [`privacy`] | the served view: what anything but the vault may see of a log |
 //! | 1 | [`store`] | the files, the database, the locks |
 //! | 1 | [`model`] | the one door to a language model |
-//! | 2 | [`engine`] | what drafts: the extractive engine |
+//! | 2 | [`engine`] | what drafts: the extractive engine, or a model |
 //! | 2 | [`session`] | transcripts of coding agents, and what is made of them |
 //! | 2 | [`compaction`] | the flow: plan, fold, check, merge, write, record; taking back, forgetting, repairing |
 //! | 2 | [`recall`] | reading back: search, trace, coverage, history, what a session starts with |
@@ -55,8 +55,8 @@
 //! # What is absent, on purpose
 //!
 //! - No engine, check, or plan reads a file or a clock: they are functions of data and `now`.
-//! - No module but [`store::vault`] writes Markdown; none but [`store::lineage`] speaks SQL; none
-//!   but [`commands::ui`] prints.
+//! - No module but [`store::vault`] writes Markdown; none but [`store::lineage`] and
+//!   [`store::postings`] speaks SQL, each to a database of its own; none but [`commands::ui`] prints.
 //! - Nothing in a generated file depends on when it was written: same input, same bytes.
 //! - No log is ever changed, but by `memoird log` and `memoird review edit`, which append to that of
 //!   today, by [`session::keep`] and [`session::notes`], which append to those of a session's days or of a

@@ -257,7 +257,7 @@ pub enum EngineError {
 
 /// What drafts folds, typed memories, and wisdom.
 pub trait Engine: Send + Sync {
-    /// Returns name and version, as frontmatter records it: `extractive/1`.
+    /// Returns name and version, as frontmatter records it: `extractive/2`.
     fn id(&self) -> &str;
 
     /// Returns whether a language model is asked, which takes time, and may cost money.

@@ -3,7 +3,7 @@
 //! A fold reads its logs into statements ([`page`]), cuts them into sentences and clauses
 //! ([`sentence`]), weighs what each holds ([`material`], [`words`], [`counts`]), chooses what adds most
 //! for its length ([`select`]), and joins the chosen words into cited bullets in sections
-//! ([`render`], [`sections`]). Words are cut and joined, never changed.
+//! ([`render`], [`sections`]). Words are cut and joined, never changed. [`explain`](mod@explain) tells why.
 //!
 //! # Invariants
 //!

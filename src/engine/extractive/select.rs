@@ -3,6 +3,12 @@
 //! What a unit adds shrinks as its features get covered, and a day that already has its say gains
 //! less by speaking again. So the order in which units are chosen is a ranking of which every prefix
 //! is a good summary; the caller cuts it where the budget ends.
+//!
+//! What is covered is worth a sum of square roots, which is monotone and submodular, as in Lin and
+//! Bilmes, "Multi-document summarization via budgeted maximization of submodular functions" (NAACL
+//! 2010). The greedy choice by gain per cost is evaluated lazily (Minoux, "Accelerated greedy algorithms
+//! for maximizing submodular set functions", 1978). No bound is claimed for it: opened heads and
+//! statements raise gains, repeats are skipped, and the best single unit is not tried against the rest.
 
 use std::{
     cmp::Ordering,
