@@ -22,7 +22,13 @@ impl<T: Clone + Send + Sync + 'static> Lent<T> {
     pub(super) fn new(it: T) -> Self {
         let slot = Arc::new(Slot(RwLock::new(Arc::new(it))));
         let weak: Weak<dyn Rest> = Arc::downgrade(&slot) as Weak<dyn Rest>;
-        SLOTS.lock().unwrap_or_else(PoisonError::into_inner).push(weak);
+        let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who never rests, and reads rules anew for each request, is not to remember them all.
+        if slots.len() == slots.capacity() {
+            slots.retain(|it| it.strong_count() > 0);
+        }
+        slots.push(weak);
+        drop(slots);
         Self(slot)
     }
 
