@@ -36,6 +36,10 @@ use memoird::{
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_segmentation::UnicodeSegmentation;
 
+/// The allocator of the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Logs made up of the sample journals: so many days of so many bytes.
 const DAYS: u64 = 400;
 const BYTES_PER_DAY: usize = 8_000;

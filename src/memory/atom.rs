@@ -9,7 +9,7 @@
 //! - Atoms are sorted and do not overlap; offsets lie on character boundaries.
 //! - The same words give the same normal form, wherever they stand in a text.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashMap, sync::OnceLock};
 
 /// What an [`Atom`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,13 +87,19 @@ pub fn atoms(text: &str) -> Vec<Atom> {
 
 /// Returns the number of the month that `word` names in one of the languages that we know.
 pub fn month_number(word: &str) -> Option<u32> {
-    // A month's names start with a letter and are short; most words leave here.
-    if !(3..=12).contains(&word.len()) {
+    // A month's names are short and begin with one of few letters; most words leave here.
+    let first = word.as_bytes().first()?.to_ascii_lowercase();
+    if !(3..=12).contains(&word.len()) || !b"jfmasondegl".contains(&first) {
         return None;
     }
-    let word = word.to_lowercase();
-    let at = MONTHS.iter().position(|names| names.split(' ').any(|name| name == word))?;
-    u32::try_from(at + 1).ok()
+    let mut lower = [0; 12];
+    if word.is_ascii() {
+        let lower = &mut lower[..word.len()];
+        lower.copy_from_slice(word.as_bytes());
+        lower.make_ascii_lowercase();
+        return months().get(&*lower).copied();
+    }
+    months().get(word.to_lowercase().as_bytes()).copied()
 }
 
 /// The longest token that is read as one thing.
@@ -114,6 +120,16 @@ const MONTHS: [&str; 12] = [
     "november nov novembre noviembre novembro",
     "december dec dezember dez décembre déc diciembre dic dicembre dezembro",
 ];
+
+/// Returns the number of the month for each of its names.
+fn months() -> &'static HashMap<&'static [u8], u32> {
+    static TABLE: OnceLock<HashMap<&'static [u8], u32>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let named = (1_u32..).zip(MONTHS);
+        let pairs = named.flat_map(|(number, names)| names.split(' ').map(move |it| (it, number)));
+        pairs.map(|(name, number)| (name.as_bytes(), number)).collect()
+    })
+}
 
 const CURRENCIES: [(&str, &str); 7] = [
     ("$", "usd"),

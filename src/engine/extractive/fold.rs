@@ -114,6 +114,8 @@ pub(super) fn explain(input: &FoldInput<'_>) -> Explanation {
 struct Fold<'a> {
     input: &'a FoldInput<'a>,
     material: Material,
+    /// What each unit tells.
+    classes: Vec<Class>,
     /// For a month, the section of the weekly bullet that a piece stands in.
     weekly: BTreeMap<PieceAt, Section>,
     keeps: Vec<(Section, Item)>,
@@ -131,7 +133,9 @@ impl<'a> Fold<'a> {
         let keeps = keeps(&pages, input);
         let wanted = |at: PieceAt| !month || weekly.contains_key(&at);
         let material = material::gather(pages, input.counts, wanted);
-        Self { input, material, weekly, keeps, own: own.items }
+        let classes = material.units.iter().map(|unit| class_at(&material, &weekly, unit.at));
+        let classes = classes.collect();
+        Self { input, material, classes, weekly, keeps, own: own.items }
     }
 
     fn is_month(&self) -> bool {
@@ -228,7 +232,7 @@ impl<'a> Fold<'a> {
         ranked: &[usize],
         fits: &impl Fn(&[usize]) -> bool,
     ) {
-        let decides = |unit: usize| self.class(self.material.units[unit].at) == Class::Decision;
+        let decides = |unit: usize| self.classes[unit] == Class::Decision;
         if order.is_empty() || order.iter().any(|&it| decides(it)) {
             return;
         }
@@ -314,16 +318,6 @@ impl<'a> Fold<'a> {
         (page, &page.statements[at.statement])
     }
 
-    /// Tells what the statement of a unit is about, by structure and then by its words.
-    fn class(&self, at: PieceAt) -> Class {
-        if let Some(section) = self.weekly.get(&at) {
-            return class_of_section(*section);
-        }
-        let (page, statement) = self.statement(at);
-        let piece = statement.pieces[at.piece];
-        class_of(page, statement, &statement.text[piece.start..piece.end])
-    }
-
     /// Returns what each unit is worth for being of its class.
     ///
     /// A decision is what a reader looks for months later; what was open in the first weeks of a
@@ -331,7 +325,7 @@ impl<'a> Fold<'a> {
     fn factors(&self) -> Vec<f64> {
         let month = self.is_month();
         let carried = self.carried_from();
-        let factor = |at: PieceAt| match self.class(at) {
+        let factor = |(at, class): (PieceAt, Class)| match class {
             Class::Decision => self.decision(at),
             Class::Open if month && self.material.pages[at.page].stem.date() < carried => {
                 STALE_OPEN
@@ -339,7 +333,8 @@ impl<'a> Fold<'a> {
             Class::Outcome => OUTCOME,
             Class::Open | Class::Context => 1.0,
         };
-        self.material.units.iter().map(|unit| factor(unit.at)).collect()
+        let places = self.material.units.iter().map(|unit| unit.at);
+        places.zip(self.classes.iter().copied()).map(factor).collect()
     }
 
     /// Whether a heading, a label, or its first words say of a unit that it is a decision.
@@ -380,7 +375,7 @@ impl<'a> Fold<'a> {
             let mut done: BTreeSet<usize> = BTreeSet::new();
             for &unit in order {
                 let found = &self.material.units[unit];
-                let section = section_of_class(self.class(found.at));
+                let section = section_of_class(self.classes[unit]);
                 if section == Section::KeyOutcomes {
                     done.extend(found.heading);
                 }
@@ -395,8 +390,7 @@ impl<'a> Fold<'a> {
             }
             return rule(table, Section::Context);
         }
-        let classes: Vec<(usize, Class)> =
-            order.iter().map(|&u| (u, self.class(self.material.units[u].at))).collect();
+        let classes: Vec<(usize, Class)> = order.iter().map(|&u| (u, self.classes[u])).collect();
         let mut worths: Vec<f64> = classes
             .iter()
             .filter(|(_, class)| matches!(class, Class::Outcome | Class::Decision))
@@ -478,6 +472,17 @@ impl<'a> Fold<'a> {
 
 fn rule(table: HashMap<usize, Section>, other: Section) -> impl Fn(usize) -> Section {
     move |unit| table.get(&unit).copied().unwrap_or(other)
+}
+
+/// Tells what a piece is about, by the week that holds it, by structure, and then by its words.
+fn class_at(material: &Material, weekly: &BTreeMap<PieceAt, Section>, at: PieceAt) -> Class {
+    if let Some(section) = weekly.get(&at) {
+        return class_of_section(*section);
+    }
+    let page = &material.pages[at.page];
+    let statement = &page.statements[at.statement];
+    let piece = statement.pieces[at.piece];
+    class_of(page, statement, &statement.text[piece.start..piece.end])
 }
 
 /// Tells what `words` of a statement are about, by its task box, its heads, and themselves.

@@ -201,7 +201,11 @@ fn read(
     };
     for (p, page) in pages.iter().enumerate() {
         gathering.builder.speakers = speakers(page);
-        let mut head_uses: Vec<Option<usize>> = vec![None; page.heads.len()];
+        let meaningful = |head| is_meaningful(page, head, &gathering.templates);
+        let mut heads = Heads {
+            meaningful: (0..page.heads.len()).map(meaningful).collect(),
+            uses: vec![None; page.heads.len()],
+        };
         for (s, statement) in page.statements.iter().enumerate() {
             if statement.introduces || statement.keep {
                 continue;
@@ -225,7 +229,7 @@ fn read(
                 // A clause whose beginning cannot be told cannot be told either.
                 let may = wanted(at) && (cut.opens || needs.is_some());
                 let mark = gathering.builder.features.len();
-                if !gathering.piece(page, at, may, needs, &mut head_uses) {
+                if !gathering.piece(page, at, may, needs, &mut heads) {
                     gathering.builder.features.truncate(mark);
                 } else if cut.opens {
                     opener = Some(gathering.units.len() - 1);
@@ -271,7 +275,7 @@ impl Gathering<'_> {
         at: PieceAt,
         may: bool,
         needs: Option<usize>,
-        head_uses: &mut [Option<usize>],
+        heads: &mut Heads,
     ) -> bool {
         let statement = &page.statements[at.statement];
         let cut = statement.pieces[at.piece];
@@ -296,16 +300,16 @@ impl Gathering<'_> {
                 }
             }
         }
-        let heading = meaningful_heading(page, statement, &self.templates);
-        let lead = meaningful_lead(page, statement, &self.templates, found.stems);
+        let heading = heads.heading_of(page, statement);
+        let lead = heads.lead_of(page, statement, found.stems);
         let headed = heading.or(lead).is_some();
         let chosen = may && (self.fragments || stands_alone(statement, text, &found, headed));
         self.distinct.insert(found.hash, chosen);
         if !chosen {
             return false;
         }
-        let heading = heading.map(|head| self.head_use(page, head, head_uses));
-        let lead = lead.map(|head| self.head_use(page, head, head_uses));
+        let heading = heading.map(|head| self.head_use(page, head, &mut heads.uses));
+        let lead = lead.map(|head| self.head_use(page, head, &mut heads.uses));
         self.units.push(Unit {
             at,
             features: found.features,
@@ -562,48 +566,43 @@ pub(super) fn is_meaningful(page: &Page, head: usize, templates: &HashedMap<u32>
         && !sections::is_template_head(&head.text)
 }
 
-/// Returns the nearest heading that says what is told below it.
-fn meaningful_heading(
-    page: &Page,
-    statement: &Statement,
-    templates: &HashedMap<u32>,
-) -> Option<usize> {
-    let mut next = statement.heading;
-    while let Some(head) = next {
-        if is_meaningful(page, head, templates) {
-            return Some(head);
-        }
-        next = page.heads[head].above;
-    }
-    None
+/// What is known of the heads of the page that is read.
+struct Heads {
+    /// Whether each says more than its template or its date.
+    meaningful: Vec<bool>,
+    /// The index of its use, once a unit stands below it.
+    uses: Vec<Option<usize>>,
 }
 
-/// Returns the lead-in or parent item that a statement needs.
-fn meaningful_lead(
-    page: &Page,
-    statement: &Statement,
-    templates: &HashedMap<u32>,
-    stems: usize,
-) -> Option<usize> {
-    let lead = statement.lead.filter(|&head| is_meaningful(page, head, templates))?;
-    let introduces = match page.heads[lead].statement {
-        Some(parent) => {
-            let parent = &page.statements[parent];
-            if !parent.introduces && parent.text.ends_with(['.', '!', '?', '。']) {
-                return None;
+impl Heads {
+    /// Returns the nearest heading that says what is told below it.
+    fn heading_of(&self, page: &Page, statement: &Statement) -> Option<usize> {
+        let above = |&head: &usize| page.heads[head].above;
+        std::iter::successors(statement.heading, above).find(|&head| self.meaningful[head])
+    }
+
+    /// Returns the lead-in or parent item that a statement needs.
+    fn lead_of(&self, page: &Page, statement: &Statement, stems: usize) -> Option<usize> {
+        let lead = statement.lead.filter(|&head| self.meaningful[head])?;
+        let introduces = match page.heads[lead].statement {
+            Some(parent) => {
+                let parent = &page.statements[parent];
+                if !parent.introduces && parent.text.ends_with(['.', '!', '?', '。']) {
+                    return None;
+                }
+                parent.introduces
             }
-            parent.introduces
-        }
-        None => true,
-    };
-    (introduces || stems <= CHILD_STEMS_MAX).then_some(lead)
+            None => true,
+        };
+        (introduces || stems <= CHILD_STEMS_MAX).then_some(lead)
+    }
 }
 
 /// Whether the piece can be read by itself, or with its heads.
 fn stands_alone(statement: &Statement, text: &str, found: &Found, headed: bool) -> bool {
     let labelled = statement.label > 0 && statement.pieces.len() == 1;
     let label = if labelled { &statement.text[..statement.label] } else { "" };
-    let letters = label.chars().chain(text.chars()).filter(|c| c.is_alphanumeric()).count();
+    let mut letters = label.chars().chain(text.chars()).filter(|c| c.is_alphanumeric());
     // A name is a stem already: alone it is only a call.
     let fact = found.facts > 0 || (found.names > 0 && found.stems > 1);
     let said = found.stems.saturating_sub(found.calls) + usize::from(fact);
@@ -612,7 +611,7 @@ fn stands_alone(statement: &Statement, text: &str, found: &Found, headed: bool) 
         (false, false) => 3,
         _ => 2,
     };
-    letters >= 6 && said >= needed
+    said >= needed && letters.nth(5).is_some()
 }
 
 fn factor(statement: &Statement, text: &str) -> f64 {

@@ -293,6 +293,11 @@ fn join(text: &mut String, next: &str) {
 
 /// Cuts the marks that lost their partner: backticks, brackets, and quotes.
 pub(super) fn balanced(text: &str) -> String {
+    // All quotes that are looked for begin with the same byte; most texts hold no mark at all.
+    let quote = "“".as_bytes()[0];
+    if !text.bytes().any(|b| matches!(b, b'`' | b'(' | b')' | b'[' | b']') || b == quote) {
+        return text.to_owned();
+    }
     let mut drop: Vec<usize> = Vec::new();
     let mut open: Vec<(char, usize)> = Vec::new();
     let mut in_code: Option<usize> = None;

@@ -3,6 +3,8 @@
 //! A piece is never cut inside code, brackets, bold, or an address, so that no mark loses its
 //! partner. Clauses are cut only where both parts are long enough to say something.
 
+use std::{collections::HashSet, sync::OnceLock};
+
 use super::words::is_unspaced;
 
 /// A sentence or clause of a text, by byte offsets; white space around it is outside.
@@ -32,23 +34,19 @@ const SPAN_BYTES_MAX: usize = 240;
 pub(super) fn pieces(text: &str) -> Vec<Piece> {
     let mut found = Vec::new();
     let mut sentence = Sentence { start: 0, cuts: Vec::new() };
-    let mut guarded_to = 0;
-    let mut previous = ' ';
     let mut listed = false;
-    for (at, c) in text.char_indices() {
-        if at < guarded_to {
-            previous = c;
-            continue;
-        }
+    let mut next = 0;
+    while let Some(skipped) = text.as_bytes()[next..].iter().position(|&b| may_cut(b)) {
+        let at = next + skipped;
+        let c = text[at..].chars().next().unwrap_or(' ');
+        let previous = text[..at].chars().next_back().unwrap_or(' ');
+        next = at + c.len_utf8();
         if let Some(end) = guarded(text, at, c, previous) {
-            guarded_to = end;
-            previous = c;
-            continue;
-        }
-        if let Some(next) = sentence_end(text, at, c) {
-            sentence.close(text, next, &mut found);
-            sentence = Sentence { start: next, cuts: Vec::new() };
-            guarded_to = next;
+            next = next.max(end);
+        } else if let Some(end) = sentence_end(text, at, c) {
+            sentence.close(text, end, &mut found);
+            sentence = Sentence { start: end, cuts: Vec::new() };
+            next = next.max(end);
             listed = false;
         } else if let Some((left, right)) = clause_cut(text, at, c, previous, listed) {
             sentence.cuts.push((left, right));
@@ -56,10 +54,18 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
         } else if c == ',' {
             listed = true;
         }
-        previous = c;
     }
     sentence.close(text, text.len(), &mut found);
     found
+}
+
+/// Whether a mark that begins with this byte may guard, end, or cut something.
+fn may_cut(first: u8) -> bool {
+    first >= 0x80
+        || matches!(
+            first,
+            b'`' | b'*' | b'(' | b'[' | b'h' | b'.' | b'!' | b'?' | b';' | b',' | b'-'
+        )
 }
 
 struct Sentence {
@@ -304,8 +310,9 @@ pub(super) fn points_back(sentence: &str) -> bool {
     if end == 0 || end > 12 {
         return false;
     }
-    let word = start[..end].to_lowercase();
-    WORDS.split_whitespace().any(|w| w == word)
+    static SET: OnceLock<HashSet<&'static str>> = OnceLock::new();
+    let set = SET.get_or_init(|| WORDS.split_whitespace().collect());
+    set.contains(start[..end].to_lowercase().as_str())
 }
 
 /// Returns at most `chars` characters of `text`, cut after a clause or else after a word.
@@ -326,6 +333,10 @@ pub(super) fn cut(text: &str, chars: usize) -> &str {
 
 /// Whether the text is written without spaces, for the most part.
 pub(super) fn mostly_unspaced(text: &str) -> bool {
+    // Latin, Cyrillic, Arabic and their neighbours take two bytes at most.
+    if text.bytes().all(|b| b < 0xE0) {
+        return false;
+    }
     let (mut unspaced, mut all) = (0_usize, 0_usize);
     for c in text.chars().take(200).filter(|c| c.is_alphanumeric()) {
         all += 1;
