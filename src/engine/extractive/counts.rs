@@ -4,7 +4,7 @@
 //! days that ends with a period. The counts depend on the logs in that window alone, so that a batch
 //! over years, a nightly run, and a repeat see the same numbers. The flow makes one per root.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use chrono::{Days, NaiveDate};
 
@@ -14,28 +14,39 @@ use crate::{
 };
 
 use super::{
-    page::{self, Form, Page},
+    page::{self, Form, Page, Statement},
+    sentence::Piece,
+    tokens::{self, Kind, Packed},
     words::{HashedMap, Stems, hash_bytes, mix},
 };
 
 /// How many days of logs a period's words are weighed against; older talk is of little help.
 pub const WINDOW_DAYS: u64 = 400;
 
-/// How many distinct statements hold each word, over some window of logs.
+/// So many days before the end of a period reach the logs beneath it.
+const BENEATH_DAYS: u64 = 45;
+
+/// How many distinct statements hold each word, over some window of logs; and the words of the logs of
+/// a period, so that a fold need not read them again.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     /// The number of a term's hash, which `frequencies` is indexed by.
-    numbers: HashedMap<u32>,
+    numbers: Arc<HashedMap<u32>>,
     frequencies: Vec<u32>,
-    /// How often each distinct statement was said.
-    said: HashedMap<u32>,
+    statements: usize,
+    beneath: BTreeMap<Stem, Arc<Bag>>,
 }
 
 /// The words of a root's logs.
 #[derive(Default)]
 pub struct Corpus {
-    logs: BTreeMap<(NaiveDate, Stem), Bag>,
+    logs: BTreeMap<(NaiveDate, Stem), Arc<Bag>>,
     counts: Counts,
+    /// How often each distinct statement was said.
+    said: HashedMap<u32>,
+    /// For each term, the last statement that it was counted for; `counted` numbers these.
+    counted_for: Vec<u32>,
+    counted: u32,
     /// The days that `counts` covers, both included.
     window: Option<(NaiveDate, NaiveDate)>,
 }
@@ -43,16 +54,21 @@ pub struct Corpus {
 /// The words of one log, read and not yet counted.
 pub struct Reading {
     key: (NaiveDate, Stem),
-    /// Hash of each statement, and the end of its terms in `terms`.
-    statements: Vec<(u64, u32)>,
+    fingerprint: u64,
+    /// Hash of the set of terms of each piece, 0 for one without any, and the end of its tokens.
+    pieces: Vec<(u64, u32)>,
     terms: Vec<u64>,
+    kinds: Vec<Kind>,
 }
 
-/// The statements of one log, as numbers of terms.
+/// The pieces of one log that are no code, as tokens.
+#[derive(Debug)]
 struct Bag {
-    /// Hash of each statement, and the end of its terms in `terms`.
-    statements: Vec<(u64, u32)>,
-    terms: Vec<u32>,
+    /// Tells the log from one with other words.
+    fingerprint: u64,
+    /// Hash of the set of terms of each piece, 0 for one without any, and the end of its tokens.
+    pieces: Vec<(u64, u32)>,
+    tokens: Vec<Packed>,
 }
 
 impl Corpus {
@@ -63,17 +79,27 @@ impl Corpus {
 
     /// Takes a log in; one of the same name replaces what was known of it.
     pub fn add(&mut self, reading: Reading) {
-        let Reading { key, statements, terms } = reading;
-        let terms = terms.into_iter().map(|term| self.counts.number(term)).collect();
-        let bag = Bag { statements, terms };
+        let Reading { key, fingerprint, pieces, terms, kinds } = reading;
+        let numbers = Arc::make_mut(&mut self.counts.numbers);
+        let frequencies = &mut self.counts.frequencies;
+        let mut number = |term| {
+            *numbers.entry(term).or_insert_with(|| {
+                frequencies.push(0);
+                u32::try_from(frequencies.len() - 1).unwrap_or(u32::MAX)
+            })
+        };
+        let tokens = terms.into_iter().zip(kinds);
+        let tokens = tokens.map(|(term, kind)| Packed::new(number(term), kind));
+        let bag = Arc::new(Bag { fingerprint, pieces, tokens: tokens.collect() });
+        self.counted_for.resize(self.counts.frequencies.len(), 0);
         let counted = self.window.is_some_and(|(from, to)| (from..=to).contains(&key.0));
         if counted {
-            self.counts.change(&bag, true);
+            self.change(&bag, true);
         }
         if let Some(old) = self.logs.insert(key, bag)
             && counted
         {
-            self.counts.change(&old, false);
+            self.change(&old, false);
         }
     }
 
@@ -97,17 +123,62 @@ impl Corpus {
         };
         let reach_from = old.map_or(from, |(f, _)| f.min(from));
         let reach_to = old.map_or(to, |(_, t)| t.max(to));
-        for ((date, _), bag) in &self.logs {
-            if *date < reach_from || *date > reach_to {
-                continue;
-            }
+        let logs = std::mem::take(&mut self.logs);
+        let reached = logs.range((reach_from, Stem::day(reach_from))..);
+        for ((date, _), bag) in reached.take_while(|((date, _), _)| *date <= reach_to) {
             match (inside(old, *date), inside(Some((from, to)), *date)) {
-                (false, true) => self.counts.change(bag, true),
-                (true, false) => self.counts.change(bag, false),
+                (false, true) => self.change(bag, true),
+                (true, false) => self.change(bag, false),
                 _ => {}
             }
         }
+        let first = to.checked_sub_days(Days::new(BENEATH_DAYS)).unwrap_or(NaiveDate::MIN);
+        let beneath = logs.range((first, Stem::day(first))..);
+        let beneath = beneath.take_while(|((date, _), _)| *date <= to);
+        self.counts.beneath = beneath.map(|((_, stem), bag)| (stem.clone(), bag.clone())).collect();
+        self.logs = logs;
+        self.counts.statements = self.said.len();
         &self.counts
+    }
+
+    /// Counts the pieces of a log, or takes them back.
+    fn change(&mut self, bag: &Bag, adds: bool) {
+        for (hash, tokens) in bag.pieces().filter(|it| it.0 != 0) {
+            let times = self.said.entry(hash).or_insert(0);
+            let before = *times;
+            *times = if adds { before + 1 } else { before.saturating_sub(1) };
+            if *times == 0 {
+                self.said.remove(&hash);
+            }
+            // What is said again counts no more.
+            if before != u32::from(!adds) {
+                continue;
+            }
+            if self.counted == u32::MAX {
+                self.counted_for.fill(0);
+                self.counted = 0;
+            }
+            self.counted += 1;
+            for token in tokens.iter().filter(|it| it.kind() != Kind::Tail) {
+                let number = token.number() as usize;
+                if std::mem::replace(&mut self.counted_for[number], self.counted) != self.counted {
+                    let frequency = &mut self.counts.frequencies[number];
+                    *frequency = if adds { *frequency + 1 } else { frequency.saturating_sub(1) };
+                }
+            }
+        }
+    }
+}
+
+impl Bag {
+    /// Returns the hash and the tokens of each piece.
+    fn pieces(&self) -> impl Iterator<Item = (u64, &[Packed])> {
+        let mut start = 0;
+        self.pieces.iter().map(move |&(hash, end)| {
+            let tokens = &self.tokens[start..end as usize];
+            start = end as usize;
+            (hash, tokens)
+        })
     }
 }
 
@@ -121,88 +192,80 @@ pub fn window(period: Period) -> (NaiveDate, NaiveDate) {
 /// so that it may be done on many threads.
 pub fn read(logs: &[ServedLog]) -> Vec<Reading> {
     let mut stems = Stems::default();
-    logs.iter()
-        .map(|log| {
-            let mut reading = Reading {
-                key: (log.date(), log.stem().clone()),
-                statements: Vec::new(),
-                terms: Vec::new(),
-            };
-            read_page(&page::read(log), &mut stems, &mut reading);
-            reading
-        })
-        .collect()
-}
-
-fn read_page(page: &Page, stems: &mut Stems, reading: &mut Reading) {
     let mut terms = Vec::new();
-    for statement in page.statements.iter().filter(|s| s.form != Form::Code) {
-        for piece in &statement.pieces {
-            terms.clear();
+    let mut read = |log: &ServedLog| {
+        let page = page::read(log);
+        let mut reading = Reading {
+            key: (log.date(), log.stem().clone()),
+            fingerprint: fingerprint(&page),
+            pieces: Vec::new(),
+            terms: Vec::new(),
+            kinds: Vec::new(),
+        };
+        for (statement, piece) in prose(&page) {
             let text = &statement.text[piece.start..piece.end];
-            stems.each(page.language, text, |stem| terms.push(stem));
-            for atom in crate::memory::atom::atoms(text) {
-                terms.push(atom_term(&atom.norm(text)));
-            }
+            terms.clear();
+            tokens::read(&mut stems, page.language, text, |term, kind| {
+                reading.terms.push(term);
+                reading.kinds.push(kind);
+                if kind != Kind::Tail {
+                    terms.push(term);
+                }
+            });
             terms.sort_unstable();
             terms.dedup();
-            if terms.is_empty() {
-                continue;
-            }
             let hash = terms.iter().fold(0, |hash, &term| mix(hash, term));
-            reading.terms.extend(&terms);
-            reading.statements.push((hash, u32::try_from(reading.terms.len()).unwrap_or(u32::MAX)));
+            reading.pieces.push((hash, u32::try_from(reading.terms.len()).unwrap_or(u32::MAX)));
         }
-    }
+        reading
+    };
+    logs.iter().map(&mut read).collect()
 }
 
-/// Returns the term of an atom, apart from the stem of the same letters.
-pub(super) fn atom_term(norm: &str) -> u64 {
-    mix(hash_bytes(norm.as_bytes()), 0xA7)
+/// Returns the pieces of a page that are no code, each with its statement.
+fn prose(page: &Page) -> impl Iterator<Item = (&Statement, &Piece)> {
+    let statements = page.statements.iter().filter(|it| it.form != Form::Code);
+    statements.flat_map(|statement| statement.pieces.iter().map(move |piece| (statement, piece)))
+}
+
+/// Returns what tells a page from one that was read from other words.
+fn fingerprint(page: &Page) -> u64 {
+    prose(page).fold(0, |hash, (statement, piece)| {
+        mix(hash, hash_bytes(&statement.text.as_bytes()[piece.start..piece.end]))
+    })
 }
 
 impl Counts {
     /// Returns how many distinct statements there are.
     pub(super) fn statements(&self) -> usize {
-        self.said.len()
+        self.statements
     }
 
     /// Returns in how many distinct statements a term stands.
-    pub(super) fn frequency(&self, term: u64) -> u32 {
-        self.numbers.get(&term).map_or(0, |&number| self.frequencies[number as usize])
+    #[cfg(test)]
+    fn frequency(&self, term: u64) -> u32 {
+        self.number(term).map_or(0, |number| self.frequency_of(number))
     }
 
-    fn number(&mut self, term: u64) -> u32 {
-        *self.numbers.entry(term).or_insert_with(|| {
-            self.frequencies.push(0);
-            u32::try_from(self.frequencies.len() - 1).unwrap_or(u32::MAX)
-        })
+    /// Returns in how many distinct statements the term of a number stands.
+    pub(super) fn frequency_of(&self, number: u32) -> u32 {
+        self.frequencies.get(number as usize).copied().unwrap_or(0)
     }
 
-    /// Counts the statements of a log, or takes them back.
-    fn change(&mut self, bag: &Bag, adds: bool) {
-        let mut start = 0;
-        for &(hash, end) in &bag.statements {
-            let end = end as usize;
-            let times = self.said.entry(hash).or_insert(0);
-            let (changes, gone) = if adds {
-                *times += 1;
-                (*times == 1, false)
-            } else {
-                *times = times.saturating_sub(1);
-                (*times == 0, *times == 0)
-            };
-            if gone {
-                self.said.remove(&hash);
-            }
-            if changes {
-                for &term in &bag.terms[start..end] {
-                    let frequency = &mut self.frequencies[term as usize];
-                    *frequency = if adds { *frequency + 1 } else { frequency.saturating_sub(1) };
-                }
-            }
-            start = end;
-        }
+    /// Returns the number of a term that some log holds.
+    pub(super) fn number(&self, term: u64) -> Option<u32> {
+        self.numbers.get(&term).copied()
+    }
+
+    /// Returns how many numbers there are.
+    pub(super) fn numbers(&self) -> usize {
+        self.frequencies.len()
+    }
+
+    /// Returns the tokens of each piece of a page that is no code, in order, where it was read already.
+    pub(super) fn tokens(&self, page: &Page) -> Option<impl Iterator<Item = &[Packed]>> {
+        let bag = self.beneath.get(&page.stem)?;
+        (bag.fingerprint == fingerprint(page)).then(|| bag.pieces().map(|it| it.1))
     }
 }
 

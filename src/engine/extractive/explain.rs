@@ -3,7 +3,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::{counts::atom_term, material::Material, page::Page, words::Stems};
+use super::{counts::Counts, material::Material, page::Page, tokens::atom_term, words::Stems};
 use crate::memory::{address::Address, atom, period::Period};
 
 /// How the engine chose for one week or month.
@@ -87,8 +87,8 @@ impl Namer {
     pub(super) fn heaviest(
         &mut self,
         material: &Material,
-        page: &Page,
-        text: &str,
+        counts: &Counts,
+        (page, text): (&Page, &str),
     ) -> Vec<(String, f64)> {
         const MOST: usize = 4;
         let mut found: Vec<(String, f64)> = Vec::new();
@@ -97,14 +97,14 @@ impl Namer {
             None => found.push((words.to_owned(), weight)),
         };
         for atom in atom::atoms(text) {
-            if let Some(weight) = material.weight_of(atom_term(&atom.norm(text))) {
+            if let Some(weight) = material.weight_of(counts, atom_term(&atom.norm(text))) {
                 add(atom.text(text), weight);
             }
         }
         for word in text.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty()) {
             let mut weight = None;
             self.stems.each(page.language, word, |term| {
-                let here = material.weight_of(term);
+                let here = material.weight_of(counts, term);
                 weight = weight.into_iter().chain(here).reduce(f64::max);
             });
             if let Some(weight) = weight {

@@ -91,7 +91,7 @@ pub(super) fn explain(input: &FoldInput<'_>) -> Explanation {
             chars: found.chars,
             value: 100.0 * ranking.worth.get(&unit).copied().unwrap_or(0.0),
             why,
-            weighs_most: namer.heaviest(material, page, words),
+            weighs_most: namer.heaviest(material, input.counts, (page, words)),
         }
     };
     told.chosen = order.iter().map(|&unit| tell(unit, Why::Chosen)).collect();
@@ -192,32 +192,19 @@ impl<'a> Fold<'a> {
     /// Returns the units that fill the target, in the order of their ranking.
     fn choose(&self, ranking: &Ranking, section_of: &impl Fn(usize) -> Section) -> Vec<usize> {
         let target = self.target();
-        let length = |order: &[usize]| {
-            render::body_chars(self.input.period, &self.print(ranking, order, section_of))
-        };
-        let fits = |order: &[usize]| length(order) <= target;
-        let mut low = 0;
-        let mut high = ranking.order.len();
-        // In a long file a few units more or less are filled or cut below.
-        while high - low > low / 400 {
-            let middle = (low + high).div_ceil(2);
-            if fits(&ranking.order[..middle]) {
-                low = middle;
-            } else {
-                high = middle - 1;
-            }
-        }
-        let mut order = ranking.order[..low].to_vec();
-        self.fill(&mut order, &ranking.order[low..], target, &length);
-        while !order.is_empty() && !fits(&order) {
+        let mut file = Length::new(self, ranking, section_of);
+        let last = fitting(&ranking.filled, target, |units| file.of(&ranking.order[..units]));
+        let mut order = ranking.order[..last].to_vec();
+        self.fill(&mut order, &ranking.order[last..], target, &mut file);
+        while !order.is_empty() && file.of(&order) > target {
             order.pop();
         }
-        self.keep_a_decision(&mut order, &ranking.order, &fits);
+        self.keep_a_decision(&mut order, &ranking.order, |order| file.of(order) <= target);
         if order.is_empty() && self.own.is_empty() {
             // Better one statement over the target than an empty file.
             let short = |unit: &&usize| {
                 self.material.units[**unit].needs.is_none()
-                    && length(&[**unit]) <= self.input.budget.limit_chars
+                    && file.of(&[**unit]) <= self.input.budget.limit_chars
             };
             order.extend(ranking.order.iter().find(short));
         }
@@ -230,7 +217,7 @@ impl<'a> Fold<'a> {
         &self,
         order: &mut Vec<usize>,
         ranked: &[usize],
-        fits: &impl Fn(&[usize]) -> bool,
+        mut fits: impl FnMut(&[usize]) -> bool,
     ) {
         let decides = |unit: usize| self.classes[unit] == Class::Decision;
         if order.is_empty() || order.iter().any(|&it| decides(it)) {
@@ -282,15 +269,15 @@ impl<'a> Fold<'a> {
         order: &mut Vec<usize>,
         rest: &[usize],
         target: usize,
-        length: &impl Fn(&[usize]) -> usize,
+        file: &mut Length<'_, impl Fn(usize) -> Section>,
     ) {
-        /// Each try prints the whole file; a long file has no gap worth so much work.
+        /// Each try joins a day anew; a long file has no gap worth so much work.
         const TRIES_MAX: usize = 24;
         const TARGET_MAX: usize = 200_000;
         if target > TARGET_MAX {
             return;
         }
-        let mut left = target.saturating_sub(length(order));
+        let mut left = target.saturating_sub(file.of(order));
         let mut tries = 0;
         let mut taken: HashSet<usize> = order.iter().copied().collect();
         for &unit in rest {
@@ -303,7 +290,7 @@ impl<'a> Fold<'a> {
             }
             tries += 1;
             order.push(unit);
-            let now = length(order);
+            let now = file.of(order);
             if now <= target {
                 left = target - now;
                 taken.insert(unit);
@@ -468,6 +455,83 @@ impl<'a> Fold<'a> {
         }
         reasons.into_iter().collect()
     }
+}
+
+/// A page of which some units were joined.
+#[derive(Clone, Default)]
+struct Joined {
+    units: Vec<usize>,
+    /// How many characters they take in each section.
+    chars: Vec<(Section, usize)>,
+}
+
+/// Tells how long a file would be. Only the pages are joined anew of which other units are asked for
+/// than the last time.
+struct Length<'f, S> {
+    fold: &'f Fold<'f>,
+    ranking: &'f Ranking,
+    section_of: &'f S,
+    pages: Vec<Joined>,
+    /// What the bullets of people take.
+    own: Vec<(Section, usize)>,
+}
+
+impl<'f, S: Fn(usize) -> Section> Length<'f, S> {
+    fn new(fold: &'f Fold<'f>, ranking: &'f Ranking, section_of: &'f S) -> Self {
+        let own = fold.own.iter().map(|(section, it)| (*section, render::bullet_chars(&it.text)));
+        let pages = vec![Joined::default(); fold.material.pages.len()];
+        Self { fold, ranking, section_of, pages, own: own.collect() }
+    }
+
+    /// Returns the length of the body that holds these units and what people wrote.
+    fn of(&mut self, order: &[usize]) -> usize {
+        let material = &self.fold.material;
+        let mut units: Vec<Vec<usize>> = vec![Vec::new(); self.pages.len()];
+        for &unit in order {
+            units[material.units[unit].at.page].push(unit);
+        }
+        for (page, units) in self.pages.iter_mut().zip(units) {
+            if page.units != units {
+                let brought = units.iter().filter_map(|unit| self.ranking.brought.get(unit));
+                let opened: HashSet<usize> = brought.flatten().copied().collect();
+                page.chars = render::section_chars(material, &units, self.section_of, &opened);
+                page.units = units;
+            }
+        }
+        let mut heads = BTreeSet::new();
+        let mut chars = render::title_chars(self.fold.input.period);
+        for &(section, taken) in self.pages.iter().flat_map(|page| &page.chars).chain(&self.own) {
+            chars += taken;
+            if heads.insert(section) {
+                chars += render::head_chars(section);
+            }
+        }
+        chars
+    }
+}
+
+/// Returns how many of the first units fit into `target` characters, where `filled` tells about how many
+/// they take and `length` how many.
+fn fitting(filled: &[usize], target: usize, mut length: impl FnMut(usize) -> usize) -> usize {
+    let (mut low, mut high) = (0, filled.len());
+    let mut guess = filled.partition_point(|&chars| chars <= target);
+    // In a long file a few units more or less are filled or cut afterwards.
+    while high - low > low / 400 {
+        let middle = guess.clamp(low + 1, high);
+        let chars = length(middle);
+        if chars <= target {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+        // As much longer or shorter as this was than thought, the rest will be too.
+        let about = filled[middle - 1].max(1);
+        guess = filled.partition_point(|&it| it.saturating_mul(chars) <= target * about);
+        if !(low..=high).contains(&guess) {
+            guess = (low + high).div_ceil(2);
+        }
+    }
+    low
 }
 
 fn rule(table: HashMap<usize, Section>, other: Section) -> impl Fn(usize) -> Section {

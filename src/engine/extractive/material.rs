@@ -12,9 +12,10 @@ use crate::memory::{
 };
 
 use super::{
-    counts::{Counts, atom_term},
+    counts::Counts,
     page::{Form, Page, Statement},
     sections, sentence,
+    tokens::{self, Kind, Packed, atom_term},
     words::{HashedMap, Stems, mix},
 };
 
@@ -27,20 +28,26 @@ pub(super) struct Material {
     pub(super) weights: Vec<f64>,
     /// Per feature, whether it is a number, a date, or the like.
     pub(super) exact: Vec<bool>,
-    /// Per feature, in how many distinct units it stands.
-    pub(super) frequency: Vec<u32>,
     /// Features of units and heads; ranges point into it.
     pub(super) features: Vec<u32>,
     /// Pieces that say word for word what another one says.
     pub(super) repeats: Vec<PieceAt>,
-    /// The feature of each term.
-    terms: HashedMap<u32>,
+    ids: Ids,
 }
 
 impl Material {
     /// Returns what a term weighs, where a unit holds it.
-    pub(super) fn weight_of(&self, term: u64) -> Option<f64> {
-        self.terms.get(&term).and_then(|&it| self.weights.get(it as usize)).copied()
+    pub(super) fn weight_of(&self, counts: &Counts, term: u64) -> Option<f64> {
+        let feature = match counts.number(term) {
+            Some(number) => self.ids.by_number.get(number as usize).filter(|&&it| it != NONE),
+            None => self.ids.by_term.get(&term),
+        };
+        feature.and_then(|&it| self.weights.get(it as usize)).copied()
+    }
+
+    /// Returns in how many distinct units a feature stands.
+    pub(super) fn frequency_of(&self, feature: u32) -> u32 {
+        self.ids.frequency[feature as usize]
     }
 }
 
@@ -127,25 +134,96 @@ const SHORT_NAME_MIN: usize = 3;
 /// So many sentences in a row may each need the one before; a longer chain would be a page.
 const POINTING_MAX: usize = 3;
 
+/// No feature.
+const NONE: u32 = u32::MAX;
+
+/// The features of terms and pairs.
+#[derive(Default)]
+struct Ids {
+    /// By the number that the counts give a term.
+    by_number: Vec<u32>,
+    /// Of terms that no log holds, and of pairs.
+    by_term: HashedMap<u32>,
+    kinds: Vec<FeatureKind>,
+    /// In how many distinct units each stands.
+    frequency: Vec<u32>,
+}
+
+/// A term as the counts know it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Term {
+    Number(u32),
+    /// No log of the window holds it.
+    Unknown(u64),
+}
+
+/// Takes a token: a stem at once, an atom for later.
+fn take(
+    counts: &Counts,
+    ids: &mut Ids,
+    (sequence, atoms): (&mut Vec<u32>, &mut Vec<(Term, Kind)>),
+    term: Term,
+    kind: Kind,
+) {
+    if kind == Kind::Stem {
+        sequence.push(ids.of(counts, term, |seen| FeatureKind::Stem { seen }));
+    } else {
+        atoms.push((term, kind));
+    }
+}
+
 /// Reads features from pages.
 struct Builder<'c> {
     counts: &'c Counts,
     stems: Stems,
-    ids: HashedMap<u32>,
-    kinds: Vec<FeatureKind>,
-    frequency: Vec<u32>,
+    ids: Ids,
     features: Vec<u32>,
-    /// The atoms of a text, kept for reuse.
+    /// The stems of a text in order, and the tokens behind them; kept for reuse.
     sequence: Vec<u32>,
-    /// Who speaks in the page that is read, in small letters.
-    speakers: Vec<String>,
+    atoms: Vec<(Term, Kind)>,
+    /// The names by which those who speak in the page that is read may be called, in order.
+    speakers: Vec<Term>,
 }
 
 #[derive(Clone, Copy)]
 enum FeatureKind {
-    Stem { term: u64 },
+    Stem { seen: u32 },
     Pair { left: u32, right: u32 },
-    Atom { term: u64, exact: bool },
+    Atom { seen: u32, exact: bool },
+}
+
+impl Term {
+    fn of(counts: &Counts, term: u64) -> Self {
+        counts.number(term).map_or(Self::Unknown(term), Self::Number)
+    }
+}
+
+impl Ids {
+    /// Returns the feature of a term; `kind` makes it what it is, from how many statements hold it.
+    fn of(&mut self, counts: &Counts, term: Term, kind: impl Fn(u32) -> FeatureKind) -> u32 {
+        let (slot, seen) = match term {
+            Term::Number(number) => {
+                (&mut self.by_number[number as usize], counts.frequency_of(number))
+            }
+            Term::Unknown(term) => (self.by_term.entry(term).or_insert(NONE), 0),
+        };
+        if *slot == NONE {
+            *slot = u32::try_from(self.kinds.len()).unwrap_or(NONE - 1);
+            self.kinds.push(kind(seen));
+            self.frequency.push(0);
+        }
+        *slot
+    }
+
+    /// Returns the feature of two neighbours.
+    fn of_pair(&mut self, left: u32, right: u32) -> u32 {
+        let term = mix(mix(u64::from(left), 0x5B), u64::from(right));
+        *self.by_term.entry(term).or_insert_with(|| {
+            self.kinds.push(FeatureKind::Pair { left, right });
+            self.frequency.push(0);
+            u32::try_from(self.kinds.len() - 1).unwrap_or(NONE - 1)
+        })
+    }
 }
 
 /// What a piece holds.
@@ -182,11 +260,10 @@ fn read(
     let builder = Builder {
         counts,
         stems: Stems::default(),
-        ids: HashedMap::default(),
-        kinds: Vec::new(),
-        frequency: Vec::new(),
+        ids: Ids { by_number: vec![NONE; counts.numbers()], ..Ids::default() },
         features: Vec::new(),
         sequence: Vec::new(),
+        atoms: Vec::new(),
         speakers: Vec::new(),
     };
     let mut gathering = Gathering {
@@ -200,14 +277,20 @@ fn read(
         fragments,
     };
     for (p, page) in pages.iter().enumerate() {
-        gathering.builder.speakers = speakers(page);
+        gathering.builder.speakers = speakers(page, counts);
+        let mut known = counts.tokens(page);
         let meaningful = |head| is_meaningful(page, head, &gathering.templates);
         let mut heads = Heads {
             meaningful: (0..page.heads.len()).map(meaningful).collect(),
             uses: vec![None; page.heads.len()],
         };
         for (s, statement) in page.statements.iter().enumerate() {
+            let is_code = statement.form == Form::Code;
             if statement.introduces || statement.keep {
+                let pieces = if is_code { 0 } else { statement.pieces.len() };
+                if let Some(known) = &mut known {
+                    known.by_ref().take(pieces).for_each(drop);
+                }
                 continue;
             }
             // The unit that the sentence being read begins with.
@@ -229,7 +312,8 @@ fn read(
                 // A clause whose beginning cannot be told cannot be told either.
                 let may = wanted(at) && (cut.opens || needs.is_some());
                 let mark = gathering.builder.features.len();
-                if !gathering.piece(page, at, may, needs, &mut heads) {
+                let tokens = known.as_mut().filter(|_| !is_code).and_then(Iterator::next);
+                if !gathering.piece((page, at, tokens), may, needs, &mut heads) {
                     gathering.builder.features.truncate(mark);
                 } else if cut.opens {
                     opener = Some(gathering.units.len() - 1);
@@ -239,17 +323,8 @@ fn read(
     }
     let Gathering { builder, units, heads, repeats, distinct, technical, .. } = gathering;
     let (weights, exact) = builder.weigh(distinct.len().max(1), technical);
-    Material {
-        pages,
-        units,
-        heads,
-        weights,
-        exact,
-        frequency: builder.frequency,
-        features: builder.features,
-        repeats,
-        terms: builder.ids,
-    }
+    let Builder { ids, features, .. } = builder;
+    Material { pages, units, heads, weights, exact, features, repeats, ids }
 }
 
 /// What is known while pages are read.
@@ -268,11 +343,10 @@ struct Gathering<'c> {
 }
 
 impl Gathering<'_> {
-    /// Reads one piece; returns whether it became a unit.
+    /// Reads one piece, whose tokens may be known; returns whether it became a unit.
     fn piece(
         &mut self,
-        page: &Page,
-        at: PieceAt,
+        (page, at, tokens): (&Page, PieceAt, Option<&[Packed]>),
         may: bool,
         needs: Option<usize>,
         heads: &mut Heads,
@@ -280,7 +354,10 @@ impl Gathering<'_> {
         let statement = &page.statements[at.statement];
         let cut = statement.pieces[at.piece];
         let text = &statement.text[cut.start..cut.end];
-        let mut found = self.builder.read(page, text);
+        let mut found = match tokens {
+            Some(tokens) => self.builder.read_known(page, tokens),
+            None => self.builder.read(page, text),
+        };
         if found.stems == 0 {
             return false;
         }
@@ -296,7 +373,7 @@ impl Gathering<'_> {
             None => {
                 self.technical += usize::from(found.technical);
                 for &feature in &self.builder.features[found.features.clone()] {
-                    self.builder.frequency[feature as usize] += 1;
+                    self.builder.ids.frequency[feature as usize] += 1;
                 }
             }
         }
@@ -341,7 +418,7 @@ impl Gathering<'_> {
         if at.piece == 0
             && let (Some(&left), Some(right)) = (builder.sequence.last(), first)
         {
-            added.push(builder.pair(left, right));
+            added.push(builder.ids.of_pair(left, right));
         }
         added.retain(|it| !builder.features[found.features.clone()].contains(it));
         builder.features.append(&mut added);
@@ -366,88 +443,65 @@ impl Gathering<'_> {
 impl Builder<'_> {
     /// Reads the features of a text; they are appended, stems first.
     fn read(&mut self, page: &Page, text: &str) -> Found {
-        let start = self.features.len();
-        let mut sequence = std::mem::take(&mut self.sequence);
+        let Self { counts, stems, ids, sequence, atoms, .. } = self;
         sequence.clear();
-        let (ids, kinds, frequency) = (&mut self.ids, &mut self.kinds, &mut self.frequency);
-        self.stems.each(page.language, text, |term| {
-            sequence.push(intern(ids, kinds, frequency, term, FeatureKind::Stem { term }));
+        atoms.clear();
+        tokens::read(stems, page.language, text, |term, kind| {
+            take(counts, ids, (sequence, atoms), Term::of(counts, term), kind);
         });
-        self.features.extend_from_slice(&sequence);
-        let stems = sort_tail(&mut self.features, start);
-        let pairs_at = self.features.len();
-        for pair in sequence.windows(2) {
-            let id = pair_of(ids, kinds, frequency, pair[0], pair[1]);
-            self.features.push(id);
+        self.found(page)
+    }
+
+    /// Reads the features of a text whose tokens are known.
+    fn read_known(&mut self, page: &Page, tokens: &[Packed]) -> Found {
+        let Self { counts, ids, sequence, atoms, .. } = self;
+        sequence.clear();
+        atoms.clear();
+        for token in tokens {
+            take(counts, ids, (sequence, atoms), Term::Number(token.number()), token.kind());
         }
-        sort_tail(&mut self.features, pairs_at);
+        self.found(page)
+    }
+
+    /// Appends the features of the tokens that were taken.
+    fn found(&mut self, page: &Page) -> Found {
+        let Self { counts, ids, features, sequence, atoms, speakers, .. } = self;
+        let start = features.len();
+        features.extend_from_slice(sequence);
+        let stems = sort_tail(features, start);
+        let pairs_at = features.len();
+        features.extend(sequence.windows(2).map(|pair| ids.of_pair(pair[0], pair[1])));
+        sort_tail(features, pairs_at);
         let mut hash = sequence.iter().fold(1, |hash, &id| mix(hash, u64::from(id)));
-        self.sequence = sequence;
-        let atoms_at = self.features.len();
+        let atoms_at = features.len();
         let (mut technical, mut facts, mut names, mut calls) = (false, 0, 0, 0);
-        for atom in atom::atoms(text) {
-            // Where every noun has a capital, a capital is no sign of a name.
-            if atom.kind == AtomKind::Name && page.language.capitalises_nouns() {
-                continue;
+        for &(term, kind) in &*atoms {
+            if kind == Kind::Name {
+                // Where every noun has a capital, a capital is no sign of a name.
+                if page.language.capitalises_nouns() {
+                    continue;
+                }
+                if speakers.binary_search(&term).is_ok() {
+                    calls += 1;
+                    continue;
+                }
             }
-            if atom.kind == AtomKind::Name && self.is_speaker(atom.text(text)) {
-                calls += 1;
-                continue;
-            }
-            let exact = matches!(
-                atom.kind,
-                AtomKind::Number
-                    | AtomKind::Money
-                    | AtomKind::Percent
-                    | AtomKind::Date
-                    | AtomKind::Time
-                    | AtomKind::Version
-            );
-            technical |= matches!(
-                atom.kind,
-                AtomKind::Code
-                    | AtomKind::Identifier
-                    | AtomKind::Path
-                    | AtomKind::Version
-                    | AtomKind::Url
-            );
-            let term = atom_term(&atom.norm(text));
-            if atom.kind == AtomKind::Name {
-                names += 1;
-            } else {
-                hash = mix(hash, term);
-                facts += 1;
-            }
-            let kind = FeatureKind::Atom { term, exact };
-            let id = intern(&mut self.ids, &mut self.kinds, &mut self.frequency, term, kind);
-            self.features.push(id);
-            // An address is known by its last part as well.
-            if matches!(atom.kind, AtomKind::Url | AtomKind::Path)
-                && let Some((_, tail)) = atom.norm(text).trim_end_matches('/').rsplit_once('/')
-                && !tail.is_empty()
-            {
-                let term = atom_term(tail);
-                let kind = FeatureKind::Atom { term, exact: false };
-                let id = intern(&mut self.ids, &mut self.kinds, &mut self.frequency, term, kind);
-                self.features.push(id);
+            let exact = kind.is_exact();
+            technical |= kind.is_technical();
+            let id = ids.of(counts, term, |seen| FeatureKind::Atom { seen, exact });
+            features.push(id);
+            match kind {
+                Kind::Name => names += 1,
+                Kind::Tail => {}
+                _ => {
+                    hash = mix(hash, u64::from(id));
+                    facts += 1;
+                }
             }
         }
-        sort_tail(&mut self.features, atoms_at);
-        Found { features: start..self.features.len(), stems, facts, names, calls, technical, hash }
+        sort_tail(features, atoms_at);
+        Found { features: start..features.len(), stems, facts, names, calls, technical, hash }
     }
-
-    /// Returns the feature of two neighbours.
-    fn pair(&mut self, left: u32, right: u32) -> u32 {
-        pair_of(&mut self.ids, &mut self.kinds, &mut self.frequency, left, right)
-    }
-
-    /// Whether a name, or the short form of one, is that of somebody who speaks in the page.
-    fn is_speaker(&self, name: &str) -> bool {
-        let name = name.to_lowercase();
-        let short = name.chars().count() >= SHORT_NAME_MIN;
-        self.speakers.iter().any(|it| *it == name || (short && it.starts_with(&name)))
-    }
-
     /// Returns what each feature weighs, and whether it is exact.
     fn weigh(&self, units: usize, technical: usize) -> (Vec<f64>, Vec<bool>) {
         let all = real(self.counts.statements().max(units));
@@ -455,19 +509,19 @@ impl Builder<'_> {
         // In talk a word that comes back is filler; in a technical log it is what the week was about.
         let share = real(technical) / real(units);
         let beta = (TECHNICAL_SLOPE * share * share).min(1.0);
-        let rarity = |term: u64, here: u32| {
-            let seen = f64::from(self.counts.frequency(term).max(here).max(1));
+        let rarity = |seen: u32, here: u32| {
+            let seen = f64::from(seen.max(here).max(1));
             (1.0 + all / seen).ln() / base
         };
-        let mut rarities = Vec::with_capacity(self.kinds.len());
-        let mut weights = Vec::with_capacity(self.kinds.len());
-        let mut exact_flags = Vec::with_capacity(self.kinds.len());
-        for (kind, &here) in self.kinds.iter().zip(&self.frequency) {
+        let mut rarities = Vec::with_capacity(self.ids.kinds.len());
+        let mut weights = Vec::with_capacity(self.ids.kinds.len());
+        let mut exact_flags = Vec::with_capacity(self.ids.kinds.len());
+        for (kind, &here) in self.ids.kinds.iter().zip(&self.ids.frequency) {
             // Of an atom once is enough, however often it comes back.
             let (class, rare, power) = match *kind {
-                FeatureKind::Stem { term } => (STEM, rarity(term, here), beta),
-                FeatureKind::Atom { term, exact: true } => (FIGURE, rarity(term, here), 0.0),
-                FeatureKind::Atom { term, exact: false } => (ATOM, rarity(term, here), 0.0),
+                FeatureKind::Stem { seen } => (STEM, rarity(seen, here), beta),
+                FeatureKind::Atom { seen, exact: true } => (FIGURE, rarity(seen, here), 0.0),
+                FeatureKind::Atom { seen, exact: false } => (ATOM, rarity(seen, here), 0.0),
                 FeatureKind::Pair { left, right } => {
                     let rare: f64 = rarities[left as usize] + rarities[right as usize];
                     (PAIR, rare / 2.0, beta)
@@ -481,42 +535,22 @@ impl Builder<'_> {
     }
 }
 
-/// Returns the labels under which a page has somebody speak again and again, in small letters.
-fn speakers(page: &Page) -> Vec<String> {
+/// Returns the names of those whom a page has speak again and again, as wholes and shortened.
+fn speakers(page: &Page, counts: &Counts) -> Vec<Term> {
     let mut seen = HashMap::<&str, usize>::new();
     for statement in page.statements.iter().filter(|it| it.label > 0) {
         *seen.entry(&statement.text[..statement.label]).or_default() += 1;
     }
-    let often = seen.into_iter().filter(|&(_, times)| times >= TURNS_MIN);
-    let mut found: Vec<_> =
-        often.map(|(label, _)| label.trim_end_matches([':', ' ']).to_lowercase()).collect();
+    let mut found = Vec::new();
+    for (label, _) in seen.into_iter().filter(|&(_, times)| times >= TURNS_MIN) {
+        let name = label.trim_end_matches([':', ' ']).to_lowercase();
+        let ends = name.char_indices().map(|(at, _)| at).skip(SHORT_NAME_MIN);
+        found.extend(ends.map(|end| Term::of(counts, atom_term(&name[..end]))));
+        found.push(Term::of(counts, atom_term(&name)));
+    }
     found.sort_unstable();
+    found.dedup();
     found
-}
-
-fn pair_of(
-    ids: &mut HashedMap<u32>,
-    kinds: &mut Vec<FeatureKind>,
-    frequency: &mut Vec<u32>,
-    left: u32,
-    right: u32,
-) -> u32 {
-    let term = mix(mix(u64::from(left), 0x5B), u64::from(right));
-    intern(ids, kinds, frequency, term, FeatureKind::Pair { left, right })
-}
-
-fn intern(
-    ids: &mut HashedMap<u32>,
-    kinds: &mut Vec<FeatureKind>,
-    frequency: &mut Vec<u32>,
-    term: u64,
-    kind: FeatureKind,
-) -> u32 {
-    *ids.entry(term).or_insert_with(|| {
-        kinds.push(kind);
-        frequency.push(0);
-        u32::try_from(kinds.len() - 1).unwrap_or(u32::MAX)
-    })
 }
 
 /// Sorts what stands from `start` on, drops repeats, and returns how many are left.

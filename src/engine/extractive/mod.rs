@@ -27,6 +27,7 @@ mod sections;
 mod select;
 mod sentence;
 mod statements;
+mod tokens;
 pub mod told;
 mod wisdom;
 mod words;

@@ -54,6 +54,46 @@ pub(super) fn sections(
     section_of: impl Fn(usize) -> Section,
     opened: &HashSet<usize>,
 ) -> Vec<(Section, Vec<Item>)> {
+    let mut done = bullets(material, chosen, section_of, opened);
+    done.sort_by_key(|b| (b.section, material.pages[b.page].stem.date(), b.first));
+    let mut sections: Vec<(Section, Vec<Item>)> = Vec::new();
+    for bullet in done {
+        let section = bullet.section;
+        let item = bullet.finish(material);
+        match sections.last_mut().filter(|(last, _)| *last == section) {
+            Some((_, items)) => items.push(item),
+            None => sections.push((section, vec![item])),
+        }
+    }
+    sections
+}
+
+/// Returns how many characters the bullets of `chosen` units take in each section, marks and line ends
+/// counted. What one page takes does not hang on other pages.
+pub(super) fn section_chars(
+    material: &Material,
+    chosen: &[usize],
+    section_of: impl Fn(usize) -> Section,
+    opened: &HashSet<usize>,
+) -> Vec<(Section, usize)> {
+    let mut sections: Vec<(Section, usize)> = Vec::new();
+    for bullet in bullets(material, chosen, section_of, opened) {
+        let chars = bullet.chars + BULLET_MARKS;
+        match sections.iter_mut().find(|(section, _)| *section == bullet.section) {
+            Some((_, sum)) => *sum += chars,
+            None => sections.push((bullet.section, chars)),
+        }
+    }
+    sections
+}
+
+/// Joins `chosen` units into bullets; those of one page stand together.
+fn bullets(
+    material: &Material,
+    chosen: &[usize],
+    section_of: impl Fn(usize) -> Section,
+    opened: &HashSet<usize>,
+) -> Vec<Bullet> {
     let mut units: Vec<usize> = chosen.to_vec();
     units.sort_unstable_by_key(|&u| material.units[u].at);
     let mut done: Vec<Bullet> = Vec::new();
@@ -96,33 +136,33 @@ pub(super) fn sections(
         open.push(bullet);
     }
     done.append(&mut open);
-    done.sort_by_key(|b| (b.section, material.pages[b.page].stem.date(), b.first));
-    let mut sections: Vec<(Section, Vec<Item>)> = Vec::new();
-    for bullet in done {
-        let section = bullet.section;
-        let item = bullet.finish(material);
-        match sections.last_mut().filter(|(last, _)| *last == section) {
-            Some((_, items)) => items.push(item),
-            None => sections.push((section, vec![item])),
-        }
-    }
-    sections
+    done
 }
 
 /// Returns the length of a body made of `sections`, citations not counted.
 pub(super) fn body_chars(period: Period, sections: &[(Section, Vec<Item>)]) -> usize {
-    let title = period.to_string().chars().count()
-        + if period.grain() == Grain::Week { "# Week \n".len() } else { "# \n".len() };
-    let parts = sections.iter().map(|(section, items)| {
-        let bullets: usize = items.iter().map(|item| bullet_chars(&item.text)).sum();
-        "\n### \n".len() + section.title().chars().count() + bullets
-    });
-    title + parts.sum::<usize>()
+    let bullets = |items: &[Item]| items.iter().map(|it| bullet_chars(&it.text)).sum::<usize>();
+    let heads = sections.iter().map(|(section, items)| head_chars(*section) + bullets(items));
+    title_chars(period) + heads.sum::<usize>()
 }
+
+/// Returns the length of the title of a period's file, with its line end.
+pub(super) fn title_chars(period: Period) -> usize {
+    period.to_string().chars().count()
+        + if period.grain() == Grain::Week { "# Week \n".len() } else { "# \n".len() }
+}
+
+/// Returns what the heading of a section costs.
+pub(super) fn head_chars(section: Section) -> usize {
+    "\n### \n".len() + section.title().chars().count()
+}
+
+/// The marks and the line end of a bullet.
+const BULLET_MARKS: usize = "- \n".len();
 
 /// Returns what one bullet costs, marks and line end counted.
 pub(super) fn bullet_chars(text: &str) -> usize {
-    text.chars().count() + "- \n".len()
+    text.chars().count() + BULLET_MARKS
 }
 
 /// Joins the chosen pieces of one statement, without its label.

@@ -2,7 +2,7 @@
 //!
 //! Structure works in every language; cue words are kept for those that we know, in one table.
 
-use std::sync::OnceLock;
+use std::{collections::HashSet, sync::OnceLock};
 
 use super::{
     cues,
@@ -289,17 +289,18 @@ pub(super) fn is_template_head(head: &str) -> bool {
     const NEUTRAL: &str = "log|logs|daily log|work log|journal|summary|overview|today|yesterday|misc|miscellaneous|general|\
         session|sessions|updates|update|details|info|diary|entries|protokoll|tagebuch|zusammenfassung|heute|journal|résumé|\
         aujourd'hui|resumen|hoy|diario|riepilogo|oggi|resumo|hoje|samenvatting|vandaag|logboek";
+    static NAMES: OnceLock<(HashSet<&'static str>, HashSet<&'static str>)> = OnceLock::new();
     // Most heads say more than a template does, and leave here.
     if has_more_words(head, 3) {
         return false;
     }
+    let (neutral, weekdays) = NAMES
+        .get_or_init(|| (NEUTRAL.split('|').collect(), cues::WEEKDAYS.iter().copied().collect()));
     let lower = head.to_lowercase();
     let words = split(&lower);
     let joined = words.join(" ");
-    if cues::WEEKDAYS.contains(&&joined[..]) {
-        return true;
-    }
-    words.len() <= 3 && (class_of_head(head).is_some() || NEUTRAL.split('|').any(|n| n == joined))
+    weekdays.contains(&joined[..])
+        || words.len() <= 3 && (neutral.contains(&joined[..]) || class_of_head(head).is_some())
 }
 
 /// Tells at a glance that a text has more than `most` words; there is no need to cut it up then.

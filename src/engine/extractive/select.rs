@@ -25,6 +25,8 @@ use super::{
 pub(super) struct Ranking {
     /// Units in the order of choice.
     pub(super) order: Vec<usize>,
+    /// About how many characters the units up to each of these take.
+    pub(super) filled: Vec<usize>,
     /// What each unit was worth when it was chosen, per character.
     pub(super) worth: HashMap<usize, f64>,
     /// Units that repeat a chosen one.
@@ -199,6 +201,7 @@ pub(super) fn rank(
             filled += choice.own_cost(unit);
             ranking.worth.insert(unit, now);
             ranking.order.push(unit);
+            ranking.filled.push(filled);
             let heads = choice.take(unit);
             opened.extend(&heads);
             if !heads.is_empty() {
@@ -368,7 +371,7 @@ impl<'m> Choice<'m> {
         let found = &self.material.units[unit];
         let start = found.features.start;
         let mut stems = self.material.features[start..start + found.stems].to_vec();
-        stems.sort_unstable_by_key(|&stem| (self.material.frequency[stem as usize], stem));
+        stems.sort_unstable_by_key(|&stem| (self.material.frequency_of(stem), stem));
         // The least whole number that is no less than 0.7 of the stems.
         let shared = (stems.len() * 7).div_ceil(10);
         stems.truncate(stems.len() - shared + 1);

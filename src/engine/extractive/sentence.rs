@@ -305,12 +305,12 @@ pub(super) fn points_back(sentence: &str) -> bool {
         which because therefore er sie es dies diese dieser dieses ihm ihr ihnen und aber oder denn deshalb darum \
         danach il elle ils elles cela ça et mais ou donc él ella ellos ellas esto eso y pero o lui lei loro questo \
         ciò e ma ele ela eles elas isso isto mas hij zij ze dit en maar dus он она оно они это и но а";
+    static SET: OnceLock<HashSet<&'static str>> = OnceLock::new();
     let start = sentence.trim_start_matches(|c: char| !c.is_alphanumeric());
     let end = start.find(|c: char| !c.is_alphanumeric()).unwrap_or(start.len());
     if end == 0 || end > 12 {
         return false;
     }
-    static SET: OnceLock<HashSet<&'static str>> = OnceLock::new();
     let set = SET.get_or_init(|| WORDS.split_whitespace().collect());
     set.contains(start[..end].to_lowercase().as_str())
 }

@@ -1,0 +1,130 @@
+//! Tokens: what a text is weighed by, in the order of the text: stems of its words, then its atoms.
+
+use crate::memory::atom::{self, AtomKind};
+
+use super::words::{Language, Stems, hash_bytes, mix};
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The stem of a word, or two characters of a script without spaces.
+    Stem,
+    /// A capitalised word inside a sentence.
+    Name,
+    /// A number, sum, date, or time.
+    Figure,
+    /// Code, a file, an address, an identifier.
+    Technical,
+    /// A version, which is both.
+    Version,
+    /// The last part of a file's or a web address, by which it is known as well.
+    Tail,
+}
+
+impl Kind {
+    /// All kinds; the place of each is its number in a [`Packed`] token.
+    const ALL: [Self; 6] =
+        [Self::Stem, Self::Name, Self::Figure, Self::Technical, Self::Version, Self::Tail];
+
+    /// Whether it is a number, a date, or the like.
+    pub(super) fn is_exact(self) -> bool {
+        matches!(self, Self::Figure | Self::Version)
+    }
+
+    /// Whether it tells of technical work.
+    pub(super) fn is_technical(self) -> bool {
+        matches!(self, Self::Technical | Self::Version)
+    }
+
+    fn of(kind: AtomKind) -> Self {
+        match kind {
+            AtomKind::Number
+            | AtomKind::Money
+            | AtomKind::Percent
+            | AtomKind::Date
+            | AtomKind::Time => Self::Figure,
+            AtomKind::Version => Self::Version,
+            AtomKind::Url | AtomKind::Path | AtomKind::Code | AtomKind::Identifier => {
+                Self::Technical
+            }
+            AtomKind::Name => Self::Name,
+        }
+    }
+}
+
+/// A token whose term has a number: the number and the kind in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Packed(u32);
+
+impl Packed {
+    /// Packs a token. There are never so many terms that a number would not fit.
+    pub(super) fn new(number: u32, kind: Kind) -> Self {
+        Self(number << 3 | kind as u32)
+    }
+
+    /// Returns the number of the term.
+    pub(super) fn number(self) -> u32 {
+        self.0 >> 3
+    }
+
+    /// Returns the kind.
+    pub(super) fn kind(self) -> Kind {
+        Kind::ALL[(self.0 & 7) as usize]
+    }
+}
+
+/// Calls `each` with the term and the kind of each token of `text`, stems first.
+pub(super) fn read(
+    stems: &mut Stems,
+    language: Language,
+    text: &str,
+    mut each: impl FnMut(u64, Kind),
+) {
+    stems.each(language, text, |stem| each(stem, Kind::Stem));
+    for atom in atom::atoms(text) {
+        let norm = atom.norm(text);
+        each(atom_term(&norm), Kind::of(atom.kind));
+        if matches!(atom.kind, AtomKind::Url | AtomKind::Path)
+            && let Some((_, tail)) = norm.trim_end_matches('/').rsplit_once('/')
+            && !tail.is_empty()
+        {
+            each(atom_term(tail), Kind::Tail);
+        }
+    }
+}
+
+/// Returns the term of an atom, apart from the stem of the same letters.
+pub(super) fn atom_term(norm: &str) -> u64 {
+    mix(hash_bytes(norm.as_bytes()), 0xA7)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_keep_their_order_and_kind() {
+        let text = "Priya moved docs/plan.md to v2.1 on 2026-04-02 for €4,100";
+        let mut found = Vec::new();
+        let language = Language::of([text].into_iter());
+        read(&mut Stems::default(), language, text, |term, kind| found.push((term, kind)));
+        let atoms: Vec<_> = found.iter().filter(|it| it.1 != Kind::Stem).copied().collect();
+        let expected = [
+            ("docs/plan.md", Kind::Technical),
+            ("plan.md", Kind::Tail),
+            ("v2.1", Kind::Version),
+            ("2026-04-02", Kind::Figure),
+        ];
+        assert_eq!(atoms[..4], expected.map(|(norm, kind)| (atom_term(norm), kind)));
+        assert_eq!(atoms[4].1, Kind::Figure);
+        assert!(found[..4].iter().all(|it| it.1 == Kind::Stem));
+    }
+
+    #[test]
+    fn packed_tokens_are_what_they_were() {
+        for kind in Kind::ALL {
+            let packed = Packed::new(268_435_455, kind);
+            assert_eq!((packed.number(), packed.kind()), (268_435_455, kind));
+        }
+    }
+}
