@@ -17,7 +17,7 @@ use super::{
     page::{self, Form, Page, Statement},
     sentence::Piece,
     tokens::{self, Kind, Packed},
-    words::{HashedMap, Stems, hash_bytes, mix},
+    words::{HashedMap, Language, Stems, hash_bytes, mix},
 };
 
 /// How many days of logs a period's words are weighed against; older talk is of little help.
@@ -55,6 +55,7 @@ pub struct Corpus {
 pub struct Reading {
     key: (NaiveDate, Stem),
     fingerprint: u64,
+    language: Language,
     /// Hash of the set of terms of each piece, 0 for one without any, and the end of its tokens.
     pieces: Vec<(u64, u32)>,
     terms: Vec<u64>,
@@ -66,6 +67,7 @@ pub struct Reading {
 struct Bag {
     /// Tells the log from one with other words.
     fingerprint: u64,
+    language: Language,
     /// Hash of the set of terms of each piece, 0 for one without any, and the end of its tokens.
     pieces: Vec<(u64, u32)>,
     tokens: Vec<Packed>,
@@ -79,7 +81,7 @@ impl Corpus {
 
     /// Takes a log in; one of the same name replaces what was known of it.
     pub fn add(&mut self, reading: Reading) {
-        let Reading { key, fingerprint, pieces, terms, kinds } = reading;
+        let Reading { key, fingerprint, language, pieces, terms, kinds } = reading;
         let numbers = Arc::make_mut(&mut self.counts.numbers);
         let frequencies = &mut self.counts.frequencies;
         let mut number = |term| {
@@ -90,7 +92,7 @@ impl Corpus {
         };
         let tokens = terms.into_iter().zip(kinds);
         let tokens = tokens.map(|(term, kind)| Packed::new(number(term), kind));
-        let bag = Arc::new(Bag { fingerprint, pieces, tokens: tokens.collect() });
+        let bag = Arc::new(Bag { fingerprint, language, pieces, tokens: tokens.collect() });
         self.counted_for.resize(self.counts.frequencies.len(), 0);
         let counted = self.window.is_some_and(|(from, to)| (from..=to).contains(&key.0));
         if counted {
@@ -198,6 +200,7 @@ pub fn read(logs: &[ServedLog]) -> Vec<Reading> {
         let mut reading = Reading {
             key: (log.date(), log.stem().clone()),
             fingerprint: fingerprint(&page),
+            language: page.language,
             pieces: Vec::new(),
             terms: Vec::new(),
             kinds: Vec::new(),
@@ -264,8 +267,17 @@ impl Counts {
 
     /// Returns the tokens of each piece of a page that is no code, in order, where it was read already.
     pub(super) fn tokens(&self, page: &Page) -> Option<impl Iterator<Item = &[Packed]>> {
+        self.bag_of(page).map(|bag| bag.pieces().map(|it| it.1))
+    }
+
+    /// Returns the language of a page that was read already.
+    pub(super) fn language(&self, page: &Page) -> Option<Language> {
+        self.bag_of(page).map(|bag| bag.language)
+    }
+
+    fn bag_of(&self, page: &Page) -> Option<&Bag> {
         let bag = self.beneath.get(&page.stem)?;
-        (bag.fingerprint == fingerprint(page)).then(|| bag.pieces().map(|it| it.1))
+        (bag.fingerprint == fingerprint(page)).then_some(bag)
     }
 }
 

@@ -125,7 +125,8 @@ struct Fold<'a> {
 
 impl<'a> Fold<'a> {
     fn new(input: &'a FoldInput<'a>) -> Self {
-        let mut pages: Vec<Page> = input.logs.iter().map(page::read).collect();
+        let read = |log| page::read_in(log, |page| input.counts.language(page));
+        let mut pages: Vec<Page> = input.logs.iter().map(read).collect();
         let month = input.period.grain() == Grain::Month;
         let own = if month { written_by_people(input) } else { Own::default() };
         let weekly =

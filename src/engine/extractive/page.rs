@@ -83,13 +83,25 @@ pub(super) enum Form {
 
 /// Reads a log.
 pub(super) fn read(log: &ServedLog) -> Page {
-    let language = Language::of(
-        log.lines().iter().filter(|l| l.kind() != LineKind::Code).map(ServedLine::words),
-    );
+    read_in(log, |_| None)
+}
+
+/// Reads a log whose language may be known once its statements are.
+pub(super) fn read_in(log: &ServedLog, known: impl Fn(&Page) -> Option<Language>) -> Page {
+    let mut page = statements(log);
+    page.language = known(&page).unwrap_or_else(|| {
+        let prose = log.lines().iter().filter(|it| it.kind() != LineKind::Code);
+        Language::of(prose.map(ServedLine::words))
+    });
+    page
+}
+
+/// Reads the statements of a log, in no language.
+fn statements(log: &ServedLog) -> Page {
     let mut reader = Reader {
         page: Page {
             stem: log.stem().clone(),
-            language,
+            language: Language::UNKNOWN,
             heads: Vec::new(),
             statements: Vec::new(),
         },

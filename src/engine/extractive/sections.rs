@@ -2,7 +2,10 @@
 //!
 //! Structure works in every language; cue words are kept for those that we know, in one table.
 
-use std::{collections::HashSet, sync::OnceLock};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::OnceLock,
+};
 
 use super::{
     cues,
@@ -257,15 +260,17 @@ pub(super) fn opens_with_decision(text: &str) -> bool {
 
 /// Whether the words give a reason.
 pub(super) fn gives_reason(text: &str) -> bool {
+    static TABLE: OnceLock<HashMap<&'static str, &'static str>> = OnceLock::new();
     let lower = text.to_lowercase();
     let words = split(&lower);
-    REASONS.split('|').any(|reason| {
-        let mut parts = reason.split(' ');
-        let (first, second) = (parts.next(), parts.next());
-        // A reason follows what it is the reason of.
-        (1..words.len()).any(|at| {
-            Some(words[at]) == first && second.is_none_or(|s| words.get(at + 1) == Some(&s))
-        })
+    let reasons = TABLE.get_or_init(|| {
+        let parts = REASONS.split('|').map(|it| it.split_once(' ').unwrap_or((it, "")));
+        parts.collect()
+    });
+    // A reason follows what it is the reason of.
+    (1..words.len()).any(|at| {
+        let second = words.get(at + 1).copied().unwrap_or("");
+        reasons.get(words[at]).is_some_and(|&it| it.is_empty() || it == second)
     })
 }
 

@@ -112,6 +112,8 @@ struct Choice<'m> {
     material: &'m Material,
     /// Per feature, in how many chosen units it stands.
     covered: Vec<u32>,
+    /// Per feature, what one more such unit adds.
+    adds: Vec<f64>,
     head_open: Vec<bool>,
     chosen: Vec<bool>,
     /// Chosen units, and those that repeat one.
@@ -260,6 +262,7 @@ impl<'m> Choice<'m> {
         Self {
             material,
             covered: vec![0; material.weights.len()],
+            adds: material.weights.clone(),
             head_open: vec![false; material.heads.len()],
             chosen: vec![false; material.units.len()],
             closed: vec![false; material.units.len()],
@@ -293,12 +296,8 @@ impl<'m> Choice<'m> {
     }
 
     fn gain_of(&self, range: &std::ops::Range<usize>) -> f64 {
-        let gain = |&feature: &u32| {
-            let feature = feature as usize;
-            let covered = f64::from(self.covered[feature]);
-            self.material.weights[feature] * ((covered + 1.0).sqrt() - covered.sqrt())
-        };
-        self.material.features[range.clone()].iter().map(gain).sum()
+        let features = &self.material.features[range.clone()];
+        features.iter().map(|&feature| self.adds[feature as usize]).sum()
     }
 
     /// The units that would have to be chosen with this one, nearest first.
@@ -345,15 +344,12 @@ impl<'m> Choice<'m> {
     /// Marks a unit as chosen; returns the heads that it opened.
     fn take(&mut self, unit: usize) -> Vec<usize> {
         let opened: Vec<usize> = self.closed_heads(unit).collect();
-        let found = &self.material.units[unit];
-        for &feature in &self.material.features[found.features.clone()] {
-            self.covered[feature as usize] += 1;
-        }
+        let material = self.material;
+        let found = &material.units[unit];
+        self.cover(&material.features[found.features.clone()]);
         for &head in &opened {
             self.head_open[head] = true;
-            for &feature in &self.material.features[self.material.heads[head].features.clone()] {
-                self.covered[feature as usize] += 1;
-            }
+            self.cover(&material.features[material.heads[head].features.clone()]);
         }
         self.chosen[unit] = true;
         self.closed[unit] = true;
@@ -363,6 +359,17 @@ impl<'m> Choice<'m> {
             self.by_rare_stem.entry(u64::from(stem)).or_default().push(unit);
         }
         opened
+    }
+
+    /// Notes that features stand in one more chosen unit or head.
+    fn cover(&mut self, features: &[u32]) {
+        for &feature in features {
+            let feature = feature as usize;
+            self.covered[feature] += 1;
+            let covered = f64::from(self.covered[feature]);
+            let share = (covered + 1.0).sqrt() - covered.sqrt();
+            self.adds[feature] = self.material.weights[feature] * share;
+        }
     }
 
     /// Returns the rarest stems of a unit: two units whose overlap reaches [`REPEAT_JACCARD`]

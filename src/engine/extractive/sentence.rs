@@ -76,6 +76,10 @@ struct Sentence {
 
 impl Sentence {
     fn close(&self, text: &str, end: usize, found: &mut Vec<Piece>) {
+        if self.cuts.is_empty() {
+            push(text, self.start, end, true, found);
+            return;
+        }
         let mut start = self.start;
         let mut opens = true;
         // Characters are counted once: what is left of the sentence shrinks with each cut.
@@ -113,8 +117,8 @@ fn push(text: &str, start: usize, end: usize, mut opens: bool, found: &mut Vec<P
     let mut rest = start;
     while rest < end {
         let slice = &text[rest..end];
-        let cut = match slice.char_indices().nth(PIECE_CHARS_MAX) {
-            Some((at, _)) => {
+        let cut = match nth_char(slice, PIECE_CHARS_MAX) {
+            Some(at) => {
                 let space = slice[..at].rfind(char::is_whitespace).filter(|&s| s > at / 2);
                 rest + space.unwrap_or(at)
             }
@@ -130,6 +134,12 @@ fn push(text: &str, start: usize, end: usize, mut opens: bool, found: &mut Vec<P
         }
         rest = cut;
     }
+}
+
+/// Returns where the character after `chars` others begins.
+fn nth_char(text: &str, chars: usize) -> Option<usize> {
+    // Each takes a byte at least.
+    (text.len() > chars).then(|| text.char_indices().nth(chars).map(|it| it.0)).flatten()
 }
 
 /// Returns where the code, bracket, bold, or address that opens at `at` ends.
@@ -174,11 +184,14 @@ fn guarded(text: &str, at: usize, c: char, previous: char) -> Option<usize> {
             }
             None
         }
-        'h' if rest.starts_with("http://") || rest.starts_with("https://") => {
-            Some(at + rest.find(char::is_whitespace).unwrap_or(rest.len()))
-        }
+        'h' if is_address(rest) => Some(at + rest.find(char::is_whitespace).unwrap_or(rest.len())),
         _ => None,
     }
+}
+
+fn is_address(text: &str) -> bool {
+    let rest = text.strip_prefix("http");
+    rest.is_some_and(|rest| rest.starts_with("://") || rest.starts_with("s://"))
 }
 
 /// Returns at most [`SPAN_BYTES_MAX`] bytes of `rest` from `from` on, cut at a character.
@@ -244,6 +257,8 @@ fn skip_closers(text: &str, from: usize) -> usize {
 fn is_abbreviation(before: &str) -> bool {
     const SHORT: &str = "e.g i.e eg ie vs cf ca approx mr mrs ms dr prof st no nr vol fig sr jr inc ltd co dept est z.b d.h \
         u.a bzw usw ggf evtl zzgl p.ex ex sig sra av pág bijv o.a d.w.z";
+    static SET: OnceLock<HashSet<&'static str>> = OnceLock::new();
+    let short = SET.get_or_init(|| SHORT.split_whitespace().collect());
     let start = before
         .char_indices()
         .rev()
@@ -256,7 +271,7 @@ fn is_abbreviation(before: &str) -> bool {
     let single = chars.next().is_some_and(char::is_alphabetic) && chars.next().is_none();
     // `2. April`: a number before a full stop is an ordinal in several languages.
     let ordinal = !word.is_empty() && word.len() <= 2 && word.bytes().all(|b| b.is_ascii_digit());
-    (single && word != "i") || ordinal || SHORT.split_whitespace().any(|s| s == word)
+    (single && word != "i") || ordinal || short.contains(&word[..])
 }
 
 /// Returns where the left clause ends and the right one begins, if the mark at `at` parts them.
@@ -288,7 +303,8 @@ fn clause_cut(
 fn is_conjunction(word: &str) -> bool {
     const WORDS: &str = "and but so while which although though whereas then und aber et mais donc y pero e ma mas \
         en maar dus и но а";
-    word.len() <= 12 && WORDS.split_whitespace().any(|w| w == word)
+    static SET: OnceLock<HashSet<&'static str>> = OnceLock::new();
+    SET.get_or_init(|| WORDS.split_whitespace().collect()).contains(word)
 }
 
 /// Whether the conjunction also joins the last of a list.

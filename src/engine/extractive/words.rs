@@ -235,7 +235,7 @@ impl Language {
     /// Latin text without any function word counts as English, the language of most short notes.
     pub(super) fn of<'t>(lines: impl Iterator<Item = &'t str>) -> Self {
         /// Enough words to be sure; reading on would only cost time.
-        const WORDS_MAX: usize = 2_000;
+        const WORDS_MAX: usize = 600;
         let table = function_word_table();
         let mut hits = [0_u32; LANGUAGES.len()];
         let (mut words, mut latin, mut scripts) = (0, 0, [0_u32; 3]);
