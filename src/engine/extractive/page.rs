@@ -390,6 +390,9 @@ impl Page {
 /// Returns whether `#keep` stands in the line as a word of its own, outside code.
 pub(super) fn is_marked(line: &str) -> bool {
     const MARK: &str = "#keep";
+    if !line.contains('#') {
+        return false;
+    }
     let mut outside = true;
     line.split('`').any(|part| {
         let here = outside;
