@@ -13,7 +13,11 @@
 //! - `count`: the words of each log, for the rarity that a fold weighs with;
 //! - `weeks`: the draft of each week from its logs at 30% of their length;
 //! - `whole draft`: both of them, from served logs to weekly drafts.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    reason = "a benchmark ends where its data cannot be read"
+)]
 
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
@@ -174,7 +178,7 @@ fn made_up_logs() -> Vec<ServedLog> {
             let line = &lines[next(lines.len())];
             text.push_str(line);
             // A number of its own, or most lines would say what others say.
-            text.push_str(&format!(" (case {})\n", next(100_000)));
+            text.push_str(&[" (case ", &next(100_000).to_string(), ")\n"].concat());
         }
         served(&date, text.as_bytes()).unwrap()
     };
