@@ -13,6 +13,7 @@ use crate::memory::{
 
 use super::{
     counts::Counts,
+    gloss::Gloss,
     page::{Form, Page, Statement},
     sections, sentence,
     tokens::{self, Kind, Packed, atom_term},
@@ -75,6 +76,10 @@ pub(super) struct Unit {
     /// The unit of the same statement without which it cannot be read: where its sentence begins, or
     /// the sentence that it points back at.
     pub(super) needs: Option<usize>,
+    /// What the program adds to its words, in order; counted in `chars`.
+    pub(super) glosses: Vec<Gloss>,
+    /// Whether it gives a figure that was replaced, and another unit says so.
+    pub(super) is_former: bool,
 }
 
 /// A head that says more than its template.
@@ -396,6 +401,8 @@ impl Gathering<'_> {
             heading,
             lead,
             needs,
+            glosses: Vec::new(),
+            is_former: false,
         });
         true
     }

@@ -19,6 +19,7 @@ pub mod counts;
 mod cues;
 mod explain;
 mod fold;
+mod gloss;
 mod material;
 mod memories;
 mod page;

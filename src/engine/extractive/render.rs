@@ -13,6 +13,7 @@ use crate::memory::{
 };
 
 use super::{
+    gloss::Gloss,
     material::{Material, READS_ALONE_STEMS, Unit},
     page::{Form, Page, Statement},
     sections,
@@ -37,6 +38,8 @@ struct Bullet {
     text: String,
     chars: usize,
     lines: BTreeSet<u32>,
+    /// Lines of other pages, from which additions of the program are known.
+    also: Vec<Address>,
     /// Citations of bullets of weekly files.
     cites: Option<Citation>,
     last_statement: usize,
@@ -184,10 +187,23 @@ fn phrase(material: &Material, units: &[usize]) -> String {
             Some(_) => text.push_str(" … "),
             None => {}
         }
-        text.push_str(words);
+        push_glossed(&mut text, (words, piece.start), &material.units[unit].glosses);
         last = Some(index);
     }
     balanced(text.trim_end_matches([',', ';', ' ', '—', '–']))
+}
+
+/// Adds words that begin at a byte of their statement, and what the program adds to them.
+fn push_glossed(text: &mut String, (words, start): (&str, usize), glosses: &[Gloss]) {
+    let mut from = 0;
+    for gloss in glosses {
+        let at = gloss.at - start;
+        text.push_str(&words[from..at]);
+        text.push(' ');
+        text.push_str(&gloss.text);
+        from = at;
+    }
+    text.push_str(&words[from..]);
 }
 
 impl Bullet {
@@ -215,6 +231,7 @@ impl Bullet {
             chars: text.chars().count(),
             text,
             lines,
+            also: Vec::new(),
             cites: None,
             last_statement: unit.at.statement,
             last_lead: None,
@@ -274,6 +291,8 @@ impl Bullet {
         for &unit in units {
             let piece = statement.pieces[material.units[unit].at.piece];
             self.lines.extend(statement.lines_of(piece.start, piece.end));
+            let cites = material.units[unit].glosses.iter().flat_map(|it| &it.cites);
+            self.also.extend(cites.cloned());
         }
         if !label.is_empty() {
             self.lines.extend(statement.lines_of(0, statement.label));
@@ -289,7 +308,8 @@ impl Bullet {
 
     fn finish(self, material: &Material) -> Item {
         let page = &material.pages[self.page];
-        let addresses: Vec<Address> = self.lines.iter().map(|&line| page.address(line)).collect();
+        let own = self.lines.iter().map(|&line| page.address(line));
+        let addresses: Vec<Address> = own.chain(self.also).collect();
         let citation = self.cites.or_else(|| Citation::from_addresses(&addresses));
         Item { text: self.text, citation }
     }

@@ -265,7 +265,7 @@ impl<'m> Choice<'m> {
             adds: material.weights.clone(),
             head_open: vec![false; material.heads.len()],
             chosen: vec![false; material.units.len()],
-            closed: vec![false; material.units.len()],
+            closed: material.units.iter().map(|unit| unit.is_former).collect(),
             day_of_page,
             day_units: vec![0; days.len()],
             statement_of,

@@ -221,9 +221,17 @@ impl Language {
     /// No language: words are only made lower case.
     pub(super) const UNKNOWN: Self = Self(0);
     const ENGLISH: Self = Self(1);
+    pub(super) const FRENCH: Self = Self(3);
+    pub(super) const SPANISH: Self = Self(4);
+    pub(super) const ITALIAN: Self = Self(5);
     const RUSSIAN: Self = Self(8);
     const GREEK: Self = Self(9);
     const ARABIC: Self = Self(10);
+
+    /// Returns a number that is the language's own.
+    pub(super) fn index(self) -> usize {
+        self.0
+    }
 
     /// Returns whether nouns are written with a capital, so that a capital tells no name.
     pub(super) fn capitalises_nouns(self) -> bool {

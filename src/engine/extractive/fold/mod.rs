@@ -30,6 +30,7 @@ pub(super) use explained::explain;
 pub(super) use standing::standing;
 
 use super::{
+    gloss,
     material::{self, Material, PieceAt},
     page::{self, Page, Statement},
     render,
@@ -85,9 +86,10 @@ impl<'a> Fold<'a> {
             if month { kept_by_weeks(&mut pages, input.weeks, &own) } else { BTreeMap::new() };
         let keeps = keeps(&pages, input);
         let wanted = |at: PieceAt| !month || weekly.contains_key(&at);
-        let material = material::gather(pages, input.counts, wanted);
+        let mut material = material::gather(pages, input.counts, wanted);
         let classes = material.units.iter().map(|unit| class_at(&material, &weekly, unit.at));
-        let classes = classes.collect();
+        let classes: Vec<Class> = classes.collect();
+        gloss::add(&mut material, &classes);
         Self { input, material, classes, weekly, keeps, own: own.items }
     }
 

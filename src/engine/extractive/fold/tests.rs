@@ -425,3 +425,134 @@ proptest! {
         }
     }
 }
+
+/// What a week says that has room for everything.
+fn roomy(logs: &[(&str, &str)]) -> String {
+    let logs: Vec<_> = logs.iter().map(|(stem, text)| log(stem, text)).collect();
+    print(&folded("2026-W14", &logs, &[], budget(4_000)).unwrap())
+}
+
+#[test]
+fn an_open_item_that_is_done_later_is_marked() {
+    #[track_caller]
+    fn check(open: &str, later: &str, marked: bool) {
+        let said = roomy(&[("2026-03-31", open), ("2026-04-02", later)]);
+        let found = said.contains("[resolved 2026-04-02]");
+        assert_eq!(found, marked, "{open} / {later}: {said}");
+        assert!(!marked || said.contains("2026-03-31:1; 2026-04-02:1]"), "{said}");
+    }
+    let vendor = "- Blocked on the API key of the weather vendor";
+    check(vendor, "- The weather vendor sent the API key: resolved at last", true);
+    check("- [ ] renew the insurance of the van", "- [x] renew the insurance of the van", true);
+    check("- Waiting for the signature of Priya Nair", "- Priya Nair's signature arrived", true);
+    check(vendor, "- The weather vendor has not sent the API key, it is not resolved", false);
+    check(vendor, "- The API key of the weather vendor will be delivered on Friday", false);
+    check(vendor, "- Is the API key of the weather vendor resolved?", false);
+    check(vendor, "- The invoice of the paper vendor was paid", false);
+    check("- Waiting for the signature of Priya Nair", "- Tomas Ruiz's signature arrived", false);
+    check(
+        "- Warten auf die Freigabe der neuen Schnittstelle",
+        "- Freigabe der neuen Schnittstelle erledigt",
+        true,
+    );
+}
+
+#[test]
+fn an_item_that_is_open_again_is_open() {
+    let open = "- Blocked on the API key of the weather vendor";
+    let said = roomy(&[
+        ("2026-03-31", open),
+        ("2026-04-01", "- API key of the weather vendor received"),
+        ("2026-04-02", "- Again blocked on the API key of the weather vendor, revoked"),
+    ]);
+    assert!(!said.contains("[resolved"), "{said}");
+}
+
+#[test]
+fn a_figure_that_was_replaced_is_named_with_the_one_that_holds() {
+    let said = roomy(&[
+        ("2026-03-30", "- Walk-away price: $490M\n- The counsel read the draft"),
+        ("2026-03-31", "- Walk-away price: $490M"),
+        ("2026-04-01", "- Walk-away price: $650M enterprise value"),
+    ]);
+    let told = "- Walk-away price: $650M [was $490M until 2026-04-01] enterprise value";
+    assert!(said.contains(told), "{said}");
+    assert!(said.contains("[2026-03-31:1; 2026-04-01:1]"), "{said}");
+    assert_eq!(said.matches("$490M").count(), 1, "{said}");
+    // One change is enough where the line itself tells of it.
+    let said = roomy(&[
+        ("2026-03-30", "- Briefing time: 7:00 AM"),
+        ("2026-04-01", "- Briefing time: now 6:30 AM, before she looks at her phone"),
+    ]);
+    assert!(said.contains("6:30 AM [was 7:00 AM until 2026-04-01]"), "{said}");
+}
+
+#[test]
+fn a_series_is_no_revision() {
+    for logs in [
+        // Measured anew each day.
+        [
+            ("2026-03-30", "- Share of failed runs: 12%"),
+            ("2026-03-31", "- Share of failed runs: 9%"),
+            ("2026-04-01", "- Share of failed runs: 11%"),
+        ],
+        // Back to what it was: two things may share the label.
+        [
+            ("2026-03-30", "- Offer for the boat: $490"),
+            ("2026-03-31", "- Offer for the boat: $650"),
+            ("2026-04-01", "- Offer for the boat: $490"),
+        ],
+        // One word may name anything.
+        [
+            ("2026-03-30", "- Price: $490"),
+            ("2026-03-31", "- Price: $490"),
+            ("2026-04-01", "- Price: $650"),
+        ],
+        // Both on one day.
+        [
+            ("2026-03-31", "- Walk-away price: $490M"),
+            ("2026-04-01", "- Walk-away price: $490M"),
+            ("2026-04-01-b", "- Walk-away price: $650M"),
+        ],
+    ] {
+        let said = roomy(&logs);
+        assert!(!said.contains("[was"), "{said}");
+    }
+}
+
+#[test]
+fn days_that_are_named_by_their_distance_get_their_date() {
+    #[track_caller]
+    fn check(line: &str, expected: &str) {
+        let said = roomy(&[("2026-03-31", line)]);
+        assert!(said.contains(expected), "{line}: {said}");
+    }
+    check(
+        "- The vendor delivers the new sensor tomorrow, to the dam",
+        "tomorrow [2026-04-01], to the dam [2026-03-31:1]",
+    );
+    check("- Priya said yesterday that the dam holds", "yesterday [2026-03-30] that");
+    check("- Das Wehr wurde gestern nicht geprüft, sagt die Wache", "gestern [2026-03-30] nicht");
+    check("- Priya came yesterday, 2026-03-30, to the dam", "yesterday, 2026-03-30, to");
+    check("- The script `run yesterday now` prints the dam's level", "`run yesterday now`");
+}
+
+#[test]
+fn a_month_says_what_its_weeks_added_no_second_time() {
+    let logs = [
+        log("2026-03-31", "- The vendor delivers the new sensor tomorrow, to the upper dam"),
+        log("2026-04-01", "- Blocked on the API key of the weather vendor"),
+        log("2026-04-07", "- API key of the weather vendor received"),
+    ];
+    let weeks: Vec<_> = [("2026-W14", 0..2), ("2026-W15", 2..3)]
+        .map(|(week, of)| {
+            let draft = folded(week, &logs[of], &[], budget(2_000)).unwrap();
+            let items = draft.sections.into_iter();
+            let items = items.flat_map(|(s, items)| items.into_iter().map(move |it| (Some(s), it)));
+            WeekSource { period: week.parse().unwrap(), items: items.collect() }
+        })
+        .into();
+    let said = print(&folded("2026-04", &logs, &weeks, budget(3_000)).unwrap());
+    assert!(said.contains("tomorrow [2026-04-01], to the upper dam [2026-03-31:1]"), "{said}");
+    assert!(said.contains("weather vendor [resolved 2026-04-07]"), "{said}");
+}

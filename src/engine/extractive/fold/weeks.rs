@@ -12,6 +12,7 @@ use crate::{
 
 use super::{
     super::{
+        gloss,
         material::PieceAt,
         page::{self, Page},
         render,
@@ -94,7 +95,7 @@ pub(super) fn kept_by_weeks(
                 continue;
             }
             let section = section.unwrap_or(Section::Context);
-            let bullet = letters(&item.text);
+            let bullet = letters(&gloss::without(&item.text));
             let mut found = 0;
             let mut seen = BTreeSet::new();
             for (stem, lines) in item.citation.iter().flat_map(Citation::files) {
@@ -108,7 +109,7 @@ pub(super) fn kept_by_weeks(
                         found += letters(&statement.text[..statement.label]).len();
                         for (piece, cut) in statement.pieces.iter().enumerate() {
                             let words = &statement.text[cut.start..cut.end];
-                            let words = letters(words);
+                            let words = letters(&gloss::without(words));
                             if !words.is_empty() && bullet.contains(&words) {
                                 found += words.len();
                                 kept.entry(PieceAt { page: p, statement: s, piece })

@@ -1,0 +1,169 @@
+//! Figures that replaced others.
+//!
+//! What a label of at least two words names (`Walk-away price: $650M`) is followed over the days. A step is
+//! told as one only where it is clean: each figure holds without a break until the next one comes, on
+//! another day, and either some figure was said on two days or the newer line itself tells of a change.
+//! A series of measurements (`Distance run: 5 km`) has no such steps.
+
+use std::collections::HashMap;
+
+use crate::memory::{
+    atom::{self, AtomKind},
+    log::Origin,
+};
+
+use super::{
+    super::{
+        material::PieceAt,
+        page::{Form, Page, Statement},
+        sections,
+        words::{Stems, mix},
+    },
+    Gloss, was_until,
+};
+
+/// A label of fewer content words names too much.
+const LABEL_STEMS_MIN: usize = 2;
+
+/// More steps than this within a period are a series.
+const FIGURES_MAX: usize = 3;
+
+/// An older line that says so few words besides is told by the newer one.
+const OTHER_WORDS_MAX: usize = 4;
+
+/// What belongs to a time of day behind it.
+const HALVES: [&str; 7] = [" AM", " PM", " am", " pm", " a.m.", " p.m.", " Uhr"];
+
+/// A figure that holds now.
+pub(super) struct Revision {
+    /// The pieces that say it, and what is to be added to each.
+    pub(super) newer: Vec<(PieceAt, Gloss)>,
+    /// Pieces that say hardly more than a figure that was replaced.
+    pub(super) older: Vec<PieceAt>,
+}
+
+/// One line that says a figure.
+struct Mention<'p> {
+    at: PieceAt,
+    page: &'p Page,
+    statement: &'p Statement,
+    /// Where the figure stands in the statement.
+    start: usize,
+    end: usize,
+    norm: String,
+}
+
+/// Returns the revisions of a period.
+pub(super) fn of(pages: &[Page]) -> Vec<Revision> {
+    let mut stems = Stems::default();
+    let mut labels: HashMap<&str, Option<u64>> = HashMap::new();
+    let mut series: HashMap<(u64, AtomKind), Vec<Mention<'_>>> = HashMap::new();
+    let mut order = Vec::new();
+    for (p, page) in pages.iter().enumerate() {
+        for (s, statement) in page.statements.iter().enumerate() {
+            let at = PieceAt { page: p, statement: s, piece: 0 };
+            let Some((mention, kind)) = mention(page, statement, at) else { continue };
+            let label = &statement.text[..statement.label];
+            let key = labels.entry(label).or_insert_with(|| {
+                let mut terms = Vec::new();
+                stems.each(page.language, label, |stem| terms.push(stem));
+                let says = terms.len() >= LABEL_STEMS_MIN && !sections::is_template_head(label);
+                says.then(|| terms.into_iter().fold(0, mix))
+            });
+            let Some(key) = *key else { continue };
+            let mentions = series.entry((key, kind)).or_default();
+            if mentions.is_empty() {
+                order.push((key, kind));
+            }
+            mentions.push(mention);
+        }
+    }
+    order.iter().filter_map(|key| series.get(key)).filter_map(|it| revision(it)).collect()
+}
+
+/// Reads a statement that gives one figure, in its first piece, under a label.
+fn mention<'p>(
+    page: &'p Page,
+    statement: &'p Statement,
+    at: PieceAt,
+) -> Option<(Mention<'p>, AtomKind)> {
+    let is_prose = matches!(statement.form, Form::Item | Form::Paragraph);
+    let piece = statement.pieces.first()?;
+    if statement.label == 0 || !is_prose || statement.origin == Origin::External {
+        return None;
+    }
+    let text = &statement.text[piece.start..piece.end];
+    if !text.contains(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let atoms = atom::atoms(text);
+    let is_figure = |kind: AtomKind| {
+        matches!(kind, AtomKind::Money | AtomKind::Percent | AtomKind::Date | AtomKind::Time)
+    };
+    let is_number = |kind: AtomKind| is_figure(kind) || kind == AtomKind::Number;
+    let mut figures = atoms.iter().filter(|it| is_number(it.kind));
+    let figure = figures.next().filter(|it| is_figure(it.kind) && text.is_char_boundary(it.end))?;
+    if figures.next().is_some() {
+        return None;
+    }
+    let half = HALVES.iter().find(|half| text[figure.end..].starts_with(**half));
+    let end = figure.end + half.map_or(0, |half| half.len());
+    let norm = figure.norm(text).into_owned() + half.unwrap_or(&"");
+    let (start, end) = (piece.start + figure.start, piece.start + end);
+    Some((Mention { at, page, statement, start, end, norm }, figure.kind))
+}
+
+/// Tells the steps of what one label names, if they are clean.
+fn revision(mentions: &[Mention<'_>]) -> Option<Revision> {
+    let mut runs: Vec<&[Mention<'_>]> = Vec::new();
+    for run in mentions.chunk_by(|a, b| a.norm == b.norm) {
+        if runs.iter().any(|it| it[0].norm == run[0].norm) {
+            return None;
+        }
+        runs.push(run);
+    }
+    let [.., former, latest] = &runs[..] else { return None };
+    let last = former.last()?;
+    let first = latest.first()?;
+    let day = |it: &Mention<'_>| it.page.stem.date();
+    let told_twice = runs.iter().any(|it| day(&it[0]) < day(&it[it.len() - 1]));
+    let told = told_twice || first.tells_change();
+    let same_day = runs.windows(2).any(|it| day(&it[0][it[0].len() - 1]) >= day(&it[1][0]));
+    if runs.len() > FIGURES_MAX || !told || same_day {
+        return None;
+    }
+    let was = &last.statement.text[last.start..last.end];
+    let until = day(first);
+    let mut cites = vec![last.address()];
+    cites.push(first.address());
+    let newer = latest.iter().filter(|it| !it.statement.text.contains(was)).map(|it| {
+        let text = was_until(was, until);
+        (it.at, Gloss { at: it.end, text, cites: cites.clone() })
+    });
+    let newer: Vec<_> = newer.collect();
+    let older = runs[..runs.len() - 1].iter().flat_map(|it| it.iter());
+    let older = older.filter(|it| it.says_little()).map(|it| it.at);
+    // An older figure than the last one is not named; its line has to.
+    let older = if runs.len() == 2 { older.collect() } else { Vec::new() };
+    Some(Revision { newer, older })
+}
+
+impl Mention<'_> {
+    /// Whether the line says by itself that something else held before.
+    fn tells_change(&self) -> bool {
+        let before = self.statement.text[self.statement.label..self.start].trim_end();
+        before.eq_ignore_ascii_case("now") || sections::tells_change(&self.statement.text)
+    }
+
+    /// The line that holds the figure.
+    fn address(&self) -> crate::memory::address::Address {
+        let line = self.statement.lines_of(self.start, self.end).next().unwrap_or_default();
+        self.page.address(line)
+    }
+
+    /// Whether there is hardly a word besides the label and the figure.
+    fn says_little(&self) -> bool {
+        let rest = &self.statement.text[self.statement.label..];
+        self.statement.pieces.len() == 1 && rest.split_whitespace().count() <= OTHER_WORDS_MAX + 1
+    }
+}
