@@ -429,7 +429,7 @@ fn class_at(material: &Material, weekly: &BTreeMap<PieceAt, Section>, at: PieceA
 }
 
 /// Tells what `words` of a statement are about, by its task box, its heads, and themselves.
-fn class_of(page: &Page, statement: &Statement, words: &str) -> Class {
+pub(super) fn class_of(page: &Page, statement: &Statement, words: &str) -> Class {
     if let Some(done) = statement.task {
         return if done { Class::Outcome } else { Class::Open };
     }

@@ -449,6 +449,17 @@ fn an_open_item_that_is_done_later_is_marked() {
     check(vendor, "- The API key of the weather vendor will be delivered on Friday", false);
     check(vendor, "- Is the API key of the weather vendor resolved?", false);
     check(vendor, "- The invoice of the paper vendor was paid", false);
+    // What is awaited is named by a word that also tells that something is done.
+    let date = "- Await the confirmed date of the dentist before scheduling anything";
+    check(date, date, false);
+    check(date, "- Confirmed date of the dentist before scheduling anything", false);
+    // Somewhere in a long story every word comes up.
+    check(
+        "- Await the papers of Priya Nair",
+        "- In the morning the surveyors met at the upper dam and closed the old gate there, while Priya Nair showed \
+         them the papers about the spillway that the county had drawn up",
+        false,
+    );
     check("- Waiting for the signature of Priya Nair", "- Tomas Ruiz's signature arrived", false);
     check(
         "- Warten auf die Freigabe der neuen Schnittstelle",

@@ -1,8 +1,9 @@
 //! Open items that a later line tells to be done.
 //!
-//! A later line resolves an item if it says with one of few words that something is done, says no word
-//! that takes that back, and holds nearly all words of the item; names and figures among them count
-//! most. An item that is told as open again after that is open.
+//! A later sentence resolves an item if it says with one of few words, which is none of the item's own,
+//! that something is done; if it says no word that takes that back or tells of something open; and if it
+//! holds nearly all words of the item, all its names and figures, and little besides. An item that is told
+//! as open again after that is open.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -18,9 +19,10 @@ use crate::memory::{
 
 use super::{
     super::{
-        cues,
+        cues, fold,
         material::PieceAt,
         page::{Form, Page, Statement},
+        sections::Class,
         tokens::atom_term,
         words::Stems,
     },
@@ -33,13 +35,22 @@ const STEMS_MIN: usize = 2;
 /// So much of an item has to stand in the line that resolves it.
 const SHARE_PERCENT: usize = 75;
 
-/// Whoever holds a word that is in more statements than this is not looked for by it.
+/// And of the sentence at most so many other words, besides as many as the item has.
+const OTHERS_MAX: usize = 5;
+
+/// A longer item tells a story, of which one part may be done.
+const ITEM_CHARS_MAX: usize = 160;
+
+/// A word that is in more sentences than this finds none of them.
 const COMMON: usize = 200;
 
 /// What a statement is matched by.
 struct Words {
     at: PieceAt,
     stems: BTreeSet<u64>,
+    /// Of a sentence, the stems of words that tell that something is done; of an item, those that only
+    /// tell that it is open, which are not among the others.
+    cues: BTreeSet<u64>,
     /// Stems of names.
     names: BTreeSet<u64>,
     /// Figures, code, files.
@@ -49,7 +60,12 @@ struct Words {
 /// Returns what is to be added to which of the `open` pieces.
 pub(super) fn of(pages: &[Page], open: &[PieceAt]) -> Vec<(PieceAt, Gloss)> {
     let mut reader = Reader::default();
-    let items: Vec<Words> = open.iter().map(|&at| reader.item(pages, at)).collect();
+    let is_short = |at: &&PieceAt| {
+        let statement = &pages[at.page].statements[at.statement];
+        statement.pieces.len() == 1 && statement.text.chars().count() <= ITEM_CHARS_MAX
+    };
+    let items = open.iter().filter(is_short).map(|&at| reader.item(pages, at));
+    let items: Vec<Words> = items.collect();
     let items: Vec<&Words> = items.iter().filter(|it| it.stems.len() >= STEMS_MIN).collect();
     if items.is_empty() {
         return Vec::new();
@@ -57,9 +73,12 @@ pub(super) fn of(pages: &[Page], open: &[PieceAt]) -> Vec<(PieceAt, Gloss)> {
     let mut resolvers = Vec::new();
     for (p, page) in pages.iter().enumerate() {
         for (s, statement) in page.statements.iter().enumerate() {
-            if statement.task == Some(true) || tells_done(statement) {
-                let at = PieceAt { page: p, statement: s, piece: 0 };
-                resolvers.push(reader.statement(page, statement, at));
+            for (piece, cut) in statement.pieces.iter().enumerate() {
+                let text = &statement.text[cut.start..cut.end];
+                if tells_done(statement, text) && is_not_open(page, statement, text) {
+                    let at = PieceAt { page: p, statement: s, piece };
+                    resolvers.push(reader.sentence(page, statement, at));
+                }
             }
         }
     }
@@ -94,13 +113,15 @@ pub(super) fn of(pages: &[Page], open: &[PieceAt]) -> Vec<(PieceAt, Gloss)> {
         let piece = statement[item.at.statement].pieces[item.at.piece];
         let words = &statement[item.at.statement].text[piece.start..piece.end];
         let by = &pages[resolver.at.page];
-        let lines = by.statements[resolver.at.statement].lines.iter();
+        let statement = &by.statements[resolver.at.statement];
+        let cut = statement.pieces[resolver.at.piece];
+        let lines = statement.lines_of(cut.start, cut.end);
         let day = by.stem.date();
         if day < page.stem.date() {
             continue;
         }
         let end = words.trim_end_matches(['.', ';', ',', ':', '。']).len();
-        let cites = lines.map(|&(_, line)| by.address(line)).collect();
+        let cites = lines.map(|line| by.address(line)).collect();
         found.push((item.at, Gloss { at: piece.start + end, text: resolved_on(day), cites }));
     }
     found
@@ -110,7 +131,11 @@ impl Words {
     /// Whether this holds nearly all of an item, and each name and figure in it.
     fn covers(&self, item: &Self) -> bool {
         let shared = item.stems.intersection(&self.stems).count();
-        shared >= STEMS_MIN
+        let own_cue =
+            self.cues.iter().any(|it| !item.stems.contains(it) && !item.cues.contains(it));
+        (own_cue || self.cues.is_empty())
+            && shared >= STEMS_MIN
+            && self.stems.len() <= item.stems.len() + shared + OTHERS_MAX
             && shared * 100 >= item.stems.len() * SHARE_PERCENT
             && item.names.is_subset(&self.stems)
             && item.atoms.is_subset(&self.atoms)
@@ -143,12 +168,25 @@ impl Reader {
             }
             open
         });
+        words.cues = words.stems.iter().copied().filter(|it| open.contains(it)).collect();
         words.stems.retain(|it| !open.contains(it));
         words
     }
 
-    fn statement(&mut self, page: &Page, statement: &Statement, at: PieceAt) -> Words {
-        self.read(page, at, &statement.text)
+    /// Reads a sentence that tells that something is done, with the label of its line.
+    fn sentence(&mut self, page: &Page, statement: &Statement, at: PieceAt) -> Words {
+        let cut = statement.pieces[at.piece];
+        let text = &statement.text[cut.start..cut.end];
+        let label = &statement.text[..statement.label];
+        let mut words = self.read(page, at, &[label, text].concat());
+        for word in text.to_lowercase().split(|c: char| !c.is_alphanumeric()) {
+            if cues::DONE_WORDS.contains(&word) {
+                self.stems.each(page.language, word, |stem| {
+                    words.cues.insert(stem);
+                });
+            }
+        }
+        words
     }
 
     fn read(&mut self, page: &Page, at: PieceAt, text: &str) -> Words {
@@ -166,27 +204,37 @@ impl Reader {
                 });
             }
         }
-        Words { at, stems: all, names, atoms }
+        Words { at, stems: all, cues: BTreeSet::new(), names, atoms }
     }
 }
 
-/// Whether a statement says that something is done, and nothing that takes it back.
-fn tells_done(statement: &Statement) -> bool {
+/// Whether neither structure nor words tell that a sentence is about something open.
+fn is_not_open(page: &Page, statement: &Statement, text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    let open = cues::OPEN_WORDS.iter().flat_map(|it| it.split(' '));
+    statement.task == Some(true)
+        || (fold::class_of(page, statement, text) != Class::Open
+            && !words.any(|word| open.clone().any(|it| it == word)))
+}
+
+/// Whether a sentence says that something is done, and nothing that takes it back.
+fn tells_done(statement: &Statement, text: &str) -> bool {
     static DONE: OnceLock<Option<AhoCorasick>> = OnceLock::new();
-    if statement.task.is_some()
-        || matches!(statement.form, Form::Code | Form::Quote)
-        || statement.origin == Origin::External
-    {
+    if let Some(done) = statement.task {
+        return done;
+    }
+    if matches!(statement.form, Form::Code | Form::Quote) || statement.origin == Origin::External {
         return false;
     }
     let done = DONE.get_or_init(|| {
         AhoCorasick::builder().ascii_case_insensitive(true).build(cues::DONE_WORDS).ok()
     });
     // Most statements hold none of them and are not cut into words.
-    if !done.as_ref().is_some_and(|it| it.is_match(&statement.text)) {
+    if !done.as_ref().is_some_and(|it| it.is_match(text)) {
         return false;
     }
-    let lower = statement.text.to_lowercase();
+    let lower = text.to_lowercase();
     let words: Vec<&str> =
         lower.split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '’')).collect();
     words.iter().any(|it| cues::DONE_WORDS.contains(it))
@@ -194,5 +242,5 @@ fn tells_done(statement: &Statement) -> bool {
             cues::NOT_DONE_WORDS.contains(it) || it.ends_with("n't") || it.ends_with("n’t")
         })
         && !words.windows(2).any(|it| it == ["to", "be"])
-        && !statement.text.trim_end().ends_with(['?', '？', '؟'])
+        && !text.trim_end().ends_with(['?', '？', '؟'])
 }
