@@ -490,6 +490,13 @@ fn a_figure_that_was_replaced_is_named_with_the_one_that_holds() {
     assert!(said.contains(told), "{said}");
     assert!(said.contains("[2026-03-31:1; 2026-04-01:1]"), "{said}");
     assert_eq!(said.matches("$490M").count(), 1, "{said}");
+    // The same in sentences.
+    let said = roomy(&[
+        ("2026-03-30", "- Kept the walk-away floor at $490M. Lenders wait."),
+        ("2026-03-31", "- Walk-away floor held at $490M, the range stays $420M to $475M"),
+        ("2026-04-01", "- Set the walk-away floor at $650M pending the audit of the plant"),
+    ]);
+    assert!(said.contains("floor at $650M [was $490M until 2026-04-01] pending"), "{said}");
     // One change is enough where the line itself tells of it.
     let said = roomy(&[
         ("2026-03-30", "- Briefing time: 7:00 AM"),

@@ -6,6 +6,9 @@
 //!
 //! Each cites the lines that it is known from. What is not sure is not said.
 
+// One phrase a line would make pages of what is read as a table.
+#[rustfmt::skip]
+mod cues;
 mod days;
 mod resolved;
 mod revised;

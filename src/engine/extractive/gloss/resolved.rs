@@ -19,14 +19,14 @@ use crate::memory::{
 
 use super::{
     super::{
-        cues, fold,
+        fold,
         material::PieceAt,
         page::{Form, Page, Statement},
         sections::Class,
         tokens::atom_term,
         words::Stems,
     },
-    Gloss, resolved_on,
+    Gloss, cues, resolved_on,
 };
 
 /// An item of fewer words could be any.
@@ -62,7 +62,11 @@ pub(super) fn of(pages: &[Page], open: &[PieceAt]) -> Vec<(PieceAt, Gloss)> {
     let mut reader = Reader::default();
     let is_short = |at: &&PieceAt| {
         let statement = &pages[at.page].statements[at.statement];
-        statement.pieces.len() == 1 && statement.text.chars().count() <= ITEM_CHARS_MAX
+        let lower = statement.text.to_lowercase();
+        let mut words = lower.split(|c: char| !c.is_alphanumeric());
+        statement.pieces.len() == 1
+            && statement.text.chars().count() <= ITEM_CHARS_MAX
+            && !words.any(|word| cues::NOTHING.contains(&word))
     };
     let items = open.iter().filter(is_short).map(|&at| reader.item(pages, at));
     let items: Vec<Words> = items.collect();

@@ -1,6 +1,7 @@
 //! Figures that replaced others.
 //!
-//! What a label of at least two words names (`Walk-away price: $650M`) is followed over the days. A step is
+//! What a label of at least two words names (`Walk-away price: $650M`), or two words before `at`, `is`, and
+//! the like (`the walk-away price at $650M`), is followed over the days. A step is
 //! told as one only where it is clean: each figure holds without a break until the next one comes, on
 //! another day, and either some figure was said on two days or the newer line itself tells of a change.
 //! A series of measurements (`Distance run: 5 km`) has no such steps.
@@ -19,7 +20,7 @@ use super::{
         sections,
         words::{Stems, mix},
     },
-    Gloss, was_until,
+    Gloss, cues, was_until,
 };
 
 /// A label of fewer content words names too much.
@@ -53,64 +54,110 @@ struct Mention<'p> {
     norm: String,
 }
 
+/// What a figure is the figure of: the stems of its label or of the two words that name it, and its kind.
+type Subject = (u64, AtomKind);
+
 /// Returns the revisions of a period.
 pub(super) fn of(pages: &[Page]) -> Vec<Revision> {
-    let mut stems = Stems::default();
-    let mut labels: HashMap<&str, Option<u64>> = HashMap::new();
-    let mut series: HashMap<(u64, AtomKind), Vec<Mention<'_>>> = HashMap::new();
-    let mut order = Vec::new();
+    let mut reader = Reader::default();
     for (p, page) in pages.iter().enumerate() {
         for (s, statement) in page.statements.iter().enumerate() {
-            let at = PieceAt { page: p, statement: s, piece: 0 };
-            let Some((mention, kind)) = mention(page, statement, at) else { continue };
-            let label = &statement.text[..statement.label];
-            let key = labels.entry(label).or_insert_with(|| {
-                let mut terms = Vec::new();
-                stems.each(page.language, label, |stem| terms.push(stem));
-                let says = terms.len() >= LABEL_STEMS_MIN && !sections::is_template_head(label);
-                says.then(|| terms.into_iter().fold(0, mix))
+            let is_prose = matches!(statement.form, Form::Item | Form::Paragraph);
+            if !is_prose || statement.origin == Origin::External {
+                continue;
+            }
+            for (piece, cut) in statement.pieces.iter().enumerate() {
+                let text = &statement.text[cut.start..cut.end];
+                if text.contains(|c: char| c.is_ascii_digit()) {
+                    reader.read(page, statement, PieceAt { page: p, statement: s, piece });
+                }
+            }
+        }
+    }
+    let Reader { order, series, .. } = &reader;
+    order.iter().filter_map(|key| series.get(key)).filter_map(|it| revision(it)).collect()
+}
+
+#[derive(Default)]
+struct Reader<'p> {
+    stems: Stems,
+    labels: HashMap<&'p str, Option<u64>>,
+    series: HashMap<Subject, Vec<Mention<'p>>>,
+    /// The subjects in the order in which they came up.
+    order: Vec<Subject>,
+}
+
+impl<'p> Reader<'p> {
+    /// Reads the figures of a piece.
+    fn read(&mut self, page: &'p Page, statement: &'p Statement, at: PieceAt) {
+        let piece = statement.pieces[at.piece];
+        let text = &statement.text[piece.start..piece.end];
+        let atoms = atom::atoms(text);
+        let numbers = atoms.iter().filter(|it| is_figure(it.kind) || it.kind == AtomKind::Number);
+        let alone = numbers.count() == 1;
+        for figure in atoms.iter().filter(|it| is_figure(it.kind)) {
+            let (before, after) = (&text[..figure.start], &text[figure.end..]);
+            // One end of a range is no figure by itself.
+            if before.ends_with(['-', '–', '—', '~', '<', '>'])
+                || after.starts_with(['-', '–', '—'])
+            {
+                continue;
+            }
+            let subject = self.named(page, before).or_else(|| {
+                let labelled = alone && at.piece == 0 && statement.label > 0;
+                labelled.then(|| self.label(page, &statement.text[..statement.label])).flatten()
             });
-            let Some(key) = *key else { continue };
-            let mentions = series.entry((key, kind)).or_default();
+            let Some(subject) = subject else { continue };
+            let half = HALVES.iter().find(|half| after.starts_with(**half));
+            let norm = figure.norm(text).into_owned() + half.unwrap_or(&"");
+            let end = piece.start + figure.end + half.map_or(0, |half| half.len());
+            let mention =
+                Mention { at, page, statement, start: piece.start + figure.start, end, norm };
+            let key = (subject, figure.kind);
+            let mentions = self.series.entry(key).or_default();
             if mentions.is_empty() {
-                order.push((key, kind));
+                self.order.push(key);
             }
             mentions.push(mention);
         }
     }
-    order.iter().filter_map(|key| series.get(key)).filter_map(|it| revision(it)).collect()
+
+    /// Returns what a label names, if it says enough.
+    fn label(&mut self, page: &Page, label: &'p str) -> Option<u64> {
+        let stems = &mut self.stems;
+        *self.labels.entry(label).or_insert_with(|| {
+            let mut terms = Vec::new();
+            stems.each(page.language, label, |stem| terms.push(stem));
+            let says = terms.len() >= LABEL_STEMS_MIN && !sections::is_template_head(label);
+            says.then(|| terms.into_iter().fold(0, mix))
+        })
+    }
+
+    /// Returns what the two words name that stand before a figure and a word such as `at` or `is`.
+    fn named(&mut self, page: &Page, before: &str) -> Option<u64> {
+        let mut words = before.split_whitespace().rev().peekable();
+        let mut holds = false;
+        while let Some(word) = words.peek()
+            && cues::HOLDS_AT.contains(&word.to_lowercase().as_str())
+        {
+            holds = true;
+            words.next();
+        }
+        let (second, first) = (words.next()?, words.next()?);
+        let is_word = |it: &str| it.chars().all(|c| c.is_alphabetic() || c == '-');
+        if !holds || !is_word(first) || !is_word(second) {
+            return None;
+        }
+        let mut terms = Vec::new();
+        for word in [first, second] {
+            self.stems.each(page.language, word, |stem| terms.push(stem));
+        }
+        (terms.len() >= LABEL_STEMS_MIN).then(|| terms.into_iter().fold(1, mix))
+    }
 }
 
-/// Reads a statement that gives one figure, in its first piece, under a label.
-fn mention<'p>(
-    page: &'p Page,
-    statement: &'p Statement,
-    at: PieceAt,
-) -> Option<(Mention<'p>, AtomKind)> {
-    let is_prose = matches!(statement.form, Form::Item | Form::Paragraph);
-    let piece = statement.pieces.first()?;
-    if statement.label == 0 || !is_prose || statement.origin == Origin::External {
-        return None;
-    }
-    let text = &statement.text[piece.start..piece.end];
-    if !text.contains(|c: char| c.is_ascii_digit()) {
-        return None;
-    }
-    let atoms = atom::atoms(text);
-    let is_figure = |kind: AtomKind| {
-        matches!(kind, AtomKind::Money | AtomKind::Percent | AtomKind::Date | AtomKind::Time)
-    };
-    let is_number = |kind: AtomKind| is_figure(kind) || kind == AtomKind::Number;
-    let mut figures = atoms.iter().filter(|it| is_number(it.kind));
-    let figure = figures.next().filter(|it| is_figure(it.kind) && text.is_char_boundary(it.end))?;
-    if figures.next().is_some() {
-        return None;
-    }
-    let half = HALVES.iter().find(|half| text[figure.end..].starts_with(**half));
-    let end = figure.end + half.map_or(0, |half| half.len());
-    let norm = figure.norm(text).into_owned() + half.unwrap_or(&"");
-    let (start, end) = (piece.start + figure.start, piece.start + end);
-    Some((Mention { at, page, statement, start, end, norm }, figure.kind))
+fn is_figure(kind: AtomKind) -> bool {
+    matches!(kind, AtomKind::Money | AtomKind::Percent | AtomKind::Date | AtomKind::Time)
 }
 
 /// Tells the steps of what one label names, if they are clean.
@@ -152,7 +199,7 @@ impl Mention<'_> {
     /// Whether the line says by itself that something else held before.
     fn tells_change(&self) -> bool {
         let before = self.statement.text[self.statement.label..self.start].trim_end();
-        before.eq_ignore_ascii_case("now") || sections::tells_change(&self.statement.text)
+        before.to_lowercase().ends_with("now") || sections::tells_change(&self.statement.text)
     }
 
     /// The line that holds the figure.
@@ -164,6 +211,8 @@ impl Mention<'_> {
     /// Whether there is hardly a word besides the label and the figure.
     fn says_little(&self) -> bool {
         let rest = &self.statement.text[self.statement.label..];
-        self.statement.pieces.len() == 1 && rest.split_whitespace().count() <= OTHER_WORDS_MAX + 1
+        self.statement.label > 0
+            && self.statement.pieces.len() == 1
+            && rest.split_whitespace().count() <= OTHER_WORDS_MAX + 1
     }
 }
