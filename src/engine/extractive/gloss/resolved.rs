@@ -184,7 +184,7 @@ impl Reader {
         let label = &statement.text[..statement.label];
         let mut words = self.read(page, at, &[label, text].concat());
         for word in text.to_lowercase().split(|c: char| !c.is_alphanumeric()) {
-            if cues::DONE_WORDS.contains(&word) {
+            if sets().done.contains(word) {
                 self.stems.each(page.language, word, |stem| {
                     words.cues.insert(stem);
                 });
@@ -216,10 +216,9 @@ impl Reader {
 fn is_not_open(page: &Page, statement: &Statement, text: &str) -> bool {
     let lower = text.to_lowercase();
     let mut words = lower.split(|c: char| !c.is_alphanumeric());
-    let open = cues::OPEN_WORDS.iter().flat_map(|it| it.split(' '));
     statement.task == Some(true)
-        || (fold::class_of(page, statement, text) != Class::Open
-            && !words.any(|word| open.clone().any(|it| it == word)))
+        || (!words.any(|word| sets().open.contains(word))
+            && fold::class_of(page, statement, text) != Class::Open)
 }
 
 /// Whether a sentence says that something is done, and nothing that takes it back.
@@ -234,17 +233,33 @@ fn tells_done(statement: &Statement, text: &str) -> bool {
     let done = DONE.get_or_init(|| {
         AhoCorasick::builder().ascii_case_insensitive(true).build(cues::DONE_WORDS).ok()
     });
-    // Most statements hold none of them and are not cut into words.
+    // Most sentences hold none of them and are not cut into words.
     if !done.as_ref().is_some_and(|it| it.is_match(text)) {
         return false;
     }
     let lower = text.to_lowercase();
     let words: Vec<&str> =
         lower.split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '’')).collect();
-    words.iter().any(|it| cues::DONE_WORDS.contains(it))
-        && !words.iter().any(|it| {
-            cues::NOT_DONE_WORDS.contains(it) || it.ends_with("n't") || it.ends_with("n’t")
-        })
+    words.iter().any(|it| sets().done.contains(it))
+        && !words
+            .iter()
+            .any(|it| sets().not_done.contains(it) || it.ends_with("n't") || it.ends_with("n’t"))
         && !words.windows(2).any(|it| it == ["to", "be"])
         && !text.trim_end().ends_with(['?', '？', '؟'])
+}
+
+/// The tables of words, to look one up in.
+struct Sets {
+    done: HashSet<&'static str>,
+    not_done: HashSet<&'static str>,
+    open: HashSet<&'static str>,
+}
+
+fn sets() -> &'static Sets {
+    static SETS: OnceLock<Sets> = OnceLock::new();
+    SETS.get_or_init(|| Sets {
+        done: cues::DONE_WORDS.iter().copied().collect(),
+        not_done: cues::NOT_DONE_WORDS.iter().copied().collect(),
+        open: cues::OPEN_WORDS.iter().flat_map(|it| it.split(' ')).collect(),
+    })
 }

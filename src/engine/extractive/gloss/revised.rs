@@ -68,7 +68,7 @@ pub(super) fn of(pages: &[Page]) -> Vec<Revision> {
             }
             for (piece, cut) in statement.pieces.iter().enumerate() {
                 let text = &statement.text[cut.start..cut.end];
-                if text.contains(|c: char| c.is_ascii_digit()) {
+                if may_hold_figure(text) {
                     reader.read(page, statement, PieceAt { page: p, statement: s, piece });
                 }
             }
@@ -154,6 +154,18 @@ impl<'p> Reader<'p> {
         }
         (terms.len() >= LABEL_STEMS_MIN).then(|| terms.into_iter().fold(1, mix))
     }
+}
+
+/// Tells at a glance that no sum, percentage, date, or time stands in a text, as in most.
+fn may_hold_figure(text: &str) -> bool {
+    let marks = |it: &[u8]| {
+        let marked =
+            it[1].is_ascii_digit() && (matches!(it[0], b'$' | b':' | b'-') || it[0] >= 0x80);
+        marked || (it[0].is_ascii_digit() && (it[1] == b'%' || it[1] >= 0x80))
+    };
+    let spaced =
+        |it: &[u8]| it[0].is_ascii_digit() && it[1] == b' ' && (it[2] == b'%' || it[2] >= 0x80);
+    text.as_bytes().windows(2).any(marks) || text.as_bytes().windows(3).any(spaced)
 }
 
 fn is_figure(kind: AtomKind) -> bool {
