@@ -73,8 +73,8 @@ pub(super) struct Unit {
     /// The heads that go with it, as indices of [`Material::heads`].
     pub(super) heading: Option<usize>,
     pub(super) lead: Option<usize>,
-    /// The unit of the same statement without which it cannot be read: where its sentence begins, or
-    /// the sentence that it points back at.
+    /// The unit without which it cannot be read: where its sentence begins, the sentence that it points
+    /// back at, or the question that it answers.
     pub(super) needs: Option<usize>,
     /// What the program adds to its words, in order; counted in `chars`.
     pub(super) glosses: Vec<Gloss>,
@@ -284,6 +284,8 @@ fn read(
     for (p, page) in pages.iter().enumerate() {
         gathering.builder.speakers = speakers(page, counts);
         let mut known = counts.tokens(page);
+        // The unit that the turn before asks with.
+        let mut asked: Option<usize> = None;
         let meaningful = |head| is_meaningful(page, head, &gathering.templates);
         let mut heads = Heads {
             meaningful: (0..page.heads.len()).map(meaningful).collect(),
@@ -298,6 +300,7 @@ fn read(
                 }
                 continue;
             }
+            let answers = asked.take().filter(|_| is_answer(page, s));
             // The unit that the sentence being read begins with.
             let mut opener = None;
             // How many sentences in a row point back.
@@ -318,10 +321,14 @@ fn read(
                 let may = wanted(at) && (cut.opens || needs.is_some());
                 let mark = gathering.builder.features.len();
                 let tokens = known.as_mut().filter(|_| !is_code).and_then(Iterator::next);
-                if !gathering.piece((page, at, tokens), may, needs, &mut heads) {
+                let answers = answers.filter(|_| piece == 0);
+                if !gathering.piece((page, at, tokens), may, (needs, answers), &mut heads) {
                     gathering.builder.features.truncate(mark);
                 } else if cut.opens {
                     opener = Some(gathering.units.len() - 1);
+                    let words = &statement.text[cut.start..cut.end];
+                    let last = piece + 1 == statement.pieces.len();
+                    asked = opener.filter(|_| last && statement.label > 0 && is_question(words));
                 }
             }
         }
@@ -353,7 +360,7 @@ impl Gathering<'_> {
         &mut self,
         (page, at, tokens): (&Page, PieceAt, Option<&[Packed]>),
         may: bool,
-        needs: Option<usize>,
+        (mut needs, answers): (Option<usize>, Option<usize>),
         heads: &mut Heads,
     ) -> bool {
         let statement = &page.statements[at.statement];
@@ -363,7 +370,7 @@ impl Gathering<'_> {
             Some(tokens) => self.builder.read_known(page, tokens),
             None => self.builder.read(page, text),
         };
-        if found.stems == 0 {
+        if found.stems == 0 && (answers.is_none() || found.facts == 0) {
             return false;
         }
         if statement.label > 0 {
@@ -385,7 +392,12 @@ impl Gathering<'_> {
         let heading = heads.heading_of(page, statement);
         let lead = heads.lead_of(page, statement, found.stems);
         let headed = heading.or(lead).is_some();
-        let chosen = may && (self.fragments || stands_alone(statement, text, &found, headed));
+        let mut chosen = may && (self.fragments || stands_alone(statement, text, &found, headed));
+        if may && !chosen && answers.is_some() && found.facts + found.names > 0 {
+            // With its question a short answer says something.
+            chosen = true;
+            needs = answers;
+        }
         self.distinct.insert(found.hash, chosen);
         if !chosen {
             return false;
@@ -663,9 +675,21 @@ fn factor(statement: &Statement, text: &str) -> f64 {
         _ => 1.0,
     };
     let form = if sentence::mostly_unspaced(text) { form * DENSE } else { form };
-    let closed = text.trim_end_matches([')', '"', '”', '’', ']']);
-    let question = closed.ends_with(['?', '？', '؟']);
-    if question { form * QUESTION } else { form }
+    if is_question(text) { form * QUESTION } else { form }
+}
+
+fn is_question(text: &str) -> bool {
+    text.trim_end_matches([')', '"', '”', '’', ']']).ends_with(['?', '？', '؟'])
+}
+
+/// Whether a statement is the turn of somebody else than the one before.
+fn is_answer(page: &Page, statement: usize) -> bool {
+    let label = |it: usize| {
+        let statement = &page.statements[it];
+        &statement.text[..statement.label]
+    };
+    let (asker, answers) = (statement.checked_sub(1).map_or("", label), label(statement));
+    !asker.is_empty() && !answers.is_empty() && asker != answers
 }
 
 /// Turns a count into a number to reckon with.

@@ -415,6 +415,8 @@ pub(super) fn clean(words: &str) -> String {
     let mut text = String::with_capacity(words.len());
     let mut in_code = false;
     let lone = words.matches("**").count() % 2 == 1;
+    // Whether bold is open, and was opened before a space, which is no mark of anything.
+    let (mut is_open, mut is_wide) = (false, false);
     let mut rest = words;
     while let Some(c) = rest.chars().next() {
         let width = c.len_utf8();
@@ -426,8 +428,10 @@ pub(super) fn clean(words: &str) -> String {
             // `2**8` is no emphasis.
             let glued =
                 text.ends_with(char::is_alphanumeric) && after.starts_with(char::is_alphanumeric);
+            is_open = !is_open;
+            is_wide = if is_open { after.starts_with(' ') } else { is_wide };
             // Nor would a number meet a word as its unit by itself.
-            let parts = lone
+            let parts = (lone || is_wide)
                 && text.trim_end().ends_with(char::is_numeric)
                 && after.trim_start().starts_with(char::is_alphabetic);
             if glued || parts {

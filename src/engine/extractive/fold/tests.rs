@@ -574,3 +574,17 @@ fn a_month_says_what_its_weeks_added_no_second_time() {
     assert!(said.contains("tomorrow [2026-04-01], to the upper dam [2026-03-31:1]"), "{said}");
     assert!(said.contains("weather vendor [resolved 2026-04-07]"), "{said}");
 }
+
+#[test]
+fn a_short_answer_brings_its_question() {
+    let talk = "Priya: The boat is in the yard again.\nTomas: When does the boat leave the yard of Setúbal?\n\
+        Priya: On 14 May!\nTomas: Lovely.\nPriya: The mast was painted by the yard's own painter.";
+    for target in 60..300 {
+        let logs = [log("2026-04-01", talk)];
+        let Ok(draft) = folded("2026-W14", &logs, &[], budget(target)) else { continue };
+        let said = print(&draft);
+        let asked = "Tomas: When does the boat leave the yard of Setúbal? Priya: On 14 May!";
+        assert!(!said.contains("14 May") || said.contains(asked), "{target}: {said}");
+    }
+    assert!(roomy(&[("2026-04-01", talk)]).contains("Priya: On 14 May!"));
+}
