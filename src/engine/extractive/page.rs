@@ -414,9 +414,7 @@ pub(super) fn clean(words: &str) -> String {
     }
     let mut text = String::with_capacity(words.len());
     let mut in_code = false;
-    let lone = words.matches("**").count() % 2 == 1;
-    // Whether bold is open, and was opened before a space, which is no mark of anything.
-    let (mut is_open, mut is_wide) = (false, false);
+    let stray = has_stray_bold(words);
     let mut rest = words;
     while let Some(c) = rest.chars().next() {
         let width = c.len_utf8();
@@ -428,10 +426,8 @@ pub(super) fn clean(words: &str) -> String {
             // `2**8` is no emphasis.
             let glued =
                 text.ends_with(char::is_alphanumeric) && after.starts_with(char::is_alphanumeric);
-            is_open = !is_open;
-            is_wide = if is_open { after.starts_with(' ') } else { is_wide };
             // Nor would a number meet a word as its unit by itself.
-            let parts = (lone || is_wide)
+            let parts = stray
                 && text.trim_end().ends_with(char::is_numeric)
                 && after.trim_start().starts_with(char::is_alphabetic);
             if glued || parts {
@@ -457,6 +453,20 @@ pub(super) fn clean(words: &str) -> String {
     }
     text.truncate(text.trim_end().len());
     text
+}
+
+/// Returns whether some mark of bold has no partner, or stands where none can be opened or closed.
+fn has_stray_bold(words: &str) -> bool {
+    let marks = words.match_indices("**");
+    let stray = |(number, (at, mark)): (usize, (usize, &str))| {
+        let outside = |c: char| !c.is_whitespace();
+        if number % 2 == 0 {
+            !words[at + mark.len()..].starts_with(outside)
+        } else {
+            !words[..at].ends_with(outside)
+        }
+    };
+    marks.clone().count() % 2 == 1 || marks.enumerate().any(stray)
 }
 
 /// Returns whether there is plainly nothing to cut, as in most lines.

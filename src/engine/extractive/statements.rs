@@ -780,7 +780,17 @@ pub(super) fn title_of(statement: &str, chars_max: usize) -> String {
     });
     let clause =
         if clause.chars().count() > chars_max { short_clause(clause, chars_max) } else { clause };
-    shorten(clause.trim().trim_matches(['*', '"', '“', '”']), chars_max)
+    shorten(unquoted(clause.trim().trim_matches('*')), chars_max)
+}
+
+/// Returns a text without the quotes around all of it; one that quotes a part keeps them.
+fn unquoted(text: &str) -> &str {
+    let inner =
+        [('"', '"'), ('“', '”'), ('„', '“'), ('«', '»')].into_iter().find_map(|(open, shut)| {
+            let inner = text.strip_prefix(open)?.strip_suffix(shut)?;
+            (!inner.contains([open, shut])).then_some(inner)
+        });
+    inner.unwrap_or(text)
 }
 
 /// Returns the longest start of a clause that fits and ends where a part of it begins.
