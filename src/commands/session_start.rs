@@ -22,12 +22,14 @@ use super::{
 use crate::{
     config::{root::RootKind, surroundings::Surroundings},
     memory::{
+        address::Stem,
         item::Section,
         log::Origin,
         period::{Grain, Period},
     },
     privacy::hold,
     recall::context::{self, Context, HOOK_CHARS_MAX, Part, PartKind},
+    session::record::Header,
     store::layout::FileKind,
 };
 
@@ -239,6 +241,7 @@ fn compose(
         of_week.push((PartKind::Week, "Outcomes and context of", rest));
     }
     summary_parts(root, (Grain::Week, now.date_naive()), &of_week, asked.cites, &mut parts)?;
+    last_sessions(root, now.date_naive(), &mut parts)?;
     if let Some(count) = more.logs.or(more.all.then_some(LOGS_OF_ALL)) {
         last_logs(root, count, &mut parts)?;
     }
@@ -336,6 +339,32 @@ fn latest(
     let path = layout.summary(period);
     let Some(found) = root.vault.read(&path)? else { return Ok(None) };
     Ok(Some((period, root.hand(&path, &found.bytes).text)))
+}
+
+/// Adds what the last sessions were about, the oldest of them first: no week tells of them while it runs.
+fn last_sessions(root: &Root, today: NaiveDate, parts: &mut Vec<Part>) -> Result<(), CommandError> {
+    const SESSIONS: usize = 3;
+    const DAYS: i64 = 14;
+    let layout = root.vault.layout();
+    let (paths, _) = root.vault.files_below(&layout.sessions_dir(), FILES_MAX);
+    let ended = |path: &String| {
+        let stem = layout.stem_at(path).filter(Stem::is_session)?;
+        let days = (today - stem.date()).num_days();
+        (0..=DAYS).contains(&days).then_some(stem)
+    };
+    let mut recent: Vec<_> = paths.into_iter().filter_map(|it| Some((ended(&it)?, it))).collect();
+    recent.sort();
+    let mut lines = Vec::new();
+    for (stem, path) in recent.drain(recent.len().saturating_sub(SESSIONS)..) {
+        let Some(found) = root.vault.read(&path)? else { continue };
+        let text = root.hand(&path, &found.bytes).text;
+        // What is no record is passed over, as everywhere.
+        let Some(about) = Header::parse(&text).and_then(|it| it.description) else { continue };
+        lines.push(format!("- {}: {} ({stem})", stem.date(), about.trim()));
+    }
+    let command = "memoird session list; memoird session show ID".to_owned();
+    add(parts, PartKind::Sessions, "Last sessions", (lines, 0), command);
+    Ok(())
 }
 
 /// Adds the logs of the last days on which there is one, the oldest of them first.

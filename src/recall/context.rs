@@ -45,6 +45,8 @@ pub enum PartKind {
     Open,
     /// The rest of it.
     Week,
+    /// The sessions that ended last.
+    Sessions,
     /// A daily log.
     Log,
     /// Where the repository stands.
@@ -114,6 +116,7 @@ impl PartKind {
             Self::Decisions => "decisions",
             Self::Open => "open",
             Self::Week => "week",
+            Self::Sessions => "sessions",
             Self::Log => "log",
             Self::Git => "git",
         }
@@ -126,7 +129,7 @@ impl PartKind {
             Self::Instructions => 6,
             Self::Decisions | Self::Open => 4,
             Self::Memories => 3,
-            Self::Month | Self::Week | Self::Log | Self::Git => 2,
+            Self::Month | Self::Week | Self::Sessions | Self::Log | Self::Git => 2,
         }
     }
 }

@@ -69,6 +69,11 @@ fn a_session_that_ends_is_kept_and_the_next_one_knows() {
         1,
         "the lock"
     );
+    // No week tells of it yet; the next session hears of it all the same.
+    let told = hook(&root, "SessionStart", &json!({"source": "startup"})).json();
+    let text = told["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    assert!(text.contains("# Last sessions\n- 2026-04-09: "), "{text}");
+    assert!(text.contains("(CMEM-20260409-"), "{text}");
     // A week later it is in the summary, and a session begins with it.
     let mut root = root;
     root.set_now("2026-04-14T09:00:00+02:00");
