@@ -1,9 +1,10 @@
 //! The extractive engine: deterministic, offline, made of the words of the logs.
 //!
 //! A fold reads its logs into statements ([`page`]), cuts them into sentences and clauses
-//! ([`sentence`]), weighs what each holds ([`material`], [`words`], [`counts`]), chooses what adds most
-//! for its length ([`select`]), and joins the chosen words into cited bullets in sections
-//! ([`render`], [`sections`]). Words are cut and joined, never changed. [`explain`](mod@explain) tells why.
+//! ([`sentence`]), weighs what each holds ([`material`], [`words`], [`tokens`], [`counts`]), chooses what
+//! adds most for its length ([`select`]), and joins the chosen words into cited bullets in sections
+//! ([`render`], [`sections`]). Words are cut and joined, never changed; what is added stands in brackets
+//! and comes from a closed list ([`gloss`]). [`explain`](mod@explain) tells why.
 //!
 //! # Invariants
 //!
