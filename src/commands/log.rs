@@ -18,8 +18,9 @@ use crate::{
         address::Stem,
         log::{entry, head},
     },
+    recall::search,
     store::{
-        lock::WriteLock,
+        lock::{DaemonLock, WriteLock},
         vault::{FILE_BYTES_MAX, VaultError},
     },
 };
@@ -56,6 +57,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         let Logged { path, line } = logged;
         ui.data(format_args!("{path}:{line}"));
     }
+    keep_index(&call, &root);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -79,6 +81,17 @@ pub(crate) fn append(call: &Call, root: &Root, text: &str) -> Result<Logged, Com
     let line = root.vault.read_text(&path)?.as_deref().and_then(|text| line_of(text, &entry));
     let line = line.ok_or_else(|| VaultError::NotWritten { path: (&path[..]).into() })?;
     Ok(Logged { path, line })
+}
+
+/// Takes the log of today into the search index, where there is one and nobody else does: who asked has
+/// the answer by now.
+fn keep_index(call: &Call, root: &Root) {
+    let holder = DaemonLock::holder(&root.vault.layout().daemon_lock());
+    if matches!(holder, Ok(None)) {
+        let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
+        // The next search makes good what failed.
+        drop(search::keep_log(&root.vault, &Stem::day(today), &root.rules));
+    }
 }
 
 fn read_stdin() -> Result<String, CommandError> {

@@ -29,6 +29,7 @@ use crate::{
     engine::Engine,
     memory::item::Tier,
     model::{CallError, Scheduled},
+    recall::search,
     store::{
         inventory::Inventory,
         lineage::jobs::Figures,
@@ -148,6 +149,14 @@ impl Order {
             error.to_string()
         });
         let closed = engine.unready(clock());
+        if let Ok(done) = &done
+            && !pulse.stop.load(Ordering::Relaxed)
+        {
+            // Without it the next search does more; `doctor` tells what is wrong with it.
+            if let Err(error) = search::keep(&vault, &done.inventory) {
+                tracing::debug!("{}: {error}", vault.layout().root().display());
+            }
+        }
         done.map(|done| Done { scheduled, closed, begun: now, ..done })
     }
 

@@ -30,4 +30,4 @@ pub use inert::inert;
 pub use lent::rest;
 pub use names::SpelledSecrets;
 pub use rules::{Policy, PolicyError, Rules, words_decided};
-pub use served::{Held, ServedLine, ServedLog, serve, serve_own_lines};
+pub use served::{Held, ServedLine, ServedLog, serve, serve_own_lines, whole_line};

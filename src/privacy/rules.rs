@@ -37,7 +37,8 @@ const REMEMBERED_MAX: usize = 20_000;
 /// What the configuration says of what may be seen. One for all roots that are run alike.
 #[derive(Debug)]
 pub struct Policy {
-    secrets: SecretRules,
+    /// A person's own with the built-in ones; `None` where there are no own.
+    own_secrets: Option<SecretRules>,
     personal: Personal,
     origins: Origins,
     /// Of all that it was made of.
@@ -101,7 +102,7 @@ pub(super) struct SecretPart {
 impl Default for Policy {
     fn default() -> Self {
         Self {
-            secrets: SecretRules::built_in().clone(),
+            own_secrets: None,
             personal: Personal::default(),
             origins: Origins::default(),
             hash: hash_of(&Privacy::default(), None),
@@ -127,17 +128,22 @@ impl Policy {
             SecretRules::with_user(text)
                 .map_err(|source| PolicyError { file: path.clone(), source })
         };
-        let secrets = own.map(compile).transpose()?;
-        let secrets = secrets.unwrap_or_else(|| SecretRules::built_in().clone());
+        let own_secrets = own.map(compile).transpose()?;
         let origins = Origins::new(privacy);
         let hash = hash_of(privacy, own);
         Ok(Self {
-            secrets,
+            own_secrets,
             personal: privacy.personal,
             origins,
             hash,
             remembered: Mutex::default(),
         })
+    }
+
+    /// Returns the rules for secrets. The built-in ones are made ready when they are first asked: that takes
+    /// as long as a search, which may need none.
+    fn secrets(&self) -> &SecretRules {
+        self.own_secrets.as_ref().unwrap_or_else(|| SecretRules::built_in())
     }
 
     /// Returns whether what was found is taken out.
@@ -178,7 +184,7 @@ impl Policy {
         for (at, concern) in hold::concerns_of_block(&block) {
             findings.lines.entry(lines[at].0).or_default().concerns.push(concern);
         }
-        let mut found = self.secrets.find(text).into_iter().filter(|it| self.takes_out(it));
+        let mut found = self.secrets().find(text).into_iter().filter(|it| self.takes_out(it));
         let mut next = found.next();
         for &(number, line, _) in lines {
             let from = line.as_ptr() as usize - text.as_ptr() as usize;
@@ -277,7 +283,7 @@ impl Rules {
     /// Returns what a text that is no log holds of secrets and personal data, whether or not it is
     /// taken out.
     pub fn find_secrets(&self, text: &str) -> Vec<Found> {
-        self.policy.secrets.find(text)
+        self.policy.secrets().find(text)
     }
 
     /// Returns whether what was found is taken out of what is seen.

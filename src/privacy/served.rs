@@ -41,6 +41,7 @@ pub struct ServedLine {
     hash: ContentHash,
     held: Option<Box<Held>>,
     is_accepted: bool,
+    is_whole: bool,
 }
 
 /// Why a line is held for review.
@@ -73,6 +74,7 @@ pub fn serve(log: &DailyLog, rules: &Rules) -> ServedLog {
             hash,
             held: None,
             is_accepted: false,
+            is_whole: false,
         };
         let found = findings.line(number);
         let concerns = found.map_or(&[][..], |it| &it.concerns);
@@ -99,6 +101,7 @@ pub fn serve(log: &DailyLog, rules: &Rules) -> ServedLog {
         } else {
             let secrets = found.map_or(&[][..], |it| &it.secrets);
             line.text = without_secrets(text, secrets, log.raw(), rules).into();
+            line.is_whole = secrets.is_empty() && !line.is_accepted;
             if line.text.trim().is_empty() && !text.trim().is_empty() {
                 line.kind = LineKind::Blank;
             }
@@ -118,6 +121,18 @@ pub fn serve_own_lines(summary: &Summary, text: &str, rules: &Rules) -> Option<S
     let log = DailyLog::parse(stem, text.as_bytes()).ok()?;
     let is_own = |line: &ServedLine| own.iter().any(|it| it.contains(&line.number));
     Some(serve(&log, rules).without(|it| !is_own(it)))
+}
+
+/// Returns the words of a line of which it is known that it [is seen as it stands](ServedLine::is_whole)
+/// in these bytes by these rules, without another look through the log; `None` for one that says nothing,
+/// or that is to be forgotten meanwhile.
+pub fn whole_line(log: &DailyLog, number: u32, rules: &Rules) -> Option<String> {
+    let lines = log.lines();
+    let first = lines.first()?.0;
+    let (_, text, kind) = *lines.get(usize::try_from(number.checked_sub(first)?).ok()?)?;
+    let words = address::without_record(text.get(kind.text_at(text)..).unwrap_or(text).trim_end());
+    let is_seen = kind.is_content() && !words.trim().is_empty() && !rules.bars(&log.stem, text);
+    is_seen.then(|| words.to_owned())
 }
 
 /// Returns a line with marks in the place of secrets. Of a secret of several lines the first has the
@@ -209,6 +224,7 @@ impl ServedLog {
             line.text = "".into();
             line.kind = LineKind::Blank;
             line.held = None;
+            line.is_whole = false;
         }
         log
     }
@@ -261,6 +277,12 @@ impl ServedLine {
     /// Returns whether a person said that the line may be seen, whatever it looks like.
     pub fn is_accepted(&self) -> bool {
         self.is_accepted
+    }
+
+    /// Returns whether the line is seen as it stands in its file: whoever remembers that, with the bytes
+    /// of the file and the rules that it was served by, may take it by [`whole_line`].
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Returns whether the line is kept out until a person accepts it.

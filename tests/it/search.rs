@@ -2,9 +2,13 @@
 
 use std::io::Write as _;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Ran, Root};
+use crate::{
+    run::Daemon,
+    support::{Ran, Root},
+};
 
 fn hits(ran: &Ran) -> Vec<Value> {
     ran.json_as("search")["hits"].as_array().unwrap().clone()
@@ -202,6 +206,86 @@ fn the_index_follows_the_files() {
     assert!(finds("wombat").is_empty());
     std::fs::remove_file(root.path("memory/2026-04-11.md")).unwrap();
     assert!(finds("quokka").is_empty());
+}
+
+/// Returns the files that the index knows, and how long each was when it did.
+fn indexed(root: &Root) -> Vec<(String, i64)> {
+    let path = root.path(".memoird/search.db");
+    if !path.exists() {
+        return Vec::new();
+    }
+    let db = rusqlite::Connection::open(path).unwrap();
+    // Nobody has made the tables yet, or somebody is at it.
+    let Ok(mut asked) = db.prepare("SELECT path, size FROM file ORDER BY path") else {
+        return Vec::new();
+    };
+    let rows = asked.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    rows.and_then(Iterator::collect).unwrap_or_default()
+}
+
+fn length(root: &Root, path: &str) -> (String, i64) {
+    (path.to_owned(), i64::try_from(std::fs::metadata(root.path(path)).unwrap().len()).unwrap())
+}
+
+#[test]
+fn what_is_logged_stands_in_the_index_before_anybody_searches() {
+    let root = Root::new("mara");
+    let today = "memory/2026-04-13.md";
+    root.run(&["log", "Before there is an index"]).ok();
+    assert!(indexed(&root).is_empty(), "a log needs none");
+    root.run(&["compact"]).ok();
+    root.run(&["log", "Met a quokka"]).ok();
+    let has = indexed(&root);
+    assert!(has.contains(&length(&root, today)), "{has:?}");
+    assert!(has.len() > 3);
+    // Whoever reads it for long stops no log, and the next search makes it good.
+    let db = rusqlite::Connection::open(root.path(".memoird/search.db")).unwrap();
+    db.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    root.run(&["log", "Met a wombat"]).ok();
+    db.execute_batch("ROLLBACK").unwrap();
+    drop(db);
+    assert!(!indexed(&root).contains(&length(&root, today)));
+    for word in ["quokka", "wombat"] {
+        assert_eq!(search(&root, &[word])[0]["path"], today, "{word}");
+    }
+    assert!(indexed(&root).contains(&length(&root, today)));
+}
+
+#[test]
+fn the_daemon_keeps_the_index() {
+    let root = Root::small();
+    let mut daemon = Daemon::start(&root);
+    daemon.await_idle();
+    let log = "memory/2026-03-10.md";
+    daemon.await_that("the logs stand in it", || indexed(&root).contains(&length(&root, log)));
+    root.append(log, "- Backfill of the quokkas begun\n");
+    daemon.await_that("what is new, too", || indexed(&root).contains(&length(&root, log)));
+    daemon.await_that("and what was made of it", || {
+        indexed(&root).iter().any(|it| it.0 == "memory/weekly/2026-W11.md")
+    });
+    assert!(at(&search(&root, &["quokkas"])[0]).starts_with(log));
+    daemon.stop(Signal::TERM);
+}
+
+#[test]
+fn a_line_that_is_decided_on_later_is_looked_at_anew() {
+    let root = Root::empty("whole");
+    root.write("memoird.yaml", "zone: Europe/Berlin\n");
+    root.write(
+        "memory/2026-03-03.md",
+        "- The quokka calls +49 171 2345678 at night\n- Tea at four\n",
+    );
+    root.run(&["compact"]).ok();
+    let text = |root: &Root| search(root, &["quokka"])[0]["text"].as_str().unwrap().to_owned();
+    let before = text(&root);
+    assert_eq!(text(&root), before);
+    let seen = |root: &Root| without_index(root, &["quokka"])[0]["text"].clone();
+    assert_eq!(seen(&root), before);
+    // Other rules, the same bytes.
+    root.write("memoird.yaml", "zone: Europe/Berlin\nprivacy:\n  personal: remove\n");
+    let after = text(&root);
+    assert_ne!(after, before, "{after}");
+    assert_eq!(seen(&root), after);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use chrono::{Datelike as _, NaiveDate};
 
 use super::{when, words::Stems};
 use crate::{
-    memory::{address::Citation, hash::ContentHash, markdown::LineKind},
+    memory::{address::Citation, hash::ContentHash, log::Origin, markdown::LineKind},
     privacy::ServedLog,
     store::postings::{Places, Reader, Writer},
 };
@@ -20,6 +20,9 @@ const QUESTION: u64 = 1;
 const TELLS_TIME: u64 = 2;
 const HEADING: u64 = 4;
 const SPEAKS: u64 = 8;
+const IS_WHOLE: u64 = 16;
+const ORIGINS: [Origin; 3] = [Origin::External, Origin::Agent, Origin::Human];
+const ORIGIN_SHIFT: u32 = 5;
 
 /// The names of the tiers, by the number that the index keeps.
 pub(super) const TIERS: [&str; 6] = ["daily", "session", "weekly", "monthly", "wisdom", "memory"];
@@ -39,6 +42,8 @@ pub(super) struct Line {
     pub(super) speaker: u32,
     pub(super) is_question: bool,
     pub(super) tells_time: bool,
+    /// Whose words it is, where it is seen as it stands in the file.
+    pub(super) whole: Option<Origin>,
 }
 
 /// What is known of a file without its lines.
@@ -60,6 +65,7 @@ pub(super) struct Head {
 /// A file as the index keeps it.
 #[derive(Debug, Default)]
 pub(super) struct Ground {
+    pub(super) head: Vec<u8>,
     pub(super) lines: Vec<u8>,
     pub(super) places: Places,
     pub(super) cites: String,
@@ -97,6 +103,7 @@ pub(super) fn of_log(log: &ServedLog, stems: &mut Stems) -> Ground {
                 is_question,
                 speaker,
                 tells_time: when::tells_time(text),
+                whole: line.is_whole().then(|| line.origin()),
                 hash: low(ContentHash::of(text).prefix64()) & 0x00ff_ffff,
                 ..Line::default()
             };
@@ -164,13 +171,15 @@ impl Making {
     fn finish(self, tier: usize, date: NaiveDate, cites: String) -> Ground {
         let said = || self.lines.iter().filter(|it| it.level == 0);
         let around = around(&self.lines).iter().map(|it| u64::from(*it)).sum();
-        let mut to = Writer::default();
+        let mut head = Writer::default();
+        let to = &mut head;
         to.number(tier as u64);
         to.number(u64::from(date.num_days_from_ce().cast_unsigned()));
         to.number(said().count() as u64);
         to.number(said().map(|it| u64::from(it.length)).sum());
         to.number(around);
         to.number(self.lines.len() as u64);
+        let mut to = Writer::default();
         let mut before = 0;
         for line in &self.lines {
             to.number(u64::from(line.number.saturating_sub(before)));
@@ -180,7 +189,8 @@ impl Making {
                 flag(line.is_question, QUESTION)
                     | flag(line.tells_time, TELLS_TIME)
                     | flag(line.level > 0, HEADING)
-                    | flag(line.speaker != 0, SPEAKS),
+                    | flag(line.speaker != 0, SPEAKS)
+                    | line.whole.map_or(0, |it| IS_WHOLE | (it as u64) << ORIGIN_SHIFT),
             );
             if line.level > 0 {
                 to.number(u64::from(line.level));
@@ -193,7 +203,7 @@ impl Making {
             }
         }
         let places = self.places.into_iter().map(|(term, (_, places))| (term, places.0));
-        Ground { lines: to.0, places: places.collect(), cites }
+        Ground { head: head.0, lines: to.0, places: places.collect(), cites }
     }
 }
 
@@ -219,24 +229,23 @@ pub(super) fn around(lines: &[Line]) -> Vec<u32> {
 }
 
 /// Reads what is known of a file.
-pub(super) fn head(lines: &[u8]) -> Option<(Head, Reader<'_>)> {
-    let mut from = Reader::new(lines);
+pub(super) fn head(packed: &[u8]) -> Option<Head> {
+    let mut from = Reader::new(packed);
     let tier = usize::try_from(from.number()?).ok().filter(|it| *it < TIERS.len())?;
     let days = u32::try_from(from.number()?).ok()?.cast_signed();
-    let head = Head {
+    Some(Head {
         tier,
         date: NaiveDate::from_num_days_from_ce_opt(days)?,
         said: from.number()?,
         length: from.number()?,
         around: from.number()?,
         count: usize::try_from(from.number()?).ok()?,
-    };
-    Some((head, from))
+    })
 }
 
 /// Reads the lines of a file.
 pub(super) fn lines(packed: &[u8]) -> Vec<Line> {
-    let Some((_, mut from)) = head(packed) else { return Vec::new() };
+    let mut from = Reader::new(packed);
     let mut lines = Vec::new();
     let mut number = 0_u32;
     while let Some(line) = next_line(&mut from, number) {
@@ -256,6 +265,9 @@ fn next_line(from: &mut Reader<'_>, before: u32) -> Option<Line> {
     }
     line.is_question = flags & QUESTION != 0;
     line.tells_time = flags & TELLS_TIME != 0;
+    if flags & IS_WHOLE != 0 {
+        line.whole = Some(*ORIGINS.get(usize::try_from(flags >> ORIGIN_SHIFT).ok()?)?);
+    }
     line.length = u32::try_from(from.number()?).ok()?;
     let hash = from.bytes(3)?;
     line.hash = u32::from_le_bytes([hash[0], hash[1], hash[2], 0]);
@@ -323,7 +335,7 @@ mod tests {
         let read = lines(&ground.lines);
         let numbers: Vec<(u32, u32)> = read.iter().map(|it| (it.number, it.length)).collect();
         assert_eq!(numbers, [(4, 3), (9, 3)]);
-        let (head, _) = head(&ground.lines).unwrap();
+        let head = head(&ground.head).unwrap();
         assert_eq!((head.tier, head.count, head.said), (2, 2, 2));
         assert_eq!(head.date, NaiveDate::MIN);
         assert_eq!(ground.places[&stems.number("row")], [0, 1, 2, 1, 2, 1, 1]);

@@ -1,6 +1,6 @@
 //! What of the index concerns a question: the files, and in which of their lines its terms stand.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use chrono::NaiveDate;
 
@@ -23,7 +23,16 @@ pub(super) struct File<'a> {
     pub(super) head: Head,
     /// The number of its first line among all.
     pub(super) from: usize,
-    lines: Option<Vec<Line>>,
+    /// By which its lines are asked for.
+    number: i64,
+    known: Option<Known>,
+}
+
+/// What was read of a file.
+#[derive(Default)]
+struct Known {
+    lines: Vec<Line>,
+    cites: String,
 }
 
 /// Where a term stands in a line.
@@ -38,6 +47,9 @@ struct Place {
 
 /// The files, and where the terms of a question stand in them.
 pub(super) struct Matched<'a> {
+    source: &'a Source,
+    /// Why the lines of a file could not be read.
+    failed: Option<PostingsError>,
     pub(super) files: Vec<File<'a>>,
     pub(super) terms: &'a Terms,
     /// How many different lines there are.
@@ -56,15 +68,17 @@ impl<'a> Matched<'a> {
         let mut by_stem = HashMap::new();
         let mut from = 0;
         for (number, entry) in source.entries() {
-            let Some((head, _)) = ground::head(&entry.lines) else { continue };
+            let Some(head) = ground::head(&entry.head) else { continue };
             by_number.insert(*number, files.len());
             if head.tier < LOGS {
                 by_stem.insert(stem_of(&entry.path), files.len());
             }
-            files.push(File { entry, head, from, lines: None });
+            files.push(File { entry, head, from, number: *number, known: None });
             from += head.count;
         }
         let mut matched = Self {
+            source,
+            failed: None,
             files,
             terms,
             distinct: source.distinct(),
@@ -117,21 +131,36 @@ impl<'a> Matched<'a> {
     /// Unpacks the lines of a file.
     pub(super) fn read(&mut self, file: usize) {
         let file = &mut self.files[file];
-        if file.lines.is_none() {
-            let mut lines = ground::lines(&file.entry.lines);
-            // Of a torn file the rest says nothing.
-            lines.resize(file.head.count, Line { level: u8::MAX, ..Line::default() });
-            file.lines = Some(lines);
+        if file.known.is_some() {
+            return;
         }
+        let detail = self.source.detail(file.number).unwrap_or_else(|error| {
+            self.failed = Some(error);
+            Cow::default()
+        });
+        let mut lines = ground::lines(&detail.lines);
+        // Of a torn file the rest says nothing.
+        lines.resize(file.head.count, Line { level: u8::MAX, ..Line::default() });
+        let cites = detail.into_owned().cites;
+        file.known = Some(Known { lines, cites });
+    }
+
+    /// Returns why what was read is not all that there is.
+    pub(super) fn take_failed(&mut self) -> Option<PostingsError> {
+        self.failed.take()
     }
 
     pub(super) fn is_read(&self, file: usize) -> bool {
-        self.files[file].lines.is_some()
+        self.files[file].known.is_some()
+    }
+
+    fn cites(&self, file: usize) -> &str {
+        self.files[file].known.as_ref().map_or("", |it| &it.cites)
     }
 
     /// Returns the lines of a file that was read.
     pub(super) fn lines(&self, file: usize) -> &[Line] {
-        self.files[file].lines.as_deref().unwrap_or_default()
+        self.files[file].known.as_ref().map_or(&[], |it| &it.lines)
     }
 
     /// Returns which terms stand in each line of a file.
@@ -142,7 +171,7 @@ impl<'a> Matched<'a> {
 
     /// Returns how many lines begin with a name. All of them hold it, so all were read.
     pub(super) fn speaks(&self, speaker: u32) -> usize {
-        let lines = self.files.iter().filter_map(|it| it.lines.as_ref()).flatten();
+        let lines = self.files.iter().filter_map(|it| it.known.as_ref()).flat_map(|it| &it.lines);
         lines.filter(|it| it.speaker == speaker).count()
     }
 
@@ -187,7 +216,7 @@ impl<'a> Matched<'a> {
 
     /// Returns the date of an item and the lines of logs that it rests on, as file and row.
     pub(super) fn beneath(&mut self, file: usize, row: usize) -> (NaiveDate, Vec<(usize, usize)>) {
-        let Some((date, citation)) = ground::cited(&self.files[file].entry.cites, row) else {
+        let Some((date, citation)) = ground::cited(self.cites(file), row) else {
             return (NaiveDate::MIN, Vec::new());
         };
         let mut rows = Vec::new();
@@ -201,7 +230,7 @@ impl<'a> Matched<'a> {
     }
 
     pub(super) fn item_date(&self, file: usize, row: usize) -> NaiveDate {
-        ground::cited(&self.files[file].entry.cites, row).map_or(NaiveDate::MIN, |it| it.0)
+        ground::cited(self.cites(file), row).map_or(NaiveDate::MIN, |it| it.0)
     }
 
     /// Returns the name by which a log is cited.

@@ -44,7 +44,8 @@ use self::{
 };
 use super::handed::NOTICE;
 use crate::{
-    memory::typed::MemoryType,
+    memory::{address::Stem, typed::MemoryType},
+    privacy::Rules,
     store::{
         inventory::Inventory,
         layout::{self, Name},
@@ -142,6 +143,25 @@ pub fn refresh(vault: &Vault) -> Result<(), VaultError> {
     Source::open(vault).map(drop)
 }
 
+/// Brings the index up to date from what a pass has just seen, for who searches next. Waits for nobody
+/// who writes the index or reads it: then that is left to the next.
+///
+/// # Errors
+///
+/// Returns why a file could not be read.
+pub fn keep(vault: &Vault, inventory: &Inventory) -> Result<(), VaultError> {
+    Source::keep(vault, inventory)
+}
+
+/// Takes one log into the index as [`keep`] does, if there is an index.
+///
+/// # Errors
+///
+/// Returns why the log could not be read.
+pub fn keep_log(vault: &Vault, stem: &Stem, rules: &Rules) -> Result<(), VaultError> {
+    Source::keep_log(vault, stem, rules)
+}
+
 struct Searching<'a> {
     vault: &'a Vault,
     inventory: &'a Inventory,
@@ -179,6 +199,9 @@ impl<'a> Searching<'a> {
         let (lines, mut alone) = rank::rank(&mut matched, &self.said, &self.when, !how.raw, wanted);
         if how.raw {
             alone = rank::items_alone(&mut matched, &self.when);
+        }
+        if let Some(error) = matched.take_failed() {
+            return Ok(Err(error));
         }
         let mut texts = Texts::new(self.vault, self.inventory);
         let mut hits = Vec::new();
@@ -233,10 +256,16 @@ impl<'a> Searching<'a> {
             return Ok(None);
         }
         let Some(stem) = matched.stem(scored.file) else { return Ok(None) };
-        let Some(log) = texts.log(&stem)? else { return Ok(None) };
-        let number = matched.lines(scored.file)[scored.row].number;
-        let Some(found) = log.line(number, self.how.context) else {
-            return Ok(None);
+        let line = &matched.lines(scored.file)[scored.row];
+        let number = line.number;
+        let is_alone = self.how.context == 0 && self.query.project.is_none();
+        let whole = if is_alone { texts.whole_line(&stem, file.entry.hash, line)? } else { None };
+        let found = if let Some(whole) = whole {
+            whole
+        } else {
+            let served = texts.log(&stem)?.and_then(|it| it.line(number, self.how.context));
+            let Some(found) = served else { return Ok(None) };
+            found
         };
         let of_project = self
             .query

@@ -2,21 +2,26 @@
 //! themselves, read and taken apart in memory. Both say the same.
 
 use std::{
+    borrow::Cow,
     collections::{HashMap, HashSet},
     thread,
 };
 
+use chrono::Datelike as _;
+
 use super::{
-    ground::{self, Ground, ItemRow},
+    ground::{self, Ground},
     items,
     words::Stems,
 };
 use crate::{
-    memory::{address::Stem, document::Summary, hash::ContentHash, period::Period},
+    memory::{
+        address::Stem, document::Summary, hash::ContentHash, period::Period, typed::TypedMemory,
+    },
     privacy::{self, Rules},
     store::{
         inventory::{Inventory, Stamp},
-        postings::{self, Change, Entry, Places, Postings, PostingsError, Reader, Writer},
+        postings::{self, Change, Detail, Entry, Places, Postings, PostingsError, Reader, Writer},
         vault::{Vault, VaultError},
     },
 };
@@ -27,7 +32,8 @@ const SMALL: u64 = 1 << 20;
 /// What is taken apart at once before it is written.
 const BATCH_BYTES: u64 = 4 << 20;
 
-/// Logs stand by month; summaries by year, far from them; the rest in one.
+/// Logs of the newest year stand by month, older ones, which seldom change, by year: a search asks each
+/// bucket for each word. Summaries stand by year, far from them; the rest in one.
 const SUMMARIES: i64 = 1_000_000;
 const OTHERS: i64 = 2_000_000;
 
@@ -41,7 +47,8 @@ pub(super) struct Source {
 
 enum Of {
     Kept(Postings),
-    Read(HashMap<u64, Vec<u8>>),
+    /// Words, and files by their numbers.
+    Read(HashMap<u64, Vec<u8>>, HashMap<i64, Detail>),
 }
 
 /// A file of the root as it should stand in the index.
@@ -57,8 +64,8 @@ struct Wanted<'a> {
 enum What<'a> {
     Log(&'a Stem),
     Summary(Period),
-    /// With its tier.
-    Items(usize, Vec<ItemRow>),
+    Wisdom(&'a str),
+    Memory(&'a TypedMemory),
 }
 
 impl Source {
@@ -90,6 +97,39 @@ impl Source {
         Self::read(&wanted(vault, inventory)?, vault, &inventory.rules)
     }
 
+    /// Brings the index up to date for who searches next, from what a pass has just seen. Where somebody is
+    /// at it, that is left to them.
+    pub(super) fn keep(vault: &Vault, inventory: &Inventory) -> Result<(), VaultError> {
+        let path = vault.layout().search_index();
+        let Ok(index) = Postings::open_aside(&path, vault.rules().policy_hash()) else {
+            return Ok(());
+        };
+        let Ok(known) = index.known() else { return Ok(()) };
+        // The next search makes good what could not be written.
+        Self::kept(index, known.files, &wanted(vault, inventory)?, vault, &inventory.rules)
+            .map(drop)
+    }
+
+    /// Takes one log into the index, if there is one.
+    pub(super) fn keep_log(vault: &Vault, stem: &Stem, rules: &Rules) -> Result<(), VaultError> {
+        let index = vault.layout().search_index();
+        if !index.exists() {
+            return Ok(());
+        }
+        let path = vault.layout().source(stem);
+        let Some(found) = vault.read(&path)? else { return Ok(()) };
+        let Ok(mut index) = Postings::open_aside(&index, vault.rules().policy_hash()) else {
+            return Ok(());
+        };
+        let hash = ContentHash::of(&found.bytes);
+        let input = rules.input_hash(stem, hash);
+        let wanted = wanted_log((stem, stem.date().year()), path, found.stamp, hash, input);
+        let come = grounds(&[&wanted], vault, rules)?;
+        // As above.
+        drop(index.apply(&Change { gone: Vec::new(), come }));
+        Ok(())
+    }
+
     fn kept(
         mut index: Postings,
         known: Vec<(i64, Entry)>,
@@ -101,7 +141,9 @@ impl Source {
             known.iter().map(|(_, it)| (it.path.as_str(), it)).collect();
         let is_new = |it: &&Wanted<'_>| {
             let known = by_path.get(it.path.as_str());
-            known.is_none_or(|known| known.stamp != it.stamp || known.input != it.input)
+            known.is_none_or(|known| {
+                known.stamp != it.stamp || known.input != it.input || known.bucket != it.bucket
+            })
         };
         let mut come: Vec<&Wanted<'_>> = wanted.iter().filter(is_new).collect();
         let stays: HashSet<&str> = wanted.iter().map(|it| it.path.as_str()).collect();
@@ -135,19 +177,34 @@ impl Source {
             bytes += next.stamp.size;
             batch.push(next);
         }
-        let counted = index
-            .known()
-            .and_then(|it| index.set_number(DISTINCT, count_distinct(&it.files)))
-            .and_then(|()| index.hold())
-            .and_then(|()| index.known());
-        Ok(counted.and_then(|known| Self::of_kept(index, known.files)))
+        let known = index.hold().and_then(|()| index.known());
+        Ok(known.and_then(|known| Self::of_kept(index, known.files)))
     }
 
     fn of_kept(index: Postings, mut entries: Vec<(i64, Entry)>) -> Result<Self, PostingsError> {
-        let distinct = match index.number(DISTINCT)? {
-            Some(distinct) => distinct,
-            // The process was ended between the files and their number.
-            None => count_distinct(&entries),
+        let heads = || entries.iter().filter_map(|it| ground::head(&it.1.head));
+        let said: u64 = heads().filter(|it| it.tier < super::matched::LOGS).map(|it| it.said).sum();
+        let counted = index.number(DISTINCT)?.zip(index.number(COUNTED_AT)?);
+        let counted = counted.zip(index.number(COUNTED_OF)?);
+        let now = index.changes()?;
+        let is_near = |of: u64| said >= COUNTED_NEAR_MIN && said.abs_diff(of) <= of / COUNTED_NEAR;
+        let distinct = match counted {
+            Some(((distinct, at), of)) if at == now || is_near(of) => distinct,
+            _ => {
+                let distinct = count_distinct(&entries, |it| index.detail(it).map(Cow::Owned))?;
+                let numbers = [(DISTINCT, distinct), (COUNTED_AT, now), (COUNTED_OF, said)];
+                // Who cannot write it counts once more.
+                if index.set_numbers(&numbers).is_ok() {
+                    index.release()?;
+                    index.hold()?;
+                    // Somebody may have changed it between the two.
+                    if index.changes()? != now {
+                        let known = index.known()?;
+                        return Self::of_kept(index, known.files);
+                    }
+                }
+                distinct
+            }
         };
         entries.sort_by(|a, b| a.1.path.cmp(&b.1.path));
         let mut buckets: Vec<i64> = entries.iter().map(|it| it.1.bucket).collect();
@@ -160,7 +217,8 @@ impl Source {
         let all: Vec<&Wanted<'_>> = wanted.iter().collect();
         let mut entries = Vec::new();
         let mut words: HashMap<u64, Vec<u8>> = HashMap::new();
-        for (number, (entry, places)) in (1_i64..).zip(grounds(&all, vault, rules)?) {
+        let mut details = HashMap::new();
+        for (number, (entry, detail, places)) in (1_i64..).zip(grounds(&all, vault, rules)?) {
             for (term, packed) in places {
                 let mut to = Writer(std::mem::take(words.entry(term).or_default()));
                 to.number(number.unsigned_abs());
@@ -169,10 +227,21 @@ impl Source {
                 words.insert(term, to.0);
             }
             entries.push((number, entry));
+            details.insert(number, detail);
         }
         entries.sort_by(|a, b| a.1.path.cmp(&b.1.path));
-        let distinct = count_distinct(&entries);
-        Ok(Self { entries, buckets: Vec::new(), distinct, of: Of::Read(words) })
+        let known = |it| Ok(details.get(&it).map_or_else(Cow::default, Cow::Borrowed));
+        // Nothing is asked of a database.
+        let distinct = count_distinct(&entries, known).unwrap_or(0);
+        Ok(Self { entries, buckets: Vec::new(), distinct, of: Of::Read(words, details) })
+    }
+
+    /// Returns what is known of the lines of the file with this number.
+    pub(super) fn detail(&self, file: i64) -> Result<Cow<'_, Detail>, PostingsError> {
+        match &self.of {
+            Of::Kept(index) => index.detail(file).map(Cow::Owned),
+            Of::Read(_, details) => Ok(details.get(&file).map_or_else(Cow::default, Cow::Borrowed)),
+        }
     }
 
     /// The files, by path, each with its number.
@@ -193,7 +262,7 @@ impl Source {
     ) -> Result<(), PostingsError> {
         match &self.of {
             Of::Kept(index) => index.places(&self.buckets, term, each),
-            Of::Read(words) => {
+            Of::Read(words, _) => {
                 let mut reader = Reader::new(words.get(&term).map_or(&[][..], Vec::as_slice));
                 while let Some((file, places)) = reader.next_file() {
                     each(file, places);
@@ -204,38 +273,61 @@ impl Source {
     }
 }
 
+/// How many different lines there are; of which state of the index that is true, and of how many lines.
 const DISTINCT: &str = "distinct";
+const COUNTED_AT: &str = "distinct_at";
+const COUNTED_OF: &str = "distinct_of";
 
-fn count_distinct(entries: &[(i64, Entry)]) -> u64 {
+/// In an index of so many lines a part of so few that came or went is not counted anew: to the weight of a
+/// word it is nothing.
+const COUNTED_NEAR_MIN: u64 = 20_000;
+const COUNTED_NEAR: u64 = 64;
+
+fn count_distinct<'a>(
+    entries: &[(i64, Entry)],
+    detail: impl Fn(i64) -> Result<Cow<'a, Detail>, PostingsError>,
+) -> Result<u64, PostingsError> {
     // A bit for each hash of 24 bits.
     let mut seen = vec![0_u64; 1 << 18];
-    for (_, entry) in entries {
-        let Some((head, _)) = ground::head(&entry.lines) else { continue };
+    for (number, entry) in entries {
+        let Some(head) = ground::head(&entry.head) else { continue };
         if head.tier >= super::matched::LOGS {
             continue;
         }
-        for line in ground::lines(&entry.lines).iter().filter(|it| it.level == 0) {
+        for line in ground::lines(&detail(*number)?.lines).iter().filter(|it| it.level == 0) {
             seen[line.hash as usize >> 6] |= 1 << (line.hash & 63);
         }
     }
-    seen.iter().map(|it| u64::from(it.count_ones())).sum()
+    Ok(seen.iter().map(|it| u64::from(it.count_ones())).sum())
+}
+
+/// Returns how a log should stand in the index whose newest log is of that year.
+fn wanted_log(
+    (stem, newest): (&Stem, i32),
+    path: String,
+    stamp: Stamp,
+    hash: ContentHash,
+    input: ContentHash,
+) -> Wanted<'_> {
+    let day = stem.date();
+    let month = if day.year() < newest { 0 } else { 1 + day.month0() };
+    let bucket = i64::from(day.year()) * 13 + i64::from(month);
+    Wanted { path, bucket, stamp, hash, input, what: What::Log(stem) }
 }
 
 /// Returns what should stand in the index.
 fn wanted<'a>(vault: &Vault, inventory: &'a Inventory) -> Result<Vec<Wanted<'a>>, VaultError> {
-    use chrono::Datelike as _;
     let layout = vault.layout();
     let mut wanted = Vec::new();
+    let newest = inventory.logs.keys().map(|it| it.date().year()).max().unwrap_or_default();
     for (stem, file) in &inventory.logs {
-        let day = stem.date();
-        wanted.push(Wanted {
-            path: file.path.clone(),
-            bucket: i64::from(day.year()) * 12 + i64::from(day.month0()),
-            stamp: file.stamp,
-            hash: file.hash,
-            input: file.input,
-            what: What::Log(stem),
-        });
+        wanted.push(wanted_log(
+            (stem, newest),
+            file.path.clone(),
+            file.stamp,
+            file.hash,
+            file.input,
+        ));
     }
     let decided = vault.read_text(&layout.decisions())?.unwrap_or_default();
     // What is no log depends on all that was decided: that is seldom, and such files are few.
@@ -250,15 +342,13 @@ fn wanted<'a>(vault: &Vault, inventory: &'a Inventory) -> Result<Vec<Wanted<'a>>
         wanted.push(of_items(file.path.clone(), bucket, file.hash, what));
     }
     if let Some(text) = &inventory.wisdom {
-        let rows = items::of_wisdom(text, &inventory.rules);
-        let what = What::Items(4, rows);
+        let what = What::Wisdom(text);
         wanted.push(of_items(layout.wisdom(), OTHERS, ContentHash::of(text), what));
     }
     for memory in &inventory.memories {
         let path = layout.typed(&memory.file_name.to_string_lossy());
         let hash = ContentHash::of(format!("{memory:?}"));
-        let rows = vec![items::of_memory(memory, &inventory.rules)];
-        wanted.push(of_items(path, OTHERS, hash, What::Items(5, rows)));
+        wanted.push(of_items(path, OTHERS, hash, What::Memory(memory)));
     }
     Ok(wanted)
 }
@@ -268,7 +358,7 @@ fn grounds(
     wanted: &[&Wanted<'_>],
     vault: &Vault,
     rules: &Rules,
-) -> Result<Vec<(Entry, Places)>, VaultError> {
+) -> Result<Vec<(Entry, Detail, Places)>, VaultError> {
     const THREADS_MAX: usize = 4;
     const FILES_MIN: usize = 16;
     let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
@@ -304,10 +394,15 @@ fn ground(
     vault: &Vault,
     rules: &Rules,
     stems: &mut Stems,
-) -> Result<(Entry, Places), VaultError> {
-    let Ground { lines, places, cites } = match &wanted.what {
+) -> Result<(Entry, Detail, Places), VaultError> {
+    // What is known of the lines is true of the bytes that were read.
+    let mut hash = wanted.hash;
+    let Ground { head, lines, places, cites } = match &wanted.what {
         What::Log(stem) => match vault.read_log(stem)? {
-            Some(log) => ground::of_log(&privacy::serve(&log, rules), stems),
+            Some(log) => {
+                hash = log.hash;
+                ground::of_log(&privacy::serve(&log, rules), stems)
+            }
             // It went away since the folder was listed.
             None => Ground::default(),
         },
@@ -318,16 +413,16 @@ fn ground(
                 .map_or_else(|_| Vec::new(), |it| items::of_summary(&it, &text, rules));
             ground::of_items(items::tier(*period), &rows, stems)
         }
-        What::Items(tier, rows) => ground::of_items(*tier, rows, stems),
+        What::Wisdom(text) => ground::of_items(4, &items::of_wisdom(text, rules), stems),
+        What::Memory(memory) => ground::of_items(5, &[items::of_memory(memory, rules)], stems),
     };
     let entry = Entry {
         path: wanted.path.clone(),
         bucket: wanted.bucket,
         stamp: wanted.stamp,
-        hash: wanted.hash,
+        hash,
         input: wanted.input,
-        lines,
-        cites,
+        head,
     };
-    Ok((entry, places))
+    Ok((entry, Detail { lines, cites }, places))
 }

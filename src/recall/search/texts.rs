@@ -2,9 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::{ground::ItemRow, items};
+use super::{
+    ground::{ItemRow, Line},
+    items,
+};
 use crate::{
-    memory::{address::Stem, document::Summary, markdown::LineKind, period::Period},
+    memory::{
+        address::Stem, document::Summary, hash::ContentHash, markdown::LineKind, period::Period,
+    },
     privacy::{self, ServedLog},
     store::{
         inventory::Inventory,
@@ -23,7 +28,8 @@ pub(super) struct Texts<'a> {
 /// A log as it may be seen.
 pub(super) struct Text(ServedLog);
 
-/// A line of it that was found.
+/// A line that was found.
+#[derive(Default)]
 pub(super) struct FoundLine {
     pub(super) text: String,
     pub(super) origin: &'static str,
@@ -45,6 +51,23 @@ impl<'a> Texts<'a> {
             self.logs.insert(stem.clone(), text);
         }
         Ok(self.logs.get(stem).and_then(Option::as_ref))
+    }
+
+    /// Returns a line of which the index knows that it is seen as it stands, by the bytes that the file had
+    /// then; `None` where a look through the whole log must tell.
+    pub(super) fn whole_line(
+        &self,
+        stem: &Stem,
+        hash: ContentHash,
+        line: &Line,
+    ) -> Result<Option<FoundLine>, VaultError> {
+        let Some(origin) = line.whole.filter(|_| !self.logs.contains_key(stem)) else {
+            return Ok(None);
+        };
+        let log = self.vault.read_log(stem)?.filter(|it| it.hash == hash);
+        let rules = &self.inventory.rules;
+        let text = log.and_then(|it| privacy::whole_line(&it, line.number, rules));
+        Ok(text.map(|text| FoundLine { text, origin: origin.name(), ..FoundLine::default() }))
     }
 
     /// Returns the words of the item at a line; `None` where none is any more.

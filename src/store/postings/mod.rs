@@ -4,8 +4,8 @@
 //! one that is missing, torn, or of another version is made anew. It holds no text: words are numbers
 //! (hashes of their stems), lines are numbers and lengths. What is shown is read from the files.
 //!
-//! Postings stand in buckets (a month of logs), so that a query asks for a few rows a word and a log
-//! that changed rewrites its own month alone. What is deleted is overwritten (`secure_delete`), and
+//! Postings stand in buckets (a month of logs, a year of old ones), so that a query asks for a few rows a word and a log
+//! that changed rewrites its own bucket alone. What is deleted is overwritten (`secure_delete`), and
 //! the journal is a file that is gone after each change.
 
 mod pack;
@@ -23,10 +23,18 @@ use super::{inventory::Stamp, lineage, vault::scan::Seen};
 use crate::memory::hash::ContentHash;
 
 /// How the rows are written; another number makes the index anew.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// How long a search waits for who writes the index; then it reads the files.
 const WAIT: Duration = Duration::from_secs(2);
+
+/// How long those wait that only keep it for others.
+const WAIT_ASIDE: Duration = Duration::from_millis(20);
+
+/// What is kept in memory of the database, as SQLite counts it: who reads passes by most pages once, and
+/// memory that was used before is there at once.
+const READING: &str = "-1000";
+const WRITING: &str = "-16000";
 
 const SCHEMA: &str = "
     CREATE TABLE file (
@@ -34,8 +42,10 @@ const SCHEMA: &str = "
         path TEXT NOT NULL UNIQUE,
         bucket INTEGER NOT NULL,
         inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
-        hash BLOB NOT NULL, input BLOB NOT NULL,
-        lines BLOB NOT NULL, cites TEXT NOT NULL
+        hash BLOB NOT NULL, input BLOB NOT NULL, head BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE detail (
+        file INTEGER PRIMARY KEY, lines BLOB NOT NULL, cites TEXT NOT NULL
     ) STRICT;
     CREATE TABLE posting (
         bucket INTEGER NOT NULL, term INTEGER NOT NULL, places BLOB NOT NULL,
@@ -68,7 +78,15 @@ pub struct Entry {
     pub hash: ContentHash,
     /// Of what its served view depends on.
     pub input: ContentHash,
-    /// What is known of its lines, packed.
+    /// What is known of it as a whole, packed.
+    pub head: Vec<u8>,
+}
+
+/// What is known of the lines of a file. It is much, and is read of the files alone that a search is
+/// concerned with.
+#[derive(Clone, Debug, Default)]
+pub struct Detail {
+    /// The lines, packed.
     pub lines: Vec<u8>,
     /// What its items cite.
     pub cites: String,
@@ -83,7 +101,7 @@ pub struct Change {
     /// Paths that go.
     pub gone: Vec<String>,
     /// Files that come, or come anew.
-    pub come: Vec<(Entry, Places)>,
+    pub come: Vec<(Entry, Detail, Places)>,
 }
 
 /// The files of the index, and where a word stands in them by their numbers.
@@ -108,24 +126,38 @@ impl Postings {
     ///
     /// Returns what SQLite says: the folder cannot be written, another process holds it.
     pub fn open(path: &Path, view: ContentHash) -> Result<Self, PostingsError> {
+        Self::open_waiting(path, view, WAIT)
+    }
+
+    /// Opens the index like [`Postings::open`] to keep it up to date for others: where one of them is at
+    /// it, all that is asked of it is refused almost at once.
+    ///
+    /// # Errors
+    ///
+    /// Like [`Postings::open`].
+    pub fn open_aside(path: &Path, view: ContentHash) -> Result<Self, PostingsError> {
+        Self::open_waiting(path, view, WAIT_ASIDE)
+    }
+
+    fn open_waiting(path: &Path, view: ContentHash, wait: Duration) -> Result<Self, PostingsError> {
         let at = |source| PostingsError { path: path.to_owned(), source };
-        match Self::open_sound(path, view) {
+        match Self::open_sound(path, view, wait) {
             Err(source) if is_torn(&source) => {
                 remove(path);
-                Self::open_sound(path, view).map_err(at)
+                Self::open_sound(path, view, wait).map_err(at)
             }
             opened => opened.map_err(at),
         }
     }
 
-    fn open_sound(path: &Path, view: ContentHash) -> rusqlite::Result<Self> {
+    fn open_sound(path: &Path, view: ContentHash, wait: Duration) -> rusqlite::Result<Self> {
         let real = lineage::private_place(path)
             .map_err(|_| rusqlite::Error::InvalidPath(path.to_owned()))?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW;
         let mut conn = Connection::open_with_flags(real, flags)?;
-        conn.busy_timeout(WAIT)?;
+        conn.busy_timeout(wait)?;
         for (name, value) in [
             ("journal_mode", "DELETE"),
             ("synchronous", "NORMAL"),
@@ -133,7 +165,7 @@ impl Postings {
             ("trusted_schema", "OFF"),
             ("cell_size_check", "ON"),
             ("mmap_size", "0"),
-            ("cache_size", "-16000"),
+            ("cache_size", READING),
         ] {
             conn.pragma_update(None, name, value)?;
         }
@@ -151,7 +183,7 @@ impl Postings {
             let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
             tx.execute_batch(
                 "DROP TABLE IF EXISTS file; DROP TABLE IF EXISTS posting;
-                 DROP TABLE IF EXISTS about;",
+                 DROP TABLE IF EXISTS detail; DROP TABLE IF EXISTS about;",
             )?;
             tx.execute_batch(SCHEMA)?;
             tx.execute("INSERT INTO about VALUES ('view', ?1)", [view.as_bytes()])?;
@@ -210,7 +242,7 @@ impl Postings {
     pub fn known(&self) -> Result<Known, PostingsError> {
         self.ask(|conn| {
             let mut asked = conn.prepare(
-                "SELECT id, path, bucket, inode, size, mtime, hash, input, lines, cites FROM file",
+                "SELECT id, path, bucket, inode, size, mtime, hash, input, head FROM file",
             )?;
             let rows = asked.query_map([], |row| {
                 let hash = |at| row.get::<_, [u8; 32]>(at).map(ContentHash::from_bytes);
@@ -225,12 +257,24 @@ impl Postings {
                     stamp,
                     hash: hash(6)?,
                     input: hash(7)?,
-                    lines: row.get(8)?,
-                    cites: row.get(9)?,
+                    head: row.get(8)?,
                 };
                 Ok((row.get(0)?, entry))
             })?;
             Ok(Known { files: rows.collect::<Result<_, _>>()? })
+        })
+    }
+
+    /// Returns what is known of the lines of the file with this number.
+    ///
+    /// # Errors
+    ///
+    /// Returns what SQLite says.
+    pub fn detail(&self, file: i64) -> Result<Detail, PostingsError> {
+        self.ask(|conn| {
+            let mut asked =
+                conn.prepare_cached("SELECT lines, cites FROM detail WHERE file = ?1")?;
+            asked.query_row([file], |row| Ok(Detail { lines: row.get(0)?, cites: row.get(1)? }))
         })
     }
 
@@ -261,36 +305,41 @@ impl Postings {
         })
     }
 
-    /// Returns a number that was kept with the index; a change of the index forgets it.
+    /// Returns a number that was kept with the index.
     ///
     /// # Errors
     ///
     /// Returns what SQLite says.
     pub fn number(&self, name: &str) -> Result<Option<u64>, PostingsError> {
-        self.ask(|conn| {
-            let found = conn.query_row("SELECT value FROM about WHERE name = ?1", [name], |row| {
-                row.get::<_, [u8; 8]>(0)
-            });
-            match found {
-                Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
-                found => Ok(Some(u64::from_le_bytes(found?))),
-            }
-        })
+        self.ask(|conn| number_in(conn, name))
     }
 
-    /// Keeps a number with the index.
+    /// Keeps numbers with the index.
     ///
     /// # Errors
     ///
     /// Returns what SQLite says.
-    pub fn set_number(&self, name: &str, number: u64) -> Result<(), PostingsError> {
+    pub fn set_numbers(&self, numbers: &[(&str, u64)]) -> Result<(), PostingsError> {
         self.ask(|conn| {
-            conn.execute(
-                "INSERT OR REPLACE INTO about VALUES (?1, ?2)",
-                params![name, number.to_le_bytes()],
-            )?;
-            Ok(())
+            conn.execute_batch("SAVEPOINT numbers")?;
+            let mut put = conn.prepare_cached("INSERT OR REPLACE INTO about VALUES (?1, ?2)")?;
+            for (name, number) in numbers {
+                if let Err(error) = put.execute(params![name, number.to_le_bytes()]) {
+                    conn.execute_batch("ROLLBACK TO numbers; RELEASE numbers")?;
+                    return Err(error);
+                }
+            }
+            conn.execute_batch("RELEASE numbers")
         })
+    }
+
+    /// Returns how often the index was changed.
+    ///
+    /// # Errors
+    ///
+    /// Returns what SQLite says.
+    pub fn changes(&self) -> Result<u64, PostingsError> {
+        Ok(self.number(CHANGES)?.unwrap_or(0))
     }
 
     /// Changes the index, wholly or not at all.
@@ -299,25 +348,32 @@ impl Postings {
     ///
     /// Returns what SQLite says.
     pub fn apply(&mut self, change: &Change) -> Result<(), PostingsError> {
+        let cache = |size| self.ask(|conn| conn.pragma_update(None, "cache_size", size));
+        cache(WRITING)?;
         let changed = self.try_apply(change);
         changed.map_err(|source| PostingsError { path: self.path.clone(), source })
     }
 
     fn try_apply(&mut self, change: &Change) -> rusqlite::Result<()> {
         let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let come = change.come.iter().map(|(it, _)| &it.path);
+        let come = change.come.iter().map(|(it, ..)| &it.path);
         let mut touched: BTreeMap<i64, Touched<'_>> = BTreeMap::new();
-        // What was counted of the files that stood here holds no longer.
-        tx.execute("DELETE FROM about WHERE name <> 'view'", [])?;
+        let changes = number_in(&tx, CHANGES)?.unwrap_or(0) + 1;
+        tx.execute(
+            "INSERT OR REPLACE INTO about VALUES (?1, ?2)",
+            params![CHANGES, changes.to_le_bytes()],
+        )?;
         {
             let mut find = tx.prepare("SELECT id, bucket FROM file WHERE path = ?1")?;
             let mut drop = tx.prepare("DELETE FROM file WHERE id = ?1")?;
+            let mut drop_detail = tx.prepare("DELETE FROM detail WHERE file = ?1")?;
             for path in change.gone.iter().chain(come) {
                 let mut rows = find.query([path])?;
                 if let Some(row) = rows.next()? {
                     let (id, bucket): (i64, i64) = (row.get(0)?, row.get(1)?);
                     touched.entry(bucket).or_default().0.insert(id);
                     drop.execute([id])?;
+                    drop_detail.execute([id])?;
                 }
             }
             // A number that goes must not come back for another file in the same change.
@@ -326,8 +382,9 @@ impl Postings {
             let gone = touched.values().flat_map(|it| it.0.iter()).max().copied().unwrap_or(0);
             let numbers = next.max(gone + 1)..;
             let mut add =
-                tx.prepare("INSERT INTO file VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?;
-            for (number, (entry, places)) in numbers.zip(&change.come) {
+                tx.prepare("INSERT INTO file VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
+            let mut add_detail = tx.prepare("INSERT INTO detail VALUES (?1, ?2, ?3)")?;
+            for (number, (entry, detail, places)) in numbers.zip(&change.come) {
                 let Stamp { inode, size, mtime_ns } = entry.stamp;
                 add.execute(params![
                     number,
@@ -338,9 +395,9 @@ impl Postings {
                     mtime_ns,
                     entry.hash.as_bytes(),
                     entry.input.as_bytes(),
-                    entry.lines,
-                    entry.cites,
+                    entry.head,
                 ])?;
+                add_detail.execute(params![number, detail.lines, detail.cites])?;
                 touched.entry(entry.bucket).or_default().1.push((number, places));
             }
             for (bucket, (gone, come)) in &touched {
@@ -355,6 +412,17 @@ impl Postings {
         ask: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, PostingsError> {
         ask(&self.conn).map_err(|source| PostingsError { path: self.path.clone(), source })
+    }
+}
+
+/// The name of the number of changes.
+const CHANGES: &str = "changes";
+
+fn number_in(conn: &Connection, name: &str) -> rusqlite::Result<Option<u64>> {
+    let mut asked = conn.prepare_cached("SELECT value FROM about WHERE name = ?1")?;
+    match asked.query_row([name], |row| row.get::<_, [u8; 8]>(0)) {
+        Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
+        found => Ok(Some(u64::from_le_bytes(found?))),
     }
 }
 
