@@ -4,8 +4,8 @@
 //! one that is missing, torn, or of another version is made anew. It holds no text: words are numbers
 //! (hashes of their stems), lines are numbers and lengths. What is shown is read from the files.
 //!
-//! Postings stand in buckets (a month of logs, a year of old ones), so that a query asks for a few rows a word and a log
-//! that changed rewrites its own bucket alone. What is deleted is overwritten (`secure_delete`), and
+//! Postings stand in buckets (a month of logs, a year of old ones), so that a query asks for a few rows
+//! a word and a log that changed rewrites its own bucket alone. What is deleted is overwritten (`secure_delete`), and
 //! the journal is a file that is gone after each change.
 
 mod pack;
@@ -159,6 +159,8 @@ impl Postings {
         let mut conn = Connection::open_with_flags(real, flags)?;
         conn.busy_timeout(wait)?;
         for (name, value) in [
+            // Of a new file: the places of a word fill most of a smaller page and waste the next one.
+            ("page_size", "16384"),
             ("journal_mode", "DELETE"),
             ("synchronous", "NORMAL"),
             ("secure_delete", "ON"),

@@ -30,7 +30,7 @@ use super::{
 };
 
 /// An item of fewer words could be any.
-const STEMS_MIN: usize = 2;
+const STEMS_MIN: usize = 3;
 
 /// So much of an item has to stand in the line that resolves it.
 const SHARE_PERCENT: usize = 75;
