@@ -16,7 +16,8 @@ use super::{
         error::{CommandError, Kind},
         ui::Ui,
     },
-    keeper, open, read_transcript,
+    keeper, read_transcript,
+    smaller::{self, SmallerArgs},
 };
 use crate::{
     compaction::sessions,
@@ -35,12 +36,11 @@ use crate::{
         continuation::{self, Around, FILES_MAX, FILES_TOKENS_MAX},
         digest::Digest,
         keep::{KeepError, Kept, Request},
-        micro::{self, Saved, Settings},
+        micro,
         reading::Reading,
         style::{self, Material, Read, Style},
         transcript::{Format, Transcript},
     },
-    store::vault::settings::write_stream,
 };
 
 /// So many lines that are kept out are shown.
@@ -62,15 +62,8 @@ pub(super) struct Args {
     /// Only replace old results of tools, and write the transcript to stdout or to --out
     #[arg(long)]
     micro: bool,
-    /// With --micro: so many results of tools stay, the last ones
-    #[arg(long, value_name = "N", default_value_t = 5, requires = "micro")]
-    keep_recent: usize,
-    /// With --micro: do nothing unless it saves much or the session has rested for an hour
-    #[arg(long, requires = "micro")]
-    if_due: bool,
-    /// Write to this file, which may not be there yet
-    #[arg(long, value_name = "FILE", requires = "micro")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    smaller: SmallerArgs,
     /// Add these instructions to what the next agent is told
     #[arg(long, value_name = "TEXT")]
     instructions: Option<String>,
@@ -153,20 +146,9 @@ struct Oddities {
     unread: BTreeMap<String, usize>,
 }
 
-/// What `--json` prints of a smaller transcript.
-#[derive(Serialize)]
-struct Smaller<'a> {
-    out: Option<&'a Path>,
-    due: Option<&'static str>,
-    results: usize,
-    bytes_before: u64,
-    bytes_after: u64,
-    tokens_saved: u64,
-}
-
 pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
     if args.micro {
-        return make_smaller(args, ui);
+        return smaller::run(&args.file, args.format, &args.smaller, ui);
     }
     let call = Call::read(global)?;
     let whole = read_transcript(&args.file, args.format)?;
@@ -530,72 +512,4 @@ fn tell_kept(style: Style, kept: &Kept, ui: &Ui) {
     for log in logged {
         ui.note(format!("An entry stands in {log}"));
     }
-}
-
-/// Makes a transcript smaller. The file itself is only read.
-fn make_smaller(args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    if args.file == Path::new("-") {
-        return Err(CommandError::new(
-            Kind::Usage,
-            "--micro reads the file twice, which stdin cannot be",
-        )
-        .hint("memoird session compact FILE --micro"));
-    }
-    if ui.is_json() && args.out.is_none() {
-        return Err(CommandError::new(
-            Kind::Usage,
-            "with --json the transcript itself needs a file",
-        )
-        .hint("memoird session compact FILE --micro --out NEW --json"));
-    }
-    if let Some(out) = args.out.as_deref().filter(|it| it.symlink_metadata().is_ok()) {
-        let what =
-            format!("`{}` stands there already; a transcript is never replaced", out.display());
-        return Err(CommandError::new(Kind::Usage, what).hint("name a new file"));
-    }
-    let transcript = read_transcript(&args.file, args.format)?;
-    let settings = Settings { keep_recent: args.keep_recent, ..Settings::default() };
-    let clearing = micro::choose(&transcript, &settings);
-    let now = crate::clock::now()?;
-    let due = micro::due(&transcript, &clearing, &settings, now);
-    let due = due.map(|it| match it {
-        micro::Due::Saves => "saves",
-        micro::Due::Rested => "rested",
-    });
-    if args.if_due && due.is_none() {
-        ui.note("nothing to do: little would be saved, and the session has not rested for an hour");
-        if ui.is_json() {
-            let (out, results, tokens_saved) = (None, 0, 0);
-            ui.json(&Smaller { out, due, results, bytes_before: 0, bytes_after: 0, tokens_saved });
-        }
-        return Ok(ExitCode::SUCCESS);
-    }
-    let input = open(&args.file)?;
-    let mut saved = Saved::default();
-    let write = |output: &mut dyn std::io::Write| {
-        let output = std::io::BufWriter::new(output);
-        saved = micro::rewrite(input, output, transcript.format, &clearing)?;
-        Ok(())
-    };
-    match &args.out {
-        Some(out) => write_stream(out, write)?,
-        None => ui.stream(write),
-    }
-    let tokens_saved = micro::tokens(saved.bytes_before.saturating_sub(saved.bytes_after));
-    if ui.is_json() {
-        ui.json(&Smaller {
-            out: args.out.as_deref(),
-            due,
-            results: clearing.results,
-            bytes_before: saved.bytes_before,
-            bytes_after: saved.bytes_after,
-            tokens_saved,
-        });
-    } else {
-        ui.note(format!(
-            "{} of {} bytes are left; {} results of tools are left out, about {tokens_saved} tokens",
-            saved.bytes_after, saved.bytes_before, clearing.results
-        ));
-    }
-    Ok(ExitCode::SUCCESS)
 }

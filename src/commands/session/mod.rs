@@ -1,10 +1,12 @@
 //! `memoird session`: transcripts of coding agents, and the records that are made of them.
 //!
-//! - [`compact`]: sums a session up, or makes its transcript smaller.
+//! - [`compact`]: sums a session up.
+//! - [`smaller`]: makes its transcript smaller.
 //! - [`records`]: lists, shows, exports, and imports records.
 
 mod compact;
 mod records;
+mod smaller;
 
 use std::{
     fs::File,

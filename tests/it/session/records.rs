@@ -394,8 +394,14 @@ fn a_smaller_transcript_is_a_new_file() {
     let told = root.run(&["session", "compact", &path, "--micro", "--out", out, "--json"]).ok();
     let told = told.json_as("session-micro");
     assert!(told["bytes_after"].as_u64().unwrap() * 2 < told["bytes_before"].as_u64().unwrap());
+    assert_eq!(told["full"]["from_tokens"], 200_000 - 20_000 - 13_000);
+    assert_eq!(told["full"]["due"], false);
     assert_eq!(root.read("session.jsonl"), before);
     assert_eq!(messages(&read(&root.read("small.jsonl"))).len(), 60);
+    // In a small window there is no room for it even so.
+    let args = ["session", "compact", &path, "--micro", "--window", "30000", "--reply", "8000"];
+    let told = root.run(&args).ok().stderr;
+    assert!(told.contains("To sum the session up: memoird session compact"), "{told}");
     let printed = root.run(&["session", "compact", &path, "--micro"]).ok().stdout;
     assert_eq!(printed, root.read("small.jsonl"));
     assert_eq!(root.run(&["session", "compact", &path, "--micro", "--out", out]).code, 2);
