@@ -19,6 +19,7 @@
 //! - [`late`]: memories and entries whose lines were changed.
 //! - [`ground`], [`hedge`], [`merge`], [`moved`], [`standing`]: the checks and merges that those use; pure.
 //! - [`forget`]: what a person wants gone, and all that derives from it.
+//! - [`standstill`]: whether a pass would find nothing to do, told without one.
 //! - [`missing`]: the breaker for files that are gone in numbers.
 //! - [`archive`]: old logs move away once all that is made of them stands.
 //! - [`commit`]: intents, files, and one transaction.
@@ -71,6 +72,7 @@ pub mod review;
 mod scripted;
 pub mod sessions;
 mod standing;
+pub mod standstill;
 mod together;
 pub mod undo;
 #[cfg(test)]
@@ -328,6 +330,7 @@ impl Compactor<'_> {
             tracing::info_span!("run", root, trigger, run = tracing::field::Empty).entered();
         let _alone = self.alone(&|| watcher.is_stopped())?;
         let now = (self.clock)();
+        let before = standstill::before(self.vault, selection);
         self.refuse_if_missing(selection.accept_missing)?;
         self.recover(now)?;
         self.record_unknown(now)?;
@@ -383,6 +386,17 @@ impl Compactor<'_> {
             .map(|(path, why)| HeldFile { path: path.clone(), reason: why.to_string() })
             .collect();
         report.pruned = self.prune(now)?;
+        if let Some(before) = before {
+            let (settings, open_week) = (self.settings, selection.open_week);
+            standstill::after(
+                &before,
+                (self.vault, settings),
+                self.engine.id(),
+                open_week,
+                &passed,
+                now,
+            );
+        }
         Ok(passed)
     }
 

@@ -165,6 +165,11 @@ fn state(vault: &Vault, look: Look) -> Result<State, PassError> {
     }
 }
 
+/// Looks closely at the database, and returns whether it is there and all of it can be read.
+pub fn is_sound(vault: &Vault) -> bool {
+    matches!(state(vault, Look::Close), Ok(State::Sound(_)))
+}
+
 impl Opened {
     fn sound(lineage: Lineage) -> Result<Self, PassError> {
         let is_new = lineage.last_runs(1)?.is_empty();

@@ -4,7 +4,7 @@
 //! whether to stop. The database is open only for as long as a pass takes.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -21,9 +21,10 @@ use crate::{
     clock,
     compaction::{
         Compactor, PassError, Watcher,
-        plan::{Job, Plan, Selection},
-        rebuild::{self, Look, Mended},
+        plan::{Job, Plan, Selection, WaitCause},
+        rebuild::{self, Look, Mended, Mending},
         report::{JobReport, PassReport, WAITING},
+        standstill,
     },
     config::root::RootSettings,
     engine::Engine,
@@ -32,7 +33,7 @@ use crate::{
     recall::search,
     store::{
         inventory::Inventory,
-        lineage::jobs::Figures,
+        lineage::{Lineage, jobs::Figures},
         lock::{LockError, PassLock},
         vault::Vault,
     },
@@ -80,8 +81,10 @@ pub(super) struct Done {
     pub(super) report: PassReport,
     /// What is due, and what waits, after it.
     pub(super) plan: Plan,
-    /// What stands there after it.
-    pub(super) inventory: Inventory,
+    /// When the logs were changed that are still being written to, by path.
+    pub(super) written: BTreeMap<String, DateTime<Utc>>,
+    /// When a log was changed last.
+    pub(super) changed: Option<DateTime<Utc>>,
     /// What its folders looked like just before the last look; `None` when one could not be listed.
     pub(super) found: Option<Snapshot>,
     /// Why the model would not be asked now.
@@ -111,8 +114,9 @@ impl Order {
         if PassLock::is_held(&layout.pass_lock())? {
             return Err(LockError::Busy { root: layout.root().to_owned() }.into());
         }
+        let mut came = false;
         if !tiers.is_empty() || trigger == BATCH {
-            let came = engine.begin_scheduled().unwrap_or_else(|error| {
+            came = engine.begin_scheduled().unwrap_or_else(|error| {
                 tracing::warn!("{}: {error}", vault.layout().root().display());
                 false
             });
@@ -126,10 +130,15 @@ impl Order {
         {
             tiers.clear();
         }
+        let still = if came {
+            None
+        } else {
+            still(&vault, &settings, engine.id(), look, &folders, clock())
+        };
         let mut say = |mended: &Mended| {
             tracing::error!("{}: {mended}", vault.layout().root().display());
         };
-        let done = rebuild::with_mended(&vault, look, now, &mut say, |lineage, mending| {
+        let mut pass = |lineage: &mut Lineage, mending: Option<Mending>| {
             let mut compactor = Compactor {
                 vault: &vault,
                 lineage,
@@ -140,24 +149,29 @@ impl Order {
             if let Some(mending) = mending {
                 compactor.mend(mending, now)?;
             }
-            let done = Self::make(&mut compactor, trigger, &tiers, &folders, &mut pulse)?;
-            Ok(Done { look, ..done })
-        });
+            let (done, inventory) =
+                Self::make(&mut compactor, trigger, &tiers, &folders, &mut pulse)?;
+            Ok((Done { look, ..done }, Some(inventory)))
+        };
+        let done = match still {
+            Some(done) => Ok((done, None)),
+            None => rebuild::with_mended(&vault, look, now, &mut say, &mut pass),
+        };
         // What was asked before a pass came to a bad end is asked all the same.
         let scheduled = engine.end_scheduled().map_err(|error| {
             tracing::warn!("{}: {error}", vault.layout().root().display());
             error.to_string()
         });
         let closed = engine.unready(clock());
-        if let Ok(done) = &done
+        if let Ok((_, Some(inventory))) = &done
             && !pulse.stop.load(Ordering::Relaxed)
         {
             // Without it the next search does more; `doctor` tells what is wrong with it.
-            if let Err(error) = search::keep(&vault, &done.inventory) {
+            if let Err(error) = search::keep(&vault, inventory) {
                 tracing::debug!("{}: {error}", vault.layout().root().display());
             }
         }
-        done.map(|done| Done { scheduled, closed, begun: now, ..done })
+        done.map(|(done, _)| Done { scheduled, closed, begun: now, ..done })
     }
 
     fn make(
@@ -166,7 +180,7 @@ impl Order {
         tiers: &BTreeSet<Tier>,
         folders: &[Folder],
         pulse: &mut Pulse,
-    ) -> Result<Done, PassError> {
+    ) -> Result<(Done, Inventory), PassError> {
         let report = if tiers.is_empty() {
             compactor.refuse_if_missing(false)?;
             PassReport::default()
@@ -181,18 +195,63 @@ impl Order {
         let found = Snapshot::take(folders).ok();
         let view = compactor.look(at)?;
         let plan = compactor.plan(&view, &Selection::default(), at);
-        Ok(Done {
+        let done = Done {
             report,
+            written: written(&plan, &view.inventory),
+            changed: standstill::newest(&view.inventory, at),
             plan,
-            inventory: view.inventory,
             found,
             closed: None,
             look: Look::Glance,
             scheduled: Ok(Scheduled::default()),
             begun: at,
             at,
-        })
+        };
+        Ok((done, view.inventory))
     }
+}
+
+/// Returns what a pass would find in a root that stands still. Where the database is to be looked at
+/// closely that is done, and one that is not sound is left to the pass.
+fn still(
+    vault: &Vault,
+    settings: &RootSettings,
+    engine: &str,
+    look: Look,
+    folders: &[Folder],
+    now: DateTime<Utc>,
+) -> Option<Done> {
+    // Before the files are looked at: what is changed between the two is looked at once more.
+    let found = Snapshot::take(folders).ok()?;
+    let still = standstill::of(vault, settings, engine, is_open_week(settings), now)?;
+    if look == Look::Close && !rebuild::is_sound(vault) {
+        return None;
+    }
+    Some(Done {
+        report: PassReport::default(),
+        plan: still.plan,
+        written: BTreeMap::new(),
+        changed: still.changed,
+        found: Some(found),
+        closed: None,
+        look,
+        scheduled: Ok(Scheduled::default()),
+        begun: now,
+        at: now,
+    })
+}
+
+/// Returns when the logs were changed that the plan waits for, as they are still being written to.
+fn written(plan: &Plan, inventory: &Inventory) -> BTreeMap<String, DateTime<Utc>> {
+    let paths = plan.waiting.iter().filter_map(|it| match &it.cause {
+        WaitCause::StillWritten(path) => Some(path),
+        _ => None,
+    });
+    let paths: BTreeSet<&String> = paths.collect();
+    let logs = inventory.logs.values().chain(inventory.late.values());
+    logs.filter(|it| paths.contains(&it.path))
+        .map(|it| (it.path.clone(), DateTime::from_timestamp_nanos(it.stamp.mtime_ns)))
+        .collect()
 }
 
 impl Pulse {

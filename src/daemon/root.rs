@@ -508,7 +508,7 @@ impl Served {
         self.due = done.plan.jobs.len() + done.plan.following.len();
         self.stuck = stuck(&done);
         if let Some(open) = &mut self.open {
-            open.agenda.note(&done.plan, &done.inventory, done.begun, done.at);
+            open.agenda.note(&done.plan, &done.written, done.changed, (done.begun, done.at));
         }
         let is_done = failed || self.waiting.is_some() || done.is_complete();
         self.noticing.note(done.found, is_done, done.at);
@@ -658,12 +658,13 @@ mod tests {
     }
 
     fn done(at: DateTime<Utc>) -> Done {
-        let (report, plan, inventory, found, closed) = Default::default();
+        let (report, plan, written, changed, found, closed) = Default::default();
         let scheduled = Ok(crate::model::Scheduled::default());
         Done {
             report,
             plan,
-            inventory,
+            written,
+            changed,
             found,
             closed,
             look: Look::Glance,

@@ -21,7 +21,6 @@ use crate::{
         span::Span,
     },
     memory::{hash::ContentHash, item::Tier},
-    store::inventory::Inventory,
 };
 
 /// A clock that is this much behind the last reading was set back; less is the usual slewing.
@@ -134,13 +133,14 @@ impl Agenda {
     }
 
     /// Takes note of what a look found at `now` that ends a pass which began at `begun`: what waits, and
-    /// until when.
+    /// until when. `written` are the logs that are still being written to, by path, each with the time of
+    /// its last change, and `changed` is that of the one changed last.
     pub(super) fn note(
         &mut self,
         plan: &Plan,
-        inventory: &Inventory,
-        begun: DateTime<Utc>,
-        now: DateTime<Utc>,
+        written: &BTreeMap<String, DateTime<Utc>>,
+        changed: Option<DateTime<Utc>>,
+        (begun, now): (DateTime<Utc>, DateTime<Utc>),
     ) {
         // What has fallen due meanwhile is to be asked for still, though nothing waits for it any more.
         self.wakes.retain(|_, at| *at <= now);
@@ -152,19 +152,17 @@ impl Agenda {
             let at = match &waiting.cause {
                 WaitCause::Closes(at) => at.with_timezone(&Utc),
                 WaitCause::StillWritten(path) => {
-                    let mut logs = inventory.logs.values().chain(inventory.late.values());
-                    let log = logs.find(|log| log.path == *path);
-                    let Some(log) = log else { continue };
-                    DateTime::from_timestamp_nanos(log.stamp.mtime_ns) + self.quiet
+                    let Some(at) = written.get(path) else { continue };
+                    *at + self.quiet
                 }
                 WaitCause::Parked(_) | WaitCause::Undone | WaitCause::Held(_) => continue,
             };
             self.wake(waiting.tier, at, now);
         }
         if self.open_week
-            && let Some(at) = quiet_at(inventory, now)
+            && let Some(at) = changed
         {
-            self.wake(Tier::Weekly, at, now);
+            self.wake(Tier::Weekly, at + OPEN_WEEK_QUIET, now);
         }
         if self.on_change {
             // A day closes without being in the plan, since it may have no log yet.
@@ -217,13 +215,6 @@ impl Agenda {
     }
 }
 
-/// Returns when the logs that were changed last have been quiet for long enough.
-fn quiet_at(inventory: &Inventory, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-    let changed = |ns| DateTime::from_timestamp_nanos(ns);
-    let times = inventory.logs.values().map(|it| changed(it.stamp.mtime_ns));
-    times.filter(|it| *it <= now).max().map(|it| it + OPEN_WEEK_QUIET)
-}
-
 #[cfg(test)]
 mod tests {
     use chrono::{Days, Offset as _, TimeZone as _};
@@ -265,7 +256,7 @@ mod tests {
 
     /// Has the agenda note what a short pass found.
     fn note(agenda: &mut Agenda, plan: &Plan, at: &str) {
-        agenda.note(plan, &Inventory::default(), time(at), time(at));
+        agenda.note(plan, &BTreeMap::new(), None, (time(at), time(at)));
     }
 
     #[track_caller]
@@ -332,7 +323,7 @@ mod tests {
         check(agenda, "2026-04-13T00:00", &[Weekly], "2026-12-31T23:00");
         // A pass that began before a week closed did not know of it.
         let (begun, at) = (time("2026-04-19T23:59"), time("2026-04-20T00:01"));
-        agenda.note(&Plan::default(), &Inventory::default(), begun, at);
+        agenda.note(&Plan::default(), &BTreeMap::new(), None, (begun, at));
         check(agenda, "2026-04-20T00:01", &[Extract, Weekly, Monthly], "2026-12-31T23:00");
     }
 

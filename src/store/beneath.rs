@@ -55,6 +55,8 @@ pub struct Folder {
 pub struct Look {
     /// File, folder, link, …
     pub kind: FileType,
+    /// Number of the device that it is on.
+    pub device: u64,
     /// Permission bits.
     pub mode: u32,
     /// Its owner.
@@ -65,6 +67,8 @@ pub struct Look {
     pub names: u64,
     /// Inode, size, and time.
     pub stamp: Stamp,
+    /// Time of the last change of anything about it, nanoseconds since 1970 UTC. Nobody sets it at will.
+    pub changed_ns: i64,
 }
 
 impl Beneath {
@@ -325,6 +329,7 @@ impl From<&Metadata> for Look {
     fn from(meta: &Metadata) -> Self {
         Self {
             kind: FileType::from_raw_mode(meta.mode()),
+            device: meta.dev(),
             mode: meta.mode() & 0o7777,
             uid: meta.uid(),
             gid: meta.gid(),
@@ -334,6 +339,7 @@ impl From<&Metadata> for Look {
                 size: meta.size(),
                 mtime_ns: nanoseconds(meta.mtime(), meta.mtime_nsec()),
             },
+            changed_ns: nanoseconds(meta.ctime(), meta.ctime_nsec()),
         }
     }
 }
@@ -348,6 +354,7 @@ fn look(at: BorrowedFd<'_>, name: &str) -> io::Result<Look> {
     match sys::statx(at, name, flags, sys::StatxFlags::BASIC_STATS) {
         Ok(stat) => Ok(Look {
             kind: FileType::from_raw_mode(stat.stx_mode.into()),
+            device: sys::makedev(stat.stx_dev_major, stat.stx_dev_minor),
             mode: u32::from(stat.stx_mode) & 0o7777,
             uid: stat.stx_uid,
             gid: stat.stx_gid,
@@ -357,6 +364,7 @@ fn look(at: BorrowedFd<'_>, name: &str) -> io::Result<Look> {
                 size: stat.stx_size,
                 mtime_ns: nanoseconds(stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec.into()),
             },
+            changed_ns: nanoseconds(stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec.into()),
         }),
         // A sandbox may be older than the call.
         Err(Errno::NOSYS | Errno::PERM) => {

@@ -10,6 +10,7 @@
 //! - [`failpoint`]: where tests stop or fail a step.
 //! - [`spool`]: notes that hooks leave, outside of all roots.
 //! - [`private`]: witnesses beside the database, and the quarantine.
+//! - [`standstill`]: the note that a root stands still, which any change of the database takes away.
 //! - [`lock`]: who may write to a root, and which daemon serves it.
 
 pub mod beneath;
@@ -23,4 +24,5 @@ pub mod lock;
 pub mod postings;
 pub mod private;
 pub mod spool;
+pub mod standstill;
 pub mod vault;

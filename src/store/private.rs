@@ -20,6 +20,7 @@ use rustix::fs::{OFlags, RenameFlags};
 use super::{
     beneath::{self, Beneath, Folder, Look},
     layout::{self, Layout},
+    standstill,
     vault::{FILE_BYTES_MAX, Vault},
 };
 
@@ -157,7 +158,7 @@ pub fn close(exposed: &Exposed) -> io::Result<()> {
 
 /// Lists what stands in the private folder and is none of ours, by name.
 pub fn strangers(layout: &Layout) -> Vec<String> {
-    const OURS: [&str; 13] = [
+    const OURS: [&str; 14] = [
         "forgetting.",
         "keeping.",
         "undoing.",
@@ -171,6 +172,7 @@ pub fn strangers(layout: &Layout) -> Vec<String> {
         "replaced",
         layout::REPLY_PREFIX,
         "snapshots",
+        standstill::NOTE,
     ];
     let names = private(layout).and_then(|it| it.names()).into_iter().flatten();
     let names = names.map(|it| it.unwrap_or_else(|shown| shown));
@@ -180,12 +182,12 @@ pub fn strangers(layout: &Layout) -> Vec<String> {
     strange
 }
 
-fn private(layout: &Layout) -> io::Result<Folder> {
+pub(super) fn private(layout: &Layout) -> io::Result<Folder> {
     Beneath::new(layout).folder(layout::PRIVATE_DIR)
 }
 
 /// Reads a file of the private folder; `None` for what is none of ours.
-fn read(layout: &Layout, name: &str) -> Option<Vec<u8>> {
+pub(super) fn read(layout: &Layout, name: &str) -> Option<Vec<u8>> {
     let file = private(layout).ok()?.open(name, OFlags::RDONLY).ok()?;
     let look = Look::from(&file.metadata().ok()?);
     let mut bytes = Vec::new();

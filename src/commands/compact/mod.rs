@@ -22,6 +22,7 @@ use crate::{
         plan::{Job, Plan, Selection, WaitCause},
         rebuild::{self, Look, Mended},
         report::{JobReport, PassReport},
+        standstill,
     },
     config::settings::Keep,
     memory::{item::Tier, period::Period},
@@ -177,6 +178,13 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     if let Err(error) = engine.collect() {
         ui.warn(format!("what was asked in a batch could not be fetched: {error}"));
     }
+    if standstill::covers(&selection)
+        && let Some(still) =
+            standstill::of(&root.vault, &root.settings, engine.id(), selection.open_week, now)
+    {
+        show_report(&PassReport::default(), &still.plan, still.has_logs, None, ui);
+        return Ok(ExitCode::SUCCESS);
+    }
     let clock = call.clock();
     let mut say = |mended: &Mended| ui.warn(mended.to_string());
     if selection.accept_missing
@@ -210,9 +218,11 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     {
         ui.detail(format!("let go of {} versions older than {span}", report.pruned));
     }
-    show_report(&report, &plan, &view, args.period, ui);
+    let inventory = &view.inventory;
+    let unknown = args.period.filter(|it| inventory.logs_of(*it).next().is_none());
+    show_report(&report, &plan, !inventory.logs.is_empty(), unknown, ui);
     // What cannot be indexed now is indexed, or told of, by the next search.
-    drop(search::refresh(&root.vault));
+    drop(search::keep(&root.vault, inventory));
     for held in &report.held {
         ui.warn(format!("{} {}", held.path, held.reason));
     }
@@ -355,7 +365,8 @@ fn show_plan(
         ui.note(format!("but not now: {why}"));
     }
     if jobs.is_empty() && plan.following.is_empty() {
-        ui.note(nothing_due(plan, view, period));
+        let unknown = period.filter(|it| view.inventory.logs_of(*it).next().is_none());
+        ui.note(nothing_due(plan, !view.inventory.logs.is_empty(), unknown));
         return Ok(());
     }
     let mut rows: Vec<Vec<String>> = jobs
@@ -428,7 +439,8 @@ impl PlannedJob {
     }
 }
 
-fn show_report(report: &PassReport, plan: &Plan, view: &View, period: Option<Period>, ui: &Ui) {
+/// Shows what a pass did; `unknown` is a period that was asked for and has no logs.
+fn show_report(report: &PassReport, plan: &Plan, has_logs: bool, unknown: Option<Period>, ui: &Ui) {
     if ui.is_json() {
         ui.json(report);
         return;
@@ -459,7 +471,7 @@ fn show_report(report: &PassReport, plan: &Plan, view: &View, period: Option<Per
     }
     if report.jobs.is_empty() {
         if report.archived.is_empty() && report.joined.is_empty() {
-            ui.note(nothing_due(plan, view, period));
+            ui.note(nothing_due(plan, has_logs, unknown));
         }
         return;
     }
@@ -512,11 +524,11 @@ fn row(job: &JobReport) -> Vec<String> {
 }
 
 /// Says why nothing is done, and what will be next.
-fn nothing_due(plan: &Plan, view: &View, period: Option<Period>) -> String {
-    if view.inventory.logs.is_empty() {
+fn nothing_due(plan: &Plan, has_logs: bool, unknown: Option<Period>) -> String {
+    if !has_logs {
         return "nothing to do: there are no logs yet (`memoird log TEXT` writes one)".to_owned();
     }
-    if let Some(period) = period.filter(|it| view.inventory.logs_of(*it).next().is_none()) {
+    if let Some(period) = unknown {
         return format!("nothing to do: there are no logs of {period}");
     }
     if let Some((tier, period)) = plan.following.first() {

@@ -53,7 +53,7 @@ use self::{
     place::{FILES, Place, with_suffix},
     seal::Touched,
 };
-use super::{failpoint, filesystem};
+use super::{failpoint, filesystem, standstill};
 
 /// The open database of one root.
 #[derive(Debug)]
@@ -270,6 +270,11 @@ impl Lineage {
         }
         schema::migrate(&mut conn, path, migrations)?;
         let touched = Touched::follow(&mut conn).map_err(sql)?;
+        let folder = path.parent().map(Path::to_owned);
+        conn.commit_hook(Some(move || {
+            folder.as_deref().is_some_and(|it| standstill::lift(it).is_err())
+        }))
+        .map_err(sql)?;
         Ok(Self { conn, path: path.to_owned(), touched, identity: identity(path) })
     }
 

@@ -2,6 +2,7 @@
 //!
 //! - [`read`]: one file at a time, and what stands in a folder.
 //! - [`scan`]: all of them at once.
+//! - [`stamps`]: whether any of them changed, without reading one.
 //! - [`mod@write`]: a file is made, replaced, or removed whole.
 //! - [`append`]: a line is added to a log.
 //! - [`archive`]: logs move, and keep their bytes.
@@ -32,6 +33,7 @@ pub mod read;
 pub mod replies;
 pub mod scan;
 pub mod settings;
+pub mod stamps;
 pub mod write;
 
 use std::{

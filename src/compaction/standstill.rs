@@ -1,0 +1,243 @@
+//! Whether a root stands still: its files are as a pass left them that found nothing to do, and no time has
+//! come since at which anything falls due.
+//!
+//! Whoever would make a pass asks here first. To look at the names and stamps of all files takes about as
+//! long as `find` does, a pass that finds nothing to do many times that, since it reads what is generated
+//! and asks the database of each file. What is trusted is what a pass trusts, too: that a file whose stamp
+//! is the same holds the same bytes; here the time of the last change of its inode is part of that, which
+//! nobody sets at will. Any change of the database takes the note away ([`crate::store::standstill`]).
+
+use std::time::SystemTime;
+
+use chrono::{DateTime, Duration, NaiveDate, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Passed,
+    plan::{OPEN_WEEK_QUIET, Plan, Selection, WaitCause, Waiting, start_of_day},
+    report::PassReport,
+};
+use crate::{
+    config::root::RootSettings,
+    memory::{hash::ContentHash, item::Tier, period::Period},
+    store::{
+        inventory::Inventory,
+        standstill as note,
+        vault::{Vault, stamps::Stamps},
+    },
+};
+
+/// A full look is made at least so often.
+fn trusted_for() -> Duration {
+    Duration::days(1)
+}
+
+/// What was changed less than this before it was looked at may have been changed once more within the same
+/// tick of the clock of the file system.
+const SETTLED_NS: i64 = 2_000_000_000;
+
+/// A root that stands still.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standstill {
+    /// What is due (nothing) and what waits for its time.
+    pub plan: Plan,
+    /// Whether there are logs.
+    pub has_logs: bool,
+    /// When a log was changed last.
+    pub changed: Option<DateTime<Utc>>,
+}
+
+/// The note, as JSON.
+#[derive(Serialize, Deserialize)]
+struct Note {
+    /// The stamps of all files, as one hash.
+    files: String,
+    /// What the pass was made with, as one hash.
+    with: String,
+    /// From when it is true …
+    made: DateTime<Utc>,
+    /// … until when.
+    until: DateTime<Utc>,
+    /// Whether the running week was looked at, too.
+    open_week: bool,
+    has_logs: bool,
+    changed: Option<DateTime<Utc>>,
+    waiting: Vec<NotedWait>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct NotedWait {
+    tier: String,
+    period: String,
+    /// When it closes; nothing for what was taken back.
+    closes: Option<DateTime<Utc>>,
+}
+
+/// A look at the files before a pass, for the note after it.
+pub(super) struct Before {
+    stamps: Stamps,
+    /// By the clock of the system, whatever time the pass is told.
+    looked_ns: i64,
+}
+
+/// Returns what is known of a root that stands still; `None` where a pass is to look.
+pub fn of(
+    vault: &Vault,
+    settings: &RootSettings,
+    engine: &str,
+    open_week: bool,
+    now: DateTime<Utc>,
+) -> Option<Standstill> {
+    let note: Note = serde_json::from_slice(&note::read(vault.layout())?).ok()?;
+    let is_now = note.made <= now && now < note.until;
+    if !is_now || (open_week && !note.open_week) || note.with != with(settings, engine) {
+        return None;
+    }
+    // Last, since it takes longest.
+    if vault.stamps().ok()?.all.to_string() != note.files {
+        return None;
+    }
+    let zone = settings.zone.name.0;
+    let waiting = note.waiting.iter().map(|it| {
+        let tier = Tier::from_name(&it.tier)?;
+        let period: Period = it.period.parse().ok()?;
+        let closes = it.closes.map(|at| WaitCause::Closes(at.with_timezone(&zone)));
+        Some(Waiting { tier, period, cause: closes.unwrap_or(WaitCause::Undone) })
+    });
+    let plan = Plan { waiting: waiting.collect::<Option<_>>()?, ..Plan::default() };
+    Some(Standstill { plan, has_logs: note.has_logs, changed: note.changed })
+}
+
+/// Returns whether a pass with this selection does all that a root can be wanted to do now.
+pub fn covers(selection: &Selection) -> bool {
+    let Selection { tiers, period, force, redo, again, only_again, accept_missing, open_week: _ } =
+        selection;
+    let all = tiers.is_empty() || Tier::ALL.iter().all(|it| tiers.contains(it));
+    all && period.is_none()
+        && redo.is_none()
+        && again.is_empty()
+        && !(*force || *only_again || *accept_missing)
+}
+
+/// Looks at the files before a pass does. `None` where no note can come of it.
+pub(super) fn before(vault: &Vault, selection: &Selection) -> Option<Before> {
+    if !covers(selection) {
+        return None;
+    }
+    note::begin(vault.layout()).ok()?;
+    let stamps = vault.stamps().ok()?;
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    Some(Before { stamps, looked_ns: i64::try_from(since.as_nanos()).ok()? })
+}
+
+/// Leaves a note of a pass that found nothing to do.
+pub(super) fn after(
+    before: &Before,
+    (vault, settings): (&Vault, &RootSettings),
+    engine: &str,
+    open_week: bool,
+    passed: &Passed,
+    now: DateTime<Utc>,
+) {
+    let noted = noted(before, settings, engine, open_week, passed, now);
+    let bytes = noted.and_then(|it| serde_json::to_vec(&it).ok());
+    let layout = vault.layout();
+    let ended = match bytes {
+        Some(bytes) => note::end(layout, &bytes).map(drop),
+        None => note::give_up(layout),
+    };
+    // The next pass looks for itself.
+    if let Err(error) = ended {
+        tracing::debug!("{}: standstill: {error}", layout.root().display());
+    }
+}
+
+fn noted(
+    before: &Before,
+    settings: &RootSettings,
+    engine: &str,
+    open_week: bool,
+    passed: &Passed,
+    now: DateTime<Utc>,
+) -> Option<Note> {
+    let Passed { report, view, plan } = passed;
+    let is_settled = before.stamps.newest_ns < before.looked_ns.saturating_sub(SETTLED_NS);
+    if !is_settled || !is_idle(report) || !plan.jobs.is_empty() || !plan.following.is_empty() {
+        return None;
+    }
+    let mut waiting = Vec::new();
+    for it in &plan.waiting {
+        let closes = match &it.cause {
+            WaitCause::Closes(at) => Some(at.with_timezone(&Utc)),
+            WaitCause::Undone => None,
+            WaitCause::StillWritten(_) | WaitCause::Parked(_) | WaitCause::Held(_) => return None,
+        };
+        let (tier, period) = (it.tier.name().to_owned(), it.period.to_string());
+        waiting.push(NotedWait { tier, period, closes });
+    }
+    let changed = newest(&view.inventory, now);
+    let closes = waiting.iter().filter_map(|it| it.closes);
+    let quiet = changed.filter(|_| open_week).map(|it| it + OPEN_WEEK_QUIET);
+    let times = closes.chain(quiet).chain(next_close(settings, now)).filter(|it| *it > now);
+    let until = times.min().unwrap_or(DateTime::<Utc>::MAX_UTC).min(now + trusted_for());
+    Some(Note {
+        files: before.stamps.all.to_string(),
+        with: with(settings, engine),
+        made: now,
+        until,
+        open_week,
+        has_logs: !view.inventory.logs.is_empty(),
+        changed,
+        waiting,
+    })
+}
+
+/// Returns whether a pass did nothing and holds nothing up.
+fn is_idle(report: &PassReport) -> bool {
+    let PassReport {
+        jobs,
+        written: _,
+        unchanged: _,
+        failed: _,
+        left,
+        archived,
+        joined,
+        put_back,
+        model,
+        unanswered,
+        finished,
+        held,
+        archive_held,
+        amounts: _,
+        amounts_kept: _,
+        pruned,
+    } = report;
+    let lists = [archived, joined, put_back, finished];
+    jobs.is_empty()
+        && lists.iter().all(|it| it.is_empty())
+        && held.is_empty()
+        && model.is_none()
+        && archive_held.is_none()
+        && *left + *unanswered + *pruned == 0
+}
+
+/// Returns when a log was changed last, as far as the clock has come.
+pub fn newest(inventory: &Inventory, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    let times = inventory.logs.values().map(|it| DateTime::from_timestamp_nanos(it.stamp.mtime_ns));
+    times.filter(|it| *it <= now).max()
+}
+
+/// Returns when the next day closes: with it may what is in no plan, since it has no log yet.
+fn next_close(settings: &RootSettings, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    let zone = settings.zone.name.0;
+    let grace = settings.settings.compaction.grace.as_duration();
+    let grace = Duration::from_std(grace).ok()?;
+    let first_open: NaiveDate = now.checked_sub_signed(grace)?.with_timezone(&zone).date_naive();
+    start_of_day(first_open.succ_opt()?, zone).checked_add_signed(grace)
+}
+
+/// Returns what a pass rests on beside the files and the time.
+fn with(settings: &RootSettings, engine: &str) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    ContentHash::of(format!("{version} {engine} {settings:?}")).to_string()
+}
