@@ -15,6 +15,7 @@
 //! | layer | module | what it is |
 //! |---|---|---|
 //! | 0 | [`memory`] | what a memory is: values and their written forms |
+//! | 0 | `parallel` | work side by side, on threads that live no longer than the call |
 //! | 1 | [`clock`] | the one reading of the time |
 //! | 1 | [`config`] | files and variables, resolved per root; schedules; which root is meant |
 //! | 1 | [`privacy`] | the served view: what anything but the vault may see of a log |
@@ -71,6 +72,7 @@ pub mod engine;
 pub mod folder;
 pub mod memory;
 pub mod model;
+mod parallel;
 pub mod privacy;
 pub mod recall;
 pub mod session;

@@ -25,7 +25,7 @@ use crate::{
         lineage::{
             Lineage, LineageError,
             history::VersionRow,
-            jobs::{Outcome, RunId},
+            jobs::{JobRow, Outcome, RunId},
             record::{DocumentKind, DocumentRecord, LogRecord},
         },
         private,
@@ -539,20 +539,26 @@ fn logs_as_recorded(
     Ok(findings)
 }
 
-/// Compares the last receipts with the files: what was written stands there, or the history says
-/// what became of it.
+/// Compares the last receipts, which are `told`, with the files: what was written stands there, or the
+/// history says what became of it. A file that is as it should be in what was `seen` is not read again.
 ///
 /// # Errors
 ///
 /// Returns why it could not be told.
-pub fn receipts(vault: &Vault, lineage: Option<&Lineage>) -> Checked {
+pub fn receipts(
+    vault: &Vault,
+    lineage: Option<&Lineage>,
+    told: &[JobRow],
+    seen: Option<&Inventory>,
+) -> Checked {
     let Some(lineage) = lineage else { return Ok(Found::Well("none yet".to_owned())) };
     let latest: HashMap<String, VersionRow> =
         lineage.latest_versions()?.into_iter().map(|it| (it.path.clone(), it)).collect();
     let mut findings = Vec::new();
     let mut written = 0;
     let mut silent = 0;
-    for job in lineage.last_receipts()? {
+    let seen = seen.map(hashes_of).unwrap_or_default();
+    for job in told {
         let Some(receipt) = &job.receipt else { continue };
         if matches!(receipt.outcome, Outcome::Failed | Outcome::Parked | Outcome::Skipped)
             && receipt.reason.as_deref().is_none_or(str::is_empty)
@@ -566,6 +572,9 @@ pub fn receipts(vault: &Vault, lineage: Option<&Lineage>) -> Checked {
         for (path, hash) in lineage.generated_by(job.id)? {
             // A later run or an edit that was noticed has replaced it.
             if latest.get(&path).is_some_and(|it| it.hash != Some(hash)) {
+                continue;
+            }
+            if seen.get(&path[..]) == Some(&hash) {
                 continue;
             }
             match vault.read(&path) {
@@ -595,6 +604,12 @@ pub fn receipts(vault: &Vault, lineage: Option<&Lineage>) -> Checked {
         findings.push(format!("{silent} receipts do not say why nothing was written"));
     }
     Ok(Found::unless(findings, || format!("{written} say written, and it is")))
+}
+
+/// Returns the hashes of the generated files that a scan has read.
+fn hashes_of(inventory: &Inventory) -> HashMap<&str, ContentHash> {
+    let summaries = inventory.weekly.values().chain(inventory.monthly.values());
+    summaries.map(|it| (&it.path[..], it.hash)).collect()
 }
 
 /// Looks up every line that an item cites. Of a log that has vanished it can no longer be told.

@@ -9,7 +9,6 @@ use super::{
     JobError, ask,
     ground::{self, Grounded, Violation, Words},
     kept::{self, Kept, Said},
-    parallel,
     plan::Job,
     preserve,
     review::{self, KeptOut},
@@ -32,6 +31,7 @@ use crate::{
         period::Period,
         typed::TypedMemory,
     },
+    parallel,
     privacy::{self, Rules, ServedLine, ServedLog},
     store::{
         inventory::Inventory,

@@ -18,7 +18,6 @@ use super::{
     known::{self, Again, OtherNames},
     late::{self, Doubt, Revised},
     nearby::Nearby,
-    parallel,
     plan::{Job, Reason},
     records,
     report::{JobReport, PassReport},
@@ -34,6 +33,7 @@ use crate::{
         index,
         typed::{MemoryType, TypedMemory},
     },
+    parallel,
     privacy::{self, Rules, ServedLog, SpelledSecrets},
     store::{
         inventory::Inventory,

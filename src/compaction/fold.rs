@@ -10,7 +10,7 @@ use super::{
     draft::{self, CorpusReader, Drafted, Drafter, Sources},
     ground,
     kept::{self, Kept},
-    merge, parallel,
+    merge,
     plan::{Job, Reason},
     records,
     report::PassReport,
@@ -31,6 +31,7 @@ use crate::{
         period::{Grain, Period},
     },
     model::failure::Fault,
+    parallel,
     privacy::{ServedLine, ServedLog},
     store::{
         inventory::Inventory,

@@ -67,12 +67,14 @@ struct Known {
 pub fn look(vault: &Vault, lineage: &Lineage) -> Result<Option<Missing>, PassError> {
     let layout = vault.layout();
     let mut known: Vec<Known> = Vec::new();
+    let mut standings = vault.standings();
     for (stem, path) in lineage.log_paths()? {
-        let is_there = vault.is_taken(&path) || is_archived(vault, &stem);
+        let is_there = standings.is_taken(&path)
+            || layout.archived(&stem).is_some_and(|it| standings.is_taken(&it));
         known.push(Known { path, stem: Some(stem), is_there });
     }
     for path in lineage.documents()?.into_keys() {
-        let is_there = vault.is_taken(&path);
+        let is_there = standings.is_taken(&path);
         known.push(Known { path, stem: None, is_there });
     }
     // What we were about to remove when a crash came is not missing.

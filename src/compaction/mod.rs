@@ -9,7 +9,7 @@
 //!
 //! - [`plan`]: what is due; pure.
 //! - [`observe`]: what people did to files since the last pass, and lines that moved.
-//! - [`draft`], [`fold`]: a week or a month; drafts are made side by side ([`parallel`]).
+//! - [`draft`], [`fold`]: a week or a month; drafts are made side by side.
 //! - [`kept`]: what a file says of logs that are gone.
 //! - [`extract`]: typed memories and `MEMORY.md`; [`nearby`] lines are read once, what is
 //!   proposed is [`accept`]ed or kept out, and what is [`known`] is said anew in its own file.
@@ -55,7 +55,6 @@ pub mod missing;
 pub mod moved;
 mod nearby;
 mod observe;
-mod parallel;
 pub mod plan;
 #[cfg(test)]
 mod poison;
@@ -95,6 +94,7 @@ use crate::{
     engine::{Engine, EngineError},
     memory::{address::Stem, hash::ContentHash, item::Tier, period::Period, wisdom::WisdomFile},
     model::{CallError, WorkEnd, failure::Fault},
+    parallel,
     store::{
         inventory::{Inventory, Stamp},
         lineage::{

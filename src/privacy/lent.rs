@@ -1,15 +1,18 @@
-//! Expressions whose scratch memory can be had back.
+//! Expressions whose memory can be had back.
 //!
-//! An expression keeps what its searches needed, for each thread that searched at once and until the
-//! process ends: for all of ours together tens of megabytes. A process that sleeps for hours between two
-//! searches calls [`rest`] when it has done its work; the next search begins with fresh scratch memory.
+//! Compiled, all of ours take ten megabytes and more, and each keeps what its searches needed, for each
+//! thread that searched at once, until the process ends. A process that sleeps for hours between two
+//! searches calls [`rest`] when it has done its work; what is needed again is compiled again.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
-/// Something whose clone shares what was compiled, and nothing of what searches needed.
+/// Something that is made when it is first needed, and again after a rest.
 pub(super) struct Lent<T>(Arc<Slot<T>>);
 
-struct Slot<T>(RwLock<Arc<T>>);
+struct Slot<T> {
+    make: Box<dyn Fn() -> T + Send + Sync>,
+    made: RwLock<Option<Arc<T>>>,
+}
 
 trait Rest: Send + Sync {
     fn rest(&self);
@@ -18,9 +21,19 @@ trait Rest: Send + Sync {
 /// All that are there.
 static SLOTS: Mutex<Vec<Weak<dyn Rest>>> = Mutex::new(Vec::new());
 
-impl<T: Clone + Send + Sync + 'static> Lent<T> {
-    pub(super) fn new(it: T) -> Self {
-        let slot = Arc::new(Slot(RwLock::new(Arc::new(it))));
+impl<T: Send + Sync + 'static> Lent<T> {
+    /// Nothing is made yet.
+    pub(super) fn new(make: impl Fn() -> T + Send + Sync + 'static) -> Self {
+        Self::of(None, Box::new(make))
+    }
+
+    /// The first one is made already.
+    pub(super) fn made(first: T, make: impl Fn() -> T + Send + Sync + 'static) -> Self {
+        Self::of(Some(Arc::new(first)), Box::new(make))
+    }
+
+    fn of(first: Option<Arc<T>>, make: Box<dyn Fn() -> T + Send + Sync>) -> Self {
+        let slot = Arc::new(Slot { make, made: RwLock::new(first) });
         let weak: Weak<dyn Rest> = Arc::downgrade(&slot) as Weak<dyn Rest>;
         let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
         // Who never rests, and reads rules anew for each request, is not to remember them all.
@@ -34,18 +47,22 @@ impl<T: Clone + Send + Sync + 'static> Lent<T> {
 
     /// Returns it as it is now. A search that is under way keeps what it has.
     pub(super) fn get(&self) -> Arc<T> {
-        Arc::clone(&self.0.0.read().unwrap_or_else(PoisonError::into_inner))
+        let Slot { make, made } = &*self.0;
+        if let Some(made) = &*made.read().unwrap_or_else(PoisonError::into_inner) {
+            return Arc::clone(made);
+        }
+        let mut made = made.write().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(made.get_or_insert_with(|| Arc::new(make())))
     }
 }
 
-impl<T: Clone + Send + Sync> Rest for Slot<T> {
+impl<T: Send + Sync> Rest for Slot<T> {
     fn rest(&self) {
-        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Arc::new(T::clone(&current));
+        *self.made.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
-/// Gives back what searches needed so far. What is found later is the same.
+/// Gives back what was compiled and what searches needed so far. What is found later is the same.
 pub fn rest() {
     let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
     // Those of rules that were read anew are gone.
@@ -63,33 +80,27 @@ mod tests {
 
     use super::*;
 
-    /// Counts its clones.
-    #[derive(Default)]
-    struct Counted(Arc<AtomicUsize>);
-
-    impl Clone for Counted {
-        fn clone(&self) -> Self {
-            self.0.fetch_add(1, Ordering::SeqCst);
-            Self(Arc::clone(&self.0))
-        }
-    }
-
     #[test]
-    fn what_rests_is_made_anew_and_what_is_gone_is_forgotten() {
-        let (count, gone) = (Counted::default(), Counted::default());
-        let (clones, of_gone) = (Arc::clone(&count.0), Arc::clone(&gone.0));
-        let lent = Lent::new(count);
-        drop(Lent::new(gone));
+    fn what_rests_is_made_anew_when_it_is_needed_and_what_is_gone_is_forgotten() {
+        let counting = || {
+            let made = Arc::new(AtomicUsize::new(0));
+            let count = Arc::clone(&made);
+            (made, Lent::new(move || count.fetch_add(1, Ordering::SeqCst)))
+        };
+        let ((made, lent), (of_gone, gone)) = (counting(), counting());
+        drop(gone);
+        assert_eq!(made.load(Ordering::SeqCst), 0);
         let before = lent.get();
+        assert!(Arc::ptr_eq(&before, &lent.get()));
         rest();
+        assert_eq!(made.load(Ordering::SeqCst), 1);
         assert!(!Arc::ptr_eq(&before, &lent.get()));
-        assert!(clones.load(Ordering::SeqCst) >= 1);
         assert_eq!(of_gone.load(Ordering::SeqCst), 0);
     }
 
     #[test]
     fn the_same_is_found_after_a_rest() {
-        let lent = Lent::new(regex::Regex::new(r"(?i)gate (\d+)").unwrap());
+        let lent = Lent::new(|| regex::Regex::new(r"(?i)gate (\d+)").unwrap());
         let find = || lent.get().find("at Gate 12").map(|it| it.range());
         let before = find();
         rest();

@@ -6,8 +6,9 @@ use std::{
 };
 
 /// From the lowest layer to the highest. A module may use itself and what stands before it.
-const LAYERS: [&str; 13] = [
+const LAYERS: [&str; 14] = [
     "memory",
+    "parallel",
     "clock",
     "config",
     "privacy",

@@ -303,13 +303,17 @@ impl Seen {
             &selection,
             now,
         );
-        let failed = work::failed(lineage, &plan)?;
-        let undone = work::undone(lineage, &view, &plan)?;
+        let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
+        let failed = work::failed(&receipts, &plan);
+        let undone = work::undone(&receipts, &view, &plan);
         let undoing = check::undoing(&root.vault, lineage)?;
         let last_run = work::last_run(lineage, settings.zone.name.0)?;
         let missing = lineage.map(|it| missing::look(&root.vault, it)).transpose()?.flatten();
-        let amiss =
-            [check::receipts(&root.vault, lineage), check::witness(root.vault.layout(), lineage)];
+        let inventory = Some(&view.inventory);
+        let amiss = [
+            check::receipts(&root.vault, lineage, &receipts, inventory),
+            check::witness(root.vault.layout(), lineage),
+        ];
         let amiss = amiss.into_iter().filter_map(|it| match it {
             Ok(Found::Ill(found)) => Some(found),
             _ => None,

@@ -7,9 +7,13 @@ use crate::{
     compaction::{View, plan::Plan},
     memory::{
         address::Stem,
-        log::{DailyLog, may_tell_origin},
+        log::{DailyLog, OriginError, may_tell_origin},
     },
-    store::inventory::Inventory,
+    parallel,
+    store::{
+        inventory::{Inventory, LogFile},
+        vault::VaultError,
+    },
 };
 
 #[derive(Serialize)]
@@ -47,22 +51,32 @@ pub(super) struct Logs {
 
 impl Logs {
     pub(super) fn read(root: &Root, inventory: &Inventory) -> Result<Self, CommandError> {
+        let files: Vec<(&Stem, &LogFile)> = inventory.logs.iter().collect();
         let mut logs = Self { chars: 0, unread_origins: Vec::new() };
-        for (stem, file) in &inventory.logs {
-            // One that went away meanwhile has no characters.
-            let Some(found) = root.vault.read(&file.path)? else { continue };
-            logs.chars += String::from_utf8_lossy(&found.bytes).chars().count();
-            if !may_tell_origin(&found.bytes) {
-                continue;
-            }
-            // One that cannot be read is told by the scan.
-            let log = DailyLog::parse(stem.clone(), &found.bytes).ok();
-            if let Some(error) = log.and_then(|it| it.origin_error) {
-                let (path, reason) = (file.path.clone(), error.to_string());
-                logs.unread_origins.push(Problem { path, reason });
-            }
+        for read in parallel::map(&files, |(stem, file)| Self::of(root, stem, file)) {
+            let (chars, unread_origin) = read?;
+            logs.chars += chars;
+            logs.unread_origins.extend(unread_origin);
         }
         Ok(logs)
+    }
+
+    fn of(
+        root: &Root,
+        stem: &Stem,
+        file: &LogFile,
+    ) -> Result<(usize, Option<Problem>), VaultError> {
+        // One that went away meanwhile has no characters.
+        let Some(found) = root.vault.read(&file.path)? else { return Ok((0, None)) };
+        let chars = String::from_utf8_lossy(&found.bytes).chars().count();
+        if !may_tell_origin(&found.bytes) {
+            return Ok((chars, None));
+        }
+        // One that cannot be read is told by the scan.
+        let error = DailyLog::parse(stem.clone(), &found.bytes).ok().and_then(|it| it.origin_error);
+        let told =
+            |error: OriginError| Problem { path: file.path.clone(), reason: error.to_string() };
+        Ok((chars, error.map(told)))
     }
 }
 

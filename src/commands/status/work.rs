@@ -19,7 +19,10 @@ use crate::{
     memory::{item::Tier, period::Period, wisdom::WisdomFile},
     store::{
         inventory::{Inventory, SummaryFile},
-        lineage::{Lineage, LineageError, jobs::Outcome},
+        lineage::{
+            Lineage, LineageError,
+            jobs::{JobRow, Outcome},
+        },
     },
 };
 
@@ -134,11 +137,7 @@ pub(super) fn parked(plan: &Plan) -> Vec<Stuck> {
 
 /// Returns the work that was taken back and waits, each once. What stood beneath it may be gone with
 /// it, so that no plan names it: then its last receipt does.
-pub(super) fn undone(
-    lineage: Option<&Lineage>,
-    view: &View,
-    plan: &Plan,
-) -> Result<Vec<Stuck>, LineageError> {
+pub(super) fn undone(receipts: &[JobRow], view: &View, plan: &Plan) -> Vec<Stuck> {
     let decisions = &view.inventory.decisions;
     let waiting = plan.waiting.iter().filter(|it| it.cause == WaitCause::Undone);
     let mut undone: BTreeSet<(Tier, Period)> = waiting.map(|it| (it.tier, it.period)).collect();
@@ -149,8 +148,7 @@ pub(super) fn undone(
         .chain(plan.following.iter().copied())
         .chain(plan.waiting.iter().map(|it| (it.tier, it.period)))
         .collect();
-    let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
-    let refused = receipts.into_iter().filter(|job| {
+    let refused = receipts.iter().filter(|job| {
         let is_skipped = job.receipt.as_ref().is_some_and(|it| it.outcome == Outcome::Skipped);
         is_skipped && decisions.is_undone(job.fingerprint)
     });
@@ -160,22 +158,21 @@ pub(super) fn undone(
         period: period.to_string(),
         reason: WaitCause::Undone.to_string(),
     });
-    Ok(told.collect())
+    told.collect()
 }
 
 /// Returns the jobs that failed when last tried and are due still.
-pub(super) fn failed(lineage: Option<&Lineage>, plan: &Plan) -> Result<Vec<Stuck>, LineageError> {
-    let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
-    let failed = receipts.into_iter().filter_map(|job| {
-        let receipt = job.receipt.filter(|it| report::outcome(it) == "failed")?;
+pub(super) fn failed(receipts: &[JobRow], plan: &Plan) -> Vec<Stuck> {
+    let failed = receipts.iter().filter_map(|job| {
+        let receipt = job.receipt.as_ref().filter(|it| report::outcome(it) == "failed")?;
         let is_due = plan.jobs.iter().any(|it| it.fingerprint == job.fingerprint);
         is_due.then(|| Stuck {
             tier: job.tier.name(),
             period: job.period.to_string(),
-            reason: receipt.reason.unwrap_or_default(),
+            reason: receipt.reason.clone().unwrap_or_default(),
         })
     });
-    Ok(failed.collect())
+    failed.collect()
 }
 
 pub(super) fn last_run(

@@ -41,11 +41,13 @@ use crate::{
         document::Summary,
         hash::ContentHash,
         log::{DailyLog, Origin},
+        period::Period,
         wisdom::WisdomFile,
     },
+    parallel,
     privacy::{self, Rules, ServedLog},
     store::{
-        inventory::Inventory,
+        inventory::{Inventory, SummaryFile},
         lineage::{
             Lineage,
             jobs::RunId,
@@ -157,15 +159,23 @@ pub fn held_above(
     inventory: &Inventory,
     decided: bool,
 ) -> Result<Vec<HeldLine>, VaultError> {
-    let mut lines = Vec::new();
+    let files: Vec<(&Period, &SummaryFile)> =
+        inventory.weekly.iter().chain(&inventory.monthly).collect();
     let rules = &inventory.rules;
-    for (period, file) in inventory.weekly.iter().chain(&inventory.monthly) {
-        let Some(text) = vault.read_text(&file.path)? else { continue };
+    let of = |(period, file): &(&Period, &SummaryFile)| {
+        let Some(text) = vault.read_text(&file.path)? else { return Ok(Vec::new()) };
         // One that cannot be read is a problem of the inventory.
-        let Ok(summary) = Summary::parse(*period, &text) else { continue };
-        let Some(served) = privacy::serve_own_lines(&summary, &text, rules) else { continue };
-        let Ok(log) = DailyLog::parse(served.stem().clone(), text.as_bytes()) else { continue };
-        lines.extend(lines_held(&log, &served, &file.path, &BTreeMap::new(), rules, decided));
+        let Ok(summary) = Summary::parse(**period, &text) else { return Ok(Vec::new()) };
+        let served = privacy::serve_own_lines(&summary, &text, rules);
+        let log = |it: &ServedLog| DailyLog::parse(it.stem().clone(), text.as_bytes()).ok();
+        let Some((log, served)) = served.and_then(|it| Some((log(&it)?, it))) else {
+            return Ok(Vec::new());
+        };
+        Ok(lines_held(&log, &served, &file.path, &BTreeMap::new(), rules, decided))
+    };
+    let mut lines = Vec::new();
+    for held in parallel::map(&files, of) {
+        lines.extend(held?);
     }
     Ok(lines)
 }

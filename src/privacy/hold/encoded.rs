@@ -88,13 +88,14 @@ pub fn asks_to_run(text: &str) -> bool {
 /// Returns whether a text has a code that it asks to run: any words where it asks to decode them,
 /// too, else a command.
 fn is_order(text: &str, decoded: &str) -> bool {
-    static COMMAND: LazyLock<Regex> = LazyLock::new(|| {
-        regex(
+    static COMMAND: LazyLock<Lent<Regex>> = LazyLock::new(|| {
+        lent(
             r"(?i)^\W{0,3}(?:sudo |env |exec |nohup )?(?:curl|wget|ba?sh|zsh|rm|nc|ncat|python3?|perl|ruby|node|php|powershell|pwsh|iwr|irm|iex|chmod|chown|crontab|dd|mkfs\S*|ssh|scp|pip3?|npm|npx|eval|source|git|kill|cat|echo|printenv|env|export|mv|cp|tar|find|openssl|base64) \S",
         )
     });
     let (asks, runs) = (DECODE.get().is_match(text), RUN.get().is_match(text));
-    (asks && runs) || ((asks || runs || HINT.get().is_match(text)) && COMMAND.is_match(decoded))
+    (asks && runs)
+        || ((asks || runs || HINT.get().is_match(text)) && COMMAND.get().is_match(decoded))
 }
 
 /// Returns whether a text says of what stands beside it that it is there to be run, without a verb.
@@ -239,11 +240,11 @@ fn from_hex(run: &str) -> Option<String> {
 
 /// Reads `69 67 6e 6f` and `105 103 110`: at least eight numbers in a row.
 fn spaced_bytes(text: &str) -> Option<String> {
-    static HEX: LazyLock<Regex> =
-        LazyLock::new(|| regex(r"(?i)\b(?:[0-9a-f]{2}[ ,:]{1,2}){7,}[0-9a-f]{2}\b"));
-    static DECIMAL: LazyLock<Regex> =
-        LazyLock::new(|| regex(r"\b(?:\d{2,3}[ ,]{1,2}){7,}\d{2,3}\b"));
-    static BINARY: LazyLock<Regex> = LazyLock::new(|| regex(r"\b(?:[01]{8}[ ,]?){8,}"));
+    static HEX: LazyLock<Lent<Regex>> =
+        LazyLock::new(|| lent(r"(?i)\b(?:[0-9a-f]{2}[ ,:]{1,2}){7,}[0-9a-f]{2}\b"));
+    static DECIMAL: LazyLock<Lent<Regex>> =
+        LazyLock::new(|| lent(r"\b(?:\d{2,3}[ ,]{1,2}){7,}\d{2,3}\b"));
+    static BINARY: LazyLock<Lent<Regex>> = LazyLock::new(|| lent(r"\b(?:[01]{8}[ ,]?){8,}"));
     let read = |it: &str, radix| {
         it.split([' ', ',', ':'])
             .filter(|it| !it.is_empty())
@@ -252,10 +253,11 @@ fn spaced_bytes(text: &str) -> Option<String> {
             .and_then(as_text)
     };
     BINARY
+        .get()
         .find(text)
         .and_then(|it| read(it.as_str(), 2))
-        .or_else(|| DECIMAL.find(text).and_then(|it| read(it.as_str(), 10)))
-        .or_else(|| HEX.find(text).and_then(|it| read(it.as_str(), 16)))
+        .or_else(|| DECIMAL.get().find(text).and_then(|it| read(it.as_str(), 10)))
+        .or_else(|| HEX.get().find(text).and_then(|it| read(it.as_str(), 16)))
 }
 
 /// Reads rot13 and reversed text, where at least two common words stand in it so.
@@ -339,16 +341,17 @@ fn turned(text: &str) -> Vec<String> {
 
 /// Reads entities, percent signs, and escapes, where there are any.
 fn unescaped(text: &str) -> Option<String> {
-    static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
-        regex(
+    static ESCAPE: LazyLock<Lent<Regex>> = LazyLock::new(|| {
+        lent(
             r"(?i)&#(\d{1,7});?|&#x([0-9a-f]{1,6});?|\\u\{?([0-9a-f]{4,6})\}?|\\x([0-9a-f]{2})|(?:%[0-9a-f]{2})+|&(lt|gt|amp|quot|apos|nbsp);",
         )
     });
-    if !ESCAPE.is_match(text) {
+    if !ESCAPE.get().is_match(text) {
         return None;
     }
     let mut count = 0;
-    let out = ESCAPE.replace_all(text, |it: &Captures<'_>| {
+    let escape = ESCAPE.get();
+    let out = escape.replace_all(text, |it: &Captures<'_>| {
         count += 1;
         let whole = &it[0];
         let by = |group: usize, radix| {
@@ -383,8 +386,8 @@ fn unescaped(text: &str) -> Option<String> {
     (count > 0 && out != text).then_some(out)
 }
 
-fn lent(pattern: &str) -> Lent<Regex> {
-    Lent::new(regex(pattern))
+fn lent(pattern: &'static str) -> Lent<Regex> {
+    Lent::new(move || regex(pattern))
 }
 
 fn regex(pattern: &str) -> Regex {

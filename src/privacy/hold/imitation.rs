@@ -49,10 +49,12 @@ static EXTERNAL: LazyLock<Lent<RegexSet>> = LazyLock::new(|| {
     ])
 });
 
-fn set(patterns: &[&str]) -> Lent<RegexSet> {
-    // ASCII boundaries do, and are much faster beside other scripts.
-    let patterns = patterns.iter().map(|it| it.replace(r"\b", r"(?-u:\b)"));
-    Lent::new(RegexSet::new(patterns).expect("constant patterns"))
+fn set(patterns: &'static [&'static str]) -> Lent<RegexSet> {
+    Lent::new(|| {
+        // ASCII boundaries do, and are much faster beside other scripts.
+        let patterns = patterns.iter().map(|it| it.replace(r"\b", r"(?-u:\b)"));
+        RegexSet::new(patterns).expect("constant patterns")
+    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,10 @@ use std::{ops::Range, sync::LazyLock};
 use regex::Regex;
 
 use super::{Concern, Concerns};
-use crate::{memory::log::Origin, privacy::effort::spend};
+use crate::{
+    memory::log::Origin,
+    privacy::{effort::spend, lent::Lent},
+};
 
 /// The shortest value in a link that is taken for data, in an external text.
 const OPAQUE_EXTERNAL_MIN: usize = 32;
@@ -17,17 +20,17 @@ const OPAQUE_MIN: usize = 96;
 /// Returns the concerns of the images, links, and markup of a text.
 pub fn concerns(text: &str, origin: Origin) -> Concerns {
     let mut found = Concerns::default();
-    if text.contains("![") && REMOTE_IMAGE.is_match(text) {
+    if text.contains("![") && REMOTE_IMAGE.get().is_match(text) {
         found.add(Concern::RemoteImage);
     }
     if text.contains('<') {
-        for tag in TAG.find_iter(text) {
+        for tag in TAG.get().find_iter(text) {
             let name = tag.as_str().get(1..4).unwrap_or("");
             let is_image = name.eq_ignore_ascii_case("img");
             found.add(if is_image { Concern::RemoteImage } else { Concern::Markup });
         }
     }
-    if text.contains(':') && SCRIPT_LINK.is_match(text) {
+    if text.contains(':') && SCRIPT_LINK.get().is_match(text) {
         found.add(Concern::Markup);
     }
     let least = if origin == Origin::External { OPAQUE_EXTERNAL_MIN } else { OPAQUE_MIN };
@@ -37,50 +40,52 @@ pub fn concerns(text: &str, origin: Origin) -> Concerns {
     found
 }
 
-static REMOTE_IMAGE: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
+static REMOTE_IMAGE: LazyLock<Lent<Regex>> = LazyLock::new(|| {
+    lent(
         r"!\[[^\]\n]{0,400}\]\(\s*<?\s*(?i:[a-z][a-z0-9+.-]{1,12}:|//|\\\\)|!\[[^\]\n]{0,400}\]\[[^\]\n]{0,100}\]",
     )
 });
 
 /// Elements that load or run something, and any element with an attribute that does.
-static TAG: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
+static TAG: LazyLock<Lent<Regex>> = LazyLock::new(|| {
+    lent(
         r"(?i)</?(?:img|image|iframe|frame|script|object|embed|applet|meta|link|form|style|svg|video|audio|source|track|portal)(?:[\s/>][^>\n]{0,400}(?:=|>)|>)|<[a-z][a-z0-9-]*\s[^>\n]{0,300}?\b(?:on[a-z]{3,20}|src|srcset|style|background|formaction)\s*=",
     )
 });
 
-static SCRIPT_LINK: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
+static SCRIPT_LINK: LazyLock<Lent<Regex>> = LazyLock::new(|| {
+    lent(
         r#"(?i)(?:\]\(|\]:|<|href\s*=|["'(])\s*(?:javascript|vbscript|livescript)\s*:|(?:\]\(|\]:|src\s*=|href\s*=)\s*["'<]?\s*data\s*:\s*text/html"#,
     )
 });
 
-static URL: LazyLock<Regex> = LazyLock::new(|| regex(r#"(?i)\b(?:https?|ftp|wss?)://[^\s<>"`]+"#));
+static URL: LazyLock<Lent<Regex>> =
+    LazyLock::new(|| lent(r#"(?i)\b(?:https?|ftp|wss?)://[^\s<>"`]+"#));
 
 /// Names of parameters that say that data is carried.
-static TELLING: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
+static TELLING: LazyLock<Lent<Regex>> = LazyLock::new(|| {
+    lent(
         r"(?i)^(?:d|data|dump|exfil|leak|steal|loot|payload|secrets?|passwords?|passwd|pwd|keys?|api_?keys?|tokens?|creds?|credentials|conversation|convo|history|memor(?:y|ies)|prompt|context|chat|msgs?|messages?|contents?|cookies?|env|info|text|q|s|x|m)$",
     )
 });
 
 /// Values that stand for something that is to be filled in.
-static TO_FILL: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
+static TO_FILL: LazyLock<Lent<Regex>> = LazyLock::new(|| {
+    lent(
         r"^(?:\{\{?[^{}]*\}?\}|\$\{?\w+\}?|\[[^\[\]]*\]?|<[^<>]*>?|%s|%7B.*%7D|[A-Z][A-Z_]{3,}|(?i:secrets?|passwords?|your[_-]?\w+|the[_+-]\w+|insert\w*|base64\S*))$",
     )
 });
 
-fn regex(pattern: &str) -> Regex {
+fn lent(pattern: &'static str) -> Lent<Regex> {
     // ASCII boundaries do, and are much faster beside other scripts.
-    Regex::new(&pattern.replace(r"\b", r"(?-u:\b)")).expect("a constant pattern")
+    Lent::new(|| Regex::new(&pattern.replace(r"\b", r"(?-u:\b)")).expect("a constant pattern"))
 }
 
 /// Returns where the addresses of a text stand.
 pub fn urls(text: &str) -> impl Iterator<Item = Range<usize>> {
     let has_any = text.contains("://");
-    has_any.then(|| URL.find_iter(text).map(|it| it.range())).into_iter().flatten()
+    let all = || URL.get().find_iter(text).map(|it| it.range()).collect::<Vec<_>>();
+    has_any.then(all).into_iter().flatten()
 }
 
 /// Returns where in an address the data begins that it carries away, if it does: at the query or the
@@ -92,10 +97,10 @@ pub fn payload(url: &str, opaque_min: usize) -> Option<usize> {
         let (name, value) = pair.split_once('=').unwrap_or(("", pair));
         let value = value.trim_end_matches([')', ']', '.', ',', '\'']);
         is_opaque(value, opaque_min)
-            || ((TELLING.is_match(name) || name.is_empty())
+            || ((TELLING.get().is_match(name) || name.is_empty())
                 && !value.is_empty()
                 && !(name.is_empty() && value.len() < 4)
-                && TO_FILL.is_match(value)
+                && TO_FILL.get().is_match(value)
                 && !(name.is_empty()
                     && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')))
     });

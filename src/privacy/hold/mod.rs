@@ -33,7 +33,7 @@ use std::{borrow::Cow, fmt, sync::LazyLock};
 use regex::Regex;
 use serde::Deserialize;
 
-use super::effort::spend;
+use super::{effort::spend, lent::Lent};
 use crate::memory::log::Origin;
 
 /// Why a text is held.
@@ -332,9 +332,10 @@ fn plain(text: &str, origin: Origin) -> Concerns {
 
 /// Returns a text with a blank for each code span.
 fn without_code(text: &str) -> Cow<'_, str> {
-    static CODE: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"``[^\n]+?``|`[^`\n]+`").expect("a constant pattern"));
-    if text.contains('`') { CODE.replace_all(text, " ") } else { Cow::Borrowed(text) }
+    static CODE: LazyLock<Lent<Regex>> = LazyLock::new(|| {
+        Lent::new(|| Regex::new(r"``[^\n]+?``|`[^`\n]+`").expect("a constant pattern"))
+    });
+    if text.contains('`') { CODE.get().replace_all(text, " ") } else { Cow::Borrowed(text) }
 }
 
 #[cfg(test)]

@@ -229,10 +229,12 @@ impl Rules {
         }
         let mut shapes = Vec::new();
         for (name, pattern) in &file.shapes {
-            let regex =
-                // ASCII boundaries do, and are much faster beside other scripts.
-                Regex::new(&pattern.replace(r"\b", r"(?-u:\b)")).map_err(|e| RulesError::Shape(name.clone(), Box::new(e)))?;
-            shapes.push((number[name.as_str()], Lent::new(regex)));
+            // ASCII boundaries do, and are much faster beside other scripts.
+            let pattern = pattern.replace(r"\b", r"(?-u:\b)");
+            let first = Regex::new(&pattern);
+            let first = first.map_err(|e| RulesError::Shape(name.clone(), Box::new(e)))?;
+            let again = move || Regex::new(&pattern).expect("it was compiled before");
+            shapes.push((number[name.as_str()], Lent::made(first, again)));
         }
         let mut gates: Mask = 0;
         for it in file.rules.iter().filter(|it| it.from == From::Any) {

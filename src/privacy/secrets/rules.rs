@@ -240,9 +240,12 @@ impl Expression {
     }
 
     pub(super) fn get(&self) -> Arc<Regex> {
-        let compile =
-            || regex(&self.text).expect("a user's are compiled when they are read, ours by a test");
-        self.compiled.get_or_init(|| Lent::new(compile())).get()
+        let compiled = self.compiled.get_or_init(|| {
+            let text = self.text.clone();
+            let known = "a user's are compiled when they are read, ours by a test";
+            Lent::new(move || regex(&text).expect(known))
+        });
+        compiled.get()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reads one file, and lists a folder.
 
 use std::{
+    collections::{HashMap, HashSet},
     fs::File,
     io::{self, Read as _, Seek as _},
     path::Path,
@@ -9,7 +10,7 @@ use std::{
 
 use rustix::{fs::OFlags, io::Errno};
 
-use super::{FILE_BYTES_MAX, Vault, VaultError, folder_error, io_error};
+use super::{FILE_BYTES_MAX, Vault, VaultError, folder_error, io_error, parted};
 use crate::{
     memory::{address::Stem, decision::Decisions, log::DailyLog},
     privacy::Rules,
@@ -45,6 +46,26 @@ impl Found {
             return Err(VaultError::SecondName { path: path.to_owned() });
         }
         Ok(self)
+    }
+}
+
+/// What stands in the folders of a root, each listed when it is first asked for.
+#[derive(Debug)]
+pub struct Standings<'a> {
+    vault: &'a Vault,
+    /// The names in each folder; `None` for one that cannot be listed.
+    listed: HashMap<String, Option<HashSet<String>>>,
+}
+
+impl Standings<'_> {
+    /// Says what [`Vault::is_taken`] says, of the moment at which the folder was listed.
+    pub fn is_taken(&mut self, relative: &str) -> bool {
+        let (dir, name) = parted(relative);
+        if !self.listed.contains_key(dir) {
+            self.listed.insert(dir.to_owned(), self.vault.listed(dir));
+        }
+        let names = self.listed.get(dir).and_then(Option::as_ref);
+        names.map_or_else(|| self.vault.is_taken(relative), |it| it.contains(name))
     }
 }
 
@@ -88,6 +109,11 @@ impl Vault {
     pub fn is_taken(&self, relative: &str) -> bool {
         // Where nobody can look something may stand.
         self.stands(relative).unwrap_or(true)
+    }
+
+    /// Begins to look at many names: each folder is listed once.
+    pub fn standings(&self) -> Standings<'_> {
+        Standings { vault: self, listed: HashMap::new() }
     }
 
     /// Like [`Self::is_taken`], for who makes something that depends on it.
@@ -136,6 +162,14 @@ impl Vault {
             return Ok(Some(log));
         }
         Ok(None)
+    }
+
+    fn listed(&self, dir: &str) -> Option<HashSet<String>> {
+        match self.folder("read", dir) {
+            Ok(folder) => Some(folder.names().ok()?.into_iter().flatten().collect()),
+            Err(error) if error.is_missing() => Some(HashSet::new()),
+            Err(_) => None,
+        }
     }
 
     /// Lists a folder, sorted; a missing one is empty. Names that are not UTF-8 become problems.

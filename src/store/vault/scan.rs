@@ -12,6 +12,7 @@ use crate::{
         period::{Grain, Period},
         typed::{TypedError, TypedMemory},
     },
+    parallel,
     privacy::Rules,
     store::{
         beneath::Folder,
@@ -233,6 +234,7 @@ impl Vault {
 
     fn scan_summaries(&self, grain: Grain, inventory: &mut Inventory) -> Result<(), VaultError> {
         let dir = self.layout.summary_dir(grain);
+        let mut periods = Vec::new();
         for name in self.names_in(&dir, &mut inventory.problems)? {
             let period = name.strip_suffix(".md").and_then(|stem| stem.parse::<Period>().ok());
             let Some(period) = period.filter(|it| it.grain() == grain) else {
@@ -246,19 +248,24 @@ impl Vault {
                 }
                 continue;
             };
-            let path = self.layout.summary(period);
-            let Some(text) = self.text_or_problem(&path, &mut inventory.problems)? else {
-                continue;
+            periods.push(period);
+        }
+        let read = |period: &Period| {
+            let path = self.layout.summary(*period);
+            let mut problems = Vec::new();
+            let Some(text) = self.text_or_problem(&path, &mut problems)? else {
+                return Ok(Err(problems));
             };
-            let file = match SummaryFile::of(path.clone(), period, &text) {
-                Ok(file) => file,
-                Err(error) => {
-                    inventory.problems.push(told(path, &error));
-                    continue;
-                }
-            };
-            if grain == Grain::Week { &mut inventory.weekly } else { &mut inventory.monthly }
-                .insert(period, file);
+            let file = SummaryFile::of(path.clone(), *period, &text);
+            Ok(file.map_err(|error| vec![told(path, &error)]))
+        };
+        let files =
+            if grain == Grain::Week { &mut inventory.weekly } else { &mut inventory.monthly };
+        for (period, read) in periods.iter().zip(parallel::map(&periods, read)) {
+            match read? {
+                Ok(file) => drop(files.insert(*period, file)),
+                Err(problems) => inventory.problems.extend(problems),
+            }
         }
         Ok(())
     }

@@ -19,7 +19,8 @@ const PASSING: [&str; 5] = ["daemon.", "pass.lock", "search.db", "standstill", "
 pub struct Stamps {
     /// Hash of the names and stamps of all files that a pass looks at.
     pub all: ContentHash,
-    /// The latest time at which anything about one of them was changed, nanoseconds since 1970 UTC.
+    /// The latest time at which anything about one of them was changed, those of the private folder left
+    /// out, nanoseconds since 1970 UTC.
     pub newest_ns: i64,
 }
 
@@ -130,7 +131,9 @@ impl Seen {
                 rights,
                 look.names,
             ]);
-            self.newest_ns = self.newest_ns.max(look.changed_ns);
+            if !matches!(counts, Counts::OfPrivate) {
+                self.newest_ns = self.newest_ns.max(look.changed_ns);
+            }
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ const THREADS_MAX: usize = 8;
 ///
 /// Whoever is done takes the next item, since one may take much longer than another. A panic of
 /// `work` goes on in the caller.
-pub(super) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
     if items.len() < 2 || threads < 2 {
         return items.iter().map(work).collect();
