@@ -1,10 +1,14 @@
-//! Expressions whose memory can be had back.
+//! What was made to be faster, and whose memory can be had back: compiled expressions, and what was found
+//! in logs.
 //!
 //! Compiled, all of ours take ten megabytes and more, and each keeps what its searches needed, for each
 //! thread that searched at once, until the process ends. A process that sleeps for hours between two
 //! searches calls [`rest`] when it has done its work; what is needed again is compiled again.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError, RwLock, Weak},
+};
 
 /// Something that is made when it is first needed, and again after a rest.
 pub(super) struct Lent<T>(Arc<Slot<T>>);
@@ -12,6 +16,12 @@ pub(super) struct Lent<T>(Arc<Slot<T>>);
 struct Slot<T> {
     make: Box<dyn Fn() -> T + Send + Sync>,
     made: RwLock<Option<Arc<T>>>,
+}
+
+impl<T> fmt::Debug for Lent<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Lent")
+    }
 }
 
 trait Rest: Send + Sync {

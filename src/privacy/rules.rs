@@ -11,6 +11,7 @@ use std::{
 use super::{
     hold::{self, Concern},
     inert::inert,
+    lent::Lent,
     origin::Origins,
     secrets::{Found, SecretRules, apart::is_hidden, rules::RuleError},
 };
@@ -43,8 +44,11 @@ pub struct Policy {
     origins: Origins,
     /// Of all that it was made of.
     hash: ContentHash,
-    remembered: Mutex<HashMap<(Stem, ContentHash), Arc<Findings>>>,
+    remembered: Lent<Remembered>,
 }
+
+/// What was found in logs with these bytes.
+type Remembered = Mutex<HashMap<(Stem, ContentHash), Arc<Findings>>>;
 
 /// A person's rules for secrets are wrong. Nothing is done without them: what they would have kept
 /// out would be written.
@@ -106,7 +110,7 @@ impl Default for Policy {
             personal: Personal::default(),
             origins: Origins::default(),
             hash: hash_of(&Privacy::default(), None),
-            remembered: Mutex::default(),
+            remembered: Lent::new(Remembered::default),
         }
     }
 }
@@ -136,7 +140,7 @@ impl Policy {
             personal: privacy.personal,
             origins,
             hash,
-            remembered: Mutex::default(),
+            remembered: Lent::new(Remembered::default),
         })
     }
 
@@ -159,7 +163,8 @@ impl Policy {
     ) -> Arc<Findings> {
         let key = (log.stem.clone(), log.hash);
         // What another thread left behind by falling over is as good as before.
-        let remembered = || self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        let lent = self.remembered.get();
+        let remembered = || lent.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = remembered().get(&key) {
             return Arc::clone(found);
         }
