@@ -41,6 +41,7 @@ mod secrets;
 mod service;
 mod session;
 mod show;
+mod standstill;
 mod status;
 mod supply;
 mod support;
