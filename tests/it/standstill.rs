@@ -69,7 +69,7 @@ fn every_change_is_noticed() {
             |root| fs::remove_file(root.path(".memoird/lineage.db")).unwrap(),
             &[],
         ),
-        ("a period has closed", |root| root.set_now("2026-03-31T12:00:00Z")),
+        ("a period has closed", |root| root.set_now("2026-03-31T12:00:00Z"), &["weekly 2026-W12"]),
     ];
     for (name, change, expected) in cases {
         let mut root = Root::small();
