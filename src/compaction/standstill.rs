@@ -7,8 +7,6 @@
 //! is the same holds the same bytes; here the time of the last change of its inode is part of that, which
 //! nobody sets at will. Any change of the database takes the note away ([`crate::store::standstill`]).
 
-use std::time::SystemTime;
-
 use chrono::{DateTime, Duration, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +16,7 @@ use super::{
     report::PassReport,
 };
 use crate::{
+    clock,
     config::root::RootSettings,
     memory::{hash::ContentHash, item::Tier, period::Period},
     store::{
@@ -76,7 +75,7 @@ struct NotedWait {
 /// A look at the files before a pass, for the note after it.
 pub(super) struct Before {
     stamps: Stamps,
-    /// By the clock of the system, whatever time the pass is told.
+    /// By the clock by which files are stamped, whatever time the pass is told.
     looked_ns: i64,
 }
 
@@ -126,8 +125,7 @@ pub(super) fn before(vault: &Vault, selection: &Selection) -> Option<Before> {
     }
     note::begin(vault.layout()).ok()?;
     let stamps = vault.stamps().ok()?;
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    Some(Before { stamps, looked_ns: i64::try_from(since.as_nanos()).ok()? })
+    Some(Before { stamps, looked_ns: clock::of_files()? })
 }
 
 /// Leaves a note of a pass that found nothing to do.

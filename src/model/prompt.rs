@@ -26,6 +26,8 @@ pub enum PromptName {
     Session,
     /// For whoever takes a session over, with tools.
     Handoff,
+    /// Where a session stands.
+    Recovery,
 }
 
 /// A prompt.
@@ -45,7 +47,7 @@ pub struct Prompt {
 
 /// All prompts.
 #[derive(Clone, Debug)]
-pub struct Prompts([Prompt; 7]);
+pub struct Prompts([Prompt; 8]);
 
 /// A prompt file that is none.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,7 +88,7 @@ struct Head {
 
 impl PromptName {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Weekly,
         Self::Monthly,
         Self::Extract,
@@ -94,6 +96,7 @@ impl PromptName {
         Self::Combined,
         Self::Session,
         Self::Handoff,
+        Self::Recovery,
     ];
 
     /// Returns the name of its file, without the ending.
@@ -106,6 +109,7 @@ impl PromptName {
             Self::Combined => "combined",
             Self::Session => "session",
             Self::Handoff => "handoff",
+            Self::Recovery => "recovery",
         }
     }
 
@@ -119,6 +123,7 @@ impl PromptName {
             Self::Combined => include_str!("../../prompts/combined.md"),
             Self::Session => include_str!("../../prompts/session.md"),
             Self::Handoff => include_str!("../../prompts/handoff.md"),
+            Self::Recovery => include_str!("../../prompts/recovery.md"),
         }
     }
 
@@ -126,7 +131,7 @@ impl PromptName {
     fn placeholders(self) -> &'static [&'static str] {
         match self {
             Self::Weekly | Self::Monthly => &["sections", "ratio"],
-            Self::Extract | Self::Handoff => &[],
+            Self::Extract | Self::Handoff | Self::Recovery => &[],
             Self::Wisdom => &["max_entries", "categories"],
             Self::Combined => &["weekly", "extract"],
             Self::Session => &["scope"],
@@ -141,12 +146,12 @@ impl Prompts {
     ///
     /// Returns what is wrong with a person's own.
     pub fn read(own: impl Fn(&str) -> Option<String>) -> Result<Self, PromptError> {
-        let [weekly, monthly, extract, wisdom, combined, session, handoff] =
+        let [weekly, monthly, extract, wisdom, combined, session, handoff, recovery] =
             PromptName::ALL.map(|name| {
                 let text = own(name.name());
                 Prompt::parse(name, text.as_deref().unwrap_or_else(|| name.built_in()))
             });
-        Ok(Self([weekly?, monthly?, extract?, wisdom?, combined?, session?, handoff?]))
+        Ok(Self([weekly?, monthly?, extract?, wisdom?, combined?, session?, handoff?, recovery?]))
     }
 
     /// Returns one of them.

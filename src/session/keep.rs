@@ -459,7 +459,7 @@ impl Keeper<'_> {
 fn page_of<'a>(request: &Request<'_>, material: &Material<'a>, id: Option<&str>) -> Page<'a> {
     match request.sections {
         Some((_, sections)) => {
-            style::in_other_words(request.style, material, sections, &request.read)
+            style::in_other_words(request.style, material, sections, &request.read, id)
         }
         None => style::page(request.style, material, id),
     }

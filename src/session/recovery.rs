@@ -3,9 +3,10 @@
 use super::{
     digest::{Digest, FileUse, Plan},
     page::{Page, one_line},
-    style::{Material, call_at, directives, failed, outcome, role, what_followed},
+    style::{self, Material, call_at, directives, failed, outcome, role, what_followed},
     transcript::{cut, tool::TodoState},
 };
+use crate::engine::model::session::{RECOVERED, SaidSections};
 
 /// The heads of the fields, in their order.
 pub const FIELDS: [&str; 14] = [
@@ -35,9 +36,19 @@ const READ_FILES_MAX: usize = 12;
 /// So many of other things.
 const LINES_MAX: usize = 10;
 
-/// Writes the fields.
-pub(super) fn fields(page: &mut Page<'_>, material: &Material<'_>, id: Option<&str>) {
+/// Writes the fields. What a model `said` stands in the place of what a program finds, field by field; the
+/// facts (files, commands, the plan, the last action, what the user wants for good) are never a model's.
+pub(super) fn fields(
+    page: &mut Page<'_>,
+    material: &Material<'_>,
+    id: Option<&str>,
+    said: Option<&SaidSections>,
+) {
     let digest = material.digest;
+    let worded = |title: &str| {
+        let at = RECOVERED.iter().position(|it| *it == title)?;
+        said?.get(at).filter(|it| !it.is_empty())
+    };
     let mut names = FIELDS.iter();
     let mut head = |page: &mut Page<'_>| {
         let name = names.next().copied().unwrap_or_default();
@@ -48,9 +59,10 @@ pub(super) fn fields(page: &mut Page<'_>, material: &Material<'_>, id: Option<&s
     head(page);
     page.line(material.project.unwrap_or("(none)"));
     head(page);
-    match digest.messages.first() {
-        Some(first) => page.bullet(&cut(&one_line(first.text), 600), [first.at]),
-        None => page.none(),
+    match (worded("Objective"), digest.messages.first()) {
+        (Some(lines), _) => style::said(page, lines),
+        (None, Some(first)) => page.bullet(&cut(&one_line(first.text), 600), [first.at]),
+        (None, None) => page.none(),
     }
     head(page);
     plan(page, material);
@@ -67,11 +79,9 @@ pub(super) fn fields(page: &mut Page<'_>, material: &Material<'_>, id: Option<&s
     head(page);
     last_action(page, digest);
     head(page);
-    if digest.decisions.is_empty() {
-        page.none();
-    }
-    for said in digest.decisions.iter().rev().take(LINES_MAX).rev() {
-        page.bullet(said.text, [said.at]);
+    match worded("Decisions") {
+        Some(lines) => style::said(page, lines),
+        None => decisions(page, digest),
     }
     head(page);
     let directives = directives(digest);
@@ -84,6 +94,51 @@ pub(super) fn fields(page: &mut Page<'_>, material: &Material<'_>, id: Option<&s
     head(page);
     dependencies(page, digest);
     head(page);
+    match worded("Known Issues") {
+        Some(lines) => style::said(page, lines),
+        None => issues(page, digest),
+    }
+    head(page);
+    let changed: Vec<&FileUse> = digest.changed_files().collect();
+    if changed.is_empty() {
+        page.none();
+    }
+    for file in changed {
+        page.bullet(&format!("{}: {}", file.path, role(file)), [file.last]);
+    }
+    head(page);
+    match worded("Pending") {
+        Some(lines) => {
+            pending_of_plan(page, digest);
+            style::said(page, lines);
+        }
+        None => pending(page, digest),
+    }
+    head(page);
+    let notes = worded("Notes");
+    let last = digest.words.last();
+    if let Some(lines) = notes {
+        style::said(page, lines);
+    }
+    match last {
+        Some(said) => page
+            .bullet(&format!("The agent said last: {}", cut(&one_line(said.text), 480)), [said.at]),
+        None if notes.is_none() => page.none(),
+        None => {}
+    }
+}
+
+fn decisions(page: &mut Page<'_>, digest: &Digest<'_>) {
+    if digest.decisions.is_empty() {
+        page.none();
+    }
+    for said in digest.decisions.iter().rev().take(LINES_MAX).rev() {
+        page.bullet(said.text, [said.at]);
+    }
+}
+
+/// Failures that nothing solved.
+fn issues(page: &mut Page<'_>, digest: &Digest<'_>) {
     let open: Vec<_> = digest
         .failures
         .iter()
@@ -96,23 +151,6 @@ pub(super) fn fields(page: &mut Page<'_>, material: &Material<'_>, id: Option<&s
         let (words, at) = what_followed(failure);
         let cites = [failure.call_at, failure.at].into_iter().chain(at);
         page.bullet(&format!("{}. {words}", failed(failure)), cites);
-    }
-    head(page);
-    let changed: Vec<&FileUse> = digest.changed_files().collect();
-    if changed.is_empty() {
-        page.none();
-    }
-    for file in changed {
-        page.bullet(&format!("{}: {}", file.path, role(file)), [file.last]);
-    }
-    head(page);
-    pending(page, digest);
-    head(page);
-    let last = digest.words.last();
-    match last {
-        Some(said) => page
-            .bullet(&format!("The agent said last: {}", cut(&one_line(said.text), 480)), [said.at]),
-        None => page.none(),
     }
 }
 
@@ -188,18 +226,24 @@ fn dependencies(page: &mut Page<'_>, digest: &Digest<'_>) {
 }
 
 fn pending(page: &mut Page<'_>, digest: &Digest<'_>) {
+    let any = pending_of_plan(page, digest);
+    for said in digest.open.iter().rev().take(LINES_MAX).rev() {
+        page.bullet(said.text, [said.at]);
+    }
+    if !any && digest.open.is_empty() {
+        page.none();
+    }
+}
+
+/// Writes what of the plan is not done, and returns whether there is any.
+fn pending_of_plan(page: &mut Page<'_>, digest: &Digest<'_>) -> bool {
     let pending = digest.plan.as_ref().map(Plan::pending).unwrap_or_default();
     let at = digest.plan.as_ref().map(Plan::at);
     for todo in &pending {
         let begun = if todo.state == TodoState::Begun { " (under way)" } else { "" };
         page.bullet(&format!("{}{begun}", todo.text), at);
     }
-    for said in digest.open.iter().rev().take(LINES_MAX).rev() {
-        page.bullet(said.text, [said.at]);
-    }
-    if pending.is_empty() && digest.open.is_empty() {
-        page.none();
-    }
+    !pending.is_empty()
 }
 
 /// Checks a record against its own list; returns what it fails, in words.

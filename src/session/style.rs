@@ -89,12 +89,12 @@ pub fn page<'a>(style: Style, material: &Material<'a>, id: Option<&str>) -> Page
     match style {
         Style::Full | Style::Partial => nine_sections(&mut page, material),
         Style::Handoff => handoff(&mut page, material),
-        Style::Recovery => recovery::fields(&mut page, material, id),
+        Style::Recovery => recovery::fields(&mut page, material, id, None),
     }
     page
 }
 
-/// Writes the nine sections in a model's words, as far as those stood the check; a section of which nothing
+/// Writes a summary in a model's words, as far as those stood the check; a section of which nothing
 /// is left is made without it. What it may not change is not taken from it: the messages of the user, and
 /// the to-do list.
 pub fn in_other_words<'a>(
@@ -102,11 +102,19 @@ pub fn in_other_words<'a>(
     material: &Material<'a>,
     sections: &SaidSections,
     read: &Read<'_>,
+    id: Option<&str>,
 ) -> Page<'a> {
     let mut page = Page::new(material.transcript, material.zone);
-    if style == Style::Handoff {
-        handed(&mut page, material, sections, read);
-        return page;
+    match style {
+        Style::Handoff => {
+            handed(&mut page, material, sections, read);
+            return page;
+        }
+        Style::Recovery => {
+            recovery::fields(&mut page, material, id, Some(sections));
+            return page;
+        }
+        Style::Full | Style::Partial => {}
     }
     let digest = material.digest;
     for (n, (title, lines)) in SECTIONS.iter().zip(sections).enumerate() {
@@ -124,7 +132,7 @@ pub fn in_other_words<'a>(
 }
 
 /// Writes lines of a model's, which rest on entries, or on files that it was shown.
-fn said(page: &mut Page<'_>, lines: &[SaidLine]) {
+pub(super) fn said(page: &mut Page<'_>, lines: &[SaidLine]) {
     for line in lines {
         let cites = line.cites.iter().filter(|it| **it != usize::MAX);
         page.cited(&line.text, cites.map(|it| At(*it)));

@@ -139,33 +139,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         return asked::show(&call, &root, &selection, ui);
     }
     if args.dry_run {
-        // It leaves nothing behind: no database is made, and nothing is remembered.
-        let lineage = Lineage::open_existing(&root.vault.layout().database())?;
-        let view = compaction::peek(&root.vault, lineage.as_ref())?;
-        let plan = compaction::plan_of(&view, &asked::patient(&root), engine.id(), &selection, now);
-        if let Some((tier, period)) = plan.sourceless {
-            return Err(PassError::NoSource { tier, period }.into());
-        }
-        let missing = lineage.as_ref().map(|it| missing::look(&root.vault, it)).transpose()?;
-        match missing.flatten() {
-            Some(missing) if selection.accept_missing => {
-                ui.note(format!("would be taken for gone for good: {missing}"));
-            }
-            Some(missing) => return Err(PassError::Missing(missing).into()),
-            None => {}
-        }
-        let whole = Selection::default();
-        let all = compaction::plan_of(&view, &asked::patient(&root), engine.id(), &whole, now);
-        let layout = root.vault.layout();
-        let (archived, doubt) = if selection.is_whole() {
-            archive::foresee(&view, &all, lineage.as_ref(), &root.settings, layout, now)?
-        } else {
-            Default::default()
-        };
-        let archived = (archived, doubt.map(|it| it.to_string()));
-        let forecast = asked::forecast(&call, &root, &view, &plan)?;
-        show_plan(&plan, &view, args.period, &root.vault, archived, forecast, ui)?;
-        return Ok(ExitCode::SUCCESS);
+        return foresee(&call, &root, args, &selection, engine.id(), ui);
     }
     refuse_reader(&call, &root)?;
     root.refuse_stranger()?;
@@ -232,6 +206,44 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         ui.warn(format!("{why}{waits}"));
     }
     Ok(exit_code(&report))
+}
+
+/// Shows what would be done. It leaves nothing behind: no database is made, and nothing is remembered.
+fn foresee(
+    call: &Call,
+    root: &Root,
+    args: &Args,
+    selection: &Selection,
+    engine: &str,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let now = call.now;
+    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+    let view = compaction::peek(&root.vault, lineage.as_ref())?;
+    let plan = compaction::plan_of(&view, &asked::patient(root), engine, selection, now);
+    if let Some((tier, period)) = plan.sourceless {
+        return Err(PassError::NoSource { tier, period }.into());
+    }
+    let missing = lineage.as_ref().map(|it| missing::look(&root.vault, it)).transpose()?;
+    match missing.flatten() {
+        Some(missing) if selection.accept_missing => {
+            ui.note(format!("would be taken for gone for good: {missing}"));
+        }
+        Some(missing) => return Err(PassError::Missing(missing).into()),
+        None => {}
+    }
+    let whole = Selection::default();
+    let all = compaction::plan_of(&view, &asked::patient(root), engine, &whole, now);
+    let layout = root.vault.layout();
+    let (archived, doubt) = if selection.is_whole() {
+        archive::foresee(&view, &all, lineage.as_ref(), &root.settings, layout, now)?
+    } else {
+        Default::default()
+    };
+    let archived = (archived, doubt.map(|it| it.to_string()));
+    let forecast = asked::forecast(call, root, &view, &plan)?;
+    show_plan(&plan, &view, args.period, &root.vault, archived, forecast, ui)?;
+    return Ok(ExitCode::SUCCESS);
 }
 
 /// Returns 69 where only the model was missing or a cap reached, and 1 where a job failed otherwise.

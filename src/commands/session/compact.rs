@@ -27,7 +27,7 @@ use crate::{
         model::{
             ModelEngine,
             handoff::HANDOFF,
-            session::{SECTIONS, SaidSections, SessionEntry},
+            session::{SaidSections, SessionEntry, Wanted},
         },
     },
     model::{WorkEnd, failure::Fault},
@@ -247,8 +247,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     Ok(ExitCode::SUCCESS)
 }
 
-/// Has the model of the root word the nine sections, and keeps out what the session does not say; `None` where none is configured, the style is not
-/// theirs, or it does not answer: then they are made without it.
+/// Has the model of the root word what the style leaves to it, and keeps out what the session does not say;
+/// `None` where none is configured or it does not answer: then all is made without it.
 fn ask(
     call: &Call,
     root: &Root,
@@ -257,7 +257,7 @@ fn ask(
     project: Option<&str>,
     ui: &Ui,
 ) -> Result<Option<Worded>, CommandError> {
-    let is_asked = args.style != Style::Recovery && !args.no_model && !args.log;
+    let is_asked = !args.no_model && !args.log;
     if !is_asked || root.settings.settings.engine != EngineKind::Model {
         return Ok(None);
     }
@@ -268,13 +268,19 @@ fn ask(
         return Ok(hand_over(call, &engine, root, args, (transcript, entries), project, ui));
     }
     let name = transcript.session.as_deref().unwrap_or("session");
-    let is_part = args.style == Style::Partial;
-    let asked = engine.session(name, &entries, is_part, args.instructions.as_deref());
+    let wanted = match args.style {
+        Style::Partial => Wanted::Part,
+        Style::Recovery => Wanted::Recovery,
+        Style::Full | Style::Handoff => Wanted::Whole,
+    };
+    let date = ended_on(call, root, transcript);
+    let check = |it: &[String]| sessions::check(wanted.titles(), it, &entries, date, &root.rules);
+    let rejects = |it: &[String]| check(it).rejected;
+    let asked = engine.session(name, &entries, wanted, args.instructions.as_deref(), &rejects);
     engine.settle(end_of(&asked));
     match asked {
         Ok(sections) => {
-            let date = ended_on(call, root, transcript);
-            let checked = sessions::check(&SECTIONS, &sections, &entries, date, &root.rules);
+            let checked = check(&sections);
             let (sections, rejected) = told_checked(checked, root, ui);
             let (required, references) = (Vec::new(), Vec::new());
             Ok(Some(Worded { engine: engine.id, sections, rejected, required, references }))
@@ -434,7 +440,7 @@ fn unkept(root: &Root, request: &Request<'_>) -> (String, Option<String>) {
     };
     let page = match request.sections {
         Some((_, sections)) => {
-            style::in_other_words(request.style, &material, sections, &request.read)
+            style::in_other_words(request.style, &material, sections, &request.read, None)
         }
         None => style::page(request.style, &material, None),
     };

@@ -1,4 +1,4 @@
-//! Sessions: the entries of a transcript out, nine sections back.
+//! Sessions: the entries of a transcript out, sections back.
 
 use super::{ModelEngine, answered, data, unreadable};
 use crate::{
@@ -18,6 +18,36 @@ pub const SECTIONS: [&str; 9] = [
     "Current Work",
     "Optional Next Step",
 ];
+
+/// The headings of what a recovery record has of a model, in their order.
+pub const RECOVERED: [&str; 5] = ["Objective", "Decisions", "Known Issues", "Pending", "Notes"];
+
+/// What of a session is summed up, and what for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// All of it, in nine sections.
+    Whole,
+    /// Its later part, in the same.
+    Part,
+    /// Where it stands, for a recovery record.
+    Recovery,
+}
+
+impl Wanted {
+    /// Returns the headings of its sections, in their order.
+    pub fn titles(self) -> &'static [&'static str] {
+        match self {
+            Self::Whole | Self::Part => &SECTIONS,
+            Self::Recovery => &RECOVERED,
+        }
+    }
+}
+
+/// What is wrong with sections: each line that may not stand, and why.
+pub type Rejects<'a> = dyn Fn(&[String]) -> Vec<(String, String)> + 'a;
+
+/// So many lines that may not stand are named to the model.
+const REJECTED_TOLD_MAX: usize = 12;
 
 /// How often a session is cut shorter because the model cannot take it.
 const CUTS_MAX: usize = 4;
@@ -59,7 +89,8 @@ pub struct SaidLine {
 pub type SaidSections = Vec<Vec<SaidLine>>;
 
 impl ModelEngine {
-    /// Asks for the summary of a session, or of the later part of one. `name` is what the ledger calls it.
+    /// Asks for the summary of a session, or of a part of one. `name` is what the ledger calls it. Where
+    /// lines of it may not stand, which `rejects` says, it is asked for once more, and the better one counts.
     ///
     /// # Errors
     ///
@@ -68,34 +99,42 @@ impl ModelEngine {
         &self,
         name: &str,
         entries: &[SessionEntry],
-        is_part: bool,
+        wanted: Wanted,
         instructions: Option<&str>,
-    ) -> Result<[String; 9], EngineError> {
-        let request = |data: &str| self.session_request(name, data, is_part, instructions);
+        rejects: &Rejects<'_>,
+    ) -> Result<Vec<String>, EngineError> {
+        let request = |data: &str| self.session_request(name, data, wanted, instructions);
+        let titles = wanted.titles();
         let mut room = self.room_chars(&request(""));
         for _ in 0..CUTS_MAX {
-            match self.ask_session(request(&data::fence(&fit(entries, room), &self.nonce))) {
+            let asked = request(&data::fence(&fit(entries, room), &self.nonce));
+            match self.ask_session(asked, titles, rejects) {
                 Err(EngineError::Model(CallError::TooLong { .. })) => room /= 2,
                 asked => return asked,
             }
         }
-        self.ask_session(request(&data::fence(&fit(entries, room), &self.nonce)))
+        let asked = request(&data::fence(&fit(entries, room), &self.nonce));
+        self.ask_session(asked, titles, rejects)
     }
 
     fn session_request(
         &self,
         name: &str,
         data: &str,
-        is_part: bool,
+        wanted: Wanted,
         instructions: Option<&str>,
     ) -> Request {
-        let prompt = self.prompts.get(PromptName::Session);
-        let scope = if is_part {
-            "It is the later part of the session; what came before it stays as it is and needs no summary."
-        } else {
-            "It is the whole session."
+        let part = "It is the later part of the session; what came before it stays as it is and needs no summary.";
+        let (prompt, scope) = match wanted {
+            Wanted::Whole => (PromptName::Session, Some("It is the whole session.")),
+            Wanted::Part => (PromptName::Session, Some(part)),
+            Wanted::Recovery => (PromptName::Recovery, None),
         };
-        let mut system = prompt.fill(&[("scope", scope)]);
+        let prompt = self.prompts.get(prompt);
+        let mut system = match scope {
+            Some(scope) => prompt.fill(&[("scope", scope)]),
+            None => prompt.fill(&[]),
+        };
         if let Some(instructions) = instructions {
             system.push_str("\n\n## Additional Instructions\n");
             system.push_str(instructions.trim());
@@ -114,17 +153,33 @@ impl ModelEngine {
         }
     }
 
-    /// Asks, and once more where a section is missing.
-    fn ask_session(&self, request: Request) -> Result<[String; 9], EngineError> {
+    /// Asks, and once more where a section is missing or lines may not stand.
+    fn ask_session(
+        &self,
+        request: Request,
+        titles: &[&'static str],
+        rejects: &Rejects<'_>,
+    ) -> Result<Vec<String>, EngineError> {
         let text = self.ask(&request)?;
-        let missing = match sections(&text) {
-            Ok(sections) => return Ok(sections),
+        let missing = match sections(&text, titles) {
+            Ok(first) => {
+                let rejected = rejects(&first);
+                if rejected.is_empty() {
+                    return Ok(first);
+                }
+                let again = self.ask(&answered(request, &text, told(&rejected)));
+                // What stands of the first one stands, whatever becomes of the second.
+                let again = again.ok().and_then(|it| sections(&it, titles).ok());
+                let better = again.filter(|it| rejects(it).len() < rejected.len());
+                return Ok(better.unwrap_or(first));
+            }
             Err(missing) => missing,
         };
         let told = format!(
-            "The section \"{missing}\" is missing. Write `<summary>` again with all nine sections."
+            "The section \"{missing}\" is missing. Write `<summary>` again with all {} sections.",
+            titles.len()
         );
-        sections(&self.ask(&answered(request, &text, told))?)
+        sections(&self.ask(&answered(request, &text, told))?, titles)
             .map_err(|missing| unreadable(format!("the section \"{missing}\" is missing")))
     }
 }
@@ -162,12 +217,27 @@ pub(super) fn fit(entries: &[SessionEntry], room_chars: usize) -> String {
 /// # Errors
 ///
 /// Returns the heading of the first section that is missing.
-fn sections(reply: &str) -> Result<[String; 9], &'static str> {
+fn sections(reply: &str, titles: &[&'static str]) -> Result<Vec<String>, &'static str> {
     let behind = reply.rsplit_once("</analysis>").map_or(reply, |it| it.1);
     let summary = behind.split_once("<summary>").map_or(behind, |it| it.1);
     let summary = summary.split_once("</summary>").map_or(summary, |it| it.0);
-    let found = under(summary, &SECTIONS)?;
-    Ok(std::array::from_fn(|n| found[n].clone()))
+    under(summary, titles)
+}
+
+/// Says which lines of a reply may not stand.
+fn told(rejected: &[(String, String)]) -> String {
+    let mut told = String::from("These lines do not stand in the entries that they name:\n");
+    for (line, why) in rejected.iter().take(REJECTED_TOLD_MAX) {
+        told.push_str(&[line.trim(), "\n  ", why, "\n"].concat());
+    }
+    if rejected.len() > REJECTED_TOLD_MAX {
+        told.push_str(&format!("and {} more\n", rejected.len() - REJECTED_TOLD_MAX));
+    }
+    told.push_str(
+        "Write `<summary>` again with all sections: name the right entries for these lines, say only what \
+         stands there, or leave them out. Keep the other lines as they are.",
+    );
+    told
 }
 
 /// Splits a text at headings that stand in it in this order.
@@ -224,10 +294,10 @@ mod tests {
             let about = n.to_string();
             reply.push_str(&[&head[n % 3], "\n\n\n- about ", &about, "\n\n\n\n- more\n"].concat());
         }
-        let sections = sections(&format!("{reply}</summary> bye")).unwrap();
+        let sections = sections(&format!("{reply}</summary> bye"), &SECTIONS).unwrap();
         assert_eq!(sections[4], "- about 4\n\n- more");
         let cut = reply.split("Pending Tasks").next().unwrap();
-        assert_eq!(super::sections(cut), Err("Pending Tasks"));
+        assert_eq!(super::sections(cut, &SECTIONS), Err("Pending Tasks"));
     }
 
     #[test]

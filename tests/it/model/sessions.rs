@@ -21,6 +21,11 @@ const TITLES: [&str; 9] = [
 
 /// Replies with so many of the sections.
 fn reply(asked: &Asked, count: usize) -> Answer {
+    saying(asked, count, "It fills 4711 gaps")
+}
+
+/// The same with another second line in each.
+fn saying(asked: &Asked, count: usize, second: &str) -> Answer {
     let mut text = String::from("<analysis>\nnotes to be dropped\n</analysis>\n\n<summary>\n");
     for (n, title) in TITLES.iter().take(count).enumerate() {
         let said = "- Never fill gaps with values";
@@ -28,7 +33,7 @@ fn reply(asked: &Asked, count: usize) -> Answer {
         let at = at.split("Never fill gaps with values").next().unwrap_or_default();
         let number = at.rsplit('[').next().and_then(|it| it.split(']').next()).unwrap_or_default();
         writeln!(text, "{}. **{title}:**\n\n\n{said}, part by part [{number}]\n", n + 1).unwrap();
-        writeln!(text, "- It fills 4711 gaps [{number}]\n").unwrap();
+        writeln!(text, "- {second} [{number}]\n").unwrap();
     }
     asked.saying(&format!("{text}</summary>"), Ends::Well)
 }
@@ -129,4 +134,83 @@ fn a_server_that_fails_for_sessions_is_left_alone_as_for_all_else() {
     }
     // Three tries in all, and no more until it is given another chance.
     assert_eq!(desk.server.count(), 3);
+}
+
+#[test]
+fn lines_that_may_not_stand_go_back_once() {
+    let mut calls = 0;
+    let server = Server::answering(move |asked| {
+        calls += 1;
+        if calls == 1 {
+            return reply(asked, 9);
+        }
+        assert!(asked.turns().concat().contains("It fills 4711 gaps"));
+        saying(asked, 9, "Never fill gaps")
+    });
+    let desk = Desk::new(Wire::Anthropic, server);
+    let told = compact(&desk, &[]).ok().json_as("session-compact");
+    assert_eq!(told["rejected"].as_array().unwrap().len(), 0, "{told}");
+    assert_eq!(desk.server.count(), 2);
+    // A second reply that is worse changes nothing.
+    let mut calls = 0;
+    let server = Server::answering(move |asked| {
+        calls += 1;
+        reply(asked, if calls == 1 { 9 } else { 2 })
+    });
+    let desk = Desk::new(Wire::Openai, server);
+    let told = compact(&desk, &[]).ok().json();
+    assert!(
+        told["summary"].as_str().unwrap().contains("Never fill gaps with values, part by part")
+    );
+    assert_eq!(told["rejected"].as_array().unwrap().len(), 8);
+}
+
+#[test]
+fn a_recovery_record_has_the_words_of_a_model_and_the_facts_of_the_session() {
+    const FIELDS: [&str; 5] = ["Objective", "Decisions", "Known Issues", "Pending", "Notes"];
+    let server = Server::answering(|asked| {
+        let at = asked.turns().concat();
+        let at = at.split("Never fill gaps with values").next().unwrap_or_default();
+        let number = at.rsplit('[').next().and_then(|it| it.split(']').next()).unwrap_or_default();
+        let mut text = String::from("<summary>\n");
+        for title in FIELDS {
+            let said = match title {
+                "Known Issues" => "(none)".to_owned(),
+                "Decisions" => format!("- Never fill gaps with values, at 4711 gates [{number}]"),
+                _ => format!("- {title}: never fill gaps with values [{number}]"),
+            };
+            writeln!(text, "## {title}\n\n{said}\n").unwrap();
+        }
+        asked.saying(&format!("{text}</summary>"), Ends::Well)
+    });
+    let desk = Desk::new(Wire::Anthropic, server);
+    let program = compact(&desk, &["--style", "recovery", "--dry-run", "--no-model"]).ok().json();
+    let told = compact(&desk, &["--style", "recovery", "--force"]).ok().json_as("session-compact");
+    let fields = |told: &serde_json::Value| {
+        let summary = told["summary"].as_str().unwrap().to_owned();
+        let mut fields = std::collections::BTreeMap::new();
+        for part in summary.split("\n## ").skip(1) {
+            let (name, text) = part.split_once('\n').unwrap();
+            fields.insert(name.to_owned(), text.trim().to_owned());
+        }
+        fields
+    };
+    let (without, with) = (fields(&program), fields(&told));
+    for title in ["Objective", "Pending", "Notes"] {
+        assert!(with[title].contains("never fill gaps with values"), "{title}: {}", with[title]);
+    }
+    // What did not stand the check, or says nothing, is said by program; facts are never a model's.
+    let facts = [
+        "Decisions",
+        "Known Issues",
+        "Execution Plan",
+        "Last Action",
+        "Constraints",
+        "Changes Made",
+    ];
+    for title in facts {
+        assert_eq!(with[title], without[title], "{title}");
+    }
+    assert_eq!(told["rejected"].as_array().unwrap().len(), 1);
+    assert!(desk.root.read(told["path"].as_str().unwrap()).contains("model/1"));
 }
