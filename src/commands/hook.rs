@@ -16,7 +16,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{GlobalArgs, error::CommandError, session_start, ui::Ui};
+use super::{GlobalArgs, error::CommandError, first_use, session_start, ui::Ui};
 use crate::{
     clock,
     config::{Config, key, surroundings::Surroundings},
@@ -138,9 +138,20 @@ fn work(global: &GlobalArgs) -> Result<(), CommandError> {
     }
     let around = Surroundings::read()?;
     let config = Config::load(global.config.as_deref(), &global.set, &around)?;
-    let done = queue::drain(&config, &around, clock::now()?, true);
-    if let Err(error) = done {
-        tracing::debug!("notes of hooks cannot be read: {error}");
+    let drain = |config: &Config| -> Result<Vec<PathBuf>, CommandError> {
+        let done = queue::drain(config, &around, clock::now()?, true).unwrap_or_else(|error| {
+            tracing::debug!("notes of hooks cannot be read: {error}");
+            Vec::new()
+        });
+        let homeless = done.into_iter().filter_map(|(_, done)| match done {
+            queue::Done::Homeless(cwd) => Some(cwd),
+            _ => None,
+        });
+        Ok(homeless.collect())
+    };
+    let homeless = drain(&config)?;
+    if first_use::make(&config, &around, &homeless)? > 0 {
+        drain(&Config::load(global.config.as_deref(), &global.set, &around)?)?;
     }
     Ok(())
 }

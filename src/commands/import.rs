@@ -17,11 +17,12 @@ use super::{
     GlobalArgs,
     context::{Call, Root},
     error::{CommandError, Kind},
-    import_notes,
+    first_use, import_notes,
     session::{keeper, read_transcript},
     ui::Ui,
 };
 use crate::{
+    config::Config,
     privacy::Rules,
     session::{
         keep::{KeepError, Request},
@@ -38,7 +39,7 @@ const FILES_MAX: usize = 20_000;
 
 /// Where something comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum From {
+pub(super) enum From {
     /// Sessions of Claude Code
     ClaudeCode,
     /// Sessions of Codex
@@ -105,6 +106,9 @@ struct Session {
     record: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// The folder that it ran in.
+    #[serde(skip)]
+    folder: Option<PathBuf>,
     #[serde(skip)]
     home: Option<PathBuf>,
     #[serde(skip)]
@@ -117,6 +121,8 @@ struct Session {
 enum State {
     /// It is brought in.
     New,
+    /// The same, and its project gets a memory folder for that.
+    First,
     /// All that was said in it is in the logs.
     Known,
     /// Its project has no memory folder.
@@ -146,6 +152,7 @@ impl State {
         match self {
             Self::New if is_done => "is brought in",
             Self::New => "would be brought in",
+            Self::First => "would be brought in, into a new memory folder of its project",
             Self::Known => "is there already",
             Self::Homeless => "no memory folder for its project",
             Self::Elsewhere => "of another memory folder",
@@ -175,7 +182,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     for file in files {
         let session = roots.look(file);
         report.entries += session.days.len();
-        report.kept += usize::from(session.state == State::New);
+        report.kept += usize::from(matches!(session.state, State::New | State::First));
         report.sessions.push(session);
     }
     if report.kept > 0 && !args.dry_run {
@@ -187,12 +194,23 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         let may = args.yes || ui.ask(question).unwrap_or(false);
         if may {
             report.dry_run = false;
+            let firsts = report.sessions.iter().filter(|it| it.state == State::First);
+            let folders: Vec<PathBuf> = firsts.filter_map(|it| it.folder.clone()).collect();
+            let fresh;
+            if first_use::make(&call.config, &call.around, &folders)? > 0 {
+                fresh = Call::read(global)?;
+                roots = Roots::new(&fresh, global)?;
+                for it in report.sessions.iter_mut().filter(|it| it.state == State::First) {
+                    *it = roots.look(std::mem::take(&mut it.file));
+                }
+            }
             for session in report.sessions.iter_mut().filter(|it| it.state == State::New) {
                 roots.keep(session);
             }
         }
     }
-    report.kept = report.sessions.iter().filter(|it| it.state == State::New).count();
+    let comes = |it: &&Session| matches!(it.state, State::New | State::First);
+    report.kept = report.sessions.iter().filter(comes).count();
     report.entries = report.sessions.iter().map(|it| it.days.len()).sum();
     if ui.is_json() {
         ui.json(&report);
@@ -205,6 +223,11 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
 }
 
 impl Args {
+    /// Asks for the sessions of a program in the last days, where it keeps them.
+    pub(super) fn recent(from: From, yes: bool) -> Self {
+        Self { from, path: None, days: 30, dry_run: false, yes }
+    }
+
     /// Returns the transcripts that are meant, the oldest first.
     fn files(&self, call: &Call) -> Result<Vec<PathBuf>, CommandError> {
         let path = match (&self.path, self.from) {
@@ -277,6 +300,14 @@ impl<'a> Roots<'a> {
         }
     }
 
+    /// Returns whether the project of a folder gets a memory folder of its own.
+    fn may_get_one(&self, folder: &Path) -> bool {
+        let Call { config, around, .. } = self.call;
+        let dir = config.projects_dir(around).filter(|_| self.named.is_none());
+        let project = Config::project_of(folder).filter(|it| *it != around.home);
+        dir.zip(project).is_some_and(|(dir, project)| !project.starts_with(dir))
+    }
+
     fn root(&mut self, path: &Path) -> Result<Option<&Root>, CommandError> {
         if !self.open.contains_key(path) {
             let root = self.call.open(path)?;
@@ -301,6 +332,7 @@ impl<'a> Roots<'a> {
             days: Vec::new(),
             record: None,
             error: None,
+            folder: None,
             home: None,
             file,
         };
@@ -318,7 +350,9 @@ impl<'a> Roots<'a> {
         let is_elsewhere = self.named.is_some() && self.named != home;
         let call = self.call;
         let Some(path) = home else {
-            session.state = State::Homeless;
+            session.folder = transcript.cwd.as_deref().map(PathBuf::from);
+            let may = session.folder.as_ref().is_some_and(|it| self.may_get_one(it));
+            session.state = if may { State::First } else { State::Homeless };
             return Ok(());
         };
         session.root = Some(path.display().to_string());
@@ -407,7 +441,10 @@ impl Report {
             ));
         }
         if self.sessions.iter().any(|it| it.state == State::Homeless) {
-            ui.note("for the sessions of a project: `memoird init DIR` in it, then the same again");
+            ui.note(
+                "for the sessions of a project: `memoird init DIR` in it, then the same again; or \
+                 `memoird init --projects DIR`, and each gets a folder of its own",
+            );
         }
     }
 }

@@ -18,6 +18,7 @@ use super::{
     agent_hooks::{self, Change, Host},
     context::Call,
     error::{CommandError, Kind},
+    import,
     service::{
         self, manager,
         unit::{self, Unit},
@@ -77,6 +78,10 @@ pub(super) struct Args {
     /// With --claude-code or --codex: take the hooks out again, and do nothing else
     #[arg(long)]
     uninstall: bool,
+    /// Have each project get a memory folder of its own in DIR when a session in it ends and it has none;
+    /// without another DIR nothing else is made now
+    #[arg(long, value_name = "DIR", conflicts_with = "uninstall")]
+    projects: Option<PathBuf>,
     /// Let this host summarise the folder from now on; all others only read it
     #[arg(long)]
     take_over: bool,
@@ -177,8 +182,17 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let path = place(&call, global, args)?;
     let mut to_do = Vec::new();
+    let projects =
+        args.projects.as_deref().map(|it| enter_projects(&call, args, it)).transpose()?;
+    if let Some(words) = projects {
+        if args.dir.is_none() && global.root.is_none() {
+            return only_projects(&call, args, words, ui);
+        }
+        to_do.push(words);
+    }
+    let call = if args.projects.is_some() { Call::read(global)? } else { call };
+    let path = place(&call, global, args)?;
     let (settings, root_file) = settings(&call, args, &path, &mut to_do)?;
     let vault = Vault::new(Layout::new(path.clone(), &settings.memory_dir.to_string_lossy()));
     let inventory = vault.scan(&HashMap::new())?.inventory;
@@ -230,8 +244,77 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         ui.json(&report);
     } else {
         report.tell(ui);
+        offer_sessions(global, args, ui)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Enters where projects get memory folders of their own; returns what there is to say.
+fn enter_projects(call: &Call, args: &Args, dir: &Path) -> Result<String, CommandError> {
+    let dir = call.config.place(&dir.join("project"), &call.around)?;
+    let dir = dir.parent().unwrap_or(&dir).to_owned();
+    if call.config.projects_dir(&call.around).as_ref() == Some(&dir) {
+        return Ok(format!("projects get their memory folders in {} already", dir.display()));
+    }
+    let (file, text) = config_text(call)?;
+    let Some(text) = edit::set_projects_dir(&text, &file, &dir)? else {
+        let what = format!("{} cannot be edited by program", file.display());
+        return Err(CommandError::new(Kind::Config, what)
+            .hint(format!("add the line by hand: projects_dir: {}", dir.display())));
+    };
+    if !args.dry_run {
+        fs::create_dir_all(&dir).map_err(|e| {
+            CommandError::new(Kind::CannotWrite, format!("cannot make `{}`: {e}", dir.display()))
+        })?;
+        write_settings(&file, &text)?;
+    }
+    Ok(format!(
+        "each project gets a memory folder in {} when a session in it ends; a service that is installed learns \
+         of that by `memoird service install`",
+        dir.display()
+    ))
+}
+
+/// Enters hooks where nothing else is asked for, and tells.
+fn only_projects(
+    call: &Call,
+    args: &Args,
+    words: String,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let Entered { done, to_do } = enter_hooks(call, args, ui)?;
+    if ui.is_json() {
+        ui.json(&serde_json::json!({
+            "projects": words, "hooks": done, "to_do": to_do, "dry_run": args.dry_run
+        }));
+    } else {
+        [words].iter().chain(&done).chain(&to_do).for_each(|it| ui.note(it));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows which sessions of the last days there are of the agents whose hooks were entered, and brings them in
+/// where a person says so.
+fn offer_sessions(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<(), CommandError> {
+    if args.plugin.is_some() || args.dry_run {
+        return Ok(());
+    }
+    // What was entered just now counts.
+    let call = Call::read(global)?;
+    for host in args.hosts() {
+        let (from, folder) = match host {
+            Host::ClaudeCode => {
+                (import::From::ClaudeCode, call.around.claude_folder().join("projects"))
+            }
+            Host::Codex => (import::From::Codex, call.around.codex_folder().join("sessions")),
+        };
+        if folder.is_dir() {
+            ui.note("");
+            ui.note(format!("Sessions of {} in the last 30 days:", host.name()));
+            import::run(global, &import::Args::recent(from, args.yes), ui)?;
+        }
+    }
+    Ok(())
 }
 
 impl Args {
@@ -475,22 +558,26 @@ fn take_over_step(
     Ok(Some(Step { name: ROOT_FILE_NAME.to_owned(), what: Write::Text(file, text) }))
 }
 
+/// Returns the user's configuration: its file, and what stands there, or would at first.
+fn config_text(call: &Call) -> Result<(PathBuf, String), CommandError> {
+    let Some(file) = &call.config.file else {
+        let file = call.around.config_folder().join(CONFIG_FILE_NAME);
+        return Ok((file, DEFAULT_CONFIG.to_owned()));
+    };
+    let text = fs::read_to_string(file).map_err(|e| {
+        CommandError::new(Kind::Config, format!("cannot read `{}`: {e}", file.display()))
+    })?;
+    Ok((file.clone(), text))
+}
+
 /// Enters the root in the user's configuration.
 fn config_step(
     call: &Call,
     root: &Path,
     to_do: &mut Vec<String>,
 ) -> Result<Option<Step>, CommandError> {
-    let (file, text) = match &call.config.file {
-        Some(file) => {
-            let text = fs::read_to_string(file).map_err(|e| {
-                CommandError::new(Kind::Config, format!("cannot read `{}`: {e}", file.display()))
-            })?;
-            (file.clone(), text)
-        }
-        None => (call.around.config_folder().join(CONFIG_FILE_NAME), DEFAULT_CONFIG.to_owned()),
-    };
-    if let Some(text) = edit::add_root(&text, &file, root)? {
+    let (file, text) = config_text(call)?;
+    if let Some(text) = edit::add_root(&text, &file, root, None)? {
         return Ok(Some(Step { name: file.display().to_string(), what: Write::Text(file, text) }));
     }
     to_do.push(format!(

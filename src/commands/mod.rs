@@ -19,6 +19,7 @@ mod coverage;
 mod demo;
 mod diff;
 mod doctor;
+mod first_use;
 mod forget;
 mod git_snapshot;
 mod history;

@@ -114,6 +114,14 @@ impl<'a> Recorded<'a> {
         if let Some(lineage) = Lineage::open_existing(&path)? {
             return Ok(Self { call, root, lineage });
         }
+        // Before the first fold what sessions left in the logs leads to their records.
+        let layout = root.vault.layout();
+        let has_records = layout.full(&layout.sessions_dir()).is_dir();
+        if has_records && root.settings.is_written_by(&call.around.host) {
+            let mut recorded = Self { call, root, lineage: root.lineage()? };
+            recorded.notice()?;
+            return Ok(recorded);
+        }
         let what = format!("nothing is recorded yet: there is no `{}`", path.display());
         Err(CommandError::new(Kind::Data, what)
             .hint("memoird rebuild, if there are files that memoird made")

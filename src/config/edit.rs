@@ -11,7 +11,8 @@ use super::{
     root::{RootFile, line},
 };
 
-/// Returns the text of a `config.yaml` with one more root, first in the list.
+/// Returns the text of a `config.yaml` with one more root, first in the list, and with the project whose
+/// sessions belong there, if it is one project's.
 ///
 /// Returns `None` when the list stands there in a form that is not edited (in brackets, say), or
 /// the path is not UTF-8: then a person must add it.
@@ -19,11 +20,22 @@ use super::{
 /// # Errors
 ///
 /// Returns what is wrong with the text as it stands.
-pub fn add_root(text: &str, file: &Path, root: &Path) -> Result<Option<String>, Error> {
+pub fn add_root(
+    text: &str,
+    file: &Path,
+    root: &Path,
+    project: Option<&Path>,
+) -> Result<Option<String>, Error> {
     let origin = Origin::File(file.to_path_buf());
     let before: ConfigKeys = layers::read(text, &CONFIG_SHAPE, &origin)?;
     let Some(path) = root.to_str() else { return Ok(None) };
-    let new = insert(text, &line("path", path));
+    let mut entry = vec![line("path", path)];
+    match project.map(Path::to_str) {
+        Some(Some(project)) => entry.push(line("project", project)),
+        Some(None) => return Ok(None),
+        None => {}
+    }
+    let new = insert(text, &entry);
     let after: Result<ConfigKeys, Error> = layers::read(&new, &CONFIG_SHAPE, &origin);
     // What is not edited well does not read as one root more and all else the same.
     let good = after.is_ok_and(|after| {
@@ -31,6 +43,38 @@ pub fn add_root(text: &str, file: &Path, root: &Path) -> Result<Option<String>, 
             && after.roots[0].path == path
             && after.roots[1..] == before.roots
             && after.general == before.general
+    });
+    Ok(good.then_some(new))
+}
+
+/// Returns the text of a `config.yaml` with `projects_dir` set; `None` where it stands there in a form that is
+/// not edited, or the path is not UTF-8.
+///
+/// # Errors
+///
+/// Returns what is wrong with the text as it stands.
+pub fn set_projects_dir(text: &str, file: &Path, dir: &Path) -> Result<Option<String>, Error> {
+    let origin = Origin::File(file.to_path_buf());
+    let before: ConfigKeys = layers::read(text, &CONFIG_SHAPE, &origin)?;
+    let Some(dir) = dir.to_str() else { return Ok(None) };
+    let new = line("projects_dir", dir);
+    let mut lines: Vec<&str> = text.lines().collect();
+    match lines.iter().position(|it| it.starts_with("projects_dir:")) {
+        Some(at) => lines[at] = &new,
+        None => lines.push(&new),
+    }
+    let new = lines.join("\n") + "\n";
+    let after: Result<ConfigKeys, Error> = layers::read(&new, &CONFIG_SHAPE, &origin);
+    let said = |keys: &ConfigKeys| keys.general.get("projects_dir").cloned();
+    let good = after.is_ok_and(|after| {
+        let rest = |keys: &ConfigKeys| {
+            let mut general = keys.general.clone();
+            general.remove("projects_dir");
+            general
+        };
+        after.roots == before.roots
+            && said(&after) == Some(dir.into())
+            && rest(&after) == rest(&before)
     });
     Ok(good.then_some(new))
 }
@@ -53,10 +97,11 @@ pub fn set_writer(text: &str, file: &Path, host: &str) -> Result<String, Error> 
     Ok(new)
 }
 
-fn insert(text: &str, entry: &str) -> String {
+fn insert(text: &str, entry: &[String]) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let Some(at) = lines.iter().position(|it| it.starts_with("roots:")) else {
-        lines.extend(["roots:".to_owned(), format!("  - {entry}")]);
+        lines.push("roots:".to_owned());
+        lines.push(format!("  - {}", entry.join("\n    ")));
         return lines.join("\n") + "\n";
     };
     let value = lines[at]["roots:".len()..].trim_start();
@@ -72,7 +117,7 @@ fn insert(text: &str, entry: &str) -> String {
         Some(it) if it.trim_start().starts_with('-') => &it[..it.len() - it.trim_start().len()],
         _ => "  ",
     };
-    let entry = format!("{indent}- {entry}");
+    let entry = format!("{indent}- {}", entry.join(&format!("\n{indent}  ")));
     lines.insert(at + 1, entry);
     lines.join("\n") + "\n"
 }
@@ -84,7 +129,8 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: Option<&str>) {
-        let seen = add_root(text, Path::new("config.yaml"), Path::new("/home/ada/x y")).unwrap();
+        let seen =
+            add_root(text, Path::new("config.yaml"), Path::new("/home/ada/x y"), None).unwrap();
         assert_eq!(seen.as_deref(), expected);
     }
 
@@ -110,9 +156,31 @@ mod tests {
         );
         check("roots: [{path: a}]\n", None);
         check("{roots: []}\n", None);
-        let text = add_root(DEFAULT_CONFIG, Path::new("c"), Path::new("/a")).unwrap().unwrap();
+        let text =
+            add_root(DEFAULT_CONFIG, Path::new("c"), Path::new("/a"), None).unwrap().unwrap();
         assert_eq!(text.lines().count(), DEFAULT_CONFIG.lines().count() + 1);
-        add_root("root: []", Path::new("c"), Path::new("/a")).unwrap_err();
+        add_root("root: []", Path::new("c"), Path::new("/a"), None).unwrap_err();
+    }
+
+    #[test]
+    fn a_root_of_a_project_names_it() {
+        let add = |text| add_root(text, Path::new("c"), Path::new("/m/a"), Some(Path::new("/w/a")));
+        let entry = "  - path: \"/m/a\"\n    project: \"/w/a\"\n";
+        assert_eq!(add("").unwrap().unwrap(), format!("roots:\n{entry}"));
+        assert_eq!(
+            add("roots:\n  - path: b\n").unwrap().unwrap(),
+            format!("roots:\n{entry}  - path: b\n")
+        );
+    }
+
+    #[test]
+    fn the_folder_of_projects_is_named_once() {
+        let set = |text| set_projects_dir(text, Path::new("c"), Path::new("/m")).unwrap();
+        assert_eq!(set("engine: model\n").unwrap(), "engine: model\nprojects_dir: \"/m\"\n");
+        assert_eq!(set("projects_dir: null # none\n").unwrap(), "projects_dir: \"/m\"\n");
+        assert_eq!(set("{engine: model}\n"), None);
+        let text = set(DEFAULT_CONFIG).unwrap();
+        assert_eq!(text.lines().count(), DEFAULT_CONFIG.lines().count());
     }
 
     #[test]

@@ -35,9 +35,10 @@ pub const ROOT_FILE_NAME: &str = "memoird.yaml";
 const MEMORY_DIR_DEFAULT: &str = "memory";
 
 /// Keys that a file which travels may not hold: they run programs, or say where text and keys go.
-const HOME_ONLY: [&[&str]; 6] = [
+const HOME_ONLY: [&[&str]; 7] = [
     &["on_problem"],
     &["metrics_file"],
+    &["projects_dir"],
     &["model", "provider"],
     &["model", "base_url"],
     &["model", "key_file"],
@@ -312,7 +313,21 @@ impl Config {
         let is_here = project.is_none_or(|it| {
             folder.starts_with(it) || which::git_root(&folder).as_ref() == Some(it)
         });
+        // Where each project has its own, that of none is nobody's.
+        let is_anybodys = project.is_none() && self.projects_dir(around).is_some();
+        let is_here = is_here && !(is_anybodys && which::git_root(&folder).is_some());
         (is_named || is_here).then_some(path)
+    }
+
+    /// Returns the project that a folder belongs to: the main folder of its git repository.
+    pub fn project_of(folder: &Path) -> Option<PathBuf> {
+        which::git_root(&which::canonical(folder))
+    }
+
+    /// Returns the folder in which projects get memory folders of their own, if there is to be one.
+    pub fn projects_dir(&self, around: &Surroundings) -> Option<PathBuf> {
+        let dir = self.settings.projects_dir.as_ref()?;
+        Some(which::canonical(&around.absolute(Path::new(dir), &around.home)))
     }
 }
 

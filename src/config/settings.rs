@@ -43,6 +43,9 @@ pub struct Settings {
     /// A text file for Prometheus that the daemon keeps; null: none.
     #[schemars(extend("format" = "path"))]
     pub metrics_file: Option<String>,
+    /// A folder in which a project that has no memory folder gets one when a session in it ends; null: none.
+    #[schemars(extend("format" = "path"))]
+    pub projects_dir: Option<String>,
     /// How recall searches.
     pub search: Search,
     /// What agents may do over MCP.

@@ -407,7 +407,7 @@ impl<'a> Daemon<'a> {
                     queue::Done::Failed(error) => {
                         tracing::warn!("{name}: a session is not kept: {error}");
                     }
-                    queue::Done::Nothing | queue::Done::Homeless => {}
+                    queue::Done::Nothing | queue::Done::Homeless(_) => {}
                 }
             }
         }));

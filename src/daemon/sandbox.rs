@@ -90,6 +90,8 @@ impl Limits {
         let ledger = around.ledger();
         let state = ledger.parent().unwrap_or(&ledger).to_path_buf();
         let mut writable: Vec<PathBuf> = roots.clone();
+        // Folders appear in it while we run.
+        writable.extend(config.projects_dir(around).filter(|it| it.is_dir()));
         // The database sorts there what does not fit into the memory.
         writable.extend([state, std::env::temp_dir(), "/var/tmp".into()]);
         // The file is replaced whole.

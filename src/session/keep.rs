@@ -34,6 +34,8 @@ use crate::{
     },
 };
 
+/// The head of a record takes no more bytes.
+const HEAD_BYTES_MAX: u64 = 16 * 1024;
 /// A description that nobody gave is cut after so many characters.
 const DESCRIPTION_CHARS_MAX: usize = 120;
 /// So many records of one second are told apart.
@@ -393,7 +395,10 @@ impl Keeper<'_> {
         }
         let same =
             |it: &Found| it.header.style == record::IMPORTED && record::exported(&it.text) == text;
-        if let Some(found) = self.records()?.into_iter().find(same) {
+        // What its own head takes: most others need not be read.
+        let sizes = text.len() as u64..=text.len() as u64 + HEAD_BYTES_MAX;
+        let like = |path: &str| self.vault.size(path).is_none_or(|it| sizes.contains(&it));
+        if let Some(found) = self.records_where(&like)?.into_iter().find(same) {
             return Ok((found.header.id, found.path, true));
         }
         let local = self.now.with_timezone(&self.zone).fixed_offset();
@@ -432,11 +437,18 @@ impl Keeper<'_> {
     ///
     /// Returns why one cannot be read.
     pub fn records(&self) -> Result<Vec<Found>, VaultError> {
+        self.records_where(&|_| true)
+    }
+
+    fn records_where(&self, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Found>, VaultError> {
         let layout = self.vault.layout();
         let (paths, _) = self.vault.files_below(&layout.sessions_dir(), RECORDS_MAX);
         let mut records = Vec::new();
         for path in paths {
             let Some(stem) = layout.stem_at(&path).filter(Stem::is_session) else { continue };
+            if !wanted(&path) {
+                continue;
+            }
             let text = match self.vault.read_text(&path) {
                 Err(error) if error.is_failed_read() => return Err(error),
                 Ok(Some(text)) => text,

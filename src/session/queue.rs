@@ -63,8 +63,8 @@ pub enum Done {
     Kept(Kept),
     /// There was nothing new in it.
     Nothing,
-    /// No memory folder is for its folder, yet.
-    Homeless,
+    /// No memory folder is for this folder of its session, yet.
+    Homeless(PathBuf),
     /// It failed and is tried again, or put aside.
     Failed(JobError),
 }
@@ -134,8 +134,8 @@ pub fn drain(
         let became = job.run(config, around, now);
         match &became {
             Done::Kept(_) | Done::Nothing => spool.remove(&name)?,
-            Done::Homeless if now - job.at > AGE_MAX => spool.remove(&name)?,
-            Done::Homeless => {}
+            Done::Homeless(_) if now - job.at > AGE_MAX => spool.remove(&name)?,
+            Done::Homeless(_) => {}
             Done::Failed(error) => {
                 job.tries += 1;
                 job.error = Some(error.to_string());
@@ -191,7 +191,7 @@ impl Job {
     fn run(&self, config: &Config, around: &Surroundings, now: DateTime<Utc>) -> Done {
         match self.keep(config, around, now) {
             Ok(Some(kept)) => Done::Kept(kept),
-            Ok(None) => Done::Homeless,
+            Ok(None) => Done::Homeless(self.cwd.clone()),
             Err(JobError::Keep(KeepError::Nothing)) => Done::Nothing,
             Err(error) => Done::Failed(error),
         }

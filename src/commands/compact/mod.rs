@@ -243,7 +243,7 @@ fn foresee(
     let archived = (archived, doubt.map(|it| it.to_string()));
     let forecast = asked::forecast(call, root, &view, &plan)?;
     show_plan(&plan, &view, args.period, &root.vault, archived, forecast, ui)?;
-    return Ok(ExitCode::SUCCESS);
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Returns 69 where only the model was missing or a cap reached, and 1 where a job failed otherwise.

@@ -82,6 +82,7 @@ impl Unit {
         );
         let mut writable: Vec<PathBuf> = config.roots.iter().map(|it| it.path.clone()).collect();
         writable.extend(more.map(Path::to_path_buf));
+        writable.extend(config.projects_dir(around));
         let metrics = config.settings.metrics_file.as_ref();
         let metrics = metrics.map(|it| around.absolute(Path::new(it), &around.home));
         writable.extend(metrics.and_then(|it| Some(it.parent()?.to_path_buf())));

@@ -72,7 +72,7 @@ fn retry(global: &GlobalArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
         match done {
             Done::Kept(it) => kept.push(it.path),
             Done::Failed(error) => errors.push(error.to_string()),
-            Done::Nothing | Done::Homeless => {}
+            Done::Nothing | Done::Homeless(_) => {}
         }
     }
     if ui.is_json() {

@@ -231,7 +231,8 @@ fn told(rejected: &[(String, String)]) -> String {
         told.push_str(&[line.trim(), "\n  ", why, "\n"].concat());
     }
     if rejected.len() > REJECTED_TOLD_MAX {
-        told.push_str(&format!("and {} more\n", rejected.len() - REJECTED_TOLD_MAX));
+        let more = (rejected.len() - REJECTED_TOLD_MAX).to_string();
+        told.push_str(&["and ", &more, " more\n"].concat());
     }
     told.push_str(
         "Write `<summary>` again with all sections: name the right entries for these lines, say only what \

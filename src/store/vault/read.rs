@@ -111,6 +111,12 @@ impl Vault {
         self.stands(relative).unwrap_or(true)
     }
 
+    /// Returns how many bytes a file has; `None` where nobody can tell.
+    pub fn size(&self, relative: &str) -> Option<u64> {
+        let (folder, name) = self.folder_of("read", relative).ok()?;
+        Some(folder.look(name).ok()?.stamp.size)
+    }
+
     /// Begins to look at many names: each folder is listed once.
     pub fn standings(&self) -> Standings<'_> {
         Standings { vault: self, listed: HashMap::new() }

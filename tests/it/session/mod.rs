@@ -1,6 +1,7 @@
 //! Sessions of agents: transcripts, what is made of them, and the verbs and hooks for both.
 
 mod chain;
+mod first_use;
 mod generate;
 mod hooks;
 mod micro;

@@ -1,0 +1,138 @@
+//! Memory folders that are made when they are first needed: one for each project in which a session ends,
+//! where `init --projects` was told so.
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::error::{CommandError, Kind};
+use crate::{
+    config::{
+        CONFIG_FILE_NAME, Config, DEFAULT_CONFIG, edit,
+        root::{ROOT_FILE_NAME, RootFile},
+        surroundings::Surroundings,
+    },
+    store::{
+        layout::Layout,
+        lock::DaemonLock,
+        vault::{Vault, settings::write_settings},
+    },
+};
+
+/// So many projects of one name are told apart.
+const COPIES_MAX: u32 = 100;
+
+/// Makes memory folders for the projects that these folders belong to, as far as they have none, and enters
+/// them in the configuration. Returns how many were made; none where that was not asked for.
+///
+/// # Errors
+///
+/// Returns why a folder could not be made or entered; those before it are.
+pub(super) fn make(
+    config: &Config,
+    around: &Surroundings,
+    folders: &[PathBuf],
+) -> Result<usize, CommandError> {
+    let Some(dir) = config.projects_dir(around) else { return Ok(0) };
+    let projects: BTreeSet<PathBuf> =
+        folders.iter().filter_map(|it| Config::project_of(it)).collect();
+    let mut config = config.clone();
+    let mut made = 0;
+    for project in projects {
+        let is_known = config.roots.iter().any(|it| it.project.as_ref() == Some(&project));
+        // Nobody's project is the home, or the memory itself.
+        if is_known || project == around.home || project.starts_with(&dir) {
+            continue;
+        }
+        let root = place(&dir, &project)?;
+        lay(&config, around, &root)?;
+        enter(&config, around, &root, &project)?;
+        config = Config::load(config.file.as_deref(), &[], around)?;
+        made += 1;
+    }
+    if made > 0 {
+        tell_daemon(&config);
+    }
+    Ok(made)
+}
+
+/// Returns where the memory of a project is to stand: under its name, with a number where another project
+/// has that name.
+fn place(dir: &Path, project: &Path) -> Result<PathBuf, CommandError> {
+    let name = project.file_name().unwrap_or_default().to_string_lossy();
+    let names = (1..=COPIES_MAX).map(|copy| match copy {
+        1 => name.to_string(),
+        copy => format!("{name}-{copy}"),
+    });
+    // One that was begun and not entered holds no log.
+    let is_free = |it: &PathBuf| {
+        let memory = it.join("memory");
+        !it.exists()
+            || it.join(ROOT_FILE_NAME).is_file()
+                && fs::read_dir(memory).map_or(true, |mut it| it.next().is_none())
+    };
+    names.map(|it| dir.join(it)).find(is_free).ok_or_else(|| {
+        let what = format!("`{}` has no name left for `{name}`", dir.display());
+        CommandError::new(Kind::CannotWrite, what).hint("memoird init DIR, in the project")
+    })
+}
+
+/// Makes the folder with all that belongs to it.
+fn lay(config: &Config, around: &Surroundings, root: &Path) -> Result<(), CommandError> {
+    let cannot = |path: &Path, error: &io::Error| {
+        CommandError::new(Kind::CannotWrite, format!("cannot make `{}`: {error}", path.display()))
+    };
+    let memory = root.join("memory");
+    fs::create_dir_all(&memory).map_err(|e| cannot(&memory, &e))?;
+    let file = root.join(ROOT_FILE_NAME);
+    if !file.exists() {
+        let bare = config.resolve(root.to_owned(), &RootFile::default(), around)?;
+        let mut root_file = RootFile::default();
+        root_file.agent_name = Some(bare.agent_name);
+        root_file.zone = Some(bare.zone.name);
+        root_file.memory_dir = Some("memory".to_owned());
+        write_settings(&file, &root_file.print())?;
+    }
+    Ok(Vault::new(Layout::new(root.to_owned(), "memory")).create_private_dir()?)
+}
+
+/// Enters the folder in the user's configuration, with its project.
+fn enter(
+    config: &Config,
+    around: &Surroundings,
+    root: &Path,
+    project: &Path,
+) -> Result<(), CommandError> {
+    let (file, text) = match &config.file {
+        Some(file) => {
+            let text = fs::read_to_string(file).map_err(|e| {
+                CommandError::new(Kind::Config, format!("cannot read `{}`: {e}", file.display()))
+            })?;
+            (file.clone(), text)
+        }
+        None => (around.config_folder().join(CONFIG_FILE_NAME), DEFAULT_CONFIG.to_owned()),
+    };
+    let Some(text) = edit::add_root(&text, &file, root, Some(project))? else {
+        let what = format!("`roots` in {} cannot be edited by program", file.display());
+        return Err(CommandError::new(Kind::Config, what).hint(format!(
+            "add by hand: - {{path: {}, project: {}}}",
+            root.display(),
+            project.display()
+        )));
+    };
+    Ok(write_settings(&file, &text)?)
+}
+
+/// Has the daemon that serves the configured folders read the configuration anew, if one is at work.
+fn tell_daemon(config: &Config) {
+    let locks = config.roots.iter().map(|it| Layout::new(it.path.clone(), "").daemon_lock());
+    let holder = locks.into_iter().find_map(|it| DaemonLock::holder(&it).ok().flatten());
+    let pid = holder.and_then(|it| rustix::process::Pid::from_raw(it.cast_signed()));
+    if let Some(pid) = pid
+        && let Err(error) = rustix::process::kill_process(pid, rustix::process::Signal::HUP)
+    {
+        tracing::debug!("the daemon is not told: {error}");
+    }
+}

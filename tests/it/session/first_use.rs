@@ -1,0 +1,124 @@
+//! Memory folders that are made when a project is first worked in, and sessions that were held before.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::sample_text;
+use crate::support::{Ran, Root};
+
+/// A home with no memory folder, in which `~/work/NAME` are repositories.
+fn home(projects: &[&str]) -> Root {
+    let root = Root::empty("work");
+    for name in projects {
+        fs::create_dir_all(root.path(name).join(".git")).unwrap();
+    }
+    root
+}
+
+/// Returns a session of Claude Code that was held in a folder.
+fn held_in(root: &Root, folder: &str, session: &str) -> String {
+    let text = sample_text("claude-code.jsonl");
+    let line = |it: &str| {
+        let Ok(mut line) = serde_json::from_str::<Value>(it) else { return it.to_owned() };
+        if line.get("cwd").is_some() {
+            line["cwd"] = json!(root.path(folder));
+            line["sessionId"] = json!(session);
+        }
+        line.to_string()
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n") + "\n"
+}
+
+/// Ends a session in a folder as Claude Code does, and waits until the work is done.
+fn end(root: &Root, folder: &str, session: &str) {
+    let name = format!("{session}.jsonl");
+    root.write(&name, &held_in(root, folder, session));
+    let told = json!({"cwd": root.path(folder), "transcript_path": root.path(&name),
+        "hook_event_name": "SessionEnd"});
+    let ran = root.run_with_stdin(&["hook", "claude-code", "session-end"], told.to_string());
+    assert_eq!(ran.code, 0, "{ran}");
+    root.run(&["hook", "work"]).ok();
+}
+
+/// Runs a verb in a folder of the work.
+fn run_in(root: &Root, folder: &str, args: &[&str]) -> Ran {
+    let mut command = root.command(args);
+    command.current_dir(root.path(folder));
+    root.finish(command, args)
+}
+
+fn logs(root: &Root, memory: &str) -> usize {
+    fs::read_dir(root.home(memory)).map_or(0, |it| {
+        it.flatten().filter(|it| it.file_name().to_string_lossy().ends_with(".md")).count()
+    })
+}
+
+#[test]
+fn each_project_gets_a_folder_of_its_own_when_a_session_ends_in_it() {
+    let root = home(&["tide", "other/tide", "plain"]);
+    let memories = root.home("memories");
+    let told = root.run(&["init", "--projects", memories.to_str().unwrap()]).ok();
+    assert!(told.stderr.contains("each project gets a memory folder"), "{told}");
+    // Said twice, it changes nothing.
+    let config = fs::read_to_string(root.home(".config/memoird/config.yaml")).unwrap();
+    root.run(&["init", "--projects", memories.to_str().unwrap()]).ok();
+    assert_eq!(fs::read_to_string(root.home(".config/memoird/config.yaml")).unwrap(), config);
+    end(&root, "tide", "a");
+    assert_eq!(logs(&root, "memories/tide/memory"), 1);
+    assert!(root.home("memories/tide/memoird.yaml").is_file());
+    // Another one of the same name, a folder below it, and one that is no project.
+    end(&root, "other/tide", "b");
+    fs::create_dir_all(root.path("tide/deep")).unwrap();
+    end(&root, "tide/deep", "c");
+    fs::remove_dir_all(root.path("plain/.git")).unwrap();
+    end(&root, "plain", "d");
+    assert_eq!(logs(&root, "memories/tide-2/memory"), 1);
+    let mut names: Vec<_> =
+        fs::read_dir(&memories).unwrap().flatten().map(|it| it.file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["tide", "tide-2"]);
+    // Each reads its own and no other's.
+    let context =
+        |folder: &str| run_in(&root, folder, &["status", "--json"]).ok().json()["root"].clone();
+    assert_eq!(context("tide"), json!("~/memories/tide"));
+    assert_eq!(context("other/tide"), json!("~/memories/tide-2"));
+}
+
+#[test]
+fn without_being_told_nothing_is_made() {
+    let root = home(&["tide"]);
+    end(&root, "tide", "a");
+    assert!(!root.home(".config/memoird/config.yaml").exists());
+    assert_eq!(fs::read_dir(root.home(".local/state/memoird/spool")).unwrap().count(), 2);
+}
+
+#[test]
+fn the_first_hour_shows_sessions_and_brings_them_in() {
+    let root = home(&["tide"]);
+    let text = held_in(&root, "tide", "a");
+    let sessions = root.home(".claude/projects/tide");
+    fs::create_dir_all(&sessions).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+    fs::write(sessions.join("s.jsonl"), text).unwrap();
+    let memories = root.home("memories");
+    root.run(&["init", "--projects", memories.to_str().unwrap()]).ok();
+    let shown = root.run(&["import", "claude-code", "--days", "0"]).ok();
+    assert!(shown.stdout.contains("into a new memory folder"), "{shown}");
+    assert!(!memories.join("tide").exists());
+    let told = run_in(&root, "tide", &["import", "claude-code", "--days", "0", "--yes"]).ok();
+    assert!(told.stderr.contains("1 sessions are brought in"), "{told}");
+    assert_eq!(logs(&root, "memories/tide/memory"), 1);
+    // What came of a line is answered before anything is folded.
+    let memory = memories.join("tide/memory");
+    let log = fs::read_dir(&memory).unwrap().flatten().map(|it| it.path());
+    let log = log.filter(|it| it.extension().is_some_and(|it| it == "md")).max().unwrap();
+    let text = fs::read_to_string(&log).unwrap();
+    let line = text.lines().position(|it| it.contains("[CMEM-")).unwrap() + 1;
+    let target = format!("memory/{}:{line}", log.file_name().unwrap().to_str().unwrap());
+    let at = memories.join("tide");
+    let traced = root.run(&["--root", at.to_str().unwrap(), "trace", "--up", &target]).ok();
+    assert!(traced.stdout.contains("memory/2026-04-09.md:"), "{traced}");
+    let again = run_in(&root, "tide", &["import", "claude-code", "--days", "0", "--yes"]).ok();
+    assert!(again.stderr.contains("nothing to do"), "{again}");
+}
