@@ -17,6 +17,7 @@ use crate::{
     store::{
         layout::Layout,
         lock::DaemonLock,
+        spool::Spool,
         vault::{Vault, settings::write_settings},
     },
 };
@@ -38,7 +39,14 @@ pub(super) fn make(
     let Some(dir) = config.projects_dir(around) else { return Ok(0) };
     let projects: BTreeSet<PathBuf> =
         folders.iter().filter_map(|it| Config::project_of(it)).collect();
-    let mut config = config.clone();
+    if projects.is_empty() {
+        return Ok(0);
+    }
+    // Another worker may be at the same, or have done it: one at a time, by the lock of the notes.
+    let _lock = Spool::new(&around.state_home).lock(true).map_err(|e| {
+        CommandError::new(Kind::CannotWrite, format!("cannot lock the notes of hooks: {e}"))
+    })?;
+    let mut config = Config::load(config.file.as_deref(), &[], around)?;
     let mut made = 0;
     for project in projects {
         let is_known = config.roots.iter().any(|it| it.project.as_ref() == Some(&project));

@@ -150,7 +150,9 @@ fn work(global: &GlobalArgs) -> Result<(), CommandError> {
         Ok(homeless.collect())
     };
     let homeless = drain(&config)?;
-    if first_use::make(&config, &around, &homeless)? > 0 {
+    if !homeless.is_empty() && config.projects_dir(&around).is_some() {
+        // Another worker may have made what was missing.
+        first_use::make(&config, &around, &homeless)?;
         drain(&Config::load(global.config.as_deref(), &global.set, &around)?)?;
     }
     Ok(())
