@@ -558,6 +558,7 @@ mod tests {
         let hash = ContentHash::of(period);
         SummaryFile {
             path: format!("{period}.md"),
+            stamp: Stamp::default(),
             hash,
             body_hash: hash.hex16(),
             chars: 100,

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// What tells a changed file without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// The inode.
     pub inode: u64,
@@ -72,6 +72,8 @@ pub struct LogFile {
 pub struct SummaryFile {
     /// Path relative to the root.
     pub path: String,
+    /// Inode, size, and time.
+    pub stamp: Stamp,
     /// Hash of the bytes.
     pub hash: ContentHash,
     /// First 16 hex digits of the hash of the body, and of what people accepted of it (see
@@ -89,15 +91,26 @@ impl SummaryFile {
     /// # Errors
     ///
     /// Returns why it cannot be read.
-    pub fn of(path: String, period: Period, text: &str) -> Result<Self, SummaryError> {
+    pub fn of(
+        path: String,
+        stamp: Stamp,
+        period: Period,
+        text: &str,
+    ) -> Result<Self, SummaryError> {
         document::refuse_lost(text)?;
         Ok(Self {
             path,
+            stamp,
             hash: ContentHash::of(text),
             body_hash: document::body_hash(text).hex16(),
             chars: document::text_chars(frontmatter::split(text).body(text)),
             header: SummaryHeader::read(period, text)?,
         })
+    }
+
+    /// Takes what is known of a file without reading it: where it stands, and its bytes.
+    pub fn unread(path: String, stamp: Stamp, hash: ContentHash) -> Self {
+        Self { path, stamp, hash, body_hash: String::new(), chars: 0, header: None }
     }
 }
 

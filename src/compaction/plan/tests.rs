@@ -72,6 +72,7 @@ impl Root {
         let hash = ContentHash::of(format!("{period} {header:?}"));
         let file = SummaryFile {
             path: format!("{period}.md"),
+            stamp: Stamp::default(),
             hash,
             body_hash: hash.hex16(),
             chars: 100,

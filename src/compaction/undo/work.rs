@@ -26,7 +26,7 @@ use crate::{
         typed::TypedMemory,
     },
     store::{
-        inventory::{Inventory, SummaryFile},
+        inventory::{Inventory, Stamp, SummaryFile},
         layout::{FileKind, Layout},
         lineage::{
             LineageError,
@@ -338,7 +338,8 @@ fn put(inventory: &mut Inventory, layout: &Layout, path: &str, text: Option<&str
                 _ => &mut inventory.monthly,
             };
             files.remove(&period);
-            let file = text.and_then(|it| SummaryFile::of(path.to_owned(), period, it).ok());
+            let file = text
+                .and_then(|it| SummaryFile::of(path.to_owned(), Stamp::default(), period, it).ok());
             let rules = &inventory.rules;
             let file = file.map(|it| {
                 let body_hash = rules.input_of_file(period, &it.body_hash);

@@ -78,7 +78,7 @@ impl Source {
         let mut kept = if is_kept { Postings::open(&path, view).ok() } else { None };
         let held = |it: &Postings| it.hold().and_then(|()| it.known());
         let known = kept.as_ref().and_then(|it| held(it).ok()).unwrap_or_default();
-        let inventory = vault.scan(&postings::seen(&known))?.inventory;
+        let inventory = vault.scan_names(&postings::seen(&known))?.inventory;
         let wanted = wanted(vault, &inventory)?;
         if kept.is_none() && wanted.iter().map(|it| it.stamp.size).sum::<u64>() > SMALL {
             kept = Postings::open(&path, view).ok();
@@ -331,24 +331,24 @@ fn wanted<'a>(vault: &Vault, inventory: &'a Inventory) -> Result<Vec<Wanted<'a>>
     }
     let decided = vault.read_text(&layout.decisions())?.unwrap_or_default();
     // What is no log depends on all that was decided: that is seldom, and such files are few.
-    let of_items = |path: String, bucket: i64, hash: ContentHash, what| {
+    let of_items = |path: String, bucket: i64, (stamp, hash): (Stamp, ContentHash), what| {
         let decided = format!("{} {decided}", hash.hex16());
-        let stamp = Stamp { inode: 0, size: 0, mtime_ns: 0 };
         Wanted { path, bucket, stamp, hash, input: ContentHash::of(decided), what }
     };
     for (period, file) in inventory.weekly.iter().chain(&inventory.monthly) {
         let bucket = SUMMARIES + i64::from(period.first().year());
         let what = What::Summary(*period);
-        wanted.push(of_items(file.path.clone(), bucket, file.hash, what));
+        wanted.push(of_items(file.path.clone(), bucket, (file.stamp, file.hash), what));
     }
+    let none = Stamp::default();
     if let Some(text) = &inventory.wisdom {
         let what = What::Wisdom(text);
-        wanted.push(of_items(layout.wisdom(), OTHERS, ContentHash::of(text), what));
+        wanted.push(of_items(layout.wisdom(), OTHERS, (none, ContentHash::of(text)), what));
     }
     for memory in &inventory.memories {
         let path = layout.typed(&memory.file_name.to_string_lossy());
         let hash = ContentHash::of(format!("{memory:?}"));
-        wanted.push(of_items(path, OTHERS, hash, What::Memory(memory)));
+        wanted.push(of_items(path, OTHERS, (none, hash), What::Memory(memory)));
     }
     Ok(wanted)
 }

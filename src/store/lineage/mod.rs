@@ -491,10 +491,17 @@ impl LineageError {
             (Some(ErrorCode::Unknown), _) if is_of_schema(&source.to_string()) => {
                 Self::Damaged { path, detail: source.to_string() }
             }
+            _ if source.sqlite_error().is_some_and(|it| it.extended_code == HOOK_REFUSED) => {
+                let path = path.with_file_name(standstill::NOTE);
+                Self::File { path, source: io::Error::other("it cannot be taken away") }
+            }
             _ => Self::Sql { path, source },
         }
     }
 }
+
+/// What SQLite says where our hook does not let a commit happen.
+const HOOK_REFUSED: i32 = ffi::SQLITE_CONSTRAINT_COMMITHOOK;
 
 /// Returns whether SQLite complains of the schema.
 fn is_of_schema(said: &str) -> bool {

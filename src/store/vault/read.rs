@@ -89,12 +89,20 @@ impl Vault {
     ///
     /// Like [`Self::read`], and for bytes that are not UTF-8.
     pub fn read_text(&self, relative: &str) -> Result<Option<String>, VaultError> {
+        Ok(self.read_stamped_text(relative)?.map(|it| it.0))
+    }
+
+    /// Like [`Self::read_text`], with what tells that the file changed.
+    pub(super) fn read_stamped_text(
+        &self,
+        relative: &str,
+    ) -> Result<Option<(String, Stamp)>, VaultError> {
         let Some(found) = self.read(relative)? else { return Ok(None) };
         let text = String::from_utf8(found.bytes).map_err(|e| VaultError::NotUtf8 {
             path: relative.into(),
             at: e.utf8_error().valid_up_to(),
         })?;
-        Ok(Some(text))
+        Ok(Some((text, found.stamp)))
     }
 
     /// Returns what may be seen of the root's files: by its configuration, and by what its people decided.

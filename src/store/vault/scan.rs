@@ -51,12 +51,30 @@ impl Vault {
     /// Returns an error when the memory folder cannot be listed, or when the system fails to read a
     /// file: what is made without one that is there would lack it for good.
     pub fn scan(&self, seen: &HashMap<String, Seen>) -> Result<Scan, VaultError> {
+        self.scan_with(seen, &HashMap::new())
+    }
+
+    /// Like [`Self::scan`], for who needs nothing of weekly and monthly files but their bytes: those whose
+    /// stamp equals the one in `seen` are not read either ([`SummaryFile::unread`]).
+    ///
+    /// # Errors
+    ///
+    /// Like [`Self::scan`].
+    pub fn scan_names(&self, seen: &HashMap<String, Seen>) -> Result<Scan, VaultError> {
+        self.scan_with(seen, seen)
+    }
+
+    fn scan_with(
+        &self,
+        seen: &HashMap<String, Seen>,
+        seen_summaries: &HashMap<String, Seen>,
+    ) -> Result<Scan, VaultError> {
         let mut scan = Scan::default();
         self.scan_memory(seen, &mut scan)?;
         // After the logs, so that one that is moved meanwhile is found there at the latest.
         self.scan_archive(seen, &mut scan)?;
         for grain in [Grain::Week, Grain::Month] {
-            self.scan_summaries(grain, &mut scan.inventory)?;
+            self.scan_summaries(grain, seen_summaries, &mut scan.inventory)?;
         }
         let inventory = &mut scan.inventory;
         inventory.index = self.text_or_problem(&self.layout.index(), &mut inventory.problems)?;
@@ -232,7 +250,12 @@ impl Vault {
         Ok((Seen { stamp: found.stamp, hash: ContentHash::of(&found.bytes) }, true))
     }
 
-    fn scan_summaries(&self, grain: Grain, inventory: &mut Inventory) -> Result<(), VaultError> {
+    fn scan_summaries(
+        &self,
+        grain: Grain,
+        seen: &HashMap<String, Seen>,
+        inventory: &mut Inventory,
+    ) -> Result<(), VaultError> {
         let dir = self.layout.summary_dir(grain);
         let mut periods = Vec::new();
         for name in self.names_in(&dir, &mut inventory.problems)? {
@@ -250,13 +273,24 @@ impl Vault {
             };
             periods.push(period);
         }
+        let folder = match self.folder("read", &dir) {
+            Err(error) if error.is_missing() => return Ok(()),
+            folder => folder?,
+        };
         let read = |period: &Period| {
             let path = self.layout.summary(*period);
+            let known = seen.get(&path).filter(|it| {
+                let look = folder.look(&format!("{period}.md"));
+                look.is_ok_and(|look| look.is_file() && look.stamp == it.stamp)
+            });
+            if let Some(Seen { stamp, hash }) = known {
+                return Ok(Ok(SummaryFile::unread(path, *stamp, *hash)));
+            }
             let mut problems = Vec::new();
-            let Some(text) = self.text_or_problem(&path, &mut problems)? else {
+            let Some((text, stamp)) = self.stamped_text_or_problem(&path, &mut problems)? else {
                 return Ok(Err(problems));
             };
-            let file = SummaryFile::of(path.clone(), *period, &text);
+            let file = SummaryFile::of(path.clone(), stamp, *period, &text);
             Ok(file.map_err(|error| vec![told(path, &error)]))
         };
         let files =
@@ -275,7 +309,15 @@ impl Vault {
         path: &str,
         problems: &mut Vec<Problem>,
     ) -> Result<Option<String>, VaultError> {
-        self.read_text(path).or_else(|error| {
+        Ok(self.stamped_text_or_problem(path, problems)?.map(|it| it.0))
+    }
+
+    fn stamped_text_or_problem(
+        &self,
+        path: &str,
+        problems: &mut Vec<Problem>,
+    ) -> Result<Option<(String, Stamp)>, VaultError> {
+        self.read_stamped_text(path).or_else(|error| {
             problems.push(problem(path.to_owned(), error)?);
             Ok(None)
         })
