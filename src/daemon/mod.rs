@@ -9,6 +9,7 @@
 //! - `noticing`: what of the system's word is news, and whether it can be trusted.
 //! - `schedule`: crontab lines, and what falls due between two of them; pure.
 //! - `waiting`: work that waits for its model; pure.
+//! - `opening`: roots that are opened, let go, and opened again.
 //! - `root`: one root: lock, agenda, what is wanted of it.
 //! - `passes`: how many passes are made at once, and whose turn it is.
 //! - `pass`: a pass, on a thread of its own.
@@ -16,6 +17,7 @@
 //! - [`loaded`]: the configuration, read at start and again on SIGHUP.
 //! - [`error`]: what keeps it from starting, or a root from being served.
 //! - `problem`: what a program of the user's own is told.
+//! - `signals`, `program`: what asks it to end, or to be started again.
 //! - `notify`: what the service manager is told.
 //! - `metrics`: what Prometheus is told.
 //! - `state`: what other processes are told.
@@ -41,12 +43,15 @@ pub mod loaded;
 mod metrics;
 mod noticing;
 mod notify;
+mod opening;
 mod pass;
 mod passes;
 mod problem;
+mod program;
 mod root;
 pub mod sandbox;
 mod schedule;
+mod signals;
 mod snapshot;
 mod state;
 mod waiting;
@@ -55,9 +60,7 @@ mod watch;
 use std::{
     collections::BTreeMap,
     future::pending,
-    io,
     ops::ControlFlow,
-    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -65,7 +68,6 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::{
-    signal::unix::{Signal as SignalStream, SignalKind, signal},
     task::JoinSet,
     time::{Instant, sleep_until},
 };
@@ -78,8 +80,10 @@ use self::{
     pass::{Order, Pulse},
     passes::{Ended, Passes},
     problem::Teller,
+    program::Program,
     root::{Served, Want},
-    sandbox::{Confined, Held, Limits},
+    sandbox::Confined,
+    signals::{Signal, Signals},
     snapshot::Snapshot,
     watch::{Dirty, Watch},
 };
@@ -125,27 +129,6 @@ enum Event {
     Watchdog,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Signal {
-    /// End: SIGTERM or SIGINT.
-    Stop,
-    /// Read the configuration anew: SIGHUP.
-    Reload,
-}
-
-struct Signals {
-    terminate: SignalStream,
-    interrupt: SignalStream,
-    hangup: SignalStream,
-}
-
-/// The file of the program that runs.
-struct Program {
-    file: Option<PathBuf>,
-    id: Option<(u64, u64)>,
-    is_replaced: bool,
-}
-
 struct Daemon<'a> {
     load: &'a dyn Fn() -> Result<Loaded, config::Error>,
     loaded: Loaded,
@@ -179,35 +162,6 @@ pub enum End {
     Again,
 }
 
-/// Shuts the process in, as far as the kernel can.
-fn enter(loaded: &Loaded) -> Confined {
-    let limits = Limits::of(loaded);
-    // A folder that is made later would be outside.
-    let state = loaded.around.ledger();
-    if let Some(folder) = state.parent()
-        && let Err(error) = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
-    {
-        tracing::warn!("{}: {error}", folder.display());
-    }
-    match limits.enter() {
-        Ok(Held::Not) => {
-            tracing::info!("this kernel has no Landlock: not shut in");
-            Confined::default()
-        }
-        Ok(held) => {
-            let partly = if held == Held::Partly { ", as far as this kernel can" } else { "" };
-            let why = limits.loosened.as_deref();
-            let why = why.map(|it| format!(" (loosely: {it})")).unwrap_or_default();
-            tracing::info!("shut into the memory folders{partly}{why}");
-            Confined::to(&limits)
-        }
-        Err(error) => {
-            tracing::warn!("not shut in: {error}");
-            Confined::default()
-        }
-    }
-}
-
 /// Serves all roots that `load` names until a signal ends it.
 ///
 /// # Errors
@@ -219,7 +173,7 @@ pub fn run(
     shut_in: bool,
 ) -> Result<End, DaemonError> {
     // Before there is a second thread: rules hold for the one that asks for them, and all it starts.
-    let confined = if shut_in { enter(&load()?) } else { Confined::default() };
+    let confined = if shut_in { sandbox::enter(&load()?) } else { Confined::default() };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .enable_all()
@@ -245,7 +199,7 @@ impl<'a> Daemon<'a> {
         raise_file_limit();
         for path in &loaded.roots {
             let mut served = Served::new(path.clone());
-            if let Err(error) = start_root(&mut served, path, &loaded, &mut watch, now) {
+            if let Err(error) = opening::start(&mut served, path, &loaded, &mut watch, now) {
                 // A folder that is not there may be on a disk that is not there yet.
                 refused = refused.or(Some(error).filter(|it| !it.is_missing()));
             }
@@ -337,7 +291,13 @@ impl<'a> Daemon<'a> {
             Event::Watch(dirty) => self.hear(&dirty),
             Event::BurstEnded(path) => {
                 if let Some(root) = self.roots.get_mut(&path) {
-                    reopen_if_replaced(root, &path, &self.loaded, &mut self.watch, self.now);
+                    opening::reopen_if_replaced(
+                        root,
+                        &path,
+                        &self.loaded,
+                        &mut self.watch,
+                        self.now,
+                    );
                     root.end_burst(&mut self.watch);
                 }
             }
@@ -366,7 +326,7 @@ impl<'a> Daemon<'a> {
         for (path, root) in self.roots.iter_mut().filter(|(path, _)| dirty.touches(path)) {
             if root.hear(dirty, self.now) && !self.passes.holds(path) {
                 tracing::debug!("{}: something changed there or above it", path.display());
-                reopen_root(root, path, &self.loaded, &mut self.watch, self.now);
+                opening::reopen(root, path, &self.loaded, &mut self.watch, self.now);
             }
         }
     }
@@ -381,9 +341,9 @@ impl<'a> Daemon<'a> {
         }
         for (path, root) in &mut self.roots {
             if reopen && !self.passes.holds(path) {
-                reopen_if_replaced(root, path, &self.loaded, &mut self.watch, self.now);
+                opening::reopen_if_replaced(root, path, &self.loaded, &mut self.watch, self.now);
                 if root.open().is_none() {
-                    reopen_root(root, path, &self.loaded, &mut self.watch, self.now);
+                    opening::reopen(root, path, &self.loaded, &mut self.watch, self.now);
                 }
             }
             root.tick(&mut self.watch, self.now);
@@ -419,10 +379,10 @@ impl<'a> Daemon<'a> {
             self.passes.had_turn(&path);
             let Some(root) = self.roots.get_mut(&path) else { continue };
             if !root.is_intact() {
-                reopen_if_replaced(root, &path, &self.loaded, &mut self.watch, self.now);
+                opening::reopen_if_replaced(root, &path, &self.loaded, &mut self.watch, self.now);
                 continue;
             }
-            refresh_root(root, &path, &self.loaded, &mut self.watch, self.now);
+            opening::refresh(root, &path, &self.loaded, &mut self.watch, self.now);
             let Some(open) = root.open() else { continue };
             let around = &self.loaded.around;
             let made = configured::engine(&self.loaded.config, &open.settings, around, PATIENCE);
@@ -430,7 +390,7 @@ impl<'a> Daemon<'a> {
                 Ok(engine) => engine,
                 Err(source) => {
                     let error = RootError::Model { root: path.clone(), source };
-                    warn_once(root, &path, &error);
+                    opening::warn_once(root, &path, &error);
                     if let Some(want) = root.begin(&self.watch) {
                         root.fail(want);
                     }
@@ -484,7 +444,7 @@ impl<'a> Daemon<'a> {
                 root.place_after_pass(&mut self.watch);
                 if root.open().is_none() {
                     // It came into the configuration again while the pass was at work.
-                    reopen_root(root, path, &self.loaded, &mut self.watch, self.now);
+                    opening::reopen(root, path, &self.loaded, &mut self.watch, self.now);
                 }
                 return;
             }
@@ -561,10 +521,10 @@ impl<'a> Daemon<'a> {
                 root.want("reload", crate::memory::item::Tier::ALL.into());
                 continue;
             }
-            reopen_if_replaced(root, path, &self.loaded, &mut self.watch, self.now);
+            opening::reopen_if_replaced(root, path, &self.loaded, &mut self.watch, self.now);
             if root.open().is_none() {
-                reopen_root(root, path, &self.loaded, &mut self.watch, self.now);
-            } else if refresh_root(root, path, &self.loaded, &mut self.watch, self.now) {
+                opening::reopen(root, path, &self.loaded, &mut self.watch, self.now);
+            } else if opening::refresh(root, path, &self.loaded, &mut self.watch, self.now) {
                 root.place(&mut self.watch);
                 root.want("reload", crate::memory::item::Tier::ALL.into());
             }
@@ -649,47 +609,6 @@ impl<'a> Daemon<'a> {
     }
 }
 
-impl Program {
-    fn running() -> Self {
-        let file = std::env::current_exe().ok();
-        let id = file.as_deref().and_then(file_id);
-        Self { file, id, is_replaced: false }
-    }
-
-    /// Looks whether another program stands in its place, and says so once.
-    fn look(&mut self) {
-        let now = self.file.as_deref().and_then(file_id);
-        // While it is being replaced there may be none for a moment.
-        if !self.is_replaced && now.is_some() && now != self.id {
-            self.is_replaced = true;
-            tracing::warn!("restart me: the program that I run was replaced by another one");
-        }
-    }
-}
-
-fn file_id(file: &Path) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt as _;
-    std::fs::metadata(file).ok().map(|it| (it.dev(), it.ino()))
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    async fn next(&mut self) -> Signal {
-        tokio::select! {
-            _ = self.terminate.recv() => Signal::Stop,
-            _ = self.interrupt.recv() => Signal::Stop,
-            _ = self.hangup.recv() => Signal::Reload,
-        }
-    }
-}
-
 /// Waits for a look at a polled folder to end; for ever when none is under way.
 async fn peeked(peeks: &mut JoinSet<(PathBuf, Option<Snapshot>)>) -> (PathBuf, Option<Snapshot>) {
     loop {
@@ -706,68 +625,5 @@ fn raise_file_limit() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
         tracing::debug!("the limit of open files stays as it is: {error}");
-    }
-}
-
-/// Gives up a root whose folder was moved away or made anew, and opens what stands there now.
-fn reopen_if_replaced(
-    root: &mut Served,
-    path: &Path,
-    loaded: &Loaded,
-    watch: &mut Watch,
-    now: DateTime<Utc>,
-) {
-    if !root.is_intact() {
-        tracing::warn!("{}: the folder was moved or made anew", path.display());
-        root.close(watch);
-        reopen_root(root, path, loaded, watch, now);
-    }
-}
-
-/// Reads the settings of a root anew; returns whether they could be. One that another host is to
-/// summarise from now on is let go.
-fn refresh_root(
-    root: &mut Served,
-    path: &Path,
-    loaded: &Loaded,
-    watch: &mut Watch,
-    now: DateTime<Utc>,
-) -> bool {
-    let Err(error) = root.refresh(loaded, now) else { return true };
-    warn_once(root, path, &error);
-    if matches!(error, RootError::Reader { .. }) {
-        root.close(watch);
-        root.expect(watch);
-    }
-    false
-}
-
-fn reopen_root(
-    root: &mut Served,
-    path: &Path,
-    loaded: &Loaded,
-    watch: &mut Watch,
-    now: DateTime<Utc>,
-) {
-    // What is wrong with it is told.
-    drop(start_root(root, path, loaded, watch, now));
-}
-
-fn start_root(
-    root: &mut Served,
-    path: &Path,
-    loaded: &Loaded,
-    watch: &mut Watch,
-    now: DateTime<Utc>,
-) -> Result<(), RootError> {
-    root.start(loaded, watch, now)
-        .inspect(|()| tracing::info!("{}: watching", path.display()))
-        .inspect_err(|error| warn_once(root, path, error))
-}
-
-fn warn_once(root: &mut Served, path: &Path, error: &RootError) {
-    let text = chain(error);
-    if root.is_news(&text) {
-        tracing::warn!("{}: {text}", path.display());
     }
 }

@@ -11,6 +11,8 @@
 
 use std::{
     collections::BTreeSet,
+    fs::DirBuilder,
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -82,6 +84,35 @@ pub enum Held {
 /// The folders that the rules were made for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Confined(Option<BTreeSet<Id>>);
+
+/// Shuts the process in, as far as the kernel can.
+pub(super) fn enter(loaded: &Loaded) -> Confined {
+    let limits = Limits::of(loaded);
+    // A folder that is made later would be outside.
+    let state = loaded.around.ledger();
+    if let Some(folder) = state.parent()
+        && let Err(error) = DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    {
+        tracing::warn!("{}: {error}", folder.display());
+    }
+    match limits.enter() {
+        Ok(Held::Not) => {
+            tracing::info!("this kernel has no Landlock: not shut in");
+            Confined::default()
+        }
+        Ok(held) => {
+            let partly = if held == Held::Partly { ", as far as this kernel can" } else { "" };
+            let why = limits.loosened.as_deref();
+            let why = why.map(|it| format!(" (loosely: {it})")).unwrap_or_default();
+            tracing::info!("shut into the memory folders{partly}{why}");
+            Confined::to(&limits)
+        }
+        Err(error) => {
+            tracing::warn!("not shut in: {error}");
+            Confined::default()
+        }
+    }
+}
 
 impl Limits {
     /// Returns what the daemon needs for what it is run with.
