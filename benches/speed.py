@@ -157,6 +157,10 @@ class Bench:
         self.row("the whole chain, everything on", first, "s", 15, hashing)
         listing = self.timed("find", ".", "-printf", "%s %T@", cwd=root)
         print(f"{'baseline: find -printf %s %T@':48} {listing:10.3f} s", flush=True)
+        self.row("a run that looks at all and has nothing to do", self.timed(self.program, "compact", cwd=root), "s", 5, listing)
+        # What was written in the last two seconds is looked at once more; after that it is known.
+        time.sleep(3)
+        self.timed(self.program, "compact", cwd=root, repeat=1)
         self.row("a run with nothing to do", self.timed(self.program, "compact", cwd=root), "s", 5, listing)
         return root
 
@@ -165,7 +169,7 @@ class Bench:
         daemon = Daemon(self, root)
         daemon.until("STATUS=watching", 120)
         time.sleep(5)
-        self.row("memory after a fold", daemon.stat()["rss_mb"], "MB", 40)
+        self.row("memory after a small fold", daemon.stat()["rss_mb"], "MB", 40)
         daemon.stop()
         ready = []
         for _ in range(self.args.repeat):
@@ -187,6 +191,25 @@ class Bench:
         self.row("idle wake-ups", woken / seconds, "1/s", 0.1)
         self.drops(daemon, root)
         daemon.stop()
+        self.big_fold(root)
+
+    def big_fold(self, root):
+        """All of it at once, by the daemon itself."""
+        copy = os.path.join(self.work, "anew")
+        shutil.copytree(os.path.join(root, "memory"), os.path.join(copy, "memory"),
+                        ignore=lambda _, names: [it for it in names if not re.fullmatch(r"\d{4}-\d\d-\d\d\.md", it)])
+        shutil.copy(os.path.join(root, "memoird.yaml"), copy)
+        daemon = Daemon(self, copy)
+        weeks, end = os.path.join(copy, "WISDOM.md"), time.monotonic() + 600
+        while time.monotonic() < end and not os.path.exists(weeks):
+            time.sleep(0.5)
+        state = os.path.join(copy, ".memoird", "daemon.json")
+        while time.monotonic() < end and json.load(open(state))["busy"]:
+            time.sleep(0.5)
+        time.sleep(15)
+        self.row("memory after all was folded by the daemon", daemon.stat()["rss_mb"], "MB", 40)
+        daemon.stop()
+        shutil.rmtree(copy)
 
     def drops(self, daemon, root):
         """A log dropped until `status --json` tells of it."""
