@@ -552,8 +552,8 @@ pub fn receipts(
     seen: Option<&Inventory>,
 ) -> Checked {
     let Some(lineage) = lineage else { return Ok(Found::Well("none yet".to_owned())) };
-    let latest: HashMap<String, VersionRow> =
-        lineage.latest_versions()?.into_iter().map(|it| (it.path.clone(), it)).collect();
+    // Asked for only where a file is not as it was made.
+    let mut latest: Option<HashMap<String, VersionRow>> = None;
     let mut findings = Vec::new();
     let mut written = 0;
     let mut silent = 0;
@@ -570,11 +570,18 @@ pub fn receipts(
         }
         written += 1;
         for (path, hash) in lineage.generated_by(job.id)? {
-            // A later run or an edit that was noticed has replaced it.
-            if latest.get(&path).is_some_and(|it| it.hash != Some(hash)) {
+            if seen.get(&path[..]) == Some(&hash) {
                 continue;
             }
-            if seen.get(&path[..]) == Some(&hash) {
+            let latest = match &mut latest {
+                Some(known) => known,
+                none => {
+                    let rows = lineage.latest_versions()?.into_iter();
+                    none.insert(rows.map(|it| (it.path.clone(), it)).collect())
+                }
+            };
+            // A later run or an edit that was noticed has replaced it.
+            if latest.get(&path).is_some_and(|it| it.hash != Some(hash)) {
                 continue;
             }
             match vault.read(&path) {

@@ -99,7 +99,7 @@ use crate::{
         inventory::{Inventory, Stamp},
         lineage::{
             Lineage, LineageError,
-            jobs::{JobId, NewJob, NewRun, Outcome, Receipt, RunId, State},
+            jobs::{JobId, JobRow, NewJob, NewRun, Outcome, Receipt, RunId, State},
             record::FileStamp,
             review::HeldWhat,
         },
@@ -486,7 +486,8 @@ impl Compactor<'_> {
         let seen = seen(self.lineage)?;
         let scan = self.vault.scan(&seen)?;
         self.remember(&scan.read, &seen, &scan.inventory, now)?;
-        let mut record = record(Some(self.lineage), &scan.inventory)?;
+        let receipts = self.lineage.last_receipts()?;
+        let mut record = record(Some(self.lineage), &receipts, &scan.inventory)?;
         record.held = check::held(self.vault, &scan.inventory, self.lineage)?;
         Ok(View { inventory: scan.inventory, record })
     }
@@ -804,13 +805,26 @@ fn ask<T>(
 ///
 /// Returns an error when the folder cannot be listed or the database cannot be read.
 pub fn peek(vault: &Vault, lineage: Option<&Lineage>) -> Result<View, PassError> {
+    peek_with_receipts(vault, lineage).map(|it| it.0)
+}
+
+/// Like [`peek`], with the last receipt of each period and tier, for who tells of those too.
+///
+/// # Errors
+///
+/// Like [`peek`].
+pub fn peek_with_receipts(
+    vault: &Vault,
+    lineage: Option<&Lineage>,
+) -> Result<(View, Vec<JobRow>), PassError> {
     let known = lineage.map_or_else(|| Ok(HashMap::new()), seen)?;
     let inventory = vault.scan(&known)?.inventory;
-    let mut record = record(lineage, &inventory)?;
+    let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
+    let mut record = record(lineage, &receipts, &inventory)?;
     if let Some(lineage) = lineage {
         record.held = check::held(vault, &inventory, lineage)?;
     }
-    Ok(View { inventory, record })
+    Ok((View { inventory, record }, receipts))
 }
 
 /// Says what is due for an engine of that name.
@@ -844,9 +858,12 @@ fn seen(lineage: &Lineage) -> Result<HashMap<String, Seen>, LineageError> {
 }
 
 /// Collects what the plan needs of the database, where there is one, and of `WISDOM.md`.
-fn record(lineage: Option<&Lineage>, inventory: &Inventory) -> Result<Record, LineageError> {
+fn record(
+    lineage: Option<&Lineage>,
+    receipts: &[JobRow],
+    inventory: &Inventory,
+) -> Result<Record, LineageError> {
     let extracted = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::extracted)?;
-    let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
     let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
     let mut distilled: BTreeMap<_, _> =
         wisdom.iter().flat_map(WisdomFile::distilled).map(|&month| (month, None)).collect();

@@ -38,7 +38,7 @@ use crate::{
     config::{self, root::ZoneSource},
     engine::configured,
     privacy::Rules,
-    store::lineage::{Lineage, LineageError},
+    store::lineage::{Lineage, LineageError, jobs::JobRow},
 };
 
 /// Show what there is, what is due and why
@@ -202,7 +202,8 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         }
         seen => seen,
     };
-    let Seen { view, plan, failed, undone, undoing, last_run, missing, amiss, quarantined } = seen?;
+    let Seen { view, plan, failed, undone, undoing, last_run, missing, amiss, quarantined, logs } =
+        seen?;
     let path = ".memoird/lineage.db";
     if problems.is_empty() {
         problems.extend(amiss.into_iter().map(|reason| Problem { path: path.to_owned(), reason }));
@@ -228,7 +229,6 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
             .map(|reason| Problem { path: root.vault.layout().forgetting(), reason }),
     );
     problems.extend(undoing.map(|reason| Problem { path: root.vault.layout().undoing(), reason }));
-    let logs = Logs::read(&root, &view.inventory)?;
     let log_chars = logs.chars;
     problems.extend(problems::found_problems(&root, &view, &plan, logs));
     let (daemon, watcher) = daemon::daemon(&root, zone)?;
@@ -284,6 +284,18 @@ struct Seen {
     amiss: Vec<String>,
     /// How much waits for `review`.
     quarantined: usize,
+    logs: Logs,
+}
+
+/// What the database is asked.
+struct Asked {
+    failed: Vec<Stuck>,
+    undone: Vec<Stuck>,
+    undoing: Option<String>,
+    last_run: Option<LastRun>,
+    missing: Option<Missing>,
+    amiss: Vec<String>,
+    waiting: usize,
 }
 
 fn look(root: &Root, now: DateTime<Utc>) -> Result<Seen, PassError> {
@@ -294,7 +306,7 @@ fn look(root: &Root, now: DateTime<Utc>) -> Result<Seen, PassError> {
 impl Seen {
     fn by(root: &Root, lineage: Option<&Lineage>, now: DateTime<Utc>) -> Result<Self, PassError> {
         let settings = &root.settings;
-        let view = compaction::peek(&root.vault, lineage)?;
+        let (view, receipts) = compaction::peek_with_receipts(&root.vault, lineage)?;
         let selection = Selection::default();
         let plan = compaction::plan_of(
             &view,
@@ -303,15 +315,51 @@ impl Seen {
             &selection,
             now,
         );
-        let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
-        let failed = work::failed(&receipts, &plan);
-        let undone = work::undone(&receipts, &view, &plan);
+        // The files are read beside what the database is asked.
+        std::thread::scope(|scope| {
+            let inventory = &view.inventory;
+            let files = scope.spawn(move || {
+                let logs = Logs::read(root, inventory);
+                (logs, review::held_above(&root.vault, inventory, false).map(|it| it.len()))
+            });
+            let asked = Self::ask(root, lineage, &receipts, &view, &plan);
+            let (logs, above) =
+                files.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let Asked { failed, undone, undoing, last_run, missing, amiss, waiting } = asked?;
+            Ok((failed, undone, undoing, last_run, missing, amiss, waiting + above?, logs?))
+        })
+        .map(|(failed, undone, undoing, last_run, missing, amiss, quarantined, logs)| {
+            Self {
+                view,
+                plan,
+                failed,
+                undone,
+                undoing,
+                last_run,
+                missing,
+                amiss,
+                quarantined,
+                logs,
+            }
+        })
+    }
+
+    fn ask(
+        root: &Root,
+        lineage: Option<&Lineage>,
+        receipts: &[JobRow],
+        view: &View,
+        plan: &Plan,
+    ) -> Result<Asked, PassError> {
+        let settings = &root.settings;
+        let failed = work::failed(receipts, plan);
+        let undone = work::undone(receipts, view, plan);
         let undoing = check::undoing(&root.vault, lineage)?;
-        let last_run = work::last_run(lineage, settings.zone.name.0)?;
+        let last_run = work::last_run(lineage, receipts, settings.zone.name.0)?;
         let missing = lineage.map(|it| missing::look(&root.vault, it)).transpose()?.flatten();
         let inventory = Some(&view.inventory);
         let amiss = [
-            check::receipts(&root.vault, lineage, &receipts, inventory),
+            check::receipts(&root.vault, lineage, receipts, inventory),
             check::witness(root.vault.layout(), lineage),
         ];
         let amiss = amiss.into_iter().filter_map(|it| match it {
@@ -319,9 +367,8 @@ impl Seen {
             _ => None,
         });
         let amiss = amiss.flatten().collect();
-        let above = review::held_above(&root.vault, &view.inventory, false)?.len();
-        let quarantined = lineage.map_or(Ok(0), Lineage::waiting)? + above;
-        Ok(Self { view, plan, failed, undone, undoing, last_run, missing, amiss, quarantined })
+        let waiting = lineage.map_or(Ok(0), Lineage::waiting)?;
+        Ok(Asked { failed, undone, undoing, last_run, missing, amiss, waiting })
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::{
-    commands::{context::Root, error::CommandError},
+    commands::context::Root,
     compaction::{View, plan::Plan},
     memory::{
         address::Stem,
@@ -12,7 +12,7 @@ use crate::{
     parallel,
     store::{
         inventory::{Inventory, LogFile},
-        vault::VaultError,
+        vault::{VaultError, read::Folders},
     },
 };
 
@@ -50,10 +50,11 @@ pub(super) struct Logs {
 }
 
 impl Logs {
-    pub(super) fn read(root: &Root, inventory: &Inventory) -> Result<Self, CommandError> {
+    pub(super) fn read(root: &Root, inventory: &Inventory) -> Result<Self, VaultError> {
+        let folders = root.vault.folders();
         let files: Vec<(&Stem, &LogFile)> = inventory.logs.iter().collect();
         let mut logs = Self { chars: 0, unread_origins: Vec::new() };
-        for read in parallel::map(&files, |(stem, file)| Self::of(root, stem, file)) {
+        for read in parallel::map(&files, |(stem, file)| Self::of(&folders, stem, file)) {
             let (chars, unread_origin) = read?;
             logs.chars += chars;
             logs.unread_origins.extend(unread_origin);
@@ -62,12 +63,12 @@ impl Logs {
     }
 
     fn of(
-        root: &Root,
+        folders: &Folders<'_>,
         stem: &Stem,
         file: &LogFile,
     ) -> Result<(usize, Option<Problem>), VaultError> {
         // One that went away meanwhile has no characters.
-        let Some(found) = root.vault.read(&file.path)? else { return Ok((0, None)) };
+        let Some(found) = folders.read(&file.path)? else { return Ok((0, None)) };
         let chars = String::from_utf8_lossy(&found.bytes).chars().count();
         if !may_tell_origin(&found.bytes) {
             return Ok((chars, None));

@@ -177,18 +177,21 @@ pub(super) fn failed(receipts: &[JobRow], plan: &Plan) -> Vec<Stuck> {
 
 pub(super) fn last_run(
     lineage: Option<&Lineage>,
+    receipts: &[JobRow],
     zone: Tz,
 ) -> Result<Option<LastRun>, LineageError> {
     let Some(lineage) = lineage else { return Ok(None) };
     let Some(run) = lineage.last_runs(1)?.into_iter().next() else { return Ok(None) };
     let mut outcomes = BTreeMap::new();
     let (mut amounts, mut amounts_kept) = (0, 0);
-    for job in lineage.jobs_of_run(run.id)? {
+    // Nothing came after it, so its receipts are the last ones.
+    let under_way = lineage.live_jobs()?;
+    for job in receipts.iter().chain(&under_way).filter(|it| it.run == run.id) {
         if let Some(receipt) = &job.receipt {
             amounts += receipt.figures.amounts;
             amounts_kept += receipt.figures.amounts_kept;
         }
-        let outcome = job.receipt.map_or("running", |it| report::outcome(&it));
+        let outcome = job.receipt.as_ref().map_or("running", report::outcome);
         *outcomes.entry(outcome).or_default() += 1;
     }
     Ok(Some(LastRun {

@@ -162,8 +162,9 @@ pub fn held_above(
     let files: Vec<(&Period, &SummaryFile)> =
         inventory.weekly.iter().chain(&inventory.monthly).collect();
     let rules = &inventory.rules;
+    let folders = vault.folders();
     let of = |(period, file): &(&Period, &SummaryFile)| {
-        let Some(text) = vault.read_text(&file.path)? else { return Ok(Vec::new()) };
+        let Some(text) = folders.read_text(&file.path)? else { return Ok(Vec::new()) };
         // One that cannot be read is a problem of the inventory.
         let Ok(summary) = Summary::parse(**period, &text) else { return Ok(Vec::new()) };
         let served = privacy::serve_own_lines(&summary, &text, rules);

@@ -164,7 +164,7 @@ impl Foresight<'_> {
         for decision in undoing.decisions(self.now) {
             inventory.decisions.apply(&decision);
         }
-        let mut record = record(Some(self.lineage), &inventory)?;
+        let mut record = record(Some(self.lineage), &self.lineage.last_receipts()?, &inventory)?;
         for work in undoing.lifted.iter().filter(|it| it.at.is_some()) {
             work.lift_from(&mut record, &inventory);
         }

@@ -14,6 +14,7 @@
 //! - [`rank`]: what each is worth as an answer.
 //! - [`texts`]: the words of what was found, read from the files.
 //! - [`values`]: which hit holds a newer value than another.
+//! - [`repeats`]: hits that say the same, for who reads them.
 //! - [`loose`]: what is nearly written so, where nothing else is found.
 
 mod ground;
@@ -22,18 +23,16 @@ mod loose;
 mod matched;
 pub mod query;
 mod rank;
+mod repeats;
 mod source;
 mod texts;
 mod values;
 mod when;
 mod words;
 
-use std::collections::HashMap;
-
 use chrono::NaiveDate;
 use serde::Serialize;
 
-pub use self::query::Query;
 use self::{
     matched::Matched,
     rank::{Scored, ScoredItem},
@@ -42,6 +41,7 @@ use self::{
     when::When,
     words::{Stems, Terms},
 };
+pub use self::{query::Query, repeats::folded};
 use super::handed::NOTICE;
 use crate::{
     memory::{address::Stem, typed::MemoryType},
@@ -343,19 +343,4 @@ fn kind(path: &str) -> Option<&'static str> {
         Name::Typed(kind) => Some(MemoryType::name(kind)),
         _ => None,
     }
-}
-
-/// Hits of the same words, for who reads them: the best of them, and how many more there are.
-pub fn folded(hits: &[Hit]) -> Vec<(&Hit, usize)> {
-    let mut at: HashMap<&str, usize> = HashMap::new();
-    let mut folded: Vec<(&Hit, usize)> = Vec::new();
-    for hit in hits {
-        if let Some(&first) = at.get(hit.text.trim()) {
-            folded[first].1 += 1;
-        } else {
-            at.insert(hit.text.trim(), folded.len());
-            folded.push((hit, 0));
-        }
-    }
-    folded
 }

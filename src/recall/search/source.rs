@@ -31,6 +31,7 @@ const SMALL: u64 = 1 << 20;
 
 /// What is taken apart at once before it is written.
 const BATCH_BYTES: u64 = 4 << 20;
+const BATCH_FILES: usize = 2_000;
 
 /// Logs of the newest year stand by month, older ones, which seldom change, by year: a search asks each
 /// bucket for each word. Summaries stand by year, far from them; the rest in one.
@@ -162,7 +163,7 @@ impl Source {
         loop {
             let next = left.next();
             // A bucket is written once, so it is not parted.
-            let is_full = bytes >= BATCH_BYTES
+            let is_full = (bytes >= BATCH_BYTES || batch.len() >= BATCH_FILES)
                 && next.zip(batch.last()).is_some_and(|(a, b)| a.bucket != b.bucket);
             if next.is_none() || is_full {
                 let come = grounds(&batch, vault, rules)?;

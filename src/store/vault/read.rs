@@ -5,7 +5,7 @@ use std::{
     fs::File,
     io::{self, Read as _, Seek as _},
     path::Path,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use rustix::{fs::OFlags, io::Errno};
@@ -36,6 +36,15 @@ pub struct Found {
 }
 
 impl Found {
+    /// Returns the bytes as text, and the stamp.
+    fn text(self, relative: &str) -> Result<(String, Stamp), VaultError> {
+        let text = String::from_utf8(self.bytes).map_err(|e| VaultError::NotUtf8 {
+            path: relative.into(),
+            at: e.utf8_error().valid_up_to(),
+        })?;
+        Ok((text, self.stamp))
+    }
+
     /// Refuses a file that has another name too: whoever may write there may be outside of the root.
     ///
     /// # Errors
@@ -46,6 +55,57 @@ impl Found {
             return Err(VaultError::SecondName { path: path.to_owned() });
         }
         Ok(self)
+    }
+}
+
+/// The folders of a root, each opened once, for who reads many files of them.
+#[derive(Debug)]
+pub struct Folders<'a> {
+    vault: &'a Vault,
+    open: Mutex<HashMap<String, Arc<Folder>>>,
+}
+
+impl Folders<'_> {
+    /// Reads a file as [`Vault::read`] does.
+    ///
+    /// # Errors
+    ///
+    /// Like [`Vault::read`].
+    pub fn read(&self, relative: &str) -> Result<Option<Found>, VaultError> {
+        let (dir, name) = parted(relative);
+        let known = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = known().get(dir).cloned();
+        let folder = match held {
+            Some(folder) => folder,
+            None => match self.vault.folder("read", dir) {
+                Ok(folder) => {
+                    let folder = Arc::new(folder);
+                    known().insert(dir.to_owned(), Arc::clone(&folder));
+                    folder
+                }
+                Err(error) if error.is_missing() => return Ok(None),
+                Err(error) => return Err(error),
+            },
+        };
+        read_in(&folder, name, &self.vault.layout.full(relative))
+    }
+
+    /// Reads a file as [`Vault::read_text`] does.
+    ///
+    /// # Errors
+    ///
+    /// Like [`Vault::read_text`].
+    pub fn read_text(&self, relative: &str) -> Result<Option<String>, VaultError> {
+        Ok(self.read_stamped(relative)?.map(|it| it.0))
+    }
+
+    /// The same, with what tells that the file changed.
+    pub(super) fn read_stamped(
+        &self,
+        relative: &str,
+    ) -> Result<Option<(String, Stamp)>, VaultError> {
+        let Some(found) = self.read(relative)? else { return Ok(None) };
+        found.text(relative).map(Some)
     }
 }
 
@@ -89,20 +149,8 @@ impl Vault {
     ///
     /// Like [`Self::read`], and for bytes that are not UTF-8.
     pub fn read_text(&self, relative: &str) -> Result<Option<String>, VaultError> {
-        Ok(self.read_stamped_text(relative)?.map(|it| it.0))
-    }
-
-    /// Like [`Self::read_text`], with what tells that the file changed.
-    pub(super) fn read_stamped_text(
-        &self,
-        relative: &str,
-    ) -> Result<Option<(String, Stamp)>, VaultError> {
         let Some(found) = self.read(relative)? else { return Ok(None) };
-        let text = String::from_utf8(found.bytes).map_err(|e| VaultError::NotUtf8 {
-            path: relative.into(),
-            at: e.utf8_error().valid_up_to(),
-        })?;
-        Ok(Some((text, found.stamp)))
+        found.text(relative).map(|it| Some(it.0))
     }
 
     /// Returns what may be seen of the root's files: by its configuration, and by what its people decided.
@@ -123,6 +171,11 @@ impl Vault {
     pub fn size(&self, relative: &str) -> Option<u64> {
         let (folder, name) = self.folder_of("read", relative).ok()?;
         Some(folder.look(name).ok()?.stamp.size)
+    }
+
+    /// Begins to read many files.
+    pub fn folders(&self) -> Folders<'_> {
+        Folders { vault: self, open: Mutex::default() }
     }
 
     /// Begins to look at many names: each folder is listed once.

@@ -277,6 +277,7 @@ impl Vault {
             Err(error) if error.is_missing() => return Ok(()),
             folder => folder?,
         };
+        let folders = self.folders();
         let read = |period: &Period| {
             let path = self.layout.summary(*period);
             let known = seen.get(&path).filter(|it| {
@@ -287,9 +288,11 @@ impl Vault {
                 return Ok(Ok(SummaryFile::unread(path, *stamp, *hash)));
             }
             let mut problems = Vec::new();
-            let Some((text, stamp)) = self.stamped_text_or_problem(&path, &mut problems)? else {
-                return Ok(Err(problems));
-            };
+            let read = folders.read_stamped(&path).or_else(|error| {
+                problems.push(problem(path.clone(), error)?);
+                Ok(None)
+            });
+            let Some((text, stamp)) = read? else { return Ok(Err(problems)) };
             let file = SummaryFile::of(path.clone(), stamp, *period, &text);
             Ok(file.map_err(|error| vec![told(path, &error)]))
         };
@@ -309,15 +312,7 @@ impl Vault {
         path: &str,
         problems: &mut Vec<Problem>,
     ) -> Result<Option<String>, VaultError> {
-        Ok(self.stamped_text_or_problem(path, problems)?.map(|it| it.0))
-    }
-
-    fn stamped_text_or_problem(
-        &self,
-        path: &str,
-        problems: &mut Vec<Problem>,
-    ) -> Result<Option<(String, Stamp)>, VaultError> {
-        self.read_stamped_text(path).or_else(|error| {
+        self.read_text(path).or_else(|error| {
             problems.push(problem(path.to_owned(), error)?);
             Ok(None)
         })
