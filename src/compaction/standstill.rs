@@ -107,6 +107,11 @@ pub fn of(
     Some(Standstill { plan, has_logs: note.has_logs, changed: note.changed })
 }
 
+/// Returns whether there is a note at all, for who has something to do before it is read.
+pub fn is_noted(vault: &Vault) -> bool {
+    note::read(vault.layout()).is_some()
+}
+
 /// Returns whether a pass with this selection does all that a root can be wanted to do now.
 pub fn covers(selection: &Selection) -> bool {
     let Selection { tiers, period, force, redo, again, only_again, accept_missing, open_week: _ } =

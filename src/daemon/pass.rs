@@ -221,6 +221,9 @@ fn still(
     folders: &[Folder],
     now: DateTime<Utc>,
 ) -> Option<Done> {
+    if !standstill::is_noted(vault) {
+        return None;
+    }
     // Before the files are looked at: what is changed between the two is looked at once more.
     let found = Snapshot::take(folders).ok()?;
     let still = standstill::of(vault, settings, engine, is_open_week(settings), now)?;

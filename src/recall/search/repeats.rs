@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::Hit;
 
-/// Texts that share so much of their words say the same, if their numbers are the same.
-const SHARED_MIN: f64 = 0.8;
+/// Texts that share so much of their words say the same, if their numbers are the same, in percent.
+const SHARED_MIN: usize = 80;
 /// Of shorter ones each word counts too much for that.
 const WORDS_MIN: usize = 5;
 
@@ -46,9 +46,7 @@ impl Said {
         }
         let shared = self.words.intersection(&other.words).count();
         let all = self.words.len() + other.words.len() - shared;
-        self.values == other.values
-            && shared >= WORDS_MIN
-            && shared as f64 >= SHARED_MIN * all as f64
+        self.values == other.values && shared >= WORDS_MIN && shared * 100 >= SHARED_MIN * all
     }
 }
 

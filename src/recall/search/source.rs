@@ -33,6 +33,10 @@ const SMALL: u64 = 1 << 20;
 const BATCH_BYTES: u64 = 4 << 20;
 const BATCH_FILES: usize = 2_000;
 
+/// So many new files at most are taken in for who searches next, and of more in all nothing else is made
+/// ready.
+const READY_MAX: usize = 20_000;
+
 /// Logs of the newest year stand by month, older ones, which seldom change, by year: a search asks each
 /// bucket for each word. Summaries stand by year, far from them; the rest in one.
 const SUMMARIES: i64 = 1_000_000;
@@ -40,7 +44,7 @@ const OTHERS: i64 = 2_000_000;
 
 /// Where the search looks.
 pub(super) struct Source {
-    entries: Vec<(i64, Entry)>,
+    entries: Files,
     buckets: Vec<i64>,
     distinct: u64,
     of: Of,
@@ -51,6 +55,9 @@ enum Of {
     /// Words, and files by their numbers.
     Read(HashMap<u64, Vec<u8>>, HashMap<i64, Detail>),
 }
+
+/// The files of an index, each with its number.
+type Files = Vec<(i64, Entry)>;
 
 /// A file of the root as it should stand in the index.
 struct Wanted<'a> {
@@ -102,13 +109,28 @@ impl Source {
     /// at it, that is left to them.
     pub(super) fn keep(vault: &Vault, inventory: &Inventory) -> Result<(), VaultError> {
         let path = vault.layout().search_index();
-        let Ok(index) = Postings::open_aside(&path, vault.rules().policy_hash()) else {
+        let Ok(mut index) = Postings::open_aside(&path, vault.rules().policy_hash()) else {
             return Ok(());
         };
         let Ok(known) = index.known() else { return Ok(()) };
-        // The next search makes good what could not be written.
-        Self::kept(index, known.files, &wanted(vault, inventory)?, vault, &inventory.rules)
-            .map(drop)
+        let mut wanted = wanted(vault, inventory)?;
+        if wanted.len() > READY_MAX {
+            // Of a great many the newest come now, the others by and by: nobody waits for them.
+            let there: HashSet<&str> = known.files.iter().map(|(_, it)| &it.path[..]).collect();
+            let mut room = READY_MAX;
+            wanted.reverse();
+            wanted.retain(|it| {
+                let is_there = there.contains(&it.path[..]);
+                let comes = is_there || room > 0;
+                room = room.saturating_sub(usize::from(!is_there));
+                comes
+            });
+            // The next search makes good what is left, and what could not be written.
+            return Self::bring(&mut index, known.files, &wanted, vault, &inventory.rules)
+                .map(drop);
+        }
+        // As above.
+        Self::kept(index, known.files, &wanted, vault, &inventory.rules).map(drop)
     }
 
     /// Takes one log into the index, if there is one.
@@ -133,11 +155,29 @@ impl Source {
 
     fn kept(
         mut index: Postings,
-        known: Vec<(i64, Entry)>,
+        known: Files,
         wanted: &[Wanted<'_>],
         vault: &Vault,
         rules: &Rules,
     ) -> Result<Result<Self, PostingsError>, VaultError> {
+        match Self::bring(&mut index, known, wanted, vault, rules)? {
+            Ok(Some(known)) => Ok(Self::of_kept(index, known)),
+            Ok(None) => {
+                let known = index.hold().and_then(|()| index.known());
+                Ok(known.and_then(|known| Self::of_kept(index, known.files)))
+            }
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    /// Brings the index up to date, and returns what was known where that is all there is.
+    fn bring(
+        index: &mut Postings,
+        known: Files,
+        wanted: &[Wanted<'_>],
+        vault: &Vault,
+        rules: &Rules,
+    ) -> Result<Result<Option<Files>, PostingsError>, VaultError> {
         let by_path: HashMap<&str, &Entry> =
             known.iter().map(|(_, it)| (it.path.as_str(), it)).collect();
         let is_new = |it: &&Wanted<'_>| {
@@ -151,8 +191,9 @@ impl Source {
         let gone = known.iter().map(|(_, it)| &it.path).filter(|it| !stays.contains(it.as_str()));
         let mut gone: Vec<String> = gone.cloned().collect();
         if come.is_empty() && gone.is_empty() {
-            return Ok(Self::of_kept(index, known));
+            return Ok(Ok(Some(known)));
         }
+        drop(known);
         if let Err(error) = index.release() {
             return Ok(Err(error));
         }
@@ -178,11 +219,10 @@ impl Source {
             bytes += next.stamp.size;
             batch.push(next);
         }
-        let known = index.hold().and_then(|()| index.known());
-        Ok(known.and_then(|known| Self::of_kept(index, known.files)))
+        Ok(Ok(None))
     }
 
-    fn of_kept(index: Postings, mut entries: Vec<(i64, Entry)>) -> Result<Self, PostingsError> {
+    fn of_kept(index: Postings, mut entries: Files) -> Result<Self, PostingsError> {
         let heads = || entries.iter().filter_map(|it| ground::head(&it.1.head));
         let said: u64 = heads().filter(|it| it.tier < super::matched::LOGS).map(|it| it.said).sum();
         let counted = index.number(DISTINCT)?.zip(index.number(COUNTED_AT)?);
