@@ -187,7 +187,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         args.projects.as_deref().map(|it| enter_projects(&call, args, it)).transpose()?;
     if let Some(words) = projects {
         if args.dir.is_none() && global.root.is_none() {
-            return only_projects(&call, args, words, ui);
+            return only_projects(&call, global, args, words, ui);
         }
         to_do.push(words);
     }
@@ -278,6 +278,7 @@ fn enter_projects(call: &Call, args: &Args, dir: &Path) -> Result<String, Comman
 /// Enters hooks where nothing else is asked for, and tells.
 fn only_projects(
     call: &Call,
+    global: &GlobalArgs,
     args: &Args,
     words: String,
     ui: &Ui,
@@ -289,6 +290,7 @@ fn only_projects(
         }));
     } else {
         [words].iter().chain(&done).chain(&to_do).for_each(|it| ui.note(it));
+        offer_sessions(global, args, ui)?;
     }
     Ok(ExitCode::SUCCESS)
 }

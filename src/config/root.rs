@@ -315,7 +315,8 @@ impl Config {
         });
         // Where each project has its own, that of none is nobody's.
         let is_anybodys = project.is_none() && self.projects_dir(around).is_some();
-        let is_here = is_here && !(is_anybodys && which::git_root(&folder).is_some());
+        let its_project = which::git_root(&folder).filter(|_| is_anybodys);
+        let is_here = is_here && its_project.is_none_or(|it| path.starts_with(it));
         (is_named || is_here).then_some(path)
     }
 

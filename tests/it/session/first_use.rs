@@ -109,6 +109,9 @@ fn the_first_hour_shows_sessions_and_brings_them_in() {
     let told = run_in(&root, "tide", &["import", "claude-code", "--days", "0", "--yes"]).ok();
     assert!(told.stderr.contains("1 sessions are brought in"), "{told}");
     assert_eq!(logs(&root, "memories/tide/memory"), 1);
+    // Where hooks are entered, that is shown at once.
+    let hooked = root.run(&["init", "--claude-code", "--projects", memories.to_str().unwrap()]);
+    assert!(hooked.ok().stderr.contains("Sessions of Claude Code in the last 30 days"));
     // What came of a line is answered before anything is folded.
     let memory = memories.join("tide/memory");
     let log = fs::read_dir(&memory).unwrap().flatten().map(|it| it.path());
@@ -121,4 +124,18 @@ fn the_first_hour_shows_sessions_and_brings_them_in() {
     assert!(traced.stdout.contains("memory/2026-04-09.md:"), "{traced}");
     let again = run_in(&root, "tide", &["import", "claude-code", "--days", "0", "--yes"]).ok();
     assert!(again.stderr.contains("nothing to do"), "{again}");
+}
+
+#[test]
+fn a_folder_in_a_repository_keeps_the_sessions_of_it() {
+    let root = home(&["tide", "other"]);
+    run_in(&root, "tide", &["init", "notes", "--yes"]).ok();
+    let memories = root.home("memories");
+    root.run(&["init", "--projects", memories.to_str().unwrap()]).ok();
+    end(&root, "tide", "a");
+    assert_eq!(logs(&root, "work/tide/notes/memory"), 1);
+    // That is of this one alone.
+    end(&root, "other", "b");
+    assert_eq!(logs(&root, "work/tide/notes/memory"), 1);
+    assert_eq!(logs(&root, "memories/other/memory"), 1);
 }
