@@ -54,7 +54,7 @@ pub(super) fn make(
         if is_known || project == around.home || project.starts_with(&dir) {
             continue;
         }
-        let root = place(&dir, &project)?;
+        let root = place(&config, &dir, &project)?;
         lay(&config, around, &root)?;
         enter(&config, around, &root, &project)?;
         config = Config::load(config.file.as_deref(), &[], around)?;
@@ -67,8 +67,8 @@ pub(super) fn make(
 }
 
 /// Returns where the memory of a project is to stand: under its name, with a number where another project
-/// has that name.
-fn place(dir: &Path, project: &Path) -> Result<PathBuf, CommandError> {
+/// has that name. A folder that is entered already is that one's, whether it holds a log or not.
+fn place(config: &Config, dir: &Path, project: &Path) -> Result<PathBuf, CommandError> {
     let name = project.file_name().unwrap_or_default().to_string_lossy();
     let names = (1..=COPIES_MAX).map(|copy| match copy {
         1 => name.to_string(),
@@ -77,8 +77,10 @@ fn place(dir: &Path, project: &Path) -> Result<PathBuf, CommandError> {
     // One that was begun and not entered holds no log.
     let is_free = |it: &PathBuf| {
         let memory = it.join("memory");
+        let is_entered = config.roots.iter().any(|root| root.path == *it);
         !it.exists()
-            || it.join(ROOT_FILE_NAME).is_file()
+            || !is_entered
+                && it.join(ROOT_FILE_NAME).is_file()
                 && fs::read_dir(memory).map_or(true, |mut it| it.next().is_none())
     };
     names.map(|it| dir.join(it)).find(is_free).ok_or_else(|| {
@@ -106,6 +108,25 @@ fn lay(config: &Config, around: &Surroundings, root: &Path) -> Result<(), Comman
     Ok(Vault::new(Layout::new(root.to_owned(), "memory")).create_private_dir()?)
 }
 
+/// Returns the user's configuration: its file, and what stands there, or would at first.
+///
+/// # Errors
+///
+/// Returns why the file cannot be read.
+pub(super) fn config_text(
+    config: &Config,
+    around: &Surroundings,
+) -> Result<(PathBuf, String), CommandError> {
+    let Some(file) = &config.file else {
+        let file = around.config_folder().join(CONFIG_FILE_NAME);
+        return Ok((file, DEFAULT_CONFIG.to_owned()));
+    };
+    let text = fs::read_to_string(file).map_err(|e| {
+        CommandError::new(Kind::Config, format!("cannot read `{}`: {e}", file.display()))
+    })?;
+    Ok((file.clone(), text))
+}
+
 /// Enters the folder in the user's configuration, with its project.
 fn enter(
     config: &Config,
@@ -113,15 +134,7 @@ fn enter(
     root: &Path,
     project: &Path,
 ) -> Result<(), CommandError> {
-    let (file, text) = match &config.file {
-        Some(file) => {
-            let text = fs::read_to_string(file).map_err(|e| {
-                CommandError::new(Kind::Config, format!("cannot read `{}`: {e}", file.display()))
-            })?;
-            (file.clone(), text)
-        }
-        None => (around.config_folder().join(CONFIG_FILE_NAME), DEFAULT_CONFIG.to_owned()),
-    };
+    let (file, text) = config_text(config, around)?;
     let Some(text) = edit::add_root(&text, &file, root, Some(project))? else {
         let what = format!("`roots` in {} cannot be edited by program", file.display());
         return Err(CommandError::new(Kind::Config, what).hint(format!(
@@ -133,11 +146,15 @@ fn enter(
     Ok(write_settings(&file, &text)?)
 }
 
+/// Returns the process of a daemon that serves the configured roots.
+pub(super) fn daemon(config: &Config) -> Option<u32> {
+    let locks = config.roots.iter().map(|it| Layout::new(it.path.clone(), "").daemon_lock());
+    locks.into_iter().find_map(|it| DaemonLock::holder(&it).ok().flatten())
+}
+
 /// Has the daemon that serves the configured folders read the configuration anew, if one is at work.
 fn tell_daemon(config: &Config) {
-    let locks = config.roots.iter().map(|it| Layout::new(it.path.clone(), "").daemon_lock());
-    let holder = locks.into_iter().find_map(|it| DaemonLock::holder(&it).ok().flatten());
-    let pid = holder.and_then(|it| rustix::process::Pid::from_raw(it.cast_signed()));
+    let pid = daemon(config).and_then(|it| rustix::process::Pid::from_raw(it.cast_signed()));
     if let Some(pid) = pid
         && let Err(error) = rustix::process::kill_process(pid, rustix::process::Signal::HUP)
     {

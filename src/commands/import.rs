@@ -197,7 +197,9 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             let firsts = report.sessions.iter().filter(|it| it.state == State::First);
             let folders: Vec<PathBuf> = firsts.filter_map(|it| it.folder.clone()).collect();
             let fresh;
-            if first_use::make(&call.config, &call.around, &folders)? > 0 {
+            if !folders.is_empty() {
+                // Another process may have made them meanwhile.
+                first_use::make(&call.config, &call.around, &folders)?;
                 fresh = Call::read(global)?;
                 roots = Roots::new(&fresh, global)?;
                 for it in report.sessions.iter_mut().filter(|it| it.state == State::First) {
@@ -209,7 +211,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             }
         }
     }
-    let comes = |it: &&Session| matches!(it.state, State::New | State::First);
+    let (new, dry_run) = (State::New, report.dry_run);
+    let comes = |it: &&Session| it.state == new || dry_run && it.state == State::First;
     report.kept = report.sessions.iter().filter(comes).count();
     report.entries = report.sessions.iter().map(|it| it.days.len()).sum();
     if ui.is_json() {

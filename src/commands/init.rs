@@ -18,7 +18,7 @@ use super::{
     agent_hooks::{self, Change, Host},
     context::Call,
     error::{CommandError, Kind},
-    import,
+    first_use, import,
     service::{
         self, manager,
         unit::{self, Unit},
@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     config::{
-        self, CONFIG_FILE_NAME, DEFAULT_CONFIG, edit,
+        self, edit,
         root::{ROOT_FILE_NAME, RootFile, RootSettings, ZoneSource},
         zone::ZoneName,
     },
@@ -36,7 +36,6 @@ use crate::{
     store::{
         inventory::{Inventory, SummaryFile},
         layout::{self, Layout, Name, PRIVATE_DIR},
-        lock::DaemonLock,
         vault::{Vault, settings::write_settings},
     },
 };
@@ -219,8 +218,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     }
     let entered = enter_hooks(&call, args, ui)?;
     to_do.extend(entered.to_do);
-    if let Some(pid) =
-        daemon(&call).filter(|_| !args.service && !args.no_config && !settings.configured)
+    if let Some(pid) = first_use::daemon(&call.config)
+        .filter(|_| !args.service && !args.no_config && !settings.configured)
     {
         to_do.push(format!("a daemon is at work; tell it of the new folder: kill -HUP {pid}"));
     }
@@ -256,7 +255,7 @@ fn enter_projects(call: &Call, args: &Args, dir: &Path) -> Result<String, Comman
     if call.config.projects_dir(&call.around).as_ref() == Some(&dir) {
         return Ok(format!("projects get their memory folders in {} already", dir.display()));
     }
-    let (file, text) = config_text(call)?;
+    let (file, text) = first_use::config_text(&call.config, &call.around)?;
     let Some(text) = edit::set_projects_dir(&text, &file, &dir)? else {
         let what = format!("{} cannot be edited by program", file.display());
         return Err(CommandError::new(Kind::Config, what)
@@ -267,6 +266,12 @@ fn enter_projects(call: &Call, args: &Args, dir: &Path) -> Result<String, Comman
             CommandError::new(Kind::CannotWrite, format!("cannot make `{}`: {e}", dir.display()))
         })?;
         write_settings(&file, &text)?;
+    }
+    if args.dry_run {
+        return Ok(format!(
+            "each project would get a memory folder of its own in {}",
+            dir.display()
+        ));
     }
     Ok(format!(
         "each project gets a memory folder in {} when a session in it ends; a service that is installed learns \
@@ -560,25 +565,13 @@ fn take_over_step(
     Ok(Some(Step { name: ROOT_FILE_NAME.to_owned(), what: Write::Text(file, text) }))
 }
 
-/// Returns the user's configuration: its file, and what stands there, or would at first.
-fn config_text(call: &Call) -> Result<(PathBuf, String), CommandError> {
-    let Some(file) = &call.config.file else {
-        let file = call.around.config_folder().join(CONFIG_FILE_NAME);
-        return Ok((file, DEFAULT_CONFIG.to_owned()));
-    };
-    let text = fs::read_to_string(file).map_err(|e| {
-        CommandError::new(Kind::Config, format!("cannot read `{}`: {e}", file.display()))
-    })?;
-    Ok((file.clone(), text))
-}
-
 /// Enters the root in the user's configuration.
 fn config_step(
     call: &Call,
     root: &Path,
     to_do: &mut Vec<String>,
 ) -> Result<Option<Step>, CommandError> {
-    let (file, text) = config_text(call)?;
+    let (file, text) = first_use::config_text(&call.config, &call.around)?;
     if let Some(text) = edit::add_root(&text, &file, root, None)? {
         return Ok(Some(Step { name: file.display().to_string(), what: Write::Text(file, text) }));
     }
@@ -655,12 +648,6 @@ fn carry_out(steps: &[Step], vault: &Vault) -> Result<(), CommandError> {
         }
     }
     Ok(())
-}
-
-/// Returns the process of a daemon that serves the configured roots.
-fn daemon(call: &Call) -> Option<u32> {
-    let locks = call.config.roots.iter().map(|it| Layout::new(it.path.clone(), "").daemon_lock());
-    locks.into_iter().find_map(|it| DaemonLock::holder(&it).ok().flatten())
 }
 
 impl Found {

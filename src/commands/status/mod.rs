@@ -202,8 +202,8 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         }
         seen => seen,
     };
-    let Seen { view, plan, failed, undone, undoing, last_run, missing, amiss, quarantined, logs } =
-        seen?;
+    let Seen { view, plan, asked, logs, above } = seen?;
+    let Asked { failed, undone, undoing, last_run, missing, amiss, waiting } = asked;
     let path = ".memoird/lineage.db";
     if problems.is_empty() {
         problems.extend(amiss.into_iter().map(|reason| Problem { path: path.to_owned(), reason }));
@@ -251,7 +251,7 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         parked: work::parked(&plan),
         undone,
         failed,
-        quarantined,
+        quarantined: waiting + above,
         archived: view.inventory.archived.len(),
         foreign: plan
             .foreign
@@ -274,6 +274,14 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
 struct Seen {
     view: View,
     plan: Plan,
+    asked: Asked,
+    logs: Logs,
+    /// How much of weeks and months waits for `review`.
+    above: usize,
+}
+
+/// What the database is asked.
+struct Asked {
     failed: Vec<Stuck>,
     undone: Vec<Stuck>,
     /// What was begun to be taken back and is not finished.
@@ -282,19 +290,7 @@ struct Seen {
     missing: Option<Missing>,
     /// What the last receipts say that the files do not.
     amiss: Vec<String>,
-    /// How much waits for `review`.
-    quarantined: usize,
-    logs: Logs,
-}
-
-/// What the database is asked.
-struct Asked {
-    failed: Vec<Stuck>,
-    undone: Vec<Stuck>,
-    undoing: Option<String>,
-    last_run: Option<LastRun>,
-    missing: Option<Missing>,
-    amiss: Vec<String>,
+    /// How much of logs, and how many changes, wait for `review`.
     waiting: usize,
 }
 
@@ -316,7 +312,7 @@ impl Seen {
             now,
         );
         // The files are read beside what the database is asked.
-        std::thread::scope(|scope| {
+        let (asked, logs, above) = std::thread::scope(|scope| {
             let inventory = &view.inventory;
             let files = scope.spawn(move || {
                 let logs = Logs::read(root, inventory);
@@ -325,23 +321,9 @@ impl Seen {
             let asked = Self::ask(root, lineage, &receipts, &view, &plan);
             let (logs, above) =
                 files.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            let Asked { failed, undone, undoing, last_run, missing, amiss, waiting } = asked?;
-            Ok((failed, undone, undoing, last_run, missing, amiss, waiting + above?, logs?))
-        })
-        .map(|(failed, undone, undoing, last_run, missing, amiss, quarantined, logs)| {
-            Self {
-                view,
-                plan,
-                failed,
-                undone,
-                undoing,
-                last_run,
-                missing,
-                amiss,
-                quarantined,
-                logs,
-            }
-        })
+            (asked, logs, above)
+        });
+        Ok(Self { view, plan, asked: asked?, logs: logs?, above: above? })
     }
 
     fn ask(

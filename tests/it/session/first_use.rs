@@ -139,3 +139,17 @@ fn a_folder_in_a_repository_keeps_the_sessions_of_it() {
     assert_eq!(logs(&root, "work/tide/notes/memory"), 1);
     assert_eq!(logs(&root, "memories/other/memory"), 1);
 }
+
+#[test]
+fn an_empty_folder_of_one_project_is_no_others() {
+    let root = home(&["tide", "other/tide"]);
+    let memories = root.home("memories");
+    root.run(&["init", "--projects", memories.to_str().unwrap()]).ok();
+    end(&root, "tide", "a");
+    let memory = memories.join("tide/memory");
+    fs::remove_dir_all(&memory).unwrap();
+    fs::create_dir(&memory).unwrap();
+    end(&root, "other/tide", "b");
+    assert_eq!(logs(&root, "memories/tide/memory"), 0);
+    assert_eq!(logs(&root, "memories/tide-2/memory"), 1);
+}
