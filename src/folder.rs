@@ -114,7 +114,7 @@ impl Folder {
     pub fn search(&self, question: &str, limit: usize) -> Result<Found, CommandError> {
         let now = self.now()?.with_timezone(&self.root.settings.zone.name.0);
         let how = How { limit: limit.max(1), context: 0, raw: false, today: now.date_naive() };
-        search::find(&self.root, &Query::parse(question), how)
+        search::find(&self.call, &self.root, &Query::parse(question), how)
     }
 
     /// Leads a line of a generated file, or a whole file, down to the log lines that it rests on.

@@ -22,8 +22,12 @@ use crate::{
     engine::{configured, model::json as reply_json},
     memory::item::Tier,
     model::{
-        Ask as _, CallError, Message, OutputSchema, Request, Stage, WorkEnd, failure::Fault, open,
-        pricing::Price, tokens,
+        Ask as _, CallError, Message, OutputSchema, Request, Stage, WorkEnd,
+        embedding::{Embed as _, Side},
+        failure::Fault,
+        open,
+        pricing::Price,
+        tokens,
     },
     store::{lineage::Lineage, vault::Vault},
 };
@@ -59,6 +63,18 @@ struct Tested {
     price: Option<Shown>,
     cost_usd: f64,
     forecast: Forecast,
+    /// What makes vectors for the search by meaning, where that is configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    embeddings: Option<Embedded>,
+}
+
+/// A vector was made.
+#[derive(Serialize)]
+struct Embedded {
+    server: String,
+    model: String,
+    latency_ms: u64,
+    dimensions: usize,
 }
 
 #[derive(Serialize)]
@@ -92,7 +108,12 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let call = Call::read(global)?;
     let root = call.root(global)?;
     let settings = &root.settings.settings;
+    let embeddings = embedded(&call, &root, ui)?;
     if settings.engine == EngineKind::Extractive {
+        if let Some(embeddings) = embeddings {
+            show_embedded(&embeddings, ui);
+            return Ok(ExitCode::SUCCESS);
+        }
         ui.note(
             "the engine is extractive: no model is asked. This tests the one that is configured",
         );
@@ -127,6 +148,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         }),
         cost_usd,
         chars_per_token,
+        embeddings,
         forecast: forecast(&call, &root, price, (door.wire().is_local(), chars_per_token))?,
     };
     if ui.is_json() {
@@ -135,6 +157,34 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         show(&tested, ui);
     }
     Ok(if holds_schema { ExitCode::SUCCESS } else { Kind::Job.exit_code().into() })
+}
+
+/// Has one vector made, where a server for that is configured.
+fn embedded(call: &Call, root: &Root, ui: &Ui) -> Result<Option<Embedded>, CommandError> {
+    let made = open::embedder(&call.config, &root.settings, &call.around, Side::Line);
+    let config = |e: open::OpenError| CommandError::new(Kind::Config, e).hint("memoird doctor");
+    let Some(embedder) = made.map_err(config)? else { return Ok(None) };
+    let door = embedder.door();
+    door.forgive()?;
+    let begun = Instant::now();
+    let vectors = embedder.embed(&["Are you ready?"], Side::Line).map_err(|it| told(it, ui))?;
+    Ok(Some(Embedded {
+        server: door.wire().server().to_owned(),
+        model: door.model().to_owned(),
+        latency_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        dimensions: vectors.first().map_or(0, Vec::len),
+    }))
+}
+
+fn show_embedded(embedded: &Embedded, ui: &Ui) {
+    let Embedded { server, model, latency_ms, dimensions } = embedded;
+    if ui.is_json() {
+        ui.json(&json!({ "embeddings": embedded }));
+        return;
+    }
+    ui.good(format!(
+        "{model} at {server} made a vector of {dimensions} numbers in {latency_ms} ms"
+    ));
 }
 
 fn question() -> Request {
@@ -229,6 +279,9 @@ fn forecast(
 fn show(tested: &Tested, ui: &Ui) {
     let Tested { provider, server, model, answered_by, latency_ms, holds_schema, .. } = tested;
     ui.good(format!("{model} at {server} ({provider}) answered in {latency_ms} ms"));
+    if let Some(embeddings) = &tested.embeddings {
+        show_embedded(embeddings, ui);
+    }
     if let Some(other) = answered_by.as_ref().filter(|it| *it != model) {
         ui.note(format!("it calls itself {other}"));
     }

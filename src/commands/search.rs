@@ -10,6 +10,10 @@ use super::{
 };
 use crate::{
     memory::period::Period,
+    model::{
+        embedding::{Embed, Side},
+        open,
+    },
     recall::search::{self, Found, How, Query},
 };
 
@@ -63,21 +67,36 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
     }
     let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
     let how = How { limit: args.limit.max(1), context: args.context, raw: args.raw, today };
-    let found = find(&root, &query, how)?;
+    let found = find(&call, &root, &query, how)?;
     let is_empty = found.hits.is_empty();
     show(&found, ui);
     Ok(if is_empty && args.exit_code { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Looks through all that stands in a root.
-pub(crate) fn find(root: &Root, query: &Query, how: How) -> Result<Found, CommandError> {
-    Ok(search::find(&root.vault, query, how)?)
+/// Looks through all that stands in a root: by meaning, too, where a server for that is configured.
+pub(crate) fn find(
+    call: &Call,
+    root: &Root,
+    query: &Query,
+    how: How,
+) -> Result<Found, CommandError> {
+    let embedder = open::embedder(&call.config, &root.settings, &call.around, Side::Query);
+    let (embedder, why) = match embedder {
+        Ok(embedder) => (embedder, None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let embedder = embedder.as_ref().map(|it| it as &dyn Embed);
+    let found = search::find(&root.vault, query, how, embedder)?;
+    Ok(Found { words_only: found.words_only.or(why), ..found })
 }
 
 fn show(found: &Found, ui: &Ui) {
     if ui.is_json() {
         ui.json(found);
         return;
+    }
+    if let Some(why) = &found.words_only {
+        ui.warn(format!("searched by words only: {why}"));
     }
     if found.hits.is_empty() {
         ui.note("nothing was found");
@@ -86,7 +105,12 @@ fn show(found: &Found, ui: &Ui) {
     for (hit, more) in search::folded(&found.hits) {
         let more = if more > 0 { format!("  (and {more} more like it)") } else { String::new() };
         let origin = if hit.origin == "external" { "  external" } else { "" };
-        ui.heading(format!("{}:{}  {}{origin}{more}", hit.path, hit.line, hit.date));
+        let by = match hit.found_by[..] {
+            ["meaning"] => "  by meaning",
+            ["spelling"] => "  nearly written so",
+            _ => "",
+        };
+        ui.heading(format!("{}:{}  {}{origin}{by}{more}", hit.path, hit.line, hit.date));
         for line in &hit.before {
             ui.data(format!("    {line}"));
         }

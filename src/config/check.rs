@@ -110,7 +110,8 @@ impl Shape {
     ) {
         let Some(known) = properties(node) else { return };
         map.retain(|key, value| {
-            let expected = known.get(key).map(|it| self.resolve(it));
+            let expected = known.get(key).filter(|it| !self.is_nullable(it));
+            let expected = expected.map(|it| self.resolve(it));
             let empty = |it: &Value| ["object", "array"].iter().any(|kind| types(it) == [*kind]);
             !(value.is_null() && expected.is_some_and(empty))
         });

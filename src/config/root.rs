@@ -35,7 +35,7 @@ pub const ROOT_FILE_NAME: &str = "memoird.yaml";
 const MEMORY_DIR_DEFAULT: &str = "memory";
 
 /// Keys that a file which travels may not hold: they run programs, or say where text and keys go.
-const HOME_ONLY: [&[&str]; 7] = [
+const HOME_ONLY: [&[&str]; 8] = [
     &["on_problem"],
     &["metrics_file"],
     &["projects_dir"],
@@ -43,6 +43,7 @@ const HOME_ONLY: [&[&str]; 7] = [
     &["model", "base_url"],
     &["model", "key_file"],
     &["model", "command"],
+    &["search", "embeddings"],
 ];
 
 /// `memoird.yaml`: what travels with a root.
@@ -525,6 +526,10 @@ roots:
         check_refused("model: {base_url: 'https://evil.example'}", "model.base_url: is read in");
         check_refused("model: {provider: command}", "model.provider: is read in");
         check_refused("model: {key_file: /etc/shadow}", "model.key_file: is read in");
+        check_refused(
+            "search: {embeddings: {base_url: 'https://a.example'}}",
+            "search.embeddings: is read in",
+        );
         check_refused("roots: []", "roots: unknown key");
         check_refused("zone: Berlin", "did you mean Europe/Berlin?");
         check_refused("agent_name: \"a\\nb\"", "more than one line");

@@ -311,9 +311,44 @@ pub struct History {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Search {
-    /// Name of an embedding model at the model's address; null: words only.
+    /// A server that turns texts into vectors, to search by meaning, too; null: by words only.
+    pub embeddings: Option<Embeddings>,
+}
+
+/// A server that turns texts into vectors. The lines of logs go there, as they may be seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Embeddings {
+    /// Whose protocol is spoken.
+    pub provider: EmbeddingsProvider,
+    /// The model's name as the server knows it.
     #[schemars(extend("format" = "name"))]
-    pub embeddings: Option<String>,
+    pub name: String,
+    /// Where the server listens; null: ollama on this machine.
+    #[schemars(extend("format" = "http-url"))]
+    pub base_url: Option<String>,
+    /// File that holds the key; null: the model's key where the address is the model's, else none.
+    #[schemars(extend("format" = "key-file"))]
+    pub key_file: Option<String>,
+    /// How many numbers a vector is to have, for models that make shorter ones, too; null: as many as
+    /// the model makes.
+    #[schemars(range(min = 8, max = 8192))]
+    pub dimensions: Option<u32>,
+    /// Words that the model wants before what is looked for, such as `search_query: `.
+    pub query_prefix: String,
+    /// Words that the model wants before what is found, such as `search_document: `.
+    pub line_prefix: String,
+}
+
+/// Whose protocol is spoken to have vectors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EmbeddingsProvider {
+    /// `/embeddings`, as `OpenAI` and many servers have it.
+    #[default]
+    Openai,
+    /// Ollama's own `/api/embed`, which cuts what is too long for the model.
+    Ollama,
 }
 
 /// What agents may do over MCP.

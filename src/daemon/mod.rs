@@ -92,6 +92,7 @@ use crate::{
     compaction::PassError,
     config,
     engine::configured,
+    model::{embedding::Side, open},
     privacy,
     session::queue,
     store::{lock::LockError, vault::Vault},
@@ -399,10 +400,20 @@ impl<'a> Daemon<'a> {
             };
             let (vault, settings) = (open.vault.clone(), open.settings.clone());
             let (look, folders) = (root.closeness(), root.folders());
+            let config = &self.loaded.config;
+            let embedder = match open::embedder(config, &settings, around, Side::Line) {
+                _ if !root.may_learn(self.now) => None,
+                Ok(embedder) => embedder,
+                Err(error) => {
+                    root.cannot_learn(&error.to_string(), self.now);
+                    None
+                }
+            };
             let Some(want) = root.begin(&self.watch) else { continue };
             let order = Order {
                 vault,
                 engine,
+                embedder,
                 settings,
                 trigger: want.trigger,
                 tiers: want.tiers.clone(),

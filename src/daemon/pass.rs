@@ -9,6 +9,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use chrono::{DateTime, Utc};
@@ -29,18 +30,25 @@ use crate::{
     config::root::RootSettings,
     engine::Engine,
     memory::item::Tier,
-    model::{CallError, Scheduled},
-    recall::search,
+    model::{CallError, Scheduled, embedding::Embedder},
+    recall::search::{self, Learned},
     store::{
         inventory::Inventory,
         lineage::{Lineage, jobs::Figures},
         lock::{LockError, PassLock},
         vault::Vault,
+        vectors::Vectors,
     },
 };
 
 /// How many files a line of the log names.
 const NAMED_MAX: usize = 5;
+
+/// For so long a pass has vectors made; the next one goes on, so that what is due is not kept waiting.
+const LEARN_FOR: Duration = Duration::from_secs(5);
+
+/// What asks for a pass that goes on with it.
+pub(super) const LEARN: &str = "learn";
 
 /// What asks for a look at a batch.
 pub(super) const BATCH: &str = "batch";
@@ -51,6 +59,8 @@ pub(super) struct Order {
     pub(super) vault: Vault,
     /// What drafts.
     pub(super) engine: Box<dyn Engine>,
+    /// What makes vectors; nothing where none are wanted now.
+    pub(super) embedder: Option<Embedder>,
     /// What the root is run with.
     pub(super) settings: RootSettings,
     /// What asked for it, as the record of runs names it.
@@ -93,6 +103,8 @@ pub(super) struct Done {
     pub(super) look: Look,
     /// What the model was handed to answer later.
     pub(super) scheduled: Result<Scheduled, String>,
+    /// What came of having vectors made.
+    pub(super) learned: Option<Result<Learned, String>>,
     /// When it began.
     pub(super) begun: DateTime<Utc>,
     /// When it ended.
@@ -106,8 +118,8 @@ impl Order {
     ///
     /// Returns what ended it; each job that was done is done.
     pub(super) fn run(self) -> Result<Done, PassError> {
-        let Self { vault, engine, settings, trigger, mut tiers, look, folders, now, mut pulse } =
-            self;
+        let Self { vault, engine, embedder, settings, trigger, .. } = self;
+        let Self { mut tiers, look, folders, now, mut pulse, .. } = self;
         let clock = || clock::now().unwrap_or(now);
         // Other roots need the thread on which a pass would wait for its turn.
         let layout = vault.layout();
@@ -171,7 +183,16 @@ impl Order {
                 tracing::debug!("{}: {error}", vault.layout().root().display());
             }
         }
-        done.map(|(done, _)| Done { scheduled, closed, begun: now, ..done })
+        let inventory = done.as_ref().ok().and_then(|it| it.1.as_ref());
+        let learned = match &embedder {
+            Some(embedder) if done.is_ok() => Some(pulse.learn(&vault, inventory, embedder)),
+            _ => None,
+        };
+        if settings.settings.search.embeddings.is_none() {
+            // What nobody searches by is not left lying about.
+            Vectors::remove(&vault.layout().vectors());
+        }
+        done.map(|(done, _)| Done { scheduled, closed, learned, begun: now, ..done })
     }
 
     fn make(
@@ -204,6 +225,7 @@ impl Order {
             closed: None,
             look: Look::Glance,
             scheduled: Ok(Scheduled::default()),
+            learned: None,
             begun: at,
             at,
         };
@@ -239,6 +261,7 @@ fn still(
         closed: None,
         look,
         scheduled: Ok(Scheduled::default()),
+        learned: None,
         begun: now,
         at: now,
     })
@@ -266,6 +289,22 @@ impl Pulse {
     /// Returns a number that grows as the pass gets on.
     pub(super) fn beats(&self) -> u64 {
         self.beats.load(Ordering::Relaxed)
+    }
+
+    /// Has vectors made for a while.
+    fn learn(
+        &self,
+        vault: &Vault,
+        inventory: Option<&Inventory>,
+        embedder: &Embedder,
+    ) -> Result<Learned, String> {
+        let begun = Instant::now();
+        let mut goes_on = || {
+            self.beat();
+            !self.stop.load(Ordering::Relaxed) && begun.elapsed() < LEARN_FOR
+        };
+        let learned = search::learn(vault, inventory, embedder, &mut goes_on);
+        learned.map_err(|it| it.to_string())
     }
 
     fn beat(&self) {
@@ -372,6 +411,7 @@ mod tests {
         Order {
             vault: Vault::new(Layout::new(root, "memory")),
             engine: Box::new(crate::engine::extractive::Extractive),
+            embedder: None,
             settings: config.open(root, &around).unwrap(),
             trigger: "change",
             tiers: Tier::ALL.into(),

@@ -20,7 +20,7 @@ use super::{
     loaded::Loaded,
     metrics::Figures,
     noticing::{Mode, Noticing},
-    pass::{BATCH, Done},
+    pass::{BATCH, Done, LEARN},
     problem::Problem,
     schedule::{self, Agenda},
     snapshot::{self, Folder, Interest, Snapshot},
@@ -32,6 +32,7 @@ use crate::{
     compaction::rebuild::Look,
     config::{self, root::RootSettings, settings::EngineKind},
     memory::item::Tier,
+    recall::search::Learned,
     store::{
         filesystem::{self, Kind},
         layout::Layout,
@@ -92,6 +93,8 @@ pub(super) struct Served {
     batch_at: Option<DateTime<Utc>>,
     /// Work that waits for its model.
     waiting: Option<Waiting>,
+    /// Lines that wait for their vectors.
+    learning: Option<Waiting>,
     backoff: Backoff,
     /// Why nothing is written until a person has done something.
     paused: Option<String>,
@@ -159,6 +162,7 @@ impl Served {
             again_at: None,
             batch_at: None,
             waiting: None,
+            learning: None,
             backoff: Backoff::default(),
             paused: None,
             due: 0,
@@ -385,9 +389,12 @@ impl Served {
             self.batch_at = None;
             self.want(BATCH, BTreeSet::new());
         }
-        let is_over = self.waiting.as_ref().is_some_and(|it| it.is_over(now));
-        if is_over && self.want.is_none() && !self.at_work {
+        let is_over = |it: &Option<Waiting>| it.as_ref().is_some_and(|it| it.is_over(now));
+        if is_over(&self.waiting) && self.want.is_none() && !self.at_work {
             self.want("again", Tier::ALL.into());
+        }
+        if is_over(&self.learning) && self.want.is_none() && !self.at_work {
+            self.want(LEARN, BTreeSet::new());
         }
     }
 
@@ -439,8 +446,10 @@ impl Served {
         let peek = self.peek_at.filter(|_| !self.at_work);
         let timers = [Some(self.scan_at), peek, self.again_at, self.noticing.doubts_end(), retry];
         let timers = timers.into_iter().flatten().map(|it| it.saturating_duration_since(at));
-        let waiting = self.waiting.as_ref().filter(|_| self.want.is_none() && !self.at_work);
-        let clock = [open.agenda.next(), self.batch_at, waiting.map(|it| it.until)];
+        let is_idle = self.want.is_none() && !self.at_work;
+        let until = |it: &Option<Waiting>| it.as_ref().filter(|_| is_idle).map(|it| it.until);
+        let clock =
+            [open.agenda.next(), self.batch_at, until(&self.waiting), until(&self.learning)];
         let clock = clock.into_iter().flatten();
         let clock = clock.map(|it| (it - now).to_std().unwrap_or_default());
         timers.chain(clock).min().unwrap_or(Duration::MAX)
@@ -502,6 +511,7 @@ impl Served {
         if scheduled.again {
             self.want("again", Tier::ALL.into());
         }
+        self.note_learned(done.learned.as_ref(), done.at);
         if done.look == Look::Close {
             self.close_look_at = Instant::now() + CLOSE_LOOK_EVERY;
         }
@@ -513,6 +523,36 @@ impl Served {
         let is_done = failed || self.waiting.is_some() || done.is_complete();
         self.noticing.note(done.found, is_done, done.at);
         self.save();
+    }
+
+    /// Takes note of what came of having vectors made.
+    fn note_learned(&mut self, learned: Option<&Result<Learned, String>>, at: DateTime<Utc>) {
+        let failed = match learned {
+            None => return,
+            Some(Ok(Learned { failed: None, left, .. })) => {
+                self.learning = None;
+                if *left > 0 {
+                    self.want(LEARN, BTreeSet::new());
+                }
+                return;
+            }
+            Some(Ok(Learned { failed: Some(why), .. })) => why.to_string(),
+            Some(Err(why)) => why.clone(),
+        };
+        self.cannot_learn(&failed, at);
+    }
+
+    /// Takes note that no vectors can be had now: that is tried again, later each time.
+    pub(super) fn cannot_learn(&mut self, why: &str, at: DateTime<Utc>) {
+        if self.learning.as_ref().is_none_or(|it| it.why != why) {
+            tracing::warn!("{}: no line can be given a vector: {why}", self.path.display());
+        }
+        self.learning = Waiting::after(self.learning.as_ref(), None, Some(why), at);
+    }
+
+    /// Returns whether it makes sense to ask for vectors now.
+    pub(super) fn may_learn(&self, now: DateTime<Utc>) -> bool {
+        self.learning.as_ref().is_none_or(|it| it.is_over(now))
     }
 
     /// Takes note of a pass that another process kept from being made: it is wanted again soon.
@@ -579,7 +619,9 @@ impl Served {
         let waiting = self.waiting.as_ref().filter(|it| it.is_problem());
         let waiting = waiting.map(|it| Problem { kind: "model", text: it.why.clone() });
         let paused = self.paused.clone().map(|text| Problem { kind: "paused", text });
-        stuck.into_iter().chain(waiting).chain(paused).collect()
+        let learning = self.learning.as_ref().filter(|it| it.is_problem());
+        let learning = learning.map(|it| Problem { kind: "embeddings", text: it.why.clone() });
+        stuck.into_iter().chain(waiting).chain(paused).chain(learning).collect()
     }
 
     /// Writes what other processes may want to know.
@@ -669,6 +711,7 @@ mod tests {
             closed,
             look: Look::Glance,
             scheduled,
+            learned: None,
             begun: at,
             at,
         }

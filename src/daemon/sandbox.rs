@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     config::{root::RootSettings, settings::EngineKind},
-    model::{door::Wire, open},
+    model::{door::Wire, embedding::Side, open},
     store::vault::Vault,
 };
 
@@ -155,6 +155,7 @@ impl Limits {
     fn add_model(&mut self, loaded: &Loaded, settings: &RootSettings) {
         let Loaded { around, config, .. } = loaded;
         let Ok(vault) = Vault::of(settings) else { return };
+        self.add_embedder(loaded, settings);
         if settings.settings.engine != EngineKind::Model {
             return;
         }
@@ -164,9 +165,24 @@ impl Limits {
         if matches!(door.wire(), Wire::Command(_)) {
             self.loosen(loaded, "the model is a program of yours");
         }
+        self.add_server(door.wire().server());
+    }
+
+    /// Adds what the server needs that makes vectors.
+    fn add_embedder(&mut self, loaded: &Loaded, settings: &RootSettings) {
+        let Loaded { around, config, .. } = loaded;
+        let Some(embeddings) = &settings.settings.search.embeddings else { return };
+        let key = embeddings.key_file.as_ref().or(settings.settings.model.key_file.as_ref());
+        self.readable.extend(key.map(|it| around.absolute(Path::new(it), &around.cwd)));
+        if let Ok(Some(embedder)) = open::embedder(config, settings, around, Side::Line) {
+            self.add_server(embedder.door().wire().server());
+        }
+    }
+
+    fn add_server(&mut self, server: &str) {
         let proxied =
             ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy"];
-        match (&mut self.ports, port_of(door.wire().server())) {
+        match (&mut self.ports, port_of(server)) {
             _ if proxied.iter().any(|it| std::env::var_os(it).is_some()) => self.ports = None,
             (Some(ports), Some(port)) => ports.extend([port, PORT_OF_NAMES]),
             _ => {}

@@ -149,6 +149,12 @@ pub(super) struct State {
     read: Vec<(u64, u64)>,
 }
 
+/// Sends a request once, and reads the answer.
+type Once<'a> = dyn FnMut(&ServerRow, DateTime<Utc>) -> Result<Reply, CallError> + 'a;
+
+/// Carries a request of [`Door::call`].
+pub(super) type Carry<'a> = dyn FnMut(&Http, DateTime<Utc>) -> Result<Reply, CallError> + 'a;
+
 /// A reply and what it took to get it.
 pub(super) struct Got {
     pub(super) reply: Result<Reply, CallError>,
@@ -371,14 +377,38 @@ impl Door {
         reserved.map_err(|reached| CallError::Cap(told(&reached)))
     }
 
+    /// Asks for what is no reply in words: `once` sends it and reads the answer, of which the reply tells
+    /// what it took. Nothing of it is kept.
+    pub(super) fn call(&self, request: &Request, once: &mut Carry<'_>) -> Result<(), CallError> {
+        let span = telemetry::begin_embeddings(&self.parts.wire, &self.parts.model, request);
+        let _entered = span.enter();
+        let now = clock::now().map_err(|e| CallError::Config(e.to_string()))?;
+        let mut row = self.row()?;
+        let gate = self.gate(&row, now)?;
+        let call = self.reserve(request, now, false)?;
+        if gate == Gate::HalfOpen {
+            let trying = breaker(&row).trying(self.parts.deadlines.total, now);
+            self.note(&ServerRow { open_until: trying.open_until, ..row.clone() })?;
+        }
+        let got = self.send(request, &mut row, &mut |_, now| once(&self.http, now));
+        let cost_usd = self.settle_call(call, &got, false)?;
+        self.note(&row)?;
+        let mut state = self.state();
+        state.spent.calls += 1;
+        state.spent.cost_usd += cost_usd;
+        drop(state);
+        telemetry::end(&span, &got, cost_usd);
+        got.reply.map(drop)
+    }
+
     /// Sends the request, again after a pause where that makes sense.
-    fn send(&self, request: &Request, row: &mut ServerRow) -> Got {
+    fn send(&self, request: &Request, row: &mut ServerRow, once: &mut Once<'_>) -> Got {
         let begun = Instant::now();
         let (mut requests, mut lost) = (0, 0);
         loop {
             requests += 1;
             let now = clock::now().unwrap_or_default();
-            let reply = self.once(request, row, now);
+            let reply = once(row, now);
             let took = begun.elapsed();
             let error = match reply {
                 Ok(reply) => {
@@ -618,7 +648,7 @@ impl Ask for Door {
             let others_see = ServerRow { open_until: trying.open_until, ..row.clone() };
             self.note(&others_see)?;
         }
-        let got = self.send(request, &mut row);
+        let got = self.send(request, &mut row, &mut |row, now| self.once(request, row, now));
         if let Ok(reply) = &got.reply {
             // Before anything else that could end us.
             passed("model.answered")?;

@@ -8,6 +8,7 @@
 //! - [`anthropic`], [`openai`], [`ollama`]: three wire formats, as pure functions from a request to a
 //!   body and from an answer to a reply.
 //! - [`batch`]: what can wait, handed over in one piece at a lower price.
+//! - [`embedding`]: vectors of texts, through the same door.
 //! - [`command`]: a program that reads the prompt and prints the reply.
 //! - [`http`]: the client that carries the first three: deadlines, a cap on the body, no redirect.
 //! - [`failure`]: what went wrong, and whether another try makes sense.
@@ -32,6 +33,7 @@ pub mod batch;
 pub mod breaker;
 pub mod command;
 pub mod door;
+pub mod embedding;
 pub mod failure;
 pub mod http;
 pub mod ollama;
@@ -71,6 +73,8 @@ pub enum Stage {
     Wisdom,
     /// The summary of a session.
     Session,
+    /// Vectors of lines and queries.
+    Embed,
     /// `model test`.
     Test,
 }
@@ -352,8 +356,15 @@ impl Ask for Arc<Recorder> {
 
 impl Stage {
     /// All stages.
-    pub const ALL: [Self; 6] =
-        [Self::Weekly, Self::Monthly, Self::Extract, Self::Wisdom, Self::Session, Self::Test];
+    pub const ALL: [Self; 7] = [
+        Self::Weekly,
+        Self::Monthly,
+        Self::Extract,
+        Self::Wisdom,
+        Self::Session,
+        Self::Embed,
+        Self::Test,
+    ];
 
     /// Returns the name that the ledger uses.
     pub fn name(self) -> &'static str {
@@ -363,6 +374,7 @@ impl Stage {
             Self::Extract => "extract",
             Self::Wisdom => "wisdom",
             Self::Session => "session",
+            Self::Embed => "embed",
             Self::Test => "test",
         }
     }

@@ -90,7 +90,8 @@ pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
     Ok(reply)
 }
 
-fn error(server: &str, answer: &Answer, said: Option<&str>) -> CallError {
+/// Reads an error.
+pub(super) fn error(server: &str, answer: &Answer, said: Option<&str>) -> CallError {
     let (server, status, told) = (server.to_owned(), answer.status, Told::new(said));
     let code = error_code(None);
     match status {

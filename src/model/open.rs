@@ -6,6 +6,7 @@ use super::{
     Known, anthropic,
     command::Program,
     door::{Door, Parts, Wire},
+    embedding::{Embedder, Side},
     http::Deadlines,
     pricing::Pricing,
     prompt::Prompts,
@@ -16,7 +17,9 @@ use crate::{
         base_url::{BaseUrl, check_base_url},
         key::{KeyError, KeySource},
         root::RootSettings,
-        settings::{Budget, Cap, Model, Provider, Timeouts},
+        settings::{
+            Budget, Cap, Embeddings, EmbeddingsProvider, Model, Provider, Settings, Timeouts,
+        },
         surroundings::Surroundings,
     },
     store::{
@@ -27,6 +30,10 @@ use crate::{
 
 /// The longest prompt or table of prices of a person's own.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
+
+/// How long a search waits for the vector of its query.
+const QUERY_CONNECT: Duration = Duration::from_secs(2);
+const QUERY_TOTAL: Duration = Duration::from_secs(6);
 
 /// Why a model that is configured cannot be asked.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +50,9 @@ pub enum OpenError {
     /// There is no program.
     #[error("model.command names no program")]
     NoProgram,
+    /// No model is named that makes vectors.
+    #[error("search.embeddings.name names no model")]
+    NoEmbeddings,
     /// A file of a person's own cannot be read.
     #[error("`{path}`: {reason}")]
     Own {
@@ -94,6 +104,93 @@ pub fn door(
         batch: model.batch,
         wire,
     }))
+}
+
+/// Makes the way to the server that turns a root's texts into vectors; `None` where none is configured.
+///
+/// # Errors
+///
+/// Like [`door`].
+pub fn embedder(
+    config: &Config,
+    root: &RootSettings,
+    around: &Surroundings,
+    side: Side,
+) -> Result<Option<Embedder>, OpenError> {
+    let Settings { search, model, budget, .. } = &root.settings;
+    let Some(settings) = &search.embeddings else { return Ok(None) };
+    let Embeddings { provider, name, base_url, key_file, .. } = settings;
+    if name.is_empty() {
+        return Err(OpenError::NoEmbeddings);
+    }
+    let provider = match provider {
+        EmbeddingsProvider::Openai => Provider::Openai,
+        EmbeddingsProvider::Ollama => Provider::Ollama,
+    };
+    let asked = Model {
+        provider,
+        name: name.clone(),
+        base_url: base_url.clone(),
+        key_file: key_file.clone(),
+        ..model.clone()
+    };
+    let wire = wire(&asked)?;
+    // A key goes to the server alone that it was given for.
+    let is_same = model.address() == asked.address();
+    let asked = Model { key_file: key_file.clone().or_else(|| model.key_file.clone()), ..asked };
+    let is_known = key_file.is_some() || is_same;
+    let source = if is_known { config.key_source(&asked, around) } else { None };
+    let key = source.as_ref().map(KeySource::read).transpose()?;
+    let account = source.map_or_else(|| "no key".to_owned(), |it| it.to_string());
+    let mut caps = caps(&config.settings.budget, budget);
+    // They are many, and small: money and tokens count.
+    for limits in [&mut caps.day, &mut caps.month, &mut caps.root_day, &mut caps.root_month] {
+        limits.calls = None;
+    }
+    let mut deadlines = deadlines(&model.timeouts);
+    match side {
+        // Folding comes first.
+        Side::Line => caps = half(caps),
+        // Somebody waits, and there is an answer without it.
+        Side::Query => {
+            for (deadline, most) in [
+                (&mut deadlines.connect, QUERY_CONNECT),
+                (&mut deadlines.first_byte, QUERY_TOTAL),
+                (&mut deadlines.total, QUERY_TOTAL),
+            ] {
+                *deadline = (*deadline).min(most);
+            }
+        }
+    }
+    let door = Door::new(Parts {
+        model: name.clone(),
+        key,
+        account,
+        context_tokens: asked.context_tokens,
+        deadlines,
+        pricing: pricing(around)?,
+        caps,
+        zone: root.zone.name.0,
+        root: root.path.clone(),
+        vault: None,
+        patience: Duration::ZERO,
+        ledger: around.ledger(),
+        was_used: false,
+        batch: false,
+        wire,
+    });
+    Ok(Some(Embedder::new(door, settings.clone())))
+}
+
+/// Returns half of what is allowed.
+fn half(caps: Caps) -> Caps {
+    let of = |it: Limits| Limits {
+        usd: it.usd.map(|it| it / 2.0),
+        tokens: it.tokens.map(|it| it / 2),
+        calls: it.calls,
+    };
+    let Caps { day, month, root_day, root_month } = caps;
+    Caps { day: of(day), month: of(month), root_day: of(root_day), root_month: of(root_month) }
 }
 
 /// Returns what the ledger knows of a model; nothing where that cannot be read.

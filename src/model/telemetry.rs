@@ -34,6 +34,24 @@ pub(super) fn begin(wire: &Wire, model: &str, request: &Request) -> Span {
     )
 }
 
+/// Begins the span of a call for vectors.
+pub(super) fn begin_embeddings(wire: &Wire, model: &str, request: &Request) -> Span {
+    tracing::info_span!(
+        "embeddings",
+        gen_ai.operation.name = "embeddings",
+        gen_ai.provider.name = wire.provider(),
+        gen_ai.request.model = model,
+        gen_ai.response.id = Empty,
+        gen_ai.response.model = Empty,
+        gen_ai.usage.input_tokens = Empty,
+        server.address = wire.server(),
+        error.type = Empty,
+        texts = request.messages.len(),
+        requests = Empty,
+        cost_usd = Empty,
+    )
+}
+
 /// Begins the span of a call that was answered in a batch: what it was asked for is known by its row in
 /// the ledger.
 pub(super) fn begin_batched(wire: &Wire, model: &str) -> Span {

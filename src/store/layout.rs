@@ -243,6 +243,11 @@ impl Layout {
         self.private_dir().join("search.db")
     }
 
+    /// Returns the full path of the vectors by which lines are found by their meaning.
+    pub fn vectors(&self) -> PathBuf {
+        self.private_dir().join("vectors.db")
+    }
+
     /// Returns the path of the record of what is being forgotten, relative to the root.
     pub fn forgetting(&self) -> String {
         format!("{PRIVATE_DIR}/forgetting.json")

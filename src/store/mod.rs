@@ -4,8 +4,10 @@
 //! - [`beneath`]: the way into a root, which leads to nothing outside of it.
 //! - [`inventory`]: what a scan of the vault found, as values.
 //! - [`layout`]: where each file of a root stands.
-//! - [`lineage`]: the database. The only speaker of SQL, but for the ledger and the search index.
-//! - [`postings`]: the search index, a database of its own that is made from the files.
+//! - [`lineage`]: the database. The only speaker of SQL, but for the ledger and what is made from the files:
+//! - [`postings`]: the search index.
+//! - [`vectors`]: what stands near what in meaning.
+//! - `made`: how both are opened, and made anew.
 //! - [`filesystem`]: whether a disk can be trusted with a database.
 //! - [`failpoint`]: where tests stop or fail a step.
 //! - [`spool`]: notes that hooks leave, outside of all roots.
@@ -21,8 +23,10 @@ pub mod layout;
 pub mod ledger;
 pub mod lineage;
 pub mod lock;
+mod made;
 pub mod postings;
 pub mod private;
 pub mod spool;
 pub mod standstill;
 pub mod vault;
+pub mod vectors;

@@ -158,7 +158,7 @@ pub fn close(exposed: &Exposed) -> io::Result<()> {
 
 /// Lists what stands in the private folder and is none of ours, by name.
 pub fn strangers(layout: &Layout) -> Vec<String> {
-    const OURS: [&str; 14] = [
+    const OURS: [&str; 15] = [
         "forgetting.",
         "keeping.",
         "undoing.",
@@ -166,6 +166,7 @@ pub fn strangers(layout: &Layout) -> Vec<String> {
         "daemon.",
         "pass.lock",
         "search.db",
+        "vectors.db",
         WITNESS,
         DECISIONS_COPY,
         QUARANTINE,

@@ -28,6 +28,7 @@ mod layers;
 mod log;
 mod many_roots;
 mod mcp;
+mod meaning;
 mod metrics;
 mod model;
 mod open_week;

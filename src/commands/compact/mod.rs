@@ -3,7 +3,10 @@
 mod asked;
 mod explained;
 
-use std::process::ExitCode;
+use std::{
+    process::ExitCode,
+    time::{Duration, Instant},
+};
 
 use chrono::NaiveDate;
 use serde::Serialize;
@@ -26,10 +29,13 @@ use crate::{
     },
     config::settings::Keep,
     memory::{item::Tier, period::Period},
+    model::{embedding::Side, open},
     recall::search,
     store::{
+        inventory::Inventory,
         lineage::{Lineage, jobs::Figures},
         vault::Vault,
+        vectors::Vectors,
     },
 };
 
@@ -157,6 +163,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             standstill::of(&root.vault, &root.settings, engine.id(), selection.open_week, now)
     {
         show_report(&PassReport::default(), &still.plan, still.has_logs, None, ui);
+        learn(&call, &root, None, ui);
         return Ok(ExitCode::SUCCESS);
     }
     let clock = call.clock();
@@ -197,6 +204,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     show_report(&report, &plan, !inventory.logs.is_empty(), unknown, ui);
     // What cannot be indexed now is indexed, or told of, by the next search.
     drop(search::keep(&root.vault, inventory));
+    learn(&call, &root, Some(inventory), ui);
     for held in &report.held {
         ui.warn(format!("{} {}", held.path, held.reason));
     }
@@ -206,6 +214,44 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         ui.warn(format!("{why}{waits}"));
     }
     Ok(exit_code(&report))
+}
+
+/// For so long vectors are made for the search by meaning.
+const LEARN_FOR: Duration = Duration::from_secs(60);
+
+/// Has vectors made of new lines, where a server for that is configured.
+fn learn(call: &Call, root: &Root, inventory: Option<&Inventory>, ui: &Ui) {
+    let embedder = match open::embedder(&call.config, &root.settings, &call.around, Side::Line) {
+        Ok(Some(embedder)) => embedder,
+        Ok(None) => {
+            // What nobody searches by is not left lying about.
+            Vectors::remove(&root.vault.layout().vectors());
+            return;
+        }
+        Err(error) => {
+            ui.warn(format!("no line can be given a vector: {error}"));
+            return;
+        }
+    };
+    let begun = Instant::now();
+    let mut goes_on = || begun.elapsed() < LEARN_FOR;
+    match search::learn(&root.vault, inventory, &embedder, &mut goes_on) {
+        Ok(learned) => {
+            if learned.lines > 0 {
+                ui.detail(format!("{} lines can be found by their meaning now", learned.lines));
+            }
+            if let Some(why) = learned.failed {
+                ui.warn(format!("{} logs wait for vectors: {why}", learned.left));
+            } else if learned.left > 0 {
+                ui.note(format!(
+                    "{} logs are without vectors yet; the daemon goes on with them, or the next \
+                     `memoird compact`",
+                    learned.left
+                ));
+            }
+        }
+        Err(error) => ui.warn(format!("no line can be given a vector: {error}")),
+    }
 }
 
 /// Shows what would be done. It leaves nothing behind: no database is made, and nothing is remembered.

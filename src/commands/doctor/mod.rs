@@ -31,11 +31,13 @@ use crate::{
     },
     engine::configured,
     memory::{hash::ContentHash, index, typed_schema},
+    model::{embedding::Side, open},
     store::{
         lineage::{Lineage, LineageError},
         lock::PassLock,
         postings::Postings,
         vault::leftovers::REPLACED_DIR,
+        vectors::Vectors,
     },
 };
 
@@ -266,6 +268,10 @@ fn check_root(root: &Root, call: &Call) -> Vec<Check> {
         let said = format!("damaged ({said}); the next search makes it anew");
         checks.push(Check::new("search index", Ok(Found::Warning(said))));
     }
+    if let Some(said) = Vectors::unsound(&layout.vectors()) {
+        let said = format!("damaged ({said}); the next pass has them made anew");
+        checks.push(Check::new("vectors", Ok(Found::Warning(said))));
+    }
     checks.extend(kept_copies(root).map(|it| Check::new("kept copies", it)));
     checks
 }
@@ -299,6 +305,9 @@ fn configuration(root: &Root, call: &Call) -> Found {
         configured::engine(&call.config, &root.settings, &call.around, std::time::Duration::ZERO);
     if let Err(error) = made {
         return Found::Ill(vec![error.to_string()]);
+    }
+    if let Err(error) = open::embedder(&call.config, &root.settings, &call.around, Side::Line) {
+        return Found::Ill(vec![format!("search.embeddings: {error}")]);
     }
     Found::Well(match &call.config.file {
         Some(file) => file.display().to_string(),

@@ -146,10 +146,11 @@ impl Seat {
             raw: asked.raw,
             today: self.today(),
         };
-        let found = search::find(root, &query, how)?;
+        let found = search::find(&self.call, root, &query, how)?;
         let hits = found.hits.iter().map(hit).collect();
         let (hits, next_cursor) = page::cut(hits, start, limit);
-        Ok(give::Found { notice: NOTICE, query: found.query, hits, next_cursor })
+        let (query, words_only) = (found.query, found.words_only);
+        Ok(give::Found { notice: NOTICE, query, words_only, hits, next_cursor })
     }
 
     /// Reads a file.
@@ -623,9 +624,10 @@ fn hit(hit: &crate::recall::search::Hit) -> give::Hit {
         Ok(Value::Object(it)) => it,
         _ => serde_json::Map::new(),
     };
-    for known in
-        ["path", "line", "date", "tier", "origin", "score", "text", "before", "after", "via"]
-    {
+    for known in [
+        "path", "line", "date", "tier", "origin", "score", "found_by", "text", "before", "after",
+        "via",
+    ] {
         more.shift_remove(known);
     }
     give::Hit {
@@ -635,6 +637,7 @@ fn hit(hit: &crate::recall::search::Hit) -> give::Hit {
         tier: hit.tier.to_owned(),
         origin: hit.origin.to_owned(),
         score: (hit.score * 1e4).round() / 1e4,
+        found_by: hit.found_by.iter().map(|it| (*it).to_owned()).collect(),
         text: page::short(&hit.text),
         before: hit.before.iter().map(|it| page::short(it)).collect(),
         after: hit.after.iter().map(|it| page::short(it)).collect(),

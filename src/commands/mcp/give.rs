@@ -13,6 +13,9 @@ pub(super) struct Found {
     pub(super) notice: &'static str,
     /// The query as it was understood to be typed
     pub(super) query: String,
+    /// Why it was searched by words alone, where it was to be by meaning, too
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) words_only: Option<String>,
     /// The hits, the best first
     pub(super) hits: Vec<Hit>,
     /// Give this as `cursor` for more
@@ -34,6 +37,8 @@ pub(super) struct Hit {
     pub(super) origin: String,
     /// Higher is better
     pub(super) score: f64,
+    /// By what it was found: words, meaning, or both; spelling where it is only nearly written so
+    pub(super) found_by: Vec<String>,
     /// The words
     pub(super) text: String,
     /// Lines before it

@@ -3,6 +3,7 @@
 //! Reads and never writes: without a database there is none afterwards either.
 
 mod daemon;
+mod embeddings;
 mod engine;
 mod problems;
 mod sessions;
@@ -16,6 +17,7 @@ use serde::Serialize;
 
 use self::{
     daemon::{Daemon, Tick, Watcher},
+    embeddings::Embeddings,
     engine::{BudgetStatus, EngineStatus},
     problems::{Logs, Problem},
     sessions::Sessions,
@@ -63,6 +65,9 @@ struct Status {
     watcher: Watcher,
     model: EngineStatus,
     budget: BudgetStatus,
+    /// What makes vectors for the search by meaning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    embeddings: Option<Embeddings>,
     parked: Vec<Stuck>,
     /// Work that was taken back and waits for changed input.
     undone: Vec<Stuck>,
@@ -248,6 +253,7 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         watcher,
         model,
         budget,
+        embeddings: embeddings::look(call, &root)?,
         parked: work::parked(&plan),
         undone,
         failed,

@@ -175,6 +175,9 @@ fn show_engine(status: &Status, ui: &Ui) {
     if let (Some(day), Some(month)) = (&status.budget.day, &status.budget.month) {
         ui.data(format!("budget    today {}; this month {}", day.words(), month.words()));
     }
+    if let Some(embeddings) = &status.embeddings {
+        ui.data(format!("vectors   {}", embeddings.words()));
+    }
     let since = daemon.since.as_ref().map(|it| format!(" since {it}")).unwrap_or_default();
     let process = daemon.pid.map(|it| format!(" (process {it})")).unwrap_or_default();
     if daemon.running {

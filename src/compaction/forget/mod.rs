@@ -43,7 +43,7 @@ use super::{
 };
 use crate::{
     memory::{address::Citation, item::Tier, period::Period},
-    store::{lineage::LineageError, postings::Postings},
+    store::{lineage::LineageError, postings::Postings, vectors::Vectors},
 };
 
 /// What was done.
@@ -171,6 +171,15 @@ impl Compactor<'_> {
             }
             // It knows the words as numbers only, and is made anew without them.
             Postings::remove(&self.vault.layout().search_index());
+            // A vector tells of what the words were about.
+            let vault = self.vault;
+            let lines = reach.lines.iter().chain(&reach.vanished);
+            let touched: BTreeSet<&str> = lines.map(|it| &it.path[..]).collect();
+            Vectors::forget(&vault.layout().vectors(), &|it| {
+                let found = vault.read(&it.path).ok().flatten();
+                !touched.contains(&it.path[..])
+                    && found.is_some_and(|found| found.stamp == it.stamp)
+            });
             left.again.extend(reach.again.iter().copied().map(named));
         }
         left.again.extend(first.again.iter().copied().map(named));

@@ -461,8 +461,15 @@ fn find_copies(vault: &Vault, reach: &mut Reach) {
     let layout = vault.layout();
     let wish = reach.wish.clone();
     let needles = Needles::of(&wish);
-    let own =
-        ["lineage.db", "lineage.db-wal", "lineage.db-shm", "daemon.lock", "pass.lock", "search.db"];
+    let own = [
+        "lineage.db",
+        "lineage.db-wal",
+        "lineage.db-shm",
+        "daemon.lock",
+        "pass.lock",
+        "search.db",
+        "vectors.db",
+    ];
     let folder = crate::store::layout::PRIVATE_DIR;
     for path in vault.files_below(folder, usize::MAX).0 {
         let name = path.strip_prefix(folder).map_or(&path[..], |it| it.trim_start_matches('/'));

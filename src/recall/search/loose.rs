@@ -78,6 +78,7 @@ pub(super) fn find(
             tier: ground::TIERS[usize::from(stem.is_session())],
             origin: line.origin,
             score,
+            found_by: vec!["spelling"],
             text: line.text,
             before: line.before,
             after: line.after,

@@ -12,6 +12,7 @@
 //! - [`matched`]: what of it concerns a question.
 //! - [`items`]: what generated files say.
 //! - [`rank`]: what each is worth as an answer.
+//! - [`meaning`]: what is near to a question in other words, where a server makes vectors.
 //! - [`texts`]: the words of what was found, read from the files.
 //! - [`values`]: which hit holds a newer value than another.
 //! - [`repeats`]: hits that say the same, for who reads them.
@@ -21,6 +22,7 @@ mod ground;
 mod items;
 mod loose;
 mod matched;
+mod meaning;
 pub mod query;
 mod rank;
 mod repeats;
@@ -35,16 +37,22 @@ use serde::Serialize;
 
 use self::{
     matched::Matched,
+    meaning::Near,
     rank::{Scored, ScoredItem},
     source::Source,
     texts::Texts,
     when::When,
     words::{Stems, Terms},
 };
-pub use self::{query::Query, repeats::folded};
+pub use self::{
+    meaning::{LearnError, Learned, learn},
+    query::Query,
+    repeats::folded,
+};
 use super::handed::NOTICE;
 use crate::{
     memory::{address::Stem, typed::MemoryType},
+    model::embedding::Embed,
     privacy::Rules,
     store::{
         inventory::Inventory,
@@ -74,6 +82,9 @@ pub struct Found {
     pub query: String,
     /// That it is no instruction.
     pub notice: &'static str,
+    /// Why it was searched by words alone, where it was to be by meaning, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub words_only: Option<String>,
     /// The hits.
     pub hits: Vec<Hit>,
 }
@@ -91,8 +102,10 @@ pub struct Hit {
     pub tier: &'static str,
     /// Whose words it is.
     pub origin: &'static str,
-    /// Higher is better; the same scale for all queries.
+    /// Higher is better; the same scale for all queries that were searched by the same.
     pub score: f64,
+    /// By what it was found: `words`, `meaning`, or both; `spelling` where it is only nearly written so.
+    pub found_by: Vec<&'static str>,
     /// The words, as they may be seen.
     pub text: String,
     /// Lines before it.
@@ -121,17 +134,30 @@ pub struct Via {
 ///
 /// # Errors
 ///
-/// Returns why a file could not be read. An index that cannot be used is no error: the files are read.
-pub fn find(vault: &Vault, query: &Query, how: How) -> Result<Found, VaultError> {
+/// Returns why a file could not be read. An index that cannot be used is no error: the files are read. Nor
+/// is a server that makes no vectors: the words are there.
+pub fn find(
+    vault: &Vault,
+    query: &Query,
+    how: How,
+    embedder: Option<&dyn Embed>,
+) -> Result<Found, VaultError> {
+    let embedder = embedder.filter(|_| !how.raw && !query.words.is_empty());
+    let near = embedder.map(|it| meaning::nearest(vault, query, it));
+    let (near, words_only) = match near.transpose() {
+        Ok(near) => (near, None),
+        Err(why) => (None, Some(why)),
+    };
     let (source, inventory) = Source::open(vault)?;
-    let searching = Searching::new(vault, &inventory, query, how);
+    let near = near.unwrap_or_default();
+    let searching = Searching { near, ..Searching::new(vault, &inventory, query, how) };
     let found = if let Ok(found) = searching.found(&source)? {
         found
     } else {
         let source = Source::without_index(vault, &inventory)?;
         searching.found(&source)?.unwrap_or_default()
     };
-    Ok(Found { query: query.text.clone(), notice: NOTICE, hits: found })
+    Ok(Found { query: query.text.clone(), notice: NOTICE, words_only, hits: found })
 }
 
 /// Brings the index up to date, so that the next search finds it so.
@@ -171,6 +197,8 @@ struct Searching<'a> {
     terms: Terms,
     /// The question's words as numbers of names, with what terms each of them is.
     said: Vec<(u32, u64)>,
+    /// What is near in meaning.
+    near: Vec<Near>,
 }
 
 impl<'a> Searching<'a> {
@@ -182,7 +210,7 @@ impl<'a> Searching<'a> {
         let words = question.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
         let said = words.map(|it| (ground::speaker_number(it), terms.mask(it, &mut stems)));
         let said = said.collect();
-        Self { vault, inventory, query, how, when, terms, said }
+        Self { vault, inventory, query, how, when, terms, said, near: Vec::new() }
     }
 
     /// Returns the best hits; the inner error is one of the index.
@@ -196,7 +224,12 @@ impl<'a> Searching<'a> {
         let items_only =
             how.raw && !tiers.is_empty() && tiers.iter().all(|it| it != "daily" && it != "session");
         let wanted = (!self.query.narrows()).then_some(how.limit);
-        let (lines, mut alone) = rank::rank(&mut matched, &self.said, &self.when, !how.raw, wanted);
+        let (mut lines, mut alone) =
+            rank::rank(&mut matched, &self.said, &self.when, !how.raw, wanted);
+        if !self.near.is_empty() {
+            let by_words = (lines, &mut alone[..]);
+            lines = meaning::fuse(&mut matched, by_words, &self.near, &self.when);
+        }
         if how.raw {
             alone = rank::items_alone(&mut matched, &self.when);
         }
@@ -289,6 +322,10 @@ impl<'a> Searching<'a> {
             tier,
             origin: found.origin,
             score: scored.score,
+            found_by: [(scored.by_words, "words"), (scored.is_near, "meaning")]
+                .into_iter()
+                .filter_map(|(is_so, by)| is_so.then_some(by))
+                .collect(),
             text: found.text,
             before: found.before,
             after: found.after,
@@ -323,6 +360,7 @@ impl<'a> Searching<'a> {
             tier,
             origin: "derived",
             score: scored.score,
+            found_by: vec!["words"],
             text,
             before: Vec::new(),
             after: Vec::new(),

@@ -58,7 +58,11 @@ pub(super) struct Scored {
     pub(super) score: f64,
     /// File and row of each.
     pub(super) via: Vec<(usize, usize)>,
-    hash: u32,
+    pub(super) hash: u32,
+    /// Whether it was found by its words.
+    pub(super) by_words: bool,
+    /// Whether it is near in meaning.
+    pub(super) is_near: bool,
 }
 
 /// An item whose lines are gone, or that has none.
@@ -321,7 +325,8 @@ impl Of<'_, '_> {
             let own = base[row] + answers - asks + time;
             let score = passed.map_or(own, |it| own.max(it.0)) + gain;
             let via = passed.map(|it| it.1.clone()).unwrap_or_default();
-            found.push(Scored { file, row, score, via, hash: line.hash });
+            let hash = line.hash;
+            found.push(Scored { file, row, score, via, hash, by_words: true, is_near: false });
         }
         if is_named && found.len() - from > NAMED_LINES {
             found[from..].sort_by(|a, b| b.score.total_cmp(&a.score).then(a.row.cmp(&b.row)));

@@ -113,6 +113,7 @@ mod tests {
             tier: "daily",
             origin: "agent",
             score: 1.0,
+            found_by: vec!["words"],
             text: text.to_owned(),
             before: Vec::new(),
             after: Vec::new(),

@@ -596,7 +596,7 @@ pub struct Charged {
     pub usd: f64,
     /// Tokens.
     pub tokens: u64,
-    /// Calls.
+    /// Calls of a model that writes: those for vectors are many, and each is small.
     pub calls: u64,
     /// The ledger of that time was lost: caps count as spent.
     pub is_lost: bool,
@@ -606,8 +606,8 @@ pub struct Charged {
 fn charged(conn: &Connection, start: &str, root: Option<&str>) -> rusqlite::Result<Charged> {
     let (usd, tokens, calls) = conn
         .prepare_cached(
-            "SELECT total(charged_usd), ifnull(sum(charged_tokens), 0), count(*) FROM call \
-             WHERE substr(day, 1, length(?1)) = ?1 AND (?2 IS NULL OR root = ?2)",
+            "SELECT total(charged_usd), ifnull(sum(charged_tokens), 0), \
+             count(*) FILTER (WHERE stage <> 'embed') FROM call WHERE substr(day, 1, length(?1)) = ?1 AND (?2 IS NULL OR root = ?2)",
         )?
         .query_row(params![start, root], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let is_lost = conn

@@ -16,24 +16,32 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
+use rusqlite::{Connection, TransactionBehavior, params};
 
 pub use self::pack::{Reader, Writer};
-use super::{inventory::Stamp, lineage, vault::scan::Seen};
+use super::{
+    inventory::Stamp,
+    made::{self, Made},
+    vault::scan::Seen,
+};
 use crate::memory::hash::ContentHash;
 
-/// How the rows are written; another number makes the index anew.
-const VERSION: i64 = 2;
+/// Of a new file: the places of a word fill most of a smaller page and waste the next one.
+const MADE: Made = Made {
+    // How the rows are written; another number makes the index anew.
+    version: 2,
+    page_size: 16_384,
+    tables: &["file", "posting", "detail", "about"],
+    schema: SCHEMA,
+};
 
 /// How long a search waits for who writes the index; then it reads the files.
-const WAIT: Duration = Duration::from_secs(2);
+const WAIT: Duration = made::WAIT;
 
 /// How long those wait that only keep it for others.
 const WAIT_ASIDE: Duration = Duration::from_millis(20);
 
-/// What is kept in memory of the database, as SQLite counts it: who reads passes by most pages once, and
-/// memory that was used before is there at once.
-const READING: &str = "-1000";
+/// What is kept in memory of the database while it is written, as SQLite counts it.
 const WRITING: &str = "-16000";
 
 const SCHEMA: &str = "
@@ -140,81 +148,20 @@ impl Postings {
     }
 
     fn open_waiting(path: &Path, view: ContentHash, wait: Duration) -> Result<Self, PostingsError> {
-        let at = |source| PostingsError { path: path.to_owned(), source };
-        match Self::open_sound(path, view, wait) {
-            Err(source) if is_torn(&source) => {
-                remove(path);
-                Self::open_sound(path, view, wait).map_err(at)
-            }
-            opened => opened.map_err(at),
-        }
-    }
-
-    fn open_sound(path: &Path, view: ContentHash, wait: Duration) -> rusqlite::Result<Self> {
-        let real = lineage::private_place(path)
-            .map_err(|_| rusqlite::Error::InvalidPath(path.to_owned()))?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX
-            | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-        let mut conn = Connection::open_with_flags(real, flags)?;
-        conn.busy_timeout(wait)?;
-        for (name, value) in [
-            // Of a new file: the places of a word fill most of a smaller page and waste the next one.
-            ("page_size", "16384"),
-            ("journal_mode", "DELETE"),
-            ("synchronous", "NORMAL"),
-            ("secure_delete", "ON"),
-            ("trusted_schema", "OFF"),
-            ("cell_size_check", "ON"),
-            ("mmap_size", "0"),
-            ("cache_size", READING),
-        ] {
-            conn.pragma_update(None, name, value)?;
-        }
-        let version: i64 = conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        let is_of_view = |conn: &Connection| -> rusqlite::Result<bool> {
-            let found = conn.query_row("SELECT value FROM about WHERE name = 'view'", [], |row| {
-                row.get::<_, Vec<u8>>(0)
-            });
-            match found {
-                Err(rusqlite::Error::QueryReturnedNoRows) => Ok(false),
-                found => Ok(found?[..] == view.as_bytes()[..]),
-            }
-        };
-        if version != VERSION || !is_of_view(&conn)? {
-            let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            tx.execute_batch(
-                "DROP TABLE IF EXISTS file; DROP TABLE IF EXISTS posting;
-                 DROP TABLE IF EXISTS detail; DROP TABLE IF EXISTS about;",
-            )?;
-            tx.execute_batch(SCHEMA)?;
-            tx.execute("INSERT INTO about VALUES ('view', ?1)", [view.as_bytes()])?;
-            tx.pragma_update(None, "user_version", VERSION)?;
-            tx.commit()?;
-        }
+        let conn = made::open(path, &MADE, view, wait);
+        let conn = conn.map_err(|source| PostingsError { path: path.to_owned(), source })?;
         Ok(Self { conn, path: path.to_owned() })
     }
 
     /// Removes the index; it is made anew when it is needed.
     pub fn remove(path: &Path) {
-        remove(path);
+        made::remove(path);
     }
 
     /// Reads the whole index and says what is wrong with it; `None` for one that is sound or not
     /// there.
     pub fn unsound(path: &Path) -> Option<String> {
-        if !path.exists() {
-            return None;
-        }
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-        let said = Connection::open_with_flags(real(path), flags).and_then(|conn| {
-            conn.busy_timeout(WAIT)?;
-            conn.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
-        });
-        match said {
-            Ok(said) => (said != "ok").then_some(said),
-            Err(error) => Some(error.to_string()),
-        }
+        made::unsound(path)
     }
 
     /// Sees the index as it stands now until [`Postings::release`], whoever changes it meanwhile: numbers
@@ -485,41 +432,9 @@ pub fn seen(known: &Known) -> HashMap<String, Seen> {
     known.files.iter().map(|(_, it)| seen(it)).collect()
 }
 
-/// Whether a database cannot be read as what it should be.
-fn is_torn(error: &rusqlite::Error) -> bool {
-    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
-    match error {
-        rusqlite::Error::SqliteFailure(it, _) => {
-            // "no such table" is what a foreign or half-made one says.
-            matches!(it.code, DatabaseCorrupt | NotADatabase) || it.extended_code == 1
-        }
-        rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..) => {
-            true
-        }
-        _ => false,
-    }
-}
-
 impl PostingsError {
     /// Returns whether making the index anew would help.
     pub fn is_torn(&self) -> bool {
-        is_torn(&self.source)
-    }
-}
-
-/// SQLite follows no link, so the way to the folder is made free of them.
-fn real(path: &Path) -> PathBuf {
-    let dir = path.parent().and_then(|it| it.canonicalize().ok());
-    let joined = dir.zip(path.file_name()).map(|(dir, name)| dir.join(name));
-    joined.unwrap_or_else(|| path.to_owned())
-}
-
-fn remove(path: &Path) {
-    // The database first: a half-written one without its journal would pass for sound.
-    for suffix in ["", "-journal", "-wal", "-shm"] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        // What is not there need not go.
-        drop(std::fs::remove_file(PathBuf::from(name)));
+        made::is_torn(&self.source)
     }
 }

@@ -12,7 +12,8 @@ use crate::{
 };
 
 /// Names of the private folder that change though nothing is to be done for it.
-const PASSING: [&str; 5] = ["daemon.", "pass.lock", "search.db", "standstill", "lineage.db-shm"];
+const PASSING: [&str; 6] =
+    ["daemon.", "pass.lock", "search.db", "vectors.db", "standstill", "lineage.db-shm"];
 
 /// How the files of a root looked at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

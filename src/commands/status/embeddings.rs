@@ -1,0 +1,72 @@
+//! What makes vectors for the search by meaning, and how far it is.
+
+use serde::Serialize;
+
+use crate::{
+    commands::{
+        context::{Call, Root},
+        error::CommandError,
+    },
+    model::{
+        embedding::{Embed as _, Side},
+        open,
+    },
+    store::{ledger::Ledger, vectors::Vectors},
+};
+
+/// The server that makes vectors, as `status` shows it.
+#[derive(Serialize)]
+pub(super) struct Embeddings {
+    model: String,
+    server: Option<String>,
+    /// How many lines have vectors.
+    lines: u64,
+    /// How many logs were without some of theirs at the last look; null before the first.
+    left: Option<u64>,
+    /// `ready`, or why none are made.
+    state: String,
+}
+
+/// Looks at the server of a root and at what it has made; `None` where none is configured. Makes nothing,
+/// and sends nothing.
+pub(super) fn look(call: &Call, root: &Root) -> Result<Option<Embeddings>, CommandError> {
+    let Some(settings) = &root.settings.settings.search.embeddings else { return Ok(None) };
+    let model = settings.name.clone();
+    let made = open::embedder(&call.config, &root.settings, &call.around, Side::Line);
+    let embedder = match made {
+        Ok(Some(embedder)) => embedder,
+        Ok(None) => return Ok(None),
+        Err(error) => {
+            let state = error.to_string();
+            return Ok(Some(Embeddings { model, server: None, lines: 0, left: None, state }));
+        }
+    };
+    let ledger = Ledger::open_existing(&call.around.ledger())?;
+    let closed = ledger.map(|it| embedder.door().closed(&it, call.now)).transpose()?.flatten();
+    let known = Vectors::existing(&root.vault.layout().vectors(), embedder.view());
+    let counted = known.and_then(|it| {
+        let Some(it) = it else { return Ok((0, None)) };
+        Ok((it.count()?, it.left()?))
+    });
+    let (lines, left) = counted.as_ref().map_or((0, None), |it| *it);
+    let state = match (closed, counted) {
+        (Some(closed), _) => closed.to_string(),
+        (None, Err(error)) => error.to_string(),
+        (None, Ok(_)) => "ready".to_owned(),
+    };
+    let server = Some(embedder.door().wire().server().to_owned());
+    Ok(Some(Embeddings { model, server, lines, left, state }))
+}
+
+impl Embeddings {
+    /// Says it in a few words.
+    pub(super) fn words(&self) -> String {
+        let Self { model, lines, left, state, .. } = self;
+        let left = match left {
+            None => ", none looked at yet".to_owned(),
+            Some(0) => String::new(),
+            Some(left) => format!(", {left} logs to go"),
+        };
+        format!("{model}, {state}; {lines} lines{left}")
+    }
+}
