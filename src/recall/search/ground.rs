@@ -295,7 +295,8 @@ fn speaker(text: &str) -> Option<&str> {
     let (name, said) = text.split_once(':')?;
     let is_said = said.starts_with([' ', '*', '"', '“']);
     let name = name.trim_end_matches('*').trim();
-    let is_name = name.chars().next().is_some_and(char::is_uppercase)
+    // "Open loops: none" is no name.
+    let is_name = name.split(' ').all(|it| it.chars().next().is_some_and(char::is_uppercase))
         && name.chars().count() <= NAME_CHARS_MAX
         && name.split(' ').count() <= 3
         && name.chars().all(|c| c.is_alphanumeric() || " .'-".contains(c));
@@ -312,6 +313,8 @@ mod tests {
             ("13:56 Caroline: Hey Mel!", Some("Caroline")),
             ("**Ben:** short replies, please", Some("Ben")),
             ("Decision: SQLite", Some("Decision")),
+            ("Priya Rao: it holds", Some("Priya Rao")),
+            ("Open loops: none", None),
             ("it holds: all", None),
             ("See https://a.io", None),
             ("A name that is much longer than names are: no", None),

@@ -7,6 +7,13 @@ use crate::memory::period::Period;
 /// Where something was found, by the name that people and programs use.
 pub const TIERS: [&str; 6] = ["daily", "session", "weekly", "monthly", "wisdom", "memory"];
 
+/// With these words questions begin.
+const ASKING: [&str; 26] = [
+    "what", "when", "where", "who", "whom", "whose", "which", "why", "how", "did", "do", "does",
+    "is", "are", "was", "were", "has", "have", "had", "can", "could", "would", "should", "will",
+    "am", "may",
+];
+
 /// A query that was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
@@ -15,7 +22,8 @@ pub struct Query {
     /// What is asked, without fields and what must not be there.
     pub words: String,
     /// What must stand there word for word, whatever its case. Where there is `OR`, one of them is
-    /// enough.
+    /// enough. In a question quotes are none of these: they hold a name, and the line that answers it need
+    /// not say that again.
     pub phrases: Vec<String>,
     /// What must not stand there.
     pub without: Vec<String>,
@@ -37,12 +45,13 @@ impl Query {
     /// Reads a query. What is no field, or says nothing that a field can take, is words.
     pub fn parse(text: &str) -> Self {
         let mut query = Self { text: text.to_owned(), ..Self::default() };
+        let asks = is_question(text);
         for part in parts(text) {
             match part {
                 Part::Phrase { text, not: true } => query.without.push(text),
                 Part::Phrase { text, not: false } => {
                     query.words.extend([" ", &text]);
-                    query.phrases.push(text);
+                    query.phrases.extend((!asks).then_some(text));
                 }
                 Part::Word("OR") => query.any = true,
                 Part::Word(word) => match word.strip_prefix('-').filter(|it| !it.is_empty()) {
@@ -55,8 +64,8 @@ impl Query {
             }
         }
         query.words = query.words.trim().to_owned();
-        let asks = !query.words.is_empty() || query.has_field();
-        if !asks {
+        let says = !query.words.is_empty() || query.has_field();
+        if !says {
             text.trim().clone_into(&mut query.words);
         }
         query
@@ -116,6 +125,14 @@ impl Query {
         };
         wanted && !self.without.iter().any(has)
     }
+}
+
+/// Whether a text is a sentence that asks, and not words to look for.
+fn is_question(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let first = words.next().map(str::to_lowercase).unwrap_or_default();
+    let is_sentence = words.nth(1).is_some();
+    is_sentence && (text.trim_end().ends_with(['?', '？']) || ASKING.contains(&&first[..]))
 }
 
 /// Whether a text holds a phrase that begins and ends where a word does.
@@ -183,6 +200,12 @@ mod tests {
         assert_eq!(day.until, "2026-04-02".parse().ok());
         let any = Query::parse(r#""one row" OR "two rows""#);
         assert!(any.admits("two rows") && any.admits("one row") && !any.admits("rows"));
+        // In a question they hold the name of something.
+        for asked in ["What did Ines take from \"one row\"?", "when did I read \"one row\""] {
+            let asked = Query::parse(asked);
+            assert!(asked.phrases.is_empty() && asked.words.contains("one row"), "{asked:?}");
+        }
+        assert_eq!(Query::parse(r#"what "one row""#).phrases, ["one row"]);
         // What no field takes is words.
         for text in ["tier:none", "after:yesterday", "https://a.io", "a -- b", "\"", "-", "12:30"] {
             let query = Query::parse(text);

@@ -350,8 +350,9 @@ impl Of<'_, '_> {
             let near = || {
                 WINDOW.into_iter().filter_map(|(step, weight)| {
                     let near = row.checked_add_signed(step)?;
-                    let is_there = near < lines.len() && sections.of[near] == section;
-                    is_there.then(|| (masks[near], weight))
+                    // A heading counts for all that stands below it, not for the first line alone.
+                    let is_said = lines.get(near).is_some_and(|it| it.level == 0);
+                    (is_said && sections.of[near] == section).then(|| (masks[near], weight))
                 })
             };
             let any = near().fold(0, |all, it| all | it.0);

@@ -181,6 +181,8 @@ const STOP: &[&str] = &[
 
 /// Forms that no rule of a stemmer brings together: of each line the first is what the others count as.
 const IRREGULAR: &[&[&str]] = &[
+    &["do", "done"],
+    &["get", "gotten"],
     &["go", "went", "gone"],
     &["buy", "bought"],
     &["bring", "brought"],
@@ -302,12 +304,17 @@ impl Stems {
             if let Some(&known) = self.known.get(word) {
                 return each(known);
             }
-            let stem = (!is_stop(word)).then(|| self.number(word));
+            let stem = (!self.says_nothing(word)).then(|| self.number(word));
             if self.known.len() < KNOWN_MAX {
                 self.known.insert(word.to_owned(), stem);
             }
             each(stem);
         });
+    }
+
+    /// Returns whether a word, or another form of it, says nothing: "getting" like "get".
+    fn says_nothing(&self, word: &str) -> bool {
+        is_stop(word) || is_stop(&self.stem(word))
     }
 
     /// Returns the number of a word's stem.
