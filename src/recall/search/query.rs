@@ -129,9 +129,9 @@ impl Query {
 
 /// Whether a text is a sentence that asks, and not words to look for.
 fn is_question(text: &str) -> bool {
-    let mut words = text.split_whitespace();
-    let first = words.next().map(str::to_lowercase).unwrap_or_default();
-    let is_sentence = words.nth(1).is_some();
+    let unquoted = text.split('"').step_by(2);
+    let is_sentence = unquoted.flat_map(str::split_whitespace).nth(1).is_some();
+    let first = text.split_whitespace().next().map(str::to_lowercase).unwrap_or_default();
     is_sentence && (text.trim_end().ends_with(['?', '？']) || ASKING.contains(&&first[..]))
 }
 
