@@ -5,10 +5,10 @@ use std::{collections::HashMap, process::ExitCode};
 use serde::Serialize;
 
 use super::{
-    GlobalArgs,
+    GlobalArgs, blame,
     context::{Call, Root},
     error::{CommandError, Kind},
-    trace::Recorded,
+    trace::{Format, Recorded},
     ui::Ui,
 };
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
     privacy::{self, ServedLog},
     recall::{
         coverage::{Coverage, CoverageError, Uncovered, coverage},
-        graph::Branch,
+        graph::{Branch, Graph, Makers},
     },
     store::{inventory::Inventory, lineage::Lineage, vault::Vault},
 };
@@ -37,6 +37,9 @@ pub(super) struct Args {
     /// One line for each week and month instead
     #[arg(long, conflicts_with = "period")]
     all: bool,
+    /// How to print it; --json is the same as --format json
+    #[arg(long, value_enum, default_value_t, conflicts_with = "all")]
+    format: Format,
 }
 
 /// What `--all --json` prints.
@@ -54,7 +57,7 @@ struct Row {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let Args { period, all } = args;
+    let Args { period, all, format } = args;
     let call = Call::read(global)?;
     let root = call.root(global)?;
     if all {
@@ -70,8 +73,35 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
         show_all(rows.collect::<Result<_, CommandError>>()?, ui);
         return Ok(ExitCode::SUCCESS);
     }
-    show(&of_period(&call, &root, period)?, ui);
+    let coverage = of_period(&call, &root, period)?;
+    match format {
+        Format::Tree if !ui.is_json() => show(&coverage, ui),
+        Format::Tree | Format::Json => ui.json(&coverage),
+        Format::Dot => ui.data(graph(&call, &root, &coverage)?.dot().trim_end()),
+        Format::Prov => ui.json(&graph(&call, &root, &coverage)?.prov()),
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns what was left out as a graph, with the job that made the file.
+fn graph(call: &Call, root: &Root, coverage: &Coverage) -> Result<Graph, CommandError> {
+    let period: Period = coverage.period.parse().map_err(|it| CommandError::new(Kind::Data, it))?;
+    let path = root.vault.layout().summary(file_of(period));
+    let recorded = Recorded::open(call, root)?;
+    let places = recorded.lineage().items_of(&path)?.into_iter().map(|it| (path.clone(), it.line));
+    let makers = blame::makers(call, root, places)?;
+    // The newest run that wrote an item of the file.
+    let newest = makers.into_values().max_by_key(|it| it.run);
+    let makers: Makers = newest.map(|it| (path.clone(), it)).into_iter().collect();
+    Ok(Graph::left_out(&path, coverage).made_by(makers))
+}
+
+/// Returns the period into whose file the logs of a period are folded: that of a day is its week.
+fn file_of(period: Period) -> Period {
+    match period.grain() {
+        Grain::Day => period.parent().unwrap_or(period),
+        Grain::Week | Grain::Month => period,
+    }
 }
 
 /// Tells of a period, or of the newest week that was summarised.
@@ -105,10 +135,7 @@ fn covered(
     root: &Root,
     recorded: &mut Recorded<'_>,
 ) -> Result<Coverage, CommandError> {
-    let folded = match period.grain() {
-        Grain::Day => period.parent().unwrap_or(period),
-        Grain::Week | Grain::Month => period,
-    };
+    let folded = file_of(period);
     let path = root.vault.layout().summary(folded);
     let present = present_hash(&root.vault, &path)?;
     if present.is_some() && recorded.lineage().document_hash(&path)? != present {
@@ -157,10 +184,6 @@ fn present_hash(vault: &Vault, path: &str) -> Result<Option<ContentHash>, Comman
 }
 
 fn show(coverage: &Coverage, ui: &Ui) {
-    if ui.is_json() {
-        ui.json(coverage);
-        return;
-    }
     let Coverage { period, lines, covered, uncovered } = coverage;
     ui.note(format!(
         "{period}: {covered} of {lines} lines reached its file ({}), {} did not{}",

@@ -42,7 +42,7 @@ pub(super) struct Args {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// Lines to read
     #[default]
     Tree,

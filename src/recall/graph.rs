@@ -1,7 +1,9 @@
-//! A trace in other forms: a tree to read, a drawing for Graphviz, and PROV-JSON to exchange.
+//! A trace, or what reached no item, in other forms: a tree to read, a drawing for Graphviz, and PROV-JSON to
+//! exchange.
 //!
-//! Pure functions of a [`Trace`], and of when and by what its items came about ([`Makers`]). Words from logs may hold anything; what is control is replaced by
-//! a space here, so that no form can be broken out of.
+//! Pure functions of a [`Trace`] or a [`Coverage`], and of when and by what items came about ([`Makers`]).
+//! Words from logs may hold anything; what is control is replaced by a space here, so that no form can be
+//! broken out of.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +13,10 @@ use std::{
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
 
-use super::trace::{Place, Source, Trace, TraceUp};
+use super::{
+    coverage::Coverage,
+    trace::{Place, Source, Trace, TraceUp},
+};
 
 /// How items came about, by their places: `memory/weekly/2026-W14.md:7`.
 pub type Makers = BTreeMap<String, Maker>;
@@ -246,8 +251,10 @@ pub struct Graph {
     derived: BTreeSet<(String, String)>,
     /// From a file to its items.
     members: BTreeSet<(String, String)>,
-    /// By item.
+    /// By item, or by file where it stands for its items.
     makers: Makers,
+    /// Why a line of a log reached no item.
+    left_out: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -282,11 +289,28 @@ impl Graph {
         graph
     }
 
-    /// Adds how the items among the nodes came about.
+    /// Returns the graph of the file at `path`, the logs that it rests on, and their lines that reached no item
+    /// of it.
+    pub fn left_out(path: &str, coverage: &Coverage) -> Self {
+        let mut graph = Self::default();
+        let file = graph.add_node(one_line(path), "", NodeKind::File);
+        for it in &coverage.uncovered {
+            let log = graph.add_node(one_line(&it.path), "", NodeKind::File);
+            let line = format!("{log}:{}", it.line);
+            let line = graph.add_node(line, &it.text, NodeKind::LogLines);
+            graph.left_out.insert(line.clone(), one_line(&it.reason));
+            graph.members.insert((log.clone(), line));
+            graph.derived.insert((file.clone(), log));
+        }
+        graph
+    }
+
+    /// Adds how the items and files among the nodes came about.
     #[must_use]
     pub fn made_by(mut self, makers: Makers) -> Self {
         self.makers = makers;
-        self.makers.retain(|id, _| self.nodes.get(id).is_some_and(|it| it.kind == NodeKind::Item));
+        let is_made = |it: &Node| it.kind != NodeKind::LogLines;
+        self.makers.retain(|id, _| self.nodes.get(id).is_some_and(is_made));
         self
     }
 
@@ -297,7 +321,8 @@ impl Graph {
         for (id, node) in &self.nodes {
             let style = if node.kind == NodeKind::LogLines { ", style=rounded" } else { "" };
             let words = if node.text.is_empty() { "" } else { "\n" };
-            let label = quoted(&format!("{id}{words}{}", node.text));
+            let reason = self.left_out.get(id).map(|it| format!("\n({it})")).unwrap_or_default();
+            let label = quoted(&format!("{id}{words}{}{reason}", node.text));
             lines.push(format!("  {} [label={label}{style}];", quoted(id)));
         }
         for (from, to) in self.members.iter().chain(&self.derived) {
@@ -319,8 +344,8 @@ impl Graph {
 
     /// Returns the graph as PROV-JSON, as its W3C member submission describes it.
     ///
-    /// Items and ranges of log lines are entities; a file that was traced as a whole is a collection. The
-    /// jobs that wrote items are activities, which used what the items rest on and were carried out by an
+    /// Items and ranges of log lines are entities, with why they reached no item where they did not; a file
+    /// that was traced as a whole is a collection. The jobs that wrote items are activities, which used what the items rest on and were carried out by an
     /// engine, or for a person.
     pub fn prov(&self) -> Value {
         let entities: Map<_, _> = self
@@ -336,6 +361,9 @@ impl Graph {
                 let mut entity = json!({"prov:type": kind, "prov:location": id});
                 if !node.text.is_empty() {
                     entity["prov:label"] = json!(node.text);
+                }
+                if let Some(reason) = self.left_out.get(id) {
+                    entity["memoird:leftOut"] = json!(reason);
                 }
                 (qualified(id), entity)
             })

@@ -71,3 +71,26 @@ fn a_bullet_that_was_deleted_uncovers_its_lines() {
     assert_eq!(told["uncovered"][0]["line"], 4);
     assert_eq!(told["uncovered"][0]["reason"], "deleted");
 }
+
+#[test]
+fn what_was_left_out_is_drawn_and_exchanged() {
+    let root = Root::new("mara");
+    root.run(&["compact"]).ok();
+    let json = root.run(&["coverage", "--format", "json", "2026-W13"]).ok().json_as("coverage");
+    let missed = json["uncovered"].as_array().unwrap();
+    assert!(!missed.is_empty());
+    let dot = root.run(&["coverage", "--format", "dot", "2026-W13"]).ok().stdout;
+    assert!(dot.starts_with("digraph") && dot.contains("memory/weekly/2026-W13.md"), "{dot}");
+    let prov = root.run(&["coverage", "--format", "prov", "2026-W13"]).ok().json();
+    let left_out = |it: &&serde_json::Value| it["memoird:leftOut"].is_string();
+    let told = prov["entity"].as_object().unwrap().values().filter(left_out).count();
+    assert_eq!(told, missed.len());
+    for line in missed {
+        let place = format!("{}:{}", line["path"].as_str().unwrap(), line["line"]);
+        assert!(dot.contains(&format!("\"{place}\"")), "{place} {dot}");
+    }
+    // The job read the logs, and made the file.
+    assert_eq!(prov["wasGeneratedBy"].as_object().unwrap().len(), 1, "{prov:#}");
+    assert!(!prov["used"].as_object().unwrap().is_empty());
+    assert_eq!(root.run(&["coverage", "--all", "--format", "dot"]).code, 2);
+}
