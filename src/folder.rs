@@ -56,7 +56,7 @@ use crate::{
     recall::{
         context::Context,
         handed::Handed,
-        search::{Found, How, Query},
+        search::{Found, How, Query, Shelf},
         trace::{Trace, TraceUp},
     },
     store::lineage::Lineage,
@@ -64,13 +64,16 @@ use crate::{
 
 /// A memory folder, opened with the settings that hold for it.
 ///
-/// Nothing of it stays open between two calls but what it was opened with: settings, and what a person
-/// decided may be seen. Open it again to see changes of those.
+/// Nothing of it is held between two calls; what stays is what it was opened with (settings, and what a
+/// person decided may be seen: open it again to see changes of those), and what a search found out, for as
+/// long as no file changes.
 #[derive(Debug)]
 pub struct Folder {
     call: Call,
     root: Root,
     now: Option<DateTime<Utc>>,
+    /// What earlier searches found out.
+    shelf: Shelf,
 }
 
 impl Folder {
@@ -93,7 +96,7 @@ impl Folder {
         let call = Call { around, config, now: clock::now()? };
         let root = call.open(&call.config.place(path.as_ref(), &call.around)?)?;
         root.refuse_stranger()?;
-        Ok(Self { call, root, now: None })
+        Ok(Self { call, root, now: None, shelf: Shelf::default() })
     }
 
     /// Sets the clock of all that follows: for tests, and to ask what would be due at another time.
@@ -114,7 +117,7 @@ impl Folder {
     pub fn search(&self, question: &str, limit: usize) -> Result<Found, CommandError> {
         let now = self.now()?.with_timezone(&self.root.settings.zone.name.0);
         let how = How { limit: limit.max(1), context: 0, raw: false, today: now.date_naive() };
-        search::find(&self.call, &self.root, &Query::parse(question), how)
+        search::find(&self.call, &self.root, &Query::parse(question), how, Some(&self.shelf))
     }
 
     /// Leads a line of a generated file, or a whole file, down to the log lines that it rests on.

@@ -14,7 +14,7 @@ use crate::{
         embedding::{Embed, Side},
         open,
     },
-    recall::search::{self, Found, How, Query},
+    recall::search::{self, Found, How, Query, Shelf},
 };
 
 /// Find the log lines that answer a question
@@ -67,18 +67,20 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
     }
     let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
     let how = How { limit: args.limit.max(1), context: args.context, raw: args.raw, today };
-    let found = find(&call, &root, &query, how)?;
+    let found = find(&call, &root, &query, how, None)?;
     let is_empty = found.hits.is_empty();
     show(&found, ui);
     Ok(if is_empty && args.exit_code { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Looks through all that stands in a root: by meaning, too, where a server for that is configured.
+/// Looks through all that stands in a root: by meaning, too, where a server for that is configured. On a
+/// shelf lies what an earlier search of the same process found out.
 pub(crate) fn find(
     call: &Call,
     root: &Root,
     query: &Query,
     how: How,
+    shelf: Option<&Shelf>,
 ) -> Result<Found, CommandError> {
     let embedder = open::embedder(&call.config, &root.settings, &call.around, Side::Query);
     let (embedder, why) = match embedder {
@@ -86,7 +88,10 @@ pub(crate) fn find(
         Err(error) => (None, Some(error.to_string())),
     };
     let embedder = embedder.as_ref().map(|it| it as &dyn Embed);
-    let found = search::find(&root.vault, query, how, embedder)?;
+    let found = match shelf {
+        Some(shelf) => shelf.find(&root.vault, query, how, embedder),
+        None => search::find(&root.vault, query, how, embedder),
+    }?;
     Ok(Found { words_only: found.words_only.or(why), ..found })
 }
 

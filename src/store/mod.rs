@@ -8,6 +8,7 @@
 //! - [`postings`]: the search index.
 //! - [`vectors`]: what stands near what in meaning.
 //! - `made`: how both are opened, and made anew.
+//! - [`changes`]: whether anything changed since one looked, told by the system.
 //! - [`filesystem`]: whether a disk can be trusted with a database.
 //! - [`failpoint`]: where tests stop or fail a step.
 //! - [`spool`]: notes that hooks leave, outside of all roots.
@@ -16,6 +17,7 @@
 //! - [`lock`]: who may write to a root, and which daemon serves it.
 
 pub mod beneath;
+pub mod changes;
 pub mod failpoint;
 pub mod filesystem;
 pub mod inventory;

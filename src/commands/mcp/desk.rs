@@ -1,10 +1,11 @@
 //! Opens the folder for a request, and does what a tool is for, by the verbs.
 //!
 //! The folder is opened anew for each request: its settings, what a person decided, and what may be seen
-//! are those of the moment, however long the server has been running. No database stays open between
-//! requests, so any number of servers stand beside one daemon.
+//! are those of the moment, however long the server has been running. No database is held between requests,
+//! so any number of servers stand beside one daemon: what stays is what a search found out, for as long as
+//! nothing changes.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use chrono::NaiveDate;
 use serde_json::Value;
@@ -36,7 +37,7 @@ use crate::{
     recall::{
         coverage::Uncovered,
         handed::{self, Handed, NOTICE},
-        search::{How, Query},
+        search::{How, Query, Shelf},
         trace::{Place, Source, Trace},
     },
     session::keep::IMPORT_BYTES_MAX,
@@ -56,6 +57,8 @@ pub(super) struct Desk {
     global: GlobalArgs,
     path: PathBuf,
     writes: bool,
+    /// What earlier searches found out.
+    shelf: Arc<Shelf>,
 }
 
 /// The folder, opened for one request.
@@ -67,12 +70,13 @@ pub(super) struct Seat {
     /// The one about the person, where there is one.
     pub(super) person: Option<Root>,
     writes: bool,
+    shelf: Arc<Shelf>,
 }
 
 impl Desk {
     /// Works on the folder at `path`.
     pub(super) fn new(global: GlobalArgs, path: PathBuf, writes: bool) -> Self {
-        Self { global, path, writes }
+        Self { global, path, writes, shelf: Arc::default() }
     }
 
     /// Returns whether agents may do more than read and log.
@@ -89,7 +93,7 @@ impl Desk {
         let person = others
             .filter_map(|it| call.open(&it.path).ok())
             .find(|it| it.settings.kind == RootKind::User);
-        Ok(Seat { call, agent, person, writes: self.writes })
+        Ok(Seat { call, agent, person, writes: self.writes, shelf: Arc::clone(&self.shelf) })
     }
 }
 
@@ -146,7 +150,7 @@ impl Seat {
             raw: asked.raw,
             today: self.today(),
         };
-        let found = search::find(&self.call, root, &query, how)?;
+        let found = search::find(&self.call, root, &query, how, Some(&self.shelf))?;
         let hits = found.hits.iter().map(hit).collect();
         let (hits, next_cursor) = page::cut(hits, start, limit);
         let (query, words_only) = (found.query, found.words_only);

@@ -47,7 +47,7 @@ pub(super) struct Line {
 }
 
 /// What is known of a file without its lines.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Head {
     /// A place in [`TIERS`].
     pub(super) tier: usize,
@@ -129,9 +129,9 @@ pub(super) fn of_items(tier: usize, items: &[ItemRow], stems: &mut Stems) -> Gro
     making.finish(tier, newest, cites)
 }
 
-/// Reads the date and the citation of the item in a row.
-pub(super) fn cited(cites: &str, row: usize) -> Option<(NaiveDate, Option<Citation>)> {
-    let (date, citation) = cites.lines().nth(row)?.split_once('\t')?;
+/// Reads the date and the citation of the item in the first row.
+pub(super) fn cited(rows: &str) -> Option<(NaiveDate, Option<Citation>)> {
+    let (date, citation) = rows.lines().next()?.split_once('\t')?;
     Some((date.parse().ok()?, citation.parse().ok()))
 }
 
@@ -342,7 +342,8 @@ mod tests {
         assert_eq!((head.tier, head.count, head.said), (2, 2, 2));
         assert_eq!(head.date, NaiveDate::MIN);
         assert_eq!(ground.places[&stems.number("row")], [0, 1, 2, 1, 2, 1, 1]);
-        assert_eq!(cited(&ground.cites, 1).unwrap().1, items[1].citation);
+        let second = ground.cites.split_once('\n').unwrap().1;
+        assert_eq!(cited(second).unwrap().1, items[1].citation);
         assert!(lines(&ground.lines[..ground.lines.len() - 1]).len() < 2);
     }
 }

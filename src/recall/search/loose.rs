@@ -4,9 +4,13 @@
 use std::collections::HashMap;
 
 use super::{Hit, How, Query, ground, texts::Texts, words};
-use crate::store::{
-    inventory::Inventory,
-    vault::{Vault, VaultError},
+use crate::{
+    memory::address::Stem,
+    parallel,
+    store::{
+        inventory::Inventory,
+        vault::{Vault, VaultError},
+    },
 };
 
 /// From how many letters on one may be wrong, and two.
@@ -26,23 +30,16 @@ pub(super) fn find(
     if typed.is_empty() || !query.tiers.iter().all(|it| it == "daily" || it == "session") {
         return Ok(Vec::new());
     }
-    let mut near: HashMap<String, u64> = HashMap::new();
-    let mut best: Vec<(u32, &crate::memory::address::Stem, u32)> = Vec::new();
-    for stem in inventory.logs.keys().filter(|it| query.has_day(it.date())) {
+    let wanted = |stem: &&Stem| {
         let tier = if stem.is_session() { "session" } else { "daily" };
-        if !(query.tiers.is_empty() || query.tiers.iter().any(|it| it == tier)) {
-            continue;
-        }
-        let Some(log) = vault.read_log(stem)? else { continue };
-        for (number, text, _) in log.lines() {
-            let mut found = 0_u64;
-            words::for_words(text, |word| {
-                found |= *near.entry(word.to_owned()).or_insert_with(|| which(&typed, word));
-            });
-            if found != 0 {
-                best.push((found.count_ones(), stem, number));
-            }
-        }
+        let is_of_tier = query.tiers.is_empty() || query.tiers.iter().any(|it| it == tier);
+        is_of_tier && query.has_day(stem.date())
+    };
+    let stems: Vec<&Stem> = inventory.logs.keys().filter(wanted).collect();
+    let parts: Vec<&[&Stem]> = stems.chunks(PART).collect();
+    let mut best = Vec::new();
+    for found in parallel::map(&parts, |part| near_in(vault, part, &typed)) {
+        best.extend(found?);
     }
     best.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2))));
     let most = best.first().map_or(0, |it| it.0);
@@ -87,6 +84,36 @@ pub(super) fn find(
         });
     }
     Ok(hits)
+}
+
+/// So many logs are looked through at once.
+const PART: usize = 64;
+
+/// Returns the lines of some logs in which typed words nearly stand: how many of them, and where.
+fn near_in<'a>(
+    vault: &Vault,
+    stems: &[&'a Stem],
+    typed: &[String],
+) -> Result<Vec<(u32, &'a Stem, u32)>, VaultError> {
+    let mut near: HashMap<String, u64> = HashMap::new();
+    let mut best = Vec::new();
+    for stem in stems {
+        let Some(log) = vault.read_log(stem)? else { continue };
+        for (number, text, _) in log.lines() {
+            let mut found = 0_u64;
+            words::for_words(text, |word| {
+                found |= near.get(word).copied().unwrap_or_else(|| {
+                    let which = which(typed, word);
+                    near.insert(word.to_owned(), which);
+                    which
+                });
+            });
+            if found != 0 {
+                best.push((found.count_ones(), *stem, number));
+            }
+        }
+    }
+    Ok(best)
 }
 
 /// Returns which typed words a word is nearly, as bits.

@@ -1,16 +1,16 @@
 //! What of the index concerns a question: the files, and in which of their lines its terms stand.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::sync::Arc;
 
 use chrono::NaiveDate;
 
 use super::{
-    ground::{self, Head, Line},
-    source::Source,
+    ground::{Head, Line},
+    source::{Source, Unpacked},
     words::Terms,
 };
 use crate::{
-    memory::address::Stem,
+    memory::address::{Citation, Stem},
     store::postings::{Entry, PostingsError, Reader},
 };
 
@@ -25,14 +25,7 @@ pub(super) struct File<'a> {
     pub(super) from: usize,
     /// By which its lines are asked for.
     number: i64,
-    known: Option<Known>,
-}
-
-/// What was read of a file.
-#[derive(Default)]
-struct Known {
-    lines: Vec<Line>,
-    cites: String,
+    known: Option<Arc<Unpacked>>,
 }
 
 /// Where a term stands in a line.
@@ -57,22 +50,16 @@ pub(super) struct Matched<'a> {
     masks: Vec<u64>,
     places: Vec<Vec<Place>>,
     positions: Vec<u32>,
-    by_stem: HashMap<&'a str, usize>,
 }
 
 impl<'a> Matched<'a> {
     /// Looks the terms up.
     pub(super) fn of(source: &'a Source, terms: &'a Terms) -> Result<Self, PostingsError> {
         let mut files = Vec::new();
-        let mut by_number: HashMap<i64, usize> = HashMap::new();
-        let mut by_stem = HashMap::new();
         let mut from = 0;
-        for (number, entry) in source.entries() {
-            let Some(head) = ground::head(&entry.head) else { continue };
-            by_number.insert(*number, files.len());
-            if head.tier < LOGS {
-                by_stem.insert(stem_of(&entry.path), files.len());
-            }
+        for ((number, entry), head) in source.entries().iter().zip(source.heads()) {
+            // One that cannot be read has its place all the same, and no lines.
+            let head = head.unwrap_or_default();
             files.push(File { entry, head, from, number: *number, known: None });
             from += head.count;
         }
@@ -85,12 +72,11 @@ impl<'a> Matched<'a> {
             masks: vec![0; from],
             places: Vec::new(),
             positions: Vec::new(),
-            by_stem,
         };
         for (at, term) in terms.stems.iter().enumerate() {
             let mut places = Vec::new();
             source.places(*term, |number, packed| {
-                if let Some(&file) = by_number.get(&number) {
+                if let Some(file) = source.place(number) {
                     matched.take(file, at, packed, &mut places);
                 }
             })?;
@@ -134,15 +120,11 @@ impl<'a> Matched<'a> {
         if file.known.is_some() {
             return;
         }
-        let detail = self.source.detail(file.number).unwrap_or_else(|error| {
+        let known = self.source.unpacked(file.number, file.head.count);
+        file.known = Some(known.unwrap_or_else(|error| {
             self.failed = Some(error);
-            Cow::default()
-        });
-        let mut lines = ground::lines(&detail.lines);
-        // Of a torn file the rest says nothing.
-        lines.resize(file.head.count, Line { level: u8::MAX, ..Line::default() });
-        let cites = detail.into_owned().cites;
-        file.known = Some(Known { lines, cites });
+            Arc::new(Unpacked::torn(file.head.count))
+        }));
     }
 
     /// Returns why what was read is not all that there is.
@@ -154,8 +136,13 @@ impl<'a> Matched<'a> {
         self.files[file].known.is_some()
     }
 
-    fn cites(&self, file: usize) -> &str {
-        self.files[file].known.as_ref().map_or("", |it| &it.cites)
+    fn cited(&self, file: usize, row: usize) -> Option<(NaiveDate, Option<Citation>)> {
+        self.files[file].known.as_ref()?.cited(row)
+    }
+
+    /// Returns the length of the window around each line of a log that was read, in tenths.
+    pub(super) fn around(&self, file: usize) -> &[u32] {
+        self.files[file].known.as_ref().map_or(&[], |it| &it.around)
     }
 
     /// Returns the lines of a file that was read.
@@ -216,12 +203,12 @@ impl<'a> Matched<'a> {
 
     /// Returns the date of an item and the lines of logs that it rests on, as file and row.
     pub(super) fn beneath(&mut self, file: usize, row: usize) -> (NaiveDate, Vec<(usize, usize)>) {
-        let Some((date, citation)) = ground::cited(self.cites(file), row) else {
+        let Some((date, citation)) = self.cited(file, row) else {
             return (NaiveDate::MIN, Vec::new());
         };
         let mut rows = Vec::new();
-        for address in citation.iter().flat_map(crate::memory::address::Citation::addresses) {
-            let Some(&of) = self.by_stem.get(address.stem.as_str()) else { continue };
+        for address in citation.iter().flat_map(Citation::addresses) {
+            let Some(of) = self.source.place_of(address.stem.as_str()) else { continue };
             self.read(of);
             let found = self.lines(of).binary_search_by_key(&address.line, |it| it.number);
             rows.extend(found.ok().filter(|it| self.lines(of)[*it].level == 0).map(|it| (of, it)));
@@ -230,7 +217,7 @@ impl<'a> Matched<'a> {
     }
 
     pub(super) fn item_date(&self, file: usize, row: usize) -> NaiveDate {
-        ground::cited(self.cites(file), row).map_or(NaiveDate::MIN, |it| it.0)
+        self.cited(file, row).map_or(NaiveDate::MIN, |it| it.0)
     }
 
     /// Returns the name by which a log is cited.
@@ -239,7 +226,8 @@ impl<'a> Matched<'a> {
     }
 }
 
-fn stem_of(path: &str) -> &str {
+/// Returns the name by which a log is cited.
+pub(super) fn stem_of(path: &str) -> &str {
     let name = path.rsplit_once('/').map_or(path, |it| it.1);
     name.strip_suffix(".md").unwrap_or(name)
 }

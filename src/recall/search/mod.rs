@@ -9,6 +9,7 @@
 //! - [`when`]: the time that a question names.
 //! - [`ground`]: what the index keeps of a file.
 //! - [`source`]: the index, brought up to date, or the files themselves.
+//! - [`warm`]: what one search found out, for the next one in the same process.
 //! - [`matched`]: what of it concerns a question.
 //! - [`items`]: what generated files say.
 //! - [`rank`]: what each is worth as an answer.
@@ -29,6 +30,7 @@ mod repeats;
 mod source;
 mod texts;
 mod values;
+mod warm;
 mod when;
 mod words;
 
@@ -48,6 +50,7 @@ pub use self::{
     meaning::{LearnError, Learned, learn},
     query::Query,
     repeats::folded,
+    warm::Shelf,
 };
 use super::handed::NOTICE;
 use crate::{
@@ -142,19 +145,28 @@ pub fn find(
     how: How,
     embedder: Option<&dyn Embed>,
 ) -> Result<Found, VaultError> {
+    let (source, inventory) = Source::open(vault)?;
+    find_in((vault, &source, &inventory), query, how, embedder)
+}
+
+fn find_in(
+    (vault, source, inventory): (&Vault, &Source, &Inventory),
+    query: &Query,
+    how: How,
+    embedder: Option<&dyn Embed>,
+) -> Result<Found, VaultError> {
     let embedder = embedder.filter(|_| !how.raw && !query.words.is_empty());
     let near = embedder.map(|it| meaning::nearest(vault, query, it));
     let (near, words_only) = match near.transpose() {
         Ok(near) => (near, None),
         Err(why) => (None, Some(why)),
     };
-    let (source, inventory) = Source::open(vault)?;
     let near = near.unwrap_or_default();
-    let searching = Searching { near, ..Searching::new(vault, &inventory, query, how) };
-    let found = if let Ok(found) = searching.found(&source)? {
+    let searching = Searching { near, ..Searching::new(vault, inventory, query, how) };
+    let found = if let Ok(found) = searching.found(source)? {
         found
     } else {
-        let source = Source::without_index(vault, &inventory)?;
+        let source = Source::without_index(vault, inventory)?;
         searching.found(&source)?.unwrap_or_default()
     };
     Ok(Found { query: query.text.clone(), notice: NOTICE, words_only, hits: found })

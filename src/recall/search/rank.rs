@@ -11,8 +11,9 @@ use std::collections::HashMap;
 use chrono::NaiveDate;
 
 use super::{
-    ground::{self, Line, WINDOW},
+    ground::{Line, WINDOW},
     matched::{LOGS, Matched},
+    source::ByNumber,
     when::When,
 };
 
@@ -43,6 +44,9 @@ const PASSED_DOWN: f64 = 0.9;
 
 /// A name that begins so many lines is that of somebody who speaks.
 const SPEAKS_MIN: usize = 10;
+
+/// A window ends so many lines before and after a line at the latest.
+const REACH: usize = 2;
 
 /// At least so many of the best lines are put in order.
 const COMPARED: usize = 3_000;
@@ -189,7 +193,7 @@ fn lean_to_the_first(found: &mut [Scored], date: &impl Fn(&Scored) -> NaiveDate)
 
 /// Lets what says the same as an older line lose a little.
 fn lower_repeats<T: Ord>(found: &mut [Scored], place: &impl Fn(&Scored) -> T) {
-    let mut first: HashMap<u32, usize> = HashMap::new();
+    let mut first: ByNumber<u32, usize> = ByNumber::default();
     let mut repeats = Vec::new();
     for at in 0..found.len() {
         let before = first.entry(found[at].hash).or_insert(at);
@@ -339,7 +343,7 @@ impl Of<'_, '_> {
     /// Returns what each line scores by itself and by what stands around it.
     fn bases(&self, file: usize, lines: &[Line], masks: &[u64], sections: &Sections) -> Vec<f64> {
         let idf = self.idf;
-        let around = ground::around(lines);
+        let around = self.matched.around(file);
         let of_day = idf.share(sections.day);
         let of_section: Vec<(f64, f64)> =
             sections.all.iter().map(|it| (idf.share(it.heading), idf.share(it.mask))).collect();
@@ -355,9 +359,15 @@ impl Of<'_, '_> {
                     (is_said && sections.of[near] == section).then(|| (masks[near], weight))
                 })
             };
-            let any = near().fold(0, |all, it| all | it.0);
             let (heading, whole) = of_section[section];
-            if line.level > 0 || (any == 0 && heading <= 0.0) {
+            // Most lines of a log have nothing to do with a question: these are told at once.
+            let within = row.saturating_sub(REACH)..lines.len().min(row + REACH + 1);
+            let is_far = masks[within].iter().all(|it| *it == 0);
+            if line.level > 0 || (is_far && heading <= 0.0) {
+                return 0.0;
+            }
+            let any = near().fold(0, |all, it| all | it.0);
+            if any == 0 && heading <= 0.0 {
                 return 0.0;
             }
             let mut of_window = 0.0;

@@ -3,20 +3,28 @@
 
 use std::{
     borrow::Cow,
+    cell::RefCell,
     collections::{HashMap, HashSet},
+    hash::{BuildHasherDefault, Hasher},
+    sync::Arc,
     thread,
 };
 
-use chrono::Datelike as _;
+use chrono::{Datelike as _, NaiveDate};
 
 use super::{
-    ground::{self, Ground},
+    ground::{self, Ground, Head, Line},
     items,
+    matched::{LOGS, stem_of},
     words::Stems,
 };
 use crate::{
     memory::{
-        address::Stem, document::Summary, hash::ContentHash, period::Period, typed::TypedMemory,
+        address::{Citation, Stem},
+        document::Summary,
+        hash::ContentHash,
+        period::Period,
+        typed::TypedMemory,
     },
     privacy::{self, Rules},
     store::{
@@ -45,10 +53,95 @@ const OTHERS: i64 = 2_000_000;
 /// Where the search looks.
 pub(super) struct Source {
     entries: Files,
+    /// What is known of each as a whole, and where each stands among them.
+    heads: Vec<Option<Head>>,
+    by_number: ByNumber<i64, usize>,
+    /// Logs by the names by which they are cited.
+    by_stem: HashMap<String, usize>,
     buckets: Vec<i64>,
     distinct: u64,
     of: Of,
+    /// Of which state of the index all this is.
+    changes: u64,
+    /// What was unpacked, where that is kept for the next search.
+    kept_lines: Option<RefCell<KeptLines>>,
 }
+
+/// What is known of the lines of a file, unpacked.
+#[derive(Debug, Default)]
+pub(super) struct Unpacked {
+    pub(super) lines: Vec<Line>,
+    /// The length of the window around each line of a log, in tenths.
+    pub(super) around: Vec<u32>,
+    /// What its items cite, and where in it each row begins.
+    cites: String,
+    rows: Vec<usize>,
+}
+
+impl Unpacked {
+    fn of(detail: Detail, count: usize) -> Self {
+        let mut lines = ground::lines(&detail.lines);
+        // Of a torn file the rest says nothing.
+        lines.resize(count, Line { level: u8::MAX, ..Line::default() });
+        let cites = detail.cites;
+        let around = if cites.is_empty() { ground::around(&lines) } else { Vec::new() };
+        let ends = cites.bytes().zip(1..).filter(|it| it.0 == b'\n').map(|it| it.1);
+        let rows = std::iter::once(0).chain(ends).collect();
+        Self { lines, around, cites, rows }
+    }
+
+    /// Returns a file of which nothing can be read.
+    pub(super) fn torn(count: usize) -> Self {
+        Self::of(Detail::default(), count)
+    }
+
+    /// Returns what the item in a row cites.
+    pub(super) fn cited(&self, row: usize) -> Option<(NaiveDate, Option<Citation>)> {
+        ground::cited(self.cites.get(*self.rows.get(row)?..)?)
+    }
+}
+
+/// A hash for numbers that are hashes, or count.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(self.0 ^ u64::from(*byte));
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    fn write_i64(&mut self, number: i64) {
+        self.write_u64(number.cast_unsigned());
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // Fibonacci hashing (Knuth, "Sorting and Searching", 6.4); the table takes the highest bits, too.
+        self.0 = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
+    }
+}
+
+/// Numbers that are hashes, or count, to something.
+pub(super) type ByNumber<N, T> = HashMap<N, T, BuildHasherDefault<Spread>>;
+
+/// Files by their numbers, and how many lines they have in all.
+#[derive(Default)]
+struct KeptLines {
+    files: ByNumber<i64, Arc<Unpacked>>,
+    count: usize,
+}
+
+/// Of so many lines at most it is kept what is known: some 30 bytes each.
+const LINES_KEPT_MAX: usize = 1_000_000;
 
 enum Of {
     Kept(Postings),
@@ -251,7 +344,7 @@ impl Source {
         let mut buckets: Vec<i64> = entries.iter().map(|it| it.1.bucket).collect();
         buckets.sort_unstable();
         buckets.dedup();
-        Ok(Self { entries, buckets, distinct, of: Of::Kept(index) })
+        Ok(Self { buckets, distinct, changes: now, ..Self::of(entries, Of::Kept(index)) })
     }
 
     fn read(wanted: &[Wanted<'_>], vault: &Vault, rules: &Rules) -> Result<Self, VaultError> {
@@ -274,11 +367,78 @@ impl Source {
         let known = |it| Ok(details.get(&it).map_or_else(Cow::default, Cow::Borrowed));
         // Nothing is asked of a database.
         let distinct = count_distinct(&entries, known).unwrap_or(0);
-        Ok(Self { entries, buckets: Vec::new(), distinct, of: Of::Read(words, details) })
+        Ok(Self { distinct, ..Self::of(entries, Of::Read(words, details)) })
+    }
+
+    fn of(entries: Files, of: Of) -> Self {
+        let heads: Vec<_> = entries.iter().map(|it| ground::head(&it.1.head)).collect();
+        let by_number = entries.iter().map(|it| it.0).zip(0..).collect();
+        let is_log = |it: &Option<Head>| it.is_some_and(|it| it.tier < LOGS);
+        let logs = entries.iter().zip(&heads).enumerate().filter(|it| is_log(it.1.1));
+        let by_stem = logs.map(|(at, it)| (stem_of(&it.0.1.path).to_owned(), at)).collect();
+        let (buckets, distinct, changes, kept_lines) = Default::default();
+        Self { entries, heads, by_number, by_stem, buckets, distinct, of, changes, kept_lines }
+    }
+
+    /// What is known of each file as a whole; nothing of one that cannot be read.
+    pub(super) fn heads(&self) -> &[Option<Head>] {
+        &self.heads
+    }
+
+    /// Returns the place of a file among all by its number.
+    pub(super) fn place(&self, number: i64) -> Option<usize> {
+        self.by_number.get(&number).copied()
+    }
+
+    /// Returns the place of a log among all files by its name.
+    pub(super) fn place_of(&self, stem: &str) -> Option<usize> {
+        self.by_stem.get(stem).copied()
+    }
+
+    /// Keeps what it unpacks, for further searches.
+    pub(super) fn keeping_lines(self) -> Self {
+        Self { kept_lines: Some(RefCell::default()), ..self }
+    }
+
+    /// Lets others write to the index until the next search; returns whether there can be one.
+    pub(super) fn pause(&self) -> bool {
+        match &self.of {
+            Of::Kept(index) => index.release().is_ok(),
+            Of::Read(..) => false,
+        }
+    }
+
+    /// Returns whether the index is as it was before the pause; then it stays so for this search.
+    pub(super) fn resume(&self) -> bool {
+        match &self.of {
+            Of::Kept(index) => {
+                index.hold().and_then(|()| index.changes()).is_ok_and(|it| it == self.changes)
+            }
+            Of::Read(..) => false,
+        }
+    }
+
+    /// Returns what is known of the lines of the file with this number, of which there are `count`.
+    pub(super) fn unpacked(&self, file: i64, count: usize) -> Result<Arc<Unpacked>, PostingsError> {
+        if let Some(kept) = &self.kept_lines
+            && let Some(known) = kept.borrow().files.get(&file)
+        {
+            return Ok(Arc::clone(known));
+        }
+        let unpacked = Arc::new(Unpacked::of(self.detail(file)?.into_owned(), count));
+        if let Some(kept) = &self.kept_lines {
+            let kept = &mut *kept.borrow_mut();
+            if kept.count + count > LINES_KEPT_MAX {
+                *kept = KeptLines::default();
+            }
+            kept.count += count;
+            kept.files.insert(file, Arc::clone(&unpacked));
+        }
+        Ok(unpacked)
     }
 
     /// Returns what is known of the lines of the file with this number.
-    pub(super) fn detail(&self, file: i64) -> Result<Cow<'_, Detail>, PostingsError> {
+    fn detail(&self, file: i64) -> Result<Cow<'_, Detail>, PostingsError> {
         match &self.of {
             Of::Kept(index) => index.detail(file).map(Cow::Owned),
             Of::Read(_, details) => Ok(details.get(&file).map_or_else(Cow::default, Cow::Borrowed)),
