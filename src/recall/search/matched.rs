@@ -1,12 +1,12 @@
 //! What of the index concerns a question: the files, and in which of their lines its terms stand.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use chrono::NaiveDate;
 
 use super::{
     ground::{Head, Line},
-    source::{Source, Unpacked},
+    source::{Beneath, Source, Unpacked},
     words::Terms,
 };
 use crate::{
@@ -202,7 +202,22 @@ impl<'a> Matched<'a> {
     }
 
     /// Returns the date of an item and the lines of logs that it rests on, as file and row.
-    pub(super) fn beneath(&mut self, file: usize, row: usize) -> (NaiveDate, Vec<(usize, usize)>) {
+    pub(super) fn beneath(&mut self, file: usize, row: usize) -> Beneath {
+        let known = self.files[file].known.clone();
+        let known = known.as_ref().and_then(|it| it.beneath.get(row));
+        if let Some(beneath) = known.and_then(OnceLock::get) {
+            beneath.1.iter().for_each(|it| self.read(it.0));
+            return beneath.clone();
+        }
+        let found = self.look_beneath(file, row);
+        if let Some(known) = known {
+            // Who was there before has found the same.
+            drop(known.set(found.clone()));
+        }
+        found
+    }
+
+    fn look_beneath(&mut self, file: usize, row: usize) -> Beneath {
         let Some((date, citation)) = self.cited(file, row) else {
             return (NaiveDate::MIN, Vec::new());
         };

@@ -6,8 +6,6 @@
 //! same for all questions. An item passes its score down to the lines that it rests on and is no hit itself:
 //! what it shortened stands there whole. Pure.
 
-use std::collections::HashMap;
-
 use chrono::NaiveDate;
 
 use super::{
@@ -16,6 +14,7 @@ use super::{
     source::ByNumber,
     when::When,
 };
+use crate::parallel;
 
 const K1: f64 = 1.2;
 const B: f64 = 0.4;
@@ -51,8 +50,8 @@ const REACH: usize = 2;
 /// At least so many of the best lines are put in order.
 const COMPARED: usize = 3_000;
 
-/// What lines get from above: by file and row the score, and the items by which it came.
-type Passed = HashMap<(usize, usize), (f64, Vec<(usize, usize)>)>;
+/// What lines get from above: by their numbers among all the score, and the items by which it came.
+type Passed = ByNumber<usize, (f64, Vec<(usize, usize)>)>;
 
 /// A line, what it scored, and the items above it that brought it.
 #[derive(Clone, Debug)]
@@ -92,7 +91,8 @@ pub(super) fn rank(
         said.iter().copied().filter(|it| matched.speaks(it.0) >= SPEAKS_MIN).collect();
     let names = asked.iter().fold(0, |mask, it| mask | it.1);
     let idf = Idf::of(matched, names);
-    let mut passed = Passed::new();
+    let mut passed = Passed::default();
+    let mut is_below = vec![false; matched.files.len()];
     let mut alone = Vec::new();
     if with_items {
         for item in items(matched, &idf) {
@@ -100,8 +100,9 @@ pub(super) fn rank(
             if beneath.is_empty() {
                 alone.push(ScoredItem { score: item.score + when.gain(date), ..item });
             }
-            for row in beneath {
-                let (score, via) = passed.entry(row).or_default();
+            for (file, row) in beneath {
+                is_below[file] = true;
+                let (score, via) = passed.entry(matched.files[file].from + row).or_default();
                 *score = score.max(PASSED_DOWN * item.score);
                 via.push((item.file, item.row));
             }
@@ -113,14 +114,21 @@ pub(super) fn rank(
         }
     }
     let pairs = pairs(matched);
-    let mut found = Vec::new();
-    for file in 0..matched.files.len() {
-        if matched.files[file].head.tier < LOGS && matched.is_read(file) {
-            let speakers: Vec<u32> = asked.iter().map(|it| it.0).collect();
-            Of { matched, idf: &idf, pairs: &pairs, speakers, when, passed: &passed }
-                .score(file, &mut found);
-        }
-    }
+    let logs = (0..matched.files.len())
+        .filter(|it| matched.files[*it].head.tier < LOGS && matched.is_read(*it))
+        .map(|file| Log {
+            file,
+            date: matched.files[file].head.date,
+            from: matched.files[file].from,
+            lines: matched.lines(file),
+            masks: matched.masks(file),
+            around: matched.around(file),
+            is_below: is_below[file],
+        });
+    let logs: Vec<Log<'_>> = logs.collect();
+    let speakers: Vec<u32> = asked.iter().map(|it| it.0).collect();
+    let scoring = Scoring { idf: &idf, pairs: &pairs, speakers: &speakers, when, passed: &passed };
+    let mut found = scoring.score_all(&logs);
     let date = |it: &Scored| matched.files[it.file].head.date;
     if when.first {
         lean_to_the_first(&mut found, &date);
@@ -272,8 +280,8 @@ impl Idf {
 
 /// Returns what lines gain by terms that stand side by side, or nearly so, as they do in the question;
 /// by the number of the line among all.
-fn pairs(matched: &Matched<'_>) -> HashMap<usize, f64> {
-    let mut gains: HashMap<usize, f64> = HashMap::new();
+fn pairs(matched: &Matched<'_>) -> ByNumber<usize, f64> {
+    let mut gains: ByNumber<usize, f64> = ByNumber::default();
     let pairs = matched.terms.pairs();
     #[expect(clippy::cast_precision_loss, reason = "pairs of a question")]
     let all = pairs.len().max(1) as f64;
@@ -294,28 +302,60 @@ fn pairs(matched: &Matched<'_>) -> HashMap<usize, f64> {
     gains
 }
 
-/// The lines of one file.
-struct Of<'a, 'b> {
-    matched: &'a Matched<'b>,
+/// The lines of one log.
+struct Log<'a> {
+    file: usize,
+    date: NaiveDate,
+    /// The number of its first line among all.
+    from: usize,
+    lines: &'a [Line],
+    /// Which terms stand in each.
+    masks: &'a [u64],
+    /// The length of the window around each, in tenths.
+    around: &'a [u32],
+    /// Whether an item rests on one of them.
+    is_below: bool,
+}
+
+/// By what lines are scored.
+struct Scoring<'a> {
     idf: &'a Idf,
-    pairs: &'a HashMap<usize, f64>,
-    speakers: Vec<u32>,
+    pairs: &'a ByNumber<usize, f64>,
+    speakers: &'a [u32],
     when: &'a When,
     passed: &'a Passed,
 }
 
-impl Of<'_, '_> {
-    fn score(&self, file: usize, found: &mut Vec<Scored>) {
-        let head = self.matched.files[file].head;
-        let lines = self.matched.lines(file);
-        let masks = self.matched.masks(file);
-        let is_named = self.when.names(head.date);
+/// From so many lines on it is worth while to score them side by side, and so many logs at a time.
+const SIDE_BY_SIDE: usize = 20_000;
+const PART: usize = 128;
+
+impl Scoring<'_> {
+    /// Scores the lines of all logs, in their order.
+    fn score_all(&self, logs: &[Log<'_>]) -> Vec<Scored> {
+        let part = |logs: &[Log<'_>]| {
+            let mut found = Vec::new();
+            for log in logs {
+                self.score(log, &mut found);
+            }
+            found
+        };
+        if logs.iter().map(|it| it.lines.len()).sum::<usize>() < SIDE_BY_SIDE {
+            return part(logs);
+        }
+        let parts: Vec<&[Log<'_>]> = logs.chunks(PART).collect();
+        parallel::map(&parts, |it| part(it)).into_iter().flatten().collect()
+    }
+
+    fn score(&self, log: &Log<'_>, found: &mut Vec<Scored>) {
+        let &Log { file, lines, masks, .. } = log;
+        let is_named = self.when.names(log.date);
         let sections = Sections::of(lines, masks);
-        let base = self.bases(file, lines, masks, &sections);
-        let gain = self.when.gain(head.date);
+        let base = self.bases(log, &sections);
+        let gain = self.when.gain(log.date);
         let from = found.len();
         for (row, line) in lines.iter().enumerate().filter(|(_, it)| it.level == 0) {
-            let passed = self.passed.get(&(file, row));
+            let passed = if log.is_below { self.passed.get(&(log.from + row)) } else { None };
             if base[row] <= 0.0 && !is_named && passed.is_none() {
                 continue;
             }
@@ -341,9 +381,9 @@ impl Of<'_, '_> {
     }
 
     /// Returns what each line scores by itself and by what stands around it.
-    fn bases(&self, file: usize, lines: &[Line], masks: &[u64], sections: &Sections) -> Vec<f64> {
+    fn bases(&self, log: &Log<'_>, sections: &Sections) -> Vec<f64> {
+        let &Log { lines, masks, around, .. } = log;
         let idf = self.idf;
-        let around = self.matched.around(file);
         let of_day = idf.share(sections.day);
         let of_section: Vec<(f64, f64)> =
             sections.all.iter().map(|it| (idf.share(it.heading), idf.share(it.mask))).collect();
@@ -390,7 +430,7 @@ impl Of<'_, '_> {
             let length = f64::from(line.length);
             let of_line = idf.bm25(length, idf.line_length, |term| bit(masks[row], term));
             let speaks = line.speaker != 0 && self.speakers.contains(&line.speaker);
-            let pairs = self.pairs.get(&(self.matched.files[file].from + row));
+            let pairs = self.pairs.get(&(log.from + row));
             text + OF_LINE * of_line
                 + OF_DAY * of_day
                 + OF_SECTION * whole

@@ -6,7 +6,7 @@ use std::{
     cell::RefCell,
     collections::{HashMap, HashSet},
     hash::{BuildHasherDefault, Hasher},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     thread,
 };
 
@@ -76,7 +76,12 @@ pub(super) struct Unpacked {
     /// What its items cite, and where in it each row begins.
     cites: String,
     rows: Vec<usize>,
+    /// What was found to stand beneath the item in each row.
+    pub(super) beneath: Vec<OnceLock<Beneath>>,
 }
+
+/// The date of an item, and the lines of logs that it rests on, as file and row.
+pub(super) type Beneath = (NaiveDate, Vec<(usize, usize)>);
 
 impl Unpacked {
     fn of(detail: Detail, count: usize) -> Self {
@@ -87,7 +92,9 @@ impl Unpacked {
         let around = if cites.is_empty() { ground::around(&lines) } else { Vec::new() };
         let ends = cites.bytes().zip(1..).filter(|it| it.0 == b'\n').map(|it| it.1);
         let rows = std::iter::once(0).chain(ends).collect();
-        Self { lines, around, cites, rows }
+        let items = if cites.is_empty() { 0 } else { lines.len() };
+        let beneath = std::iter::repeat_with(OnceLock::new).take(items).collect();
+        Self { lines, around, cites, rows, beneath }
     }
 
     /// Returns a file of which nothing can be read.
@@ -118,6 +125,10 @@ impl Hasher for Spread {
 
     fn write_u32(&mut self, number: u32) {
         self.write_u64(number.into());
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
     }
 
     fn write_i64(&mut self, number: i64) {
