@@ -114,12 +114,18 @@ pub(super) struct Logged {
     pub(super) path: String,
     /// The line on which the entry begins
     pub(super) line: usize,
+    /// The day of the log
+    pub(super) date: String,
     /// That the entry is on the disk
     pub(super) stored: bool,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct Corrected {
+    /// What is to be kept in mind with all words from memory
+    pub(super) notice: &'static str,
+    /// The day of the correction
+    pub(super) date: String,
     pub(super) path: String,
     pub(super) line: u32,
     /// What stood there
@@ -312,6 +318,9 @@ pub(super) struct Record {
 pub(super) struct Imported {
     pub(super) id: String,
     pub(super) path: String,
+    /// The day of the session
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) date: Option<String>,
     /// That it stood there already
     pub(super) unchanged: bool,
 }
@@ -329,6 +338,8 @@ pub(super) struct CoreMemory {
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct Status {
+    /// What is to be kept in mind with all words from memory
+    pub(super) notice: &'static str,
     pub(super) agent_name: String,
     /// The day in the memory folder's zone
     pub(super) today: String,

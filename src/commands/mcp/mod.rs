@@ -8,7 +8,8 @@
 //! - [`server`]: answers requests; takes a bounded number of them at once.
 //! - [`tools`]: the tools, their words and types, as compile-time constants.
 //! - [`take`]: what a tool is given; [`give`]: what it answers.
-//! - [`desk`]: opens the folder for a request, and does what a tool is for.
+//! - [`desk`]: opens the folder for a request, writes to it, and says how it stands.
+//! - [`reading`], [`memories`], [`records`]: what is read of it.
 //! - [`pipe`]: tells when nobody reads.
 //! - [`page`]: no answer is larger than a page.
 //! - [`resources`], [`prompts`]: the files, and what to say at the start and the end of a session.
@@ -17,9 +18,12 @@
 
 mod desk;
 mod give;
+mod memories;
 mod page;
 mod pipe;
 mod prompts;
+mod reading;
+mod records;
 mod resources;
 mod server;
 mod setup;

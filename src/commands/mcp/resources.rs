@@ -4,11 +4,7 @@
 use rmcp::model::{Annotations, MetaObject, Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
 
-use super::{
-    desk::{Seat, date_in},
-    page,
-    take::Whose,
-};
+use super::{desk::Seat, page, reading::date_in, take::Whose};
 use crate::{
     commands::{
         context::Root,
