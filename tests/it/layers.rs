@@ -136,7 +136,7 @@ fn what_is_handed_out_goes_through_one_door() {
         ("src/commands/forget.rs", "hands out lines one by one"),
         ("src/commands/history.rs", "hands out versions"),
         ("src/commands/log.rs", "says where an entry stands"),
-        ("src/commands/mcp/desk.rs", "hands out memories by their parts"),
+        ("src/commands/mcp/memories.rs", "hands out memories by their parts"),
         ("src/commands/search.rs", "serves the logs, and hands out lines one by one"),
         ("src/commands/session/records.rs", "hands out records, and exports them for people"),
         ("src/commands/session_start.rs", "hands out what lasts and the last week"),
@@ -158,7 +158,8 @@ fn what_is_handed_out_goes_through_one_door() {
         assert!(door(&name).contains(".hand("), "{name} hands out text past the door");
     }
     // What is served over MCP comes from verbs that stand above, or from a memory's own parts.
-    for name in ["src/commands/trace.rs", "src/commands/forget.rs", "src/commands/mcp/desk.rs"] {
+    for name in ["src/commands/trace.rs", "src/commands/forget.rs", "src/commands/mcp/memories.rs"]
+    {
         assert!(door(name).contains("handed::hand_"), "{name} hands out text past the door");
     }
 }
