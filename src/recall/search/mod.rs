@@ -6,7 +6,7 @@
 //!
 //! - [`query`]: what one may type.
 //! - [`words`]: from text to terms.
-//! - [`when`]: the time that a question names.
+//! - [`when`]: the time that a question names; [`relative`]: what of it counts from today.
 //! - [`ground`]: what the index keeps of a file.
 //! - [`source`]: the index, brought up to date, or the files themselves.
 //! - [`warm`]: what one search found out, for the next one in the same process.
@@ -26,6 +26,7 @@ mod matched;
 mod meaning;
 pub mod query;
 mod rank;
+mod relative;
 mod repeats;
 mod source;
 mod texts;

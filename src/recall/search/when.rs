@@ -2,12 +2,16 @@
 //!
 //! A day without a year is that day of each year; what is relative counts from `today`.
 
-use chrono::{Datelike as _, Days, Months, NaiveDate, Weekday};
+use chrono::{Datelike as _, NaiveDate, Weekday};
 
+use super::relative;
 use crate::memory::period::Period;
 
 /// How far from a day that is named a line still gains, in days.
 const REACH_DAYS: f64 = 14.0;
+
+/// A stretch of fewer days is looked through day by day.
+const NAMED_DAYS_MAX: i64 = 32;
 
 const MONTHS: [&str; 12] = [
     "january",
@@ -55,6 +59,8 @@ const TIME_WORDS: [&str; 19] = [
 pub(super) struct When {
     /// Days and stretches that are named, each from its first to its last day.
     named: Vec<(NaiveDate, NaiveDate)>,
+    /// Long stretches, whose days are not looked through one by one.
+    stretches: Vec<(NaiveDate, NaiveDate)>,
     /// Days of any year: month and day.
     days: Vec<(u32, u32)>,
     /// Months of any year, or of one, and which days of them are meant.
@@ -91,12 +97,18 @@ impl When {
         let mut rest = text.clone();
         let mut named = 0;
         while at < words.len() {
-            let count = when.take(&words, at);
+            let days = when.named.len();
+            let count = when.take(&words, at, today);
             if when.named.len() + when.days.len() > named {
                 named = when.named.len() + when.days.len();
                 // "26 March": the day stands before the month.
                 let stands_before = count == 1 && at > 0 && month(words[at]).is_some();
                 let from = at - usize::from(stands_before && ordinal(words[at - 1]).is_some());
+                if let Some(day) = when.named[days..].last_mut()
+                    && let Some(stretch) = relative::beside(&words[..from], *day)
+                {
+                    *day = stretch;
+                }
                 for word in &words[from..at + count] {
                     let at = word.as_ptr() as usize - text.as_ptr() as usize;
                     rest.replace_range(at..at + word.len(), &" ".repeat(word.len()));
@@ -105,12 +117,14 @@ impl When {
             at += count;
         }
         when.rest = rest;
-        when.named.extend(relative(&text, today));
+        for stretch in relative::relative(&words, today) {
+            when.name(stretch);
+        }
         when
     }
 
     /// Takes what begins at a word, and returns how many words it is.
-    fn take(&mut self, words: &[&str], at: usize) -> usize {
+    fn take(&mut self, words: &[&str], at: usize, today: NaiveDate) -> usize {
         let word = words[at];
         if let Some(day) = iso(word) {
             let to = match (words.get(at + 1), words.get(at + 2).and_then(|it| iso(it))) {
@@ -157,9 +171,21 @@ impl When {
         if is_month {
             let before = if middle.is_some() { &["mid"][..] } else { &words[..at] };
             let part = part_of_month(before);
-            self.months.push((year_of(at + 1), month, part));
+            let before = |step: usize| at.checked_sub(step).map(|it| words[it]);
+            let is_last = before(1) == Some("last");
+            let said = is_last.then(|| relative::year_of_month(month, true, today));
+            self.months.push((year_of(at + 1).or(said), month, part));
         }
         1
+    }
+
+    /// Takes days that are named: few of them are looked through, many only count more.
+    fn name(&mut self, (first, last): (NaiveDate, NaiveDate)) {
+        if (last - first).num_days() < NAMED_DAYS_MAX {
+            self.named.push((first, last));
+        } else {
+            self.stretches.push((first, last));
+        }
     }
 
     /// Returns whether the question names this day.
@@ -192,9 +218,11 @@ impl When {
             is_it && (from..=to).contains(&day.day())
         };
         let month = if self.months.iter().any(of_month) { 0.3 } else { 0.0 };
+        let is_within = |&(from, to): &(NaiveDate, NaiveDate)| (from..=to).contains(&day);
+        let stretch = if self.stretches.iter().any(is_within) { 0.3 } else { 0.0 };
         let weekday = if self.weekdays.contains(&day.weekday()) { 0.3 } else { 0.0 };
         let itself = if self.names(day) { 0.5 } else { 0.0 };
-        exact + itself + month + weekday
+        exact + itself + month + stretch + weekday
     }
 }
 
@@ -209,37 +237,6 @@ pub(super) fn tells_time(text: &str) -> bool {
             || WEEKDAYS.contains(&word)
             || (it.len() == 4 && it.starts_with("20") && it.bytes().all(|b| b.is_ascii_digit()))
     })
-}
-
-/// Returns the days that relative words name.
-fn relative(text: &str, today: NaiveDate) -> Vec<(NaiveDate, NaiveDate)> {
-    let back = |days: u64| today.checked_sub_days(Days::new(days)).unwrap_or(today);
-    let monday = back(u64::from(today.weekday().num_days_from_monday()));
-    let mut named = Vec::new();
-    let has = |it: &str| text.contains(it);
-    if has("yesterday") {
-        named.push((back(1), back(1)));
-    }
-    if has("today") {
-        named.push((today, today));
-    }
-    if has("this week") {
-        named.push((monday, today));
-    }
-    if has("last week") {
-        let from = monday.checked_sub_days(Days::new(7)).unwrap_or(monday);
-        named.push((from, monday.pred_opt().unwrap_or(monday)));
-    }
-    if has("this month") {
-        named.push((today.with_day(1).unwrap_or(today), today));
-    }
-    if has("last month")
-        && let Some(first) = today.with_day(1).and_then(|it| it.checked_sub_months(Months::new(1)))
-    {
-        let last = today.with_day(1).and_then(|it| it.pred_opt()).unwrap_or(first);
-        named.push((first, last));
-    }
-    named
 }
 
 /// All days of a month.
@@ -300,6 +297,10 @@ mod tests {
             ("last week", "2026-04-08", true),
             ("last week", "2026-04-13", false),
             ("last month", "2026-03-31", true),
+            ("the week before March 26, 2026", "2026-03-20", true),
+            ("the week before March 26, 2026", "2026-03-27", false),
+            ("two weeks ago", "2026-04-01", true),
+            ("last Friday", "2026-04-10", true),
             ("May I ask 26 people?", "2026-05-26", false),
             ("2026-13-45", "2026-04-13", false),
         ] {
@@ -316,6 +317,11 @@ mod tests {
             let gain = |day: &str| when.gain(day.parse().unwrap());
             assert!(gain(in_it) > 0.2 && gain(out) < 0.2, "{question} {when:?}");
         }
+        let year = When::of("what broke last year", today);
+        assert!(
+            year.gain("2025-06-01".parse().unwrap()) > year.gain("2026-01-02".parse().unwrap())
+        );
+        assert!(!year.names_days());
         let near = When::of("on March 26", today);
         let gain = |day: &str| near.gain(day.parse().unwrap());
         assert!(gain("2026-03-26") > gain("2026-03-28") && gain("2026-03-28") > gain("2026-05-01"));

@@ -1,0 +1,288 @@
+//! What words say of time that count from today, or from a day beside them: "two weeks ago", "last Friday",
+//! "the week before March 26". Pure.
+
+use chrono::{Datelike as _, Days, Months, NaiveDate, Weekday};
+
+/// From its first to its last day.
+pub(super) type Stretch = (NaiveDate, NaiveDate);
+
+/// How long one of these is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Day,
+    Week,
+    Weekend,
+    Month,
+    Quarter,
+    Year,
+}
+
+/// Returns the stretches that words name, counted from today.
+pub(super) fn relative(words: &[&str], today: NaiveDate) -> Vec<Stretch> {
+    let mut named = Vec::new();
+    for at in 0..words.len() {
+        let word = |step: usize| words.get(at + step).copied().unwrap_or_default();
+        named.extend(match word(0) {
+            "today" | "tonight" => Some((today, today)),
+            "yesterday" => {
+                let is_before = at >= 2 && words[at - 1] == "before" && words[at - 2] == "day";
+                let day = back(today, Unit::Day, if is_before { 2 } else { 1 });
+                Some((day, day))
+            }
+            "this" if word(1) == "morning" || word(1) == "evening" => Some((today, today)),
+            "this" | "current" => this(word(1), today),
+            // "the last week of March"
+            "last" if word(2) == "of" => None,
+            "last" | "past" | "previous" => last(words.get(at + 1..).unwrap_or_default(), today),
+            "weekend" if at >= 1 && words[at - 1] == "the" => last(&["weekend"], today),
+            "ago" => ago(&words[..at], today),
+            _ => None,
+        });
+    }
+    named
+}
+
+/// Returns what words before a day make of it: of "the week before" the days that end with it.
+pub(super) fn beside(words: &[&str], (first, last): Stretch) -> Option<Stretch> {
+    let words = match words {
+        [before @ .., "the" | "that"] => before,
+        words => words,
+    };
+    let (way, words) = words.split_last()?;
+    let (count, unit) = counted(words)?;
+    match *way {
+        "before" | "preceding" => Some((back(first, unit, count), first)),
+        "after" | "following" => Some((last, forth(last, unit, count))),
+        _ => None,
+    }
+}
+
+/// Returns the year of the newest month of this name that is over, or has begun unless it is `last`.
+pub(super) fn year_of_month(month: u32, is_last: bool, today: NaiveDate) -> i32 {
+    let is_over = if is_last { month < today.month() } else { month <= today.month() };
+    if is_over { today.year() } else { today.year() - 1 }
+}
+
+fn unit(word: &str) -> Option<Unit> {
+    Some(match word.strip_suffix('s').unwrap_or(word) {
+        "day" => Unit::Day,
+        "week" => Unit::Week,
+        "weekend" => Unit::Weekend,
+        "month" => Unit::Month,
+        "quarter" => Unit::Quarter,
+        "year" => Unit::Year,
+        _ => return None,
+    })
+}
+
+fn number(word: &str) -> Option<u32> {
+    const WORDS: [&str; 12] = [
+        "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+        "twelve",
+    ];
+    let spelled = || WORDS.iter().position(|it| *it == word);
+    match word {
+        "a" | "an" => Some(1),
+        "couple" => Some(2),
+        "few" | "several" => Some(3),
+        _ => word.parse().ok().or_else(|| u32::try_from(spelled()? + 1).ok()),
+    }
+    .filter(|it| (1..=1_000).contains(it))
+}
+
+/// Reads the number and the unit with which words end: "a couple of weeks"; without a number it is one.
+fn counted(words: &[&str]) -> Option<(u32, Unit)> {
+    let (last, before) = words.split_last()?;
+    let unit = unit(last)?;
+    let before = match before {
+        [before @ .., "of"] => before,
+        before => before,
+    };
+    Some((before.last().and_then(|it| number(it)).unwrap_or(1), unit))
+}
+
+fn back(day: NaiveDate, unit: Unit, count: u32) -> NaiveDate {
+    let by = match unit {
+        Unit::Day => return day.checked_sub_days(Days::new(count.into())).unwrap_or(day),
+        Unit::Week | Unit::Weekend => {
+            return day.checked_sub_days(Days::new(7 * u64::from(count))).unwrap_or(day);
+        }
+        Unit::Month => count,
+        Unit::Quarter => 3 * count,
+        Unit::Year => 12 * count,
+    };
+    day.checked_sub_months(Months::new(by)).unwrap_or(day)
+}
+
+fn forth(day: NaiveDate, unit: Unit, count: u32) -> NaiveDate {
+    let days = match unit {
+        Unit::Day => count,
+        Unit::Week | Unit::Weekend => 7 * count,
+        Unit::Month => 30 * count,
+        Unit::Quarter => 91 * count,
+        Unit::Year => 365 * count,
+    };
+    day.checked_add_days(Days::new(days.into())).unwrap_or(day)
+}
+
+/// Returns the day, week, weekend, month, quarter, or year in which a day lies.
+fn around(day: NaiveDate, unit: Unit) -> Stretch {
+    let monday = back(day, Unit::Day, day.weekday().num_days_from_monday());
+    let days = |it: NaiveDate, days: u64| it.checked_add_days(Days::new(days)).unwrap_or(it);
+    let months = |first: Option<NaiveDate>, count: u32| {
+        let first = first.unwrap_or(day);
+        let next = first.checked_add_months(Months::new(count));
+        (first, next.and_then(|it| it.pred_opt()).unwrap_or(first))
+    };
+    match unit {
+        Unit::Day => (day, day),
+        Unit::Week => (monday, days(monday, 6)),
+        Unit::Weekend => (days(monday, 5), days(monday, 6)),
+        Unit::Month => months(day.with_day(1), 1),
+        Unit::Quarter => {
+            let first = NaiveDate::from_ymd_opt(day.year(), day.month0() / 3 * 3 + 1, 1);
+            months(first, 3)
+        }
+        Unit::Year => months(NaiveDate::from_ymd_opt(day.year(), 1, 1), 12),
+    }
+}
+
+fn this(word: &str, today: NaiveDate) -> Option<Stretch> {
+    if let Some(weekday) = weekday(word) {
+        let (monday, _) = around(today, Unit::Week);
+        let day = forth(monday, Unit::Day, weekday.num_days_from_monday());
+        return Some((day, day));
+    }
+    let (first, last) = around(today, unit(word)?);
+    Some((first.min(today), last.min(today.max(first))))
+}
+
+/// Reads what follows "last": a unit, so many of them, a weekday, or a season.
+fn last(words: &[&str], today: NaiveDate) -> Option<Stretch> {
+    let (word, next) = (*words.first()?, words.get(1).copied().unwrap_or_default());
+    if let Some(weekday) = weekday(word) {
+        let (now, then) = (today.weekday().num_days_from_monday(), weekday.num_days_from_monday());
+        let day = back(today, Unit::Day, (now + 6 - then) % 7 + 1);
+        return Some((day, day));
+    }
+    if let Some(first) = season(word) {
+        let year = year_of_month(first + 2, true, today);
+        let first = NaiveDate::from_ymd_opt(year, first, 1)?;
+        return Some((first, forth(first, Unit::Day, 91)));
+    }
+    let counted = match number(word) {
+        Some(count) => unit(next).map(|unit| (count, unit)),
+        // "a couple of weeks" has one more word.
+        None => None,
+    };
+    if let Some((count, unit)) = counted {
+        return Some((back(today, unit, count), today));
+    }
+    Some(around(back(today, unit(word)?, 1), unit(word)?))
+}
+
+fn ago(before: &[&str], today: NaiveDate) -> Option<Stretch> {
+    let (count, unit) = counted(before)?;
+    Some(around(back(today, unit, count), unit))
+}
+
+fn weekday(word: &str) -> Option<Weekday> {
+    const NAMES: [&str; 7] =
+        ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+    let at = NAMES.iter().position(|it| *it == word)?;
+    Weekday::try_from(u8::try_from(at).ok()?).ok()
+}
+
+/// Returns the first month of a season, as the north has it.
+fn season(word: &str) -> Option<u32> {
+    Some(match word {
+        "spring" => 3,
+        "summer" => 6,
+        "autumn" | "fall" => 9,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn told(text: &str, today: &str) -> Vec<String> {
+        let words: Vec<&str> = text.split(' ').collect();
+        let named = relative(&words, today.parse().unwrap());
+        named.into_iter().map(|it| format!("{} {}", it.0, it.1)).collect()
+    }
+
+    #[test]
+    fn what_counts_from_today_is_understood() {
+        // A Monday.
+        let today = "2026-04-13";
+        for (text, expected) in [
+            ("today", "2026-04-13 2026-04-13"),
+            ("yesterday", "2026-04-12 2026-04-12"),
+            ("the day before yesterday", "2026-04-11 2026-04-11"),
+            ("this morning", "2026-04-13 2026-04-13"),
+            ("3 days ago", "2026-04-10 2026-04-10"),
+            ("two weeks ago", "2026-03-30 2026-04-05"),
+            ("a couple of months ago", "2026-02-01 2026-02-28"),
+            ("a year ago", "2025-01-01 2025-12-31"),
+            ("this week", "2026-04-13 2026-04-13"),
+            ("last week", "2026-04-06 2026-04-12"),
+            ("last weekend", "2026-04-11 2026-04-12"),
+            ("over the weekend", "2026-04-11 2026-04-12"),
+            ("last month", "2026-03-01 2026-03-31"),
+            ("last quarter", "2026-01-01 2026-03-31"),
+            ("this quarter", "2026-04-01 2026-04-13"),
+            ("last year", "2025-01-01 2025-12-31"),
+            ("the past 10 days", "2026-04-03 2026-04-13"),
+            ("the last three weeks", "2026-03-23 2026-04-13"),
+            ("last friday", "2026-04-10 2026-04-10"),
+            ("last monday", "2026-04-06 2026-04-06"),
+            ("last summer", "2025-06-01 2025-08-31"),
+        ] {
+            assert_eq!(told(text, today), [expected], "{text}");
+        }
+        for text in
+            ["at last we met", "long ago", "this is it", "the last straw", "the last week of March"]
+        {
+            assert!(told(text, today).is_empty(), "{text}");
+        }
+        assert_eq!(
+            (
+                year_of_month(3, true, "2026-03-02".parse().unwrap()),
+                year_of_month(2, true, "2026-03-02".parse().unwrap())
+            ),
+            (2025, 2026)
+        );
+    }
+
+    #[test]
+    fn a_week_before_a_day_ends_with_it() {
+        let day: NaiveDate = "2026-03-26".parse().unwrap();
+        let beside = |text: &str| {
+            let words: Vec<&str> = text.split(' ').collect();
+            beside(&words, (day, day)).map(|it| format!("{} {}", it.0, it.1))
+        };
+        assert_eq!(beside("in the week before").as_deref(), Some("2026-03-19 2026-03-26"));
+        assert_eq!(beside("two days after the").as_deref(), Some("2026-03-26 2026-03-28"));
+        assert_eq!(beside("what was known before"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_said_names_days_in_order(
+            words in prop::collection::vec(prop::sample::select(vec![
+                "last", "this", "past", "ago", "two", "999", "1000", "days", "weeks", "months",
+                "quarters", "years", "weekend", "friday", "summer", "the", "of", "a", "yesterday",
+            ]), 0..6),
+            day in 0_u32..100_000,
+        ) {
+            let today = NaiveDate::from_num_days_from_ce_opt(700_000 + day.cast_signed()).unwrap();
+            for (first, last) in relative(&words, today) {
+                prop_assert!(first <= last, "{words:?} {first} {last}");
+            }
+        }
+    }
+}
