@@ -44,10 +44,7 @@ pub(super) fn relative(words: &[&str], today: NaiveDate) -> Vec<Stretch> {
 
 /// Returns what words before a day make of it: of "the week before" the days that end with it.
 pub(super) fn beside(words: &[&str], (first, last): Stretch) -> Option<Stretch> {
-    let words = match words {
-        [before @ .., "the" | "that"] => before,
-        words => words,
-    };
+    let words = words.strip_suffix(&["the"]).unwrap_or(words);
     let (way, words) = words.split_last()?;
     let (count, unit) = counted(words)?;
     match *way {
@@ -94,10 +91,7 @@ fn number(word: &str) -> Option<u32> {
 fn counted(words: &[&str]) -> Option<(u32, Unit)> {
     let (last, before) = words.split_last()?;
     let unit = unit(last)?;
-    let before = match before {
-        [before @ .., "of"] => before,
-        before => before,
-    };
+    let before = before.strip_suffix(&["of"]).unwrap_or(before);
     Some((before.last().and_then(|it| number(it)).unwrap_or(1), unit))
 }
 
