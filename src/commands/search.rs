@@ -14,7 +14,7 @@ use crate::{
         embedding::{Embed, Side},
         open,
     },
-    recall::search::{self, Found, How, Query, Shelf},
+    recall::search::{self, Found, How, Marks, Query, Shelf},
 };
 
 /// Find the log lines that answer a question
@@ -69,7 +69,7 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
     let how = How { limit: args.limit.max(1), context: args.context, raw: args.raw, today };
     let found = find(&call, &root, &query, how, None)?;
     let is_empty = found.hits.is_empty();
-    show(&found, ui);
+    show(&found, &query.words, ui);
     Ok(if is_empty && args.exit_code { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn find(
     Ok(Found { words_only: found.words_only.or(why), ..found })
 }
 
-fn show(found: &Found, ui: &Ui) {
+fn show(found: &Found, words: &str, ui: &Ui) {
     if ui.is_json() {
         ui.json(found);
         return;
@@ -107,6 +107,7 @@ fn show(found: &Found, ui: &Ui) {
         ui.note("nothing was found");
         return;
     }
+    let mut marks = Marks::of(words);
     for (hit, more) in search::folded(&found.hits) {
         let more = if more > 0 { format!("  (and {more} more like it)") } else { String::new() };
         let origin = if hit.origin == "external" { "  external" } else { "" };
@@ -122,7 +123,7 @@ fn show(found: &Found, ui: &Ui) {
         if let Some(newer) = &hit.superseded_by {
             ui.detail(format!("  superseded by {}:{}", newer.path, newer.line));
         }
-        ui.data(format!("  {}", hit.text));
+        ui.marked("  ", &hit.text, &marks.within(&hit.text));
         for line in &hit.after {
             ui.data(format!("    {line}"));
         }

@@ -7,6 +7,7 @@
 use std::{
     fmt::{self, Write as _},
     io::{self, IsTerminal as _, Write as _},
+    ops::Range,
     sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -51,6 +52,7 @@ enum Loudness {
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const GONE: Style = AnsiColor::Red.on_default();
+const MARK: Style = AnsiColor::Yellow.on_default().bold();
 const FAINT: Style = Style::new().dimmed();
 const STRONG: Style = Style::new().bold();
 
@@ -148,6 +150,23 @@ impl Ui {
             stdout.write_all(b"\n")
         });
         ignore_closed_pipe(done.and_then(|()| stdout.flush()));
+    }
+
+    /// Prints one line of data, with some of its words to be seen at a glance: stretches of bytes, in order.
+    pub fn marked(&self, lead: &str, text: &str, marks: &[Range<usize>]) {
+        let mut shown = escape(lead);
+        let mut from = 0;
+        for mark in marks {
+            let Some((before, word)) = text.get(from..mark.start).zip(text.get(mark.clone()))
+            else {
+                continue;
+            };
+            shown.push_str(&escape(before));
+            write!(shown, "{MARK}{}{MARK:#}", escape(word))
+                .expect("writing to a string never fails");
+            from = mark.end;
+        }
+        out(format_args!("{shown}{}\n", escape(text.get(from..).unwrap_or_default())));
     }
 
     /// Prints a heading of data.

@@ -347,3 +347,12 @@ fn nearly_right_words_count_where_nothing_else_is_found() {
     assert_eq!(at(&search(&root, &["会議"])[0]), "memory/2026-04-10.md:2");
     assert!(search(&root, &["zzyzx"]).is_empty());
 }
+
+#[test]
+fn a_terminal_shows_what_was_looked_for() {
+    let root = Root::small();
+    let shown = root.run(&["--color", "always", "search", "import"]).ok().stdout;
+    assert!(shown.contains("\u{1b}[1m\u{1b}[33mImporter\u{1b}[0m"), "{shown:?}");
+    let plain = root.run(&["search", "import"]).ok().stdout;
+    assert!(plain.contains("Importer") && !plain.contains('\u{1b}'), "{plain:?}");
+}

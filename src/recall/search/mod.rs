@@ -17,11 +17,13 @@
 //! - [`texts`]: the words of what was found, read from the files.
 //! - [`values`]: which hit holds a newer value than another.
 //! - [`repeats`]: hits that say the same, for who reads them.
+//! - [`marks`]: which of their words were looked for.
 //! - [`loose`]: what is nearly written so, where nothing else is found.
 
 mod ground;
 mod items;
 mod loose;
+mod marks;
 mod matched;
 mod meaning;
 pub mod query;
@@ -38,6 +40,13 @@ mod words;
 use chrono::NaiveDate;
 use serde::Serialize;
 
+pub use self::{
+    marks::Marks,
+    meaning::{LearnError, Learned, learn},
+    query::Query,
+    repeats::folded,
+    warm::Shelf,
+};
 use self::{
     matched::Matched,
     meaning::Near,
@@ -46,12 +55,6 @@ use self::{
     texts::Texts,
     when::When,
     words::{Stems, Terms},
-};
-pub use self::{
-    meaning::{LearnError, Learned, learn},
-    query::Query,
-    repeats::folded,
-    warm::Shelf,
 };
 use super::handed::NOTICE;
 use crate::{

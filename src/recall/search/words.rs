@@ -428,7 +428,7 @@ fn flush(word: &mut String, each: &mut impl FnMut(&str)) {
 }
 
 /// Whether a character is of a script that sets no spaces between words.
-fn is_spaceless(c: char) -> bool {
+pub(super) fn is_spaceless(c: char) -> bool {
     matches!(u32::from(c),
         0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x3040..=0x30FF | 0x3400..=0x4DBF
         | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x3134F)
