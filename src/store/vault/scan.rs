@@ -7,6 +7,7 @@ use chrono::Datelike as _;
 use super::{Vault, VaultError, io_error, read::read_in};
 use crate::{
     memory::{
+        address::Stem,
         decision::Decisions,
         hash::ContentHash,
         period::{Grain, Period},
@@ -20,6 +21,9 @@ use crate::{
         layout::{self, Name},
     },
 };
+
+/// So many logs are looked at side by side with others: to start a thread takes as long as some dozens.
+const LOGS_AT_ONCE: usize = 256;
 
 /// What is known of a file from an earlier scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,21 +105,11 @@ impl Vault {
             Err(error) if error.is_missing() => return Ok(()),
             folder => folder?,
         };
+        let mut logs: Vec<(Stem, String, String)> = Vec::new();
         for name in self.names_of(&folder, dir, &mut inventory.problems)? {
             let path = self.layout.typed(&name);
             match layout::classify(&name) {
-                Name::Log(stem) => match self.look_at_log(&folder, &name, &path, seen) {
-                    Ok((found, fresh)) => {
-                        if fresh {
-                            read.push((path.clone(), found));
-                        }
-                        let Seen { stamp, hash } = found;
-                        inventory.logs.insert(stem, LogFile { path, stamp, hash, input: hash });
-                    }
-                    // It went away since the folder was listed: into the archive, or for good.
-                    Err(error) if error.is_missing() => {}
-                    Err(error) => inventory.problems.push(problem(path, error)?),
-                },
+                Name::Log(stem) => logs.push((stem, name, path)),
                 Name::Typed(_) => {
                     let Some(text) = self.text_or_problem(&path, &mut inventory.problems)? else {
                         continue;
@@ -138,6 +132,25 @@ impl Vault {
                     }
                 }
                 Name::Other => {}
+            }
+        }
+        let parts: Vec<&[(Stem, String, String)]> = logs.chunks(LOGS_AT_ONCE).collect();
+        let looks = parallel::map(&parts, |part| {
+            let look = |it: &(Stem, String, String)| self.look_at_log(&folder, &it.1, &it.2, seen);
+            part.iter().map(look).collect::<Vec<_>>()
+        });
+        for ((stem, _, path), look) in logs.into_iter().zip(looks.into_iter().flatten()) {
+            match look {
+                Ok((found, fresh)) => {
+                    if fresh {
+                        read.push((path.clone(), found));
+                    }
+                    let Seen { stamp, hash } = found;
+                    inventory.logs.insert(stem, LogFile { path, stamp, hash, input: hash });
+                }
+                // It went away since the folder was listed: into the archive, or for good.
+                Err(error) if error.is_missing() => {}
+                Err(error) => inventory.problems.push(problem(path, error)?),
             }
         }
         Ok(())
