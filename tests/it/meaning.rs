@@ -1,5 +1,7 @@
 //! Search by meaning: a server that makes vectors, and all that goes on without it.
 
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -188,6 +190,39 @@ fn without_the_server_the_words_are_there() {
         let ran: Ran = house.root.run(&["compact"]).ok();
         assert!(ran.stderr.contains("1 logs wait for vectors"), "{}", ran.stderr);
         assert_eq!(house.status()["left"], 1);
+    }
+}
+
+#[test]
+fn a_key_goes_to_the_server_alone_that_it_is_for() {
+    let house = House::new("openai");
+    for name in ["of-model", "of-embeddings"] {
+        let file = format!("../keys/{name}");
+        house.root.write(&file, &format!("{name}-key\n"));
+        fs::set_permissions(house.root.path(&file), fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let here = house.server.url() + "/v1";
+    let elsewhere = "https://models.example/v1";
+    for (at, (model, own, expected)) in [
+        (elsewhere, None, None),
+        (elsewhere, Some("~/keys/of-embeddings"), Some("Bearer of-embeddings-key")),
+        (&here, None, Some("Bearer of-model-key")),
+        (&here, Some("~/keys/of-embeddings"), Some("Bearer of-embeddings-key")),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let config = json!({
+            "model": { "base_url": model, "key_file": "~/keys/of-model" },
+            "search": { "embeddings": { "name": "words-1", "base_url": here, "key_file": own } },
+        });
+        house.root.write("../.config/memoird/config.yaml", &config.to_string());
+        house.root.append("memory/2026-04-07.md", &format!("- The kitten hides, day {at}\n"));
+        house.root.run(&["compact"]).ok();
+        let asked = house.server.requests();
+        let (last, count) = (asked.last().unwrap(), asked.len());
+        let sent = last.headers.iter().find(|it| it.0 == "authorization").map(|it| &it.1[..]);
+        assert_eq!((sent, count), (expected, at + 1), "{model} {own:?}");
     }
 }
 
