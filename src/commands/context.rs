@@ -268,6 +268,16 @@ impl Sources for Root {
     fn path_of(&self, stem: &Stem) -> String {
         self.vault.log_path(stem)
     }
+
+    fn logs_naming(&self, record: &Stem) -> Vec<Stem> {
+        let scan = self.vault.scan_names(&HashMap::new()).unwrap_or_default();
+        let logs = scan.inventory.logs.into_keys();
+        let names_it = |log: &Stem| {
+            let log = self.vault.read_log(log).ok().flatten();
+            log.is_some_and(|it| it.raw().contains(record.as_str()))
+        };
+        logs.filter(names_it).collect()
+    }
 }
 
 impl From<config::Error> for CommandError {

@@ -50,6 +50,10 @@ impl Sources for Root {
         let folder = if stem.is_week() { "memory/weekly" } else { "memory" };
         format!("{folder}/{stem}.md")
     }
+
+    fn logs_naming(&self, _: &Stem) -> Vec<Stem> {
+        Vec::new()
+    }
 }
 
 fn root() -> Root {

@@ -35,6 +35,9 @@ pub trait Sources {
 
     /// Returns where a log stands or stood, relative to the root.
     fn path_of(&self, stem: &Stem) -> String;
+
+    /// Returns the logs in which the record of a session is named, by day.
+    fn logs_naming(&self, record: &Stem) -> Vec<Stem>;
 }
 
 /// A generated file as it may be seen.
@@ -243,7 +246,8 @@ pub fn trace(
     })
 }
 
-/// Traces a log line up to all items that rest on it.
+/// Traces a log line up to all items that rest on it; a line of a record of a session up to the lines of logs
+/// that do, and what came of these.
 ///
 /// # Errors
 ///
@@ -255,7 +259,18 @@ pub fn trace_up(
 ) -> Result<TraceUp, TraceError> {
     let mut tracer = Tracer::new(lineage, sources);
     let path = sources.path_of(&address.stem);
-    let items = lineage.items_citing(&address.stem, address.line)?;
+    let mut items = lineage.items_citing(&address.stem, address.line)?;
+    let mut derived = Vec::new();
+    if address.stem.is_session() {
+        for at in tracer.saying(address)? {
+            items.extend(lineage.items_citing(&at.stem, at.line)?);
+            let found = tracer.lines(&at.stem, at.line, at.line)?;
+            let place = Place { path: found.path, line: Some(at.line), text: found.text };
+            derived.push(Derived { tier: "daily", place });
+        }
+        items.sort();
+        items.dedup();
+    }
     let text = tracer.log(&address.stem)?.served.as_ref().and_then(|log| {
         let line = log.line(address.line)?;
         Some(line.text().to_owned())
@@ -265,7 +280,6 @@ pub fn trace_up(
         None if items.is_empty() => return Err(TraceError::NoLine { path, line: address.line }),
         None => String::new(),
     };
-    let mut derived = Vec::new();
     for item in items {
         derived.push(Derived { tier: item.kind.name(), place: tracer.place(&item)? });
     }
@@ -424,6 +438,23 @@ impl<'a> Tracer<'a> {
             for (stem, lines) in citation.files().filter(|(stem, _)| stem.is_session()) {
                 for &(start, end) in lines.ranges() {
                     found.push(self.lines(stem, start, end)?);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the lines of logs that rest on a line of a record.
+    fn saying(&mut self, of: &Address) -> Result<Vec<Address>, TraceError> {
+        let mut found = Vec::new();
+        for stem in self.sources.logs_naming(&of.stem) {
+            let Some(log) = &self.log(&stem)?.served else { continue };
+            for line in log.lines() {
+                let Some(citation) = Item::parse(line.text()).citation else { continue };
+                let mut lines = citation.files().filter(|it| *it.0 == of.stem).map(|it| it.1);
+                let is_in = |&(start, end): &(u32, u32)| (start..=end).contains(&of.line);
+                if lines.any(|it| it.ranges().iter().any(is_in)) {
+                    found.push(log.address(line));
                 }
             }
         }

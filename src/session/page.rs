@@ -26,6 +26,12 @@ const CITED_LINES_MAX: u32 = 12;
 /// The heading under which a record holds the entries that it rests on.
 pub const EMBEDDED: &str = "## Transcript";
 
+/// Stands where there is nothing to say.
+const NONE: &str = "(none)";
+
+/// Stands in the head of an entry between whose it is and its line in the transcript.
+const HEAD: &str = ", line ";
+
 /// A summary that is being written.
 #[derive(Debug)]
 pub struct Page<'a> {
@@ -92,9 +98,9 @@ impl<'a> Page<'a> {
         self.lines.push(PageLine { text: text.to_owned(), cites, holds: None });
     }
 
-    /// Writes `(none)`.
+    /// Writes that there is nothing to say.
     pub fn none(&mut self) {
-        self.line("(none)");
+        self.line(NONE);
     }
 
     /// Writes text from elsewhere beneath a bullet.
@@ -192,7 +198,7 @@ impl<'a> Page<'a> {
     fn embedded(&self, at: At) -> Vec<String> {
         let Some(entry) = self.transcript.entries.get(at.0) else { return Vec::new() };
         let when = entry.at.map(|it| format!(" {}", clock(it, self.zone))).unwrap_or_default();
-        let head = |who: &str| format!("- {who}{when}, line {}:", entry.line);
+        let head = |who: &str| format!("- {who}{when}{HEAD}{}:", entry.line);
         let indented = |head: String, text: &str, mark: &str| {
             let lines = text.lines().map(|it| format!("  {mark}{it}").trim_end().to_owned());
             [head].into_iter().chain(lines).collect()
@@ -218,6 +224,14 @@ impl<'a> Page<'a> {
             _ => vec![head("entry")],
         }
     }
+}
+
+/// Returns whether the words of a line of a record were said by nobody: they say whose the next ones are, or
+/// that there are none.
+pub fn is_frame(words: &str) -> bool {
+    let number = words.strip_suffix(':').and_then(|it| it.rsplit_once(HEAD)).map(|it| it.1);
+    let is_tag = words.starts_with('<') && words.ends_with('>');
+    words == NONE || is_tag || number.is_some_and(|it| it.parse::<u64>().is_ok())
 }
 
 /// Tells a time as an entry shows it.

@@ -8,8 +8,14 @@ use chrono::{Datelike as _, NaiveDate};
 
 use super::{when, words::Stems};
 use crate::{
-    memory::{address::Citation, hash::ContentHash, log::Origin, markdown::LineKind},
-    privacy::ServedLog,
+    memory::{
+        address::{self, Citation},
+        hash::ContentHash,
+        log::Origin,
+        markdown::LineKind,
+    },
+    privacy::{ServedLine, ServedLog},
+    session::page::is_frame,
     store::postings::{Places, Reader, Writer},
 };
 
@@ -87,7 +93,7 @@ pub(super) struct ItemRow {
 pub(super) fn of_log(log: &ServedLog, stems: &mut Stems) -> Ground {
     let mut making = Making::default();
     for line in log.lines() {
-        if line.is_held() {
+        if line.is_held() || !is_said(log, line) {
             continue;
         }
         let text = line.words();
@@ -110,8 +116,15 @@ pub(super) fn of_log(log: &ServedLog, stems: &mut Stems) -> Ground {
             making.add(line, text, stems);
         }
     }
-    let tier = usize::from(log.stem().is_session());
-    making.finish(tier, log.date(), String::new())
+    making.finish(usize::from(log.stem().is_session()), log.date(), String::new())
+}
+
+/// Returns whether a line was said for the first time here: of a record of a session not what was made of it,
+/// which ends in the address of what it rests on, in the same record.
+pub(super) fn is_said(log: &ServedLog, line: &ServedLine) -> bool {
+    let text = line.text().trim_end();
+    let is_own = || address::without_record(text).len() == text.len() && !is_frame(line.words());
+    !log.stem().is_session() || is_own()
 }
 
 /// Takes the items of a generated file.

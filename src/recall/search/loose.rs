@@ -18,11 +18,12 @@ const ONE_WRONG: usize = 5;
 const TWO_WRONG: usize = 9;
 
 /// Finds lines in which most of a query nearly stands, best first.
-pub(super) fn find(
+pub(super) fn find<'a>(
     vault: &Vault,
     inventory: &Inventory,
     query: &Query,
     how: How,
+    logs: impl Iterator<Item = (Stem, &'a str)>,
 ) -> Result<Vec<Hit>, VaultError> {
     let mut typed = Vec::new();
     words::for_words(&query.words, |word| typed.push(word.to_owned()));
@@ -30,13 +31,13 @@ pub(super) fn find(
     if typed.is_empty() || !query.tiers.iter().all(|it| it == "daily" || it == "session") {
         return Ok(Vec::new());
     }
-    let wanted = |stem: &&Stem| {
+    let wanted = |stem: &Stem| {
         let tier = if stem.is_session() { "session" } else { "daily" };
         let is_of_tier = query.tiers.is_empty() || query.tiers.iter().any(|it| it == tier);
         is_of_tier && query.has_day(stem.date())
     };
-    let stems: Vec<&Stem> = inventory.logs.keys().filter(wanted).collect();
-    let parts: Vec<&[&Stem]> = stems.chunks(PART).collect();
+    let logs: Vec<(Stem, &str)> = logs.filter(|it| wanted(&it.0)).collect();
+    let parts: Vec<&[(Stem, &str)]> = logs.chunks(PART).collect();
     let mut best = Vec::new();
     for found in parallel::map(&parts, |part| near_in(vault, part, &typed)) {
         best.extend(found?);
@@ -45,18 +46,17 @@ pub(super) fn find(
     let most = best.first().map_or(0, |it| it.0);
     let mut texts = Texts::new(vault, inventory);
     let mut hits = Vec::new();
-    for (found, stem, number) in best.into_iter().take_while(|it| it.0 == most) {
+    for (found, (stem, path), number) in best.into_iter().take_while(|it| it.0 == most) {
         if hits.len() == how.limit {
             break;
         }
-        let Some(file) = inventory.logs.get(stem) else { continue };
         let Some(line) = texts.log(stem)?.and_then(|it| it.line(number, how.context)) else {
             continue;
         };
         let of_project = query
             .project
             .as_ref()
-            .is_none_or(|it| file.path.to_lowercase().contains(it) || line.is_below(it));
+            .is_none_or(|it| path.to_lowercase().contains(it) || line.is_below(it));
         if !(of_project && query.kind.is_none() && query.admits(&line.text)) {
             continue;
         }
@@ -69,7 +69,7 @@ pub(super) fn find(
         #[expect(clippy::cast_precision_loss, reason = "words of a query")]
         let score = 0.1 * f64::from(found) / typed.len() as f64;
         hits.push(Hit {
-            path: file.path.clone(),
+            path: (*path).to_owned(),
             line: number,
             date: stem.date(),
             tier: ground::TIERS[usize::from(stem.is_session())],
@@ -86,19 +86,22 @@ pub(super) fn find(
     Ok(hits)
 }
 
+/// How many typed words nearly stand in a line, and where that is: the log by name and path, the line.
+type Near<'a> = (u32, &'a (Stem, &'a str), u32);
+
 /// So many logs are looked through at once.
 const PART: usize = 64;
 
 /// Returns the lines of some logs in which typed words nearly stand: how many of them, and where.
 fn near_in<'a>(
     vault: &Vault,
-    stems: &[&'a Stem],
+    logs: &'a [(Stem, &'a str)],
     typed: &[String],
-) -> Result<Vec<(u32, &'a Stem, u32)>, VaultError> {
+) -> Result<Vec<Near<'a>>, VaultError> {
     let mut near: HashMap<String, u64> = HashMap::new();
     let mut best = Vec::new();
-    for stem in stems {
-        let Some(log) = vault.read_log(stem)? else { continue };
+    for file in logs {
+        let Some(log) = vault.read_log(&file.0)? else { continue };
         for (number, text, _) in log.lines() {
             let mut found = 0_u64;
             words::for_words(text, |word| {
@@ -109,7 +112,7 @@ fn near_in<'a>(
                 });
             });
             if found != 0 {
-                best.push((found.count_ones(), *stem, number));
+                best.push((found.count_ones(), file, number));
             }
         }
     }

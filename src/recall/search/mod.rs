@@ -259,7 +259,9 @@ impl<'a> Searching<'a> {
                 if hits.len() == how.limit {
                     break;
                 }
-                hits.extend(self.hit(&matched, &mut texts, scored)?);
+                if let Some(hit) = self.hit(&matched, &mut texts, scored)? {
+                    add(&mut hits, hit, &mut texts)?;
+                }
             }
         }
         let mut items = 0;
@@ -275,7 +277,7 @@ impl<'a> Searching<'a> {
         hits.sort_by(|a, b| b.score.total_cmp(&a.score));
         hits.truncate(how.limit);
         if hits.is_empty() && !how.raw {
-            hits = loose::find(self.vault, self.inventory, self.query, how)?;
+            hits = loose::find(self.vault, self.inventory, self.query, how, source.logs())?;
         }
         values::mark(&mut hits, &self.query.words, self.when.names_days());
         Ok(Ok(hits))
@@ -388,6 +390,35 @@ impl<'a> Searching<'a> {
     fn is_within(&self, day: NaiveDate) -> bool {
         self.query.has_day(day)
     }
+}
+
+/// Adds a hit. What a line of a log took over from a record of a session is told once, by the log: from there
+/// one gets to the record.
+fn add(hits: &mut Vec<Hit>, hit: Hit, texts: &mut Texts<'_>) -> Result<(), VaultError> {
+    let (log, session) = (ground::TIERS[0], ground::TIERS[1]);
+    let mut at = 0;
+    while let Some(there) = hits.get(at) {
+        let (of_log, of_record) = if there.tier == log { (there, &hit) } else { (&hit, there) };
+        let is_told_twice = (of_log.tier, of_record.tier) == (log, session)
+            && repeats::is_like(&of_log.text, &of_record.text)
+            && match (stem(&of_log.path), stem(&of_record.path)) {
+                (Some(log), Some(record)) => texts.rests_on(&log, of_log.line, &record)?,
+                _ => false,
+            };
+        if !is_told_twice {
+            at += 1;
+        } else if there.tier == log {
+            return Ok(());
+        } else {
+            hits.remove(at);
+        }
+    }
+    hits.push(hit);
+    Ok(())
+}
+
+fn stem(path: &str) -> Option<Stem> {
+    matched::stem_of(path).parse().ok()
 }
 
 /// Returns the kind of the typed memory at a path.

@@ -57,6 +57,11 @@ fn is_time(word: &str) -> bool {
     word.split_once(':').is_some_and(|(hour, minute)| is_number(hour) && is_number(minute))
 }
 
+/// Returns whether two texts say the same, in these words or nearly.
+pub(super) fn is_like(one: &str, other: &str) -> bool {
+    one.trim() == other.trim() || Said::of(one).is_like(&Said::of(other))
+}
+
 /// Folds hits that say the same, in these words or nearly: the best of each, and how many more there are.
 pub fn folded(hits: &[Hit]) -> Vec<(&Hit, usize)> {
     let mut at: HashMap<&str, usize> = HashMap::new();

@@ -4,7 +4,7 @@
 use std::{
     borrow::Cow,
     cell::RefCell,
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     hash::{BuildHasherDefault, Hasher},
     sync::{Arc, OnceLock},
     thread,
@@ -28,7 +28,7 @@ use crate::{
     },
     privacy::{self, Rules},
     store::{
-        inventory::{Inventory, Stamp},
+        inventory::{Inventory, LogFile, Stamp},
         postings::{self, Change, Detail, Entry, Places, Postings, PostingsError, Reader, Writer},
         vault::{Vault, VaultError},
     },
@@ -190,8 +190,10 @@ impl Source {
         let mut kept = if is_kept { Postings::open(&path, view).ok() } else { None };
         let held = |it: &Postings| it.hold().and_then(|()| it.known());
         let known = kept.as_ref().and_then(|it| held(it).ok()).unwrap_or_default();
-        let inventory = vault.scan_names(&postings::seen(&known))?.inventory;
-        let wanted = wanted(vault, &inventory)?;
+        let seen = postings::seen(&known);
+        let inventory = vault.scan_names(&seen)?.inventory;
+        let sessions = vault.scan_sessions(&seen, &inventory.rules)?;
+        let wanted = wanted(vault, &inventory, &sessions)?;
         if kept.is_none() && wanted.iter().map(|it| it.stamp.size).sum::<u64>() > SMALL {
             kept = Postings::open(&path, view).ok();
         }
@@ -206,7 +208,8 @@ impl Source {
 
     /// Reads all files, for want of an index.
     pub(super) fn without_index(vault: &Vault, inventory: &Inventory) -> Result<Self, VaultError> {
-        Self::read(&wanted(vault, inventory)?, vault, &inventory.rules)
+        let sessions = vault.scan_sessions(&HashMap::new(), &inventory.rules)?;
+        Self::read(&wanted(vault, inventory, &sessions)?, vault, &inventory.rules)
     }
 
     /// Brings the index up to date for who searches next, from what a pass has just seen. Where somebody is
@@ -217,7 +220,8 @@ impl Source {
             return Ok(());
         };
         let Ok(known) = index.known() else { return Ok(()) };
-        let mut wanted = wanted(vault, inventory)?;
+        let sessions = vault.scan_sessions(&postings::seen(&known), &inventory.rules)?;
+        let mut wanted = wanted(vault, inventory, &sessions)?;
         if wanted.len() > READY_MAX {
             // Of a great many the newest come now, the others by and by: nobody waits for them.
             let there: HashSet<&str> = known.files.iter().map(|(_, it)| &it.path[..]).collect();
@@ -384,8 +388,7 @@ impl Source {
     fn of(entries: Files, of: Of) -> Self {
         let heads: Vec<_> = entries.iter().map(|it| ground::head(&it.1.head)).collect();
         let by_number = entries.iter().map(|it| it.0).zip(0..).collect();
-        let is_log = |it: &Option<Head>| it.is_some_and(|it| it.tier < LOGS);
-        let logs = entries.iter().zip(&heads).enumerate().filter(|it| is_log(it.1.1));
+        let logs = entries.iter().zip(&heads).enumerate().filter(|it| is_log(it.1.1.as_ref()));
         let by_stem = logs.map(|(at, it)| (stem_of(&it.0.1.path).to_owned(), at)).collect();
         let (buckets, distinct, changes, kept_lines) = Default::default();
         Self { entries, heads, by_number, by_stem, buckets, distinct, of, changes, kept_lines }
@@ -404,6 +407,13 @@ impl Source {
     /// Returns the place of a log among all files by its name.
     pub(super) fn place_of(&self, stem: &str) -> Option<usize> {
         self.by_stem.get(stem).copied()
+    }
+
+    /// Returns the logs and records of sessions, by path, each with its name.
+    pub(super) fn logs(&self) -> impl Iterator<Item = (Stem, &str)> {
+        let all = self.entries.iter().zip(&self.heads).filter(|it| is_log(it.1.as_ref()));
+        let paths = all.map(|((_, entry), _)| &entry.path[..]);
+        paths.filter_map(|it| stem_of(it).parse().ok().map(|stem| (stem, it)))
     }
 
     /// Keeps what it unpacks, for further searches.
@@ -495,6 +505,11 @@ const COUNTED_OF: &str = "distinct_of";
 const COUNTED_NEAR_MIN: u64 = 20_000;
 const COUNTED_NEAR: u64 = 64;
 
+/// Returns whether it is known of a log, or of a record of a session.
+fn is_log(head: Option<&Head>) -> bool {
+    head.is_some_and(|it| it.tier < LOGS)
+}
+
 fn count_distinct<'a>(
     entries: &[(i64, Entry)],
     detail: impl Fn(i64) -> Result<Cow<'a, Detail>, PostingsError>,
@@ -528,11 +543,16 @@ fn wanted_log(
 }
 
 /// Returns what should stand in the index.
-fn wanted<'a>(vault: &Vault, inventory: &'a Inventory) -> Result<Vec<Wanted<'a>>, VaultError> {
+fn wanted<'a>(
+    vault: &Vault,
+    inventory: &'a Inventory,
+    sessions: &'a BTreeMap<Stem, LogFile>,
+) -> Result<Vec<Wanted<'a>>, VaultError> {
     let layout = vault.layout();
     let mut wanted = Vec::new();
-    let newest = inventory.logs.keys().map(|it| it.date().year()).max().unwrap_or_default();
-    for (stem, file) in &inventory.logs {
+    let logs = || inventory.logs.iter().chain(sessions);
+    let newest = logs().map(|it| it.0.date().year()).max().unwrap_or_default();
+    for (stem, file) in logs() {
         wanted.push(wanted_log(
             (stem, newest),
             file.path.clone(),

@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 
 use super::{
-    ground::{ItemRow, Line},
+    ground::{self, ItemRow, Line},
     items,
 };
 use crate::{
     memory::{
-        address::Stem, document::Summary, hash::ContentHash, markdown::LineKind, period::Period,
+        address::Stem, document::Summary, hash::ContentHash, item::Item, markdown::LineKind,
+        period::Period,
     },
-    privacy::{self, ServedLog},
+    privacy::{self, ServedLine, ServedLog},
     store::{
         inventory::Inventory,
         vault::{Vault, VaultError},
@@ -70,6 +71,18 @@ impl<'a> Texts<'a> {
         Ok(text.map(|text| FoundLine { text, origin: origin.name(), ..FoundLine::default() }))
     }
 
+    /// Returns whether a line of a log rests on a record of a session: it ends in an address there.
+    pub(super) fn rests_on(
+        &mut self,
+        log: &Stem,
+        number: u32,
+        record: &Stem,
+    ) -> Result<bool, VaultError> {
+        let line = self.log(log)?.and_then(|it| it.0.line(number));
+        let citation = line.and_then(|it| Item::parse(it.text()).citation);
+        Ok(citation.is_some_and(|it| it.files().any(|(stem, _)| stem == record)))
+    }
+
     /// Returns the words of the item at a line; `None` where none is any more.
     pub(super) fn item(
         &mut self,
@@ -107,12 +120,14 @@ impl<'a> Texts<'a> {
 impl Text {
     /// Returns a line, with so many that say something before and after it; `None` where it is gone.
     pub(super) fn line(&self, number: u32, context: usize) -> Option<FoundLine> {
-        let line = self.0.line(number).filter(|it| it.is_content() && !it.is_held())?;
-        let is_said = |it: &&crate::privacy::ServedLine| {
+        let is_there =
+            |it: &&ServedLine| it.is_content() && !it.is_held() && ground::is_said(&self.0, it);
+        let line = self.0.line(number).filter(is_there)?;
+        let is_said = |it: &&ServedLine| {
             let is_heading = matches!(it.kind(), LineKind::Heading { .. });
             it.is_content() && !it.is_held() && !is_heading
         };
-        let texts = |all: Vec<&crate::privacy::ServedLine>| -> Vec<String> {
+        let texts = |all: Vec<&ServedLine>| -> Vec<String> {
             all.into_iter().map(|it| it.words().to_owned()).collect()
         };
         let lines = self.0.lines();

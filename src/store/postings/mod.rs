@@ -29,7 +29,7 @@ use crate::memory::hash::ContentHash;
 /// Of a new file: the places of a word fill most of a smaller page and waste the next one.
 const MADE: Made = Made {
     // How the rows are written; another number makes the index anew.
-    version: 3,
+    version: 4,
     page_size: 16_384,
     tables: &["file", "posting", "detail", "about"],
     schema: SCHEMA,

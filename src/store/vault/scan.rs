@@ -1,6 +1,11 @@
 //! Looks at all files of a root at once.
 
-use std::{collections::HashMap, io, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    io,
+    path::Path,
+    sync::Arc,
+};
 
 use chrono::Datelike as _;
 
@@ -66,6 +71,49 @@ impl Vault {
     /// Like [`Self::scan`].
     pub fn scan_names(&self, seen: &HashMap<String, Seen>) -> Result<Scan, VaultError> {
         self.scan_with(seen, seen)
+    }
+
+    /// Looks at the records of sessions, which make nothing due: a scan passes them over. What is no record,
+    /// or may not be read, is left out.
+    ///
+    /// # Errors
+    ///
+    /// Like [`Self::scan`].
+    pub fn scan_sessions(
+        &self,
+        seen: &HashMap<String, Seen>,
+        rules: &Rules,
+    ) -> Result<BTreeMap<Stem, LogFile>, VaultError> {
+        let dir = self.layout.sessions_dir();
+        let folder = match self.folder("read", &dir) {
+            Err(error) if error.is_failed_read() => return Err(error),
+            Err(_) => return Ok(BTreeMap::new()),
+            Ok(folder) => folder,
+        };
+        let names = self.names_of(&folder, &dir, &mut Vec::new())?;
+        let stem_of = |it: &String| it.strip_suffix(".md").and_then(|it| it.parse::<Stem>().ok());
+        let stems: Vec<Stem> = names.iter().filter_map(stem_of).filter(Stem::is_session).collect();
+        let parts: Vec<&[Stem]> = stems.chunks(LOGS_AT_ONCE).collect();
+        let looks = parallel::map(&parts, |part| {
+            let look = |it: &Stem| {
+                let path = self.layout.source(it);
+                let look = self.look_at_log(&folder, &format!("{it}.md"), &path, seen);
+                look.map(|(Seen { stamp, hash }, _)| {
+                    let input = rules.input_hash(it, hash);
+                    LogFile { path, stamp, hash, input }
+                })
+            };
+            part.iter().map(look).collect::<Vec<_>>()
+        });
+        let mut sessions = BTreeMap::new();
+        for (stem, look) in stems.into_iter().zip(looks.into_iter().flatten()) {
+            match look {
+                Ok(file) => drop(sessions.insert(stem, file)),
+                Err(error) if error.is_failed_read() => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok(sessions)
     }
 
     fn scan_with(
