@@ -59,6 +59,32 @@ fn a_day_that_is_named_comes_first() {
 }
 
 #[test]
+fn a_time_is_told_by_what_happened_then() {
+    let root = Root::empty("valve");
+    root.write("memoird.yaml", "zone: Europe/Berlin\n");
+    for (day, line) in [
+        ("2026-02-20", "Fixed the leaking roof of the boat house"),
+        ("2026-03-08", "Fixed the leaking valve at pump two"),
+        ("2026-03-10", "Board meeting in Kiel: the budget is approved"),
+        ("2026-03-12", "Fixed the leaking hose in the garage"),
+        ("2026-03-30", "Fixed the leaking tank, at last"),
+    ] {
+        root.write(&format!("memory/{day}.md"), &format!("- {line}\n"));
+    }
+    root.run(&["compact"]).ok();
+    for (question, word) in [
+        ("what leaking thing was fixed in the week before the board meeting?", "valve"),
+        ("In the week before the board meeting's date, what was leaking?", "valve"),
+        ("what did we fix in the three days after the board meeting in Kiel", "hose"),
+        ("what happened on the day of the board meeting", "approved"),
+    ] {
+        let found = search(&root, &[question]);
+        assert!(found[0]["text"].as_str().unwrap().contains(word), "{question} {found:#?}");
+        assert_eq!(found, without_index(&root, &[question]), "{question}");
+    }
+}
+
+#[test]
 fn fields_and_options_narrow_what_is_found() {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();

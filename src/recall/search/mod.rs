@@ -6,7 +6,8 @@
 //!
 //! - [`query`]: what one may type.
 //! - [`words`]: from text to terms.
-//! - [`when`]: the time that a question names; [`relative`]: what of it counts from today.
+//! - [`when`]: the time that a question names; [`relative`]: what of it counts from today; [`event`]: what of
+//!   it is told by what happened then.
 //! - [`ground`]: what the index keeps of a file.
 //! - [`source`]: the index, brought up to date, or the files themselves.
 //! - [`warm`]: what one search found out, for the next one in the same process.
@@ -20,6 +21,7 @@
 //! - [`marks`]: which of their words were looked for.
 //! - [`loose`]: what is nearly written so, where nothing else is found.
 
+mod event;
 mod ground;
 mod items;
 mod loose;
@@ -166,11 +168,13 @@ fn find_in(
         Err(why) => (None, Some(why)),
     };
     let near = near.unwrap_or_default();
-    let searching = Searching { near, ..Searching::new(vault, inventory, query, how) };
+    let mut searching = Searching { near, ..Searching::new(vault, inventory, query, how) };
+    searching.look_for_event(source);
     let found = if let Ok(found) = searching.found(source)? {
         found
     } else {
         let source = Source::without_index(vault, inventory)?;
+        searching.look_for_event(&source);
         searching.found(&source)?.unwrap_or_default()
     };
     Ok(Found { query: query.text.clone(), notice: NOTICE, words_only, hits: found })
@@ -219,14 +223,33 @@ struct Searching<'a> {
 
 impl<'a> Searching<'a> {
     fn new(vault: &'a Vault, inventory: &'a Inventory, query: &'a Query, how: How) -> Self {
-        let question = query.words.to_lowercase();
-        let when = When::of(&question, how.today);
+        let when = When::of(&query.words.to_lowercase(), how.today);
+        let (terms, said, near) = Default::default();
+        let mut searching = Self { vault, inventory, query, how, when, terms, said, near };
+        searching.take_words();
+        searching
+    }
+
+    /// Takes the words that are to be looked for.
+    fn take_words(&mut self) {
         let mut stems = Stems::new();
-        let terms = Terms::of(&when.rest, &mut stems);
+        self.terms = Terms::of(&self.when.rest, &mut stems);
+        let question = self.query.words.to_lowercase();
         let words = question.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
-        let said = words.map(|it| (ground::speaker_number(it), terms.mask(it, &mut stems)));
-        let said = said.collect();
-        Self { vault, inventory, query, how, when, terms, said, near: Vec::new() }
+        let said = words.map(|it| (ground::speaker_number(it), self.terms.mask(it, &mut stems)));
+        self.said = said.collect();
+    }
+
+    /// Finds out when that was by which the question tells a time.
+    fn look_for_event(&mut self, source: &Source) {
+        // Where the index cannot be used the search itself finds that, too.
+        if let Some(event) = self.when.event.clone()
+            && let Ok(Some(days)) = event.days(source)
+        {
+            self.when.know(&event, days);
+            self.when.event = None;
+            self.take_words();
+        }
     }
 
     /// Returns the best hits; the inner error is one of the index.

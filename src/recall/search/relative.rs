@@ -8,7 +8,7 @@ pub(super) type Stretch = (NaiveDate, NaiveDate);
 
 /// How long one of these is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
+pub(super) enum Unit {
     Day,
     Week,
     Weekend,
@@ -42,16 +42,75 @@ pub(super) fn relative(words: &[&str], today: NaiveDate) -> Vec<Stretch> {
     named
 }
 
-/// Returns what words before a day make of it: of "the week before" the days that end with it.
-pub(super) fn beside(words: &[&str], (first, last): Stretch) -> Option<Stretch> {
-    let words = words.strip_suffix(&["the"]).unwrap_or(words);
-    let (way, words) = words.split_last()?;
-    let (count, unit) = counted(words)?;
-    match *way {
-        "before" | "preceding" => Some((back(first, unit, count), first)),
-        "after" | "following" => Some((last, forth(last, unit, count))),
-        _ => None,
+/// Days beside a day, or around it: "two weeks before", "the Friday after", "the week of".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Span {
+    Before(u32, Unit),
+    After(u32, Unit),
+    WeekdayBefore(Weekday),
+    WeekdayAfter(Weekday),
+    Of(Unit),
+}
+
+impl Span {
+    /// Reads the words that end with the one at a place, and returns with which of them they begin.
+    pub(super) fn before(words: &[&str], at: usize) -> Option<(Self, usize)> {
+        let before = words.get(..at)?;
+        let (is_before, is_after) = match words[at] {
+            "before" | "preceding" => (true, false),
+            "after" | "following" => (false, true),
+            "of" => (false, false),
+            _ => return None,
+        };
+        if let Some(day) = before.last().and_then(|it| weekday(it)) {
+            let span = match (is_before, is_after) {
+                (true, _) => Self::WeekdayBefore(day),
+                (_, true) => Self::WeekdayAfter(day),
+                _ => return None,
+            };
+            return Some((span, at - 1));
+        }
+        let (count, unit) = counted(before)?;
+        let from = at - 1 - usize::from(at >= 2 && number(words[at - 2]).is_some());
+        Some(match (is_before, is_after) {
+            (true, _) => (Self::Before(count, unit), from),
+            (_, true) => (Self::After(count, unit), from),
+            // "the days of wine", "three weeks of rain"
+            _ if from < at - 1 || words[at - 1].ends_with('s') => return None,
+            _ => (Self::Of(unit), from),
+        })
     }
+
+    /// Returns the days that are meant, that itself among those before and after it.
+    pub(super) fn beside(self, (first, last): Stretch) -> Stretch {
+        match self {
+            Self::Before(count, unit) => (back(first, unit, count), first),
+            Self::After(count, unit) => (last, forth(last, unit, count)),
+            Self::WeekdayBefore(day) => {
+                (back(first, Unit::Day, steps(day, first.weekday())), first)
+            }
+            Self::WeekdayAfter(day) => (last, forth(last, Unit::Day, steps(last.weekday(), day))),
+            Self::Of(unit) => (around(first, unit).0, around(last, unit).1),
+        }
+    }
+
+    /// Like [`Self::beside`], of one day.
+    pub(super) fn around(self, day: NaiveDate) -> Stretch {
+        self.beside((day, day))
+    }
+}
+
+/// Returns how many days lie between a weekday and the next other one: from 1 to 7.
+fn steps(from: Weekday, to: Weekday) -> u32 {
+    (to.num_days_from_monday() + 6 - from.num_days_from_monday()) % 7 + 1
+}
+
+/// Returns what words before a day make of it: of "the week before" the days that end with it.
+pub(super) fn beside(words: &[&str], stretch: Stretch) -> Option<Stretch> {
+    let words = words.strip_suffix(&["the"]).unwrap_or(words);
+    let (span, _) = Span::before(words, words.len().checked_sub(1)?)?;
+    // "the first week of March" is that month.
+    (!matches!(span, Span::Of(_))).then(|| span.beside(stretch))
 }
 
 /// Returns the year of the newest month of this name that is over, or has begun unless it is `last`.
@@ -261,7 +320,11 @@ mod tests {
         };
         assert_eq!(beside("in the week before").as_deref(), Some("2026-03-19 2026-03-26"));
         assert_eq!(beside("two days after the").as_deref(), Some("2026-03-26 2026-03-28"));
+        // A Thursday.
+        assert_eq!(beside("on the friday before").as_deref(), Some("2026-03-20 2026-03-26"));
+        assert_eq!(beside("on the thursday after").as_deref(), Some("2026-03-26 2026-04-02"));
         assert_eq!(beside("what was known before"), None);
+        assert_eq!(beside("the week of"), None);
     }
 
     proptest! {

@@ -4,7 +4,7 @@
 
 use chrono::{Datelike as _, NaiveDate, Weekday};
 
-use super::relative;
+use super::{event::Event, relative};
 use crate::memory::period::Period;
 
 /// How far from a day that is named a line still gains, in days.
@@ -66,6 +66,9 @@ pub(super) struct When {
     /// Months of any year, or of one, and which days of them are meant.
     months: Vec<(Option<i32>, u32, (u32, u32))>,
     weekdays: Vec<Weekday>,
+    /// What happened at the time that is asked about, and when that was, once it is known.
+    pub(super) event: Option<Event>,
+    happened: Option<(NaiveDate, NaiveDate)>,
     /// The question without the days that it names.
     pub(super) rest: String,
     /// Whether the oldest is asked for, or the newest.
@@ -102,12 +105,23 @@ impl When {
             if when.named.len() + when.days.len() > named {
                 named = when.named.len() + when.days.len();
                 // "26 March": the day stands before the month.
-                let stands_before = count == 1 && at > 0 && month(words[at]).is_some();
-                let from = at - usize::from(stands_before && ordinal(words[at - 1]).is_some());
+                let is_day = |it: Option<usize>| {
+                    it.and_then(|it| words.get(it)).is_some_and(|it| ordinal(it).is_some())
+                };
+                let stands_before = month(words[at]).is_some()
+                    && !is_day(Some(at + 1))
+                    && is_day(at.checked_sub(1));
+                let from = at - usize::from(stands_before);
                 if let Some(day) = when.named[days..].last_mut()
                     && let Some(stretch) = relative::beside(&words[..from], *day)
                 {
                     *day = stretch;
+                } else if when.named.len() == days
+                    && let Some(day) = when.days.last().and_then(|it| newest(*it, today))
+                {
+                    // Beside a day without a year lies that of its newest.
+                    when.named.extend(relative::beside(&words[..from], (day, day)));
+                    named = when.named.len() + when.days.len();
                 }
                 for word in &words[from..at + count] {
                     let at = word.as_ptr() as usize - text.as_ptr() as usize;
@@ -117,6 +131,10 @@ impl When {
             at += count;
         }
         when.rest = rest;
+        let is_date = |it: &str| {
+            iso(it).is_some() || month(it).is_some() || it.to_uppercase().parse::<Period>().is_ok()
+        };
+        when.event = Event::of(&text, &words, is_date);
         for stretch in relative::relative(&words, today) {
             when.name(stretch);
         }
@@ -188,9 +206,20 @@ impl When {
         }
     }
 
+    /// Takes notice of when the event was; then its name is no word to be looked for.
+    pub(super) fn know(&mut self, event: &Event, days: (NaiveDate, NaiveDate)) {
+        self.rest = event.rest(&self.rest);
+        if (days.1 - days.0).num_days() < NAMED_DAYS_MAX {
+            self.happened = Some(days);
+        } else {
+            self.stretches.push(days);
+        }
+    }
+
     /// Returns whether the question names this day.
     pub(super) fn names(&self, day: NaiveDate) -> bool {
-        self.named.iter().any(|(from, to)| (*from..=*to).contains(&day))
+        let named = self.named.iter().chain(&self.happened);
+        named.into_iter().any(|(from, to)| (*from..=*to).contains(&day))
             || self.days.contains(&(day.month(), day.day()))
     }
 
@@ -224,6 +253,13 @@ impl When {
         let itself = if self.names(day) { 0.5 } else { 0.0 };
         exact + itself + month + stretch + weekday
     }
+}
+
+/// Returns when a day of any year was last.
+fn newest((month, day): (u32, u32), today: NaiveDate) -> Option<NaiveDate> {
+    let years = [today.year(), today.year() - 1].into_iter();
+    let mut dates = years.filter_map(|it| NaiveDate::from_ymd_opt(it, month, day));
+    dates.find(|it| *it <= today)
 }
 
 /// Returns whether a line says when something was.
@@ -299,6 +335,9 @@ mod tests {
             ("last month", "2026-03-31", true),
             ("the week before March 26, 2026", "2026-03-20", true),
             ("the week before March 26, 2026", "2026-03-27", false),
+            ("the week before March 26", "2026-03-20", true),
+            ("the week before March 26", "2025-03-20", false),
+            ("the Sunday before the 26 March 2026", "2026-03-22", true),
             ("two weeks ago", "2026-04-01", true),
             ("last Friday", "2026-04-10", true),
             ("May I ask 26 people?", "2026-05-26", false),

@@ -333,6 +333,7 @@ impl Stems {
 }
 
 /// The words of a question that say something.
+#[derive(Default)]
 pub(super) struct Terms {
     /// By their numbers, each once.
     pub(super) stems: Vec<u64>,
