@@ -35,9 +35,28 @@ pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
     done.into_iter().map(|(_, result)| result).collect()
 }
 
+/// Does two things side by side, the second one on this thread, and returns what came of both.
+///
+/// A panic of either goes on in the caller.
+pub(crate) fn both<A: Send, B>(
+    one: impl FnOnce() -> A + Send,
+    other: impl FnOnce() -> B,
+) -> (A, B) {
+    std::thread::scope(|scope| {
+        let one = scope.spawn(one);
+        let other = other();
+        (one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), other)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_are_done() {
+        assert_eq!(both(|| 1, || "two"), (1, "two"));
+    }
 
     #[test]
     fn results_keep_the_order_of_the_items() {

@@ -34,16 +34,7 @@ static SLOTS: Mutex<Vec<Weak<dyn Rest>>> = Mutex::new(Vec::new());
 impl<T: Send + Sync + 'static> Lent<T> {
     /// Nothing is made yet.
     pub(super) fn new(make: impl Fn() -> T + Send + Sync + 'static) -> Self {
-        Self::of(None, Box::new(make))
-    }
-
-    /// The first one is made already.
-    pub(super) fn made(first: T, make: impl Fn() -> T + Send + Sync + 'static) -> Self {
-        Self::of(Some(Arc::new(first)), Box::new(make))
-    }
-
-    fn of(first: Option<Arc<T>>, make: Box<dyn Fn() -> T + Send + Sync>) -> Self {
-        let slot = Arc::new(Slot { make, made: RwLock::new(first) });
+        let slot = Arc::new(Slot { make: Box::new(make), made: RwLock::new(None) });
         let weak: Weak<dyn Rest> = Arc::downgrade(&slot) as Weak<dyn Rest>;
         let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
         // Who never rests, and reads rules anew for each request, is not to remember them all.

@@ -5,7 +5,10 @@ use std::{
     collections::{BTreeMap, HashMap},
     ops::Range,
     path::PathBuf,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{
+        Arc, LazyLock, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use super::{
@@ -29,6 +32,7 @@ use crate::{
         markdown::LineKind,
         period::Period,
     },
+    parallel,
 };
 
 /// How many logs are remembered: a log is served several times on its way, and reading it for
@@ -121,6 +125,9 @@ fn hash_of(privacy: &Privacy, own: Option<&SecretRulesFile>) -> ContentHash {
     ContentHash::of(format!("{} {privacy:?} {own}", env!("CARGO_PKG_VERSION")))
 }
 
+/// Whether a log was looked through in this process.
+static IS_READY: AtomicBool = AtomicBool::new(false);
+
 impl Policy {
     /// Takes what a root is run with, and a person's own rules for secrets.
     ///
@@ -186,10 +193,18 @@ impl Policy {
             .zip(&findings.origins)
             .map(|((_, line, _), origin)| (*line, *origin))
             .collect();
-        for (at, concern) in hold::concerns_of_block(&block) {
+        let (concerns, secrets) =
+            (|| hold::concerns_of_block(&block), || self.secrets().find(text));
+        // The first time both have much to make ready.
+        let (secrets, concerns) = if IS_READY.swap(true, Ordering::Relaxed) {
+            (secrets(), concerns())
+        } else {
+            parallel::both(secrets, concerns)
+        };
+        for (at, concern) in concerns {
             findings.lines.entry(lines[at].0).or_default().concerns.push(concern);
         }
-        let mut found = self.secrets().find(text).into_iter().filter(|it| self.takes_out(it));
+        let mut found = secrets.into_iter().filter(|it| self.takes_out(it));
         let mut next = found.next();
         for &(number, line, _) in lines {
             let from = line.as_ptr() as usize - text.as_ptr() as usize;

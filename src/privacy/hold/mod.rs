@@ -230,17 +230,22 @@ pub fn concerns_of_block(lines: &[(&str, Origin)]) -> Vec<(usize, Concern)> {
 /// Adds codes that a line above asks to decode and run, or calls a command, perhaps in a fence.
 fn codes_below(lines: &[(&str, Origin)], found: &mut [Concerns]) {
     const BELOW_MAX: usize = 3;
+    const CODE_MIN: usize = 4;
     for (i, (asks, origin)) in lines.iter().enumerate() {
-        if !encoded::asks_to_run(asks) && !encoded::hints_at_command(asks) {
+        let below = || lines.iter().enumerate().skip(i + 1).take(BELOW_MAX);
+        let can_be_code = |code: &str| code.len() >= CODE_MIN && !code.contains(' ');
+        // Before the expressions are asked: most lines have nothing like it below them.
+        if !below().any(|(_, (code, _))| can_be_code(unquoted(code)))
+            || !encoded::asks_to_run(asks) && !encoded::hints_at_command(asks)
+        {
             continue;
         }
-        let below = lines.iter().enumerate().skip(i + 1).take(BELOW_MAX);
         let hides = |(_, (code, _)): &(usize, &(&str, Origin))| {
             let code = unquoted(code);
-            !code.contains(' ')
+            can_be_code(code)
                 && encoded::concerns(&format!("{asks} {code}"), *origin).has(Concern::Encoded)
         };
-        if let Some((at, _)) = below.into_iter().find(hides) {
+        if let Some((at, _)) = below().find(hides) {
             for set in [i, at] {
                 found[set].add(Concern::Encoded);
                 found[set].add(Concern::Command);

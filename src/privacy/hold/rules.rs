@@ -47,7 +47,8 @@ struct Rules {
     /// Words of which one at least stands in whatever a rule for anybody's text can hold.
     gate: AhoCorasick,
     of_gate: Vec<Word>,
-    words: AhoCorasick,
+    /// Made when something passes the gate: in many a log nothing does.
+    words: Lent<AhoCorasick>,
     /// Of each word: its list, and whether its ends are open.
     of_word: Vec<Word>,
     shapes: Vec<(u8, Lent<Regex>)>,
@@ -145,8 +146,6 @@ enum Order {
 enum RulesError {
     #[error("quarantine.yaml cannot be read: {0}")]
     Yaml(#[from] serde_yaml::Error),
-    #[error("shape `{0}`: {1}")]
-    Shape(String, Box<regex::Error>),
     #[error("the words cannot be compiled: {0}")]
     Words(#[from] aho_corasick::BuildError),
     #[error("`{0}` is no list, shape, or group")]
@@ -231,10 +230,8 @@ impl Rules {
         for (name, pattern) in &file.shapes {
             // ASCII boundaries do, and are much faster beside other scripts.
             let pattern = pattern.replace(r"\b", r"(?-u:\b)");
-            let first = Regex::new(&pattern);
-            let first = first.map_err(|e| RulesError::Shape(name.clone(), Box::new(e)))?;
-            let again = move || Regex::new(&pattern).expect("it was compiled before");
-            shapes.push((number[name.as_str()], Lent::made(first, again)));
+            let shape = Lent::new(move || Regex::new(&pattern).expect("a test compiles them all"));
+            shapes.push((number[name.as_str()], shape));
         }
         let mut gates: Mask = 0;
         for it in file.rules.iter().filter(|it| it.from == From::Any) {
@@ -247,10 +244,13 @@ impl Rules {
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .match_kind(MatchKind::LeftmostLongest)
             .build(of_word.iter().zip(&patterns).filter(in_gates).map(|(_, it)| it))?;
-        let words = AhoCorasick::builder()
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .match_kind(MatchKind::Standard)
-            .build(&patterns)?;
+        let words = Lent::new(move || {
+            AhoCorasick::builder()
+                .kind(Some(AhoCorasickKind::ContiguousNFA))
+                .match_kind(MatchKind::Standard)
+                .build(&patterns)
+                .expect("a test compiles them")
+        });
         Ok(Self {
             gate,
             of_gate,
@@ -279,7 +279,7 @@ impl Rules {
         }
         let mut hits = Vec::new();
         let mut seen: Mask = 0;
-        for hit in self.words.find_overlapping_iter(words) {
+        for hit in self.words.get().find_overlapping_iter(words) {
             spend(1);
             let word = self.of_word[hit.pattern().as_usize()];
             if word.is_at(&hit, text) {
@@ -546,6 +546,12 @@ mod tests {
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn what_is_compiled_when_it_is_needed_can_be() {
+        RULES.words.get();
+        RULES.shapes.iter().for_each(|(_, shape)| drop(shape.get()));
     }
 
     #[test]
