@@ -9,6 +9,7 @@
 //! - [`when`]: the time that a question names; [`relative`]: what of it counts from today; [`event`]: what of
 //!   it is told by what happened then.
 //! - [`ground`]: what the index keeps of a file.
+//! - [`wanted`]: what should stand in the index.
 //! - [`source`]: the index, brought up to date, or the files themselves.
 //! - [`warm`]: what one search found out, for the next one in the same process.
 //! - [`matched`]: what of it concerns a question.
@@ -35,6 +36,7 @@ mod repeats;
 mod source;
 mod texts;
 mod values;
+mod wanted;
 mod warm;
 mod when;
 mod words;
@@ -55,6 +57,7 @@ use self::{
     rank::{Scored, ScoredItem},
     source::Source,
     texts::Texts,
+    wanted::Look,
     when::When,
     words::{Stems, Terms},
 };
@@ -62,6 +65,7 @@ use super::handed::NOTICE;
 use crate::{
     memory::{address::Stem, typed::MemoryType},
     model::embedding::Embed,
+    parallel,
     privacy::Rules,
     store::{
         inventory::Inventory,
@@ -151,33 +155,42 @@ pub fn find(
     how: How,
     embedder: Option<&dyn Embed>,
 ) -> Result<Found, VaultError> {
-    let (source, inventory) = Source::open(vault)?;
-    find_in((vault, &source, &inventory), query, how, embedder)
+    find_first(vault, query, how, embedder, Source::as_left(vault)).map(|it| it.0)
 }
 
-fn find_in(
-    (vault, source, inventory): (&Vault, &Source, &Inventory),
+/// Finds what a query asks for in the files as they are. While they are looked at it is found in the index
+/// as it was left: mostly nothing has changed since. Returns where it was found, too.
+fn find_first(
+    vault: &Vault,
     query: &Query,
     how: How,
     embedder: Option<&dyn Embed>,
-) -> Result<Found, VaultError> {
-    let embedder = embedder.filter(|_| !how.raw && !query.words.is_empty());
-    let near = embedder.map(|it| meaning::nearest(vault, query, it));
-    let (near, words_only) = match near.transpose() {
-        Ok(near) => (near, None),
-        Err(why) => (None, Some(why)),
-    };
-    let near = near.unwrap_or_default();
-    let mut searching = Searching { near, ..Searching::new(vault, inventory, query, how) };
-    searching.look_for_event(source);
-    let found = if let Ok(found) = searching.found(source)? {
-        found
+    left: Option<Source>,
+) -> Result<(Found, Source, Inventory), VaultError> {
+    let asked = Searching::new(vault, query, how, embedder);
+    let seen = left.as_ref().map(Source::seen).unwrap_or_default();
+    let look = if let Some(source) = &left {
+        let searching = asked.clone().looking_for_event(source);
+        let (look, ranked) = parallel::both(|| Look::at(vault, &seen), || searching.ranked(source));
+        let look = look?;
+        let hits = match ranked {
+            Ok(ranked) if source.is_of(vault, &look)? => {
+                Some(searching.hits(&ranked, &look.inventory)?)
+            }
+            _ => None,
+        };
+        if let Some(hits) = hits
+            && let Some(source) = left
+        {
+            return Ok((searching.told(hits), source, look.inventory));
+        }
+        look
     } else {
-        let source = Source::without_index(vault, inventory)?;
-        searching.look_for_event(&source);
-        searching.found(&source)?.unwrap_or_default()
+        Look::at(vault, &seen)?
     };
-    Ok(Found { query: query.text.clone(), notice: NOTICE, words_only, hits: found })
+    let source = Source::brought(left, vault, &look)?;
+    let found = asked.found(&source, &look.inventory)?;
+    Ok((found, source, look.inventory))
 }
 
 /// Brings the index up to date, so that the next search finds it so.
@@ -208,9 +221,9 @@ pub fn keep_log(vault: &Vault, stem: &Stem, rules: &Rules) -> Result<(), VaultEr
     Source::keep_log(vault, stem, rules)
 }
 
+#[derive(Clone)]
 struct Searching<'a> {
     vault: &'a Vault,
-    inventory: &'a Inventory,
     query: &'a Query,
     how: How,
     when: When,
@@ -219,13 +232,28 @@ struct Searching<'a> {
     said: Vec<(u32, u64)>,
     /// What is near in meaning.
     near: Vec<Near>,
+    words_only: Option<String>,
+}
+
+/// What was found in an index, best first.
+struct Ranked<'a> {
+    source: &'a Source,
+    matched: Matched<'a>,
+    lines: Vec<Scored>,
+    alone: Vec<ScoredItem>,
 }
 
 impl<'a> Searching<'a> {
-    fn new(vault: &'a Vault, inventory: &'a Inventory, query: &'a Query, how: How) -> Self {
+    fn new(vault: &'a Vault, query: &'a Query, how: How, embedder: Option<&dyn Embed>) -> Self {
+        let embedder = embedder.filter(|_| !how.raw && !query.words.is_empty());
+        let near = embedder.map(|it| meaning::nearest(vault, query, it));
+        let (near, words_only) = match near.transpose() {
+            Ok(near) => (near.unwrap_or_default(), None),
+            Err(why) => (Vec::new(), Some(why)),
+        };
         let when = When::of(&query.words.to_lowercase(), how.today);
-        let (terms, said, near) = Default::default();
-        let mut searching = Self { vault, inventory, query, how, when, terms, said, near };
+        let (terms, said) = Default::default();
+        let mut searching = Self { vault, query, how, when, terms, said, near, words_only };
         searching.take_words();
         searching
     }
@@ -241,27 +269,39 @@ impl<'a> Searching<'a> {
     }
 
     /// Finds out when that was by which the question tells a time.
-    fn look_for_event(&mut self, source: &Source) {
+    fn looking_for_event(mut self, source: &Source) -> Self {
         // Where the index cannot be used the search itself finds that, too.
         if let Some(event) = self.when.event.clone()
             && let Ok(Some(days)) = event.days(source)
         {
             self.when.know(&event, days);
-            self.when.event = None;
             self.take_words();
         }
+        self
     }
 
-    /// Returns the best hits; the inner error is one of the index.
-    fn found(&self, source: &Source) -> Result<Result<Vec<Hit>, PostingsError>, VaultError> {
-        let mut matched = match Matched::of(source, &self.terms) {
-            Ok(matched) => matched,
-            Err(error) => return Ok(Err(error)),
-        };
+    /// Returns what is found, in the files themselves where the index cannot be used.
+    fn found(self, source: &Source, inventory: &Inventory) -> Result<Found, VaultError> {
+        let searching = self.clone().looking_for_event(source);
+        if let Ok(ranked) = searching.ranked(source) {
+            let hits = searching.hits(&ranked, inventory)?;
+            return Ok(searching.told(hits));
+        }
+        let source = Source::without_index(self.vault, inventory)?;
+        let searching = self.looking_for_event(&source);
+        let ranked = searching.ranked(&source);
+        let hits = ranked.map_or_else(|_| Ok(Vec::new()), |it| searching.hits(&it, inventory))?;
+        Ok(searching.told(hits))
+    }
+
+    fn told(self, hits: Vec<Hit>) -> Found {
+        Found { query: self.query.text.clone(), notice: NOTICE, words_only: self.words_only, hits }
+    }
+
+    /// Puts all that may be an answer in order.
+    fn ranked<'s>(&'s self, source: &'s Source) -> Result<Ranked<'s>, PostingsError> {
+        let mut matched = Matched::of(source, &self.terms)?;
         let how = self.how;
-        let tiers = &self.query.tiers;
-        let items_only =
-            how.raw && !tiers.is_empty() && tiers.iter().all(|it| it != "daily" && it != "session");
         let wanted = (!self.query.narrows()).then_some(how.limit);
         let (mut lines, mut alone) =
             rank::rank(&mut matched, &self.said, &self.when, !how.raw, wanted);
@@ -272,27 +312,37 @@ impl<'a> Searching<'a> {
         if how.raw {
             alone = rank::items_alone(&mut matched, &self.when);
         }
-        if let Some(error) = matched.take_failed() {
-            return Ok(Err(error));
+        match matched.take_failed() {
+            Some(error) => Err(error),
+            None => Ok(Ranked { source, matched, lines, alone }),
         }
-        let mut texts = Texts::new(self.vault, self.inventory);
+    }
+
+    /// Returns the best hits, with their words.
+    fn hits(&self, ranked: &Ranked<'_>, inventory: &Inventory) -> Result<Vec<Hit>, VaultError> {
+        let Ranked { source, matched, lines, alone } = ranked;
+        let how = self.how;
+        let tiers = &self.query.tiers;
+        let items_only =
+            how.raw && !tiers.is_empty() && tiers.iter().all(|it| it != "daily" && it != "session");
+        let mut texts = Texts::new(self.vault, inventory);
         let mut hits = Vec::new();
         if !items_only {
-            for scored in &lines {
+            for scored in lines {
                 if hits.len() == how.limit {
                     break;
                 }
-                if let Some(hit) = self.hit(&matched, &mut texts, scored)? {
+                if let Some(hit) = self.hit(matched, &mut texts, scored)? {
                     add(&mut hits, hit, &mut texts)?;
                 }
             }
         }
         let mut items = 0;
-        for scored in &alone {
+        for scored in alone {
             if items == how.limit {
                 break;
             }
-            if let Some(hit) = self.item_hit(&matched, &mut texts, *scored)? {
+            if let Some(hit) = self.item_hit(matched, &mut texts, *scored)? {
                 hits.push(hit);
                 items += 1;
             }
@@ -300,10 +350,10 @@ impl<'a> Searching<'a> {
         hits.sort_by(|a, b| b.score.total_cmp(&a.score));
         hits.truncate(how.limit);
         if hits.is_empty() && !how.raw {
-            hits = loose::find(self.vault, self.inventory, self.query, how, source.logs())?;
+            hits = loose::find(self.vault, inventory, self.query, how, source.logs())?;
         }
         values::mark(&mut hits, &self.query.words, self.when.names_days());
-        Ok(Ok(hits))
+        Ok(hits)
     }
 
     /// Returns a line as a hit, if it has what the query wants beside its words. A tier of summaries

@@ -4,33 +4,28 @@
 use std::{
     borrow::Cow,
     cell::RefCell,
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     hash::{BuildHasherDefault, Hasher},
     sync::{Arc, OnceLock},
-    thread,
 };
 
 use chrono::{Datelike as _, NaiveDate};
 
 use super::{
-    ground::{self, Ground, Head, Line},
-    items,
+    ground::{self, Head, Line},
     matched::{LOGS, stem_of},
-    words::Stems,
+    wanted::{Look, Wanted, grounds, wanted, wanted_log},
 };
 use crate::{
     memory::{
         address::{Citation, Stem},
-        document::Summary,
         hash::ContentHash,
-        period::Period,
-        typed::TypedMemory,
     },
-    privacy::{self, Rules},
+    privacy::Rules,
     store::{
-        inventory::{Inventory, LogFile, Stamp},
-        postings::{self, Change, Detail, Entry, Places, Postings, PostingsError, Reader, Writer},
-        vault::{Vault, VaultError},
+        inventory::Inventory,
+        postings::{self, Change, Detail, Entry, Postings, PostingsError, Reader, Writer},
+        vault::{Vault, VaultError, scan::Seen},
     },
 };
 
@@ -44,11 +39,6 @@ const BATCH_FILES: usize = 2_000;
 /// So many new files at most are taken in for who searches next, and of more in all nothing else is made
 /// ready.
 const READY_MAX: usize = 20_000;
-
-/// Logs of the newest year stand by month, older ones, which seldom change, by year: a search asks each
-/// bucket for each word. Summaries stand by year, far from them; the rest in one.
-const SUMMARIES: i64 = 1_000_000;
-const OTHERS: i64 = 2_000_000;
 
 /// Where the search looks.
 pub(super) struct Source {
@@ -163,47 +153,67 @@ enum Of {
 /// The files of an index, each with its number.
 type Files = Vec<(i64, Entry)>;
 
-/// A file of the root as it should stand in the index.
-struct Wanted<'a> {
-    path: String,
-    bucket: i64,
-    stamp: Stamp,
-    hash: ContentHash,
-    input: ContentHash,
-    what: What<'a>,
-}
-
-enum What<'a> {
-    Log(&'a Stem),
-    Summary(Period),
-    Wisdom(&'a str),
-    Memory(&'a TypedMemory),
-}
-
 impl Source {
     /// Looks at the root, brings the index up to date, and returns it with what may be seen. An index
     /// that cannot be used is as if there were none.
     pub(super) fn open(vault: &Vault) -> Result<(Self, Inventory), VaultError> {
+        let left = Self::as_left(vault);
+        let look = Look::at(vault, &left.as_ref().map(Self::seen).unwrap_or_default())?;
+        Ok((Self::brought(left, vault, &look)?, look.inventory))
+    }
+
+    /// Returns the index as it was left, whatever stands in the files by now; `None` without one that can
+    /// be used.
+    pub(super) fn as_left(vault: &Vault) -> Option<Self> {
         let path = vault.layout().search_index();
-        let view = vault.rules().policy_hash();
         let is_kept = path.parent().is_some_and(std::path::Path::exists);
-        let mut kept = if is_kept { Postings::open(&path, view).ok() } else { None };
-        let held = |it: &Postings| it.hold().and_then(|()| it.known());
-        let known = kept.as_ref().and_then(|it| held(it).ok()).unwrap_or_default();
-        let seen = postings::seen(&known);
-        let inventory = vault.scan_names(&seen)?.inventory;
-        let sessions = vault.scan_sessions(&seen, &inventory.rules)?;
-        let wanted = wanted(vault, &inventory, &sessions)?;
-        if kept.is_none() && wanted.iter().map(|it| it.stamp.size).sum::<u64>() > SMALL {
-            kept = Postings::open(&path, view).ok();
-        }
-        if let Some(kept) = kept
-            && let Ok(source) = Self::kept(kept, known.files, &wanted, vault, &inventory.rules)?
+        let index = Postings::open(&path, vault.rules().policy_hash()).ok().filter(|_| is_kept)?;
+        let known = index.hold().and_then(|()| index.known()).ok()?;
+        Self::of_kept(index, known.files).ok()
+    }
+
+    /// Returns what the index knows of the files by which a change is told.
+    pub(super) fn seen(&self) -> HashMap<String, Seen> {
+        postings::seen(&self.entries)
+    }
+
+    /// Returns whether the index is as the files are.
+    pub(super) fn is_of(&self, vault: &Vault, look: &Look) -> Result<bool, VaultError> {
+        let wanted = look.wanted(vault)?;
+        let (come, gone) = changed(&self.entries, &wanted);
+        Ok(matches!(self.of, Of::Kept(_)) && come.is_empty() && gone.is_empty())
+    }
+
+    /// Returns the index as the files are, brought up to date where it is not; what could not be used at
+    /// first may be made anew by now.
+    pub(super) fn brought(
+        left: Option<Self>,
+        vault: &Vault,
+        look: &Look,
+    ) -> Result<Self, VaultError> {
+        let rules = &look.inventory.rules;
+        let wanted = look.wanted(vault)?;
+        let kept = match left {
+            Some(Self { of: Of::Kept(index), entries, .. }) => Some((index, entries)),
+            _ => {
+                let path = vault.layout().search_index();
+                let is_kept = path.parent().is_some_and(std::path::Path::exists);
+                let is_large = || wanted.iter().map(|it| it.stamp.size).sum::<u64>() > SMALL;
+                let index = if is_kept || is_large() {
+                    Postings::open(&path, vault.rules().policy_hash()).ok()
+                } else {
+                    None
+                };
+                let known = |it: &Postings| it.hold().and_then(|()| it.known());
+                index.map(|it| (known(&it).unwrap_or_default().files, it)).map(|(a, b)| (b, a))
+            }
+        };
+        if let Some((index, known)) = kept
+            && let Ok(source) = Self::kept(index, known, &wanted, vault, rules)?
         {
-            return Ok((source, inventory));
+            return Ok(source);
         }
-        let source = Self::read(&wanted, vault, &inventory.rules)?;
-        Ok((source, inventory))
+        Self::read(&wanted, vault, rules)
     }
 
     /// Reads all files, for want of an index.
@@ -220,7 +230,7 @@ impl Source {
             return Ok(());
         };
         let Ok(known) = index.known() else { return Ok(()) };
-        let sessions = vault.scan_sessions(&postings::seen(&known), &inventory.rules)?;
+        let sessions = vault.scan_sessions(&postings::seen(&known.files), &inventory.rules)?;
         let mut wanted = wanted(vault, inventory, &sessions)?;
         if wanted.len() > READY_MAX {
             // Of a great many the newest come now, the others by and by: nobody waits for them.
@@ -286,18 +296,7 @@ impl Source {
         vault: &Vault,
         rules: &Rules,
     ) -> Result<Result<Option<Files>, PostingsError>, VaultError> {
-        let by_path: HashMap<&str, &Entry> =
-            known.iter().map(|(_, it)| (it.path.as_str(), it)).collect();
-        let is_new = |it: &&Wanted<'_>| {
-            let known = by_path.get(it.path.as_str());
-            known.is_none_or(|known| {
-                known.stamp != it.stamp || known.input != it.input || known.bucket != it.bucket
-            })
-        };
-        let mut come: Vec<&Wanted<'_>> = wanted.iter().filter(is_new).collect();
-        let stays: HashSet<&str> = wanted.iter().map(|it| it.path.as_str()).collect();
-        let gone = known.iter().map(|(_, it)| &it.path).filter(|it| !stays.contains(it.as_str()));
-        let mut gone: Vec<String> = gone.cloned().collect();
+        let (mut come, mut gone) = changed(&known, wanted);
         if come.is_empty() && gone.is_empty() {
             return Ok(Ok(Some(known)));
         }
@@ -418,7 +417,8 @@ impl Source {
 
     /// Keeps what it unpacks, for further searches.
     pub(super) fn keeping_lines(self) -> Self {
-        Self { kept_lines: Some(RefCell::default()), ..self }
+        let kept_lines = self.kept_lines.or_else(|| Some(RefCell::default()));
+        Self { kept_lines, ..self }
     }
 
     /// Lets others write to the index until the next search; returns whether there can be one.
@@ -505,6 +505,22 @@ const COUNTED_OF: &str = "distinct_of";
 const COUNTED_NEAR_MIN: u64 = 20_000;
 const COUNTED_NEAR: u64 = 64;
 
+/// Returns which files are not in an index as they should be, and which are and should not.
+fn changed<'w>(known: &Files, wanted: &'w [Wanted<'w>]) -> (Vec<&'w Wanted<'w>>, Vec<String>) {
+    let by_path: HashMap<&str, &Entry> =
+        known.iter().map(|(_, it)| (it.path.as_str(), it)).collect();
+    let is_new = |it: &&Wanted<'_>| {
+        let known = by_path.get(it.path.as_str());
+        known.is_none_or(|known| {
+            known.stamp != it.stamp || known.input != it.input || known.bucket != it.bucket
+        })
+    };
+    let come = wanted.iter().filter(is_new).collect();
+    let stays: HashSet<&str> = wanted.iter().map(|it| it.path.as_str()).collect();
+    let gone = known.iter().map(|(_, it)| &it.path).filter(|it| !stays.contains(it.as_str()));
+    (come, gone.cloned().collect())
+}
+
 /// Returns whether it is known of a log, or of a record of a session.
 fn is_log(head: Option<&Head>) -> bool {
     head.is_some_and(|it| it.tier < LOGS)
@@ -526,135 +542,4 @@ fn count_distinct<'a>(
         }
     }
     Ok(seen.iter().map(|it| u64::from(it.count_ones())).sum())
-}
-
-/// Returns how a log should stand in the index whose newest log is of that year.
-fn wanted_log(
-    (stem, newest): (&Stem, i32),
-    path: String,
-    stamp: Stamp,
-    hash: ContentHash,
-    input: ContentHash,
-) -> Wanted<'_> {
-    let day = stem.date();
-    let month = if day.year() < newest { 0 } else { 1 + day.month0() };
-    let bucket = i64::from(day.year()) * 13 + i64::from(month);
-    Wanted { path, bucket, stamp, hash, input, what: What::Log(stem) }
-}
-
-/// Returns what should stand in the index.
-fn wanted<'a>(
-    vault: &Vault,
-    inventory: &'a Inventory,
-    sessions: &'a BTreeMap<Stem, LogFile>,
-) -> Result<Vec<Wanted<'a>>, VaultError> {
-    let layout = vault.layout();
-    let mut wanted = Vec::new();
-    let logs = || inventory.logs.iter().chain(sessions);
-    let newest = logs().map(|it| it.0.date().year()).max().unwrap_or_default();
-    for (stem, file) in logs() {
-        wanted.push(wanted_log(
-            (stem, newest),
-            file.path.clone(),
-            file.stamp,
-            file.hash,
-            file.input,
-        ));
-    }
-    let decided = vault.read_text(&layout.decisions())?.unwrap_or_default();
-    // What is no log depends on all that was decided: that is seldom, and such files are few.
-    let of_items = |path: String, bucket: i64, (stamp, hash): (Stamp, ContentHash), what| {
-        let decided = format!("{} {decided}", hash.hex16());
-        Wanted { path, bucket, stamp, hash, input: ContentHash::of(decided), what }
-    };
-    for (period, file) in inventory.weekly.iter().chain(&inventory.monthly) {
-        let bucket = SUMMARIES + i64::from(period.first().year());
-        let what = What::Summary(*period);
-        wanted.push(of_items(file.path.clone(), bucket, (file.stamp, file.hash), what));
-    }
-    let none = Stamp::default();
-    if let Some(text) = &inventory.wisdom {
-        let what = What::Wisdom(text);
-        wanted.push(of_items(layout.wisdom(), OTHERS, (none, ContentHash::of(text)), what));
-    }
-    for memory in &inventory.memories {
-        let path = layout.typed(&memory.file_name.to_string_lossy());
-        let hash = ContentHash::of(format!("{memory:?}"));
-        wanted.push(of_items(path, OTHERS, (none, hash), What::Memory(memory)));
-    }
-    Ok(wanted)
-}
-
-/// Takes files apart, some at a time beside each other.
-fn grounds(
-    wanted: &[&Wanted<'_>],
-    vault: &Vault,
-    rules: &Rules,
-) -> Result<Vec<(Entry, Detail, Places)>, VaultError> {
-    const THREADS_MAX: usize = 4;
-    const FILES_MIN: usize = 16;
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
-    if wanted.len() < FILES_MIN || threads == 1 {
-        let mut stems = Stems::new();
-        return wanted.iter().map(|it| ground(it, vault, rules, &mut stems)).collect();
-    }
-    let part = wanted.len().div_ceil(threads);
-    thread::scope(|scope| {
-        let parts: Vec<_> = wanted
-            .chunks(part)
-            .map(|part| {
-                scope.spawn(move || {
-                    let mut stems = Stems::new();
-                    let all = part.iter().map(|it| ground(it, vault, rules, &mut stems));
-                    all.collect::<Result<Vec<_>, _>>()
-                })
-            })
-            .collect();
-        let mut all = Vec::new();
-        for part in parts {
-            match part.join() {
-                Ok(part) => all.extend(part?),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        Ok(all)
-    })
-}
-
-fn ground(
-    wanted: &Wanted<'_>,
-    vault: &Vault,
-    rules: &Rules,
-    stems: &mut Stems,
-) -> Result<(Entry, Detail, Places), VaultError> {
-    // What is known of the lines is true of the bytes that were read.
-    let mut hash = wanted.hash;
-    let Ground { head, lines, places, cites } = match &wanted.what {
-        What::Log(stem) => match vault.read_log(stem)? {
-            Some(log) => {
-                hash = log.hash;
-                ground::of_log(&privacy::serve(&log, rules), stems)
-            }
-            // It went away since the folder was listed.
-            None => Ground::default(),
-        },
-        What::Summary(period) => {
-            let text = vault.read_text(&wanted.path)?.unwrap_or_default();
-            // One that cannot be read as such is told of by `status`.
-            let rows = Summary::parse(*period, &text)
-                .map_or_else(|_| Vec::new(), |it| items::of_summary(&it, &text, rules));
-            ground::of_items(items::tier(*period), &rows, stems)
-        }
-        What::Wisdom(text) => ground::of_items(4, &items::of_wisdom(text, rules), stems),
-        What::Memory(memory) => ground::of_items(5, &[items::of_memory(memory, rules)], stems),
-    };
-    let entry = Entry {
-        path: wanted.path.clone(),
-        bucket: wanted.bucket,
-        stamp: wanted.stamp,
-        hash,
-        input: wanted.input,
-        head,
-    };
-    Ok((entry, Detail { lines, cites }, places))
 }

@@ -11,7 +11,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::{Found, How, Query, source::Source};
+use super::{Found, How, Query, Searching, source::Source};
 use crate::{
     memory::hash::ContentHash,
     model::embedding::Embed,
@@ -59,16 +59,17 @@ impl Shelf {
         let warm = self.take(root).filter(|it| it.view == vault.rules().policy_hash());
         let warm =
             warm.and_then(|mut it| (it.changes.is_still() && it.source.resume()).then_some(it));
-        let (source, inventory, changes) =
-            if let Some(Warm { source, inventory, changes, .. }) = warm {
-                (source, inventory, Some(changes))
-            } else {
-                // Before the look: what comes between the two is looked at once more.
-                let changes = Changes::watch(vault.layout());
-                let (source, inventory) = Source::open(vault)?;
-                (source.keeping_lines(), inventory, changes)
-            };
-        let found = super::find_in((vault, &source, &inventory), query, how, embedder)?;
+        let (found, source, inventory, changes) = if let Some(warm) = warm {
+            let Warm { source, inventory, changes, .. } = warm;
+            let asked = Searching::new(vault, query, how, embedder);
+            (asked.found(&source, &inventory)?, source, inventory, Some(changes))
+        } else {
+            // Before the look: what comes between the two is looked at once more.
+            let changes = Changes::watch(vault.layout());
+            let left = Source::as_left(vault).map(Source::keeping_lines);
+            let (found, source, inventory) = super::find_first(vault, query, how, embedder, left)?;
+            (found, source.keeping_lines(), inventory, changes)
+        };
         if let Some(changes) = changes.filter(|_| source.pause()) {
             let warm = Warm { source, inventory, changes, view: vault.rules().policy_hash() };
             self.put(root.to_owned(), warm);

@@ -333,7 +333,7 @@ impl Stems {
 }
 
 /// The words of a question that say something.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Terms {
     /// By their numbers, each once.
     pub(super) stems: Vec<u64>,

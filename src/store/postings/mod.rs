@@ -427,9 +427,9 @@ fn change_bucket(
 }
 
 /// What was seen of the files, so that a scan reads only what changed.
-pub fn seen(known: &Known) -> HashMap<String, Seen> {
+pub fn seen(files: &[(i64, Entry)]) -> HashMap<String, Seen> {
     let seen = |it: &Entry| (it.path.clone(), Seen { stamp: it.stamp, hash: it.hash });
-    known.files.iter().map(|(_, it)| seen(it)).collect()
+    files.iter().map(|(_, it)| seen(it)).collect()
 }
 
 impl PostingsError {
