@@ -83,13 +83,9 @@ impl<'a> Matched<'a> {
             places.sort_unstable_by_key(|it| it.row);
             matched.places.push(places);
         }
-        for at in 0..matched.files.len() {
-            let file = &matched.files[at];
-            let all = &matched.masks[file.from..file.from + file.head.count];
-            if all.iter().any(|it| *it != 0) {
-                matched.read(at);
-            }
-        }
+        let has_any = |at: &usize| matched.masks(*at).iter().any(|it| *it != 0);
+        let with_any = (0..matched.files.len()).filter(has_any).collect::<Vec<_>>();
+        matched.read_all(&with_any);
         Ok(matched)
     }
 
@@ -111,6 +107,17 @@ impl<'a> Matched<'a> {
             }
             self.masks[first + row] |= 1 << term;
             places.push(Place { row: first + row, file, from, to: self.positions.len() });
+        }
+    }
+
+    /// Unpacks the lines of many files.
+    fn read_all(&mut self, files: &[usize]) {
+        let of = |at: &usize| (self.files[*at].number, self.files[*at].head.count);
+        let wanted: Vec<(i64, usize)> = files.iter().map(of).collect();
+        for (at, known) in files.iter().zip(self.source.unpacked_all(&wanted)) {
+            self.files[*at].known = known;
+            // What could not be read so is asked for once more, and says why.
+            self.read(*at);
         }
     }
 

@@ -41,6 +41,8 @@ mod warm;
 mod when;
 mod words;
 
+use std::{panic::resume_unwind, sync::mpsc, thread};
+
 use chrono::NaiveDate;
 use serde::Serialize;
 
@@ -65,7 +67,6 @@ use super::handed::NOTICE;
 use crate::{
     memory::{address::Stem, typed::MemoryType},
     model::embedding::Embed,
-    parallel,
     privacy::Rules,
     store::{
         inventory::Inventory,
@@ -155,42 +156,50 @@ pub fn find(
     how: How,
     embedder: Option<&dyn Embed>,
 ) -> Result<Found, VaultError> {
-    find_first(vault, query, how, embedder, Source::as_left(vault)).map(|it| it.0)
+    find_first(vault, query, how, embedder, &|| Source::as_left(vault)).map(|it| it.0)
 }
 
 /// Finds what a query asks for in the files as they are. While they are looked at it is found in the index
-/// as it was left: mostly nothing has changed since. Returns where it was found, too.
+/// as it was `left`: mostly nothing has changed since. Returns where it was found, too.
 fn find_first(
     vault: &Vault,
     query: &Query,
     how: How,
     embedder: Option<&dyn Embed>,
-    left: Option<Source>,
+    left: &dyn Fn() -> Option<Source>,
 ) -> Result<(Found, Source, Inventory), VaultError> {
-    let asked = Searching::new(vault, query, how, embedder);
-    let seen = left.as_ref().map(Source::seen).unwrap_or_default();
-    let look = if let Some(source) = &left {
-        let searching = asked.clone().looking_for_event(source);
-        let (look, ranked) = parallel::both(|| Look::at(vault, &seen), || searching.ranked(source));
-        let look = look?;
-        let hits = match ranked {
-            Ok(ranked) if source.is_of(vault, &look)? => {
-                Some(searching.hits(&ranked, &look.inventory)?)
+    thread::scope(|scope| {
+        let (tell, told) = mpsc::sync_channel(1);
+        // Who falls over before he tells it knows nothing.
+        let looking = scope.spawn(|| Look::at(vault, move || told.recv().unwrap_or_default()));
+        let look = || looking.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let left = left();
+        // Who does not ask has failed, and says so below.
+        drop(tell.send(left.as_ref().map(Source::seen).unwrap_or_default()));
+        let asked = Searching::new(vault, query, how, embedder);
+        let look = if let Some(source) = left.as_ref() {
+            let searching = asked.clone().looking_for_event(source);
+            let ranked = searching.ranked(source);
+            let look = look()?;
+            let hits = match ranked {
+                Ok(ranked) if source.is_of(vault, &look)? => {
+                    Some(searching.hits(&ranked, &look.inventory)?)
+                }
+                _ => None,
+            };
+            if let Some(hits) = hits
+                && let Some(source) = left
+            {
+                return Ok((searching.told(hits), source, look.inventory));
             }
-            _ => None,
+            look
+        } else {
+            look()?
         };
-        if let Some(hits) = hits
-            && let Some(source) = left
-        {
-            return Ok((searching.told(hits), source, look.inventory));
-        }
-        look
-    } else {
-        Look::at(vault, &seen)?
-    };
-    let source = Source::brought(left, vault, &look)?;
-    let found = asked.found(&source, &look.inventory)?;
-    Ok((found, source, look.inventory))
+        let source = Source::brought(left, vault, &look)?;
+        let found = asked.found(&source, &look.inventory)?;
+        Ok((found, source, look.inventory))
+    })
 }
 
 /// Brings the index up to date, so that the next search finds it so.

@@ -21,6 +21,7 @@ use crate::{
         address::{Citation, Stem},
         hash::ContentHash,
     },
+    parallel,
     privacy::Rules,
     store::{
         inventory::Inventory,
@@ -74,11 +75,11 @@ pub(super) struct Unpacked {
 pub(super) type Beneath = (NaiveDate, Vec<(usize, usize)>);
 
 impl Unpacked {
-    fn of(detail: Detail, count: usize) -> Self {
+    fn of(detail: &Detail, count: usize) -> Self {
         let mut lines = ground::lines(&detail.lines);
         // Of a torn file the rest says nothing.
         lines.resize(count, Line { level: u8::MAX, ..Line::default() });
-        let cites = detail.cites;
+        let cites = detail.cites.clone();
         let around = if cites.is_empty() { ground::around(&lines) } else { Vec::new() };
         let ends = cites.bytes().zip(1..).filter(|it| it.0 == b'\n').map(|it| it.1);
         let rows = std::iter::once(0).chain(ends).collect();
@@ -89,7 +90,7 @@ impl Unpacked {
 
     /// Returns a file of which nothing can be read.
     pub(super) fn torn(count: usize) -> Self {
-        Self::of(Detail::default(), count)
+        Self::of(&Detail::default(), count)
     }
 
     /// Returns what the item in a row cites.
@@ -144,6 +145,9 @@ struct KeptLines {
 /// Of so many lines at most it is kept what is known: some 30 bytes each.
 const LINES_KEPT_MAX: usize = 1_000_000;
 
+/// So many files at a time are unpacked beside others.
+const FILES_AT_ONCE: usize = 128;
+
 enum Of {
     Kept(Postings),
     /// Words, and files by their numbers.
@@ -158,7 +162,7 @@ impl Source {
     /// that cannot be used is as if there were none.
     pub(super) fn open(vault: &Vault) -> Result<(Self, Inventory), VaultError> {
         let left = Self::as_left(vault);
-        let look = Look::at(vault, &left.as_ref().map(Self::seen).unwrap_or_default())?;
+        let look = Look::at(vault, || left.as_ref().map(Self::seen).unwrap_or_default())?;
         Ok((Self::brought(left, vault, &look)?, look.inventory))
     }
 
@@ -193,23 +197,22 @@ impl Source {
     ) -> Result<Self, VaultError> {
         let rules = &look.inventory.rules;
         let wanted = look.wanted(vault)?;
-        let kept = match left {
-            Some(Self { of: Of::Kept(index), entries, .. }) => Some((index, entries)),
-            _ => {
-                let path = vault.layout().search_index();
-                let is_kept = path.parent().is_some_and(std::path::Path::exists);
-                let is_large = || wanted.iter().map(|it| it.stamp.size).sum::<u64>() > SMALL;
-                let index = if is_kept || is_large() {
-                    Postings::open(&path, vault.rules().policy_hash()).ok()
-                } else {
-                    None
-                };
-                let known = |it: &Postings| it.hold().and_then(|()| it.known());
-                index.map(|it| (known(&it).unwrap_or_default().files, it)).map(|(a, b)| (b, a))
-            }
+        let kept = if let Some(Self { of: Of::Kept(index), entries, .. }) = left {
+            Some((index, entries))
+        } else {
+            let path = vault.layout().search_index();
+            let is_kept = path.parent().is_some_and(std::path::Path::exists);
+            let is_large = || wanted.iter().map(|it| it.stamp.size).sum::<u64>() > SMALL;
+            let open = || Postings::open(&path, vault.rules().policy_hash()).ok();
+            let index = if is_kept || is_large() { open() } else { None };
+            let known = |it: &Postings| it.hold().and_then(|()| it.known());
+            index.map(|it| {
+                let files = known(&it).unwrap_or_default().files;
+                (it, files)
+            })
         };
         if let Some((index, known)) = kept
-            && let Ok(source) = Self::kept(index, known, &wanted, vault, rules)?
+            && let Ok(source) = Self::of_index(index, known, &wanted, vault, rules)?
         {
             return Ok(source);
         }
@@ -248,7 +251,7 @@ impl Source {
                 .map(drop);
         }
         // As above.
-        Self::kept(index, known.files, &wanted, vault, &inventory.rules).map(drop)
+        Self::of_index(index, known.files, &wanted, vault, &inventory.rules).map(drop)
     }
 
     /// Takes one log into the index, if there is one.
@@ -271,7 +274,7 @@ impl Source {
         Ok(())
     }
 
-    fn kept(
+    fn of_index(
         mut index: Postings,
         known: Files,
         wanted: &[Wanted<'_>],
@@ -441,21 +444,48 @@ impl Source {
 
     /// Returns what is known of the lines of the file with this number, of which there are `count`.
     pub(super) fn unpacked(&self, file: i64, count: usize) -> Result<Arc<Unpacked>, PostingsError> {
-        if let Some(kept) = &self.kept_lines
-            && let Some(known) = kept.borrow().files.get(&file)
-        {
-            return Ok(Arc::clone(known));
+        if let Some(known) = self.kept(file) {
+            return Ok(known);
         }
-        let unpacked = Arc::new(Unpacked::of(self.detail(file)?.into_owned(), count));
-        if let Some(kept) = &self.kept_lines {
-            let kept = &mut *kept.borrow_mut();
-            if kept.count + count > LINES_KEPT_MAX {
-                *kept = KeptLines::default();
-            }
-            kept.count += count;
-            kept.files.insert(file, Arc::clone(&unpacked));
-        }
+        let unpacked = Arc::new(Unpacked::of(&*self.detail(file)?, count));
+        self.keep_lines(file, &unpacked);
         Ok(unpacked)
+    }
+
+    /// Like [`Self::unpacked`], of many files; those that cannot be read are left out.
+    pub(super) fn unpacked_all(&self, files: &[(i64, usize)]) -> Vec<Option<Arc<Unpacked>>> {
+        let mut all: Vec<_> = files.iter().map(|(file, _)| self.kept(*file)).collect();
+        let mut packed = Vec::new();
+        for (at, &(file, count)) in files.iter().enumerate().filter(|(at, _)| all[*at].is_none()) {
+            packed.extend(self.detail(file).ok().map(|detail| (at, detail, count)));
+        }
+        let parts: Vec<_> = packed.chunks(FILES_AT_ONCE).collect();
+        let unpacked = parallel::map(&parts, |part| {
+            let unpack = |(_, detail, count): &(_, Cow<'_, Detail>, _)| {
+                Arc::new(Unpacked::of(detail, *count))
+            };
+            part.iter().map(unpack).collect::<Vec<_>>()
+        });
+        for ((at, ..), unpacked) in packed.iter().zip(unpacked.into_iter().flatten()) {
+            self.keep_lines(files[*at].0, &unpacked);
+            all[*at] = Some(unpacked);
+        }
+        all
+    }
+
+    /// Returns what is known of a file from an earlier search.
+    fn kept(&self, file: i64) -> Option<Arc<Unpacked>> {
+        self.kept_lines.as_ref()?.borrow().files.get(&file).cloned()
+    }
+
+    fn keep_lines(&self, file: i64, unpacked: &Arc<Unpacked>) {
+        let Some(kept) = &self.kept_lines else { return };
+        let kept = &mut *kept.borrow_mut();
+        if kept.count + unpacked.lines.len() > LINES_KEPT_MAX {
+            *kept = KeptLines::default();
+        }
+        kept.count += unpacked.lines.len();
+        kept.files.insert(file, Arc::clone(unpacked));
     }
 
     /// Returns what is known of the lines of the file with this number.

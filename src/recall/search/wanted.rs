@@ -53,10 +53,15 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// Looks at all files; what is as it was `seen` is not read.
-    pub(super) fn at(vault: &Vault, seen: &HashMap<String, Seen>) -> Result<Self, VaultError> {
-        let inventory = vault.scan_names(seen)?.inventory;
-        let sessions = vault.scan_sessions(seen, &inventory.rules)?;
+    /// Looks at all files; what is as it was `seen` is not read. That is asked when the files have been
+    /// looked at.
+    pub(super) fn at(
+        vault: &Vault,
+        seen: impl FnOnce() -> HashMap<String, Seen>,
+    ) -> Result<Self, VaultError> {
+        let (scan, seen) = vault.scan_names_before(seen)?;
+        let inventory = scan.inventory;
+        let sessions = vault.scan_sessions(&seen, &inventory.rules)?;
         Ok(Self { inventory, sessions })
     }
 

@@ -66,8 +66,8 @@ impl Shelf {
         } else {
             // Before the look: what comes between the two is looked at once more.
             let changes = Changes::watch(vault.layout());
-            let left = Source::as_left(vault).map(Source::keeping_lines);
-            let (found, source, inventory) = super::find_first(vault, query, how, embedder, left)?;
+            let left = || Source::as_left(vault).map(Source::keeping_lines);
+            let (found, source, inventory) = super::find_first(vault, query, how, embedder, &left)?;
             (found, source.keeping_lines(), inventory, changes)
         };
         if let Some(changes) = changes.filter(|_| source.pause()) {

@@ -21,7 +21,7 @@ use crate::{
     parallel,
     privacy::Rules,
     store::{
-        beneath::Folder,
+        beneath::{Folder, Look},
         inventory::{Inventory, LogFile, Problem, Stamp, SummaryFile},
         layout::{self, Name},
     },
@@ -48,6 +48,15 @@ pub struct Scan {
     pub read: Vec<(String, Seen)>,
 }
 
+/// The logs of a folder, each with its name, its path, and what was seen of it; `None` where the look failed:
+/// that is tried again.
+struct Listed {
+    folder: Folder,
+    logs: Vec<LookedAt>,
+}
+
+type LookedAt = ((Stem, String, String), Option<Look>);
+
 impl Vault {
     /// Looks at all files of the root.
     ///
@@ -71,6 +80,22 @@ impl Vault {
     /// Like [`Self::scan`].
     pub fn scan_names(&self, seen: &HashMap<String, Seen>) -> Result<Scan, VaultError> {
         self.scan_with(seen, seen)
+    }
+
+    /// Like [`Self::scan_names`], for who is still finding out what was `seen`: that is asked when all logs
+    /// of the memory folder have been looked at. Returns it, too.
+    ///
+    /// # Errors
+    ///
+    /// Like [`Self::scan`].
+    pub fn scan_names_before(
+        &self,
+        seen: impl FnOnce() -> HashMap<String, Seen>,
+    ) -> Result<(Scan, HashMap<String, Seen>), VaultError> {
+        let mut scan = Scan::default();
+        let listed = self.list_memory(&mut scan.inventory)?;
+        let seen = seen();
+        Ok((self.scan_listed(listed, scan, &seen, &seen)?, seen))
     }
 
     /// Looks at the records of sessions, which make nothing due: a scan passes them over. What is no record,
@@ -97,7 +122,7 @@ impl Vault {
         let looks = parallel::map(&parts, |part| {
             let look = |it: &Stem| {
                 let path = self.layout.source(it);
-                let look = self.look_at_log(&folder, &format!("{it}.md"), &path, seen);
+                let look = self.look_at_log((&folder, &format!("{it}.md")), &path, None, seen);
                 look.map(|(Seen { stamp, hash }, _)| {
                     let input = rules.input_hash(it, hash);
                     LogFile { path, stamp, hash, input }
@@ -122,7 +147,20 @@ impl Vault {
         seen_summaries: &HashMap<String, Seen>,
     ) -> Result<Scan, VaultError> {
         let mut scan = Scan::default();
-        self.scan_memory(seen, &mut scan)?;
+        let listed = self.list_memory(&mut scan.inventory)?;
+        self.scan_listed(listed, scan, seen, seen_summaries)
+    }
+
+    fn scan_listed(
+        &self,
+        listed: Option<Listed>,
+        mut scan: Scan,
+        seen: &HashMap<String, Seen>,
+        seen_summaries: &HashMap<String, Seen>,
+    ) -> Result<Scan, VaultError> {
+        if let Some(listed) = listed {
+            self.scan_logs(listed, seen, &mut scan)?;
+        }
         // After the logs, so that one that is moved meanwhile is found there at the latest.
         self.scan_archive(seen, &mut scan)?;
         for grain in [Grain::Week, Grain::Month] {
@@ -146,11 +184,11 @@ impl Vault {
         Ok(scan)
     }
 
-    fn scan_memory(&self, seen: &HashMap<String, Seen>, scan: &mut Scan) -> Result<(), VaultError> {
-        let Scan { inventory, read } = scan;
+    /// Looks at the logs of the memory folder, and reads the typed memories.
+    fn list_memory(&self, inventory: &mut Inventory) -> Result<Option<Listed>, VaultError> {
         let dir = self.layout.memory_dir();
         let folder = match self.folder("read", dir) {
-            Err(error) if error.is_missing() => return Ok(()),
+            Err(error) if error.is_missing() => return Ok(None),
             folder => folder?,
         };
         let mut logs: Vec<(Stem, String, String)> = Vec::new();
@@ -184,10 +222,28 @@ impl Vault {
         }
         let parts: Vec<&[(Stem, String, String)]> = logs.chunks(LOGS_AT_ONCE).collect();
         let looks = parallel::map(&parts, |part| {
-            let look = |it: &(Stem, String, String)| self.look_at_log(&folder, &it.1, &it.2, seen);
-            part.iter().map(look).collect::<Vec<_>>()
+            part.iter().map(|it| folder.look(&it.1).ok()).collect::<Vec<_>>()
         });
-        for ((stem, _, path), look) in logs.into_iter().zip(looks.into_iter().flatten()) {
+        let logs = logs.into_iter().zip(looks.into_iter().flatten()).collect();
+        Ok(Some(Listed { folder, logs }))
+    }
+
+    /// Takes the logs of the memory folder; those that were not seen so are read.
+    fn scan_logs(
+        &self,
+        Listed { folder, logs }: Listed,
+        seen: &HashMap<String, Seen>,
+        scan: &mut Scan,
+    ) -> Result<(), VaultError> {
+        let Scan { inventory, read } = scan;
+        let parts: Vec<&[LookedAt]> = logs.chunks(LOGS_AT_ONCE).collect();
+        let looks = parallel::map(&parts, |part| {
+            let take = |((_, name, path), look): &LookedAt| {
+                self.look_at_log((&folder, name), path, *look, seen)
+            };
+            part.iter().map(take).collect::<Vec<_>>()
+        });
+        for (((stem, _, path), _), look) in logs.into_iter().zip(looks.into_iter().flatten()) {
             match look {
                 Ok((found, fresh)) => {
                     if fresh {
@@ -248,7 +304,7 @@ impl Vault {
                     continue;
                 }
                 let live = inventory.logs.remove(&stem);
-                match self.look_at_log(&folder, &name, &path, seen) {
+                match self.look_at_log((&folder, &name), &path, None, seen) {
                     Ok((found, fresh)) => {
                         if fresh {
                             read.push((path.clone(), found));
@@ -287,16 +343,18 @@ impl Vault {
         })
     }
 
-    /// Returns the hash of a log, and whether it had to be read for that.
+    /// Returns the hash of a log, and whether it had to be read for that. One that was not looked at yet
+    /// is now.
     fn look_at_log(
         &self,
-        folder: &Folder,
-        name: &str,
+        (folder, name): (&Folder, &str),
         path: &str,
+        look: Option<Look>,
         seen: &HashMap<String, Seen>,
     ) -> Result<(Seen, bool), VaultError> {
         let full = || self.layout.full(path);
-        let look = folder.look(name).map_err(|e| io_error("read", &full(), e))?;
+        let look = look.map_or_else(|| folder.look(name), Ok);
+        let look = look.map_err(|e| io_error("read", &full(), e))?;
         let as_seen = |it: &&Seen| look.is_file() && look.names == 1 && it.stamp == look.stamp;
         if let Some(known) = seen.get(path).filter(as_seen) {
             return Ok((*known, false));
