@@ -1,13 +1,8 @@
 //! Looks at all files of a root at once.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    io,
-    path::Path,
-    sync::Arc,
-};
+mod beside;
 
-use chrono::Datelike as _;
+use std::{collections::HashMap, io, path::Path, sync::Arc};
 
 use super::{Vault, VaultError, io_error, read::read_in};
 use crate::{
@@ -15,14 +10,14 @@ use crate::{
         address::Stem,
         decision::Decisions,
         hash::ContentHash,
-        period::{Grain, Period},
+        period::Grain,
         typed::{TypedError, TypedMemory},
     },
     parallel,
     privacy::Rules,
     store::{
         beneath::{Folder, Look},
-        inventory::{Inventory, LogFile, Problem, Stamp, SummaryFile},
+        inventory::{Inventory, LogFile, Problem, Stamp},
         layout::{self, Name},
     },
 };
@@ -96,49 +91,6 @@ impl Vault {
         let listed = self.list_memory(&mut scan.inventory)?;
         let seen = seen();
         Ok((self.scan_listed(listed, scan, &seen, &seen)?, seen))
-    }
-
-    /// Looks at the records of sessions, which make nothing due: a scan passes them over. What is no record,
-    /// or may not be read, is left out.
-    ///
-    /// # Errors
-    ///
-    /// Like [`Self::scan`].
-    pub fn scan_sessions(
-        &self,
-        seen: &HashMap<String, Seen>,
-        rules: &Rules,
-    ) -> Result<BTreeMap<Stem, LogFile>, VaultError> {
-        let dir = self.layout.sessions_dir();
-        let folder = match self.folder("read", &dir) {
-            Err(error) if error.is_failed_read() => return Err(error),
-            Err(_) => return Ok(BTreeMap::new()),
-            Ok(folder) => folder,
-        };
-        let names = self.names_of(&folder, &dir, &mut Vec::new())?;
-        let stem_of = |it: &String| it.strip_suffix(".md").and_then(|it| it.parse::<Stem>().ok());
-        let stems: Vec<Stem> = names.iter().filter_map(stem_of).filter(Stem::is_session).collect();
-        let parts: Vec<&[Stem]> = stems.chunks(LOGS_AT_ONCE).collect();
-        let looks = parallel::map(&parts, |part| {
-            let look = |it: &Stem| {
-                let path = self.layout.source(it);
-                let look = self.look_at_log((&folder, &format!("{it}.md")), &path, None, seen);
-                look.map(|(Seen { stamp, hash }, _)| {
-                    let input = rules.input_hash(it, hash);
-                    LogFile { path, stamp, hash, input }
-                })
-            };
-            part.iter().map(look).collect::<Vec<_>>()
-        });
-        let mut sessions = BTreeMap::new();
-        for (stem, look) in stems.into_iter().zip(looks.into_iter().flatten()) {
-            match look {
-                Ok(file) => drop(sessions.insert(stem, file)),
-                Err(error) if error.is_failed_read() => return Err(error),
-                Err(_) => {}
-            }
-        }
-        Ok(sessions)
     }
 
     fn scan_with(
@@ -260,77 +212,6 @@ impl Vault {
         Ok(())
     }
 
-    /// Looks at the archived logs. What of the archive cannot be listed becomes a problem.
-    fn scan_archive(
-        &self,
-        seen: &HashMap<String, Seen>,
-        scan: &mut Scan,
-    ) -> Result<(), VaultError> {
-        let Scan { inventory, read } = scan;
-        let archive = self.layout.archive_dir();
-        for year in self.names_or_problem(&archive, &mut inventory.problems)? {
-            let dir = format!("{archive}/{year}");
-            if !layout::is_year(&year) {
-                if matches!(layout::classify(&year), Name::Log(_)) {
-                    let reason = format!("belongs in the folder of its year, {archive}/YYYY/");
-                    inventory.problems.push(Problem { path: dir, reason });
-                }
-                continue;
-            }
-            let listed = self.folder("read", &dir).and_then(|folder| {
-                Ok((self.names_of(&folder, &dir, &mut inventory.problems)?, folder))
-            });
-            let (names, folder) = match listed {
-                Ok(listed) => listed,
-                Err(error) if error.is_missing() => continue,
-                Err(error) => {
-                    inventory.problems.push(problem(dir, error)?);
-                    continue;
-                }
-            };
-            for name in names {
-                let path = format!("{dir}/{name}");
-                let stem = match layout::classify(&name) {
-                    Name::Log(stem) => stem,
-                    Name::NearMiss(reason) => {
-                        inventory.problems.push(Problem { path, reason: reason.to_owned() });
-                        continue;
-                    }
-                    Name::Typed(_) | Name::Other => continue,
-                };
-                if self.layout.archived(&stem).as_ref() != Some(&path) {
-                    let reason = format!("belongs in {archive}/{}/", stem.date().year());
-                    inventory.problems.push(Problem { path, reason });
-                    continue;
-                }
-                let live = inventory.logs.remove(&stem);
-                match self.look_at_log((&folder, &name), &path, None, seen) {
-                    Ok((found, fresh)) => {
-                        if fresh {
-                            read.push((path.clone(), found));
-                        }
-                        let Seen { stamp, hash } = found;
-                        let file = LogFile { path, stamp, hash, input: hash };
-                        // One that is gone from there by now is the one that was found here.
-                        if let Some(live) = live.filter(|it| self.is_taken(&it.path)) {
-                            inventory.problems.push(late_problem(&live, &file));
-                            inventory.late.insert(stem.clone(), live);
-                        }
-                        inventory.archived.insert(stem.clone());
-                        inventory.logs.insert(stem, file);
-                    }
-                    // It went back among the others: lines of that day came late.
-                    Err(error) if error.is_missing() => {
-                        inventory.logs.extend(live.map(|it| (stem, it)));
-                    }
-                    // Neither counts: what came late is not all of the day.
-                    Err(error) => inventory.problems.push(problem(path, error)?),
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Lists a folder like [`Self::names_in`]; one that cannot be listed is a problem and is empty.
     pub(super) fn names_or_problem(
         &self,
@@ -369,63 +250,6 @@ impl Vault {
         Ok((Seen { stamp: found.stamp, hash: ContentHash::of(&found.bytes) }, true))
     }
 
-    fn scan_summaries(
-        &self,
-        grain: Grain,
-        seen: &HashMap<String, Seen>,
-        inventory: &mut Inventory,
-    ) -> Result<(), VaultError> {
-        let dir = self.layout.summary_dir(grain);
-        let mut periods = Vec::new();
-        for name in self.names_in(&dir, &mut inventory.problems)? {
-            let period = name.strip_suffix(".md").and_then(|stem| stem.parse::<Period>().ok());
-            let Some(period) = period.filter(|it| it.grain() == grain) else {
-                if Path::new(&name).extension().is_some_and(|it| it == "md") {
-                    let reason = format!(
-                        "not the name of a {} (expected one like {})",
-                        if grain == Grain::Week { "week" } else { "month" },
-                        if grain == Grain::Week { "2026-W14.md" } else { "2026-04.md" },
-                    );
-                    inventory.problems.push(Problem { path: format!("{dir}/{name}"), reason });
-                }
-                continue;
-            };
-            periods.push(period);
-        }
-        let folder = match self.folder("read", &dir) {
-            Err(error) if error.is_missing() => return Ok(()),
-            folder => folder?,
-        };
-        let folders = self.folders();
-        let read = |period: &Period| {
-            let path = self.layout.summary(*period);
-            let known = seen.get(&path).filter(|it| {
-                let look = folder.look(&format!("{period}.md"));
-                look.is_ok_and(|look| look.is_file() && look.stamp == it.stamp)
-            });
-            if let Some(Seen { stamp, hash }) = known {
-                return Ok(Ok(SummaryFile::unread(path, *stamp, *hash)));
-            }
-            let mut problems = Vec::new();
-            let read = folders.read_stamped(&path).or_else(|error| {
-                problems.push(problem(path.clone(), error)?);
-                Ok(None)
-            });
-            let Some((text, stamp)) = read? else { return Ok(Err(problems)) };
-            let file = SummaryFile::of(path.clone(), stamp, *period, &text);
-            Ok(file.map_err(|error| vec![told(path, &error)]))
-        };
-        let files =
-            if grain == Grain::Week { &mut inventory.weekly } else { &mut inventory.monthly };
-        for (period, read) in periods.iter().zip(parallel::map(&periods, read)) {
-            match read? {
-                Ok(file) => drop(files.insert(*period, file)),
-                Err(problems) => inventory.problems.extend(problems),
-            }
-        }
-        Ok(())
-    }
-
     fn text_or_problem(
         &self,
         path: &str,
@@ -436,19 +260,6 @@ impl Vault {
             Ok(None)
         })
     }
-}
-
-/// Says that a day stands in two places.
-fn late_problem(live: &LogFile, archived: &LogFile) -> Problem {
-    let reason = if live.hash == archived.hash {
-        format!("also stands as {}; the next run leaves only that one", archived.path)
-    } else {
-        format!(
-            "written after the log of that day was archived as {}; the next run joins the two",
-            archived.path
-        )
-    };
-    Problem { path: live.path.clone(), reason }
 }
 
 /// Says that a file cannot be read, unless the system may only just have failed to.
