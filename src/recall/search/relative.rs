@@ -146,12 +146,14 @@ fn number(word: &str) -> Option<u32> {
     .filter(|it| (1..=1_000).contains(it))
 }
 
-/// Reads the number and the unit with which words end: "a couple of weeks"; without a number it is one.
+/// Reads the number and the unit with which words end: "a couple of weeks". Without a number it is one, of
+/// more ("in the days after") a few.
 fn counted(words: &[&str]) -> Option<(u32, Unit)> {
     let (last, before) = words.split_last()?;
     let unit = unit(last)?;
     let before = before.strip_suffix(&["of"]).unwrap_or(before);
-    Some((before.last().and_then(|it| number(it)).unwrap_or(1), unit))
+    let few = if last.ends_with('s') { 3 } else { 1 };
+    Some((before.last().and_then(|it| number(it)).unwrap_or(few), unit))
 }
 
 fn back(day: NaiveDate, unit: Unit, count: u32) -> NaiveDate {
@@ -319,6 +321,7 @@ mod tests {
             beside(&words, (day, day)).map(|it| format!("{} {}", it.0, it.1))
         };
         assert_eq!(beside("in the week before").as_deref(), Some("2026-03-19 2026-03-26"));
+        assert_eq!(beside("in the days after").as_deref(), Some("2026-03-26 2026-03-29"));
         assert_eq!(beside("two days after the").as_deref(), Some("2026-03-26 2026-03-28"));
         // A Thursday.
         assert_eq!(beside("on the friday before").as_deref(), Some("2026-03-20 2026-03-26"));
