@@ -388,6 +388,11 @@ impl Scoring<'_> {
         let of_section: Vec<(f64, f64)> =
             sections.all.iter().map(|it| (idf.share(it.heading), idf.share(it.mask))).collect();
         let mut counts = vec![0.0; idf.of.len()];
+        // Most lines of a log have nothing to do with a question: these are told at once.
+        let mut is_close = vec![false; lines.len()];
+        for (row, _) in masks.iter().enumerate().filter(|it| *it.1 != 0) {
+            is_close[row.saturating_sub(REACH)..lines.len().min(row + REACH + 1)].fill(true);
+        }
         let score = |row: usize| {
             let line = &lines[row];
             let section = sections.of[row];
@@ -400,10 +405,7 @@ impl Scoring<'_> {
                 })
             };
             let (heading, whole) = of_section[section];
-            // Most lines of a log have nothing to do with a question: these are told at once.
-            let within = row.saturating_sub(REACH)..lines.len().min(row + REACH + 1);
-            let is_far = masks[within].iter().all(|it| *it == 0);
-            if line.level > 0 || (is_far && heading <= 0.0) {
+            if line.level > 0 || (!is_close[row] && heading <= 0.0) {
                 return 0.0;
             }
             let any = near().fold(0, |all, it| all | it.0);

@@ -68,7 +68,7 @@ impl Vault {
     }
 
     /// Like [`Self::scan`], for who needs nothing of weekly and monthly files but their bytes: those whose
-    /// stamp equals the one in `seen` are not read either ([`SummaryFile::unread`]).
+    /// stamp equals the one in `seen` are not read either ([`unread`](crate::store::inventory::SummaryFile::unread)).
     ///
     /// # Errors
     ///
