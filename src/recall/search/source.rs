@@ -146,7 +146,7 @@ struct KeptLines {
 const LINES_KEPT_MAX: usize = 1_000_000;
 
 /// So many files at a time are unpacked beside others.
-const FILES_AT_ONCE: usize = 128;
+const FILES_AT_ONCE: usize = 512;
 
 enum Of {
     Kept(Postings),

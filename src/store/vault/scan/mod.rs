@@ -188,14 +188,21 @@ impl Vault {
         scan: &mut Scan,
     ) -> Result<(), VaultError> {
         let Scan { inventory, read } = scan;
-        let parts: Vec<&[LookedAt]> = logs.chunks(LOGS_AT_ONCE).collect();
-        let looks = parallel::map(&parts, |part| {
-            let take = |((_, name, path), look): &LookedAt| {
-                self.look_at_log((&folder, name), path, *look, seen)
-            };
-            part.iter().map(take).collect::<Vec<_>>()
-        });
-        for (((stem, _, path), _), look) in logs.into_iter().zip(looks.into_iter().flatten()) {
+        let take = |((_, name, path), look): &LookedAt| {
+            self.look_at_log((&folder, name), path, *look, seen)
+        };
+        let is_new = |((_, _, path), look): &&LookedAt| {
+            look.is_none_or(|look| known(&look, path, seen).is_none())
+        };
+        // To read takes threads; to know does not.
+        let looks: Vec<_> = if logs.iter().filter(is_new).count() > LOGS_AT_ONCE {
+            let parts: Vec<&[LookedAt]> = logs.chunks(LOGS_AT_ONCE).collect();
+            let all = parallel::map(&parts, |part| part.iter().map(take).collect::<Vec<_>>());
+            all.into_iter().flatten().collect()
+        } else {
+            logs.iter().map(take).collect()
+        };
+        for (((stem, _, path), _), look) in logs.into_iter().zip(looks) {
             match look {
                 Ok((found, fresh)) => {
                     if fresh {
@@ -236,9 +243,8 @@ impl Vault {
         let full = || self.layout.full(path);
         let look = look.map_or_else(|| folder.look(name), Ok);
         let look = look.map_err(|e| io_error("read", &full(), e))?;
-        let as_seen = |it: &&Seen| look.is_file() && look.names == 1 && it.stamp == look.stamp;
-        if let Some(known) = seen.get(path).filter(as_seen) {
-            return Ok((*known, false));
+        if let Some(known) = known(&look, path, seen) {
+            return Ok((known, false));
         }
         let full = full();
         let found = read_in(folder, name, &full)?
@@ -260,6 +266,12 @@ impl Vault {
             Ok(None)
         })
     }
+}
+
+/// Returns what was seen of a file that stands there as it did then.
+fn known(look: &Look, path: &str, seen: &HashMap<String, Seen>) -> Option<Seen> {
+    let is_it = |it: &&Seen| look.is_file() && look.names == 1 && it.stamp == look.stamp;
+    seen.get(path).filter(is_it).copied()
 }
 
 /// Says that a file cannot be read, unless the system may only just have failed to.
