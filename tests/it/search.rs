@@ -120,6 +120,8 @@ fn nothing_that_is_typed_is_an_error_and_grep_users_get_their_exit_code() {
         let ran = root.run(&["search", "--", text]);
         assert!(ran.code == 0, "{ran}");
     }
+    // Who only asks in a small folder leaves nothing there.
+    assert!(!root.path(".memoird").exists());
     assert_eq!(root.run(&["search", "zzyzx"]).code, 0);
     assert_eq!(root.run(&["search", "--exit-code", "zzyzx"]).code, 1);
     assert_eq!(root.run(&["search", "  "]).code, 2);

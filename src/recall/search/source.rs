@@ -170,8 +170,9 @@ impl Source {
     /// be used.
     pub(super) fn as_left(vault: &Vault) -> Option<Self> {
         let path = vault.layout().search_index();
-        let is_kept = path.parent().is_some_and(std::path::Path::exists);
-        let index = Postings::open(&path, vault.rules().policy_hash()).ok().filter(|_| is_kept)?;
+        // A folder of which nothing is kept yet stays so for a search.
+        path.parent().filter(|it| it.exists())?;
+        let index = Postings::open(&path, vault.rules().policy_hash()).ok()?;
         let known = index.hold().and_then(|()| index.known()).ok()?;
         Self::of_kept(index, known.files).ok()
     }
