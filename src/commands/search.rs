@@ -116,12 +116,12 @@ fn show(found: &Found, words: &str, ui: &Ui) {
             ["spelling"] => "  nearly written so",
             _ => "",
         };
-        ui.heading(format!("{}:{}  {}{origin}{by}{more}", hit.path, hit.line, hit.date));
+        let newer = hit.superseded_by.as_ref();
+        let newer = newer.map(|it| format!("  superseded by {}:{}", it.path, it.line));
+        let newer = newer.unwrap_or_default();
+        ui.heading(format!("{}:{}  {}{origin}{by}{newer}{more}", hit.path, hit.line, hit.date));
         for line in &hit.before {
             ui.data(format!("    {line}"));
-        }
-        if let Some(newer) = &hit.superseded_by {
-            ui.detail(format!("  superseded by {}:{}", newer.path, newer.line));
         }
         ui.marked("  ", &hit.text, &marks.within(&hit.text));
         for line in &hit.after {

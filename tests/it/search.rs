@@ -430,8 +430,15 @@ fn a_newer_value_stands_before_the_older_one_for_a_question_about_now() {
     assert_eq!(at(&now[0]), "memory/2026-04-10.md:1");
     assert_eq!(at(&now[1]), "memory/2026-04-07.md:1");
     assert_eq!(now[1]["superseded_by"]["path"], "memory/2026-04-10.md", "{:#}", now[1]);
-    let was = search(&root, &["what was the quokka limit on April 7"]);
-    assert_eq!(at(&was[0]), "memory/2026-04-07.md:1");
+    let one = search(&root, &["quokka limit", "-n", "1"]);
+    assert_eq!((at(&one[0]).as_str(), one.len()), ("memory/2026-04-10.md:1", 1));
+    for was in ["what was the quokka limit on April 7", "quokka limit originally"] {
+        let was = search(&root, &[was]);
+        assert_eq!(at(&was[0]), "memory/2026-04-07.md:1");
+    }
+    let shown = root.run(&["search", "the quokka limit"]).ok().stdout;
+    let old = "memory/2026-04-07.md:1  2026-04-07  superseded by memory/2026-04-10.md:1\n";
+    assert!(shown.contains(old), "{shown}");
 }
 
 #[test]

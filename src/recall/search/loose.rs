@@ -47,7 +47,7 @@ pub(super) fn find<'a>(
     let mut texts = Texts::new(vault, inventory);
     let mut hits = Vec::new();
     for (found, (stem, path), number) in best.into_iter().take_while(|it| it.0 == most) {
-        if hits.len() == how.limit {
+        if hits.len() == how.most() {
             break;
         }
         let Some(line) = texts.log(stem)?.and_then(|it| it.line(number, how.context)) else {

@@ -89,6 +89,14 @@ pub struct How {
     pub today: NaiveDate,
 }
 
+impl How {
+    /// How many hits are looked at: who wants one wants the newest value.
+    fn most(&self) -> usize {
+        const MIN: usize = 10;
+        self.limit.max(MIN)
+    }
+}
+
 /// What was found, best first.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Found {
@@ -311,7 +319,7 @@ impl<'a> Searching<'a> {
     fn ranked<'s>(&'s self, source: &'s Source) -> Result<Ranked<'s>, PostingsError> {
         let mut matched = Matched::of(source, &self.terms)?;
         let how = self.how;
-        let wanted = (!self.query.narrows()).then_some(how.limit);
+        let wanted = (!self.query.narrows()).then_some(how.most());
         let (mut lines, mut alone) =
             rank::rank(&mut matched, &self.said, &self.when, !how.raw, wanted);
         if !self.near.is_empty() {
@@ -338,7 +346,7 @@ impl<'a> Searching<'a> {
         let mut hits = Vec::new();
         if !items_only {
             for scored in lines {
-                if hits.len() == how.limit {
+                if hits.len() == how.most() {
                     break;
                 }
                 if let Some(hit) = self.hit(matched, &mut texts, scored)? {
@@ -348,7 +356,7 @@ impl<'a> Searching<'a> {
         }
         let mut items = 0;
         for scored in alone {
-            if items == how.limit {
+            if items == how.most() {
                 break;
             }
             if let Some(hit) = self.item_hit(matched, &mut texts, *scored)? {
@@ -357,11 +365,12 @@ impl<'a> Searching<'a> {
             }
         }
         hits.sort_by(|a, b| b.score.total_cmp(&a.score));
-        hits.truncate(how.limit);
+        hits.truncate(how.most());
         if hits.is_empty() && !how.raw {
             hits = loose::find(self.vault, inventory, self.query, how, source.logs())?;
         }
         values::mark(&mut hits, &self.query.words, self.when.names_days());
+        hits.truncate(how.limit);
         Ok(hits)
     }
 

@@ -1,5 +1,6 @@
-//! Current before former: of two hits that say the same with different values the older one is marked,
-//! and stands below where the question asks for the present.
+//! Current before former: of two hits that say the same with different values the older one is marked, and
+//! stands below; above, where the question asks for what was before; as found, where it asks for what was
+//! then.
 //!
 //! A value is a word with a digit in it. Two lines say the same when nearly all their other words are the
 //! same, and there are enough of them. Pure.
@@ -14,24 +15,46 @@ const SHARED_MIN: usize = 4;
 /// What share of all their words.
 const SHARE_MIN: f64 = 0.75;
 
-const PRESENT: [&str; 10] =
-    ["now", "current", "currently", "latest", "today", "present", "is", "are", "do", "does"];
-const PAST: [&str; 14] = [
-    "was",
-    "were",
-    "did",
-    "had",
+/// Words of a question about what was before something else.
+const FORMER: [&str; 12] = [
     "first",
     "original",
     "originally",
     "initial",
     "initially",
-    "before",
     "previous",
     "previously",
     "former",
+    "formerly",
+    "earlier",
     "old",
+    "oldest",
 ];
+
+/// Words of a question about what was then.
+const PAST: [&str; 5] = ["was", "were", "did", "had", "before"];
+
+/// What a question asks for of a thing that changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Newer,
+    Older,
+    AsFound,
+}
+
+impl Wanted {
+    fn of(question: &str) -> Self {
+        let mut wanted = Self::Newer;
+        words::for_words(question, |word| {
+            if FORMER.contains(&word) {
+                wanted = Self::Older;
+            } else if PAST.contains(&word) && wanted == Self::Newer {
+                wanted = Self::AsFound;
+            }
+        });
+        wanted
+    }
+}
 
 /// What a line says, its values apart.
 struct Said {
@@ -68,37 +91,40 @@ impl Said {
     }
 }
 
-/// Marks what is superseded. Where the question asks for the present, the newer comes first; `is_dated`
-/// tells that it names days, which asks for what was said then.
+/// Marks what is superseded, and puts what the question asks for first; `is_dated` tells that it names days,
+/// which asks for what was said then.
 pub(super) fn mark(hits: &mut [Hit], question: &str, is_dated: bool) {
     let said: Vec<Said> = hits.iter().map(|it| Said::of(&it.text)).collect();
     for older in 0..hits.len() {
+        // Of several of that day the best one.
         let newer = (0..hits.len())
+            .rev()
             .filter(|&it| hits[it].date > hits[older].date && said[older].differs(&said[it]))
             .max_by_key(|&it| hits[it].date);
         hits[older].superseded_by =
             newer.map(|it| Via { path: hits[it].path.clone(), line: hits[it].line });
     }
-    if !is_dated && asks_for_the_present(question) {
-        // The newest takes the place of the first that it supersedes.
-        for at in 0..hits.len() {
-            let Some(newer) = hits[at].superseded_by.clone() else { continue };
-            let place = hits.iter().position(|it| it.path == newer.path && it.line == newer.line);
-            if let Some(place) = place.filter(|it| *it > at) {
-                hits[at..=place].rotate_right(1);
+    let wanted = if is_dated { Wanted::AsFound } else { Wanted::of(question) };
+    let place = |hits: &[Hit], of: &Via| {
+        hits.iter().position(|it| it.path == of.path && it.line == of.line)
+    };
+    // What is wanted takes the place of the first that is not.
+    for at in 0..hits.len() {
+        let from = match wanted {
+            Wanted::AsFound => None,
+            Wanted::Newer => hits[at].superseded_by.as_ref().and_then(|it| place(hits, it)),
+            Wanted::Older => {
+                let newer = Via { path: hits[at].path.clone(), line: hits[at].line };
+                let older = (at..hits.len())
+                    .rev()
+                    .filter(|&it| hits[it].superseded_by.as_ref() == Some(&newer));
+                older.min_by_key(|&it| hits[it].date)
             }
+        };
+        if let Some(from) = from.filter(|it| *it > at) {
+            hits[at..=from].rotate_right(1);
         }
     }
-}
-
-fn asks_for_the_present(question: &str) -> bool {
-    let mut present = false;
-    let mut past = false;
-    words::for_words(question, |word| {
-        present |= PRESENT.contains(&word);
-        past |= PAST.contains(&word);
-    });
-    present && !past
 }
 
 #[cfg(test)]
@@ -140,8 +166,8 @@ mod tests {
         let as_found = [old("2026-03-01"), new("2026-03-02"), new("2026-03-09")];
         let now = [new("2026-03-09"), old("2026-03-01"), new("2026-03-02")];
         assert_eq!(order("What is the retry limit now?", false), now);
+        assert_eq!(order("retry limit", false), now);
         assert_eq!(order("What was the retry limit?", false), as_found);
-        assert_eq!(order("retry limit", false), as_found);
         assert_eq!(order("What is the retry limit of March 1?", true), as_found);
     }
 
