@@ -2,6 +2,8 @@
 //!
 //! A day without a year is that day of each year; what is relative counts from `today`.
 
+use std::ops::Range;
+
 use chrono::{Datelike as _, NaiveDate, Weekday};
 
 use super::{event::Event, relative};
@@ -97,11 +99,11 @@ impl When {
                 .any(has);
         let mut at = 0;
         // What names a day is no word to be looked for: lines that cite the day are not those of it.
-        let mut rest = text.clone();
+        let mut passed = Vec::new();
         let mut named = 0;
         while at < words.len() {
             let days = when.named.len();
-            let count = when.take(&words, at, today);
+            let count = when.take(&words, at, today, &mut passed);
             if when.named.len() + when.days.len() > named {
                 named = when.named.len() + when.days.len();
                 // "26 March": the day stands before the month.
@@ -123,26 +125,36 @@ impl When {
                     when.named.extend(relative::beside(&words[..from], (day, day)));
                     named = when.named.len() + when.days.len();
                 }
-                for word in &words[from..at + count] {
-                    let at = word.as_ptr() as usize - text.as_ptr() as usize;
-                    rest.replace_range(at..at + word.len(), &" ".repeat(word.len()));
-                }
+                passed.push(from..at + count);
             }
             at += count;
         }
-        when.rest = rest;
         let is_date = |it: &str| {
             iso(it).is_some() || month(it).is_some() || it.to_uppercase().parse::<Period>().is_ok()
         };
         when.event = Event::of(&text, &words, is_date);
+        // Words like "the week before" stay: lines of that day say "last week".
         for stretch in relative::relative(&words, today) {
             when.name(stretch);
         }
+        let mut rest = text.clone();
+        for word in passed.into_iter().flat_map(|it| &words[it]) {
+            let at = word.as_ptr() as usize - text.as_ptr() as usize;
+            rest.replace_range(at..at + word.len(), &" ".repeat(word.len()));
+        }
+        when.rest = rest;
         when
     }
 
-    /// Takes what begins at a word, and returns how many words it is.
-    fn take(&mut self, words: &[&str], at: usize, today: NaiveDate) -> usize {
+    /// Takes what begins at a word, and returns how many words it is; `passed` gets those before it that
+    /// only say which part of a month is meant.
+    fn take(
+        &mut self,
+        words: &[&str],
+        at: usize,
+        today: NaiveDate,
+        passed: &mut Vec<Range<usize>>,
+    ) -> usize {
         let word = words[at];
         if let Some(day) = iso(word) {
             let to = match (words.get(at + 1), words.get(at + 2).and_then(|it| iso(it))) {
@@ -188,9 +200,11 @@ impl When {
             });
         if is_month {
             let before = if middle.is_some() { &["mid"][..] } else { &words[..at] };
-            let part = part_of_month(before);
-            let before = |step: usize| at.checked_sub(step).map(|it| words[it]);
-            let is_last = before(1) == Some("last");
+            let (part, count) = part_of_month(before);
+            let is_last = words[..at].ends_with(&["last"]);
+            if middle.is_none() {
+                passed.push(at - count.max(usize::from(is_last))..at);
+            }
             let said = is_last.then(|| relative::year_of_month(month, true, today));
             self.months.push((year_of(at + 1).or(said), month, part));
         }
@@ -278,19 +292,20 @@ pub(super) fn tells_time(text: &str) -> bool {
 /// All days of a month.
 const WHOLE: (u32, u32) = (1, 31);
 
-/// Returns which days of a month the words before its name mean: "early", "late", "the end of".
-fn part_of_month(before: &[&str]) -> (u32, u32) {
-    let last: Vec<&str> = before.iter().rev().take(2).copied().collect();
-    let has = |all: &[&str]| last.iter().any(|it| all.contains(it));
-    if has(&["early", "beginning", "start"]) {
-        (1, 10)
-    } else if has(&["mid", "middle"]) {
-        (11, 20)
-    } else if has(&["late", "end"]) {
-        (21, 31)
-    } else {
-        WHOLE
-    }
+/// Returns which days of a month the words before its name mean ("early", "late", "the end of"), and how many
+/// words that are.
+fn part_of_month(before: &[&str]) -> ((u32, u32), usize) {
+    let mut last = before.iter().rev().take(2).zip(1..);
+    last.find_map(|(word, count)| {
+        let part = match *word {
+            "early" | "beginning" | "start" => (1, 10),
+            "mid" | "middle" => (11, 20),
+            "late" | "end" => (21, 31),
+            _ => return None,
+        };
+        Some((part, count))
+    })
+    .unwrap_or((WHOLE, 0))
 }
 
 fn iso(word: &str) -> Option<NaiveDate> {
@@ -346,13 +361,15 @@ mod tests {
             let when = When::of(question, today);
             assert_eq!(when.names(day.parse().unwrap()), is_named, "{question} {when:?}");
         }
-        for (question, in_it, out) in [
-            ("late March", "2026-03-28", "2026-03-02"),
-            ("at the end of March", "2026-03-28", "2026-03-02"),
-            ("in early March 2026", "2026-03-02", "2025-03-02"),
-            ("mid-March", "2026-03-15", "2026-03-28"),
+        for (question, in_it, out, rest) in [
+            ("late March", "2026-03-28", "2026-03-02", "march"),
+            ("at the end of March", "2026-03-28", "2026-03-02", "at the march"),
+            ("in early March 2026", "2026-03-02", "2025-03-02", "in march 2026"),
+            ("mid-March", "2026-03-15", "2026-03-28", "mid-march"),
+            ("the plan of last March", "2026-03-15", "2026-05-28", "the plan of march"),
         ] {
             let when = When::of(question, today);
+            assert_eq!(when.rest.split_whitespace().collect::<Vec<_>>().join(" "), rest);
             let gain = |day: &str| when.gain(day.parse().unwrap());
             assert!(gain(in_it) > 0.2 && gain(out) < 0.2, "{question} {when:?}");
         }
@@ -364,8 +381,13 @@ mod tests {
         let near = When::of("on March 26", today);
         let gain = |day: &str| near.gain(day.parse().unwrap());
         assert!(gain("2026-03-26") > gain("2026-03-28") && gain("2026-03-28") > gain("2026-05-01"));
-        assert!(
-            When::of("the plan of last March", today).gain("2026-03-02".parse().unwrap()) > 0.2
-        );
+        for (question, rest) in [
+            ("the dam two weeks before March 26", "the dam two weeks before"),
+            ("at last it works", "at last it works"),
+            ("İzmir in late March", "i\u{307}zmir in march"),
+        ] {
+            let rest_of = When::of(question, today).rest;
+            assert_eq!(rest_of.split_whitespace().collect::<Vec<_>>().join(" "), rest);
+        }
     }
 }
