@@ -83,7 +83,7 @@ pub(super) struct When {
 impl When {
     /// Reads a question.
     pub(super) fn of(question: &str, today: NaiveDate) -> Self {
-        let text = question.to_lowercase();
+        let text = question.to_lowercase().replace('–', "-");
         let words: Vec<&str> = text
             .split(|c: char| !(c.is_alphanumeric() || c == '-'))
             .filter(|it| !it.is_empty())
@@ -97,37 +97,12 @@ impl When {
             ["latest", "current", "currently", "now", "newest", "recent", "recently", "final"]
                 .into_iter()
                 .any(has);
-        let mut at = 0;
-        // What names a day is no word to be looked for: lines that cite the day are not those of it.
-        let mut passed = Vec::new();
-        let mut named = 0;
-        while at < words.len() {
-            let days = when.named.len();
-            let count = when.take(&words, at, today, &mut passed);
-            if when.named.len() + when.days.len() > named {
-                named = when.named.len() + when.days.len();
-                // "26 March": the day stands before the month.
-                let is_day = |it: Option<usize>| {
-                    it.and_then(|it| words.get(it)).is_some_and(|it| ordinal(it).is_some())
-                };
-                let stands_before = month(words[at]).is_some()
-                    && !is_day(Some(at + 1))
-                    && is_day(at.checked_sub(1));
-                let from = at - usize::from(stands_before);
-                if let Some(day) = when.named[days..].last_mut()
-                    && let Some(stretch) = relative::beside(&words[..from], *day)
-                {
-                    *day = stretch;
-                } else if when.named.len() == days
-                    && let Some(day) = when.days.last().and_then(|it| newest(*it, today))
-                {
-                    // Beside a day without a year lies that of its newest.
-                    when.named.extend(relative::beside(&words[..from], (day, day)));
-                    named = when.named.len() + when.days.len();
-                }
-                passed.push(from..at + count);
-            }
-            at += count;
+        let mut reading = Reading { words: &words, today, ..Reading::default() };
+        reading.read();
+        let Reading { named, days, months, weekdays, passed, .. } = reading;
+        when = Self { days, months, weekdays, ..when };
+        for stretch in named {
+            when.name(stretch);
         }
         let is_date = |it: &str| {
             iso(it).is_some() || month(it).is_some() || it.to_uppercase().parse::<Period>().is_ok()
@@ -144,71 +119,6 @@ impl When {
         }
         when.rest = rest;
         when
-    }
-
-    /// Takes what begins at a word, and returns how many words it is; `passed` gets those before it that
-    /// only say which part of a month is meant.
-    fn take(
-        &mut self,
-        words: &[&str],
-        at: usize,
-        today: NaiveDate,
-        passed: &mut Vec<Range<usize>>,
-    ) -> usize {
-        let word = words[at];
-        if let Some(day) = iso(word) {
-            let to = match (words.get(at + 1), words.get(at + 2).and_then(|it| iso(it))) {
-                (Some(&("to" | "and" | "through" | "until")), Some(to)) => {
-                    Some(to).filter(|it| *it > day)
-                }
-                _ => None,
-            };
-            self.named.push((day, to.unwrap_or(day)));
-            return if to.is_some() { 3 } else { 1 };
-        }
-        if let Ok(period) = word.to_uppercase().parse::<Period>() {
-            self.named.push((period.first(), period.last()));
-            return 1;
-        }
-        if let Some(weekday) =
-            WEEKDAYS.iter().position(|it| *it == word || word == format!("{it}s"))
-        {
-            self.weekdays.extend(Weekday::try_from(u8::try_from(weekday).unwrap_or(0)).ok());
-            return 1;
-        }
-        let middle = word.strip_prefix("mid-");
-        let Some(month) = month(middle.unwrap_or(word)) else { return 1 };
-        let day_of = |at: usize| words.get(at).and_then(|it| ordinal(it));
-        let year_of = |at: usize| {
-            words.get(at).and_then(|it| it.parse().ok()).filter(|it| (1900..2200).contains(it))
-        };
-        // "March 26, 2026", "26 March 2026"
-        let after = day_of(at + 1);
-        let before = at.checked_sub(1).and_then(|it| ordinal(words[it]));
-        if let Some(day) = after.or(before) {
-            let year = year_of(if after.is_some() { at + 2 } else { at + 1 });
-            match year.and_then(|year| NaiveDate::from_ymd_opt(year, month, day)) {
-                Some(date) => self.named.push((date, date)),
-                None => self.days.push((month, day)),
-            }
-            return 1 + usize::from(after.is_some()) + usize::from(year.is_some());
-        }
-        // `may` alone is a verb more often than a month.
-        let is_month = word != "may"
-            || at.checked_sub(1).is_some_and(|it| {
-                ["in", "of", "last", "this", "early", "late", "mid"].contains(&words[it])
-            });
-        if is_month {
-            let before = if middle.is_some() { &["mid"][..] } else { &words[..at] };
-            let (part, count) = part_of_month(before);
-            let is_last = words[..at].ends_with(&["last"]);
-            if middle.is_none() {
-                passed.push(at - count.max(usize::from(is_last))..at);
-            }
-            let said = is_last.then(|| relative::year_of_month(month, true, today));
-            self.months.push((year_of(at + 1).or(said), month, part));
-        }
-        1
     }
 
     /// Takes days that are named: few of them are looked through, many only count more.
@@ -245,8 +155,9 @@ impl When {
     /// Returns what a line of this day gains by it.
     pub(super) fn gain(&self, day: NaiveDate) -> f64 {
         let far = |(from, to): &(NaiveDate, NaiveDate)| {
-            let days = if day < *from { *from - day } else { day - *to };
-            days.num_days().max(0)
+            let days = if day < *from { *from - day } else { day - *to }.num_days().max(0);
+            // Who names a stretch means what lies in it.
+            if days > 0 && from < to { 2 * (days + 2) } else { days }
         };
         let of_year = |&(month, of): &(u32, u32)| {
             let years = [day.year() - 1, day.year(), day.year() + 1];
@@ -262,10 +173,179 @@ impl When {
         };
         let month = if self.months.iter().any(of_month) { 0.3 } else { 0.0 };
         let is_within = |&(from, to): &(NaiveDate, NaiveDate)| (from..=to).contains(&day);
-        let stretch = if self.stretches.iter().any(is_within) { 0.3 } else { 0.0 };
+        let stretch = if self.stretches.iter().any(is_within) { 1.0 } else { 0.0 };
         let weekday = if self.weekdays.contains(&day.weekday()) { 0.3 } else { 0.0 };
         let itself = if self.names(day) { 0.5 } else { 0.0 };
         exact + itself + month + stretch + weekday
+    }
+}
+
+/// What the words of a question name, taken one after the other.
+#[derive(Default)]
+struct Reading<'w> {
+    words: &'w [&'w str],
+    today: NaiveDate,
+    named: Vec<(NaiveDate, NaiveDate)>,
+    days: Vec<(u32, u32)>,
+    months: Vec<(Option<i32>, u32, (u32, u32))>,
+    weekdays: Vec<Weekday>,
+    /// Words that name a day are not to be looked for: lines that cite the day are not those of it.
+    passed: Vec<Range<usize>>,
+}
+
+/// A day in a question, or a stretch of them, and which of its words name it.
+struct Mention {
+    day: Mentioned,
+    said: Range<usize>,
+}
+
+#[derive(Clone, Copy)]
+enum Mentioned {
+    Days(NaiveDate, NaiveDate),
+    /// Days of a month of any year.
+    OfAnyYear(u32, u32, u32),
+}
+
+impl Mentioned {
+    /// Returns the days, of any year the newest.
+    fn newest(self, today: NaiveDate) -> Option<(NaiveDate, NaiveDate)> {
+        match self {
+            Self::Days(first, last) => Some((first, last)),
+            Self::OfAnyYear(month, first, last) => {
+                let last = newest((month, last), today)?;
+                Some((last.with_day(first)?, last))
+            }
+        }
+    }
+}
+
+impl Reading<'_> {
+    fn read(&mut self) {
+        let mut at = 0;
+        while let Some(mention) = self.next(&mut at) {
+            let begins = mention.said.start;
+            let stretch = self.up_to(&mention, &mut at);
+            let newest = stretch.or_else(|| mention.day.newest(self.today));
+            let beside = newest.and_then(|it| relative::beside(&self.words[..begins], it));
+            match (mention.day, stretch, beside) {
+                (_, _, Some(days)) | (_, Some(days), None) => self.named.push(days),
+                (Mentioned::Days(first, last), ..) => self.named.push((first, last)),
+                (Mentioned::OfAnyYear(month, first, last), ..) => {
+                    self.days.extend((first..=last).map(|it| (month, it)));
+                }
+            }
+            self.passed.push(begins..at);
+        }
+    }
+
+    /// Returns the stretch that a day begins: "from March 26 to April 2".
+    fn up_to(&mut self, mention: &Mention, at: &mut usize) -> Option<(NaiveDate, NaiveDate)> {
+        let is_between = || {
+            let before = &self.words[..mention.said.start];
+            matches!(before.strip_suffix(&["the"]).unwrap_or(before), [.., "between"])
+        };
+        let is_joined = match *self.words.get(*at)? {
+            "to" | "through" | "until" | "till" => true,
+            "and" => is_between(),
+            _ => false,
+        };
+        if !is_joined {
+            return None;
+        }
+        let mut to = *at + 1 + usize::from(self.words.get(*at + 1) == Some(&"the"));
+        let mut other = Self { words: self.words, today: self.today, ..Self::default() };
+        let word = self.words.get(to)?;
+        let last = match (mention.day, ordinal(word)) {
+            // "between March 20 and 24"
+            (Mentioned::OfAnyYear(month, ..), Some(day))
+                if self.words.get(to + 1).is_none_or(|it| self::month(it).is_none()) =>
+            {
+                to += 1;
+                Mentioned::OfAnyYear(month, day, day)
+            }
+            _ => {
+                let from = to + usize::from(ordinal(word).is_some());
+                to = from;
+                other.take(from, &mut to)?.day
+            }
+        };
+        let (_, last) = last.newest(self.today)?;
+        let first = match mention.day {
+            Mentioned::Days(first, _) => first,
+            Mentioned::OfAnyYear(month, first, _) => newest((month, first), last)?,
+        };
+        let is_stretch = first < last;
+        if is_stretch {
+            *at = to;
+        }
+        is_stretch.then_some((first, last))
+    }
+
+    /// Returns the next mention of days from a word on, and takes what else stands before it.
+    fn next(&mut self, at: &mut usize) -> Option<Mention> {
+        while *at < self.words.len() {
+            let mention = self.take(*at, at);
+            if mention.is_some() {
+                return mention;
+            }
+        }
+        None
+    }
+
+    /// Takes what begins at a word, and moves behind it.
+    fn take(&mut self, from: usize, at: &mut usize) -> Option<Mention> {
+        let words = self.words;
+        let word = *words.get(from)?;
+        *at = from + 1;
+        let said = from..*at;
+        let two = word.split_at_checked(10).and_then(|(a, b)| Some((a, b.strip_prefix('-')?)));
+        let (first, last) = two.unwrap_or((word, word));
+        if let Some((first, last)) = iso(first).zip(iso(last)).filter(|it| it.0 <= it.1) {
+            return Some(Mention { day: Mentioned::Days(first, last), said });
+        }
+        if let Ok(period) = word.to_uppercase().parse::<Period>() {
+            return Some(Mention { day: Mentioned::Days(period.first(), period.last()), said });
+        }
+        if let Some(weekday) =
+            WEEKDAYS.iter().position(|it| *it == word || word == format!("{it}s"))
+        {
+            self.weekdays.extend(Weekday::try_from(u8::try_from(weekday).unwrap_or(0)).ok());
+            return None;
+        }
+        let middle = word.strip_prefix("mid-");
+        let month = month(middle.unwrap_or(word))?;
+        let year_of = |at: usize| {
+            words.get(at).and_then(|it| it.parse().ok()).filter(|it| (1900..2200).contains(it))
+        };
+        // "March 26, 2026", "March 26-28", "26 March 2026"
+        let after = words.get(from + 1).and_then(|it| ordinals(it));
+        let before = from.checked_sub(1).and_then(|it| ordinals(words[it]));
+        if let Some((first, last)) = after.or(before) {
+            *at += usize::from(after.is_some());
+            let begin = from - usize::from(after.is_none());
+            let year = year_of(*at);
+            let date = |day| NaiveDate::from_ymd_opt(year?, month, day);
+            let day = date(first).zip(date(last)).map(|(first, last)| Mentioned::Days(first, last));
+            *at += usize::from(year.is_some());
+            let day = day.unwrap_or(Mentioned::OfAnyYear(month, first, last));
+            return Some(Mention { day, said: begin..*at });
+        }
+        // `may` alone is a verb more often than a month.
+        let is_month = word != "may"
+            || from.checked_sub(1).is_some_and(|it| {
+                ["in", "of", "last", "this", "early", "late", "mid"].contains(&words[it])
+            });
+        if is_month {
+            let before = if middle.is_some() { &["mid"][..] } else { &words[..from] };
+            let (part, count) = part_of_month(before);
+            let is_last = words[..from].ends_with(&["last"]);
+            if middle.is_none() {
+                self.passed.push(from - count.max(usize::from(is_last))..from);
+            }
+            let said = is_last.then(|| relative::year_of_month(month, true, self.today));
+            self.months.push((year_of(from + 1).or(said), month, part));
+        }
+        None
     }
 }
 
@@ -322,6 +402,13 @@ fn month(word: &str) -> Option<u32> {
     u32::try_from(at + 1).ok()
 }
 
+/// Reads a day of a month, or some in a row: `26`, `26-28`.
+fn ordinals(word: &str) -> Option<(u32, u32)> {
+    let (first, last) = word.split_once('-').unwrap_or((word, word));
+    let days = ordinal(first).zip(ordinal(last));
+    days.filter(|(first, last)| first <= last)
+}
+
 /// Reads a day of a month: `26`, `3rd`.
 fn ordinal(word: &str) -> Option<u32> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -343,6 +430,23 @@ mod tests {
             ("What happened on March 26, 2025?", "2026-03-26", false),
             ("What happened on the 3rd Mar?", "2025-03-03", true),
             ("between 2026-03-20 and 2026-03-24", "2026-03-22", true),
+            ("from 2026-03-20 to 2026-03-24", "2026-03-22", true),
+            ("the notes of 2026-03-20 and 2026-03-24", "2026-03-22", false),
+            ("the notes of 2026-03-20 and 2026-03-24", "2026-03-24", true),
+            ("between March 20 and March 24", "2026-03-22", true),
+            ("between the 20th March and the 2nd April", "2026-03-31", true),
+            ("between March 20 and 24", "2026-03-22", true),
+            ("between March 20 and 24", "2025-03-22", false),
+            ("between March 20 and 24 people", "2026-03-20", true),
+            ("from December 28 to January 3", "2026-01-02", true),
+            ("from December 28 to January 3", "2025-12-30", true),
+            ("from December 28 to January 3", "2026-12-30", false),
+            ("2026-03-20–2026-03-24", "2026-03-22", true),
+            ("2026-03-20–2026-03-24", "2026-03-25", false),
+            ("March 20-24", "2026-03-22", true),
+            ("March 20–24, 2026", "2026-03-22", true),
+            ("20-24 March 2026", "2026-03-24", true),
+            ("20-24 March 2026", "2026-03-25", false),
             ("in 2026-W13", "2026-03-25", true),
             ("yesterday", "2026-04-12", true),
             ("last week", "2026-04-08", true),
