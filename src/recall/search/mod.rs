@@ -186,7 +186,7 @@ fn find_first(
         drop(tell.send(left.as_ref().map(Source::seen).unwrap_or_default()));
         let asked = Searching::new(vault, query, how, embedder);
         let look = if let Some(source) = left.as_ref() {
-            let searching = asked.clone().looking_for_event(source);
+            let searching = asked.clone().looking_for_time(source);
             let ranked = searching.ranked(source);
             let look = look()?;
             let hits = match ranked {
@@ -270,9 +270,7 @@ impl<'a> Searching<'a> {
         };
         let when = When::of(&query.words.to_lowercase(), how.today);
         let (terms, said) = Default::default();
-        let mut searching = Self { vault, query, how, when, terms, said, near, words_only };
-        searching.take_words();
-        searching
+        Self { vault, query, how, when, terms, said, near, words_only }
     }
 
     /// Takes the words that are to be looked for.
@@ -280,32 +278,37 @@ impl<'a> Searching<'a> {
         let mut stems = Stems::new();
         self.terms = Terms::of(&self.when.rest, &mut stems);
         let question = self.query.words.to_lowercase();
+        if self.terms.stems.is_empty() && !self.when.names_days() {
+            // "last year" alone names too many days to look through them.
+            self.terms = Terms::of(&question, &mut stems);
+        }
         let words = question.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
         let said = words.map(|it| (ground::speaker_number(it), self.terms.mask(it, &mut stems)));
         self.said = said.collect();
     }
 
-    /// Finds out when that was by which the question tells a time.
-    fn looking_for_event(mut self, source: &Source) -> Self {
+    /// Finds out when that was by which the question tells a time, and whether there are logs of it.
+    fn looking_for_time(mut self, source: &Source) -> Self {
+        self.when.settle(|stretch| source.has_logs(stretch));
         // Where the index cannot be used the search itself finds that, too.
         if let Some(event) = self.when.event.clone()
             && let Ok(Some(days)) = event.days(source)
         {
             self.when.know(&event, days);
-            self.take_words();
         }
+        self.take_words();
         self
     }
 
     /// Returns what is found, in the files themselves where the index cannot be used.
     fn found(self, source: &Source, inventory: &Inventory) -> Result<Found, VaultError> {
-        let searching = self.clone().looking_for_event(source);
+        let searching = self.clone().looking_for_time(source);
         if let Ok(ranked) = searching.ranked(source) {
             let hits = searching.hits(&ranked, inventory)?;
             return Ok(searching.told(hits));
         }
         let source = Source::without_index(self.vault, inventory)?;
-        let searching = self.looking_for_event(&source);
+        let searching = self.looking_for_time(&source);
         let ranked = searching.ranked(&source);
         let hits = ranked.map_or_else(|_| Ok(Vec::new()), |it| searching.hits(&it, inventory))?;
         Ok(searching.told(hits))

@@ -1,6 +1,8 @@
 //! What words say of time that count from today, or from a day beside them: "two weeks ago", "last Friday",
 //! "the week before March 26". Pure.
 
+use std::ops::Range;
+
 use chrono::{Datelike as _, Days, Months, NaiveDate, Weekday};
 
 /// From its first to its last day.
@@ -17,25 +19,32 @@ pub(super) enum Unit {
     Year,
 }
 
-/// Returns the stretches that words name, counted from today.
-pub(super) fn relative(words: &[&str], today: NaiveDate) -> Vec<Stretch> {
+/// Returns the stretches that words name, counted from today, each with which of the words say so.
+pub(super) fn relative(words: &[&str], today: NaiveDate) -> Vec<(Stretch, Range<usize>)> {
     let mut named = Vec::new();
     for at in 0..words.len() {
         let word = |step: usize| words.get(at + step).copied().unwrap_or_default();
         named.extend(match word(0) {
-            "today" | "tonight" => Some((today, today)),
+            "today" | "tonight" => Some(((today, today), at..at + 1)),
             "yesterday" => {
                 let is_before = at >= 2 && words[at - 1] == "before" && words[at - 2] == "day";
                 let day = back(today, Unit::Day, if is_before { 2 } else { 1 });
-                Some((day, day))
+                Some(((day, day), if is_before { at - 2 } else { at }..at + 1))
             }
-            "this" if word(1) == "morning" || word(1) == "evening" => Some((today, today)),
-            "this" | "current" => this(word(1), today),
+            "this" if word(1) == "morning" || word(1) == "evening" => {
+                Some(((today, today), at..at + 2))
+            }
+            "this" | "current" => this(word(1), today).map(|it| (it, at..at + 2)),
             // "the last week of March"
-            "last" if word(2) == "of" => None,
-            "last" | "past" | "previous" => last(words.get(at + 1..).unwrap_or_default(), today),
-            "weekend" if at >= 1 && words[at - 1] == "the" => last(&["weekend"], today),
-            "ago" => ago(&words[..at], today),
+            "last" if word(2) == "of" && word(1) != "couple" => None,
+            "last" | "past" | "previous" => {
+                let last = last(words.get(at + 1..).unwrap_or_default(), today);
+                last.map(|(stretch, count)| (stretch, at..at + 1 + count))
+            }
+            "weekend" if at >= 1 && words[at - 1] == "the" => {
+                last(&["weekend"], today).map(|(stretch, _)| (stretch, at..at + 1))
+            }
+            "ago" => ago(&words[..at], today).map(|(stretch, from)| (stretch, from..at + 1)),
             _ => None,
         });
     }
@@ -70,8 +79,7 @@ impl Span {
             };
             return Some((span, at - 1));
         }
-        let (count, unit) = counted(before)?;
-        let from = at - 1 - usize::from(at >= 2 && number(words[at - 2]).is_some());
+        let (count, unit, from) = counted(before)?;
         Some(match (is_before, is_after) {
             (true, _) => (Self::Before(count, unit), from),
             (_, true) => (Self::After(count, unit), from),
@@ -146,14 +154,16 @@ fn number(word: &str) -> Option<u32> {
     .filter(|it| (1..=1_000).contains(it))
 }
 
-/// Reads the number and the unit with which words end: "a couple of weeks". Without a number it is one, of
-/// more ("in the days after") a few.
-fn counted(words: &[&str]) -> Option<(u32, Unit)> {
+/// Reads the number and the unit with which words end, "a couple of weeks", and returns with which of them
+/// they begin. Without a number it is one, of more ("in the days after") a few.
+fn counted(words: &[&str]) -> Option<(u32, Unit, usize)> {
     let (last, before) = words.split_last()?;
     let unit = unit(last)?;
-    let before = before.strip_suffix(&["of"]).unwrap_or(before);
-    let few = if last.ends_with('s') { 3 } else { 1 };
-    Some((before.last().and_then(|it| number(it)).unwrap_or(few), unit))
+    let many = before.strip_suffix(&["of"]).unwrap_or(before);
+    if let Some((count, before)) = many.split_last().and_then(|it| Some((number(it.0)?, it.1))) {
+        return Some((count, unit, before.len()));
+    }
+    Some((if last.ends_with('s') { 3 } else { 1 }, unit, before.len()))
 }
 
 fn back(day: NaiveDate, unit: Unit, count: u32) -> NaiveDate {
@@ -212,33 +222,34 @@ fn this(word: &str, today: NaiveDate) -> Option<Stretch> {
     Some((first.min(today), last.min(today.max(first))))
 }
 
-/// Reads what follows "last": a unit, so many of them, a weekday, or a season.
-fn last(words: &[&str], today: NaiveDate) -> Option<Stretch> {
+/// Reads what follows "last": a unit, so many of them, a weekday, or a season, and returns how many words
+/// that is.
+fn last(words: &[&str], today: NaiveDate) -> Option<(Stretch, usize)> {
     let (word, next) = (*words.first()?, words.get(1).copied().unwrap_or_default());
     if let Some(weekday) = weekday(word) {
         let (now, then) = (today.weekday().num_days_from_monday(), weekday.num_days_from_monday());
         let day = back(today, Unit::Day, (now + 6 - then) % 7 + 1);
-        return Some((day, day));
+        return Some(((day, day), 1));
     }
     if let Some(first) = season(word) {
         let year = year_of_month(first + 2, true, today);
         let first = NaiveDate::from_ymd_opt(year, first, 1)?;
-        return Some((first, forth(first, Unit::Day, 91)));
+        return Some(((first, forth(first, Unit::Day, 91)), 1));
     }
-    let counted = match number(word) {
-        Some(count) => unit(next).map(|unit| (count, unit)),
-        // "a couple of weeks" has one more word.
-        None => None,
-    };
-    if let Some((count, unit)) = counted {
-        return Some((back(today, unit, count), today));
+    if let Some((count, unit)) = number(word).and_then(|it| Some((it, unit(next)?))) {
+        return Some(((back(today, unit, count), today), 2));
     }
-    Some(around(back(today, unit(word)?, 1), unit(word)?))
+    // "the last couple of weeks"
+    if let ["couple", "of", many, ..] = words {
+        return Some(((back(today, unit(many)?, 2), today), 3));
+    }
+    Some((around(back(today, unit(word)?, 1), unit(word)?), 1))
 }
 
-fn ago(before: &[&str], today: NaiveDate) -> Option<Stretch> {
-    let (count, unit) = counted(before)?;
-    Some(around(back(today, unit, count), unit))
+/// Returns the days so long ago, and with which word that begins.
+fn ago(before: &[&str], today: NaiveDate) -> Option<(Stretch, usize)> {
+    let (count, unit, from) = counted(before)?;
+    Some((around(back(today, unit, count), unit), from))
 }
 
 fn weekday(word: &str) -> Option<Weekday> {
@@ -267,7 +278,7 @@ mod tests {
     fn told(text: &str, today: &str) -> Vec<String> {
         let words: Vec<&str> = text.split(' ').collect();
         let named = relative(&words, today.parse().unwrap());
-        named.into_iter().map(|it| format!("{} {}", it.0, it.1)).collect()
+        named.into_iter().map(|((first, last), _)| format!("{first} {last}")).collect()
     }
 
     #[test]
@@ -293,6 +304,7 @@ mod tests {
             ("last year", "2025-01-01 2025-12-31"),
             ("the past 10 days", "2026-04-03 2026-04-13"),
             ("the last three weeks", "2026-03-23 2026-04-13"),
+            ("the last couple of weeks", "2026-03-30 2026-04-13"),
             ("last friday", "2026-04-10 2026-04-10"),
             ("last monday", "2026-04-06 2026-04-06"),
             ("last summer", "2025-06-01 2025-08-31"),
@@ -340,7 +352,8 @@ mod tests {
             day in 0_u32..100_000,
         ) {
             let today = NaiveDate::from_num_days_from_ce_opt(700_000 + day.cast_signed()).unwrap();
-            for (first, last) in relative(&words, today) {
+            for ((first, last), said) in relative(&words, today) {
+                prop_assert!(said.start < said.end && said.end <= words.len(), "{words:?} {said:?}");
                 prop_assert!(first <= last, "{words:?} {first} {last}");
             }
         }

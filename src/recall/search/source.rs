@@ -402,6 +402,12 @@ impl Source {
         &self.heads
     }
 
+    /// Returns whether there is a log, or a record of a session, of one of these days.
+    pub(super) fn has_logs(&self, (first, last): (NaiveDate, NaiveDate)) -> bool {
+        let logs = self.heads.iter().flatten().filter(|it| it.tier < LOGS);
+        logs.map(|it| it.date).any(|it| (first..=last).contains(&it))
+    }
+
     /// Returns the place of a file among all by its number.
     pub(super) fn place(&self, number: i64) -> Option<usize> {
         self.by_number.get(&number).copied()

@@ -6,7 +6,10 @@ use std::ops::Range;
 
 use chrono::{Datelike as _, NaiveDate, Weekday};
 
-use super::{event::Event, relative};
+use super::{
+    event::Event,
+    relative::{self, Stretch},
+};
 use crate::memory::period::Period;
 
 /// How far from a day that is named a line still gains, in days.
@@ -60,9 +63,9 @@ const TIME_WORDS: [&str; 19] = [
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct When {
     /// Days and stretches that are named, each from its first to its last day.
-    named: Vec<(NaiveDate, NaiveDate)>,
+    named: Vec<Stretch>,
     /// Long stretches, whose days are not looked through one by one.
-    stretches: Vec<(NaiveDate, NaiveDate)>,
+    stretches: Vec<Stretch>,
     /// Days of any year: month and day.
     days: Vec<(u32, u32)>,
     /// Months of any year, or of one, and which days of them are meant.
@@ -70,7 +73,10 @@ pub(super) struct When {
     weekdays: Vec<Weekday>,
     /// What happened at the time that is asked about, and when that was, once it is known.
     pub(super) event: Option<Event>,
-    happened: Option<(NaiveDate, NaiveDate)>,
+    happened: Option<Stretch>,
+    /// Stretches that count from today, and where the question says so, in bytes.
+    counted: Vec<(Stretch, Vec<Range<usize>>)>,
+    beside: Beside,
     /// The question without the days that it names.
     pub(super) rest: String,
     /// Whether the oldest is asked for, or the newest.
@@ -78,6 +84,15 @@ pub(super) struct When {
     pub(super) latest: bool,
     /// Whether it asks for a time.
     pub(super) asks: bool,
+}
+
+/// How far the days beside a stretch that is named are taken to lie: who names one means what lies in it, but
+/// where there is nothing they are the best.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Beside {
+    #[default]
+    Near,
+    Far,
 }
 
 impl When {
@@ -108,21 +123,46 @@ impl When {
             iso(it).is_some() || month(it).is_some() || it.to_uppercase().parse::<Period>().is_ok()
         };
         when.event = Event::of(&text, &words, is_date);
-        // Words like "the week before" stay: lines of that day say "last week".
-        for stretch in relative::relative(&words, today) {
+        let places = |said: Range<usize>| {
+            let place = |it: &str| {
+                let at = it.as_ptr() as usize - text.as_ptr() as usize;
+                at..at + it.len()
+            };
+            words[said].iter().map(|it| place(it)).collect::<Vec<_>>()
+        };
+        for (stretch, said) in relative::relative(&words, today) {
             when.name(stretch);
+            when.counted.push((stretch, places(said)));
         }
-        let mut rest = text.clone();
-        for word in passed.into_iter().flat_map(|it| &words[it]) {
-            let at = word.as_ptr() as usize - text.as_ptr() as usize;
-            rest.replace_range(at..at + word.len(), &" ".repeat(word.len()));
+        when.rest.clone_from(&text);
+        // Words like "the week before" stay: lines of that day say "last week".
+        for place in passed.into_iter().flat_map(places) {
+            when.pass_over(place);
         }
-        when.rest = rest;
         when
     }
 
+    fn pass_over(&mut self, place: Range<usize>) {
+        self.rest.replace_range(place.clone(), &" ".repeat(place.len()));
+    }
+
+    /// Takes notice of which days there are logs of. Where there are none of "last week" its words may be
+    /// quoted, and the days beside it are better than nothing.
+    pub(super) fn settle(&mut self, has_logs: impl Fn(Stretch) -> bool) {
+        if self.named.iter().any(|it| has_logs(*it)) {
+            self.beside = Beside::Far;
+        }
+        for (stretch, places) in std::mem::take(&mut self.counted) {
+            if has_logs(stretch) {
+                for place in places {
+                    self.pass_over(place);
+                }
+            }
+        }
+    }
+
     /// Takes days that are named: few of them are looked through, many only count more.
-    fn name(&mut self, (first, last): (NaiveDate, NaiveDate)) {
+    fn name(&mut self, (first, last): Stretch) {
         if (last - first).num_days() < NAMED_DAYS_MAX {
             self.named.push((first, last));
         } else {
@@ -131,7 +171,7 @@ impl When {
     }
 
     /// Takes notice of when the event was; then its name is no word to be looked for.
-    pub(super) fn know(&mut self, event: &Event, days: (NaiveDate, NaiveDate)) {
+    pub(super) fn know(&mut self, event: &Event, days: Stretch) {
         self.rest = event.rest(&self.rest);
         if (days.1 - days.0).num_days() < NAMED_DAYS_MAX {
             self.happened = Some(days);
@@ -154,10 +194,12 @@ impl When {
 
     /// Returns what a line of this day gains by it.
     pub(super) fn gain(&self, day: NaiveDate) -> f64 {
-        let far = |(from, to): &(NaiveDate, NaiveDate)| {
+        let far = |(from, to): &Stretch| {
             let days = if day < *from { *from - day } else { day - *to }.num_days().max(0);
-            // Who names a stretch means what lies in it.
-            if days > 0 && from < to { 2 * (days + 2) } else { days }
+            match self.beside {
+                Beside::Far if days > 0 && from < to => 2 * (days + 2),
+                _ => days,
+            }
         };
         let of_year = |&(month, of): &(u32, u32)| {
             let years = [day.year() - 1, day.year(), day.year() + 1];
@@ -172,7 +214,7 @@ impl When {
             is_it && (from..=to).contains(&day.day())
         };
         let month = if self.months.iter().any(of_month) { 0.3 } else { 0.0 };
-        let is_within = |&(from, to): &(NaiveDate, NaiveDate)| (from..=to).contains(&day);
+        let is_within = |&(from, to): &Stretch| (from..=to).contains(&day);
         let stretch = if self.stretches.iter().any(is_within) { 1.0 } else { 0.0 };
         let weekday = if self.weekdays.contains(&day.weekday()) { 0.3 } else { 0.0 };
         let itself = if self.names(day) { 0.5 } else { 0.0 };
@@ -185,7 +227,7 @@ impl When {
 struct Reading<'w> {
     words: &'w [&'w str],
     today: NaiveDate,
-    named: Vec<(NaiveDate, NaiveDate)>,
+    named: Vec<Stretch>,
     days: Vec<(u32, u32)>,
     months: Vec<(Option<i32>, u32, (u32, u32))>,
     weekdays: Vec<Weekday>,
@@ -208,7 +250,7 @@ enum Mentioned {
 
 impl Mentioned {
     /// Returns the days, of any year the newest.
-    fn newest(self, today: NaiveDate) -> Option<(NaiveDate, NaiveDate)> {
+    fn newest(self, today: NaiveDate) -> Option<Stretch> {
         match self {
             Self::Days(first, last) => Some((first, last)),
             Self::OfAnyYear(month, first, last) => {
@@ -239,7 +281,7 @@ impl Reading<'_> {
     }
 
     /// Returns the stretch that a day begins: "from March 26 to April 2".
-    fn up_to(&mut self, mention: &Mention, at: &mut usize) -> Option<(NaiveDate, NaiveDate)> {
+    fn up_to(&mut self, mention: &Mention, at: &mut usize) -> Option<Stretch> {
         let is_between = || {
             let before = &self.words[..mention.said.start];
             matches!(before.strip_suffix(&["the"]).unwrap_or(before), [.., "between"])
@@ -493,5 +535,28 @@ mod tests {
             let rest_of = When::of(question, today).rest;
             assert_eq!(rest_of.split_whitespace().collect::<Vec<_>>().join(" "), rest);
         }
+    }
+
+    #[test]
+    fn words_that_count_from_today_are_looked_for_only_where_that_time_has_no_logs() {
+        let today: NaiveDate = "2026-04-13".parse().unwrap();
+        for (question, with_logs) in [
+            ("what broke a couple of weeks ago", "what broke a"),
+            ("the dam last quarter", "the dam"),
+            ("who called last Friday or the day before yesterday", "who called or the"),
+            ("did it break over the weekend", "did it break over the"),
+            ("İzmir in the last three weeks, at last", "i\u{307}zmir in the , at last"),
+        ] {
+            for (has_logs, rest) in [(true, with_logs), (false, &*question.to_lowercase())] {
+                let mut when = When::of(question, today);
+                when.settle(|_| has_logs);
+                assert_eq!(when.rest.split_whitespace().collect::<Vec<_>>().join(" "), rest);
+            }
+        }
+        let mut when = When::of("last week", today);
+        let near = |it: &When| it.gain("2026-04-04".parse().unwrap());
+        let without = near(&when);
+        when.settle(|_| true);
+        assert!(near(&when) < without);
     }
 }
