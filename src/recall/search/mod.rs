@@ -6,8 +6,8 @@
 //!
 //! - [`query`]: what one may type.
 //! - [`words`]: from text to terms.
-//! - [`when`]: the time that a question names; [`relative`]: what of it counts from today; [`event`]: what of
-//!   it is told by what happened then.
+//! - [`when`]: the time that a question names; [`dates`]: what of it is a date; [`relative`]: what counts from
+//!   today; [`event`]: what is told by what happened then.
 //! - [`ground`]: what the index keeps of a file.
 //! - [`wanted`]: what should stand in the index.
 //! - [`source`]: the index, brought up to date, or the files themselves.
@@ -22,6 +22,7 @@
 //! - [`marks`]: which of their words were looked for.
 //! - [`loose`]: what is nearly written so, where nothing else is found.
 
+mod dates;
 mod event;
 mod ground;
 mod items;

@@ -7,6 +7,7 @@ use std::ops::Range;
 use chrono::{Datelike as _, NaiveDate, Weekday};
 
 use super::{
+    dates::{Reading, WEEKDAYS, iso, month},
     event::Event,
     relative::{self, Stretch},
 };
@@ -17,24 +18,6 @@ const REACH_DAYS: f64 = 14.0;
 
 /// A stretch of fewer days is looked through day by day.
 const NAMED_DAYS_MAX: i64 = 32;
-
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
-
-const WEEKDAYS: [&str; 7] =
-    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /// Words by which a line says when something was.
 const TIME_WORDS: [&str; 19] = [
@@ -112,9 +95,7 @@ impl When {
             ["latest", "current", "currently", "now", "newest", "recent", "recently", "final"]
                 .into_iter()
                 .any(has);
-        let mut reading = Reading { words: &words, today, ..Reading::default() };
-        reading.read();
-        let Reading { named, days, months, weekdays, passed, .. } = reading;
+        let Reading { named, days, months, weekdays, passed, .. } = Reading::of(&words, today);
         when = Self { days, months, weekdays, ..when };
         for stretch in named {
             when.name(stretch);
@@ -222,182 +203,6 @@ impl When {
     }
 }
 
-/// What the words of a question name, taken one after the other.
-#[derive(Default)]
-struct Reading<'w> {
-    words: &'w [&'w str],
-    today: NaiveDate,
-    named: Vec<Stretch>,
-    days: Vec<(u32, u32)>,
-    months: Vec<(Option<i32>, u32, (u32, u32))>,
-    weekdays: Vec<Weekday>,
-    /// Words that name a day are not to be looked for: lines that cite the day are not those of it.
-    passed: Vec<Range<usize>>,
-}
-
-/// A day in a question, or a stretch of them, and which of its words name it.
-struct Mention {
-    day: Mentioned,
-    said: Range<usize>,
-}
-
-#[derive(Clone, Copy)]
-enum Mentioned {
-    Days(NaiveDate, NaiveDate),
-    /// Days of a month of any year.
-    OfAnyYear(u32, u32, u32),
-}
-
-impl Mentioned {
-    /// Returns the days, of any year the newest.
-    fn newest(self, today: NaiveDate) -> Option<Stretch> {
-        match self {
-            Self::Days(first, last) => Some((first, last)),
-            Self::OfAnyYear(month, first, last) => {
-                let last = newest((month, last), today)?;
-                Some((last.with_day(first)?, last))
-            }
-        }
-    }
-}
-
-impl Reading<'_> {
-    fn read(&mut self) {
-        let mut at = 0;
-        while let Some(mention) = self.next(&mut at) {
-            let begins = mention.said.start;
-            let stretch = self.up_to(&mention, &mut at);
-            let newest = stretch.or_else(|| mention.day.newest(self.today));
-            let beside = newest.and_then(|it| relative::beside(&self.words[..begins], it));
-            match (mention.day, stretch, beside) {
-                (_, _, Some(days)) | (_, Some(days), None) => self.named.push(days),
-                (Mentioned::Days(first, last), ..) => self.named.push((first, last)),
-                (Mentioned::OfAnyYear(month, first, last), ..) => {
-                    self.days.extend((first..=last).map(|it| (month, it)));
-                }
-            }
-            self.passed.push(begins..at);
-        }
-    }
-
-    /// Returns the stretch that a day begins: "from March 26 to April 2".
-    fn up_to(&mut self, mention: &Mention, at: &mut usize) -> Option<Stretch> {
-        let is_between = || {
-            let before = &self.words[..mention.said.start];
-            matches!(before.strip_suffix(&["the"]).unwrap_or(before), [.., "between"])
-        };
-        let is_joined = match *self.words.get(*at)? {
-            "to" | "through" | "until" | "till" => true,
-            "and" => is_between(),
-            _ => false,
-        };
-        if !is_joined {
-            return None;
-        }
-        let mut to = *at + 1 + usize::from(self.words.get(*at + 1) == Some(&"the"));
-        let mut other = Self { words: self.words, today: self.today, ..Self::default() };
-        let word = self.words.get(to)?;
-        let last = match (mention.day, ordinal(word)) {
-            // "between March 20 and 24"
-            (Mentioned::OfAnyYear(month, ..), Some(day))
-                if self.words.get(to + 1).is_none_or(|it| self::month(it).is_none()) =>
-            {
-                to += 1;
-                Mentioned::OfAnyYear(month, day, day)
-            }
-            _ => {
-                let from = to + usize::from(ordinal(word).is_some());
-                to = from;
-                other.take(from, &mut to)?.day
-            }
-        };
-        let (_, last) = last.newest(self.today)?;
-        let first = match mention.day {
-            Mentioned::Days(first, _) => first,
-            Mentioned::OfAnyYear(month, first, _) => newest((month, first), last)?,
-        };
-        let is_stretch = first < last;
-        if is_stretch {
-            *at = to;
-        }
-        is_stretch.then_some((first, last))
-    }
-
-    /// Returns the next mention of days from a word on, and takes what else stands before it.
-    fn next(&mut self, at: &mut usize) -> Option<Mention> {
-        while *at < self.words.len() {
-            let mention = self.take(*at, at);
-            if mention.is_some() {
-                return mention;
-            }
-        }
-        None
-    }
-
-    /// Takes what begins at a word, and moves behind it.
-    fn take(&mut self, from: usize, at: &mut usize) -> Option<Mention> {
-        let words = self.words;
-        let word = *words.get(from)?;
-        *at = from + 1;
-        let said = from..*at;
-        let two = word.split_at_checked(10).and_then(|(a, b)| Some((a, b.strip_prefix('-')?)));
-        let (first, last) = two.unwrap_or((word, word));
-        if let Some((first, last)) = iso(first).zip(iso(last)).filter(|it| it.0 <= it.1) {
-            return Some(Mention { day: Mentioned::Days(first, last), said });
-        }
-        if let Ok(period) = word.to_uppercase().parse::<Period>() {
-            return Some(Mention { day: Mentioned::Days(period.first(), period.last()), said });
-        }
-        if let Some(weekday) =
-            WEEKDAYS.iter().position(|it| *it == word || word == format!("{it}s"))
-        {
-            self.weekdays.extend(Weekday::try_from(u8::try_from(weekday).unwrap_or(0)).ok());
-            return None;
-        }
-        let middle = word.strip_prefix("mid-");
-        let month = month(middle.unwrap_or(word))?;
-        let year_of = |at: usize| {
-            words.get(at).and_then(|it| it.parse().ok()).filter(|it| (1900..2200).contains(it))
-        };
-        // "March 26, 2026", "March 26-28", "26 March 2026"
-        let after = words.get(from + 1).and_then(|it| ordinals(it));
-        let before = from.checked_sub(1).and_then(|it| ordinals(words[it]));
-        if let Some((first, last)) = after.or(before) {
-            *at += usize::from(after.is_some());
-            let begin = from - usize::from(after.is_none());
-            let year = year_of(*at);
-            let date = |day| NaiveDate::from_ymd_opt(year?, month, day);
-            let day = date(first).zip(date(last)).map(|(first, last)| Mentioned::Days(first, last));
-            *at += usize::from(year.is_some());
-            let day = day.unwrap_or(Mentioned::OfAnyYear(month, first, last));
-            return Some(Mention { day, said: begin..*at });
-        }
-        // `may` alone is a verb more often than a month.
-        let is_month = word != "may"
-            || from.checked_sub(1).is_some_and(|it| {
-                ["in", "of", "last", "this", "early", "late", "mid"].contains(&words[it])
-            });
-        if is_month {
-            let before = if middle.is_some() { &["mid"][..] } else { &words[..from] };
-            let (part, count) = part_of_month(before);
-            let is_last = words[..from].ends_with(&["last"]);
-            if middle.is_none() {
-                self.passed.push(from - count.max(usize::from(is_last))..from);
-            }
-            let said = is_last.then(|| relative::year_of_month(month, true, self.today));
-            self.months.push((year_of(from + 1).or(said), month, part));
-        }
-        None
-    }
-}
-
-/// Returns when a day of any year was last.
-fn newest((month, day): (u32, u32), today: NaiveDate) -> Option<NaiveDate> {
-    let years = [today.year(), today.year() - 1].into_iter();
-    let mut dates = years.filter_map(|it| NaiveDate::from_ymd_opt(it, month, day));
-    dates.find(|it| *it <= today)
-}
-
 /// Returns whether a line says when something was.
 pub(super) fn tells_time(text: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|it| it.len() > 2);
@@ -409,54 +214,6 @@ pub(super) fn tells_time(text: &str) -> bool {
             || WEEKDAYS.contains(&word)
             || (it.len() == 4 && it.starts_with("20") && it.bytes().all(|b| b.is_ascii_digit()))
     })
-}
-
-/// All days of a month.
-const WHOLE: (u32, u32) = (1, 31);
-
-/// Returns which days of a month the words before its name mean ("early", "late", "the end of"), and how many
-/// words that are.
-fn part_of_month(before: &[&str]) -> ((u32, u32), usize) {
-    let mut last = before.iter().rev().take(2).zip(1..);
-    last.find_map(|(word, count)| {
-        let part = match *word {
-            "early" | "beginning" | "start" => (1, 10),
-            "mid" | "middle" => (11, 20),
-            "late" | "end" => (21, 31),
-            _ => return None,
-        };
-        Some((part, count))
-    })
-    .unwrap_or((WHOLE, 0))
-}
-
-fn iso(word: &str) -> Option<NaiveDate> {
-    (word.len() == 10).then(|| NaiveDate::parse_from_str(word, "%Y-%m-%d").ok()).flatten()
-}
-
-fn month(word: &str) -> Option<u32> {
-    let is_it = |name: &&str| {
-        *name == word
-            || (word.len() >= 3
-                && (name[..3] == *word || (word == "sept" && name.starts_with("sept"))))
-    };
-    let at = MONTHS.iter().position(is_it)?;
-    u32::try_from(at + 1).ok()
-}
-
-/// Reads a day of a month, or some in a row: `26`, `26-28`.
-fn ordinals(word: &str) -> Option<(u32, u32)> {
-    let (first, last) = word.split_once('-').unwrap_or((word, word));
-    let days = ordinal(first).zip(ordinal(last));
-    days.filter(|(first, last)| first <= last)
-}
-
-/// Reads a day of a month: `26`, `3rd`.
-fn ordinal(word: &str) -> Option<u32> {
-    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let ending = &word[digits.len()..];
-    let fits = ["", "st", "nd", "rd", "th"].contains(&ending) && digits.len() <= 2;
-    digits.parse().ok().filter(|it| fits && (1..=31).contains(it))
 }
 
 #[cfg(test)]
