@@ -25,17 +25,17 @@ use chrono::{Days, NaiveDate};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use memoird::{
     engine::{
-        Budget, Engine, FoldInput,
+        Engine, LengthBudget, SummaryInput,
         extractive::{
             Extractive,
-            counts::{self, Corpus},
+            corpus_stats::{self, Corpus},
         },
     },
     memory::{
         log::DailyLog,
         period::{Grain, Period},
     },
-    privacy::{self, Rules, ServedLog},
+    privacy::{self, PrivacyRules, SanitizedLog},
 };
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_segmentation::UnicodeSegmentation;
@@ -96,31 +96,31 @@ fn split_and_stem(texts: &[String]) -> usize {
     letters
 }
 
-fn corpus_of(logs: &[ServedLog]) -> Corpus {
+fn corpus_of(logs: &[SanitizedLog]) -> Corpus {
     let mut corpus = Corpus::new();
-    for reading in counts::read(logs) {
+    for reading in corpus_stats::tokenize(logs) {
         corpus.add(reading);
     }
     corpus
 }
 
 /// Drafts all weeks in order; returns how many bullets they have.
-fn draft(corpus: &mut Corpus, weeks: &[(Period, Vec<ServedLog>)]) -> usize {
+fn draft(corpus: &mut Corpus, weeks: &[(Period, Vec<SanitizedLog>)]) -> usize {
     let mut bullets = 0;
     for (period, logs) in weeks {
         let chars: usize = logs.iter().map(|log| text_of(log).chars().count()).sum();
         let target_chars = chars * TARGET_PERCENT / 100;
-        let budget = Budget { target_chars, limit_chars: chars, whole: false };
+        let budget = LengthBudget { target_chars, limit_chars: chars, verbatim: false };
         let counts = corpus.counts(*period);
-        let input = FoldInput { period: *period, logs, weeks: &[], budget, counts };
-        let draft = Extractive.fold(&input).unwrap();
+        let input = SummaryInput { period: *period, logs, weeks: &[], budget, counts };
+        let draft = Extractive.summarize(&input).unwrap();
         bullets += draft.sections.iter().map(|(_, items)| items.len()).sum::<usize>();
     }
     bullets
 }
 
-fn weeks_of(logs: &[ServedLog]) -> Vec<(Period, Vec<ServedLog>)> {
-    let mut weeks = BTreeMap::<NaiveDate, (Period, Vec<ServedLog>)>::new();
+fn weeks_of(logs: &[SanitizedLog]) -> Vec<(Period, Vec<SanitizedLog>)> {
+    let mut weeks = BTreeMap::<NaiveDate, (Period, Vec<SanitizedLog>)>::new();
     for log in logs {
         let week = Period::containing(Grain::Week, log.date());
         weeks.entry(week.last()).or_insert_with(|| (week, Vec::new())).1.push(log.clone());
@@ -128,17 +128,17 @@ fn weeks_of(logs: &[ServedLog]) -> Vec<(Period, Vec<ServedLog>)> {
     weeks.into_values().collect()
 }
 
-fn text_of(log: &ServedLog) -> String {
+fn text_of(log: &SanitizedLog) -> String {
     log.lines().iter().map(|line| [line.words(), "\n"].concat()).collect()
 }
 
-fn served(stem: &str, text: &[u8]) -> Option<ServedLog> {
+fn served(stem: &str, text: &[u8]) -> Option<SanitizedLog> {
     let log = DailyLog::parse(stem.parse().ok()?, text).ok()?;
-    Some(privacy::serve(&log, &Rules::default()))
+    Some(privacy::sanitize(&log, &PrivacyRules::default()))
 }
 
-fn logs_of(folder: &Path) -> Vec<ServedLog> {
-    let mut logs: Vec<ServedLog> = fs::read_dir(folder)
+fn logs_of(folder: &Path) -> Vec<SanitizedLog> {
+    let mut logs: Vec<SanitizedLog> = fs::read_dir(folder)
         .unwrap()
         .filter_map(|entry| {
             let path = entry.unwrap().path();
@@ -151,7 +151,7 @@ fn logs_of(folder: &Path) -> Vec<ServedLog> {
 }
 
 /// Makes logs of the lines of the sample journals. The same on every machine.
-fn made_up_logs() -> Vec<ServedLog> {
+fn made_up_logs() -> Vec<SanitizedLog> {
     let mut lines = Vec::new();
     for person in ["jonas", "mara"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/journal").join(person);

@@ -3,10 +3,10 @@
 
   benches/hooks.py --logs FOLDER [--program target/release/memoird] [--years 10] [--repeat 60] [--json FILE]
 
-The logs of FOLDER (files named by their day) are shifted until they fill the years and folded once without a
-model. Then each command is started --repeat times, in turn with /bin/true and `memoird --version`, so that all
-bear the same load. Told are the best run, the median and the 90th percentile in ms, the median as a multiple of
-/bin/true's, and the load. The aims (medians of 15 and 30 ms) stand for a quiet machine.
+The logs of FOLDER (files named by their day) are shifted to fill the years and summarized once without a model.
+Then each command runs --repeat times, in turn with /bin/true and `memoird --version`, so that all see the same
+load. Printed are the best run, the median and the 90th percentile in ms, the median as a multiple of
+/bin/true's, and the load. The aims (medians of 15 and 30 ms) are for a quiet machine.
 """
 import argparse, datetime as dt, json, os, shutil, statistics, subprocess, sys, tempfile, time
 
@@ -58,7 +58,7 @@ def main():
         run("init", root)
         begun = time.time()
         run("compact")
-        print(f"{args.years} years, {size / 1e6:.1f} MB of logs, folded in {time.time() - begun:.0f} s")
+        print(f"{args.years} years, {size / 1e6:.1f} MB of logs, compacted in {time.time() - begun:.0f} s")
         transcript = os.path.join(HERE, "../tests/data/transcripts/claude-code.jsonl")
         asked = json.dumps({
             "session_id": "bench", "transcript_path": os.path.abspath(transcript), "cwd": root,

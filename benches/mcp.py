@@ -4,7 +4,7 @@
   benches/mcp.py --root DIR [--program target/release/memoird] [--calls 200] [--idle 20]
 
 Each figure is from the moment a request is written to the moment its answer is read, over pipes, one request
-at a time. The queries are pairs of words that stand in the logs, taken by a fixed step; none is asked twice
+at a time. The queries are pairs of words from the logs, taken by a fixed step; none is asked twice
 in a row. Prints medians, p99 and the largest, what the process takes in memory, and what it takes of a
 processor while nobody asks. Nothing is changed but that `memory_log` is not called.
 """
@@ -50,7 +50,7 @@ class Server:
 
 
 def words(root):
-    """The words that stand in some days and not in most."""
+    """Returns the words that occur on some days, but not on most."""
     logs = sorted(pathlib.Path(root, "memory").glob("20*.md"))[::40]
     count = collections.Counter()
     for log in logs:

@@ -12,8 +12,8 @@
 # OUT       where to keep all that was made (default: a folder that is thrown away)
 #
 # One setting for all collections: 30% of the logs for weeks and 30% of the weeks for months, no other
-# limit; recallbench also with 10% for weeks. A row `memoird` scores the files as they stand; in
-# `memoird, uncited` the citations that end bullets were cut first, as they are lineage and no words.
+# limit; recallbench also with 10% for weeks. A row `memoird` scores the files as they are; for
+# `memoird, uncited` the citations at the end of bullets were removed first.
 set -euo pipefail
 
 usage() { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//;p}' "$0" >&2; exit 2; }

@@ -3,10 +3,10 @@
 
   benches/search.py --bin target/release/memoird --root DIR [--rounds 5] [--json]
 
-DIR is a root whose logs are plain days; ten years of them are about 31 MB. Its index is removed and made
-anew. Questions are made of words of the logs themselves: of each of some days the rarest, and two of
+DIR is a root whose logs are plain days; ten years of them are about 31 MB. Its index is removed and
+rebuilt. Questions are made of words of the logs themselves: of each of some days the rarest, and two of
 middling frequency. All programs take turns, so that what else the machine does weighs on all alike; each
-figure is the median of all questions and rounds, and the ratio to FTS5 tells more than the milliseconds.
+figure is the median of all questions and rounds, and the ratio to FTS5 says more than the milliseconds.
 """
 import argparse
 import collections

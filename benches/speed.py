@@ -3,11 +3,11 @@
 
   benches/speed.py [--program target/release/memoird] [--years 10] [--only NAME ...] [--scale 1.0] [--json FILE]
 
-Each measure is a process that a user would start, timed from outside, and stands beside a baseline that
-was measured in the same run on the same files, so that machines can be compared by ratios. Figures are
+Each measure is a process that a user would start, timed from outside, beside a baseline that was
+measured in the same run on the same files, so that machines can be compared by ratios. Figures are
 medians of --repeat runs. Needs Linux and Python 3.9; nothing is installed, no network is used, and all
 files lie in one temporary folder that is removed (--keep leaves it). --scale 0.1 makes the counts of
-folders and logs smaller, for a quick look; the aims stand for the whole.
+folders and logs smaller, for a quick look; the aims are for the full size.
 
 The logs are sentences of the sample journal in a random order with a rising clock: good for throughput,
 memory and latency, not for judging what is written.
@@ -63,7 +63,7 @@ def logs_in(status):
 
 
 class Daemon:
-    """A `memoird run` that is told apart by what it tells a service manager."""
+    """A `memoird run`, observed through its messages to the service manager."""
 
     def __init__(self, bench, cwd, *more):
         self.path = os.path.join(bench.work, "notify")
@@ -169,7 +169,7 @@ class Bench:
         daemon = Daemon(self, root)
         daemon.until("STATUS=watching", 120)
         time.sleep(5)
-        self.row("memory after a small fold", daemon.stat()["rss_mb"], "MB", 40)
+        self.row("memory after a small run", daemon.stat()["rss_mb"], "MB", 40)
         daemon.stop()
         ready = []
         for _ in range(self.args.repeat):
@@ -207,12 +207,12 @@ class Bench:
         while time.monotonic() < end and json.load(open(state))["busy"]:
             time.sleep(0.5)
         time.sleep(15)
-        self.row("memory after all was folded by the daemon", daemon.stat()["rss_mb"], "MB", 40)
+        self.row("memory after the daemon summarized everything", daemon.stat()["rss_mb"], "MB", 40)
         daemon.stop()
         shutil.rmtree(copy)
 
     def drops(self, daemon, root):
-        """A log dropped until `status --json` tells of it."""
+        """From dropping a log until `status --json` reports it."""
         took = []
         for number in range(max(3, round(100 * self.args.scale))):
             name = f"{NOW.date() - dt.timedelta(days=1 + number % 60)}-drop{number}.md"

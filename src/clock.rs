@@ -40,13 +40,13 @@ pub fn now() -> Result<DateTime<Utc>, ClockError> {
 }
 
 /// Returns whether the time stands in a file, so that it may move at any moment.
-pub fn is_in_file() -> bool {
+pub fn reads_from_file() -> bool {
     std::env::var("MEMOIRD_NOW").is_ok_and(|it| it.starts_with(IN_FILE))
 }
 
 /// Returns the time by which files are stamped, in nanoseconds since 1970 UTC: that of the system, whatever
 /// `MEMOIRD_NOW` says. `None` for a clock that is out of all bounds.
-pub fn of_files() -> Option<i64> {
+pub fn file_clock_nanos() -> Option<i64> {
     #[expect(clippy::disallowed_methods, reason = "this is the one reading of the time")]
     Utc::now().timestamp_nanos_opt()
 }

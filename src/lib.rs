@@ -33,12 +33,12 @@
 //!
 //! # For other programs
 //!
-//! [`folder::Folder`] is what a program calls that has memoird built in: open a folder, search, trace,
+//! [`folder::MemoryFolder`] is what a program calls that has memoird built in: open a folder, search, trace,
 //! compose the context of a session, see what is due, and do it. All else is public for the tests and
 //! may change with any version.
 //!
 //! ```
-//! use memoird::folder::Folder;
+//! use memoird::folder::MemoryFolder;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let dir = tempfile::tempdir()?;
@@ -56,11 +56,11 @@
 //! # What is absent, on purpose
 //!
 //! - No engine, check, or plan reads a file or a clock: they are functions of data and `now`.
-//! - No module but [`store::vault`] writes Markdown; none but [`store::lineage`] and
-//!   [`store::postings`] speaks SQL, each to a database of its own; none but [`commands::ui`] prints.
+//! - No module but [`store::fs::vault`] writes Markdown; none but [`store::db::lineage`] and
+//!   [`store::db::search_index`] speaks SQL, each to a database of its own; none but [`commands::ui`] prints.
 //! - Nothing in a generated file depends on when it was written: same input, same bytes.
 //! - No log is ever changed, but by `memoird log` and `memoird review edit`, which append to that of
-//!   today, by [`session::keep`] and [`session::notes`], which append to those of a session's days or of a
+//!   today, by [`session::save`] and [`session::imported_notes`], which append to those of a session's days or of a
 //!   note's, and `memoird forget --from-log`, which removes.
 
 pub mod clock;

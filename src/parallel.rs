@@ -38,7 +38,7 @@ pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
 /// Does two things side by side, the second one on this thread, and returns what came of both.
 ///
 /// A panic of either goes on in the caller.
-pub(crate) fn both<A: Send, B>(
+pub(crate) fn join<A: Send, B>(
     one: impl FnOnce() -> A + Send,
     other: impl FnOnce() -> B,
 ) -> (A, B) {
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn both_are_done() {
-        assert_eq!(both(|| 1, || "two"), (1, "two"));
+        assert_eq!(join(|| 1, || "two"), (1, "two"));
     }
 
     #[test]

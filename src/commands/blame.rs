@@ -6,25 +6,25 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    context::{Call, Root},
-    error::{CommandError, Kind},
-    history::Past,
+    error::{CommandError, CommandErrorKind},
+    history::HistoryReader,
     ui::Ui,
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     memory::frontmatter,
     recall::{
         blame,
-        graph::{Maker, MakerJob, Makers},
-        handed::NOTICE,
-        history::{History, Version},
+        framing::NOTICE,
+        history::{FileHistory, FileVersion},
+        trace_formats::{GenerationJob, GenerationRecord, GenerationRecords},
     },
-    store::{layout::FileKind, lineage::history::Cause},
+    store::{db::lineage::history::VersionCause, fs::layout::FileKind},
 };
 
 /// Say of each line of a generated file when it came, by which run, and what drafted it
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct BlameArgs {
     /// A weekly or monthly file, a typed memory, WISDOM.md, or MEMORY.md
     #[arg(value_name = "FILE")]
     file: String,
@@ -32,14 +32,14 @@ pub(super) struct Args {
 
 /// What `--json` prints; a document of `schema/blame.schema.json`.
 #[derive(Serialize)]
-struct Blamed<'a> {
+struct BlameReport<'a> {
     path: &'a str,
     notice: &'static str,
-    lines: Vec<LineOf<'a>>,
+    lines: Vec<BlameLine<'a>>,
 }
 
 #[derive(Serialize)]
-struct LineOf<'a> {
+struct BlameLine<'a> {
     line: usize,
     /// When it came.
     at: Option<String>,
@@ -52,45 +52,52 @@ struct LineOf<'a> {
 }
 
 /// When and by whom the lines of a file came.
-struct Lines {
+struct LineOrigins {
     /// The first line of the body, from 1.
-    first: usize,
+    body_start: usize,
     /// For each line of the file, an index into the versions.
     origins: Vec<usize>,
     /// The versions whose bytes are known, the oldest first.
-    versions: Vec<Version>,
+    versions: Vec<FileVersion>,
     /// By version: the job that wrote it.
-    jobs: BTreeMap<usize, MakerJob>,
+    jobs: BTreeMap<usize, GenerationJob>,
     text: String,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
-    let past = Past::open(&call, &root)?;
+pub(super) fn run(
+    global: &GlobalArgs,
+    args: &BlameArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
+    let past = HistoryReader::open(&call, &root)?;
     let history = past.find(&args.file)?;
     let kind = root.vault.layout().kind_of(&history.path);
     if matches!(kind, Some(FileKind::Log | FileKind::Session)) {
         let what = format!("`{}` is no file that memoird made", history.path);
-        return Err(CommandError::new(Kind::Usage, what)
+        return Err(CommandError::new(CommandErrorKind::Usage, what)
             .hint(format!("memoird history {}", history.path))
             .hint(format!("memoird trace --up {}:1", history.path)));
     }
-    let lines = read(&past, &history)?;
+    let lines = line_origins(&past, &history)?;
     // What is shown went through the door of what may be seen, line for line.
-    let shown = root.hand(&history.path, lines.text.as_bytes()).text;
+    let shown = root.sanitized_file(&history.path, lines.text.as_bytes()).text;
     if ui.is_json() {
-        ui.json(&Blamed {
+        ui.json(&BlameReport {
             path: &history.path,
             notice: NOTICE,
-            lines: lines.body(&shown).map(|(at, text)| lines.line(at, text, &past)).collect(),
+            lines: lines
+                .body_lines(&shown)
+                .map(|(at, text)| lines.blame_line(at, text, &past))
+                .collect(),
         });
         return Ok(ExitCode::SUCCESS);
     }
     let rows: Vec<[String; 4]> = lines
-        .body(&shown)
+        .body_lines(&shown)
         .map(|(at, _)| {
-            let told = lines.line(at, "", &past);
+            let told = lines.blame_line(at, "", &past);
             let day = told.at.as_deref().map_or("-", |it| it.get(..10).unwrap_or(it)).to_owned();
             let run = told.run.map_or_else(|| "-".to_owned(), |it| format!("run {it}"));
             let by = told.engine.unwrap_or(if told.by == "person" { "you" } else { "-" });
@@ -104,7 +111,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         }
     }
     let [day, run, by, number] = widths;
-    for (row, (_, text)) in rows.iter().zip(lines.body(&shown)) {
+    for (row, (_, text)) in rows.iter().zip(lines.body_lines(&shown)) {
         let line = format!(
             "{:day$}  {:run$}  {:by$}  {:>number$}) {text}",
             row[0], row[1], row[2], row[3]
@@ -118,7 +125,10 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
 }
 
 /// Reads how the lines of a file came about.
-fn read(past: &Past<'_>, history: &History) -> Result<Lines, CommandError> {
+fn line_origins(
+    past: &HistoryReader<'_>,
+    history: &FileHistory,
+) -> Result<LineOrigins, CommandError> {
     let mut versions = Vec::new();
     let mut texts: Vec<String> = Vec::new();
     for version in &history.versions {
@@ -126,7 +136,7 @@ fn read(past: &Past<'_>, history: &History) -> Result<Lines, CommandError> {
         if !is_kept {
             continue;
         }
-        let bytes = past.bytes(history, version)?.unwrap_or_default();
+        let bytes = past.version_bytes(history, version)?.unwrap_or_default();
         texts.push(String::from_utf8_lossy(&bytes).into_owned());
         versions.push(version.clone());
     }
@@ -136,40 +146,45 @@ fn read(past: &Past<'_>, history: &History) -> Result<Lines, CommandError> {
     let mut jobs = BTreeMap::new();
     for (at, version) in versions.iter().enumerate() {
         let (Some(run), Some(lineage)) = (version.run, past.lineage()) else { continue };
-        if version.cause != Cause::Written {
+        if version.cause != VersionCause::Written {
             continue;
         }
-        if let Some(job) = lineage.job_that_wrote(&history.path, run)? {
+        if let Some(job) = lineage.writing_job(&history.path, run)? {
             let ended = job.receipt.map(|it| it.ended);
             let (tier, period) = (job.tier.name(), job.period.to_string());
             jobs.insert(
                 at,
-                MakerJob { tier, period, engine: job.engine, started: job.started, ended },
+                GenerationJob { tier, period, engine: job.engine, started: job.started, ended },
             );
         }
     }
-    Ok(Lines { first: first + 1, origins: blame::origins(&texts), versions, jobs, text })
+    Ok(LineOrigins { body_start: first + 1, origins: blame::origins(&texts), versions, jobs, text })
 }
 
-impl Lines {
+impl LineOrigins {
     /// Returns the lines of the body as they may be seen, each with its index in the file.
-    fn body<'a>(&self, shown: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
+    fn body_lines<'a>(&self, shown: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
         let lines = shown.lines().enumerate();
-        lines.skip(self.first - 1).skip_while(|it| it.1.trim().is_empty())
+        lines.skip(self.body_start - 1).skip_while(|it| it.1.trim().is_empty())
     }
 
-    fn line<'a>(&'a self, at: usize, text: &'a str, past: &Past<'_>) -> LineOf<'a> {
+    fn blame_line<'a>(
+        &'a self,
+        at: usize,
+        text: &'a str,
+        past: &HistoryReader<'_>,
+    ) -> BlameLine<'a> {
         let origin = self.origins.get(at).copied();
         let version = origin.and_then(|it| self.versions.get(it));
         let job = origin.and_then(|it| self.jobs.get(&it));
         let by = match version {
             _ if job.is_some() => "engine",
             // What stood there before the first version was kept is anybody's.
-            Some(it) if it.cause == Cause::Found && origin == Some(0) => "unknown",
+            Some(it) if it.cause == VersionCause::ExternalWrite && origin == Some(0) => "unknown",
             Some(_) => "person",
             None => "unknown",
         };
-        LineOf {
+        BlameLine {
             line: at + 1,
             at: version.map(|it| past.rfc3339(it.at)),
             by,
@@ -183,28 +198,28 @@ impl Lines {
 
 /// Returns how the items of files came about, as far as it is known. One that a person wrote into a file
 /// came about by no run.
-pub(super) fn makers(
-    call: &Call,
-    root: &Root,
+pub(super) fn item_producers(
+    call: &Invocation,
+    root: &MemoryRoot,
     places: impl Iterator<Item = (String, u32)>,
-) -> Result<Makers, CommandError> {
-    let past = Past::open(call, root)?;
-    let mut files: BTreeMap<String, Option<Lines>> = BTreeMap::new();
-    let mut makers = Makers::new();
+) -> Result<GenerationRecords, CommandError> {
+    let past = HistoryReader::open(call, root)?;
+    let mut files: BTreeMap<String, Option<LineOrigins>> = BTreeMap::new();
+    let mut makers = GenerationRecords::new();
     for (path, line) in places {
         if !files.contains_key(&path) {
             // What cannot be told of one file is no reason to tell nothing of the others.
-            let lines = past.of(&path).and_then(|it| read(&past, &it)).ok();
+            let lines = past.history_of(&path).and_then(|it| line_origins(&past, &it)).ok();
             files.insert(path.clone(), lines);
         }
         let Some(Some(lines)) = files.get(&path) else { continue };
         let at = usize::try_from(line).ok().and_then(|it| it.checked_sub(1));
         let Some(&origin) = at.and_then(|it| lines.origins.get(it)) else { continue };
         let version = &lines.versions[origin];
-        let (Cause::Written, Some(run)) = (version.cause, version.run) else { continue };
+        let (VersionCause::Written, Some(run)) = (version.cause, version.run) else { continue };
         makers.insert(
             format!("{path}:{line}"),
-            Maker {
+            GenerationRecord {
                 run: run.0,
                 trigger: version.trigger.clone().unwrap_or_default(),
                 job: lines.jobs.get(&origin).cloned(),

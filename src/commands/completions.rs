@@ -6,15 +6,15 @@ use super::ui::Ui;
 
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct CompletionsArgs {
     /// Which shell
     #[arg(value_enum)]
     shell: clap_complete::Shell,
 }
 
-pub(super) fn run(args: &Args, ui: &Ui) -> ExitCode {
+pub(super) fn run(args: &CompletionsArgs, ui: &Ui) -> ExitCode {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut super::command(), "memoird", &mut script);
-    ui.file(&script);
+    clap_complete::generate(args.shell, &mut super::clap_command(), "memoird", &mut script);
+    ui.bytes(&script);
     ExitCode::SUCCESS
 }

@@ -6,25 +6,25 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    compact::refuse_reader,
-    context::{Call, Root},
-    error::{CommandError, Kind},
+    compact::require_writer,
+    error::{CommandError, CommandErrorKind},
     ui::Ui,
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     compaction::{
-        self, Passed,
-        correct::{Asked, CorrectError, Draft},
-        plan::Plan,
-        report::{JobReport, PassReport},
+        self, RunOutcome,
+        correct::{CorrectError, CorrectionDraft, CorrectionRequest},
+        plan::CompactionPlan,
+        report::{JobReport, RunReport},
     },
     memory::{
         address::Stem,
-        correction::{Words, WordsError},
+        correction::{CorrectionText, CorrectionTextError},
         item::Tier,
     },
     recall::trace::split_target,
-    store::{layout::FileKind, lineage::Lineage},
+    store::{db::lineage::Lineage, fs::layout::FileKind},
 };
 
 /// Put an item right, here and above
@@ -33,7 +33,7 @@ use crate::{
 /// the words end in one of their own. From then on the item is yours: memoird keeps it as it is, and
 /// what rests on it says the same.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct CorrectArgs {
     /// A line of a weekly or monthly file or of WISDOM.md, or a typed memory
     /// (2026-W14:19, memory/monthly/2026-04.md:9, WISDOM.md:12)
     #[arg(value_name = "PATH:LINE")]
@@ -51,7 +51,7 @@ pub(super) struct Args {
 
 /// What `--json` prints; a document of `schema/correct.schema.json`.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct CorrectReport<'a> {
     path: &'a str,
     line: u32,
     before: &'a str,
@@ -59,125 +59,140 @@ struct Shown<'a> {
     citation: Option<String>,
     dry_run: bool,
     changed: bool,
-    above: Vec<Above>,
+    above: Vec<DependentFile>,
     jobs: &'a [JobReport],
 }
 
 #[derive(Serialize)]
-struct Above {
+struct DependentFile {
     tier: &'static str,
     period: String,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
+pub(super) fn run(
+    global: &GlobalArgs,
+    args: &CorrectArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
     let said = args.text.join(" ");
-    if root.rules.shown(&said) != said {
+    if root.rules.mask_secrets(&said) != said {
         ui.warn("there is a secret in these words; a mark takes its place");
     }
-    let how = How { folds: !args.no_fold, is_dry: args.dry_run };
-    let (draft, passed) = put_right(&call, &root, &args.target, &said, how)?;
+    let how = CorrectOptions { update_dependents: !args.no_fold, dry_run: args.dry_run };
+    let (draft, passed) = correct_item(&call, &root, &args.target, &said, how)?;
     let failed = passed.as_ref().is_some_and(|it| it.report.failed > 0);
     show(&root, &draft, args, passed.as_ref().map(|it| (&it.report, &it.plan)), ui);
-    Ok(if failed { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
+    Ok(if failed { CommandErrorKind::Job.exit_code().into() } else { ExitCode::SUCCESS })
 }
 
 /// What is done beside the words.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct How {
+pub(super) struct CorrectOptions {
     /// Whether what rests on the item follows at once.
-    pub(super) folds: bool,
+    pub(super) update_dependents: bool,
     /// Whether nothing is written.
-    pub(super) is_dry: bool,
+    pub(super) dry_run: bool,
 }
 
 /// Puts the item at `PATH:LINE` right; where nothing is to be written, only says what would change.
-pub(super) fn put_right(
-    call: &Call,
-    root: &Root,
+pub(super) fn correct_item(
+    call: &Invocation,
+    root: &MemoryRoot,
     target: &str,
     said: &str,
-    how: How,
-) -> Result<(Draft, Option<Passed>), CommandError> {
-    let words = Words::parse(&root.rules.shown(said)).map_err(|error| unread(error, target))?;
+    how: CorrectOptions,
+) -> Result<(CorrectionDraft, Option<RunOutcome>), CommandError> {
+    let words = CorrectionText::parse(&root.rules.mask_secrets(said))
+        .map_err(|error| invalid_correction(error, target))?;
     let (name, line) = split_target(target);
-    let (path, kind) = root.find(&call.around, name)?;
+    let (path, kind) = root.resolve_file(&call.environment, name)?;
     if let (FileKind::Log | FileKind::Session, Some(line)) = (kind, line) {
-        return Err(log_line(root, &path, line));
+        return Err(log_line_error(root, &path, line));
     }
-    let asked = Asked { path: &path, kind, line, words: &words };
-    if how.is_dry {
+    let asked = CorrectionRequest { path: &path, kind, line, words: &words };
+    if how.dry_run {
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
-        let view = compaction::peek(&root.vault, lineage.as_ref())?;
-        view.refuse_held(|it| it == path)?;
-        let draft =
-            Draft::new(&root.vault, &asked).map_err(|error| uncited(error, target, &words))?;
+        let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
+        view.refuse_damaged(|it| it == path)?;
+        let draft = CorrectionDraft::new(&root.vault, &asked)
+            .map_err(|error| missing_line_error(error, target, &words))?;
         return Ok((draft, None));
     }
-    refuse_reader(call, root)?;
+    require_writer(call, root)?;
     let engine = root.engine(call)?;
     let mut lineage = root.lineage()?;
     let clock = call.clock();
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
     let (draft, passed) = compactor
-        .correct(&asked, how.folds, &mut ())
-        .map_err(|error| uncited(error, target, &words))?;
+        .correct(&asked, how.update_dependents, &mut ())
+        .map_err(|error| missing_line_error(error, target, &words))?;
     Ok((draft, Some(passed)))
 }
 
 /// Says what a person can do about words that cannot be put there.
-fn unread(error: WordsError, target: &str) -> CommandError {
+fn invalid_correction(error: CorrectionTextError, target: &str) -> CommandError {
     let hint = match error {
-        WordsError::Empty => {
+        CorrectionTextError::Empty => {
             let (name, _) = split_target(target);
             format!("memoird show {name}, and delete its line in the file")
         }
-        WordsError::NotACitation(_) => without_citation(target, "TEXT"),
+        CorrectionTextError::InvalidCitation(_) => keep_citation_hint(target, "TEXT"),
     };
-    CommandError::new(Kind::Usage, error).hint(hint)
+    CommandError::new(CommandErrorKind::Usage, error).hint(hint)
 }
 
-fn without_citation(target: &str, text: &str) -> String {
+fn keep_citation_hint(target: &str, text: &str) -> String {
     format!("memoird correct {target} \"{text}\", which keeps the lines that it cites")
 }
 
 /// Says what a person can do about a citation of a line that is not there.
-fn uncited(error: CorrectError, target: &str, words: &Words) -> CommandError {
+fn missing_line_error(error: CorrectError, target: &str, words: &CorrectionText) -> CommandError {
     let hint = match &error {
         CorrectError::NoLine { address, is_log_there: true } => {
             format!("memoird show {}, which lines there are", address.stem)
         }
-        CorrectError::NoLine { .. } => without_citation(target, &words.text),
+        CorrectError::NoLine { .. } => keep_citation_hint(target, &words.text),
         _ => return error.into(),
     };
     CommandError::from(error).hint(hint)
 }
 
-fn show(root: &Root, draft: &Draft, args: &Args, done: Option<(&PassReport, &Plan)>, ui: &Ui) {
+fn show(
+    root: &MemoryRoot,
+    draft: &CorrectionDraft,
+    args: &CorrectArgs,
+    done: Option<(&RunReport, &CompactionPlan)>,
+    ui: &Ui,
+) {
     let jobs = done.map_or(&[][..], |(report, _)| &report.jobs);
     let (path, corrected) = (&draft.path, &draft.corrected);
     let line = corrected.line;
-    let (before, after) = (root.rules.shown(&corrected.before), root.rules.shown(&corrected.after));
+    let (before, after) =
+        (root.rules.mask_secrets(&corrected.before), root.rules.mask_secrets(&corrected.after));
     let (before, after) = (&*before, &*after);
     if ui.is_json() {
-        let above = draft.above.iter();
-        ui.json(&Shown {
+        let above = draft.dependents.iter();
+        ui.json(&CorrectReport {
             path,
             line,
             before,
             after,
             citation: corrected.citation.as_ref().map(ToString::to_string),
             dry_run: args.dry_run,
-            changed: !draft.is_said() && !args.dry_run,
+            changed: !draft.is_unchanged() && !args.dry_run,
             above: above
-                .map(|(tier, period)| Above { tier: tier.name(), period: period.to_string() })
+                .map(|(tier, period)| DependentFile {
+                    tier: tier.name(),
+                    period: period.to_string(),
+                })
                 .collect(),
             jobs,
         });
         return;
     }
-    if draft.is_said() {
+    if draft.is_unchanged() {
         ui.note(format!("{path}:{line} says so already; nothing was changed"));
         return;
     }
@@ -188,7 +203,7 @@ fn show(root: &Root, draft: &Draft, args: &Args, done: Option<(&PassReport, &Pla
         }
     }
     let names: Vec<String> = draft
-        .above
+        .dependents
         .iter()
         .map(|(tier, period)| match tier {
             Tier::Wisdom => "WISDOM.md".to_owned(),
@@ -203,7 +218,7 @@ fn show(root: &Root, draft: &Draft, args: &Args, done: Option<(&PassReport, &Pla
         }
         return;
     };
-    ui.good("written; it is yours now and stays as it is");
+    ui.success("written; it is yours now and stays as it is");
     for job in &report.jobs {
         let what = job.path.as_deref().unwrap_or(job.tier);
         let told = match job.outcome {
@@ -215,18 +230,19 @@ fn show(root: &Root, draft: &Draft, args: &Args, done: Option<(&PassReport, &Pla
     }
     if args.no_fold && !above.is_empty() {
         ui.note(format!("{above} will follow with the next `memoird compact`"));
-    } else if !plan.following.is_empty() || (report.jobs.is_empty() && !draft.above.is_empty()) {
+    } else if !plan.due_after.is_empty() || (report.jobs.is_empty() && !draft.dependents.is_empty())
+    {
         ui.note(format!("{above} will follow when its time comes; `memoird status` says when"));
     }
 }
 
 /// Says that logs are not ours to change, and what of ours rests on the line.
-fn log_line(root: &Root, path: &str, line: u32) -> CommandError {
+fn log_line_error(root: &MemoryRoot, path: &str, line: u32) -> CommandError {
     let what = format!(
         "`{path}` holds what people and agents wrote, and memoird does not change it; \
          edit line {line} there, or correct what was made of it"
     );
-    let error = CommandError::new(Kind::Usage, what);
+    let error = CommandError::new(CommandErrorKind::Usage, what);
     let stem = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md"));
     let database = root.vault.layout().database();
     let items = stem
@@ -246,15 +262,23 @@ impl From<CorrectError> for CommandError {
         let (kind, hint) = match error {
             CorrectError::Pass(error) => return error.into(),
             CorrectError::Vault(error) => return error.into(),
-            CorrectError::Missing { .. } => (Kind::Usage, Some("memoird status".to_owned())),
-            CorrectError::NeedsLine { ref path } => {
-                (Kind::Usage, Some(format!("memoird trace {path}, which shows the line of each")))
+            CorrectError::Missing { .. } => {
+                (CommandErrorKind::Usage, Some("memoird status".to_owned()))
             }
-            CorrectError::NoItem { ref path, nearest, .. } => {
-                (Kind::Usage, nearest.map(|it| format!("memoird correct {path}:{it} \"TEXT\"")))
+            CorrectError::NeedsLine { ref path } => (
+                CommandErrorKind::Usage,
+                Some(format!("memoird trace {path}, which shows the line of each")),
+            ),
+            CorrectError::NoItem { ref path, nearest, .. } => (
+                CommandErrorKind::Usage,
+                nearest.map(|it| format!("memoird correct {path}:{it} \"TEXT\"")),
+            ),
+            CorrectError::NotOurs { .. } | CorrectError::NoLine { .. } => {
+                (CommandErrorKind::Usage, None)
             }
-            CorrectError::NotOurs { .. } | CorrectError::NoLine { .. } => (Kind::Usage, None),
-            CorrectError::Unreadable { .. } => (Kind::Data, Some("memoird doctor".to_owned())),
+            CorrectError::Unreadable { .. } => {
+                (CommandErrorKind::Data, Some("memoird doctor".to_owned()))
+            }
         };
         let wrapped = Self::new(kind, error);
         match hint {

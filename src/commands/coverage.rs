@@ -6,31 +6,34 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs, blame,
-    context::{Call, Root},
-    error::{CommandError, Kind},
-    trace::{Format, Recorded},
+    error::{CommandError, CommandErrorKind},
+    trace::{LineageReader, TraceFormat},
     ui::Ui,
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     compaction,
-    engine::LeftOut,
+    engine::OmissionReason,
     memory::{
         decision::Decisions,
         document::Summary,
         hash::ContentHash,
         period::{Grain, Period},
     },
-    privacy::{self, ServedLog},
+    privacy::{self, SanitizedLog},
     recall::{
-        coverage::{Coverage, CoverageError, Uncovered, coverage},
-        graph::{Branch, Graph, Makers},
+        coverage::{Coverage, CoverageError, UncoveredLine, coverage},
+        trace_formats::{GenerationRecords, TraceGraph, TraceNode},
     },
-    store::{inventory::Inventory, lineage::Lineage, vault::Vault},
+    store::{
+        db::lineage::Lineage,
+        fs::{inventory::Inventory, vault::Vault},
+    },
 };
 
 /// List log lines that reached no summary
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct CoverageArgs {
     /// A week, a month, or a day of a week (2026-W14, 2026-04, 2026-04-02); by default the newest
     /// week that was summarised
     period: Option<Period>,
@@ -39,65 +42,74 @@ pub(super) struct Args {
     all: bool,
     /// How to print it; --json is the same as --format json
     #[arg(long, value_enum, default_value_t, conflicts_with = "all")]
-    format: Format,
+    format: TraceFormat,
 }
 
 /// What `--all --json` prints.
 #[derive(Serialize)]
-struct Table {
-    periods: Vec<Row>,
+struct CoverageTable {
+    periods: Vec<CoverageRow>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct CoverageRow {
     period: String,
     lines: usize,
     covered: usize,
     uncovered: usize,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let Args { period, all, format } = args;
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
+pub(super) fn run(
+    global: &GlobalArgs,
+    args: CoverageArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let CoverageArgs { period, all, format } = args;
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
     if all {
         let inventory = root.vault.scan(&HashMap::new())?.inventory;
-        newest(&inventory)?;
-        let mut recorded = Recorded::open(&call, &root)?;
+        newest_summary(&inventory)?;
+        let mut recorded = LineageReader::open(&call, &root)?;
         let periods = inventory.weekly.keys().chain(inventory.monthly.keys());
         let rows = periods.map(|&period| {
             let Coverage { period, lines, covered, uncovered } =
-                covered(period, &inventory, &root, &mut recorded)?;
-            Ok(Row { period, lines, covered, uncovered: uncovered.len() })
+                period_coverage(period, &inventory, &root, &mut recorded)?;
+            Ok(CoverageRow { period, lines, covered, uncovered: uncovered.len() })
         });
-        show_all(rows.collect::<Result<_, CommandError>>()?, ui);
+        show_table(rows.collect::<Result<_, CommandError>>()?, ui);
         return Ok(ExitCode::SUCCESS);
     }
-    let coverage = of_period(&call, &root, period)?;
+    let coverage = coverage_of_period(&call, &root, period)?;
     match format {
-        Format::Tree if !ui.is_json() => show(&coverage, ui),
-        Format::Tree | Format::Json => ui.json(&coverage),
-        Format::Dot => ui.data(graph(&call, &root, &coverage)?.dot().trim_end()),
-        Format::Prov => ui.json(&graph(&call, &root, &coverage)?.prov()),
+        TraceFormat::Tree if !ui.is_json() => show(&coverage, ui),
+        TraceFormat::Tree | TraceFormat::Json => ui.json(&coverage),
+        TraceFormat::Dot => ui.data(coverage_graph(&call, &root, &coverage)?.to_dot().trim_end()),
+        TraceFormat::Prov => ui.json(&coverage_graph(&call, &root, &coverage)?.to_prov()),
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns what was left out as a graph, with the job that made the file.
-fn graph(call: &Call, root: &Root, coverage: &Coverage) -> Result<Graph, CommandError> {
-    let period: Period = coverage.period.parse().map_err(|it| CommandError::new(Kind::Data, it))?;
-    let path = root.vault.layout().summary(file_of(period));
-    let recorded = Recorded::open(call, root)?;
+fn coverage_graph(
+    call: &Invocation,
+    root: &MemoryRoot,
+    coverage: &Coverage,
+) -> Result<TraceGraph, CommandError> {
+    let period: Period =
+        coverage.period.parse().map_err(|it| CommandError::new(CommandErrorKind::Data, it))?;
+    let path = root.vault.layout().summary(summary_period(period));
+    let recorded = LineageReader::open(call, root)?;
     let places = recorded.lineage().items_of(&path)?.into_iter().map(|it| (path.clone(), it.line));
-    let makers = blame::makers(call, root, places)?;
+    let makers = blame::item_producers(call, root, places)?;
     // The newest run that wrote an item of the file.
     let newest = makers.into_values().max_by_key(|it| it.run);
-    let makers: Makers = newest.map(|it| (path.clone(), it)).into_iter().collect();
-    Ok(Graph::left_out(&path, coverage).made_by(makers))
+    let makers: GenerationRecords = newest.map(|it| (path.clone(), it)).into_iter().collect();
+    Ok(TraceGraph::from_coverage(&path, coverage).with_generations(makers))
 }
 
 /// Returns the period into whose file the logs of a period are folded: that of a day is its week.
-fn file_of(period: Period) -> Period {
+fn summary_period(period: Period) -> Period {
     match period.grain() {
         Grain::Day => period.parent().unwrap_or(period),
         Grain::Week | Grain::Month => period,
@@ -105,41 +117,41 @@ fn file_of(period: Period) -> Period {
 }
 
 /// Tells of a period, or of the newest week that was summarised.
-pub(super) fn of_period(
-    call: &Call,
-    root: &Root,
+pub(super) fn coverage_of_period(
+    call: &Invocation,
+    root: &MemoryRoot,
     period: Option<Period>,
 ) -> Result<Coverage, CommandError> {
     let database = root.vault.layout().database();
     // What the last look saw need not be read again to know which files there are.
     let lineage = Lineage::open_existing(&database)?;
-    let inventory = compaction::peek(&root.vault, lineage.as_ref())?.inventory;
-    let newest = newest(&inventory)?;
-    let mut recorded = Recorded::open(call, root)?;
-    covered(period.unwrap_or(newest), &inventory, root, &mut recorded)
+    let inventory = compaction::read_snapshot(&root.vault, lineage.as_ref())?.inventory;
+    let newest = newest_summary(&inventory)?;
+    let mut recorded = LineageReader::open(call, root)?;
+    period_coverage(period.unwrap_or(newest), &inventory, root, &mut recorded)
 }
 
 /// Returns the newest week that was summarised, or month where there is no week.
-fn newest(inventory: &Inventory) -> Result<Period, CommandError> {
+fn newest_summary(inventory: &Inventory) -> Result<Period, CommandError> {
     let week = inventory.weekly.keys().next_back().copied();
     week.or_else(|| inventory.monthly.keys().next_back().copied()).ok_or_else(|| {
-        CommandError::new(Kind::Usage, "nothing has been summarised here yet")
+        CommandError::new(CommandErrorKind::Usage, "nothing has been summarised here yet")
             .hint("memoird compact")
     })
 }
 
 /// Tells what of a period's logs reached its file; of a day's, the file of its week.
-fn covered(
+fn period_coverage(
     period: Period,
     inventory: &Inventory,
-    root: &Root,
-    recorded: &mut Recorded<'_>,
+    root: &MemoryRoot,
+    recorded: &mut LineageReader<'_>,
 ) -> Result<Coverage, CommandError> {
-    let folded = file_of(period);
+    let folded = summary_period(period);
     let path = root.vault.layout().summary(folded);
-    let present = present_hash(&root.vault, &path)?;
+    let present = current_hash(&root.vault, &path)?;
     if present.is_some() && recorded.lineage().document_hash(&path)? != present {
-        recorded.notice()?;
+        recorded.record_edits()?;
     }
     let mut logs = Vec::new();
     let beneath = match period.grain() {
@@ -150,10 +162,10 @@ fn covered(
         Grain::Day | Grain::Week => vec![period],
     };
     for (stem, _) in beneath.iter().flat_map(|it| inventory.logs_of(*it)) {
-        logs.extend(root.vault.read_log(stem)?.map(|it| privacy::serve(&it, &root.rules)));
+        logs.extend(root.vault.read_log(stem)?.map(|it| privacy::sanitize(&it, &root.rules)));
     }
     for week in beneath.into_iter().filter(|it| it.grain() == Grain::Week && *it != period) {
-        logs.extend(held_in(week, root)?);
+        logs.extend(quarantined_in_week(week, root)?);
     }
     let mut found = coverage(folded, &path, &logs, recorded.lineage(), root)?;
     found.period = period.to_string();
@@ -162,7 +174,7 @@ fn covered(
         let decisions = Decisions::parse(&text);
         for line in &mut found.uncovered {
             if decisions.is_deleted(&path, [line.text.as_str()]) {
-                LeftOut::Deleted.name().clone_into(&mut line.reason);
+                OmissionReason::Deleted.name().clone_into(&mut line.reason);
             }
         }
     }
@@ -170,16 +182,19 @@ fn covered(
 }
 
 /// Returns what a person or somebody else wrote in the file of a week and what is held of it.
-fn held_in(week: Period, root: &Root) -> Result<Option<ServedLog>, CommandError> {
+fn quarantined_in_week(
+    week: Period,
+    root: &MemoryRoot,
+) -> Result<Option<SanitizedLog>, CommandError> {
     let Some(text) = root.vault.read_text(&root.vault.layout().summary(week))? else {
         return Ok(None);
     };
     let summary = Summary::parse(week, &text).ok();
-    let own = summary.and_then(|it| privacy::serve_own_lines(&it, &text, &root.rules));
-    Ok(own.and_then(|it| it.only_held()))
+    let own = summary.and_then(|it| privacy::sanitize_own_lines(&it, &text, &root.rules));
+    Ok(own.and_then(|it| it.only_quarantined()))
 }
 
-fn present_hash(vault: &Vault, path: &str) -> Result<Option<ContentHash>, CommandError> {
+fn current_hash(vault: &Vault, path: &str) -> Result<Option<ContentHash>, CommandError> {
     Ok(vault.read(path)?.map(|it| ContentHash::of(it.bytes)))
 }
 
@@ -191,12 +206,12 @@ fn show(coverage: &Coverage, ui: &Ui) {
         uncovered.len(),
         if uncovered.is_empty() { "" } else { ":" },
     ));
-    if ui.shows_trees() {
-        ui.tree(&tree(coverage));
+    if ui.is_stdout_terminal() {
+        ui.tree(&uncovered_tree(coverage));
         return;
     }
     let place = |path: &str, line: u32| format!("{path}:{line}");
-    let widest = |of: &dyn Fn(&Uncovered) -> usize| uncovered.iter().map(of).max().unwrap_or(0);
+    let widest = |of: &dyn Fn(&UncoveredLine) -> usize| uncovered.iter().map(of).max().unwrap_or(0);
     let places = widest(&|it| place(&it.path, it.line).chars().count());
     let reasons = widest(&|it| it.reason.chars().count());
     for it in uncovered {
@@ -206,27 +221,27 @@ fn show(coverage: &Coverage, ui: &Ui) {
 }
 
 /// Returns what was left out as a tree: the period, its logs, their lines, each with the reason.
-fn tree(coverage: &Coverage) -> Branch {
+fn uncovered_tree(coverage: &Coverage) -> TraceNode {
     let branch =
-        |place: String| Branch { place, text: String::new(), note: None, children: vec![] };
-    let mut logs: Vec<Branch> = Vec::new();
+        |place: String| TraceNode { place, text: String::new(), note: None, children: vec![] };
+    let mut logs: Vec<TraceNode> = Vec::new();
     for it in &coverage.uncovered {
         if logs.last().is_none_or(|log| log.place != it.path) {
             logs.push(branch(it.path.clone()));
         }
         let (text, note) = (it.text.trim().to_owned(), Some(it.reason.clone()));
-        let line = Branch { text, note, ..branch(format!(":{}", it.line)) };
+        let line = TraceNode { text, note, ..branch(format!(":{}", it.line)) };
         if let Some(log) = logs.last_mut() {
             log.children.push(line);
         }
     }
     let text = format!("{} lines reached no item", coverage.uncovered.len());
-    Branch { text, children: logs, ..branch(coverage.period.clone()) }
+    TraceNode { text, children: logs, ..branch(coverage.period.clone()) }
 }
 
-fn show_all(periods: Vec<Row>, ui: &Ui) {
+fn show_table(periods: Vec<CoverageRow>, ui: &Ui) {
     if ui.is_json() {
-        ui.json(&Table { periods });
+        ui.json(&CoverageTable { periods });
         return;
     }
     let rows: Vec<Vec<String>> = periods
@@ -256,7 +271,9 @@ impl From<CoverageError> for CommandError {
     fn from(error: CoverageError) -> Self {
         match error {
             CoverageError::Lineage(error) => error.into(),
-            CoverageError::NotFolded { .. } => Self::new(Kind::Usage, error).hint("memoird status"),
+            CoverageError::NotSummarized { .. } => {
+                Self::new(CommandErrorKind::Usage, error).hint("memoird status")
+            }
         }
     }
 }

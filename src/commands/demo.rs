@@ -17,9 +17,9 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    context::{Call, Root},
-    error::{CommandError, Kind},
+    error::{CommandError, CommandErrorKind},
     ui::Ui,
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     compaction::plan::Selection,
@@ -30,20 +30,22 @@ use crate::{
     },
     engine::extractive::Extractive,
     memory::{
-        document::{Block, Summary},
+        document::{Summary, SummaryBlock},
         period::{Grain, Period},
         wisdom::WisdomFile,
     },
-    privacy::Rules,
+    privacy::PrivacyRules,
     recall::{
-        graph::Branch,
-        trace::{self, Place, Trace},
+        trace::{self, Trace, TracedItem},
+        trace_formats::TraceNode,
     },
     store::{
-        inventory::{Inventory, SummaryFile},
-        layout::Layout,
-        lineage::Lineage,
-        vault::{Vault, settings::write_settings},
+        db::lineage::Lineage,
+        fs::{
+            inventory::{Inventory, SummaryFile},
+            layout::Layout,
+            vault::{Vault, settings_files::write_settings},
+        },
     },
 };
 
@@ -61,17 +63,17 @@ const TEXT_SHOWN_MAX: usize = 300;
 
 /// Show the whole chain on a sample journal
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct DemoArgs {
     /// The new folder [default: ./memoird-demo]
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Whose journal: mara writes English, jonas German
     #[arg(long, value_enum, default_value_t, value_name = "NAME")]
-    journal: Journal,
+    journal: SampleJournal,
 }
 
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-enum Journal {
+enum SampleJournal {
     #[default]
     Mara,
     Jonas,
@@ -79,25 +81,25 @@ enum Journal {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Shown {
+struct DemoReport {
     root: PathBuf,
     journal: &'static str,
     /// When the demo takes place.
     now: DateTime<Utc>,
     first_log: Option<String>,
     last_log: Option<String>,
-    tiers: Vec<TierShown>,
+    tiers: Vec<TierSize>,
     /// The newest week.
-    week: FileShown,
-    wisdom: Vec<EntryShown>,
+    week: DemoFile,
+    wisdom: Vec<DemoEntry>,
     /// One bullet down to its log lines.
     trace: Option<Trace>,
     /// What to type next.
-    next: Vec<Next>,
+    next: Vec<NextCommand>,
 }
 
 #[derive(Serialize)]
-struct TierShown {
+struct TierSize {
     tier: &'static str,
     files: usize,
     chars: usize,
@@ -106,39 +108,39 @@ struct TierShown {
 }
 
 #[derive(Serialize)]
-struct FileShown {
+struct DemoFile {
     path: String,
     text: String,
 }
 
 #[derive(Serialize)]
-struct EntryShown {
+struct DemoEntry {
     category: Option<String>,
     title: String,
     text: String,
 }
 
 #[derive(Serialize)]
-struct Next {
+struct NextCommand {
     command: String,
     does: &'static str,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
+pub(super) fn run(global: &GlobalArgs, args: &DemoArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Invocation::load(global)?;
     let dir = args.dir.clone().unwrap_or_else(|| DIR_DEFAULT.into());
-    let path = place(&call, &dir)?;
+    let path = demo_folder(&call, &dir)?;
     let root = unpack(global, &call, args, &path)?;
     let inventory = root.vault.scan(&HashMap::new())?.inventory;
-    let now = now(&call, &root, &inventory);
+    let now = demo_now(&call, &root, &inventory);
 
     let mut lineage = root.lineage()?;
     let clock = || now;
     let mut compactor = root.compactor(&mut lineage, &Extractive, &clock);
-    let report = compactor.pass("demo", &Selection::default(), &mut ())?.report;
+    let report = compactor.compact("demo", &Selection::default(), &mut ())?.report;
     if let Some(job) = report.jobs.iter().find(|it| matches!(it.outcome, "failed" | "parked")) {
         let what = format!("{} {} failed: {}", job.tier, job.period, job.reason);
-        return Err(CommandError::new(Kind::Job, what)
+        return Err(CommandError::new(CommandErrorKind::Job, what)
             .hint(format!("memoird --root {} status", path.display())));
     }
 
@@ -148,30 +150,30 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         .monthly
         .values()
         .next_back()
-        .map(|it| why(&it.path, &root, &lineage))
+        .map(|it| traceable_bullet(&it.path, &root, &lineage))
         .transpose()?;
     let trace = why.flatten();
-    let shown = Shown {
-        next: next(&dir, trace.as_ref(), &inventory),
+    let shown = DemoReport {
+        next: next_commands(&dir, trace.as_ref(), &inventory),
         journal: args.journal.name(),
         now,
         first_log: inventory.logs.keys().next().map(|it| it.date().to_string()),
         last_log: inventory.logs.keys().next_back().map(|it| it.date().to_string()),
-        tiers: tiers(&root, &inventory)?,
-        week: FileShown { text: root.vault.read_text(&week)?.unwrap_or_default(), path: week },
-        wisdom: wisdom(&inventory),
+        tiers: tier_sizes(&root, &inventory)?,
+        week: DemoFile { text: root.vault.read_text(&week)?.unwrap_or_default(), path: week },
+        wisdom: wisdom_entries(&inventory),
         trace,
         root: path,
     };
     if ui.is_json() {
         ui.json(&shown);
     } else {
-        shown.tell(&dir, ui);
+        shown.print(&dir, ui);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-impl Journal {
+impl SampleJournal {
     fn name(self) -> &'static str {
         match self {
             Self::Mara => "mara",
@@ -195,12 +197,15 @@ impl Journal {
 }
 
 /// Returns the new folder as an absolute path; it must be empty, and no part of another root.
-fn place(call: &Call, dir: &Path) -> Result<PathBuf, CommandError> {
+fn demo_folder(call: &Invocation, dir: &Path) -> Result<PathBuf, CommandError> {
     let elsewhere = "name another folder: `memoird demo /tmp/memoird-demo`";
-    let path = call.config.place(dir, &call.around).map_err(|error| match error {
-        config::Error::Overlap { .. } => CommandError::new(Kind::Usage, error).hint(elsewhere),
-        error => error.into(),
-    })?;
+    let path =
+        call.config.resolve_root_path(dir, &call.environment).map_err(|error| match error {
+            config::ConfigError::Overlap { .. } => {
+                CommandError::new(CommandErrorKind::Usage, error).hint(elsewhere)
+            }
+            error => error.into(),
+        })?;
     let taken = match fs::read_dir(&path) {
         Ok(mut entries) => entries.next().is_some(),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => false,
@@ -209,7 +214,7 @@ fn place(call: &Call, dir: &Path) -> Result<PathBuf, CommandError> {
     if taken {
         let what =
             format!("`{}` is there already, and the demo needs a new folder", path.display());
-        return Err(CommandError::new(Kind::Usage, what).hint(elsewhere));
+        return Err(CommandError::new(CommandErrorKind::Usage, what).hint(elsewhere));
     }
     Ok(path)
 }
@@ -217,13 +222,13 @@ fn place(call: &Call, dir: &Path) -> Result<PathBuf, CommandError> {
 /// Puts the journal into the folder.
 fn unpack(
     global: &GlobalArgs,
-    call: &Call,
-    args: &Args,
+    call: &Invocation,
+    args: &DemoArgs,
     path: &Path,
-) -> Result<Root, CommandError> {
+) -> Result<MemoryRoot, CommandError> {
     let cannot = |e: std::io::Error| {
         CommandError::new(
-            Kind::CannotWrite,
+            CommandErrorKind::CannotWrite,
             format!("cannot unpack into `{}`: {e}", path.display()),
         )
     };
@@ -235,16 +240,20 @@ fn unpack(
     file.memory_dir = Some("memory".to_owned());
     write_settings(&path.join(ROOT_FILE_NAME), &file.print())?;
     // Settings of the person's own could keep the chain from being shown whole.
-    let settings = Config::from_text(None, &global.set, &call.around)?.open(path, &call.around)?;
+    let settings =
+        Config::from_text(None, &global.set, &call.environment)?.open(path, &call.environment)?;
     let layout = Layout::new(settings.path.clone(), &settings.memory_dir.to_string_lossy());
-    Ok(Root { settings, vault: Vault::new(layout), rules: Rules::default() })
+    Ok(MemoryRoot { settings, vault: Vault::new(layout), rules: PrivacyRules::default() })
 }
 
 /// Returns the morning after the last log's week, so that all weeks are closed; unless the clock is
 /// frozen by the caller.
-fn now(call: &Call, root: &Root, inventory: &Inventory) -> DateTime<Utc> {
-    let last =
-        inventory.logs.keys().next_back().filter(|_| call.around.variable("MEMOIRD_NOW").is_none());
+fn demo_now(call: &Invocation, root: &MemoryRoot, inventory: &Inventory) -> DateTime<Utc> {
+    let last = inventory
+        .logs
+        .keys()
+        .next_back()
+        .filter(|_| call.environment.variable("MEMOIRD_NOW").is_none());
     let morning = last.and_then(|last| {
         let day = Period::containing(Grain::Week, last.date()).end();
         let local = day.and_time(NaiveTime::from_hms_opt(9, 0, 0)?);
@@ -254,7 +263,7 @@ fn now(call: &Call, root: &Root, inventory: &Inventory) -> DateTime<Utc> {
 }
 
 /// Counts what came out, tier by tier.
-fn tiers(root: &Root, inventory: &Inventory) -> Result<Vec<TierShown>, CommandError> {
+fn tier_sizes(root: &MemoryRoot, inventory: &Inventory) -> Result<Vec<TierSize>, CommandError> {
     let mut logs = 0;
     for stem in inventory.logs.keys() {
         logs += root.vault.read_log(stem)?.map_or(0, |it| it.body_chars());
@@ -265,7 +274,7 @@ fn tiers(root: &Root, inventory: &Inventory) -> Result<Vec<TierShown>, CommandEr
     let tier = |tier, files: usize, chars: usize| {
         #[expect(clippy::cast_precision_loss, reason = "a journal has fewer than 2^52 characters")]
         let share = chars as f64 / (logs.max(1)) as f64;
-        TierShown { tier, files, chars, share }
+        TierSize { tier, files, chars, share }
     };
     Ok(vec![
         tier("days", inventory.logs.len(), logs),
@@ -276,11 +285,11 @@ fn tiers(root: &Root, inventory: &Inventory) -> Result<Vec<TierShown>, CommandEr
     ])
 }
 
-fn wisdom(inventory: &Inventory) -> Vec<EntryShown> {
+fn wisdom_entries(inventory: &Inventory) -> Vec<DemoEntry> {
     let file = inventory.wisdom.as_deref().map(WisdomFile::parse);
     let entries = file.iter().flat_map(WisdomFile::entries);
     entries
-        .map(|it| EntryShown {
+        .map(|it| DemoEntry {
             category: it.category.clone(),
             title: it.title.clone(),
             text: it.text.clone(),
@@ -290,7 +299,11 @@ fn wisdom(inventory: &Inventory) -> Vec<EntryShown> {
 
 /// Picks the bullet of a month that shows best how it came about: one week on the way, few log
 /// lines, none of them a mere heading, and figures that can be compared.
-fn why(month: &str, root: &Root, lineage: &Lineage) -> Result<Option<Trace>, CommandError> {
+fn traceable_bullet(
+    month: &str,
+    root: &MemoryRoot,
+    lineage: &Lineage,
+) -> Result<Option<Trace>, CommandError> {
     let traced = trace::trace(month, None, lineage, root)?;
     let fit = |it: &Trace| it.sources.iter().all(|it| !it.via.is_empty() && !it.gone);
     Ok(traced.items.into_iter().filter(fit).min_by_key(|it| {
@@ -305,13 +318,18 @@ fn why(month: &str, root: &Root, lineage: &Lineage) -> Result<Option<Trace>, Com
 }
 
 /// Says what to type next.
-fn next(dir: &Path, trace: Option<&Trace>, inventory: &Inventory) -> Vec<Next> {
-    let call = format!("{} --root {}", quoted(&program()), quoted(&dir.to_string_lossy()));
+fn next_commands(dir: &Path, trace: Option<&Trace>, inventory: &Inventory) -> Vec<NextCommand> {
+    let call = format!(
+        "{} --root {}",
+        shell_quoted(&program_name()),
+        shell_quoted(&dir.to_string_lossy())
+    );
     let mut next = Vec::new();
-    let mut add =
-        |command: String, does| next.push(Next { command: format!("{call} {command}"), does });
+    let mut add = |command: String, does| {
+        next.push(NextCommand { command: format!("{call} {command}"), does });
+    };
     add("status".to_owned(), "what there is, what is due and why");
-    if let Some(Place { path, line: Some(line), .. }) = trace.map(|it| &it.target) {
+    if let Some(TracedItem { path, line: Some(line), .. }) = trace.map(|it| &it.target) {
         add(format!("trace {path}:{line}"), "what stands above, for any line");
     }
     if let Some(week) = inventory.weekly.keys().next_back() {
@@ -319,18 +337,18 @@ fn next(dir: &Path, trace: Option<&Trace>, inventory: &Inventory) -> Vec<Next> {
     }
     add("show WISDOM.md".to_owned(), "what an agent reads first");
     add("compact".to_owned(), "what has fallen due since the demo's day");
-    let remove = format!("rm -r {}", quoted(&dir.to_string_lossy()));
-    next.push(Next { command: remove, does: "leaves nothing behind" });
+    let remove = format!("rm -r {}", shell_quoted(&dir.to_string_lossy()));
+    next.push(NextCommand { command: remove, does: "leaves nothing behind" });
     next
 }
 
 /// Returns this program as it was called.
-fn program() -> String {
+fn program_name() -> String {
     std::env::args().next().unwrap_or_else(|| "memoird".to_owned())
 }
 
 /// Writes a word so that a shell takes it as one.
-fn quoted(word: &str) -> String {
+fn shell_quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
@@ -339,25 +357,25 @@ fn quoted(word: &str) -> String {
     }
 }
 
-impl Shown {
-    fn tell(&self, dir: &Path, ui: &Ui) {
+impl DemoReport {
+    fn print(&self, dir: &Path, ui: &Ui) {
         let logs = &self.tiers[0];
         let [first, last] =
             [&self.first_log, &self.last_log].map(|it| it.as_deref().unwrap_or("?"));
         ui.heading("What was read");
-        say(
+        print_wrapped(
             ui,
             "  ",
             &format!(
                 "The journal `{}`: {} logs from {first} to {last}, {} characters, unpacked into {}.",
                 self.journal,
                 logs.files,
-                grouped(logs.chars),
+                with_thousands_separators(logs.chars),
                 dir.display()
             ),
         );
 
-        section(ui, "What came of it");
+        print_section(ui, "What came of it");
         let rows: Vec<Vec<String>> = self
             .tiers
             .iter()
@@ -365,38 +383,38 @@ impl Shown {
                 vec![
                     it.tier.to_owned(),
                     format!("{:>5}", it.files),
-                    format!("{:>10}", grouped(it.chars)),
+                    format!("{:>10}", with_thousands_separators(it.chars)),
                     format!("{:>10.0}%", it.share * 100.0),
                 ]
             })
             .collect();
         ui.table(&["tier", "files", "characters", "of the logs"], &rows);
 
-        section(ui, &format!("One week: {}", self.week.path));
-        self.tell_week(ui);
+        print_section(ui, &format!("One week: {}", self.week.path));
+        self.print_week(ui);
 
-        section(ui, "What lasts: WISDOM.md");
+        print_section(ui, "What lasts: WISDOM.md");
         let mut category = &None;
         for entry in &self.wisdom {
             if entry.category != *category {
                 category = &entry.category;
-                say(ui, "  ", category.as_deref().unwrap_or_default());
+                print_wrapped(ui, "  ", category.as_deref().unwrap_or_default());
             }
-            say(ui, "    - ", &entry.title);
+            print_wrapped(ui, "    - ", &entry.title);
         }
 
         if let Some(trace) = &self.trace {
-            section(ui, "Why does it say that? One bullet of a month, down to the log lines");
-            tell_branch(ui, &Branch::down(trace), "  ", "  ");
+            print_section(ui, "Why does it say that? One bullet of a month, down to the log lines");
+            print_branch(ui, &TraceNode::from_trace(trace), "  ", "  ");
         }
 
-        section(ui, "Go on");
-        for Next { command, does } in &self.next {
+        print_section(ui, "Go on");
+        for NextCommand { command, does } in &self.next {
             ui.data(format_args!("  # {does}\n  {command}"));
         }
     }
 
-    fn tell_week(&self, ui: &Ui) {
+    fn print_week(&self, ui: &Ui) {
         let Some(period) =
             Path::new(&self.week.path).file_stem().and_then(|it| it.to_str()?.parse().ok())
         else {
@@ -408,40 +426,40 @@ impl Shown {
         for block in &week.blocks {
             match block {
                 _ if told == BULLETS_SHOWN_MAX => break,
-                Block::Section(section, _) => say(ui, "  ", section.title()),
-                Block::Bullet(_, raw) => {
+                SummaryBlock::Section(section, _) => print_wrapped(ui, "  ", section.title()),
+                SummaryBlock::Bullet(_, raw) => {
                     told += 1;
-                    say(ui, "    - ", raw.trim_start_matches(['-', ' ']));
+                    print_wrapped(ui, "    - ", raw.trim_start_matches(['-', ' ']));
                 }
-                Block::Other(_) => {}
+                SummaryBlock::Other(_) => {}
             }
         }
         if told < bullets {
-            say(ui, "    ", &format!("… and {} more", bullets - told));
+            print_wrapped(ui, "    ", &format!("… and {} more", bullets - told));
         }
     }
 }
 
 /// Prints a heading with a blank line above it.
-fn section(ui: &Ui, title: &str) {
+fn print_section(ui: &Ui, title: &str) {
     ui.data("");
     ui.heading(title);
 }
 
 /// Prints a node of a tree and what is beneath it, each text broken to the width.
-fn tell_branch(ui: &Ui, branch: &Branch, lead: &str, below: &str) {
+fn print_branch(ui: &Ui, branch: &TraceNode, lead: &str, below: &str) {
     ui.data(format_args!("{lead}{}", branch.place));
     let bar = if branch.children.is_empty() { "  " } else { "│ " };
-    say(ui, &format!("{below}{bar}"), &branch.text);
+    print_wrapped(ui, &format!("{below}{bar}"), &branch.text);
     for (i, child) in branch.children.iter().enumerate() {
         let last = i + 1 == branch.children.len();
         let (lead, next) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-        tell_branch(ui, child, &format!("{below}{lead}"), &format!("{below}{next}"));
+        print_branch(ui, child, &format!("{below}{lead}"), &format!("{below}{next}"));
     }
 }
 
 /// Prints a text broken at spaces to the width; a marker in `lead` stands before the first line only.
-fn say(ui: &Ui, lead: &str, text: &str) {
+fn print_wrapped(ui: &Ui, lead: &str, text: &str) {
     let rest = lead.replace('-', " ");
     for (i, line) in wrapped(text, WIDTH.saturating_sub(lead.chars().count())).iter().enumerate() {
         ui.data(format_args!("{}{line}", if i == 0 { lead } else { &rest }));
@@ -469,7 +487,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 /// Writes a number with its thousands apart.
-fn grouped(number: usize) -> String {
+fn with_thousands_separators(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -500,13 +518,13 @@ mod tests {
 
     #[test]
     fn numbers_are_grouped() {
-        let seen = [0, 999, 1000, 1_234_567].map(grouped);
+        let seen = [0, 999, 1000, 1_234_567].map(with_thousands_separators);
         assert_eq!(seen, ["0", "999", "1,000", "1,234,567"]);
     }
 
     #[test]
     fn a_shell_takes_a_quoted_word_as_one() {
-        let seen = ["./memoird-demo", "a b", "it's", ""].map(quoted);
+        let seen = ["./memoird-demo", "a b", "it's", ""].map(shell_quoted);
         assert_eq!(seen, ["./memoird-demo", "'a b'", "'it'\\''s'", "''"]);
     }
 }

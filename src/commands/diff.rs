@@ -6,20 +6,20 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    context::Call,
     error::CommandError,
-    history::{Past, VersionLine},
-    show::{before_all, unknown},
+    history::{HistoryReader, VersionSummary},
+    show::{before_history, unknown_version},
     ui::Ui,
+    workspace::Invocation,
 };
-use crate::recall::history::{self, History, Hunk, Point, Version};
+use crate::recall::history::{self, FileHistory, FileVersion, Hunk, VersionSelector};
 
 /// Show what changed between two versions of a file
 ///
 /// By default what the newest version changed; an edit that no run has taken notice of is the newest.
 /// Exit code 0 whether or not there is a difference.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct DiffArgs {
     /// A path, a day, week, or month, or the name of a memory; it need not be there any more
     #[arg(value_name = "FILE")]
     file: String,
@@ -33,61 +33,62 @@ pub(super) struct Args {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Difference<'a> {
+struct DiffReport<'a> {
     path: &'a str,
     /// `None` where there is no version before.
-    from: Option<VersionLine>,
-    to: VersionLine,
+    from: Option<VersionSummary>,
+    to: VersionSummary,
     hunks: Vec<Hunk>,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
-    let past = Past::open(&call, &root)?;
+pub(super) fn run(global: &GlobalArgs, args: &DiffArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
+    let past = HistoryReader::open(&call, &root)?;
     let history = past.find(&args.file)?;
-    let named = |text: &String| -> Result<&Version, CommandError> {
-        let point = Point::parse(text, root.settings.zone.name.0, call.now)?;
+    let named = |text: &String| -> Result<&FileVersion, CommandError> {
+        let point = VersionSelector::parse(text, root.settings.zone.name.0, call.now)?;
         history.find(point).ok_or_else(|| match point {
-            Point::Version(id) => unknown_of(&history, id.0),
-            Point::Time(_) => before_all(&past, &history),
+            VersionSelector::Version(id) => unknown_version_of(&history, id.0),
+            VersionSelector::Time(_) => before_history(&past, &history),
         })
     };
     let from = args.from.as_ref().map(named).transpose()?;
     let to = match args.to.as_ref().map(named).transpose()? {
         Some(to) => to,
         // A history that was found has a newest version.
-        None => history.versions.last().ok_or_else(|| before_all(&past, &history))?,
+        None => history.versions.last().ok_or_else(|| before_history(&past, &history))?,
     };
-    let from = from.or_else(|| history.before(to));
+    let from = from.or_else(|| history.previous(to));
     let Some(from) = from else {
         // All of it would be new, which `show` says better.
         if ui.is_json() {
-            let to = past.line(to, None);
-            ui.json(&Difference { path: &history.path, from: None, to, hunks: Vec::new() });
+            let to = past.version_summary(to, None);
+            ui.json(&DiffReport { path: &history.path, from: None, to, hunks: Vec::new() });
         } else {
             ui.note(format!("{} has no older version to compare with", history.path));
         }
         return Ok(ExitCode::SUCCESS);
     };
-    let hunks = history::hunks(&past.text(&history, from)?, &past.text(&history, to)?);
+    let hunks =
+        history::diff_hunks(&past.version_text(&history, from)?, &past.version_text(&history, to)?);
     if ui.is_json() {
-        let (from, to) = (Some(past.line(from, None)), past.line(to, None));
-        ui.json(&Difference { path: &history.path, from, to, hunks });
+        let (from, to) = (Some(past.version_summary(from, None)), past.version_summary(to, None));
+        ui.json(&DiffReport { path: &history.path, from, to, hunks });
     } else if hunks.is_empty() {
         ui.note(format!("{}: no difference between {from} and {to}", history.path));
     } else {
-        ui.diff([&head(&past, &history, from), &head(&past, &history, to)], &hunks);
+        ui.diff([&diff_header(&past, &history, from), &diff_header(&past, &history, to)], &hunks);
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the line that names one side of a unified diff.
-fn head(past: &Past<'_>, history: &History, version: &Version) -> String {
+fn diff_header(past: &HistoryReader<'_>, history: &FileHistory, version: &FileVersion) -> String {
     let path = if version.is_absent() { "/dev/null" } else { &history.path };
-    format!("{path}\t{version}, {}", past.clock(version.at))
+    format!("{path}\t{version}, {}", past.local_time(version.at))
 }
 
-fn unknown_of(history: &History, id: i64) -> CommandError {
-    unknown(id).hint(format!("memoird history {}", history.path))
+fn unknown_version_of(history: &FileHistory, id: i64) -> CommandError {
+    unknown_version(id).hint(format!("memoird history {}", history.path))
 }

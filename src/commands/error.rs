@@ -7,13 +7,13 @@ use std::{error::Error, fmt, process::ExitCode};
 
 use crate::{
     clock::ClockError,
-    privacy::Rules,
-    store::{lock::LockError, vault::VaultError},
+    privacy::PrivacyRules,
+    store::fs::{lock::LockError, vault::VaultError},
 };
 
 /// What kind of failure ends a command. Each has one exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CommandErrorKind {
     /// A job failed or is stuck.
     Job,
     /// The command line asks for something that is not there.
@@ -30,7 +30,7 @@ pub enum Kind {
     Config,
 }
 
-impl Kind {
+impl CommandErrorKind {
     /// Returns the exit code, after `sysexits.h` from 64 on.
     pub fn exit_code(self) -> u8 {
         match self {
@@ -48,20 +48,20 @@ impl Kind {
 /// A failure as a person sees it.
 #[derive(Debug)]
 pub struct CommandError {
-    kind: Kind,
+    kind: CommandErrorKind,
     source: Box<dyn Error + Send + Sync>,
     hints: Vec<String>,
 }
 
 impl CommandError {
     /// Wraps an error; its sources are printed after it.
-    pub fn new(kind: Kind, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub fn new(kind: CommandErrorKind, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { kind, source: source.into(), hints: Vec::new() }
     }
 
     /// Adds what to do next, best as a command to type.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(Rules::told(&hint.into()));
+        self.hints.push(PrivacyRules::mask_message(&hint.into()));
         self
     }
 
@@ -80,7 +80,7 @@ impl CommandError {
     }
 
     /// Returns the kind.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> CommandErrorKind {
         self.kind
     }
 
@@ -112,7 +112,7 @@ impl fmt::Display for CommandError {
             last = text;
             next = error.source();
         }
-        f.write_str(&Rules::told(&whole))
+        f.write_str(&PrivacyRules::mask_message(&whole))
     }
 }
 
@@ -121,21 +121,23 @@ impl Error for CommandError {}
 
 impl From<ClockError> for CommandError {
     fn from(error: ClockError) -> Self {
-        Self::new(Kind::Usage, error)
+        Self::new(CommandErrorKind::Usage, error)
     }
 }
 
 impl From<VaultError> for CommandError {
     fn from(error: VaultError) -> Self {
         let kind = match &error {
-            VaultError::Changed { .. } => Kind::Busy,
-            error if error.is_write() => Kind::CannotWrite,
-            _ => Kind::Data,
+            VaultError::Changed { .. } => CommandErrorKind::Busy,
+            error if error.is_write_failure() => CommandErrorKind::CannotWrite,
+            _ => CommandErrorKind::Data,
         };
         let wrapped = Self::new(kind, error);
         match kind {
-            Kind::CannotWrite => wrapped.hint("`memoird doctor` looks at rights and free space"),
-            Kind::Busy => wrapped.hint("do the same again"),
+            CommandErrorKind::CannotWrite => {
+                wrapped.hint("`memoird doctor` looks at rights and free space")
+            }
+            CommandErrorKind::Busy => wrapped.hint("do the same again"),
             _ => wrapped,
         }
     }
@@ -144,19 +146,23 @@ impl From<VaultError> for CommandError {
 impl From<LockError> for CommandError {
     fn from(error: LockError) -> Self {
         let (kind, hint) = match &error {
-            LockError::Served { pid, .. } => {
+            LockError::DaemonRunning { pid, .. } => {
                 let stop = pid.map_or("systemctl --user stop memoird".to_owned(), |pid| {
                     format!("kill {pid}")
                 });
-                (Kind::Busy, Some(format!("see `memoird status`, or stop the other one: {stop}")))
+                (
+                    CommandErrorKind::Busy,
+                    Some(format!("see `memoird status`, or stop the other one: {stop}")),
+                )
             }
-            LockError::Busy { .. } => {
-                (Kind::Busy, Some("try again; `memoird status` names the daemon".to_owned()))
+            LockError::Busy { .. } => (
+                CommandErrorKind::Busy,
+                Some("try again; `memoird status` names the daemon".to_owned()),
+            ),
+            LockError::WorldWritable { root, .. } => {
+                (CommandErrorKind::CannotWrite, Some(format!("chmod o-w '{}'", root.display())))
             }
-            LockError::OpenToAll { root, .. } => {
-                (Kind::CannotWrite, Some(format!("chmod o-w '{}'", root.display())))
-            }
-            LockError::Io { .. } => (Kind::CannotWrite, None),
+            LockError::Io { .. } => (CommandErrorKind::CannotWrite, None),
         };
         let wrapped = Self::new(kind, error);
         match hint {

@@ -11,34 +11,34 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    compact::{self, refuse_reader},
-    context::{self, Call, Root},
-    error::{CommandError, Kind},
+    compact::{self, require_writer},
+    error::{CommandError, CommandErrorKind},
     secrets,
     ui::Ui,
+    workspace::{self, Invocation, MemoryRoot},
 };
 use crate::{
     compaction::{
         self,
         forget::{
-            Forgotten,
-            cut::{Gone, Wish, folded},
-            reach::{Reach, Untouched, last_kept, survey, vanished},
+            ForgetOutcome,
+            impact::{ForgetImpact, UntouchedFile, find_impact, last_kept_bytes, vanished_logs},
+            targets::{ForgetRequest, RemovedText, normalized},
         },
         plan::Selection,
-        report::PassReport,
+        report::RunReport,
     },
-    config::surroundings::Surroundings,
+    config::environment::Environment,
     memory::{
         address::{Citation, LineSet, Stem},
-        document::{Owner, Summary},
+        document::{BulletOwner, Summary},
         log::DailyLog,
         period::Period,
         typed::TypedMemory,
         wisdom::WisdomFile,
     },
-    recall::handed::{self, LineReader},
-    store::{layout::FileKind, lineage::Lineage},
+    recall::framing::{self, SanitizedLines},
+    store::{db::lineage::Lineage, fs::layout::FileKind},
 };
 
 /// Remove lines of logs and all that derives from them, everywhere
@@ -48,7 +48,7 @@ use crate::{
 /// --from-log the line leaves the log too.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-pub(super) struct Args {
+pub(super) struct ForgetArgs {
     /// A line (2026-04-02:12, memory/2026-04-02.md:12-15), a bullet or entry
     /// (memory/weekly/2026-W14.md:9, WISDOM.md:20), a log, a typed memory, or words
     #[arg(value_name = "LINE|PATH|QUERY", required_unless_present_any = ["from_file", "secrets"])]
@@ -81,68 +81,73 @@ const SHOWN_MAX: usize = 20;
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Report<'a> {
+struct ForgetReport<'a> {
     dry_run: bool,
     from_log: bool,
-    lines: &'a [Gone],
-    vanished: &'a [Gone],
-    items: &'a [Gone],
-    memories: &'a [Gone],
-    others: &'a [Gone],
+    lines: &'a [RemovedText],
+    vanished: &'a [RemovedText],
+    items: &'a [RemovedText],
+    memories: &'a [RemovedText],
+    others: &'a [RemovedText],
     versions: usize,
     copies: &'a [String],
-    untouched: &'a [Untouched],
-    again: Vec<Again>,
+    untouched: &'a [UntouchedFile],
+    again: Vec<RegeneratedSummary>,
     vacuumed: Option<bool>,
-    refolded: Option<&'a PassReport>,
+    refolded: Option<&'a RunReport>,
 }
 
 #[derive(Serialize)]
-struct Again {
+struct RegeneratedSummary {
     tier: &'static str,
     period: String,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
+pub(super) fn run(
+    global: &GlobalArgs,
+    args: &ForgetArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
     if args.secrets {
-        let asked = secrets::Asked {
-            deed: secrets::Deed::Purge,
+        let asked = secrets::SecretsRequest {
+            action: secrets::SecretsAction::Purge,
             dry_run: args.dry_run,
             yes: args.yes,
-            verb: "memoird forget --secrets",
+            command: "memoird forget --secrets",
         };
         return secrets::run(&call, &root, asked, ui);
     }
     let engine = root.engine(&call)?;
     let now = call.now;
-    let wanted = args.wanted()?;
+    let wanted = args.targets()?;
     if args.dry_run {
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
-        compaction::peek(&root.vault, lineage.as_ref())?.refuse_held(|_| true)?;
-        let wish = Resolver::new(&root, &call.around, args, lineage.as_ref())?.wish(&wanted)?;
-        let reach = survey(&root.vault, lineage.as_ref(), &wish)?;
+        compaction::read_snapshot(&root.vault, lineage.as_ref())?.refuse_damaged(|_| true)?;
+        let wish = TargetResolver::new(&root, &call.environment, args, lineage.as_ref())?
+            .request(&wanted)?;
+        let reach = find_impact(&root.vault, lineage.as_ref(), &wish)?;
         show(&root, &reach, args, None, ui);
         return Ok(ExitCode::SUCCESS);
     }
-    refuse_reader(&call, &root)?;
+    require_writer(&call, &root)?;
     let mut lineage = root.lineage()?;
     let clock = call.clock();
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
     // What people did to the files since the last pass would shift the lines that are cited.
-    compactor.notice("forget", now)?;
-    compactor.look(now)?.refuse_held(|_| true)?;
+    compactor.reconcile("forget", now)?;
+    compactor.take_snapshot(now)?.refuse_damaged(|_| true)?;
     let known = Some(&*compactor.lineage);
-    let wish = Resolver::new(&root, &call.around, args, known)?.wish(&wanted)?;
-    let reach = survey(&root.vault, known, &wish)?;
+    let wish = TargetResolver::new(&root, &call.environment, args, known)?.request(&wanted)?;
+    let reach = find_impact(&root.vault, known, &wish)?;
     if reach.is_empty() {
         show(&root, &reach, args, None, ui);
         return Ok(ExitCode::SUCCESS);
     }
     if !args.yes {
         show(&root, &reach, args, None, ui);
-        match ui.ask("Forget all this? It cannot be undone.") {
+        match ui.confirm("Forget all this? It cannot be undone.") {
             Some(true) => {}
             Some(false) => {
                 ui.note("nothing was changed");
@@ -150,27 +155,27 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             }
             None => {
                 let what = "nothing was changed: nobody can be asked here";
-                return Err(CommandError::new(Kind::Usage, what)
+                return Err(CommandError::new(CommandErrorKind::Usage, what)
                     .hint("add --yes to do it, or --dry-run to look only"));
             }
         }
     }
     let done = compactor.forget(&wish)?;
-    let selection = Selection { only_again: true, ..Selection::default() };
-    let passed = compact::pass(&mut compactor, "forget", &selection, ui)?;
-    show(&root, &done.reach, args, Some((&done, &passed.report)), ui);
+    let selection = Selection { only_rewrite: true, ..Selection::default() };
+    let passed = compact::run_compaction(&mut compactor, "forget", &selection, ui)?;
+    show(&root, &done.impact, args, Some((&done, &passed.report)), ui);
     let failed = passed.report.failed > 0;
-    Ok(if failed { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
+    Ok(if failed { CommandErrorKind::Job.exit_code().into() } else { ExitCode::SUCCESS })
 }
 
-impl Args {
+impl ForgetArgs {
     /// Returns what is named on the command line and in the file.
-    fn wanted(&self) -> Result<Vec<String>, CommandError> {
+    fn targets(&self) -> Result<Vec<String>, CommandError> {
         let mut wanted = self.what.clone();
         if let Some(path) = &self.from_file {
             let cannot = |error: std::io::Error| {
                 let what = format!("cannot read `{}`: {error}", path.display());
-                CommandError::new(Kind::Usage, what)
+                CommandError::new(CommandErrorKind::Usage, what)
             };
             let text = if path.as_os_str() == "-" {
                 let mut text = String::new();
@@ -187,68 +192,68 @@ impl Args {
 }
 
 /// Turns what a person named into a wish.
-struct Resolver<'a> {
-    root: &'a Root,
-    around: &'a Surroundings,
-    args: &'a Args,
+struct TargetResolver<'a> {
+    root: &'a MemoryRoot,
+    around: &'a Environment,
+    args: &'a ForgetArgs,
     lineage: Option<&'a Lineage>,
     memories: Vec<TypedMemory>,
     stems: Vec<Stem>,
-    wish: Wish,
+    request: ForgetRequest,
 }
 
-impl<'a> Resolver<'a> {
+impl<'a> TargetResolver<'a> {
     fn new(
-        root: &'a Root,
-        around: &'a Surroundings,
-        args: &'a Args,
+        root: &'a MemoryRoot,
+        around: &'a Environment,
+        args: &'a ForgetArgs,
         lineage: Option<&'a Lineage>,
     ) -> Result<Self, CommandError> {
         let inventory = root.vault.scan(&HashMap::new())?.inventory;
-        let wish = Wish { from_log: args.from_log, ..Wish::default() };
+        let wish = ForgetRequest { from_log: args.from_log, ..ForgetRequest::default() };
         let mut stems: Vec<Stem> = inventory.logs.into_keys().collect();
         if let Some(lineage) = lineage {
-            stems.extend(vanished(&root.vault, lineage)?.into_iter().map(|it| it.0));
+            stems.extend(vanished_logs(&root.vault, lineage)?.into_iter().map(|it| it.0));
         }
-        Ok(Self { root, around, args, lineage, memories: inventory.memories, stems, wish })
+        Ok(Self { root, around, args, lineage, memories: inventory.memories, stems, request: wish })
     }
 
     /// Returns the file that an argument names; it need not be there any more if the history knows it.
-    fn find(&self, named: &str) -> Result<(String, FileKind), CommandError> {
+    fn resolve_file(&self, named: &str) -> Result<(String, FileKind), CommandError> {
         let layout = self.root.vault.layout();
         let is_known = |path: &str| {
-            let path = layout.recorded(path);
+            let path = layout.recorded_path(path);
             let versions = self.lineage.map(|it| it.versions_of(&path)).transpose()?;
             Ok(versions.is_some_and(|it| !it.is_empty()))
         };
-        let path = self.root.find_past(self.around, named, &is_known)?;
-        let kind = layout.kind_of(&path).ok_or_else(|| context::missing(named))?;
+        let path = self.root.resolve_known_file(self.around, named, &is_known)?;
+        let kind = layout.kind_of(&path).ok_or_else(|| workspace::no_such_file(named))?;
         Ok((path, kind))
     }
 
     /// Reads a file as it stands, or, where it is gone, as it stood last.
-    fn text(&self, path: &str) -> Result<String, CommandError> {
+    fn file_text(&self, path: &str) -> Result<String, CommandError> {
         let vault = &self.root.vault;
         if let Some(text) = vault.read_text(path)? {
             return Ok(text);
         }
-        let path = vault.layout().recorded(path);
-        let kept = self.lineage.map(|it| last_kept(it, &path)).transpose()?.flatten();
+        let path = vault.layout().recorded_path(path);
+        let kept = self.lineage.map(|it| last_kept_bytes(it, &path)).transpose()?.flatten();
         let text = kept.and_then(|it| String::from_utf8(it).ok());
-        text.ok_or_else(|| context::missing(&path))
+        text.ok_or_else(|| workspace::no_such_file(&path))
     }
 
     /// Reads a log as it stands, or, where it is gone, as it stood last.
     fn log(&self, stem: &Stem) -> Option<DailyLog> {
-        let text = self.text(&self.root.vault.log_path(stem)).ok()?;
+        let text = self.file_text(&self.root.vault.log_path(stem)).ok()?;
         DailyLog::parse(stem.clone(), text.as_bytes()).ok()
     }
 
-    fn wish(mut self, wanted: &[String]) -> Result<Wish, CommandError> {
+    fn request(mut self, wanted: &[String]) -> Result<ForgetRequest, CommandError> {
         for named in wanted {
             self.add(named)?;
         }
-        Ok(self.wish)
+        Ok(self.request)
     }
 
     fn add(&mut self, named: &str) -> Result<(), CommandError> {
@@ -257,46 +262,47 @@ impl<'a> Resolver<'a> {
         }
         if let Some((file, lines)) = named.rsplit_once(':')
             && let Some(lines) = line_numbers(lines)
-            && looks_like_a_file(file)
+            && looks_like_file(file)
         {
-            let (path, kind) = self.find(file)?;
-            return self.add_places(named, &path, kind, &lines);
+            let (path, kind) = self.resolve_file(file)?;
+            return self.add_lines(named, &path, kind, &lines);
         }
         // A name with a slash that stands nowhere may be words: TCP/IP.
-        let there = || self.root.vault.is_taken(named);
-        if looks_like_a_file(named) && (!named.contains('/') || is_markdown(named) || there()) {
-            let (path, kind) = self.find(named)?;
+        let there = || self.root.vault.exists(named);
+        if looks_like_file(named) && (!named.contains('/') || is_markdown(named) || there()) {
+            let (path, kind) = self.resolve_file(named)?;
             return self.add_file(&path, kind);
         }
         self.add_words(named)
     }
 
     fn add_words(&mut self, words: &str) -> Result<(), CommandError> {
-        let words = folded(words);
+        let words = normalized(words);
         if words.chars().filter(|it| !it.is_whitespace()).count() < WORDS_CHARS_MIN {
             let what = format!("`{words}` is too short: it stands in nearly every line");
-            return Err(CommandError::new(Kind::Usage, what).hint("name the line, or more words"));
+            return Err(CommandError::new(CommandErrorKind::Usage, what)
+                .hint("name the line, or more words"));
         }
-        self.wish.words.insert(words);
+        self.request.words.insert(words);
         Ok(())
     }
 
     /// Adds lines of a log, or the items on lines of a generated file.
-    fn add_places(
+    fn add_lines(
         &mut self,
         named: &str,
         path: &str,
         kind: FileKind,
         lines: &LineSet,
     ) -> Result<(), CommandError> {
-        let text = self.text(path)?;
+        let text = self.file_text(path)?;
         let none = |what: &str| {
             let what = format!("there is no {what} at `{named}`");
-            CommandError::new(Kind::Usage, what).hint(format!("memoird show {path}"))
+            CommandError::new(CommandErrorKind::Usage, what).hint(format!("memoird show {path}"))
         };
         match kind {
             FileKind::Log | FileKind::Session => {
-                let stem = stem_of(path).ok_or_else(|| context::missing(path))?;
+                let stem = stem_of(path).ok_or_else(|| workspace::no_such_file(path))?;
                 let cited = lines.ranges().iter().fold(None, |all: Option<Citation>, range| {
                     let one = Citation::range(stem.clone(), range.0, range.1);
                     Some(all.map_or(one.clone(), |mut all| {
@@ -309,9 +315,10 @@ impl<'a> Resolver<'a> {
                 }
             }
             FileKind::Weekly | FileKind::Monthly => {
-                let period: Period = stem_name(path).parse().map_err(|_| context::missing(path))?;
+                let period: Period =
+                    stem_name(path).parse().map_err(|_| workspace::no_such_file(path))?;
                 let summary = Summary::parse(period, &text)
-                    .map_err(|error| CommandError::new(Kind::Data, error))?;
+                    .map_err(|error| CommandError::new(CommandErrorKind::Data, error))?;
                 let mut found = false;
                 let owners = summary.ownership().owners;
                 for ((mut its, item, _), owner) in summary.bullets_with_lines().zip(owners) {
@@ -319,7 +326,12 @@ impl<'a> Resolver<'a> {
                         continue;
                     }
                     found = true;
-                    self.add_item(path, &item.text, item.citation.as_ref(), owner == Owner::Ours);
+                    self.add_item(
+                        path,
+                        &item.text,
+                        item.citation.as_ref(),
+                        owner == BulletOwner::Memoird,
+                    );
                 }
                 if !found {
                     return Err(none("bullet"));
@@ -335,9 +347,9 @@ impl<'a> Resolver<'a> {
                         continue;
                     }
                     found = true;
-                    let citation = entry.mark.as_ref().map(|it| &it.sources);
+                    let citation = entry.meta.as_ref().map(|it| &it.sources);
                     let text = format!("{} {}", entry.title, entry.text);
-                    self.add_item(path, &text, citation, entry.is_ours());
+                    self.add_item(path, &text, citation, entry.is_managed());
                 }
                 if !found {
                     return Err(none("entry"));
@@ -351,7 +363,7 @@ impl<'a> Resolver<'a> {
 
     /// Adds an item and, if it is ours, the lines that it rests on.
     fn add_item(&mut self, path: &str, text: &str, citation: Option<&Citation>, ours: bool) {
-        self.wish.items.entry(path.to_owned()).or_default().insert(folded(text));
+        self.request.items.entry(path.to_owned()).or_default().insert(normalized(text));
         if let Some(citation) = citation.filter(|_| ours) {
             self.add_cited(citation);
         }
@@ -364,7 +376,7 @@ impl<'a> Resolver<'a> {
             let Some(log) = self.log(stem) else { continue };
             for (number, text, _) in log.lines() {
                 if lines.contains(number) && !text.trim().is_empty() {
-                    self.wish.lines.insert(text.trim().to_owned());
+                    self.request.lines.insert(text.trim().to_owned());
                     added += 1;
                 }
             }
@@ -379,11 +391,13 @@ impl<'a> Resolver<'a> {
                 let name = path.rsplit('/').next().unwrap_or(path);
                 let mut memories = self.memories.iter();
                 let memory = memories.find(|it| it.file_name.as_os_str() == name).cloned();
-                let past = || TypedMemory::parse(name.as_ref(), &self.text(path).ok()?).ok();
-                let Some(memory) = memory.or_else(past) else { return Err(context::missing(path)) };
-                self.wish.memories.insert(path.to_owned());
+                let past = || TypedMemory::parse(name.as_ref(), &self.file_text(path).ok()?).ok();
+                let Some(memory) = memory.or_else(past) else {
+                    return Err(workspace::no_such_file(path));
+                };
+                self.request.memories.insert(path.to_owned());
                 let sources = Citation::from_addresses(memory.sources.iter().map(|it| &it.0));
-                if let Some(citation) = sources.filter(|_| memory.is_ours()) {
+                if let Some(citation) = sources.filter(|_| memory.is_managed()) {
                     self.add_cited(&citation);
                 }
                 Ok(())
@@ -391,7 +405,7 @@ impl<'a> Resolver<'a> {
             FileKind::Index => Err(index_error()),
             FileKind::Weekly | FileKind::Monthly | FileKind::Wisdom => {
                 let what = format!("`{path}` is made of other files, and would be made again");
-                Err(CommandError::new(Kind::Usage, what).hint(format!(
+                Err(CommandError::new(CommandErrorKind::Usage, what).hint(format!(
                     "name one bullet or entry of it, `memoird forget {path}:LINE`, or the log"
                 )))
             }
@@ -401,21 +415,21 @@ impl<'a> Resolver<'a> {
     /// Adds all of a log. What stands in no other log is forgotten everywhere; a heading or a line
     /// that others share is forgotten in this one alone.
     fn add_log(&mut self, path: &str) -> Result<(), CommandError> {
-        let stem = stem_of(path).ok_or_else(|| context::missing(path))?;
-        let log = self.log(&stem).ok_or_else(|| context::missing(path))?;
+        let stem = stem_of(path).ok_or_else(|| workspace::no_such_file(path))?;
+        let log = self.log(&stem).ok_or_else(|| workspace::no_such_file(path))?;
         let mut shared = BTreeSet::new();
         for other in self.stems.iter().filter(|it| **it != stem) {
             let Some(other) = self.log(other) else { continue };
-            shared.extend(said(&other));
+            shared.extend(text_lines(&other));
         }
-        let lines: BTreeSet<String> = said(&log).collect();
-        self.wish.lines.extend(lines.difference(&shared).cloned());
-        self.wish.logs.insert(stem.to_string(), lines);
+        let lines: BTreeSet<String> = text_lines(&log).collect();
+        self.request.lines.extend(lines.difference(&shared).cloned());
+        self.request.logs.insert(stem.to_string(), lines);
         Ok(())
     }
 }
 
-fn said(log: &DailyLog) -> impl Iterator<Item = String> {
+fn text_lines(log: &DailyLog) -> impl Iterator<Item = String> {
     let lines: Vec<String> = log
         .lines()
         .into_iter()
@@ -426,7 +440,7 @@ fn said(log: &DailyLog) -> impl Iterator<Item = String> {
 }
 
 fn index_error() -> CommandError {
-    CommandError::new(Kind::Usage, "MEMORY.md only lists the typed memories")
+    CommandError::new(CommandErrorKind::Usage, "MEMORY.md only lists the typed memories")
         .hint("name the file of the memory: `memoird forget memory/feedback_….md`")
 }
 
@@ -436,7 +450,7 @@ fn line_numbers(text: &str) -> Option<LineSet> {
     citation.files().next().map(|(_, lines)| lines.clone())
 }
 
-fn looks_like_a_file(name: &str) -> bool {
+fn looks_like_file(name: &str) -> bool {
     let plain = !name.is_empty() && !name.contains(char::is_whitespace);
     let known = name.parse::<Stem>().is_ok() || name.parse::<Period>().is_ok();
     plain && (known || name.contains('/') || is_markdown(name))
@@ -459,10 +473,18 @@ fn stem_of(path: &str) -> Option<Stem> {
     stem_name(path).parse().ok()
 }
 
-fn show(root: &Root, reach: &Reach, args: &Args, done: Option<(&Forgotten, &PassReport)>, ui: &Ui) {
+fn show(
+    root: &MemoryRoot,
+    reach: &ForgetImpact,
+    args: &ForgetArgs,
+    done: Option<(&ForgetOutcome, &RunReport)>,
+    ui: &Ui,
+) {
     let mut seen = reach.clone();
-    let Reach { lines, vanished, items, memories, others, .. } = &mut seen;
-    let mut readers: HashMap<String, LineReader> = HashMap::new();
+    let ForgetImpact {
+        lines, vanished_lines: vanished, items, memories, user_lines: others, ..
+    } = &mut seen;
+    let mut readers: HashMap<String, SanitizedLines> = HashMap::new();
     for gone in [lines, vanished, items, memories, others].into_iter().flat_map(|it| it.iter_mut())
     {
         let words = gone.whole.take().and_then(|whole| {
@@ -474,30 +496,37 @@ fn show(root: &Root, reach: &Reach, args: &Args, done: Option<(&Forgotten, &Pass
                 None => whole.split('\n').position(is_there).unwrap_or(said),
             };
             let reader = readers.entry(gone.path.clone()).or_insert_with(|| {
-                LineReader::new(stem_of(&gone.path).as_ref(), &whole, &root.rules)
+                SanitizedLines::new(stem_of(&gone.path).as_ref(), &whole, &root.rules)
             });
             reader.line(at).map(str::to_owned)
         });
-        gone.text = handed::hand_line(words.as_deref().unwrap_or(&gone.text), &root.rules);
+        gone.text = framing::sanitize_line(words.as_deref().unwrap_or(&gone.text), &root.rules);
     }
-    show_seen(&seen, args, done, ui);
+    show_sanitized(&seen, args, done, ui);
 }
 
-fn show_seen(reach: &Reach, args: &Args, done: Option<(&Forgotten, &PassReport)>, ui: &Ui) {
+fn show_sanitized(
+    reach: &ForgetImpact,
+    args: &ForgetArgs,
+    done: Option<(&ForgetOutcome, &RunReport)>,
+    ui: &Ui,
+) {
     if ui.is_json() {
-        let again = reach.again.iter();
-        ui.json(&Report {
+        let again = reach.to_rebuild.iter();
+        ui.json(&ForgetReport {
             dry_run: done.is_none(),
             from_log: args.from_log,
             lines: &reach.lines,
-            vanished: &reach.vanished,
+            vanished: &reach.vanished_lines,
             items: &reach.items,
             memories: &reach.memories,
-            others: &reach.others,
+            others: &reach.user_lines,
             versions: reach.versions.len(),
             copies: &reach.copies,
             untouched: &reach.untouched,
-            again: again.map(|it| Again { tier: it.0.name(), period: it.1.to_string() }).collect(),
+            again: again
+                .map(|it| RegeneratedSummary { tier: it.0.name(), period: it.1.to_string() })
+                .collect(),
             vacuumed: done.map(|it| it.0.vacuumed),
             refolded: done.map(|it| it.1),
         });
@@ -508,10 +537,10 @@ fn show_seen(reach: &Reach, args: &Args, done: Option<(&Forgotten, &PassReport)>
         return;
     }
     if let Some((forgotten, report)) = done {
-        let Reach { lines, items, memories, versions, .. } = reach;
-        ui.good(format!(
+        let ForgetImpact { lines, items, memories, versions, .. } = reach;
+        ui.success(format!(
             "forgotten: {}, {}, {}, {}; {} made again",
-            counted(lines.len() + reach.vanished.len(), "line", "lines"),
+            counted(lines.len() + reach.vanished_lines.len(), "line", "lines"),
             counted(items.len(), "bullet or entry", "bullets and entries"),
             counted(memories.len(), "typed memory", "typed memories"),
             counted(versions.len(), "kept version", "kept versions"),
@@ -521,7 +550,7 @@ fn show_seen(reach: &Reach, args: &Args, done: Option<(&Forgotten, &PassReport)>
             ui.warn("somebody reads the database, so what was there is not overwritten yet; `memoird compact` does it");
         }
     } else {
-        show_reach(reach, args, ui);
+        show_impact(reach, args, ui);
     }
     if done.is_none() || !args.dry_run {
         for it in &reach.untouched {
@@ -535,7 +564,7 @@ fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-fn show_reach(reach: &Reach, args: &Args, ui: &Ui) {
+fn show_impact(reach: &ForgetImpact, args: &ForgetArgs, ui: &Ui) {
     let stays = if args.from_log {
         ""
     } else {
@@ -547,11 +576,11 @@ fn show_reach(reach: &Reach, args: &Args, ui: &Ui) {
         (
             "line of a log that is no longer there",
             "lines of logs that are no longer there",
-            &reach.vanished,
+            &reach.vanished_lines,
         ),
         ("bullet or entry", "bullets and entries", &reach.items),
         ("typed memory", "typed memories", &reach.memories),
-        ("line of yours in these files", "lines of yours in these files", &reach.others),
+        ("line of yours in these files", "lines of yours in these files", &reach.user_lines),
     ] {
         if list.is_empty() {
             continue;
@@ -580,7 +609,8 @@ fn show_reach(reach: &Reach, args: &Args, ui: &Ui) {
             ui.data(format!("  {copy}"));
         }
     }
-    let again: Vec<String> = reach.again.iter().map(|it| format!("{} {}", it.0, it.1)).collect();
+    let again: Vec<String> =
+        reach.to_rebuild.iter().map(|it| format!("{} {}", it.0, it.1)).collect();
     if !again.is_empty() {
         ui.note(format!("made again where it changed: {}", again.join(", ")));
     }

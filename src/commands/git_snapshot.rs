@@ -11,17 +11,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::config::key;
+use crate::config::api_key;
 
 /// A status is cut after so many characters.
 const STATUS_CHARS_MAX: usize = 2_000;
 /// So much of what git says is read.
 const OUTPUT_BYTES_MAX: u64 = 64 * 1024;
 /// Git has so long for all of it; what it has not said by then is left out.
-const PATIENCE: Duration = Duration::from_secs(5);
+const GIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Returns the lines of a snapshot; none where the folder is in no repository, or git is not there.
-pub(super) fn lines(folder: &Path) -> Vec<String> {
+pub(super) fn snapshot_lines(folder: &Path) -> Vec<String> {
     let asked = [
         &["rev-parse", "--is-inside-work-tree"][..],
         &["symbolic-ref", "--quiet", "--short", "HEAD"],
@@ -33,10 +33,11 @@ pub(super) fn lines(folder: &Path) -> Vec<String> {
         &["config", "user.name"],
     ];
     // All at once: what they take together is what the slowest takes.
-    let running: Vec<Option<Asked>> = asked.iter().map(|it| Asked::start(folder, it)).collect();
-    let until = Instant::now() + PATIENCE;
+    let running: Vec<Option<GitQuery>> =
+        asked.iter().map(|it| GitQuery::start(folder, it)).collect();
+    let until = Instant::now() + GIT_TIMEOUT;
     let said: Vec<Option<String>> =
-        running.into_iter().map(|it| it.and_then(|it| it.answer(until))).collect();
+        running.into_iter().map(|it| it.and_then(|it| it.wait(until))).collect();
     let said = |at: usize| said[at].as_deref().map(str::trim_end).filter(|it| !it.is_empty());
     if said(0) != Some("true") {
         return Vec::new();
@@ -75,19 +76,20 @@ pub(super) fn lines(folder: &Path) -> Vec<String> {
 }
 
 /// A question to git.
-struct Asked {
+struct GitQuery {
     child: Child,
-    said: mpsc::Receiver<String>,
+    output: mpsc::Receiver<String>,
 }
 
-impl Asked {
+impl GitQuery {
     fn start(folder: &Path, words: &[&str]) -> Option<Self> {
         let mut command = Command::new("git");
         command.args(["--no-optional-locks", "-c", "core.fsmonitor=false", "--no-pager"]);
         command.args(words).current_dir(folder);
         command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = key::scrub(&mut command).process_group(0).spawn().ok()?;
+        let mut child =
+            api_key::remove_key_variables(&mut command).process_group(0).spawn().ok()?;
         let out = child.stdout.take()?;
         let (sender, said) = mpsc::channel();
         // Ends with the output of git, which is killed where it takes too long.
@@ -98,12 +100,12 @@ impl Asked {
                 drop(sender.send(String::from_utf8_lossy(&bytes).into_owned()));
             }
         });
-        Some(Self { child, said })
+        Some(Self { child, output: said })
     }
 
-    fn answer(mut self, until: Instant) -> Option<String> {
+    fn wait(mut self, until: Instant) -> Option<String> {
         let left = until.saturating_duration_since(Instant::now());
-        let said = self.said.recv_timeout(left).ok();
+        let said = self.output.recv_timeout(left).ok();
         if said.is_none()
             && let Err(error) = self.child.kill()
         {

@@ -10,21 +10,21 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    context::{self, Call, Root},
-    error::{CommandError, Kind},
+    error::{CommandError, CommandErrorKind},
     ui::Ui,
+    workspace::{self, Invocation, MemoryRoot},
 };
 use crate::{
     memory::hash::ContentHash,
-    recall::history::{self, Counted, History, ParseTimeError, Standing, Version},
-    store::lineage::{Lineage, history::Cause, jobs::IntentRow},
+    recall::history::{self, CurrentFile, DiffStat, FileHistory, FileVersion, ParseTimeError},
+    store::db::lineage::{Lineage, history::VersionCause, jobs::IntentRow},
 };
 
 /// List the versions of a file, or the runs
 ///
 /// Without a file: the runs, each with what it wrote.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct HistoryArgs {
     /// A path, a day, week, or month, or the name of a memory; it need not be there any more
     #[arg(value_name = "FILE")]
     file: Option<String>,
@@ -38,16 +38,16 @@ pub(super) struct Args {
 
 /// What `--json` prints of a file.
 #[derive(Serialize)]
-struct Listed {
+struct FileHistoryReport {
     path: String,
-    versions: Vec<VersionLine>,
+    versions: Vec<VersionSummary>,
     /// How many older ones are not listed.
     older: usize,
 }
 
 /// One version.
 #[derive(Serialize)]
-pub(super) struct VersionLine {
+pub(super) struct VersionSummary {
     version: Option<i64>,
     at: String,
     cause: &'static str,
@@ -63,14 +63,14 @@ pub(super) struct VersionLine {
 
 /// What `--json` prints without a file.
 #[derive(Serialize)]
-struct Runs {
-    runs: Vec<RunLine>,
+struct RunsReport {
+    runs: Vec<RunSummary>,
     /// How many older ones are not listed.
     older: usize,
 }
 
 #[derive(Serialize)]
-struct RunLine {
+struct RunSummary {
     run: i64,
     trigger: String,
     started: String,
@@ -86,14 +86,14 @@ struct RunLine {
 }
 
 /// What is known of the files of a root: the recorded versions and the files as they stand.
-pub(super) struct Past<'a> {
-    call: &'a Call,
-    root: &'a Root,
+pub(super) struct HistoryReader<'a> {
+    call: &'a Invocation,
+    root: &'a MemoryRoot,
     lineage: Option<Lineage>,
 }
 
-impl<'a> Past<'a> {
-    pub(super) fn open(call: &'a Call, root: &'a Root) -> Result<Self, CommandError> {
+impl<'a> HistoryReader<'a> {
+    pub(super) fn open(call: &'a Invocation, root: &'a MemoryRoot) -> Result<Self, CommandError> {
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
         Ok(Self { call, root, lineage })
     }
@@ -104,67 +104,65 @@ impl<'a> Past<'a> {
     }
 
     /// Returns all that is known of the file that an argument names.
-    pub(super) fn find(&self, named: &str) -> Result<History, CommandError> {
+    pub(super) fn find(&self, named: &str) -> Result<FileHistory, CommandError> {
         let is_known = |path: &str| {
-            let path = self.root.vault.layout().recorded(path);
+            let path = self.root.vault.layout().recorded_path(path);
             let versions = self.lineage().map(|it| it.versions_of(&path)).transpose()?;
             Ok(versions.is_some_and(|it| !it.is_empty()))
         };
-        let path = self.root.find_past(&self.call.around, named, &is_known)?;
-        let history = self.of(&path)?;
+        let path = self.root.resolve_known_file(&self.call.environment, named, &is_known)?;
+        let history = self.history_of(&path)?;
         match history.versions.last() {
             // It never was there.
-            None => Err(context::missing(&history.path)),
+            None => Err(workspace::no_such_file(&history.path)),
             Some(_) => Ok(history),
         }
     }
 
     /// Returns all that is known of the file at `path`.
-    pub(super) fn of(&self, path: &str) -> Result<History, CommandError> {
+    pub(super) fn history_of(&self, path: &str) -> Result<FileHistory, CommandError> {
         let vault = &self.root.vault;
         // A log has one history, wherever it stands.
-        let path = vault.layout().recorded(path);
+        let path = vault.layout().recorded_path(path);
         let recorded = self.lineage().map(|it| it.versions_of(&path)).transpose()?;
         let recorded = recorded.unwrap_or_default();
-        let standing = vault.read(&vault.standing(&path))?.map(|it| Standing {
+        let standing = vault.read(&vault.current_path(&path))?.map(|it| CurrentFile {
             hash: ContentHash::of(&it.bytes),
             size: it.bytes.len() as u64,
             changed: DateTime::UNIX_EPOCH + TimeDelta::nanoseconds(it.stamp.mtime_ns),
         });
         if recorded.is_empty() && standing.is_none() {
-            return Ok(History { path, versions: Vec::new() });
+            return Ok(FileHistory { path, versions: Vec::new() });
         }
-        Ok(History::new(path, recorded, standing, self.call.now))
+        Ok(FileHistory::new(path, recorded, standing, self.call.now))
     }
 
     /// Returns the bytes of a version; `None` where nothing stood there.
-    pub(super) fn bytes(
+    pub(super) fn version_bytes(
         &self,
-        history: &History,
-        version: &Version,
+        history: &FileHistory,
+        version: &FileVersion,
     ) -> Result<Option<Vec<u8>>, CommandError> {
         let path = &history.path;
         if version.id.is_none() {
             let vault = &self.root.vault;
-            return Ok(vault.read(&vault.standing(path))?.map(|it| it.bytes));
+            return Ok(vault.read(&vault.current_path(path))?.map(|it| it.bytes));
         }
         match version.cause {
-            Cause::Removed | Cause::Gone => return Ok(None),
-            Cause::Forgotten => {
+            VersionCause::Removed | VersionCause::ExternalRemoval => return Ok(None),
+            VersionCause::Forgotten => {
                 let what = format!("{version} of `{path}` was forgotten");
-                return Err(
-                    CommandError::new(Kind::Usage, what).hint(format!("memoird history {path}"))
-                );
+                return Err(CommandError::new(CommandErrorKind::Usage, what)
+                    .hint(format!("memoird history {path}")));
             }
-            Cause::Pruned => {
+            VersionCause::Pruned => {
                 let what = format!(
                     "{version} of `{path}` is no longer kept: it was older than `history.keep` says, or lost with a damaged database"
                 );
-                return Err(
-                    CommandError::new(Kind::Usage, what).hint(format!("memoird history {path}"))
-                );
+                return Err(CommandError::new(CommandErrorKind::Usage, what)
+                    .hint(format!("memoird history {path}")));
             }
-            Cause::Written | Cause::Folded | Cause::Found => {}
+            VersionCause::Written | VersionCause::ReadByRun | VersionCause::ExternalWrite => {}
         }
         let bytes = match (self.lineage(), version.hash) {
             (Some(lineage), Some(hash)) => lineage.content(hash)?,
@@ -172,23 +170,23 @@ impl<'a> Past<'a> {
         };
         let lost = || {
             let what = format!("the bytes of {version} of `{path}` are not in the database");
-            CommandError::new(Kind::Data, what).hint("memoird doctor")
+            CommandError::new(CommandErrorKind::Data, what).hint("memoird doctor")
         };
         bytes.map(Some).ok_or_else(lost)
     }
 
     /// Returns the text of a version as it is handed out, empty where nothing stood there.
-    pub(super) fn text(
+    pub(super) fn version_text(
         &self,
-        history: &History,
-        version: &Version,
+        history: &FileHistory,
+        version: &FileVersion,
     ) -> Result<String, CommandError> {
-        let bytes = self.bytes(history, version)?.unwrap_or_default();
-        Ok(self.root.hand(&history.path, &bytes).text)
+        let bytes = self.version_bytes(history, version)?.unwrap_or_default();
+        Ok(self.root.sanitized_file(&history.path, &bytes).text)
     }
 
     /// Writes a time as the clocks of the root show it.
-    pub(super) fn clock(&self, time: DateTime<Utc>) -> String {
+    pub(super) fn local_time(&self, time: DateTime<Utc>) -> String {
         let zone = self.root.settings.zone.name.0;
         time.with_timezone(&zone).format("%Y-%m-%d %H:%M:%S").to_string()
     }
@@ -199,8 +197,12 @@ impl<'a> Past<'a> {
     }
 
     /// Describes a version for JSON.
-    pub(super) fn line(&self, version: &Version, change: Option<Counted>) -> VersionLine {
-        VersionLine {
+    pub(super) fn version_summary(
+        &self,
+        version: &FileVersion,
+        change: Option<DiffStat>,
+    ) -> VersionSummary {
+        VersionSummary {
             version: version.id.map(|it| it.0),
             at: self.rfc3339(version.at),
             cause: version.cause.name(),
@@ -215,25 +217,29 @@ impl<'a> Past<'a> {
 
     /// Counts the lines by which a version differs from the one before it; `None` where either is
     /// not kept.
-    fn change(
+    fn line_counts(
         &self,
-        history: &History,
-        version: &Version,
-    ) -> Result<Option<Counted>, CommandError> {
-        let is_kept = |it: &Version| it.is_absent() || it.hash.is_some();
-        let before = history.before(version);
+        history: &FileHistory,
+        version: &FileVersion,
+    ) -> Result<Option<DiffStat>, CommandError> {
+        let is_kept = |it: &FileVersion| it.is_absent() || it.hash.is_some();
+        let before = history.previous(version);
         if !is_kept(version) || !before.is_none_or(is_kept) {
             return Ok(None);
         }
-        let old = before.map_or_else(|| Ok(String::new()), |it| self.text(history, it))?;
-        Ok(Some(history::count(&old, &self.text(history, version)?)))
+        let old = before.map_or_else(|| Ok(String::new()), |it| self.version_text(history, it))?;
+        Ok(Some(history::diff_stat(&old, &self.version_text(history, version)?)))
     }
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
-    let past = Past::open(&call, &root)?;
+pub(super) fn run(
+    global: &GlobalArgs,
+    args: &HistoryArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
+    let past = HistoryReader::open(&call, &root)?;
     let last = if args.all { usize::MAX } else { args.last };
     match &args.file {
         Some(file) => show_versions(&past, &past.find(file)?, last, ui)?,
@@ -243,23 +249,24 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
 }
 
 fn show_versions(
-    past: &Past<'_>,
-    history: &History,
+    past: &HistoryReader<'_>,
+    history: &FileHistory,
     last: usize,
     ui: &Ui,
 ) -> Result<(), CommandError> {
     let older = history.versions.len().saturating_sub(last);
     let mut listed = Vec::new();
     for version in history.versions[older..].iter().rev() {
-        listed.push((version, past.change(history, version)?));
+        listed.push((version, past.line_counts(history, version)?));
     }
     if ui.is_json() {
-        let versions = listed.into_iter().map(|(it, change)| past.line(it, change)).collect();
-        ui.json(&Listed { path: history.path.clone(), versions, older });
+        let versions =
+            listed.into_iter().map(|(it, change)| past.version_summary(it, change)).collect();
+        ui.json(&FileHistoryReport { path: history.path.clone(), versions, older });
         return Ok(());
     }
     if history.is_unrecorded() {
-        ui.note(format!("no version of {} yet: {BEGINS}", history.path));
+        ui.note(format!("no version of {} yet: {HISTORY_BEGINS}", history.path));
         return Ok(());
     }
     let or_none = |it: Option<String>| it.unwrap_or_else(|| "-".to_owned());
@@ -268,10 +275,10 @@ fn show_versions(
         .map(|(it, change)| {
             vec![
                 or_none(it.id.map(|id| id.0.to_string())),
-                past.clock(it.at),
-                history.cause(it),
+                past.local_time(it.at),
+                history.describe_cause(it),
                 or_none(it.size.map(|size| size.to_string())),
-                or_none(change.map(|Counted { added, removed }| format!("+{added} -{removed}"))),
+                or_none(change.map(|DiffStat { added, removed }| format!("+{added} -{removed}"))),
             ]
         })
         .collect();
@@ -281,7 +288,7 @@ fn show_versions(
 }
 
 /// When a history begins, in words.
-pub(super) const BEGINS: &str = "history begins with the next run";
+pub(super) const HISTORY_BEGINS: &str = "history begins with the next run";
 
 fn note_older(older: usize, ui: &Ui) {
     if older > 0 {
@@ -289,10 +296,10 @@ fn note_older(older: usize, ui: &Ui) {
     }
 }
 
-fn show_runs(past: &Past<'_>, last: usize, ui: &Ui) -> Result<(), CommandError> {
+fn show_runs(past: &HistoryReader<'_>, last: usize, ui: &Ui) -> Result<(), CommandError> {
     let runs = past.lineage().map(|it| it.last_runs(u32::MAX)).transpose()?.unwrap_or_default();
     let older = runs.len().saturating_sub(last);
-    let taken = past.lineage().map(Lineage::taken_back).transpose()?.unwrap_or_default();
+    let taken = past.lineage().map(Lineage::undone_runs).transpose()?.unwrap_or_default();
     let taken_by: HashMap<i64, i64> = taken.into_iter().map(|(by, it)| (it.0, by.0)).collect();
     let mut listed = Vec::new();
     for run in runs.into_iter().take(last) {
@@ -300,26 +307,26 @@ fn show_runs(past: &Past<'_>, last: usize, ui: &Ui) -> Result<(), CommandError> 
         let (removed, written): (Vec<_>, Vec<_>) =
             writes.unwrap_or_default().into_iter().partition(|it| it.new_hash.is_none());
         let jobs = past.lineage().map(|it| it.jobs_of_run(run.id)).transpose()?.unwrap_or_default();
-        let figures: Vec<_> = jobs.into_iter().filter_map(|it| Some(it.receipt?.figures)).collect();
-        let line = RunLine {
+        let figures: Vec<_> = jobs.into_iter().filter_map(|it| Some(it.receipt?.metrics)).collect();
+        let line = RunSummary {
             run: run.id.0,
             trigger: run.trigger,
             started: past.rfc3339(run.started),
             ended: run.ended.map(|it| past.rfc3339(it)),
-            written: targets(written),
-            removed: targets(removed),
+            written: written_files(written),
+            removed: written_files(removed),
             amounts: figures.iter().map(|it| it.amounts).sum(),
             amounts_kept: figures.iter().map(|it| it.amounts_kept).sum(),
             taken_back_by: taken_by.get(&run.id.0).copied(),
         };
-        listed.push((past.clock(run.started), line));
+        listed.push((past.local_time(run.started), line));
     }
     if ui.is_json() {
-        ui.json(&Runs { runs: listed.into_iter().map(|(_, it)| it).collect(), older });
+        ui.json(&RunsReport { runs: listed.into_iter().map(|(_, it)| it).collect(), older });
         return Ok(());
     }
     if listed.is_empty() {
-        ui.note(format!("no run yet: {BEGINS}"));
+        ui.note(format!("no run yet: {HISTORY_BEGINS}"));
         return Ok(());
     }
     let rows: Vec<Vec<String>> = listed.into_iter().map(|(when, run)| run.row(when)).collect();
@@ -329,7 +336,7 @@ fn show_runs(past: &Past<'_>, last: usize, ui: &Ui) -> Result<(), CommandError> 
 }
 
 /// Returns the files that were written, each once, in the order of the last writes.
-fn targets(writes: Vec<IntentRow>) -> Vec<String> {
+fn written_files(writes: Vec<IntentRow>) -> Vec<String> {
     let mut seen = HashSet::new();
     let mut files: Vec<String> = writes.into_iter().rev().map(|it| it.target).collect();
     files.retain(|it| seen.insert(it.clone()));
@@ -337,7 +344,7 @@ fn targets(writes: Vec<IntentRow>) -> Vec<String> {
     files
 }
 
-impl RunLine {
+impl RunSummary {
     fn row(self, when: String) -> Vec<String> {
         const NAMED_MAX: usize = 3;
         let count =
@@ -365,7 +372,7 @@ impl RunLine {
 
 impl From<ParseTimeError> for CommandError {
     fn from(error: ParseTimeError) -> Self {
-        Self::new(Kind::Usage, error)
+        Self::new(CommandErrorKind::Usage, error)
             .hint("memoird history FILE, which says when each version came about")
     }
 }

@@ -15,21 +15,22 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    context::{Call, Root},
-    error::{CommandError, Kind},
-    first_use, import_notes,
-    session::{keeper, read_transcript},
+    error::{CommandError, CommandErrorKind},
+    hooks::project_folder,
+    import_notes,
+    session::{read_transcript, record_store},
     ui::Ui,
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     config::Config,
-    privacy::Rules,
+    privacy::PrivacyRules,
     session::{
-        keep::{KeepError, Request},
-        notes::Keepers,
-        transcript::{Transcript, What},
+        imported_notes::NotesProgram,
+        save::{SaveError, SaveRequest},
+        transcript::{EntryContent, Transcript},
     },
-    store::layout::ROOT_FILE,
+    store::fs::layout::ROOT_FILE,
 };
 
 /// So many folders deep sessions are looked for.
@@ -39,7 +40,7 @@ const FILES_MAX: usize = 20_000;
 
 /// Where something comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum From {
+pub(super) enum ImportSource {
     /// Sessions of Claude Code
     ClaudeCode,
     /// Sessions of Codex
@@ -60,10 +61,10 @@ pub(super) enum From {
 
 /// Bring in sessions that were held before memoird was there, or notes of other programs
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ImportArgs {
     /// Where they come from
     #[arg(value_enum, value_name = "FROM")]
-    from: From,
+    from: ImportSource,
     /// A transcript, or a folder of them or of notes [default: where the program keeps them]
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,
@@ -80,9 +81,9 @@ pub(super) struct Args {
 
 /// What `--json` prints.
 #[derive(Default, Serialize)]
-struct Report {
+struct ImportReport {
     dry_run: bool,
-    sessions: Vec<Session>,
+    sessions: Vec<ImportCandidate>,
     /// How many are kept now, or would be.
     kept: usize,
     /// How many entries in logs that makes.
@@ -91,14 +92,14 @@ struct Report {
 
 /// A session that was found.
 #[derive(Serialize)]
-struct Session {
+struct ImportCandidate {
     transcript: String,
     project: Option<String>,
     ended: Option<String>,
     messages: usize,
     /// The memory folder that it belongs to.
     root: Option<String>,
-    state: State,
+    state: ImportState,
     /// The days that get an entry.
     days: Vec<NaiveDate>,
     /// Its record, once it is kept.
@@ -118,7 +119,7 @@ struct Session {
 /// What becomes of it.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum State {
+enum ImportState {
     /// It is brought in.
     New,
     /// The same, and its project gets a memory folder for that.
@@ -133,22 +134,22 @@ enum State {
     Failed,
 }
 
-impl From {
+impl ImportSource {
     /// Returns whose notes are meant, if notes are.
-    fn notes(self) -> Option<Keepers> {
+    fn notes_program(self) -> Option<NotesProgram> {
         match self {
             Self::ClaudeCode | Self::Codex | Self::Jsonl => None,
-            Self::Openclaw => Some(Keepers::OpenClaw),
-            Self::Recall => Some(Keepers::Recall),
-            Self::Teammates => Some(Keepers::Teammates),
-            Self::Hipocampus => Some(Keepers::Hipocampus),
-            Self::BasicMemory => Some(Keepers::BasicMemory),
+            Self::Openclaw => Some(NotesProgram::OpenClaw),
+            Self::Recall => Some(NotesProgram::Recall),
+            Self::Teammates => Some(NotesProgram::Teammates),
+            Self::Hipocampus => Some(NotesProgram::Hipocampus),
+            Self::BasicMemory => Some(NotesProgram::BasicMemory),
         }
     }
 }
 
-impl State {
-    fn words(self, is_done: bool) -> &'static str {
+impl ImportState {
+    fn describe(self, is_done: bool) -> &'static str {
         match self {
             Self::New if is_done => "is brought in",
             Self::New => "would be brought in",
@@ -161,90 +162,99 @@ impl State {
     }
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    if let Some(of) = args.from.notes() {
-        let root = call.root(global)?;
-        root.refuse_stranger()?;
-        let home = |folder: &str| call.around.home.join(folder);
+pub(super) fn run(
+    global: &GlobalArgs,
+    args: &ImportArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let call = Invocation::load(global)?;
+    if let Some(of) = args.from.notes_program() {
+        let root = call.selected_root(global)?;
+        root.require_memory_folder()?;
+        let home = |folder: &str| call.environment.home.join(folder);
         let path = match (&args.path, of) {
-            (Some(path), _) => call.around.absolute(path, &call.around.cwd),
-            (None, Keepers::OpenClaw) => home(".openclaw/workspace"),
-            (None, Keepers::BasicMemory) => home("basic-memory"),
-            (None, _) => call.around.cwd.clone(),
+            (Some(path), _) => call.environment.absolute(path, &call.environment.cwd),
+            (None, NotesProgram::OpenClaw) => home(".openclaw/workspace"),
+            (None, NotesProgram::BasicMemory) => home("basic-memory"),
+            (None, _) => call.environment.cwd.clone(),
         };
-        let asked = import_notes::Asked { of, path, dry_run: args.dry_run, yes: args.yes };
+        let asked =
+            import_notes::NotesImportRequest { of, path, dry_run: args.dry_run, yes: args.yes };
         return import_notes::run(&call, &root, &asked, ui);
     }
-    let files = args.files(&call)?;
-    let mut report = Report { dry_run: true, ..Report::default() };
-    let mut roots = Roots::new(&call, global)?;
+    let files = args.transcripts(&call)?;
+    let mut report = ImportReport { dry_run: true, ..ImportReport::default() };
+    let mut roots = TargetRoots::new(&call, global)?;
     for file in files {
-        let session = roots.look(file);
+        let session = roots.examine(file);
         report.entries += session.days.len();
-        report.kept += usize::from(matches!(session.state, State::New | State::First));
+        report.kept += usize::from(matches!(session.state, ImportState::New | ImportState::First));
         report.sessions.push(session);
     }
     if report.kept > 0 && !args.dry_run {
         // Who is asked sees first what it is about.
-        if !args.yes && ui.can_ask() {
-            report.tell(ui);
+        if !args.yes && ui.is_interactive() {
+            report.print_table(ui);
         }
         let question = format!("Bring in {} sessions?", report.kept);
-        let may = args.yes || ui.ask(question).unwrap_or(false);
+        let may = args.yes || ui.confirm(question).unwrap_or(false);
         if may {
             report.dry_run = false;
-            let firsts = report.sessions.iter().filter(|it| it.state == State::First);
+            let firsts = report.sessions.iter().filter(|it| it.state == ImportState::First);
             let folders: Vec<PathBuf> = firsts.filter_map(|it| it.folder.clone()).collect();
             let fresh;
             if !folders.is_empty() {
                 // Another process may have made them meanwhile.
-                first_use::make(&call.config, &call.around, &folders)?;
-                fresh = Call::read(global)?;
-                roots = Roots::new(&fresh, global)?;
-                for it in report.sessions.iter_mut().filter(|it| it.state == State::First) {
-                    *it = roots.look(std::mem::take(&mut it.file));
+                project_folder::create_project_folders(&call.config, &call.environment, &folders)?;
+                fresh = Invocation::load(global)?;
+                roots = TargetRoots::new(&fresh, global)?;
+                for it in report.sessions.iter_mut().filter(|it| it.state == ImportState::First) {
+                    *it = roots.examine(std::mem::take(&mut it.file));
                 }
             }
-            for session in report.sessions.iter_mut().filter(|it| it.state == State::New) {
-                roots.keep(session);
+            for session in report.sessions.iter_mut().filter(|it| it.state == ImportState::New) {
+                roots.import(session);
             }
         }
     }
-    let (new, dry_run) = (State::New, report.dry_run);
-    let comes = |it: &&Session| it.state == new || dry_run && it.state == State::First;
+    let (new, dry_run) = (ImportState::New, report.dry_run);
+    let comes =
+        |it: &&ImportCandidate| it.state == new || dry_run && it.state == ImportState::First;
     report.kept = report.sessions.iter().filter(comes).count();
     report.entries = report.sessions.iter().map(|it| it.days.len()).sum();
     if ui.is_json() {
         ui.json(&report);
     } else {
-        report.tell(ui);
-        report.conclude(args, ui);
+        report.print_table(ui);
+        report.print_summary(args, ui);
     }
-    let is_well = report.sessions.iter().all(|it| it.state != State::Failed);
-    Ok(if is_well { ExitCode::SUCCESS } else { Kind::Job.exit_code().into() })
+    let is_well = report.sessions.iter().all(|it| it.state != ImportState::Failed);
+    Ok(if is_well { ExitCode::SUCCESS } else { CommandErrorKind::Job.exit_code().into() })
 }
 
-impl Args {
+impl ImportArgs {
     /// Asks for the sessions of a program in the last days, where it keeps them.
-    pub(super) fn recent(from: From, yes: bool) -> Self {
+    pub(super) fn recent(from: ImportSource, yes: bool) -> Self {
         Self { from, path: None, days: 30, dry_run: false, yes }
     }
 
     /// Returns the transcripts that are meant, the oldest first.
-    fn files(&self, call: &Call) -> Result<Vec<PathBuf>, CommandError> {
+    fn transcripts(&self, call: &Invocation) -> Result<Vec<PathBuf>, CommandError> {
         let path = match (&self.path, self.from) {
-            (Some(path), _) => call.around.absolute(path, &call.around.cwd),
-            (None, From::ClaudeCode) => call.around.claude_folder().join("projects"),
-            (None, From::Codex) => call.around.codex_folder().join("sessions"),
+            (Some(path), _) => call.environment.absolute(path, &call.environment.cwd),
+            (None, ImportSource::ClaudeCode) => call.environment.claude_folder().join("projects"),
+            (None, ImportSource::Codex) => call.environment.codex_folder().join("sessions"),
             (None, _) => {
-                return Err(CommandError::new(Kind::Usage, "jsonl needs a file or a folder")
-                    .hint("memoird import jsonl PATH"));
+                return Err(CommandError::new(
+                    CommandErrorKind::Usage,
+                    "jsonl needs a file or a folder",
+                )
+                .hint("memoird import jsonl PATH"));
             }
         };
         if !path.exists() {
             let what = format!("there is nothing at `{}`", path.display());
-            return Err(CommandError::new(Kind::Usage, what)
+            return Err(CommandError::new(CommandErrorKind::Usage, what)
                 .hint("name the file or the folder: memoird import FROM PATH"));
         }
         let since = (self.days > 0).then(|| call.now - TimeDelta::days(i64::from(self.days)));
@@ -273,18 +283,18 @@ impl Args {
 }
 
 /// The memory folders that sessions belong to, each opened once.
-struct Roots<'a> {
-    call: &'a Call,
+struct TargetRoots<'a> {
+    call: &'a Invocation,
     /// The one that is named: nothing goes to another.
     named: Option<PathBuf>,
     /// Where a session goes that does not say where it ran.
     fallback: Option<PathBuf>,
-    open: BTreeMap<PathBuf, Root>,
+    open: BTreeMap<PathBuf, MemoryRoot>,
 }
 
-impl<'a> Roots<'a> {
-    fn new(call: &'a Call, global: &GlobalArgs) -> Result<Self, CommandError> {
-        let chosen = call.config.choose(global.root.as_deref(), &call.around);
+impl<'a> TargetRoots<'a> {
+    fn new(call: &'a Invocation, global: &GlobalArgs) -> Result<Self, CommandError> {
+        let chosen = call.config.select_root(global.root.as_deref(), &call.environment);
         let (named, fallback) = match &global.root {
             Some(_) => {
                 let path = chosen?;
@@ -296,24 +306,24 @@ impl<'a> Roots<'a> {
     }
 
     /// Returns the folder of a session, if there is one.
-    fn home(&self, transcript: &Transcript) -> Option<PathBuf> {
+    fn root_for(&self, transcript: &Transcript) -> Option<PathBuf> {
         match &transcript.cwd {
-            Some(cwd) => self.call.config.choose_for(Path::new(cwd), &self.call.around),
+            Some(cwd) => self.call.config.root_for_folder(Path::new(cwd), &self.call.environment),
             None => self.fallback.clone(),
         }
     }
 
     /// Returns whether the project of a folder gets a memory folder of its own.
-    fn may_get_one(&self, folder: &Path) -> bool {
-        let Call { config, around, .. } = self.call;
+    fn can_create_root(&self, folder: &Path) -> bool {
+        let Invocation { config, environment: around, .. } = self.call;
         let dir = config.projects_dir(around).filter(|_| self.named.is_none());
         let project = Config::project_of(folder).filter(|it| *it != around.home);
         dir.zip(project).is_some_and(|(dir, project)| !project.starts_with(dir))
     }
 
-    fn root(&mut self, path: &Path) -> Result<Option<&Root>, CommandError> {
+    fn open_root(&mut self, path: &Path) -> Result<Option<&MemoryRoot>, CommandError> {
         if !self.open.contains_key(path) {
-            let root = self.call.open(path)?;
+            let root = self.call.open_root(path)?;
             // A folder that nobody made a memory folder is none.
             if !root.settings.configured && !path.join(ROOT_FILE).is_file() {
                 return Ok(None);
@@ -324,14 +334,14 @@ impl<'a> Roots<'a> {
     }
 
     /// Says of a transcript what would become of it.
-    fn look(&mut self, file: PathBuf) -> Session {
-        let mut session = Session {
-            transcript: Rules::told(&file.to_string_lossy()),
+    fn examine(&mut self, file: PathBuf) -> ImportCandidate {
+        let mut session = ImportCandidate {
+            transcript: PrivacyRules::mask_message(&file.to_string_lossy()),
             project: None,
             ended: None,
             messages: 0,
             root: None,
-            state: State::Failed,
+            state: ImportState::Failed,
             days: Vec::new(),
             record: None,
             error: None,
@@ -339,62 +349,68 @@ impl<'a> Roots<'a> {
             home: None,
             file,
         };
-        if let Err(error) = self.look_into(&mut session) {
+        if let Err(error) = self.try_examine(&mut session) {
             session.error = Some(error.to_string());
         }
         session
     }
 
-    fn look_into(&mut self, session: &mut Session) -> Result<(), CommandError> {
+    fn try_examine(&mut self, session: &mut ImportCandidate) -> Result<(), CommandError> {
         let transcript = read_transcript(&session.file, None)?;
-        session.project = transcript.cwd.as_deref().map(Rules::told);
-        session.messages = transcript.own().filter(|it| matches!(it.what, What::User(_))).count();
-        let home = self.home(&transcript);
+        session.project = transcript.cwd.as_deref().map(PrivacyRules::mask_message);
+        session.messages = transcript
+            .own_entries()
+            .filter(|it| matches!(it.content, EntryContent::User(_)))
+            .count();
+        let home = self.root_for(&transcript);
         let is_elsewhere = self.named.is_some() && self.named != home;
         let call = self.call;
         let Some(path) = home else {
             session.folder = transcript.cwd.as_deref().map(PathBuf::from);
-            let may = session.folder.as_ref().is_some_and(|it| self.may_get_one(it));
-            session.state = if may { State::First } else { State::Homeless };
+            let may = session.folder.as_ref().is_some_and(|it| self.can_create_root(it));
+            session.state = if may { ImportState::First } else { ImportState::Homeless };
             return Ok(());
         };
         session.root = Some(path.display().to_string());
         if is_elsewhere {
-            session.state = State::Elsewhere;
+            session.state = ImportState::Elsewhere;
             return Ok(());
         }
-        let Some(root) = self.root(&path)? else {
-            (session.root, session.state) = (None, State::Homeless);
+        let Some(root) = self.open_root(&path)? else {
+            (session.root, session.state) = (None, ImportState::Homeless);
             return Ok(());
         };
         let zone = root.settings.zone.name.0;
-        session.ended = transcript.span().map(|it| it.1.with_timezone(&zone).to_rfc3339());
-        let days = keeper(call, root).foresee(&Request::of_ended(&transcript, None))?;
-        session.state = if days.is_empty() { State::Known } else { State::New };
+        session.ended = transcript.time_span().map(|it| it.1.with_timezone(&zone).to_rfc3339());
+        let days = record_store(call, root)
+            .preview_days(&SaveRequest::for_ended_session(&transcript, None))?;
+        session.state = if days.is_empty() { ImportState::Known } else { ImportState::New };
         session.days = days;
         session.home = Some(path);
         Ok(())
     }
 
     /// Brings a session in.
-    fn keep(&mut self, session: &mut Session) {
-        if let Err(error) = self.kept(session) {
-            session.state = State::Failed;
+    fn import(&mut self, session: &mut ImportCandidate) {
+        if let Err(error) = self.try_import(session) {
+            session.state = ImportState::Failed;
             session.error = Some(error.to_string());
         }
     }
 
-    fn kept(&mut self, session: &mut Session) -> Result<(), CommandError> {
+    fn try_import(&mut self, session: &mut ImportCandidate) -> Result<(), CommandError> {
         let Some(path) = session.home.clone() else { return Ok(()) };
         let transcript = read_transcript(&session.file, None)?;
         let call = self.call;
-        let Some(root) = self.root(&path)? else { return Ok(()) };
+        let Some(root) = self.open_root(&path)? else { return Ok(()) };
         let file = session.file.to_string_lossy().into_owned();
-        match keeper(call, root).keep(&Request::of_ended(&transcript, Some(&file))) {
+        match record_store(call, root)
+            .save(&SaveRequest::for_ended_session(&transcript, Some(&file)))
+        {
             Ok(kept) => session.record = Some(kept.id),
             // A session that was copied: what it says was brought in with the other one.
-            Err(KeepError::Nothing) => {
-                session.state = State::Known;
+            Err(SaveError::NothingNew) => {
+                session.state = ImportState::Known;
                 session.days.clear();
             }
             Err(error) => return Err(error.into()),
@@ -403,8 +419,8 @@ impl<'a> Roots<'a> {
     }
 }
 
-impl Report {
-    fn tell(&self, ui: &Ui) {
+impl ImportReport {
+    fn print_table(&self, ui: &Ui) {
         let rows: Vec<Vec<String>> = self
             .sessions
             .iter()
@@ -415,7 +431,7 @@ impl Report {
                 let project = project.rsplit('/').next().unwrap_or_default().to_owned();
                 let what = match &it.error {
                     Some(error) => format!("{}: {error}", it.transcript),
-                    None => it.state.words(!self.dry_run).to_owned(),
+                    None => it.state.describe(!self.dry_run).to_owned(),
                 };
                 vec![ended, project, it.messages.to_string(), it.days.len().to_string(), what]
             })
@@ -425,25 +441,25 @@ impl Report {
         }
     }
 
-    fn conclude(&self, args: &Args, ui: &Ui) {
+    fn print_summary(&self, args: &ImportArgs, ui: &Ui) {
         let Self { kept, entries, .. } = self;
         if self.sessions.is_empty() {
             let days = args.days;
             ui.note(format!("no session of the last {days} days; --days 0 looks at all"));
         } else if *kept == 0 {
-            ui.good("nothing to do: no session is new");
+            ui.success("nothing to do: no session is new");
         } else if self.dry_run {
             ui.note(format!(
                 "{kept} sessions would make as many records and {entries} entries in logs; that asks no \
                  model and costs nothing. Nothing was written: --yes does it"
             ));
         } else {
-            ui.good(format!(
+            ui.success(format!(
                 "{kept} sessions are brought in, with {entries} entries in logs; `memoird compact \
                  --dry-run` shows what is made of those, and what that costs"
             ));
         }
-        if self.sessions.iter().any(|it| it.state == State::Homeless) {
+        if self.sessions.iter().any(|it| it.state == ImportState::Homeless) {
             ui.note(
                 "for the sessions of a project: `memoird init DIR` in it, then the same again; or \
                  `memoird init --projects DIR`, and each gets a folder of its own",

@@ -11,16 +11,16 @@ use chrono::{DateTime, NaiveDate, Utc};
 use serde::Serialize;
 
 use super::{
-    context::{Call, Root},
-    error::{CommandError, Kind},
-    session::keeper,
+    error::{CommandError, CommandErrorKind},
+    session::record_store,
     ui::Ui,
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
-    privacy::Rules,
+    privacy::PrivacyRules,
     session::{
-        keep::{IMPORT_BYTES_MAX, KeepError},
-        notes::{self, Keepers, Note},
+        imported_notes::{self, ImportedNote, NotesProgram},
+        save::{IMPORT_BYTES_MAX, SaveError},
     },
 };
 
@@ -30,8 +30,8 @@ const DEPTH_MAX: usize = 8;
 const FILES_MAX: usize = 20_000;
 
 /// What is asked for.
-pub(super) struct Asked {
-    pub(super) of: Keepers,
+pub(super) struct NotesImportRequest {
+    pub(super) of: NotesProgram,
     pub(super) path: PathBuf,
     pub(super) dry_run: bool,
     pub(super) yes: bool,
@@ -39,16 +39,16 @@ pub(super) struct Asked {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Report {
+struct NotesImportReport {
     dry_run: bool,
-    notes: Vec<Found>,
+    notes: Vec<NoteCandidate>,
     /// How many lines the logs have more now, or would have.
     lines: usize,
 }
 
 /// A file that was found.
 #[derive(Serialize)]
-struct Found {
+struct NoteCandidate {
     file: String,
     date: Option<NaiveDate>,
     /// How many of its lines are new.
@@ -59,40 +59,42 @@ struct Found {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(skip)]
-    note: Option<Note>,
+    note: Option<ImportedNote>,
 }
 
 pub(super) fn run(
-    call: &Call,
-    root: &Root,
-    asked: &Asked,
+    call: &Invocation,
+    root: &MemoryRoot,
+    asked: &NotesImportRequest,
     ui: &Ui,
 ) -> Result<ExitCode, CommandError> {
     if !asked.path.is_dir() {
         let what = format!("there is no folder `{}`", asked.path.display());
         let hint = format!("name the folder: memoird import {} PATH", asked.of.name());
-        return Err(CommandError::new(Kind::Usage, what).hint(hint));
+        return Err(CommandError::new(CommandErrorKind::Usage, what).hint(hint));
     }
-    let keeper = keeper(call, root);
-    let mut found: Vec<Found> =
-        files(asked).into_iter().map(|(name, path)| look(call, root, &name, &path)).collect();
-    let mut standing = keeper.standing()?;
+    let keeper = record_store(call, root);
+    let mut found: Vec<NoteCandidate> = note_files(asked)
+        .into_iter()
+        .map(|(name, path)| read_note(call, root, &name, &path))
+        .collect();
+    let mut standing = keeper.logged_notes()?;
     for it in &mut found {
-        it.lines = it.note.as_ref().map_or(0, |it| keeper.news(asked.of, it, &standing).len());
+        it.lines = it.note.as_ref().map_or(0, |it| keeper.new_lines(asked.of, it, &standing).len());
     }
-    let mut report = Report { dry_run: true, notes: found, lines: 0 };
+    let mut report = NotesImportReport { dry_run: true, notes: found, lines: 0 };
     let new = report.notes.iter().filter(|it| it.lines > 0).count();
     if new > 0 && !asked.dry_run {
-        if !asked.yes && ui.can_ask() {
-            report.tell(ui);
+        if !asked.yes && ui.is_interactive() {
+            report.print_table(ui);
         }
-        if asked.yes || ui.ask(format!("Bring in {new} files?")).unwrap_or(false) {
+        if asked.yes || ui.confirm(format!("Bring in {new} files?")).unwrap_or(false) {
             report.dry_run = false;
             for it in report.notes.iter_mut().filter(|it| it.lines > 0) {
                 let Some(note) = &it.note else { continue };
-                match keeper.note(asked.of, note, &mut standing) {
+                match keeper.import_note(asked.of, note, &mut standing) {
                     Ok((id, lines)) => (it.record, it.lines) = (Some(id), lines),
-                    Err(KeepError::Nothing) => it.lines = 0,
+                    Err(SaveError::NothingNew) => it.lines = 0,
                     Err(error) => (it.error, it.lines) = (Some(error.to_string()), 0),
                 }
             }
@@ -102,19 +104,22 @@ pub(super) fn run(
     if ui.is_json() {
         ui.json(&report);
     } else {
-        report.tell(ui);
-        report.conclude(ui);
+        report.print_table(ui);
+        report.print_summary(ui);
     }
     let is_well = report.notes.iter().all(|it| it.error.is_none());
-    Ok(if is_well { ExitCode::SUCCESS } else { Kind::Job.exit_code().into() })
+    Ok(if is_well { ExitCode::SUCCESS } else { CommandErrorKind::Job.exit_code().into() })
 }
 
 /// Returns the notes below a folder, by name, links not followed.
-fn files(asked: &Asked) -> Vec<(String, PathBuf)> {
+fn note_files(asked: &NotesImportRequest) -> Vec<(String, PathBuf)> {
     // A team keeps its notes in a folder of its project.
     let inner = asked.path.join(".teammates");
-    let top =
-        if asked.of == Keepers::Teammates && inner.is_dir() { inner } else { asked.path.clone() };
+    let top = if asked.of == NotesProgram::Teammates && inner.is_dir() {
+        inner
+    } else {
+        asked.path.clone()
+    };
     let mut found = Vec::new();
     let mut folders = vec![(top.clone(), 0)];
     while let Some((folder, depth)) = folders.pop() {
@@ -126,7 +131,7 @@ fn files(asked: &Asked) -> Vec<(String, PathBuf)> {
                 continue;
             }
             let Ok(relative) = path.strip_prefix(&top) else { continue };
-            if kind.is_file() && found.len() < FILES_MAX && asked.of.keeps(relative) {
+            if kind.is_file() && found.len() < FILES_MAX && asked.of.is_note(relative) {
                 found.push((relative.to_string_lossy().into_owned(), path));
             }
         }
@@ -136,9 +141,9 @@ fn files(asked: &Asked) -> Vec<(String, PathBuf)> {
 }
 
 /// Reads a file.
-fn look(call: &Call, root: &Root, name: &str, path: &Path) -> Found {
-    let name = Rules::told(name);
-    let failed = |file: String, error: Option<String>| Found {
+fn read_note(call: &Invocation, root: &MemoryRoot, name: &str, path: &Path) -> NoteCandidate {
+    let name = PrivacyRules::mask_message(name);
+    let failed = |file: String, error: Option<String>| NoteCandidate {
         file,
         date: None,
         lines: 0,
@@ -158,16 +163,16 @@ fn look(call: &Call, root: &Root, name: &str, path: &Path) -> Found {
     };
     let zone = root.settings.zone.name.0;
     let changed = found.modified().map_or(call.now, DateTime::<Utc>::from);
-    let date = notes::dated(&name, &text)
+    let date = imported_notes::note_date(&name, &text)
         .unwrap_or_else(|| changed.with_timezone(&zone).date_naive())
         // Nothing belongs to a day that has not come.
         .min(call.now.with_timezone(&zone).date_naive());
-    let note = Note { name: name.clone(), text, date };
-    Found { date: Some(date), note: Some(note), ..failed(name, None) }
+    let note = ImportedNote { name: name.clone(), text, date };
+    NoteCandidate { date: Some(date), note: Some(note), ..failed(name, None) }
 }
 
-impl Report {
-    fn tell(&self, ui: &Ui) {
+impl NotesImportReport {
+    fn print_table(&self, ui: &Ui) {
         let rows: Vec<Vec<String>> = self
             .notes
             .iter()
@@ -183,20 +188,20 @@ impl Report {
         }
     }
 
-    fn conclude(&self, ui: &Ui) {
+    fn print_summary(&self, ui: &Ui) {
         let files = self.notes.iter().filter(|it| it.lines > 0).count();
         let lines = self.lines;
         if self.notes.is_empty() {
             ui.note("no notes of its kind are in that folder");
         } else if files == 0 {
-            ui.good("nothing to do: no line is new");
+            ui.success("nothing to do: no line is new");
         } else if self.dry_run {
             ui.note(format!(
                 "{files} files would make as many records and {lines} lines in logs; that asks no model and \
                  costs nothing. Nothing was written: --yes does it"
             ));
         } else {
-            ui.good(format!("{files} files are brought in, with {lines} lines in logs"));
+            ui.success(format!("{files} files are brought in, with {lines} lines in logs"));
         }
     }
 }

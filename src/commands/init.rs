@@ -15,15 +15,18 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    agent_hooks::{self, Change, Host},
-    context::Call,
-    error::{CommandError, Kind},
-    first_use, import,
+    error::{CommandError, CommandErrorKind},
+    hooks::{
+        install::{self, AgentProgram, HookSettingsChange},
+        project_folder,
+    },
+    import,
     service::{
         self, manager,
-        unit::{self, Unit},
+        unit::{self, SystemdUnit},
     },
     ui::{self, Ui},
+    workspace::Invocation,
 };
 use crate::{
     config::{
@@ -32,11 +35,11 @@ use crate::{
         zone::ZoneName,
     },
     memory::{address::Stem, period::Period, wisdom::WisdomFile},
-    privacy::Rules,
-    store::{
+    privacy::PrivacyRules,
+    store::fs::{
         inventory::{Inventory, SummaryFile},
-        layout::{self, Layout, Name, PRIVATE_DIR},
-        vault::{Vault, settings::write_settings},
+        layout::{self, Layout, MemoryFileName, PRIVATE_DIR},
+        vault::{Vault, settings_files::write_settings},
     },
 };
 
@@ -46,7 +49,7 @@ const PROBLEMS_SHOWN_MAX: usize = 10;
 /// Make or adopt a memory folder
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-pub(super) struct Args {
+pub(super) struct InitArgs {
     /// The folder; made when it is not there [default: the working folder]
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -91,13 +94,13 @@ pub(super) struct Args {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Report {
+struct InitReport {
     root: PathBuf,
     agent_name: String,
     zone: String,
     memory_dir: String,
     dry_run: bool,
-    found: Found,
+    found: FolderContents,
     /// What was written, or in a dry run would be: relative to the root, else absolute.
     wrote: Vec<String>,
     /// What was done to the settings of agents' programs, in words.
@@ -109,7 +112,7 @@ struct Report {
 
 /// What came of entering hooks, in words.
 #[derive(Default)]
-struct Entered {
+struct HooksOutcome {
     done: Vec<String>,
     /// What is left to a person.
     to_do: Vec<String>,
@@ -117,7 +120,7 @@ struct Entered {
 
 /// What stood in the folder before.
 #[derive(Default, Serialize)]
-struct Found {
+struct FolderContents {
     logs: usize,
     log_bytes: u64,
     first_log: Option<NaiveDate>,
@@ -132,23 +135,23 @@ struct Found {
     wisdom_entries_own: usize,
     wisdom: bool,
     /// Files that are left alone though their names are nearly ours.
-    problems: Vec<Left>,
+    problems: Vec<SkippedFile>,
 }
 
 #[derive(Serialize)]
-struct Left {
+struct SkippedFile {
     path: String,
     reason: String,
 }
 
 /// One thing that is written, and how.
-struct Step {
+struct InitStep {
     /// How it is named: relative to the root, else absolute.
     name: String,
-    what: Write,
+    what: InitAction,
 }
 
-enum Write {
+enum InitAction {
     /// A folder.
     Folder(PathBuf),
     /// The private folder of the root.
@@ -156,25 +159,25 @@ enum Write {
     /// A file.
     Text(PathBuf, String),
     /// The unit for systemd.
-    Unit(Unit),
+    Unit(SystemdUnit),
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
+pub(super) fn run(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Invocation::load(global)?;
     if args.uninstall {
-        if args.hosts().is_empty() {
+        if args.agent_programs().is_empty() {
             return Err(CommandError::new(
-                Kind::Usage,
+                CommandErrorKind::Usage,
                 "--uninstall takes out the hooks of an agent",
             )
             .hint("memoird init --claude-code --uninstall"));
         }
-        let entered = enter_hooks(&call, args, ui)?;
+        let entered = update_hooks(&call, args, ui)?;
         for words in entered.done.iter().chain(&entered.to_do) {
             ui.note(words);
         }
         if ui.is_json() {
-            let Entered { done, to_do } = entered;
+            let HooksOutcome { done, to_do } = entered;
             let report =
                 serde_json::json!({ "hooks": done, "to_do": to_do, "dry_run": args.dry_run });
             ui.json(&report);
@@ -183,16 +186,16 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     }
     let mut to_do = Vec::new();
     let projects =
-        args.projects.as_deref().map(|it| enter_projects(&call, args, it)).transpose()?;
+        args.projects.as_deref().map(|it| set_projects_dir(&call, args, it)).transpose()?;
     if let Some(words) = projects {
         if args.dir.is_none() && global.root.is_none() {
-            return only_projects(&call, global, args, words, ui);
+            return finish_projects_only(&call, global, args, words, ui);
         }
         to_do.push(words);
     }
-    let call = if args.projects.is_some() { Call::read(global)? } else { call };
-    let path = place(&call, global, args)?;
-    let (settings, root_file) = settings(&call, args, &path, &mut to_do)?;
+    let call = if args.projects.is_some() { Invocation::load(global)? } else { call };
+    let path = target_folder(&call, global, args)?;
+    let (settings, root_file) = root_settings(&call, args, &path, &mut to_do)?;
     let vault = Vault::new(Layout::new(path.clone(), &settings.memory_dir.to_string_lossy()));
     let inventory = vault.scan(&HashMap::new())?.inventory;
 
@@ -202,30 +205,30 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             vault.layout().memory_dir()
         ));
     }
-    let steps = steps(&call, global, args, &vault, root_file, ui, &mut to_do)?;
+    let steps = plan_steps(&call, global, args, &vault, root_file, ui, &mut to_do)?;
     let wrote = steps.iter().map(|it| it.name.clone()).collect();
     if !args.dry_run {
-        carry_out(&steps, &vault)?;
+        apply_steps(&steps, &vault)?;
         if args.service
-            && let Err(why) = manager::start(is_moved(&steps))
+            && let Err(why) = manager::start(unit_paths_changed(&steps))
         {
-            let by_hand = service::START_BY_HAND;
+            let by_hand = service::START_COMMAND;
             to_do.push(format!("the service is not started ({why}); type: {by_hand}"));
         }
-        if args.service && manager::lingers() == Some(false) {
-            to_do.push(service::LINGER.to_owned());
+        if args.service && manager::is_linger_enabled() == Some(false) {
+            to_do.push(service::LINGER_HINT.to_owned());
         }
     }
-    let entered = enter_hooks(&call, args, ui)?;
+    let entered = update_hooks(&call, args, ui)?;
     to_do.extend(entered.to_do);
-    if let Some(pid) = first_use::daemon(&call.config)
+    if let Some(pid) = project_folder::daemon_pid(&call.config)
         .filter(|_| !args.service && !args.no_config && !settings.configured)
     {
         to_do.push(format!("a daemon is at work; tell it of the new folder: kill -HUP {pid}"));
     }
-    let report = Report {
+    let report = InitReport {
         root: path,
-        agent_name: Rules::told(&settings.agent_name),
+        agent_name: PrivacyRules::mask_message(&settings.agent_name),
         zone: settings.zone.name.to_string(),
         memory_dir: if vault.layout().memory_dir().is_empty() {
             "."
@@ -234,7 +237,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         }
         .to_owned(),
         dry_run: args.dry_run,
-        found: Found::new(&inventory),
+        found: FolderContents::new(&inventory),
         wrote,
         hooks: entered.done,
         to_do,
@@ -242,28 +245,35 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     if ui.is_json() {
         ui.json(&report);
     } else {
-        report.tell(ui);
-        offer_sessions(global, args, ui)?;
+        report.print(ui);
+        offer_session_import(global, args, ui)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Enters where projects get memory folders of their own; returns what there is to say.
-fn enter_projects(call: &Call, args: &Args, dir: &Path) -> Result<String, CommandError> {
-    let dir = call.config.place(&dir.join("project"), &call.around)?;
+fn set_projects_dir(
+    call: &Invocation,
+    args: &InitArgs,
+    dir: &Path,
+) -> Result<String, CommandError> {
+    let dir = call.config.resolve_root_path(&dir.join("project"), &call.environment)?;
     let dir = dir.parent().unwrap_or(&dir).to_owned();
-    if call.config.projects_dir(&call.around).as_ref() == Some(&dir) {
+    if call.config.projects_dir(&call.environment).as_ref() == Some(&dir) {
         return Ok(format!("projects get their memory folders in {} already", dir.display()));
     }
-    let (file, text) = first_use::config_text(&call.config, &call.around)?;
+    let (file, text) = project_folder::config_text(&call.config, &call.environment)?;
     let Some(text) = edit::set_projects_dir(&text, &file, &dir)? else {
         let what = format!("{} cannot be edited by program", file.display());
-        return Err(CommandError::new(Kind::Config, what)
+        return Err(CommandError::new(CommandErrorKind::Config, what)
             .hint(format!("add the line by hand: projects_dir: {}", dir.display())));
     };
     if !args.dry_run {
         fs::create_dir_all(&dir).map_err(|e| {
-            CommandError::new(Kind::CannotWrite, format!("cannot make `{}`: {e}", dir.display()))
+            CommandError::new(
+                CommandErrorKind::CannotWrite,
+                format!("cannot make `{}`: {e}", dir.display()),
+            )
         })?;
         write_settings(&file, &text)?;
     }
@@ -281,80 +291,89 @@ fn enter_projects(call: &Call, args: &Args, dir: &Path) -> Result<String, Comman
 }
 
 /// Enters hooks where nothing else is asked for, and tells.
-fn only_projects(
-    call: &Call,
+fn finish_projects_only(
+    call: &Invocation,
     global: &GlobalArgs,
-    args: &Args,
+    args: &InitArgs,
     words: String,
     ui: &Ui,
 ) -> Result<ExitCode, CommandError> {
-    let Entered { done, to_do } = enter_hooks(call, args, ui)?;
+    let HooksOutcome { done, to_do } = update_hooks(call, args, ui)?;
     if ui.is_json() {
         ui.json(&serde_json::json!({
             "projects": words, "hooks": done, "to_do": to_do, "dry_run": args.dry_run
         }));
     } else {
         [words].iter().chain(&done).chain(&to_do).for_each(|it| ui.note(it));
-        offer_sessions(global, args, ui)?;
+        offer_session_import(global, args, ui)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Shows which sessions of the last days there are of the agents whose hooks were entered, and brings them in
 /// where a person says so.
-fn offer_sessions(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<(), CommandError> {
+fn offer_session_import(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> Result<(), CommandError> {
     if args.plugin.is_some() || args.dry_run {
         return Ok(());
     }
     // What was entered just now counts.
-    let call = Call::read(global)?;
-    for host in args.hosts() {
+    let call = Invocation::load(global)?;
+    for host in args.agent_programs() {
         let (from, folder) = match host {
-            Host::ClaudeCode => {
-                (import::From::ClaudeCode, call.around.claude_folder().join("projects"))
+            AgentProgram::ClaudeCode => (
+                import::ImportSource::ClaudeCode,
+                call.environment.claude_folder().join("projects"),
+            ),
+            AgentProgram::Codex => {
+                (import::ImportSource::Codex, call.environment.codex_folder().join("sessions"))
             }
-            Host::Codex => (import::From::Codex, call.around.codex_folder().join("sessions")),
         };
         if folder.is_dir() {
             ui.note("");
-            ui.note(format!("Sessions of {} in the last 30 days:", host.name()));
-            import::run(global, &import::Args::recent(from, args.yes), ui)?;
+            ui.note(format!("Sessions of {} in the last 30 days:", host.display_name()));
+            import::run(global, &import::ImportArgs::recent(from, args.yes), ui)?;
         }
     }
     Ok(())
 }
 
-impl Args {
+impl InitArgs {
     /// Returns the agents' programs that are named.
-    fn hosts(&self) -> Vec<Host> {
-        let named = [(self.claude_code, Host::ClaudeCode), (self.codex, Host::Codex)];
+    fn agent_programs(&self) -> Vec<AgentProgram> {
+        let named =
+            [(self.claude_code, AgentProgram::ClaudeCode), (self.codex, AgentProgram::Codex)];
         named.into_iter().filter(|it| it.0).map(|it| it.1).collect()
     }
 }
 
 /// Enters the hooks in the settings of the agents that are named, or takes them out: shown first, and asked
 /// for where a person sits. Returns what there is to say.
-fn enter_hooks(call: &Call, args: &Args, ui: &Ui) -> Result<Entered, CommandError> {
+fn update_hooks(call: &Invocation, args: &InitArgs, ui: &Ui) -> Result<HooksOutcome, CommandError> {
     let program = std::env::current_exe().map_err(|e| {
-        CommandError::new(Kind::CannotWrite, format!("cannot tell where this program is: {e}"))
+        CommandError::new(
+            CommandErrorKind::CannotWrite,
+            format!("cannot tell where this program is: {e}"),
+        )
     })?;
-    let mut entered = Entered::default();
-    for host in args.hosts() {
-        if let (Host::ClaudeCode, Some(dir)) = (host, &args.plugin) {
+    let mut entered = HooksOutcome::default();
+    for host in args.agent_programs() {
+        if let (AgentProgram::ClaudeCode, Some(dir)) = (host, &args.plugin) {
             write_plugin(call, args, dir, &program, &mut entered)?;
             continue;
         }
-        let name = host.name();
-        let Some(change) = Change::new(host, &call.around, &program, args.uninstall)? else {
+        let name = host.display_name();
+        let Some(change) =
+            HookSettingsChange::new(host, &call.environment, &program, args.uninstall)?
+        else {
             let how = if args.uninstall { "no hook of memoird is" } else { "the hooks are" };
             entered.done.push(format!("{how} in the settings of {name} already"));
             continue;
         };
         let path = change.path.display().to_string();
         if !ui.is_json() {
-            change.show(ui);
+            change.show_diff(ui);
         }
-        let may = args.yes || ui.ask(format!("Change {path}?")).unwrap_or(true);
+        let may = args.yes || ui.confirm(format!("Change {path}?")).unwrap_or(true);
         if args.dry_run || !may {
             entered.done.push(format!("{path} is left as it is"));
             continue;
@@ -362,28 +381,28 @@ fn enter_hooks(call: &Call, args: &Args, ui: &Ui) -> Result<Entered, CommandErro
         let kept =
             change.write(call.now)?.map(|it| format!("; what stood there: {}", it.display()));
         entered.done.push(format!("{path} is written{}", kept.unwrap_or_default()));
-        if host == Host::Codex && !args.uninstall {
-            entered.to_do.push(CODEX_TRUSTS.to_owned());
+        if host == AgentProgram::Codex && !args.uninstall {
+            entered.to_do.push(CODEX_TRUST_HINT.to_owned());
         }
     }
     Ok(entered)
 }
 
 /// What is left to a person who uses Codex.
-const CODEX_TRUSTS: &str = "Codex runs hooks that you trust: say so under /hooks in it. An older one also \
+const CODEX_TRUST_HINT: &str = "Codex runs hooks that you trust: say so under /hooks in it. An older one also \
      wants `codex_hooks = true` under `[features]` in its config.toml; for one that tells no end of a \
      session there is `memoird import codex`";
 
 /// Writes the hooks as a plugin. What stands there and is none of ours stays.
 fn write_plugin(
-    call: &Call,
-    args: &Args,
+    call: &Invocation,
+    args: &InitArgs,
     dir: &Path,
     program: &Path,
-    entered: &mut Entered,
+    entered: &mut HooksOutcome,
 ) -> Result<(), CommandError> {
-    let dir = call.around.absolute(dir, &call.around.cwd);
-    for (name, text) in agent_hooks::plugin(program) {
+    let dir = call.environment.absolute(dir, &call.environment.cwd);
+    for (name, text) in install::plugin_files(program) {
         let path = dir.join(name);
         let standing = fs::read_to_string(&path).ok();
         if standing.as_ref() == Some(&text) {
@@ -391,7 +410,7 @@ fn write_plugin(
         }
         if standing.is_some_and(|it| !it.contains("memoird")) {
             let what = format!("`{}` is another plugin's", path.display());
-            return Err(CommandError::new(Kind::Usage, what)
+            return Err(CommandError::new(CommandErrorKind::Usage, what)
                 .hint("name a folder of its own: memoird init --claude-code --plugin DIR"));
         }
         if !args.dry_run {
@@ -410,42 +429,53 @@ fn write_plugin(
 }
 
 /// Returns the folder that is meant, as an absolute path without links.
-fn place(call: &Call, global: &GlobalArgs, args: &Args) -> Result<PathBuf, CommandError> {
-    let here = &call.around.cwd;
+fn target_folder(
+    call: &Invocation,
+    global: &GlobalArgs,
+    args: &InitArgs,
+) -> Result<PathBuf, CommandError> {
+    let here = &call.environment.cwd;
     let named = args.dir.as_deref().or(global.root.as_deref());
-    if named.is_none() && (*here == call.around.home || here.parent().is_none()) {
+    if named.is_none() && (*here == call.environment.home || here.parent().is_none()) {
         let what = format!("`{}` holds more than one agent's memory", here.display());
-        return Err(CommandError::new(Kind::Usage, what)
+        return Err(CommandError::new(CommandErrorKind::Usage, what)
             .hint("name a folder: `memoird init ~/agents/NAME`"));
     }
-    let path = call.config.place(named.unwrap_or(here), &call.around).map_err(|error| {
-        // The folder that is there stays what it is; the general hint would name the new one too.
-        let hint = match &error {
-            config::Error::Overlap { outer, inner } if !outer.join(ROOT_FILE_NAME).is_file() => {
-                format!("name another folder; {} stays as it is", inner.display())
-            }
-            _ => return CommandError::from(error),
-        };
-        CommandError::new(Kind::Config, error).hint(hint)
-    })?;
+    let path = call.config.resolve_root_path(named.unwrap_or(here), &call.environment).map_err(
+        |error| {
+            // The folder that is there stays what it is; the general hint would name the new one too.
+            let hint = match &error {
+                config::ConfigError::Overlap { outer, inner }
+                    if !outer.join(ROOT_FILE_NAME).is_file() =>
+                {
+                    format!("name another folder; {} stays as it is", inner.display())
+                }
+                _ => return CommandError::from(error),
+            };
+            CommandError::new(CommandErrorKind::Config, error).hint(hint)
+        },
+    )?;
     if path.exists() && !path.is_dir() {
-        return Err(CommandError::new(Kind::Usage, format!("`{}` is no folder", path.display())));
+        return Err(CommandError::new(
+            CommandErrorKind::Usage,
+            format!("`{}` is no folder", path.display()),
+        ));
     }
     Ok(path)
 }
 
 /// Returns what the root is run with, and its `memoird.yaml` when it has to be written.
-fn settings(
-    call: &Call,
-    args: &Args,
+fn root_settings(
+    call: &Invocation,
+    args: &InitArgs,
     path: &Path,
     to_do: &mut Vec<String>,
 ) -> Result<(RootSettings, Option<RootFile>), CommandError> {
     let file = path.join(ROOT_FILE_NAME);
     if file.symlink_metadata().is_ok() {
-        return Ok((call.config.open(path, &call.around)?, None));
+        return Ok((call.config.open(path, &call.environment)?, None));
     }
-    let bare = call.config.resolve(path.to_owned(), &RootFile::default(), &call.around)?;
+    let bare = call.config.resolve(path.to_owned(), &RootFile::default(), &call.environment)?;
     if args.zone.is_none() && bare.zone.source == ZoneSource::Nobody {
         to_do.push(format!(
             "this system tells no time zone; if UTC is wrong, correct `zone` in {ROOT_FILE_NAME}"
@@ -455,10 +485,10 @@ fn settings(
     root_file.agent_name = Some(args.name.clone().unwrap_or(bare.agent_name));
     root_file.zone = Some(args.zone.unwrap_or(bare.zone.name));
     root_file.memory_dir = Some(memory_dir(path).to_owned());
-    root_file.writer = args.take_over.then(|| call.around.host.clone());
+    root_file.writer = args.take_over.then(|| call.environment.host.clone());
     // What a folder is called may be nothing that the file can hold.
     let root_file = RootFile::parse(&root_file.print(), &file)?;
-    let settings = call.config.resolve(path.to_owned(), &root_file, &call.around)?;
+    let settings = call.config.resolve(path.to_owned(), &root_file, &call.environment)?;
     Ok((settings, Some(root_file)))
 }
 
@@ -473,7 +503,7 @@ fn has_log(dir: &Path) -> bool {
         let entries = fs::read_dir(dir).into_iter().flatten().flatten();
         entries.filter_map(|it| it.file_name().into_string().ok())
     };
-    let is_log = |it: String| matches!(layout::classify(&it), Name::Log(_));
+    let is_log = |it: String| matches!(layout::classify(&it), MemoryFileName::Log(_));
     let archive = dir.join(layout::ARCHIVE_DIR);
     names(dir).any(is_log)
         || names(&archive)
@@ -482,15 +512,15 @@ fn has_log(dir: &Path) -> bool {
 }
 
 /// Returns what is missing and has to be written.
-fn steps(
-    call: &Call,
+fn plan_steps(
+    call: &Invocation,
     global: &GlobalArgs,
-    args: &Args,
+    args: &InitArgs,
     vault: &Vault,
     root_file: Option<RootFile>,
     ui: &Ui,
     to_do: &mut Vec<String>,
-) -> Result<Vec<Step>, CommandError> {
+) -> Result<Vec<InitStep>, CommandError> {
     let layout = vault.layout();
     let root = layout.root();
     let mut steps = Vec::new();
@@ -501,12 +531,12 @@ fn steps(
         } else {
             format!("{}/", layout.memory_dir())
         };
-        steps.push(Step { name, what: Write::Folder(memory) });
+        steps.push(InitStep { name, what: InitAction::Folder(memory) });
     }
     match root_file {
-        Some(file) => steps.push(Step {
+        Some(file) => steps.push(InitStep {
             name: ROOT_FILE_NAME.to_owned(),
-            what: Write::Text(root.join(ROOT_FILE_NAME), file.print()),
+            what: InitAction::Text(root.join(ROOT_FILE_NAME), file.print()),
         }),
         None if args.name.is_some() || args.zone.is_some() => {
             to_do.push(format!(
@@ -517,20 +547,20 @@ fn steps(
         None => steps.extend(take_over_step(call, args, root, to_do)?),
     }
     if !layout.private_dir().is_dir() {
-        steps.push(Step { name: format!("{PRIVATE_DIR}/"), what: Write::Private });
+        steps.push(InitStep { name: format!("{PRIVATE_DIR}/"), what: InitAction::Private });
     }
     if !args.no_config && !call.config.roots.iter().any(|it| it.path == root) {
         steps.extend(config_step(call, root, to_do)?);
     }
-    steps.extend(ignore_step(root, args, ui, to_do)?);
+    steps.extend(gitignore_step(root, args, ui, to_do)?);
     if args.service {
-        let unit = service::unit_of(call, global, Some(root))?;
+        let unit = service::systemd_unit(call, global, Some(root))?;
         match unit.state {
-            unit::State::New | unit::State::Moved => {
-                steps.push(Step { name: unit.path.display().to_string(), what: Write::Unit(unit) });
+            unit::UnitState::New | unit::UnitState::OtherPaths => {
+                steps.push(InitStep { name: unit.path.display().to_string(), what: InitAction::Unit(unit) });
             }
-            unit::State::Same => {}
-            unit::State::Differs => to_do.push(format!(
+            unit::UnitState::Same => {}
+            unit::UnitState::Differs => to_do.push(format!(
                 "{} is kept, though memoird would write it otherwise now; to have it written anew: memoird service install --force",
                 unit.path.display()
             )),
@@ -541,19 +571,19 @@ fn steps(
 
 /// Names this host in `memoird.yaml` as the one that summarises the folder.
 fn take_over_step(
-    call: &Call,
-    args: &Args,
+    call: &Invocation,
+    args: &InitArgs,
     root: &Path,
     to_do: &mut Vec<String>,
-) -> Result<Option<Step>, CommandError> {
-    let settings = call.config.open(root, &call.around)?;
-    let host = &call.around.host;
+) -> Result<Option<InitStep>, CommandError> {
+    let settings = call.config.open(root, &call.environment)?;
+    let host = &call.environment.host;
     if !args.take_over || settings.writer.as_ref() == Some(host) {
         return Ok(None);
     }
     let file = root.join(ROOT_FILE_NAME);
     let text = fs::read_to_string(&file).map_err(|e| {
-        CommandError::new(Kind::Data, format!("cannot read `{}`: {e}", file.display()))
+        CommandError::new(CommandErrorKind::Data, format!("cannot read `{}`: {e}", file.display()))
     })?;
     if let Some(before) = &settings.writer {
         to_do.push(format!(
@@ -562,18 +592,21 @@ fn take_over_step(
         ));
     }
     let text = edit::set_writer(&text, &file, host)?;
-    Ok(Some(Step { name: ROOT_FILE_NAME.to_owned(), what: Write::Text(file, text) }))
+    Ok(Some(InitStep { name: ROOT_FILE_NAME.to_owned(), what: InitAction::Text(file, text) }))
 }
 
 /// Enters the root in the user's configuration.
 fn config_step(
-    call: &Call,
+    call: &Invocation,
     root: &Path,
     to_do: &mut Vec<String>,
-) -> Result<Option<Step>, CommandError> {
-    let (file, text) = first_use::config_text(&call.config, &call.around)?;
+) -> Result<Option<InitStep>, CommandError> {
+    let (file, text) = project_folder::config_text(&call.config, &call.environment)?;
     if let Some(text) = edit::add_root(&text, &file, root, None)? {
-        return Ok(Some(Step { name: file.display().to_string(), what: Write::Text(file, text) }));
+        return Ok(Some(InitStep {
+            name: file.display().to_string(),
+            what: InitAction::Text(file, text),
+        }));
     }
     to_do.push(format!(
         "add the folder to `roots` in {} by hand: - path: {}",
@@ -584,12 +617,12 @@ fn config_step(
 }
 
 /// Keeps the private folder out of a git repository, if a person wants that.
-fn ignore_step(
+fn gitignore_step(
     root: &Path,
-    args: &Args,
+    args: &InitArgs,
     ui: &Ui,
     to_do: &mut Vec<String>,
-) -> Result<Option<Step>, CommandError> {
+) -> Result<Option<InitStep>, CommandError> {
     let Some(top) = root.ancestors().find(|it| it.join(".git").exists()) else { return Ok(None) };
     let inner: Vec<&Path> = root.ancestors().take_while(|it| it.starts_with(top)).collect();
     let ignored = |dir: &&Path| {
@@ -605,7 +638,7 @@ fn ignore_step(
     let line = format!("{PRIVATE_DIR}/");
     let wanted = args.yes
         || (!args.dry_run
-            && ui.ask(format_args!(
+            && ui.confirm(format_args!(
                 "add `{line}` to .gitignore? it holds a database that git need not keep"
             )) == Some(true));
     if !wanted {
@@ -616,7 +649,10 @@ fn ignore_step(
     let mut text = match fs::read_to_string(&file) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
         read => read.map_err(|e| {
-            CommandError::new(Kind::Data, format!("cannot read `{}`: {e}", file.display()))
+            CommandError::new(
+                CommandErrorKind::Data,
+                format!("cannot read `{}`: {e}", file.display()),
+            )
         })?,
     };
     if !text.is_empty() && !text.ends_with('\n') {
@@ -624,33 +660,33 @@ fn ignore_step(
     }
     text.push_str(&line);
     text.push('\n');
-    Ok(Some(Step { name: ".gitignore".to_owned(), what: Write::Text(file, text) }))
+    Ok(Some(InitStep { name: ".gitignore".to_owned(), what: InitAction::Text(file, text) }))
 }
 
 /// Returns whether a unit that is there already names other paths now.
-fn is_moved(steps: &[Step]) -> bool {
-    let moved = |it: &Step| matches!(&it.what, Write::Unit(it) if it.state == unit::State::Moved);
+fn unit_paths_changed(steps: &[InitStep]) -> bool {
+    let moved = |it: &InitStep| matches!(&it.what, InitAction::Unit(it) if it.state == unit::UnitState::OtherPaths);
     steps.iter().any(moved)
 }
 
-fn carry_out(steps: &[Step], vault: &Vault) -> Result<(), CommandError> {
+fn apply_steps(steps: &[InitStep], vault: &Vault) -> Result<(), CommandError> {
     for step in steps {
         match &step.what {
-            Write::Folder(path) => fs::create_dir_all(path).map_err(|e| {
+            InitAction::Folder(path) => fs::create_dir_all(path).map_err(|e| {
                 CommandError::new(
-                    Kind::CannotWrite,
+                    CommandErrorKind::CannotWrite,
                     format!("cannot make `{}`: {e}", path.display()),
                 )
             })?,
-            Write::Private => vault.create_private_dir()?,
-            Write::Text(path, text) => write_settings(path, text)?,
-            Write::Unit(unit) => unit.write()?,
+            InitAction::Private => vault.create_private_dir()?,
+            InitAction::Text(path, text) => write_settings(path, text)?,
+            InitAction::Unit(unit) => unit.write()?,
         }
     }
     Ok(())
 }
 
-impl Found {
+impl FolderContents {
     fn new(inventory: &Inventory) -> Self {
         let foreign = |files: &BTreeMap<Period, SummaryFile>| {
             files.values().filter(|it| it.header.is_none()).count()
@@ -669,24 +705,24 @@ impl Found {
             memories: inventory.memories.len(),
             index: inventory.index.is_some(),
             wisdom_entries: entries().count(),
-            wisdom_entries_own: entries().filter(|it| !it.is_ours()).count(),
+            wisdom_entries_own: entries().filter(|it| !it.is_managed()).count(),
             wisdom: wisdom.is_some(),
             problems: inventory
                 .problems
                 .iter()
-                .map(|it| Left { path: it.path.clone(), reason: it.reason.clone() })
+                .map(|it| SkippedFile { path: it.path.clone(), reason: it.reason.clone() })
                 .collect(),
         }
     }
 
     /// Says in lines what stands there, and what becomes of it.
-    fn lines(&self) -> Vec<String> {
+    fn describe(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let (Some(first), Some(last)) = (self.first_log, self.last_log) {
             lines.push(format!(
                 "{} from {first} to {last}, {}: never changed, only read",
                 counted(self.logs, "log", "logs"),
-                size(self.log_bytes)
+                human_size(self.log_bytes)
             ));
         }
         for (all, foreign, one, many) in [
@@ -726,15 +762,15 @@ impl Found {
     }
 }
 
-impl Report {
-    fn tell(&self, ui: &Ui) {
+impl InitReport {
+    fn print(&self, ui: &Ui) {
         ui.note(format_args!("{} ({}, {})", self.root.display(), self.agent_name, self.zone));
         let say = |label: &str, lines: &[String]| {
             for (i, line) in lines.iter().enumerate() {
                 ui.note(format_args!("  {:<12}{line}", if i == 0 { label } else { "" }));
             }
         };
-        say("found", &self.found.lines());
+        say("found", &self.found.describe());
         let mut left: Vec<String> = self
             .found
             .problems
@@ -752,13 +788,13 @@ impl Report {
         say("hooks", &self.hooks);
         say("to do", &self.to_do);
         if self.wrote.is_empty() {
-            ui.good("nothing to do: the folder is set up");
+            ui.success("nothing to do: the folder is set up");
         } else if self.dry_run {
             ui.note("nothing was changed");
         } else if self.found.logs == 0 {
-            ui.good("ready; write the first entry: `memoird log TEXT`");
+            ui.success("ready; write the first entry: `memoird log TEXT`");
         } else {
-            ui.good(
+            ui.success(
                 "ready; `memoird compact --dry-run` shows what is due, `memoird compact` does it",
             );
         }
@@ -769,7 +805,7 @@ fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-fn size(bytes: u64) -> String {
+fn human_size(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} bytes"),
         1024..1_048_576 => format!("{} KiB", bytes / 1024),

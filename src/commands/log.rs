@@ -1,6 +1,6 @@
 //! `memoird log`: appends an entry to today's log.
 //!
-//! The one verb that writes to a log; `review edit` does it by the same [`append`]. It takes the write lock for the length of one append, so it
+//! The one verb that writes to a log; `review edit` does it by the same [`append_entry`]. It takes the write lock for the length of one append, so it
 //! works beside the daemon and beside other agents.
 
 use std::{io::Read as _, process::ExitCode};
@@ -9,17 +9,17 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    context::{Call, Root},
-    error::{CommandError, Kind},
+    error::{CommandError, CommandErrorKind},
     ui::Ui,
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     memory::{
         address::Stem,
-        log::{entry, head},
+        log::{format_entry, new_log_header},
     },
     recall::search,
-    store::{
+    store::fs::{
         lock::{DaemonLock, WriteLock},
         vault::{FILE_BYTES_MAX, VaultError},
     },
@@ -30,7 +30,7 @@ const ENTRY_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Append an entry to today's log
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct LogArgs {
     /// What to write down; `-` reads it from stdin
     #[arg(value_name = "TEXT")]
     text: Vec<String>,
@@ -38,82 +38,84 @@ pub(super) struct Args {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-pub(crate) struct Logged {
+pub(crate) struct AppendedEntry {
     pub(crate) path: String,
     pub(crate) line: usize,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
+pub(super) fn run(global: &GlobalArgs, args: &LogArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
     let text = match &args.text[..] {
         [dash] if dash == "-" => read_stdin()?,
         words => words.join(" "),
     };
-    let logged = append(&call, &root, &text)?;
+    let logged = append_entry(&call, &root, &text)?;
     if ui.is_json() {
         ui.json(&logged);
     } else {
-        let Logged { path, line } = logged;
+        let AppendedEntry { path, line } = logged;
         ui.data(format_args!("{path}:{line}"));
     }
-    keep_index(&call, &root);
+    update_index(&call, &root);
     Ok(ExitCode::SUCCESS)
 }
 
 /// Appends an entry to the log of today, and says where it stands.
-pub(crate) fn append(call: &Call, root: &Root, text: &str) -> Result<Logged, CommandError> {
+pub(crate) fn append_entry(
+    call: &Invocation,
+    root: &MemoryRoot,
+    text: &str,
+) -> Result<AppendedEntry, CommandError> {
     let now = call.now.with_timezone(&root.settings.zone.name.0);
     let date = now.date_naive();
-    let Some(entry) = entry(now.time(), text) else {
-        return Err(CommandError::new(Kind::Usage, "there is nothing to write down")
+    let Some(entry) = format_entry(now.time(), text) else {
+        return Err(CommandError::new(CommandErrorKind::Usage, "there is nothing to write down")
             .hint("memoird log \"Chose SQLite, because one file is easier to back up\", or `memoird log -` for stdin"));
     };
-    let path = root.vault.layout().source(&Stem::day(date));
+    let path = root.vault.layout().source_path(&Stem::day(date));
     let lock = WriteLock::acquire(root.vault.layout().root())?;
     // A link, or bytes that are no text, are refused before anything is added to them.
     let before = root.vault.read_text(&path)?;
     if (before.map_or(0, |it| it.len()) + entry.len()) as u64 > FILE_BYTES_MAX {
         return Err(VaultError::TooLarge { path: path.into() }.into());
     }
-    root.vault.append(&lock, &path, &head(date), &entry, false)?;
+    root.vault.append(&lock, &path, &new_log_header(date), &entry, false)?;
     drop(lock);
-    let line = root.vault.read_text(&path)?.as_deref().and_then(|text| line_of(text, &entry));
-    let line = line.ok_or_else(|| VaultError::NotWritten { path: (&path[..]).into() })?;
-    Ok(Logged { path, line })
+    let line = root.vault.read_text(&path)?.as_deref().and_then(|text| entry_line(text, &entry));
+    let line = line.ok_or_else(|| VaultError::ReadBackMismatch { path: (&path[..]).into() })?;
+    Ok(AppendedEntry { path, line })
 }
 
 /// Takes the log of today into the search index, where there is one and nobody else does: who asked has
 /// the answer by now.
-fn keep_index(call: &Call, root: &Root) {
+fn update_index(call: &Invocation, root: &MemoryRoot) {
     let holder = DaemonLock::holder(&root.vault.layout().daemon_lock());
     if matches!(holder, Ok(None)) {
         let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
         // The next search makes good what failed.
-        drop(search::keep_log(&root.vault, &Stem::day(today), &root.rules));
+        drop(search::update_index_log(&root.vault, &Stem::day(today), &root.rules));
     }
 }
 
 fn read_stdin() -> Result<String, CommandError> {
     let mut bytes = Vec::new();
-    std::io::stdin()
-        .lock()
-        .take(ENTRY_BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|e| CommandError::new(Kind::Data, format!("cannot read stdin: {e}")))?;
+    std::io::stdin().lock().take(ENTRY_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|e| {
+        CommandError::new(CommandErrorKind::Data, format!("cannot read stdin: {e}"))
+    })?;
     if bytes.len() as u64 > ENTRY_BYTES_MAX {
         let what = format!("stdin holds more than {} KiB", ENTRY_BYTES_MAX / 1024);
-        return Err(CommandError::new(Kind::Data, what)
+        return Err(CommandError::new(CommandErrorKind::Data, what)
             .hint("keep it as a file beside the logs, and log in a line what it is"));
     }
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        CommandError::new(Kind::Data, format!("stdin is not UTF-8 at byte {at}"))
+        CommandError::new(CommandErrorKind::Data, format!("stdin is not UTF-8 at byte {at}"))
     })
 }
 
 /// Returns the line, from 1, on which the last `entry` of a log begins.
-fn line_of(text: &str, entry: &str) -> Option<usize> {
+fn entry_line(text: &str, entry: &str) -> Option<usize> {
     let at = text.rfind(entry)?;
     Some(text[..at].matches('\n').count() + 1)
 }

@@ -11,7 +11,7 @@ use tracing_subscriber::{
 
 use super::{
     GlobalArgs,
-    error::{CommandError, Kind},
+    error::{CommandError, CommandErrorKind},
     ui::Ui,
 };
 
@@ -20,7 +20,7 @@ const VARIABLE: &str = "MEMOIRD_LOG";
 
 /// How the log is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Format {
+pub(super) enum LogFormat {
     /// To the journal where that runs us, else lines of text
     #[default]
     Auto,
@@ -35,13 +35,13 @@ pub(super) enum Format {
 /// # Errors
 ///
 /// Returns what is wrong with `MEMOIRD_LOG`.
-pub(super) fn start(global: &GlobalArgs, format: Format, ui: &Ui) -> Result<(), CommandError> {
+pub(super) fn start(global: &GlobalArgs, format: LogFormat, ui: &Ui) -> Result<(), CommandError> {
     let usual = match (global.quiet, ui.is_verbose()) {
         (true, _) => "error",
         (false, true) => "memoird=debug",
         (false, false) => "memoird=info",
     };
-    start_with(wanted().as_deref().unwrap_or(usual), format)
+    install(filter_from_env().as_deref().unwrap_or(usual), format)
 }
 
 /// Begins to log where `MEMOIRD_LOG` asks for it, as all other verbs do.
@@ -49,21 +49,21 @@ pub(super) fn start(global: &GlobalArgs, format: Format, ui: &Ui) -> Result<(), 
 /// # Errors
 ///
 /// Returns what is wrong with `MEMOIRD_LOG`.
-pub(super) fn start_if_asked() -> Result<(), CommandError> {
-    wanted().map_or(Ok(()), |it| start_with(&it, Format::Auto))
+pub(super) fn start_if_requested() -> Result<(), CommandError> {
+    filter_from_env().map_or(Ok(()), |it| install(&it, LogFormat::Auto))
 }
 
-fn wanted() -> Option<String> {
+fn filter_from_env() -> Option<String> {
     std::env::var(VARIABLE).ok().filter(|it| !it.is_empty())
 }
 
-fn start_with(filter: &str, format: Format) -> Result<(), CommandError> {
+fn install(filter: &str, format: LogFormat) -> Result<(), CommandError> {
     let filter = EnvFilter::try_new(filter).map_err(|error| {
-        CommandError::new(Kind::Config, format!("{VARIABLE}: {error}"))
+        CommandError::new(CommandErrorKind::Config, format!("{VARIABLE}: {error}"))
             .hint(format!("{VARIABLE}=debug, or leave it out"))
     })?;
     // Fields of spans and events become fields of the journal: `journalctl -o json` shows them.
-    let to_journal = is_journal() && format == Format::Auto;
+    let to_journal = is_journald() && format == LogFormat::Auto;
     let journal = to_journal.then(tracing_journald::layer).and_then(Result::ok);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
@@ -75,13 +75,13 @@ fn start_with(filter: &str, format: Format) -> Result<(), CommandError> {
             .with_syslog_identifier("memoird".to_owned())
             .with_field_prefix(Some("MEMOIRD".to_owned()))
             .boxed(),
-        None if format == Format::Json => tracing_subscriber::fmt::layer()
+        None if format == LogFormat::Json => tracing_subscriber::fmt::layer()
             .json()
             .with_writer(std::io::stderr)
             .with_target(false)
             .boxed(),
         // The journal has a time of its own.
-        None if is_journal() => lines.without_time().boxed(),
+        None if is_journald() => lines.without_time().boxed(),
         None => lines.boxed(),
     };
     tracing_subscriber::registry().with(log.with_filter(filter)).init();
@@ -89,6 +89,6 @@ fn start_with(filter: &str, format: Format) -> Result<(), CommandError> {
 }
 
 /// Returns whether what is printed here goes to the journal.
-fn is_journal() -> bool {
+fn is_journald() -> bool {
     std::env::var_os("JOURNAL_STREAM").is_some()
 }

@@ -3,23 +3,23 @@
 use std::{io, process::ExitCode};
 
 use super::{
-    error::{CommandError, Kind},
+    error::{CommandError, CommandErrorKind},
     ui::Ui,
 };
 
 /// Print the manual page (memoird man | man -l -)
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct ManArgs {}
 
-pub(super) fn run(_args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let page = render().map_err(|e| CommandError::new(Kind::CannotWrite, e))?;
-    ui.file(&page);
+pub(super) fn run(_args: ManArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let page = render().map_err(|e| CommandError::new(CommandErrorKind::CannotWrite, e))?;
+    ui.bytes(&page);
     Ok(ExitCode::SUCCESS)
 }
 
 /// Renders the page of the program, then a section for each verb.
 fn render() -> io::Result<Vec<u8>> {
-    let command = super::command();
+    let command = super::clap_command();
     let mut page = Vec::new();
     clap_mangen::Man::new(command.clone()).render(&mut page)?;
     for verb in command.get_subcommands() {

@@ -1,52 +1,50 @@
 //! The command line: one file per verb.
 //!
 //! - [`ui`] is the only place that prints; [`error`] turns failures into exit codes and hints.
-//! - [`context`] finds the configuration and the root that a verb works on.
+//! - [`workspace`] finds the configuration and the root that a verb works on.
 //! - Each verb has `Args` and `run`: it reads its arguments, calls the layers below, and shows
 //!   what they return. No verb decides anything about memory itself.
 
 pub mod error;
 pub mod ui;
 
-mod agent_hooks;
 mod blame;
 pub(crate) mod compact;
 mod completions;
 pub(crate) mod context;
-mod core_dump;
 mod correct;
 mod coverage;
 mod demo;
 mod diff;
 mod doctor;
-mod first_use;
 mod forget;
 mod git_snapshot;
 mod history;
-mod hook;
+mod hooks;
 mod import;
 mod import_notes;
 mod init;
-mod instructions;
+mod instruction_files;
 pub(crate) mod log;
 mod logging;
 mod man;
 mod mcp;
 mod model;
+mod process_hardening;
 mod rebuild;
 mod review;
 mod run;
+mod run_lock;
 pub(crate) mod search;
 mod secrets;
 mod service;
 mod session;
-pub(crate) mod session_start;
 pub(crate) mod show;
 mod status;
 pub(crate) mod trace;
-mod turn;
 mod undo;
 mod usage;
+pub(crate) mod workspace;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -58,7 +56,7 @@ use self::{
 };
 
 /// How `--help` lists the verbs: by what one wants to do.
-const HELP: &str = "\
+const HELP_TEMPLATE: &str = "\
 {about-with-newline}
 {usage-heading} {usage}
 
@@ -104,7 +102,7 @@ Options:
 
 /// Turns an agent's daily logs into long-term memory, every line traced to its source
 #[derive(Debug, Parser)]
-#[command(name = "memoird", version, help_template = HELP, max_term_width = 100)]
+#[command(name = "memoird", version, help_template = HELP_TEMPLATE, max_term_width = 100)]
 #[command(
     after_help = "`memoird VERB --help` says more about one verb. Exit codes: 0 done or nothing to do, \
 1 a job failed or is stuck, 2 usage, 65 bad data, 69 only the model was missing, 73 cannot write, \
@@ -114,7 +112,7 @@ struct Cli {
     #[command(flatten)]
     global: GlobalArgs,
     #[command(subcommand)]
-    verb: Verb,
+    verb: CliCommand,
 }
 
 /// Options of every verb.
@@ -144,44 +142,44 @@ struct GlobalArgs {
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
-    Init(init::Args),
-    Status(status::Args),
-    Log(log::Args),
-    Search(search::Args),
+enum CliCommand {
+    Init(init::InitArgs),
+    Status(status::StatusArgs),
+    Log(log::LogArgs),
+    Search(search::SearchArgs),
     #[command(visible_alias = "why")]
-    Trace(trace::Args),
-    Correct(correct::Args),
-    Undo(undo::Args),
-    Demo(demo::Args),
+    Trace(trace::TraceArgs),
+    Correct(correct::CorrectArgs),
+    Undo(undo::UndoArgs),
+    Demo(demo::DemoArgs),
     #[command(visible_alias = "missed")]
-    Coverage(coverage::Args),
-    Show(show::Args),
-    History(history::Args),
-    Blame(blame::Args),
-    Diff(diff::Args),
+    Coverage(coverage::CoverageArgs),
+    Show(show::ShowArgs),
+    History(history::HistoryArgs),
+    Blame(blame::BlameArgs),
+    Diff(diff::DiffArgs),
     #[command(visible_alias = "cost")]
-    Usage(usage::Args),
-    Model(model::Args),
-    Compact(compact::Args),
-    Review(review::Args),
-    Forget(forget::Args),
-    Doctor(doctor::Args),
-    Rebuild(rebuild::Args),
-    Run(run::Args),
-    Service(service::Args),
-    Session(session::Args),
-    Import(import::Args),
-    Context(session_start::Args),
-    Hook(hook::Args),
-    Mcp(mcp::Args),
-    Completions(completions::Args),
-    Man(man::Args),
+    Usage(usage::UsageArgs),
+    Model(model::ModelArgs),
+    Compact(compact::CompactArgs),
+    Review(review::ReviewArgs),
+    Forget(forget::ForgetArgs),
+    Doctor(doctor::DoctorArgs),
+    Rebuild(rebuild::RebuildArgs),
+    Run(run::RunArgs),
+    Service(service::ServiceArgs),
+    Session(session::SessionArgs),
+    Import(import::ImportArgs),
+    Context(context::ContextArgs),
+    Hook(crate::commands::hooks::run::HookArgs),
+    Mcp(mcp::McpArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 /// Reads the command line, does what it asks, and returns the exit code.
 pub fn main() -> ExitCode {
-    core_dump::forbid();
+    process_hardening::disable_core_dumps();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(usage) => {
@@ -207,7 +205,7 @@ pub fn main() -> ExitCode {
         error.exit_code()
     });
     if code == ExitCode::SUCCESS && !ui::output_complete() {
-        return error::Kind::CannotWrite.exit_code().into();
+        return error::CommandErrorKind::CannotWrite.exit_code().into();
     }
     code
 }
@@ -220,7 +218,7 @@ fn is_hook() -> bool {
         match &arg[..] {
             "--root" | "--config" | "--set" | "--color" => drop(args.next()),
             arg if arg.starts_with('-') => {}
-            verb => return verb == hook::NAME,
+            verb => return verb == crate::commands::hooks::run::HOOK_COMMAND,
         }
     }
     false
@@ -228,44 +226,44 @@ fn is_hook() -> bool {
 
 fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
     let global = cli.global;
-    if !matches!(cli.verb, Verb::Run(_)) {
-        logging::start_if_asked()?;
+    if !matches!(cli.verb, CliCommand::Run(_)) {
+        logging::start_if_requested()?;
     }
     match cli.verb {
-        Verb::Init(args) => init::run(&global, &args, ui),
-        Verb::Status(args) => status::run(&global, args, ui),
-        Verb::Log(args) => log::run(&global, &args, ui),
-        Verb::Search(args) => search::run(&global, args, ui),
-        Verb::Trace(args) => trace::run(&global, args, ui),
-        Verb::Correct(args) => correct::run(&global, &args, ui),
-        Verb::Undo(args) => undo::run(&global, &args, ui),
-        Verb::Demo(args) => demo::run(&global, &args, ui),
-        Verb::Coverage(args) => coverage::run(&global, args, ui),
-        Verb::Show(args) => show::run(&global, &args, ui),
-        Verb::History(args) => history::run(&global, &args, ui),
-        Verb::Blame(args) => blame::run(&global, &args, ui),
-        Verb::Diff(args) => diff::run(&global, &args, ui),
-        Verb::Usage(args) => usage::run(&global, &args, ui),
-        Verb::Model(args) => model::run(&global, &args, ui),
-        Verb::Compact(args) => compact::run(&global, &args, ui),
-        Verb::Review(args) => review::run(&global, &args, ui),
-        Verb::Forget(args) => forget::run(&global, &args, ui),
-        Verb::Doctor(args) => doctor::run(&global, &args, ui),
-        Verb::Rebuild(args) => rebuild::run(&global, args, ui),
-        Verb::Run(args) => run::run(&global, &args, ui),
-        Verb::Service(args) => service::run(&global, &args, ui),
-        Verb::Session(args) => session::run(&global, &args, ui),
-        Verb::Import(args) => import::run(&global, &args, ui),
-        Verb::Context(args) => session_start::run(&global, &args, ui),
-        Verb::Hook(args) => Ok(hook::run(&global, &args, ui)),
-        Verb::Mcp(args) => mcp::run(&global, &args, ui),
-        Verb::Completions(args) => Ok(completions::run(&args, ui)),
-        Verb::Man(args) => man::run(args, ui),
+        CliCommand::Init(args) => init::run(&global, &args, ui),
+        CliCommand::Status(args) => status::run(&global, args, ui),
+        CliCommand::Log(args) => log::run(&global, &args, ui),
+        CliCommand::Search(args) => search::run(&global, args, ui),
+        CliCommand::Trace(args) => trace::run(&global, args, ui),
+        CliCommand::Correct(args) => correct::run(&global, &args, ui),
+        CliCommand::Undo(args) => undo::run(&global, &args, ui),
+        CliCommand::Demo(args) => demo::run(&global, &args, ui),
+        CliCommand::Coverage(args) => coverage::run(&global, args, ui),
+        CliCommand::Show(args) => show::run(&global, &args, ui),
+        CliCommand::History(args) => history::run(&global, &args, ui),
+        CliCommand::Blame(args) => blame::run(&global, &args, ui),
+        CliCommand::Diff(args) => diff::run(&global, &args, ui),
+        CliCommand::Usage(args) => usage::run(&global, &args, ui),
+        CliCommand::Model(args) => model::run(&global, &args, ui),
+        CliCommand::Compact(args) => compact::run(&global, &args, ui),
+        CliCommand::Review(args) => review::run(&global, &args, ui),
+        CliCommand::Forget(args) => forget::run(&global, &args, ui),
+        CliCommand::Doctor(args) => doctor::run(&global, &args, ui),
+        CliCommand::Rebuild(args) => rebuild::run(&global, args, ui),
+        CliCommand::Run(args) => run::run(&global, &args, ui),
+        CliCommand::Service(args) => service::run(&global, &args, ui),
+        CliCommand::Session(args) => session::run(&global, &args, ui),
+        CliCommand::Import(args) => import::run(&global, &args, ui),
+        CliCommand::Context(args) => context::run(&global, &args, ui),
+        CliCommand::Hook(args) => Ok(crate::commands::hooks::run::run(&global, &args, ui)),
+        CliCommand::Mcp(args) => mcp::run(&global, &args, ui),
+        CliCommand::Completions(args) => Ok(completions::run(&args, ui)),
+        CliCommand::Man(args) => man::run(args, ui),
     }
 }
 
 /// Returns the command line as clap knows it, for completions and the manual.
-fn command() -> clap::Command {
+fn clap_command() -> clap::Command {
     Cli::command()
 }
 
@@ -275,9 +273,12 @@ mod tests {
 
     #[test]
     fn the_command_line_is_sound_and_help_lists_every_verb() {
-        command().debug_assert();
-        for verb in command().get_subcommands().map(clap::Command::get_name) {
-            assert!(HELP.contains(&format!("\n  {verb} ")), "`{verb}` is missing from the help");
+        clap_command().debug_assert();
+        for verb in clap_command().get_subcommands().map(clap::Command::get_name) {
+            assert!(
+                HELP_TEMPLATE.contains(&format!("\n  {verb} ")),
+                "`{verb}` is missing from the help"
+            );
         }
     }
 }

@@ -9,38 +9,38 @@ use serde_json::json;
 
 use super::{
     GlobalArgs,
-    context::{Call, PATIENCE, Root},
-    error::{CommandError, Kind},
+    error::{CommandError, CommandErrorKind},
     ui::Ui,
+    workspace::{Invocation, MODEL_WAIT_MAX, MemoryRoot},
 };
 use crate::{
     compaction::{
         self,
-        plan::{Job, Selection},
+        plan::{CompactionJob, Selection},
     },
     config::settings::EngineKind,
     engine::{configured, model::json as reply_json},
     memory::item::Tier,
     model::{
-        Ask as _, CallError, Message, OutputSchema, Request, Stage, WorkEnd,
-        embedding::{Embed as _, Side},
-        failure::Fault,
-        open,
+        CallError, LanguageModel as _, Message, ModelRequest, OutputSchema, Stage, WorkOutcome,
+        connect,
+        embedding::{EmbeddingInput, EmbeddingModel as _},
+        failure::ErrorClass,
         pricing::Price,
-        tokens,
+        token_estimate,
     },
-    store::{lineage::Lineage, vault::Vault},
+    store::{db::lineage::Lineage, fs::vault::Vault},
 };
 
 /// Ask the model that is configured
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ModelArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: ModelCommand,
 }
 
 #[derive(Clone, Copy, Debug, Subcommand)]
-enum Verb {
+enum ModelCommand {
     /// Make one small round trip; show latency, price, and what a week, a year and the backlog would
     /// cost
     Test,
@@ -48,7 +48,7 @@ enum Verb {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Tested {
+struct ModelTestReport {
     provider: &'static str,
     server: String,
     model: String,
@@ -60,17 +60,17 @@ struct Tested {
     context_tokens: u32,
     /// How many characters a token has, as far as that was learned.
     chars_per_token: f64,
-    price: Option<Shown>,
+    price: Option<PriceReport>,
     cost_usd: f64,
-    forecast: Forecast,
+    forecast: CostForecast,
     /// What makes vectors for the search by meaning, where that is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
-    embeddings: Option<Embedded>,
+    embeddings: Option<EmbeddingTest>,
 }
 
 /// A vector was made.
 #[derive(Serialize)]
-struct Embedded {
+struct EmbeddingTest {
     server: String,
     model: String,
     latency_ms: u64,
@@ -78,7 +78,7 @@ struct Embedded {
 }
 
 #[derive(Serialize)]
-struct Shown {
+struct PriceReport {
     input_usd: f64,
     output_usd: f64,
     date: String,
@@ -86,16 +86,16 @@ struct Shown {
 
 /// What drafting would take, by the characters of the last four weeks of logs.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-struct Forecast {
-    week: Cost,
-    year: Cost,
-    backlog: Cost,
+struct CostForecast {
+    week: CostEstimate,
+    year: CostEstimate,
+    backlog: CostEstimate,
 }
 
 /// An estimate: tokens as long as the model's have been so far, and a reply of about a third of what is
 /// read.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-struct Cost {
+struct CostEstimate {
     calls: u64,
     input_tokens: u64,
     output_tokens: u64,
@@ -103,45 +103,53 @@ struct Cost {
     usd: Option<f64>,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let Verb::Test = args.verb;
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
+pub(super) fn run(
+    global: &GlobalArgs,
+    args: &ModelArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let ModelCommand::Test = args.verb;
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
     let settings = &root.settings.settings;
-    let embeddings = embedded(&call, &root, ui)?;
+    let embeddings = test_embeddings(&call, &root, ui)?;
     if settings.engine == EngineKind::Extractive {
         if let Some(embeddings) = embeddings {
-            show_embedded(&embeddings, ui);
+            show_embedding_test(&embeddings, ui);
             return Ok(ExitCode::SUCCESS);
         }
         ui.note(
             "the engine is extractive: no model is asked. This tests the one that is configured",
         );
     }
-    let config = |e: open::OpenError| CommandError::new(Kind::Config, e).hint("memoird doctor");
-    let vault = Vault::of(&root.settings)?;
-    let door = open::door(&call.config, &root.settings, &call.around, vault, PATIENCE);
+    let config = |e: connect::ModelConfigError| {
+        CommandError::new(CommandErrorKind::Config, e).hint("memoird doctor")
+    };
+    let vault = Vault::for_root(&root.settings)?;
+    let door =
+        connect::client(&call.config, &root.settings, &call.environment, vault, MODEL_WAIT_MAX);
     let door = door.map_err(config)?;
-    let pricing = open::pricing(&call.around).map_err(config)?;
+    let pricing = connect::pricing(&call.environment).map_err(config)?;
     // A person who asks again has seen to what was wrong.
-    door.forgive()?;
+    door.reset_circuit()?;
     let begun = Instant::now();
-    let reply = door.ask(&question()).map_err(|error| told(error, ui))?;
+    let reply = door.complete(&test_request()).map_err(|error| call_error(error, ui))?;
     let latency_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let holds_schema = reply_json::value(&reply.text).is_some_and(|it| it["answer"] == "ready");
-    let cost_usd = door.take_spent().cost_usd;
-    door.settle(WorkEnd::Done);
-    let price = pricing.of(&settings.model.name).filter(|_| !door.wire().is_local());
-    let chars_per_token = tokens::average(door.weight());
-    let tested = Tested {
-        provider: door.wire().provider(),
-        server: door.wire().server().to_owned(),
+    let holds_schema =
+        reply_json::find_value(&reply.text).is_some_and(|it| it["answer"] == "ready");
+    let cost_usd = door.take_spending().cost_usd;
+    door.finish_work(WorkOutcome::Done);
+    let price = pricing.of(&settings.model.name).filter(|_| !door.endpoint().is_local());
+    let chars_per_token = token_estimate::average_chars_per_token(door.weight());
+    let tested = ModelTestReport {
+        provider: door.endpoint().provider(),
+        server: door.endpoint().server().to_owned(),
         model: settings.model.name.clone(),
         answered_by: reply.model,
         latency_ms,
         holds_schema,
         context_tokens: door.context_tokens(),
-        price: price.map(|it| Shown {
+        price: price.map(|it| PriceReport {
             input_usd: it.input,
             output_usd: it.output,
             date: it.date.to_string(),
@@ -149,52 +157,65 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         cost_usd,
         chars_per_token,
         embeddings,
-        forecast: forecast(&call, &root, price, (door.wire().is_local(), chars_per_token))?,
+        forecast: forecast(&call, &root, price, (door.endpoint().is_local(), chars_per_token))?,
     };
     if ui.is_json() {
         ui.json(&tested);
     } else {
         show(&tested, ui);
     }
-    Ok(if holds_schema { ExitCode::SUCCESS } else { Kind::Job.exit_code().into() })
+    Ok(if holds_schema { ExitCode::SUCCESS } else { CommandErrorKind::Job.exit_code().into() })
 }
 
 /// Has one vector made, where a server for that is configured.
-fn embedded(call: &Call, root: &Root, ui: &Ui) -> Result<Option<Embedded>, CommandError> {
-    let made = open::embedder(&call.config, &root.settings, &call.around, Side::Line);
-    let config = |e: open::OpenError| CommandError::new(Kind::Config, e).hint("memoird doctor");
+fn test_embeddings(
+    call: &Invocation,
+    root: &MemoryRoot,
+    ui: &Ui,
+) -> Result<Option<EmbeddingTest>, CommandError> {
+    let made = connect::embedding_client(
+        &call.config,
+        &root.settings,
+        &call.environment,
+        EmbeddingInput::Line,
+    );
+    let config = |e: connect::ModelConfigError| {
+        CommandError::new(CommandErrorKind::Config, e).hint("memoird doctor")
+    };
     let Some(embedder) = made.map_err(config)? else { return Ok(None) };
-    let door = embedder.door();
-    door.forgive()?;
+    let door = embedder.client();
+    door.reset_circuit()?;
     let begun = Instant::now();
-    let vectors = embedder.embed(&["Are you ready?"], Side::Line).map_err(|it| told(it, ui))?;
-    Ok(Some(Embedded {
-        server: door.wire().server().to_owned(),
+    let vectors = embedder
+        .embed(&["Are you ready?"], EmbeddingInput::Line)
+        .map_err(|it| call_error(it, ui))?;
+    Ok(Some(EmbeddingTest {
+        server: door.endpoint().server().to_owned(),
         model: door.model().to_owned(),
         latency_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
         dimensions: vectors.first().map_or(0, Vec::len),
     }))
 }
 
-fn show_embedded(embedded: &Embedded, ui: &Ui) {
-    let Embedded { server, model, latency_ms, dimensions } = embedded;
+fn show_embedding_test(embedded: &EmbeddingTest, ui: &Ui) {
+    let EmbeddingTest { server, model, latency_ms, dimensions } = embedded;
     if ui.is_json() {
         ui.json(&json!({ "embeddings": embedded }));
         return;
     }
-    ui.good(format!(
+    ui.success(format!(
         "{model} at {server} made a vector of {dimensions} numbers in {latency_ms} ms"
     ));
 }
 
-fn question() -> Request {
+fn test_request() -> ModelRequest {
     let schema = json!({
         "type": "object",
         "additionalProperties": false,
         "required": ["answer"],
         "properties": { "answer": { "type": "string", "enum": ["ready", "no"] } },
     });
-    Request {
+    ModelRequest {
         stage: Stage::Test,
         name: None,
         period: String::new(),
@@ -209,18 +230,20 @@ fn question() -> Request {
 }
 
 /// Says why there was no answer; here, on a terminal, in the provider's own words too.
-fn told(error: CallError, ui: &Ui) -> CommandError {
-    if let Some(words) = error.told() {
+fn call_error(error: CallError, ui: &Ui) -> CommandError {
+    if let Some(words) = error.provider_message() {
         ui.note(format!("it says: {words}"));
     }
-    let kind = match error.fault() {
-        Fault::Account => Kind::Config,
-        Fault::Server | Fault::Wait | Fault::Later => Kind::Unavailable,
-        Fault::Work => Kind::Job,
+    let kind = match error.class() {
+        ErrorClass::Account => CommandErrorKind::Config,
+        ErrorClass::Server | ErrorClass::Blocked | ErrorClass::Pending => {
+            CommandErrorKind::Unavailable
+        }
+        ErrorClass::Request => CommandErrorKind::Job,
     };
     let hint = match &error {
         CallError::Connect { .. } => "is it running? check model.base_url",
-        CallError::Account { .. } | CallError::Barred { .. } => "memoird doctor",
+        CallError::Account { .. } | CallError::AccountBlocked { .. } => "memoird doctor",
         CallError::Request { .. } => "check model.name; the server may not have it",
         _ => "memoird status",
     };
@@ -229,16 +252,17 @@ fn told(error: CallError, ui: &Ui) -> CommandError {
 
 /// Estimates what drafting would take.
 fn forecast(
-    call: &Call,
-    root: &Root,
+    call: &Invocation,
+    root: &MemoryRoot,
     price: Option<&Price>,
     (is_local, chars_per_token): (bool, f64),
-) -> Result<Forecast, CommandError> {
+) -> Result<CostForecast, CommandError> {
     const WEEKS: u64 = 4;
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
-    let view = compaction::peek(&root.vault, lineage.as_ref())?;
-    let engine = configured::id(&root.settings.settings);
-    let plan = compaction::plan_of(&view, &root.settings, &engine, &Selection::default(), call.now);
+    let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
+    let engine = configured::engine_id(&root.settings.settings);
+    let plan =
+        compaction::plan_snapshot(&view, &root.settings, &engine, &Selection::default(), call.now);
     let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
     let since = today - TimeDelta::weeks(4);
     let logs = &view.inventory.logs;
@@ -247,40 +271,42 @@ fn forecast(
         recent.fold((0, 0), |(days, bytes), (_, log)| (days + 1, bytes + log.stamp.size));
     // The daemon's weeks and months go into batches.
     let model = &root.settings.settings.model;
-    let share = price.map_or(1.0, |it| it.share(model.batch && model.provider.has_batches()));
+    let share =
+        price.map_or(1.0, |it| it.batch_factor(model.batch && model.provider.supports_batches()));
     let of = |calls: u64, chars: u64, folded: u64| {
         // Each call brings its instructions along, about a thousand tokens.
-        let input_tokens = tokens::of(chars, chars_per_token) + calls * 1000;
-        let output_tokens = tokens::of(chars / 3, chars_per_token);
+        let input_tokens = token_estimate::estimate(chars, chars_per_token) + calls * 1000;
+        let output_tokens = token_estimate::estimate(chars / 3, chars_per_token);
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let batched = folded as f64 / chars.max(1) as f64;
-        let worst = price.map(|it| it.worst(input_tokens, output_tokens));
+        let worst = price.map(|it| it.worst_case_cost(input_tokens, output_tokens));
         let usd = worst.map(|it| it * (1.0 - batched * (1.0 - share)));
         let usd = usd.or(is_local.then_some(0.0));
-        Cost { calls, input_tokens, output_tokens, usd }
+        CostEstimate { calls, input_tokens, output_tokens, usd }
     };
     // A day is read for memories and for its week; a month and wisdom read about a third of it again.
     let folded = bytes / WEEKS * 6 / 5;
     let week = of(days / WEEKS + 2, folded * 2, folded);
     let year = of(week.calls * 52 + 24, folded * 2 * 52, folded * 52);
-    let due = |job: &Job| match job.tier {
+    let due = |job: &CompactionJob| match job.tier {
         Tier::Extract | Tier::Weekly => {
             view.inventory.logs_of(job.period).map(|(_, log)| log.stamp.size).sum::<u64>()
         }
         _ => 20_000,
     };
-    let is_fold = |job: &&Job| matches!(job.tier, Tier::Weekly | Tier::Monthly);
+    let is_fold = |job: &&CompactionJob| matches!(job.tier, Tier::Weekly | Tier::Monthly);
     let due_bytes: u64 = plan.jobs.iter().map(due).sum();
     let folded: u64 = plan.jobs.iter().filter(is_fold).map(due).sum();
-    let backlog = of((plan.jobs.len() + plan.following.len()) as u64, due_bytes, folded);
-    Ok(Forecast { week, year, backlog })
+    let backlog = of((plan.jobs.len() + plan.due_after.len()) as u64, due_bytes, folded);
+    Ok(CostForecast { week, year, backlog })
 }
 
-fn show(tested: &Tested, ui: &Ui) {
-    let Tested { provider, server, model, answered_by, latency_ms, holds_schema, .. } = tested;
-    ui.good(format!("{model} at {server} ({provider}) answered in {latency_ms} ms"));
+fn show(tested: &ModelTestReport, ui: &Ui) {
+    let ModelTestReport { provider, server, model, answered_by, latency_ms, holds_schema, .. } =
+        tested;
+    ui.success(format!("{model} at {server} ({provider}) answered in {latency_ms} ms"));
     if let Some(embeddings) = &tested.embeddings {
-        show_embedded(embeddings, ui);
+        show_embedding_test(embeddings, ui);
     }
     if let Some(other) = answered_by.as_ref().filter(|it| *it != model) {
         ui.note(format!("it calls itself {other}"));
@@ -293,15 +319,15 @@ fn show(tested: &Tested, ui: &Ui) {
         tested.context_tokens, tested.chars_per_token
     ));
     match &tested.price {
-        Some(Shown { input_usd, output_usd, date }) => ui.note(format!(
+        Some(PriceReport { input_usd, output_usd, date }) => ui.note(format!(
             "{input_usd} USD for a million tokens read, {output_usd} written (price of {date}); this \
              call cost {:.6} USD",
             tested.cost_usd
         )),
         None => ui.note("no price is known; on this machine a call costs nothing"),
     }
-    let Forecast { week, year, backlog } = tested.forecast;
-    let row = |name: &str, it: Cost| {
+    let CostForecast { week, year, backlog } = tested.forecast;
+    let row = |name: &str, it: CostEstimate| {
         vec![
             name.to_owned(),
             it.calls.to_string(),
@@ -316,9 +342,9 @@ fn show(tested: &Tested, ui: &Ui) {
 
 impl From<CallError> for CommandError {
     fn from(error: CallError) -> Self {
-        let kind = match error.fault() {
-            Fault::Account => Kind::Config,
-            _ => Kind::Unavailable,
+        let kind = match error.class() {
+            ErrorClass::Account => CommandErrorKind::Config,
+            _ => CommandErrorKind::Unavailable,
         };
         Self::new(kind, error)
     }

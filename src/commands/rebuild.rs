@@ -4,11 +4,13 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::{GlobalArgs, compact::refuse_reader, context::Call, error::CommandError, ui::Ui};
+use super::{
+    GlobalArgs, compact::require_writer, error::CommandError, ui::Ui, workspace::Invocation,
+};
 use crate::{
-    compaction::rebuild::{self, Look, Mended, Opened},
+    compaction::integrity::rebuild::{self, CheckDepth, DatabaseRecovery, OpenedDatabase},
     recall::search,
-    store::postings::Postings,
+    store::db::search_index::PostingsDb,
 };
 
 /// Make the database anew from the files
@@ -16,11 +18,11 @@ use crate::{
 /// The files say where each line comes from, so nothing is lost but receipts, and those only where
 /// the database is missing or damaged. A damaged one is moved aside, never deleted.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct RebuildArgs {}
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Report {
+struct RebuildReport {
     /// Generated files.
     documents: u32,
     /// Bullets, entries, and typed memories in them.
@@ -36,29 +38,34 @@ struct Report {
     receipts_kept: bool,
 }
 
-pub(super) fn run(global: &GlobalArgs, _args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
-    refuse_reader(&call, &root)?;
+pub(super) fn run(
+    global: &GlobalArgs,
+    _args: RebuildArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
+    require_writer(&call, &root)?;
     let engine = root.engine(&call)?;
     let now = call.now;
-    let Opened { mut lineage, is_new, mending } = rebuild::open(&root.vault, Look::Close, now)?;
+    let OpenedDatabase { mut lineage, is_new, pending_rebuild: mending } =
+        rebuild::open(&root.vault, CheckDepth::Full, now)?;
     let clock = call.clock();
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
-    let set_aside = mending.as_ref().and_then(|it| match &it.mended {
-        Mended::SetAside { path, .. } => {
+    let set_aside = mending.as_ref().and_then(|it| match &it.recovery {
+        DatabaseRecovery::SetAside { path, .. } => {
             let relative = path.strip_prefix(root.vault.layout().root()).unwrap_or(path.as_path());
             Some(relative.display().to_string())
         }
-        Mended::Missing => None,
+        DatabaseRecovery::Missing => None,
     });
     let rebuilt = match mending {
-        Some(mending) => compactor.mend(mending, now),
+        Some(mending) => compactor.rebuild_recovered(mending, now),
         None => compactor.rebuild(now),
     }?;
-    Postings::remove(&root.vault.layout().search_index());
-    search::refresh(&root.vault)?;
-    let report = Report {
+    PostingsDb::remove(&root.vault.layout().search_index());
+    search::refresh_index(&root.vault)?;
+    let report = RebuildReport {
         documents: rebuilt.counts.documents.values().sum(),
         items: rebuilt.counts.items,
         sources: rebuilt.counts.derivations,
@@ -71,7 +78,7 @@ pub(super) fn run(global: &GlobalArgs, _args: Args, ui: &Ui) -> Result<ExitCode,
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(report: &Report, ui: &Ui) {
+fn show(report: &RebuildReport, ui: &Ui) {
     if ui.is_json() {
         ui.json(report);
         return;
@@ -79,8 +86,10 @@ fn show(report: &Report, ui: &Ui) {
     if let Some(path) = &report.set_aside {
         ui.warn(format!("the database was damaged; it is kept as {path}"));
     }
-    let Report { documents, items, sources, logs, .. } = report;
-    ui.good(format!("recorded {documents} files: {items} items, {sources} sources, {logs} logs"));
+    let RebuildReport { documents, items, sources, logs, .. } = report;
+    ui.success(format!(
+        "recorded {documents} files: {items} items, {sources} sources, {logs} logs"
+    ));
     if !report.receipts_kept {
         ui.note("earlier receipts are not in the files and begin anew");
     }

@@ -8,19 +8,22 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    compact::refuse_reader,
-    context::{Call, Root},
-    error::{CommandError, Kind},
+    compact::require_writer,
+    error::{CommandError, CommandErrorKind},
     log,
     ui::Ui,
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     compaction::{
         self,
-        review::{self, Change, HeldLine, Own, Proposed, ReviewError, Waiting},
+        review::{
+            self, ProposedChange, QuarantinedLine, ReviewError, ReviewProposal, ReviewQueue,
+            UserReplacement,
+        },
     },
     memory::{address::Address, decision::Verdict},
-    store::lineage::{Lineage, review::HeldWhat},
+    store::db::lineage::{Lineage, review::QuarantineScope},
 };
 
 /// Accept, refuse, or edit what is held or proposed
@@ -32,13 +35,13 @@ use crate::{
 /// drafted and its lines do not say is listed, and cannot be accepted. Without
 /// a verb it asks, on a terminal, about one after the other; elsewhere it lists them.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ReviewArgs {
     #[command(subcommand)]
-    verb: Option<ReviewVerb>,
+    verb: Option<ReviewCommand>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum ReviewVerb {
+enum ReviewCommand {
     /// List what waits
     List {
         /// Also what was decided before
@@ -46,11 +49,11 @@ enum ReviewVerb {
         decided: bool,
     },
     /// Let lines be seen, and make proposed changes
-    Accept(Chosen),
+    Accept(ReviewSelection),
     /// Keep lines out for good, and drop proposed changes
-    Refuse(Chosen),
+    Refuse(ReviewSelection),
     /// Take back what was said: it waits again. A change that was made is taken back by `undo` first
-    Reopen(Chosen),
+    Reopen(ReviewSelection),
     /// Say it in your own words: of a change, what is written; of a line, an entry of today's log, and
     /// the line stays out
     Edit {
@@ -63,7 +66,7 @@ enum ReviewVerb {
 
 /// Which of what waits.
 #[derive(Debug, clap::Args)]
-struct Chosen {
+struct ReviewSelection {
     /// What they are called in the list; a log (2026-04-02) for all of its lines
     #[arg(value_name = "ID", required_unless_present = "all")]
     ids: Vec<String>,
@@ -77,16 +80,16 @@ struct Chosen {
 
 /// What `--json` prints; a document of `schema/review.schema.json`.
 #[derive(Debug, Serialize)]
-struct Report {
+struct ReviewReport {
     /// What waits, or what was decided about.
-    items: Vec<Item>,
+    items: Vec<ReviewEntry>,
     /// What was done with them: nothing for a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     done: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
-struct Item {
+struct ReviewEntry {
     id: String,
     /// `line`, `memory`, `wisdom`, `typed`, or `item`.
     what: &'static str,
@@ -132,135 +135,149 @@ struct SourceLine {
     text: String,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
-    let decided =
-        matches!(&args.verb, Some(ReviewVerb::List { decided: true } | ReviewVerb::Reopen(_)));
-    let mut waiting = look(&root, decided)?;
+pub(super) fn run(
+    global: &GlobalArgs,
+    args: &ReviewArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
+    let decided = matches!(
+        &args.verb,
+        Some(ReviewCommand::List { decided: true } | ReviewCommand::Reopen(_))
+    );
+    let mut waiting = load_queue(&root, decided)?;
     match &args.verb {
-        None if ui.can_ask() => return ask_each(&call, &root, &waiting, ui),
-        None | Some(ReviewVerb::List { .. }) => list(&waiting, ui),
-        Some(ReviewVerb::Accept(chosen)) => {
-            choose(&mut waiting, chosen)?;
+        None if ui.is_interactive() => return review_interactively(&call, &root, &waiting, ui),
+        None | Some(ReviewCommand::List { .. }) => list(&waiting, ui),
+        Some(ReviewCommand::Accept(chosen)) => {
+            retain_selected(&mut waiting, chosen)?;
             if chosen.all {
-                leave_stale(&mut waiting, ui);
-                leave_told(&mut waiting, ui);
+                skip_stale(&mut waiting, ui);
+                skip_unacceptable(&mut waiting, ui);
             }
             accept(&call, &root, &waiting)?;
-            done(&waiting, "accepted", ui);
+            show_done(&waiting, "accepted", ui);
         }
-        Some(ReviewVerb::Refuse(chosen)) => {
-            choose(&mut waiting, chosen)?;
-            say(&call, &root, &waiting, Some(Verdict::Refused))?;
-            done(&waiting, "refused", ui);
+        Some(ReviewCommand::Refuse(chosen)) => {
+            retain_selected(&mut waiting, chosen)?;
+            record_verdict(&call, &root, &waiting, Some(Verdict::Refused))?;
+            show_done(&waiting, "refused", ui);
         }
-        Some(ReviewVerb::Reopen(chosen)) => {
+        Some(ReviewCommand::Reopen(chosen)) => {
             waiting.changes.retain(|it| it.verdict.is_some());
             waiting.lines.retain(|it| it.verdict.is_some());
-            choose(&mut waiting, chosen)?;
-            say(&call, &root, &waiting, None)?;
-            done(&waiting, "reopened", ui);
+            retain_selected(&mut waiting, chosen)?;
+            record_verdict(&call, &root, &waiting, None)?;
+            show_done(&waiting, "reopened", ui);
         }
-        Some(ReviewVerb::Edit { id, text }) => {
+        Some(ReviewCommand::Edit { id, text }) => {
             let ids = vec![id.clone()];
-            choose(&mut waiting, &Chosen { ids, all: false, why: None })?;
+            retain_selected(&mut waiting, &ReviewSelection { ids, all: false, why: None })?;
             edit(&call, &root, &waiting, text, ui)?;
-            done(&waiting, "edited", ui);
+            show_done(&waiting, "edited", ui);
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn look(root: &Root, decided: bool) -> Result<Waiting, CommandError> {
+fn load_queue(root: &MemoryRoot, decided: bool) -> Result<ReviewQueue, CommandError> {
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
-    let view = compaction::peek(&root.vault, lineage.as_ref())?;
-    Ok(review::waiting(&root.vault, lineage.as_ref(), &view.inventory, decided)?)
+    let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
+    Ok(review::review_queue(&root.vault, lineage.as_ref(), &view.inventory, decided)?)
 }
 
 /// Keeps what was chosen.
-fn choose(waiting: &mut Waiting, chosen: &Chosen) -> Result<(), CommandError> {
+fn retain_selected(
+    waiting: &mut ReviewQueue,
+    chosen: &ReviewSelection,
+) -> Result<(), CommandError> {
     if chosen.all {
         if let Some(why) = &chosen.why {
-            waiting.lines.retain(|it| it.why.contains(why));
-            waiting.changes.retain(|it| why == kind_of(&it.change));
+            waiting.lines.retain(|it| it.reasons.contains(why));
+            waiting.changes.retain(|it| why == change_kind(&it.change));
         }
         return Ok(());
     }
     for id in &chosen.ids {
-        let known = waiting.lines.iter().any(|it| is_line(it, id))
+        let known = waiting.lines.iter().any(|it| line_matches(it, id))
             || waiting.changes.iter().any(|it| it.id == *id);
         if !known {
             return Err(CommandError::new(
-                Kind::Usage,
+                CommandErrorKind::Usage,
                 format!("nothing that waits is called `{id}`"),
             )
             .hint("memoird review list"));
         }
     }
-    waiting.lines.retain(|it| chosen.ids.iter().any(|id| is_line(it, id)));
+    waiting.lines.retain(|it| chosen.ids.iter().any(|id| line_matches(it, id)));
     waiting.changes.retain(|it| chosen.ids.contains(&it.id));
     Ok(())
 }
 
 /// Leaves out of a batch what can no longer be made, and says so.
-fn leave_stale(waiting: &mut Waiting, ui: &Ui) {
+fn skip_stale(waiting: &mut ReviewQueue, ui: &Ui) {
     for stale in waiting.changes.extract_if(.., |it| it.is_stale) {
         ui.warn(format!("{} is left: {STALE}", stale.id));
     }
 }
 
 /// Leaves out of a batch what nobody can accept, and says so.
-fn leave_told(waiting: &mut Waiting, ui: &Ui) {
-    let told = waiting.changes.extract_if(.., |it| is_told(&it.change)).count();
+fn skip_unacceptable(waiting: &mut ReviewQueue, ui: &Ui) {
+    let told = waiting.changes.extract_if(.., |it| is_unacceptable(&it.change)).count();
     if told > 0 {
-        ui.warn(format!("{told} left: {TOLD}"));
+        ui.warn(format!("{told} left: {UNACCEPTABLE}"));
     }
 }
 
 /// Returns whether it is listed and no more.
-fn is_told(change: &Change) -> bool {
-    matches!(change, Change::Item { passes: false, .. })
+fn is_unacceptable(change: &ProposedChange) -> bool {
+    matches!(change, ProposedChange::Item { passes: false, .. })
 }
 
 /// Why an item that was kept out cannot be accepted.
-const TOLD: &str = "no word of a person makes a drafted item true; refuse it when it is read, and say \
+const UNACCEPTABLE: &str = "no word of a person makes a drafted item true; refuse it when it is read, and say \
                     it in your own words if it is missed";
 
 /// Why a change can no longer be made.
 const STALE: &str = "its file or its source lines were changed since it was proposed";
 
 /// Says what a change is about.
-fn kind_of(change: &Change) -> &'static str {
+fn change_kind(change: &ProposedChange) -> &'static str {
     match change {
-        Change::Memory { .. } => "typed",
-        Change::Item { .. } => "item",
-        Change::Add { .. } | Change::Merge { .. } | Change::Drop { .. } => "wisdom",
+        ProposedChange::Memory { .. } => "typed",
+        ProposedChange::Item { .. } => "item",
+        ProposedChange::Add { .. } | ProposedChange::Merge { .. } | ProposedChange::Drop { .. } => {
+            "wisdom"
+        }
     }
 }
 
-fn is_line(line: &HeldLine, id: &str) -> bool {
+fn line_matches(line: &QuarantinedLine, id: &str) -> bool {
     line.id == id || line.address.to_string() == id || line.address.stem.as_str() == id
 }
 
-fn accept(call: &Call, root: &Root, chosen: &Waiting) -> Result<(), CommandError> {
-    if let Some(told) = chosen.changes.iter().find(|it| is_told(&it.change)) {
+fn accept(call: &Invocation, root: &MemoryRoot, chosen: &ReviewQueue) -> Result<(), CommandError> {
+    if let Some(told) = chosen.changes.iter().find(|it| is_unacceptable(&it.change)) {
         let id = &told.id;
-        return Err(CommandError::new(Kind::Usage, format!("{id} cannot be accepted: {TOLD}"))
-            .hint(format!("memoird review edit {id} TEXT")));
+        return Err(CommandError::new(
+            CommandErrorKind::Usage,
+            format!("{id} cannot be accepted: {UNACCEPTABLE}"),
+        )
+        .hint(format!("memoird review edit {id} TEXT")));
     }
     if !chosen.lines.is_empty() {
-        let lines = Waiting { lines: chosen.lines.clone(), changes: Vec::new() };
-        say(call, root, &lines, Some(Verdict::Accepted))?;
+        let lines = ReviewQueue { lines: chosen.lines.clone(), changes: Vec::new() };
+        record_verdict(call, root, &lines, Some(Verdict::Accepted))?;
     }
-    let (items, changes): (Vec<Proposed>, Vec<Proposed>) =
-        chosen.changes.iter().cloned().partition(|it| kind_of(&it.change) == "item");
+    let (items, changes): (Vec<ReviewProposal>, Vec<ReviewProposal>) =
+        chosen.changes.iter().cloned().partition(|it| change_kind(&it.change) == "item");
     let changes: Vec<_> = changes.into_iter().map(|it| (it, None)).collect();
-    make(call, root, &changes)?;
+    apply_changes(call, root, &changes)?;
     if items.is_empty() {
         return Ok(());
     }
-    refuse_reader(call, root)?;
+    require_writer(call, root)?;
     let engine = root.engine(call)?;
     let mut lineage = root.lineage()?;
     let clock = call.clock();
@@ -269,11 +286,15 @@ fn accept(call: &Call, root: &Root, chosen: &Waiting) -> Result<(), CommandError
 }
 
 /// Makes changes of files.
-fn make(call: &Call, root: &Root, changes: &[(Proposed, Option<Own>)]) -> Result<(), CommandError> {
+fn apply_changes(
+    call: &Invocation,
+    root: &MemoryRoot,
+    changes: &[(ReviewProposal, Option<UserReplacement>)],
+) -> Result<(), CommandError> {
     if changes.is_empty() {
         return Ok(());
     }
-    refuse_reader(call, root)?;
+    require_writer(call, root)?;
     let engine = root.engine(call)?;
     let mut lineage = root.lineage()?;
     let clock = call.clock();
@@ -281,13 +302,13 @@ fn make(call: &Call, root: &Root, changes: &[(Proposed, Option<Own>)]) -> Result
     Ok(compactor.accept_changes(changes)?)
 }
 
-fn say(
-    call: &Call,
-    root: &Root,
-    chosen: &Waiting,
+fn record_verdict(
+    call: &Invocation,
+    root: &MemoryRoot,
+    chosen: &ReviewQueue,
     verdict: Option<Verdict>,
 ) -> Result<(), CommandError> {
-    refuse_reader(call, root)?;
+    require_writer(call, root)?;
     let engine = root.engine(call)?;
     let mut lineage = root.lineage()?;
     let clock = call.clock();
@@ -304,80 +325,84 @@ fn say(
 }
 
 fn edit(
-    call: &Call,
-    root: &Root,
-    chosen: &Waiting,
+    call: &Invocation,
+    root: &MemoryRoot,
+    chosen: &ReviewQueue,
     text: &str,
     ui: &Ui,
 ) -> Result<(), CommandError> {
     let said = text.trim();
-    let text = &*root.rules.shown(said);
+    let text = &*root.rules.mask_secrets(said);
     if text != said {
         ui.warn("there is a secret in these words; a mark takes its place");
     }
     if text.is_empty() {
-        return Err(CommandError::new(Kind::Usage, "there are no words to say it in")
+        return Err(CommandError::new(CommandErrorKind::Usage, "there are no words to say it in")
             .hint("memoird review refuse ID"));
     }
     let of = |places: &str| format!("{text} (of {places})");
-    if let Some(item) = chosen.changes.first().filter(|it| kind_of(&it.change) == "item") {
-        refuse_reader(call, root)?;
-        log::append(call, root, &of(&item.row.sources))?;
-        return say(call, root, chosen, Some(Verdict::Refused));
+    if let Some(item) = chosen.changes.first().filter(|it| change_kind(&it.change) == "item") {
+        require_writer(call, root)?;
+        log::append_entry(call, root, &of(&item.row.sources))?;
+        return record_verdict(call, root, chosen, Some(Verdict::Refused));
     }
     if let Some(change) = chosen.changes.first() {
-        if let Change::Memory { .. } = change.change {
-            let own = Own { title: None, text: text.to_owned() };
-            return make(call, root, &[(change.clone(), Some(own))]);
+        if let ProposedChange::Memory { .. } = change.change {
+            let own = UserReplacement { title: None, text: text.to_owned() };
+            return apply_changes(call, root, &[(change.clone(), Some(own))]);
         }
         let Some((title, words)) = text.split_once(": ") else {
             return Err(CommandError::new(
-                Kind::Usage,
+                CommandErrorKind::Usage,
                 "an entry of WISDOM.md needs a heading and a text",
             )
             .hint(format!("memoird review edit {} \"Heading: text\"", change.id)));
         };
-        let own = Own { title: Some(title.trim().to_owned()), text: words.trim().to_owned() };
-        return make(call, root, &[(change.clone(), Some(own))]);
+        let own =
+            UserReplacement { title: Some(title.trim().to_owned()), text: words.trim().to_owned() };
+        return apply_changes(call, root, &[(change.clone(), Some(own))]);
     }
-    refuse_reader(call, root)?;
+    require_writer(call, root)?;
     // Words that stand on several lines have one name, and are said once.
     let lines: Vec<String> = chosen.lines.iter().map(|it| it.address.to_string()).collect();
-    log::append(call, root, &of(&lines.join(", ")))?;
-    say(call, root, chosen, Some(Verdict::Refused))
+    log::append_entry(call, root, &of(&lines.join(", ")))?;
+    record_verdict(call, root, chosen, Some(Verdict::Refused))
 }
 
 /// Asks about one after the other.
-fn ask_each(
-    call: &Call,
-    root: &Root,
-    waiting: &Waiting,
+fn review_interactively(
+    call: &Invocation,
+    root: &MemoryRoot,
+    waiting: &ReviewQueue,
     ui: &Ui,
 ) -> Result<ExitCode, CommandError> {
     if waiting.lines.is_empty() && waiting.changes.is_empty() {
         ui.note("nothing waits");
         return Ok(ExitCode::SUCCESS);
     }
-    refuse_reader(call, root)?;
-    let alone = |line: &HeldLine| Waiting { lines: vec![line.clone()], changes: Vec::new() };
-    let change = |it: &Proposed| Waiting { lines: Vec::new(), changes: vec![it.clone()] };
-    let all: Vec<Waiting> =
+    require_writer(call, root)?;
+    let alone =
+        |line: &QuarantinedLine| ReviewQueue { lines: vec![line.clone()], changes: Vec::new() };
+    let change = |it: &ReviewProposal| ReviewQueue { lines: Vec::new(), changes: vec![it.clone()] };
+    let all: Vec<ReviewQueue> =
         waiting.lines.iter().map(alone).chain(waiting.changes.iter().map(change)).collect();
     for (i, one) in all.iter().enumerate() {
-        let Some(item) = items(one).pop() else { continue };
+        let Some(item) = entries(one).pop() else { continue };
         ui.note(format!("\n{} of {}", i + 1, all.len()));
         show(&item, ui);
         loop {
-            let answer = ui.question("accept, refuse, edit, skip, quit? [a/r/e/s/q]");
+            let answer = ui.prompt("accept, refuse, edit, skip, quit? [a/r/e/s/q]");
             match answer.as_deref() {
-                Some("a" | "accept") if one.changes.iter().any(|it| is_told(&it.change)) => {
-                    ui.warn(TOLD);
+                Some("a" | "accept")
+                    if one.changes.iter().any(|it| is_unacceptable(&it.change)) =>
+                {
+                    ui.warn(UNACCEPTABLE);
                     continue;
                 }
                 Some("a" | "accept") => accept(call, root, one)?,
-                Some("r" | "refuse") => say(call, root, one, Some(Verdict::Refused))?,
+                Some("r" | "refuse") => record_verdict(call, root, one, Some(Verdict::Refused))?,
                 Some("e" | "edit") => {
-                    let Some(text) = ui.question("in your words:") else { continue };
+                    let Some(text) = ui.prompt("in your words:") else { continue };
                     if let Err(error) = edit(call, root, one, &text, ui) {
                         ui.warn(error);
                         continue;
@@ -394,24 +419,24 @@ fn ask_each(
     Ok(ExitCode::SUCCESS)
 }
 
-fn items(waiting: &Waiting) -> Vec<Item> {
+fn entries(waiting: &ReviewQueue) -> Vec<ReviewEntry> {
     waiting
         .lines
         .iter()
-        .map(Item::of_line)
-        .chain(waiting.changes.iter().map(Item::of_change))
+        .map(ReviewEntry::of_line)
+        .chain(waiting.changes.iter().map(ReviewEntry::of_change))
         .collect()
 }
 
-impl Item {
-    fn of_line(line: &HeldLine) -> Self {
+impl ReviewEntry {
+    fn of_line(line: &QuarantinedLine) -> Self {
         Self {
             id: line.id.clone(),
             what: match line.what {
-                HeldWhat::Line => "line",
-                HeldWhat::Memory => "memory",
+                QuarantineScope::Line => "line",
+                QuarantineScope::Memory => "memory",
             },
-            why: line.why.clone(),
+            why: line.reasons.clone(),
             text: line.text.clone(),
             path: line.path.clone(),
             line: Some(line.address.line),
@@ -423,24 +448,28 @@ impl Item {
             acceptable: None,
             engine: None,
             run: None,
-            verdict: line.verdict.map(name_of),
+            verdict: line.verdict.map(verdict_name),
         }
     }
 
-    fn of_change(proposed: &Proposed) -> Self {
+    fn of_change(proposed: &ReviewProposal) -> Self {
         let (text, reason) = match &proposed.change {
-            Change::Add { title, text, reason, .. } => (format!("{title}: {text}"), reason),
-            Change::Merge { words: Some((title, text)), reason, .. } => {
+            ProposedChange::Add { title, text, reason, .. } => (format!("{title}: {text}"), reason),
+            ProposedChange::Merge { words: Some((title, text)), reason, .. } => {
                 (format!("{title}: {text}"), reason)
             }
-            Change::Merge { words: None, reason, .. } => ("said again".to_owned(), reason),
-            Change::Drop { reason, .. } => ("to be dropped".to_owned(), reason),
-            Change::Memory { words: Some(words), reason, .. } => (words.said(), reason),
-            Change::Memory { words: None, reason, .. } => ("to be removed".to_owned(), reason),
-            Change::Item { text, reason, .. } => (text.clone(), reason),
+            ProposedChange::Merge { words: None, reason, .. } => ("said again".to_owned(), reason),
+            ProposedChange::Drop { reason, .. } => ("to be dropped".to_owned(), reason),
+            ProposedChange::Memory { words: Some(words), reason, .. } => {
+                (words.display_text(), reason)
+            }
+            ProposedChange::Memory { words: None, reason, .. } => {
+                ("to be removed".to_owned(), reason)
+            }
+            ProposedChange::Item { text, reason, .. } => (text.clone(), reason),
         };
         let (acceptable, engine) = match &proposed.change {
-            Change::Item { passes, engine, .. } => (Some(*passes), Some(engine.clone())),
+            ProposedChange::Item { passes, engine, .. } => (Some(*passes), Some(engine.clone())),
             _ => (None, None),
         };
         let source_line = |(at, text): &(Address, String)| SourceLine {
@@ -450,35 +479,35 @@ impl Item {
         let sources = &proposed.row.sources;
         Self {
             id: proposed.id.clone(),
-            what: kind_of(&proposed.change),
+            what: change_kind(&proposed.change),
             why: vec![reason.clone()],
             text,
             path: proposed.row.target.clone(),
             line: None,
             origin: None,
-            before: proposed.before.clone(),
+            before: proposed.current.clone(),
             sources: (!sources.is_empty()).then(|| sources.clone()),
-            source_lines: proposed.lines.iter().map(source_line).collect(),
+            source_lines: proposed.source_lines.iter().map(source_line).collect(),
             stale: proposed.is_stale,
             acceptable,
             engine,
             run: proposed.run.map(|it| it.0),
-            verdict: proposed.verdict.map(name_of),
+            verdict: proposed.verdict.map(verdict_name),
         }
     }
 }
 
-fn name_of(verdict: Verdict) -> &'static str {
+fn verdict_name(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Accepted => "accepted",
         Verdict::Refused => "refused",
     }
 }
 
-fn list(waiting: &Waiting, ui: &Ui) {
-    let items = items(waiting);
+fn list(waiting: &ReviewQueue, ui: &Ui) {
+    let items = entries(waiting);
     if ui.is_json() {
-        ui.json(&Report { items, done: None });
+        ui.json(&ReviewReport { items, done: None });
         return;
     }
     if items.is_empty() {
@@ -498,7 +527,7 @@ fn list(waiting: &Waiting, ui: &Ui) {
     ));
 }
 
-fn show(item: &Item, ui: &Ui) {
+fn show(item: &ReviewEntry, ui: &Ui) {
     let place = match item.line {
         Some(line) => format!("{}:{line}", item.path),
         None => item.path.clone(),
@@ -516,10 +545,10 @@ fn show(item: &Item, ui: &Ui) {
     }
     match &item.before {
         Some(before) => {
-            words("now: ", before, ui);
-            words("new: ", &item.text, ui);
+            show_text("now: ", before, ui);
+            show_text("new: ", &item.text, ui);
         }
-        None => words("", &item.text, ui),
+        None => show_text("", &item.text, ui),
     }
     for SourceLine { address, text } in &item.source_lines {
         ui.data(format!("  of {address}: {}", text.trim()));
@@ -530,21 +559,21 @@ fn show(item: &Item, ui: &Ui) {
 }
 
 /// Shows words of several lines below each other.
-fn words(label: &str, text: &str, ui: &Ui) {
+fn show_text(label: &str, text: &str, ui: &Ui) {
     for (i, line) in text.trim().lines().filter(|it| !it.trim().is_empty()).enumerate() {
         let label = if i == 0 { label.to_owned() } else { " ".repeat(label.len()) };
         ui.data(format!("  {label}{line}"));
     }
 }
 
-fn done(waiting: &Waiting, what: &'static str, ui: &Ui) {
-    let items = items(waiting);
+fn show_done(waiting: &ReviewQueue, what: &'static str, ui: &Ui) {
+    let items = entries(waiting);
     if ui.is_json() {
-        ui.json(&Report { items, done: Some(what) });
+        ui.json(&ReviewReport { items, done: Some(what) });
         return;
     }
-    ui.good(format!("{what}: {}", items.len()));
-    let is_item = |it: &Proposed| kind_of(&it.change) == "item";
+    ui.success(format!("{what}: {}", items.len()));
+    let is_item = |it: &ReviewProposal| change_kind(&it.change) == "item";
     let rests_on_it = !waiting.lines.is_empty() || waiting.changes.iter().any(is_item);
     if what == "accepted" && rests_on_it {
         ui.note("`memoird compact` (or the daemon) makes what rests on it again");
@@ -555,12 +584,16 @@ impl From<ReviewError> for CommandError {
     fn from(error: ReviewError) -> Self {
         match error {
             ReviewError::Pass(error) => error.into(),
-            ReviewError::Stale { ref id } | ReviewError::Changed { ref id, .. } => {
+            ReviewError::Stale { ref id } | ReviewError::FileChanged { ref id, .. } => {
                 let hint = format!("memoird review refuse {id}");
-                Self::new(Kind::Data, error).hint(hint)
+                Self::new(CommandErrorKind::Data, error).hint(hint)
             }
-            ReviewError::Made { .. } => Self::new(Kind::Usage, error).hint("memoird undo"),
-            ReviewError::File(_) => Self::new(Kind::Data, error).hint("memoird review list"),
+            ReviewError::AlreadyApplied { .. } => {
+                Self::new(CommandErrorKind::Usage, error).hint("memoird undo")
+            }
+            ReviewError::File(_) => {
+                Self::new(CommandErrorKind::Data, error).hint("memoird review list")
+            }
         }
     }
 }

@@ -4,17 +4,17 @@ use std::process::ExitCode;
 
 use super::{
     GlobalArgs,
-    context::{Call, Root},
-    error::{CommandError, Kind},
+    error::{CommandError, CommandErrorKind},
     ui::Ui,
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     memory::period::Period,
     model::{
-        embedding::{Embed, Side},
-        open,
+        connect,
+        embedding::{EmbeddingInput, EmbeddingModel},
     },
-    recall::search::{self, Found, How, Marks, Query, Shelf},
+    recall::search::{self, Highlighter, Query, SearchCache, SearchOptions, SearchResults},
 };
 
 /// Find the log lines that answer a question
@@ -23,7 +23,7 @@ use crate::{
 In the query: \"words in a row\", -not, -\"not this\", OR between phrases, and the fields
 tier:weekly, type:feedback, on:2026-04-02, after:2026-03, before:2026-W14, until:, project:NAME.
 Days and months that a question names (\"on March 26\", \"last week\") count by themselves.")]
-pub(super) struct Args {
+pub(super) struct SearchArgs {
     /// What to look for
     #[arg(required = true, value_name = "QUERY")]
     query: Vec<String>,
@@ -53,20 +53,28 @@ pub(super) struct Args {
     exit_code: bool,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
+pub(super) fn run(
+    global: &GlobalArgs,
+    args: SearchArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
     let mut query = Query::parse(&args.query.join(" "));
     query.tiers.extend(args.tier);
     query.kind = args.kind.or(query.kind);
     query.since = args.since.map(Period::first).or(query.since);
     query.until = args.until.map(Period::last).or(query.until);
     if query.text.trim().is_empty() && query.since.is_none() && query.until.is_none() {
-        return Err(CommandError::new(Kind::Usage, "there is nothing to look for in that query")
-            .hint("memoird search WORDS"));
+        return Err(CommandError::new(
+            CommandErrorKind::Usage,
+            "there is nothing to look for in that query",
+        )
+        .hint("memoird search WORDS"));
     }
     let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
-    let how = How { limit: args.limit.max(1), context: args.context, raw: args.raw, today };
+    let how =
+        SearchOptions { limit: args.limit.max(1), context: args.context, raw: args.raw, today };
     let found = find(&call, &root, &query, how, None)?;
     let is_empty = found.hits.is_empty();
     show(&found, &query.words, ui);
@@ -76,26 +84,31 @@ pub(super) fn run(global: &GlobalArgs, args: Args, ui: &Ui) -> Result<ExitCode, 
 /// Looks through all that stands in a root: by meaning, too, where a server for that is configured. On a
 /// shelf lies what an earlier search of the same process found out.
 pub(crate) fn find(
-    call: &Call,
-    root: &Root,
+    call: &Invocation,
+    root: &MemoryRoot,
     query: &Query,
-    how: How,
-    shelf: Option<&Shelf>,
-) -> Result<Found, CommandError> {
-    let embedder = open::embedder(&call.config, &root.settings, &call.around, Side::Query);
+    how: SearchOptions,
+    shelf: Option<&SearchCache>,
+) -> Result<SearchResults, CommandError> {
+    let embedder = connect::embedding_client(
+        &call.config,
+        &root.settings,
+        &call.environment,
+        EmbeddingInput::Query,
+    );
     let (embedder, why) = match embedder {
         Ok(embedder) => (embedder, None),
         Err(error) => (None, Some(error.to_string())),
     };
-    let embedder = embedder.as_ref().map(|it| it as &dyn Embed);
+    let embedder = embedder.as_ref().map(|it| it as &dyn EmbeddingModel);
     let found = match shelf {
         Some(shelf) => shelf.find(&root.vault, query, how, embedder),
         None => search::find(&root.vault, query, how, embedder),
     }?;
-    Ok(Found { words_only: found.words_only.or(why), ..found })
+    Ok(SearchResults { words_only: found.words_only.or(why), ..found })
 }
 
-fn show(found: &Found, words: &str, ui: &Ui) {
+fn show(found: &SearchResults, words: &str, ui: &Ui) {
     if ui.is_json() {
         ui.json(found);
         return;
@@ -107,8 +120,8 @@ fn show(found: &Found, words: &str, ui: &Ui) {
         ui.note("nothing was found");
         return;
     }
-    let mut marks = Marks::of(words);
-    for (hit, more) in search::folded(&found.hits) {
+    let mut marks = Highlighter::of(words);
+    for (hit, more) in search::group_duplicates(&found.hits) {
         let more = if more > 0 { format!("  (and {more} more like it)") } else { String::new() };
         let origin = if hit.origin == "external" { "  external" } else { "" };
         let by = match hit.found_by[..] {
@@ -123,7 +136,7 @@ fn show(found: &Found, words: &str, ui: &Ui) {
         for line in &hit.before {
             ui.data(format!("    {line}"));
         }
-        ui.marked("  ", &hit.text, &marks.within(&hit.text));
+        ui.highlighted("  ", &hit.text, &marks.ranges(&hit.text));
         for line in &hit.after {
             ui.data(format!("    {line}"));
         }

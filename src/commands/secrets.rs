@@ -7,24 +7,24 @@ use std::{collections::BTreeMap, process::ExitCode};
 use serde::Serialize;
 
 use super::{
-    compact::refuse_reader,
-    context::{Call, Root},
-    error::{CommandError, Kind},
+    compact::require_writer,
+    error::{CommandError, CommandErrorKind},
     ui::Ui,
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     compaction::{
         self,
-        redact::{self, Finding, Place, Redacted},
+        redact::{self, RedactionReport, SecretLocation, StoredSecret},
     },
-    store::lineage::Lineage,
+    store::db::lineage::Lineage,
 };
 
 /// What is to be done about what was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(super) enum SecretsAction {
     /// It is told.
-    Tell,
+    List,
     /// It is taken out of generated files; the history keeps what they were.
     Redact,
     /// It is taken out of the history and of copies, too.
@@ -33,21 +33,21 @@ pub(super) enum Deed {
 
 /// How a deed is to be done.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
-    pub(super) deed: Deed,
+pub(super) struct SecretsRequest {
+    pub(super) action: SecretsAction,
     pub(super) dry_run: bool,
     pub(super) yes: bool,
     /// The verb as a person types it, for what to try next.
-    pub(super) verb: &'static str,
+    pub(super) command: &'static str,
 }
 
 /// What `--json` prints; a document of `schema/secrets.schema.json`.
 #[derive(Debug, Serialize)]
-struct Report {
+struct SecretsReport {
     /// Whether no secret stands where it would be served.
     ok: bool,
-    kinds: Vec<KindReport>,
-    findings: Vec<FindingReport>,
+    kinds: Vec<SecretKindCounts>,
+    findings: Vec<SecretFinding>,
     /// Files that were written anew.
     files: Vec<String>,
     /// Versions of which the history keeps other bytes now.
@@ -57,7 +57,7 @@ struct Report {
 }
 
 #[derive(Debug, Serialize)]
-struct KindReport {
+struct SecretKindCounts {
     kind: String,
     personal: bool,
     /// In daily logs, where the served view keeps it out.
@@ -71,7 +71,7 @@ struct KindReport {
 }
 
 #[derive(Debug, Serialize)]
-struct FindingReport {
+struct SecretFinding {
     place: &'static str,
     path: String,
     /// The line; of a version its number.
@@ -83,27 +83,29 @@ struct FindingReport {
 const SHOWN_MAX: usize = 20;
 
 pub(super) fn run(
-    call: &Call,
-    root: &Root,
-    asked: Asked,
+    call: &Invocation,
+    root: &MemoryRoot,
+    asked: SecretsRequest,
     ui: &Ui,
 ) -> Result<ExitCode, CommandError> {
-    let found = look(root)?;
+    let found = find_secrets(root)?;
     let leaks = found.iter().filter(|it| is_leak(it)).count();
-    if asked.deed == Deed::Tell || asked.dry_run || leaks == 0 {
-        show(&found, &Redacted::default(), asked, ui);
-        let told = asked.deed == Deed::Tell && leaks > 0;
-        return Ok(if told { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS });
+    if asked.action == SecretsAction::List || asked.dry_run || leaks == 0 {
+        show(&found, &RedactionReport::default(), asked, ui);
+        let told = asked.action == SecretsAction::List && leaks > 0;
+        return Ok(if told { CommandErrorKind::Job.exit_code().into() } else { ExitCode::SUCCESS });
     }
     if !asked.yes {
         if !ui.is_json() {
-            show(&found, &Redacted::default(), asked, ui);
+            show(&found, &RedactionReport::default(), asked, ui);
         }
-        let question = match asked.deed {
-            Deed::Purge => "Take them out of files, history, and copies? It cannot be undone.",
+        let question = match asked.action {
+            SecretsAction::Purge => {
+                "Take them out of files, history, and copies? It cannot be undone."
+            }
             _ => "Take them out of the generated files?",
         };
-        match ui.ask(question) {
+        match ui.confirm(question) {
             Some(true) => {}
             Some(false) => {
                 ui.note("nothing was changed");
@@ -111,43 +113,49 @@ pub(super) fn run(
             }
             None => {
                 return Err(CommandError::new(
-                    Kind::Usage,
+                    CommandErrorKind::Usage,
                     "nothing was changed: nobody can be asked here",
                 )
-                .hint(format!("{} --yes", asked.verb))
-                .hint(format!("{} --dry-run", asked.verb)));
+                .hint(format!("{} --yes", asked.command))
+                .hint(format!("{} --dry-run", asked.command)));
             }
         }
     }
-    refuse_reader(call, root)?;
+    require_writer(call, root)?;
     let engine = root.engine(call)?;
     let mut lineage = root.lineage()?;
     let clock = call.clock();
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
-    let redacted = compactor.redact(asked.deed == Deed::Purge)?;
-    let left = look(root)?;
+    let redacted = compactor.redact(asked.action == SecretsAction::Purge)?;
+    let left = find_secrets(root)?;
     show(&left, &redacted, asked, ui);
     // What is left in the history is what was asked to stay there.
-    let is_left =
-        |it: &Finding| is_leak(it) && (asked.deed == Deed::Purge || it.place == Place::Derived);
-    Ok(if left.iter().any(is_left) { Kind::Job.exit_code().into() } else { ExitCode::SUCCESS })
+    let is_left = |it: &StoredSecret| {
+        is_leak(it)
+            && (asked.action == SecretsAction::Purge || it.location == SecretLocation::Generated)
+    };
+    Ok(if left.iter().any(is_left) {
+        CommandErrorKind::Job.exit_code().into()
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
-fn look(root: &Root) -> Result<Vec<Finding>, CommandError> {
+fn find_secrets(root: &MemoryRoot) -> Result<Vec<StoredSecret>, CommandError> {
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
-    let view = compaction::peek(&root.vault, lineage.as_ref())?;
-    Ok(redact::survey(&root.vault, &view, lineage.as_ref())?)
+    let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
+    Ok(redact::find_secrets(&root.vault, &view, lineage.as_ref())?)
 }
 
 /// Returns whether it stands where it should not.
-fn is_leak(finding: &Finding) -> bool {
-    finding.place != Place::Log && finding.is_taken_out
+fn is_leak(finding: &StoredSecret) -> bool {
+    finding.location != SecretLocation::Log && finding.is_redacted
 }
 
-fn show(found: &[Finding], redacted: &Redacted, asked: Asked, ui: &Ui) {
-    let mut kinds: BTreeMap<&str, KindReport> = BTreeMap::new();
+fn show(found: &[StoredSecret], redacted: &RedactionReport, asked: SecretsRequest, ui: &Ui) {
+    let mut kinds: BTreeMap<&str, SecretKindCounts> = BTreeMap::new();
     for it in found {
-        let kind = kinds.entry(&it.kind).or_insert_with(|| KindReport {
+        let kind = kinds.entry(&it.kind).or_insert_with(|| SecretKindCounts {
             kind: it.kind.clone(),
             personal: it.is_personal,
             logs: 0,
@@ -155,22 +163,22 @@ fn show(found: &[Finding], redacted: &Redacted, asked: Asked, ui: &Ui) {
             history: 0,
             copies: 0,
         });
-        match it.place {
-            Place::Log => kind.logs += 1,
-            Place::Derived => kind.derived += 1,
-            Place::History => kind.history += 1,
-            Place::Private => kind.copies += 1,
+        match it.location {
+            SecretLocation::Log => kind.logs += 1,
+            SecretLocation::Generated => kind.derived += 1,
+            SecretLocation::History => kind.history += 1,
+            SecretLocation::Private => kind.copies += 1,
         }
     }
-    let leaks: Vec<&Finding> = found.iter().filter(|it| is_leak(it)).collect();
+    let leaks: Vec<&StoredSecret> = found.iter().filter(|it| is_leak(it)).collect();
     if ui.is_json() {
-        let findings = found.iter().map(|it| FindingReport {
-            place: name(it.place),
+        let findings = found.iter().map(|it| SecretFinding {
+            place: place_name(it.location),
             path: it.path.clone(),
             at: it.at,
             kind: it.kind.clone(),
         });
-        ui.json(&Report {
+        ui.json(&SecretsReport {
             ok: leaks.is_empty(),
             kinds: kinds.into_values().collect(),
             findings: findings.collect(),
@@ -181,13 +189,13 @@ fn show(found: &[Finding], redacted: &Redacted, asked: Asked, ui: &Ui) {
         return;
     }
     for path in &redacted.files {
-        ui.good(format!("{path}: secrets replaced by marks"));
+        ui.success(format!("{path}: secrets replaced by marks"));
     }
     if redacted.versions > 0 {
-        ui.good(format!("{} kept versions now hold marks", redacted.versions));
+        ui.success(format!("{} kept versions now hold marks", redacted.versions));
     }
     for path in &redacted.copies {
-        ui.good(format!("{path} removed"));
+        ui.success(format!("{path} removed"));
     }
     if found.is_empty() {
         ui.note("no secrets and no personal data");
@@ -205,19 +213,19 @@ fn show(found: &[Finding], redacted: &Redacted, asked: Asked, ui: &Ui) {
     ui.table(&["kind", "what", "logs", "generated", "history", "copies"], &rows);
     let most = if ui.is_verbose() { usize::MAX } else { SHOWN_MAX };
     for it in leaks.iter().take(most) {
-        let at = match (it.place, it.at) {
-            (Place::History, version) => format!("version {version}"),
+        let at = match (it.location, it.at) {
+            (SecretLocation::History, version) => format!("version {version}"),
             (_, 0) => "name".to_owned(),
             (_, line) => line.to_string(),
         };
-        ui.data(format!("{}:{at}  {} ({})", it.path, it.kind, name(it.place)));
+        ui.data(format!("{}:{at}  {} ({})", it.path, it.kind, place_name(it.location)));
     }
     if leaks.len() > most {
         ui.note(format!("and {} more; --verbose names all", leaks.len() - most));
     }
-    match (leaks.is_empty(), asked.deed) {
-        (true, _) => ui.good("no secret stands outside of the logs"),
-        (false, Deed::Tell) => {
+    match (leaks.is_empty(), asked.action) {
+        (true, _) => ui.success("no secret stands outside of the logs"),
+        (false, SecretsAction::List) => {
             ui.note("take them out of the generated files: `memoird doctor --secrets --repair`");
             ui.note("and out of the history and copies: `memoird forget --secrets`");
         }
@@ -225,11 +233,11 @@ fn show(found: &[Finding], redacted: &Redacted, asked: Asked, ui: &Ui) {
     }
 }
 
-fn name(place: Place) -> &'static str {
+fn place_name(place: SecretLocation) -> &'static str {
     match place {
-        Place::Log => "log",
-        Place::Derived => "generated",
-        Place::History => "history",
-        Place::Private => "copy",
+        SecretLocation::Log => "log",
+        SecretLocation::Generated => "generated",
+        SecretLocation::History => "history",
+        SecretLocation::Private => "copy",
     }
 }

@@ -6,22 +6,22 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    context::{self, Call, Root},
-    error::{CommandError, Kind},
-    history::{BEGINS, Past, VersionLine},
+    error::{CommandError, CommandErrorKind},
+    history::{HISTORY_BEGINS, HistoryReader, VersionSummary},
     ui::Ui,
+    workspace::{self, Invocation, MemoryRoot},
 };
 use crate::{
     recall::{
-        handed::Handed,
-        history::{self, History, Version},
+        framing::FramedText,
+        history::{self, FileHistory, FileVersion},
     },
-    store::{layout::FileKind, lineage::history::VersionId},
+    store::{db::lineage::history::VersionId, fs::layout::FileKind},
 };
 
 /// Print a file of the memory folder, as it stands or as it stood
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ShowArgs {
     /// A path, a day, week, or month (2026-04-02, 2026-W14, 2026-04), or the name of a memory
     #[arg(value_name = "FILE", required_unless_present = "version")]
     file: Option<String>,
@@ -38,178 +38,192 @@ pub(super) struct Args {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ShowReport<'a> {
     path: &'a str,
     kind: Option<&'static str>,
     #[serde(flatten)]
-    handed: Handed,
+    handed: FramedText,
     /// Which version it is, where one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<VersionLine>,
+    version: Option<VersionSummary>,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
+pub(super) fn run(global: &GlobalArgs, args: &ShowArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
     // `--json` belongs to all verbs, so that the parser cannot tell.
     if args.raw && ui.is_json() {
         let what = "--raw is for people, and not for --json";
-        return Err(CommandError::new(Kind::Usage, what).hint("leave one of the two out"));
+        return Err(
+            CommandError::new(CommandErrorKind::Usage, what).hint("leave one of the two out")
+        );
     }
     match args {
-        Args { version: Some(id), file, .. } => {
-            let past = Past::open(&call, &root)?;
-            let history = numbered(&past, VersionId(*id), file.as_deref())?;
+        ShowArgs { version: Some(id), file, .. } => {
+            let past = HistoryReader::open(&call, &root)?;
+            let history = history_of_version(&past, VersionId(*id), file.as_deref())?;
             let version = history.versions.iter().find(|it| it.id == Some(VersionId(*id)));
-            let version = version.ok_or_else(|| unknown(*id))?;
-            show(&past, &root, &history, version, args.raw, ui)?;
+            let version = version.ok_or_else(|| unknown_version(*id))?;
+            show_version(&past, &root, &history, version, args.raw, ui)?;
         }
-        Args { as_of: Some(time), file: Some(file), .. } => {
-            let past = Past::open(&call, &root)?;
+        ShowArgs { as_of: Some(time), file: Some(file), .. } => {
+            let past = HistoryReader::open(&call, &root)?;
             let time = history::parse_time(time, root.settings.zone.name.0, call.now);
             let again = || format!("memoird show {file} --as-of \"1 day ago\"");
-            let time = time.map_err(|error| CommandError::new(Kind::Usage, error).hint(again()))?;
+            let time = time
+                .map_err(|error| CommandError::new(CommandErrorKind::Usage, error).hint(again()))?;
             let history = past.find(file)?;
-            let version = history.at(time).ok_or_else(|| before_all(&past, &history))?;
-            show(&past, &root, &history, version, args.raw, ui)?;
+            let version = history.at(time).ok_or_else(|| before_history(&past, &history))?;
+            show_version(&past, &root, &history, version, args.raw, ui)?;
         }
-        Args { file: Some(file), .. } => show_present(&call, &root, file, args.raw, ui)?,
+        ShowArgs { file: Some(file), .. } => show_current(&call, &root, file, args.raw, ui)?,
         // clap asks for one of them.
-        Args { .. } => {}
+        ShowArgs { .. } => {}
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns a file as it may be seen, as it stands or as it stood at a time, with its path and the time
 /// since when it stood so.
-pub(crate) fn handed_at(
-    call: &Call,
-    root: &Root,
+pub(crate) fn sanitized_at(
+    call: &Invocation,
+    root: &MemoryRoot,
     file: &str,
     as_of: Option<&str>,
-) -> Result<(String, Handed, Option<String>), CommandError> {
+) -> Result<(String, FramedText, Option<String>), CommandError> {
     let Some(time) = as_of else {
-        let (path, _) = root.find(&call.around, file)?;
-        let bytes = root.vault.read(&path)?.ok_or_else(|| context::missing(&path))?.bytes;
+        let (path, _) = root.resolve_file(&call.environment, file)?;
+        let bytes = root.vault.read(&path)?.ok_or_else(|| workspace::no_such_file(&path))?.bytes;
         root.vault.read_text(&path)?;
-        let handed = root.hand(&path, &bytes);
+        let handed = root.sanitized_file(&path, &bytes);
         return Ok((path, handed, None));
     };
-    let past = Past::open(call, root)?;
+    let past = HistoryReader::open(call, root)?;
     let time = history::parse_time(time, root.settings.zone.name.0, call.now)?;
     let history = past.find(file)?;
-    let version = history.at(time).ok_or_else(|| before_all(&past, &history))?;
-    let bytes = past.bytes(&history, version)?.ok_or_else(|| absent(&past, &history, version))?;
-    let handed = root.hand(&history.path, &bytes);
+    let version = history.at(time).ok_or_else(|| before_history(&past, &history))?;
+    let bytes = past
+        .version_bytes(&history, version)?
+        .ok_or_else(|| absent_version(&past, &history, version))?;
+    let handed = root.sanitized_file(&history.path, &bytes);
     Ok((history.path.clone(), handed, Some(past.rfc3339(version.at))))
 }
 
-fn show_present(
-    call: &Call,
-    root: &Root,
+fn show_current(
+    call: &Invocation,
+    root: &MemoryRoot,
     file: &str,
     raw: bool,
     ui: &Ui,
 ) -> Result<(), CommandError> {
-    let (path, kind) = root.find(&call.around, file)?;
-    let bytes = root.vault.read(&path)?.ok_or_else(|| context::missing(&path))?.bytes;
+    let (path, kind) = root.resolve_file(&call.environment, file)?;
+    let bytes = root.vault.read(&path)?.ok_or_else(|| workspace::no_such_file(&path))?.bytes;
     if ui.is_json() {
         // What is no text cannot be shown in JSON, whatever may be seen of it.
         root.vault.read_text(&path)?;
-        let handed = root.hand(&path, &bytes);
-        ui.json(&Shown { path: &path, kind: Some(kind.name()), handed, version: None });
+        let handed = root.sanitized_file(&path, &bytes);
+        ui.json(&ShowReport { path: &path, kind: Some(kind.name()), handed, version: None });
     } else if raw {
-        ui.file(&bytes);
+        ui.bytes(&bytes);
     } else {
-        ui.file(root.hand(&path, &bytes).text.as_bytes());
+        ui.bytes(root.sanitized_file(&path, &bytes).text.as_bytes());
     }
     Ok(())
 }
 
-fn show(
-    past: &Past<'_>,
-    root: &Root,
-    history: &History,
-    version: &Version,
+fn show_version(
+    past: &HistoryReader<'_>,
+    root: &MemoryRoot,
+    history: &FileHistory,
+    version: &FileVersion,
     raw: bool,
     ui: &Ui,
 ) -> Result<(), CommandError> {
-    let Some(bytes) = past.bytes(history, version)? else {
-        return Err(absent(past, history, version));
+    let Some(bytes) = past.version_bytes(history, version)? else {
+        return Err(absent_version(past, history, version));
     };
     if ui.is_json() {
-        ui.json(&Shown {
+        ui.json(&ShowReport {
             path: &history.path,
             kind: root.vault.layout().kind_of(&history.path).map(FileKind::name),
-            handed: root.hand(&history.path, &bytes),
-            version: Some(past.line(version, None)),
+            handed: root.sanitized_file(&history.path, &bytes),
+            version: Some(past.version_summary(version, None)),
         });
         return Ok(());
     }
     ui.detail(format!(
         "{}, {version}, since {}: {}",
         history.path,
-        past.clock(version.at),
-        history.cause(version)
+        past.local_time(version.at),
+        history.describe_cause(version)
     ));
     if raw {
-        ui.file(&bytes);
+        ui.bytes(&bytes);
     } else {
-        ui.file(root.hand(&history.path, &bytes).text.as_bytes());
+        ui.bytes(root.sanitized_file(&history.path, &bytes).text.as_bytes());
     }
     Ok(())
 }
 
 /// Returns the history of the file that a version is of; a file that is named too has to be that.
-fn numbered(past: &Past<'_>, id: VersionId, file: Option<&str>) -> Result<History, CommandError> {
+fn history_of_version(
+    past: &HistoryReader<'_>,
+    id: VersionId,
+    file: Option<&str>,
+) -> Result<FileHistory, CommandError> {
     let row = past.lineage().map(|it| it.version(id)).transpose()?.flatten();
-    let path = row.ok_or_else(|| unknown(id.0))?.path;
+    let path = row.ok_or_else(|| unknown_version(id.0))?.path;
     if let Some(file) = file {
         let named = past.find(file)?.path;
         if named != path {
             let what = format!("version {} is one of `{path}`, not of `{named}`", id.0);
-            return Err(CommandError::new(Kind::Usage, what)
+            return Err(CommandError::new(CommandErrorKind::Usage, what)
                 .hint(format!("memoird show --version {}", id.0))
                 .hint(format!("memoird history {named}")));
         }
     }
-    past.of(&path)
+    past.history_of(&path)
 }
 
-pub(super) fn unknown(id: i64) -> CommandError {
-    CommandError::new(Kind::Usage, format!("there is no version {id}"))
+pub(super) fn unknown_version(id: i64) -> CommandError {
+    CommandError::new(CommandErrorKind::Usage, format!("there is no version {id}"))
         .hint("`memoird history FILE` lists the versions of a file")
 }
 
 /// The time lies before anything that is known.
-pub(super) fn before_all(past: &Past<'_>, history: &History) -> CommandError {
+pub(super) fn before_history(past: &HistoryReader<'_>, history: &FileHistory) -> CommandError {
     let path = &history.path;
     match history.versions.first() {
         Some(first) if first.id.is_some() => {
             let what = format!(
                 "nothing is known of `{path}` at that time: its history begins on {} ({first})",
-                past.clock(first.at)
+                past.local_time(first.at)
             );
-            CommandError::new(Kind::Usage, what).hint(format!("memoird history {path}"))
+            CommandError::new(CommandErrorKind::Usage, what).hint(format!("memoird history {path}"))
         }
-        _ => {
-            CommandError::new(Kind::Usage, format!("there is no version of `{path}` yet: {BEGINS}"))
-                .hint(format!("memoird show {path}"))
-        }
+        _ => CommandError::new(
+            CommandErrorKind::Usage,
+            format!("there is no version of `{path}` yet: {HISTORY_BEGINS}"),
+        )
+        .hint(format!("memoird show {path}")),
     }
 }
 
 /// Nothing stood there then.
-fn absent(past: &Past<'_>, history: &History, version: &Version) -> CommandError {
+fn absent_version(
+    past: &HistoryReader<'_>,
+    history: &FileHistory,
+    version: &FileVersion,
+) -> CommandError {
     let path = &history.path;
     let what = format!(
         "`{path}` was not there then: {} on {}{}",
-        history.cause(version),
-        past.clock(version.at),
+        history.describe_cause(version),
+        past.local_time(version.at),
         version.id.map_or(String::new(), |it| format!(" (version {})", it.0)),
     );
-    let error = CommandError::new(Kind::Usage, what);
-    let last = history.before(version).filter(|it| it.hash.is_some()).and_then(|it| it.id);
+    let error = CommandError::new(CommandErrorKind::Usage, what);
+    let last = history.previous(version).filter(|it| it.hash.is_some()).and_then(|it| it.id);
     match last {
         Some(last) => error.hint(format!("memoird show --version {}", last.0)),
         None => error.hint(format!("memoird history {path}")),

@@ -16,8 +16,8 @@ use serde::Serialize;
 
 use super::error::CommandError;
 use crate::recall::{
-    graph::{Branch, Row},
-    history::{Hunk, Op},
+    history::{DiffOp, Hunk},
+    trace_formats::{TraceNode, TreeRow},
 };
 
 /// When to use colour.
@@ -36,13 +36,13 @@ pub enum ColorChoice {
 #[derive(Debug)]
 pub struct Ui {
     json: bool,
-    loudness: Loudness,
+    verbosity: Verbosity,
     terminal: bool,
 }
 
 /// How many words are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Loudness {
+enum Verbosity {
     Quiet,
     Usual,
     Verbose,
@@ -51,8 +51,8 @@ enum Loudness {
 /// Styles of words; empty when the stream shows no colour, since `anstream` strips them.
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
-const GONE: Style = AnsiColor::Red.on_default();
-const MARK: Style = AnsiColor::Yellow.on_default().bold();
+const REMOVED: Style = AnsiColor::Red.on_default();
+const HIGHLIGHT: Style = AnsiColor::Yellow.on_default().bold();
 const FAINT: Style = Style::new().dimmed();
 const STRONG: Style = Style::new().bold();
 
@@ -65,11 +65,11 @@ impl Ui {
             ColorChoice::Never => anstream::ColorChoice::Never.write_global(),
         }
         let loudness = match (quiet, verbose) {
-            (true, _) => Loudness::Quiet,
-            (false, true) => Loudness::Verbose,
-            (false, false) => Loudness::Usual,
+            (true, _) => Verbosity::Quiet,
+            (false, true) => Verbosity::Verbose,
+            (false, false) => Verbosity::Usual,
         };
-        Self { json, loudness, terminal: io::stderr().is_terminal() }
+        Self { json, verbosity: loudness, terminal: io::stderr().is_terminal() }
     }
 
     /// Returns whether stdout is to be one JSON document.
@@ -79,21 +79,21 @@ impl Ui {
 
     /// Returns whether more than the usual words are wanted.
     pub fn is_verbose(&self) -> bool {
-        self.loudness == Loudness::Verbose
+        self.verbosity == Verbosity::Verbose
     }
 
     /// Returns whether somebody watches the words.
     pub fn is_terminal(&self) -> bool {
-        self.terminal && self.loudness > Loudness::Quiet
+        self.terminal && self.verbosity > Verbosity::Quiet
     }
 
     /// Prints one line of data.
     pub fn data(&self, line: impl fmt::Display) {
-        out(format_args!("{}\n", escape(&line.to_string())));
+        write_stdout(format_args!("{}\n", escape(&line.to_string())));
     }
 
     /// Prints bytes of a file as they stand; to a terminal escaped.
-    pub fn file(&self, bytes: &[u8]) {
+    pub fn bytes(&self, bytes: &[u8]) {
         let mut stdout = io::stdout().lock();
         let done = if stdout.is_terminal() {
             stdout.write_all(escape(&String::from_utf8_lossy(bytes)).as_bytes())
@@ -108,7 +108,7 @@ impl Ui {
         if io::stdout().is_terminal() {
             let mut bytes = Vec::new();
             ignore_closed_pipe(write(&mut bytes));
-            return self.file(&bytes);
+            return self.bytes(&bytes);
         }
         let mut stdout = io::stdout().lock();
         let done = write(&mut stdout);
@@ -121,22 +121,22 @@ impl Ui {
     pub fn diff(&self, head: [&str; 2], hunks: &[Hunk]) {
         let shown = anstream::stdout().current_choice() != anstream::ColorChoice::Never;
         let safe = |text: &str| if shown { escape(text) } else { text.to_owned() };
-        let out = if shown { out } else { out_raw };
+        let write = if shown { write_stdout } else { write_stdout_raw };
         let [old, new] = head.map(safe);
-        out(format_args!("{STRONG}--- {old}{STRONG:#}\n{STRONG}+++ {new}{STRONG:#}\n"));
+        write(format_args!("{STRONG}--- {old}{STRONG:#}\n{STRONG}+++ {new}{STRONG:#}\n"));
         for hunk in hunks {
-            out(format_args!("{FAINT}{}{FAINT:#}\n", hunk.head()));
+            write(format_args!("{FAINT}{}{FAINT:#}\n", hunk.header()));
             for line in &hunk.lines {
                 let style = match line.op {
-                    Op::Same => Style::new(),
-                    Op::Added => GOOD,
-                    Op::Removed => GONE,
+                    DiffOp::Same => Style::new(),
+                    DiffOp::Added => GOOD,
+                    DiffOp::Removed => REMOVED,
                 };
                 let (text, end) = match line.text.strip_suffix('\n') {
                     Some(text) => (text, "\n"),
                     None => (&line.text[..], "\n\\ No newline at end of file\n"),
                 };
-                out(format_args!("{style}{}{}{style:#}{end}", line.op.mark(), safe(text)));
+                write(format_args!("{style}{}{}{style:#}{end}", line.op.prefix(), safe(text)));
             }
         }
     }
@@ -146,14 +146,14 @@ impl Ui {
     pub fn json(&self, value: &impl Serialize) {
         let mut stdout = io::stdout().lock();
         let done = serde_json::to_string_pretty(value).map_err(io::Error::from).and_then(|text| {
-            stdout.write_all(escape_as(&text, escape_json).as_bytes())?;
+            stdout.write_all(escape_with(&text, escape_json).as_bytes())?;
             stdout.write_all(b"\n")
         });
         ignore_closed_pipe(done.and_then(|()| stdout.flush()));
     }
 
     /// Prints one line of data, with some of its words to be seen at a glance: stretches of bytes, in order.
-    pub fn marked(&self, lead: &str, text: &str, marks: &[Range<usize>]) {
+    pub fn highlighted(&self, lead: &str, text: &str, marks: &[Range<usize>]) {
         let mut shown = escape(lead);
         let mut from = 0;
         for mark in marks {
@@ -162,33 +162,33 @@ impl Ui {
                 continue;
             };
             shown.push_str(&escape(before));
-            write!(shown, "{MARK}{}{MARK:#}", escape(word))
+            write!(shown, "{HIGHLIGHT}{}{HIGHLIGHT:#}", escape(word))
                 .expect("writing to a string never fails");
             from = mark.end;
         }
-        out(format_args!("{shown}{}\n", escape(text.get(from..).unwrap_or_default())));
+        write_stdout(format_args!("{shown}{}\n", escape(text.get(from..).unwrap_or_default())));
     }
 
     /// Prints a heading of data.
     pub fn heading(&self, text: impl fmt::Display) {
-        out(format_args!("{STRONG}{}{STRONG:#}\n", escape(&text.to_string())));
+        write_stdout(format_args!("{STRONG}{}{STRONG:#}\n", escape(&text.to_string())));
     }
 
     /// Returns whether stdout leads to somebody who looks at it.
-    pub fn shows_trees(&self) -> bool {
+    pub fn is_stdout_terminal(&self) -> bool {
         columns().is_some()
     }
 
     /// Prints a tree; on a terminal within its width, with the places to be seen at a glance.
-    pub fn tree(&self, tree: &Branch) {
+    pub fn tree(&self, tree: &TraceNode) {
         let Some(columns) = columns() else { return self.data(tree.to_string().trim_end()) };
-        for Row { lead, place, text, note } in tree.rows(columns) {
+        for TreeRow { lead, place, text, note } in tree.rows(columns) {
             let [place, text, note] = [place, text, note].map(|it| escape(&it));
             let gap = |before: &str, after: &str| {
                 if before.is_empty() || after.is_empty() { "" } else { "  " }
             };
             let (first, second) = (gap(&place, &text), gap(&place, &note));
-            out(format_args!(
+            write_stdout(format_args!(
                 "{FAINT}{lead}{FAINT:#}{STRONG}{place}{STRONG:#}{first}{text}{second}{FAINT}{note}{FAINT:#}\n"
             ));
         }
@@ -204,50 +204,50 @@ impl Ui {
             table.add_row(row.iter().map(|cell| escape(cell)));
         }
         for line in table.lines() {
-            out(format_args!("{}\n", line.trim_end()));
+            write_stdout(format_args!("{}\n", line.trim_end()));
         }
     }
 
     /// Says something in words, unless `--quiet`.
     pub fn note(&self, text: impl fmt::Display) {
-        if self.loudness > Loudness::Quiet {
-            err(format_args!("{}\n", escape(&text.to_string())));
+        if self.verbosity > Verbosity::Quiet {
+            write_stderr(format_args!("{}\n", escape(&text.to_string())));
         }
     }
 
     /// Says something in words that only `--verbose` wants.
     pub fn detail(&self, text: impl fmt::Display) {
         if self.is_verbose() {
-            err(format_args!("{FAINT}{}{FAINT:#}\n", escape(&text.to_string())));
+            write_stderr(format_args!("{FAINT}{}{FAINT:#}\n", escape(&text.to_string())));
         }
     }
 
     /// Says that something went well.
-    pub fn good(&self, text: impl fmt::Display) {
-        if self.loudness > Loudness::Quiet {
-            err(format_args!("{GOOD}{}{GOOD:#}\n", escape(&text.to_string())));
+    pub fn success(&self, text: impl fmt::Display) {
+        if self.verbosity > Verbosity::Quiet {
+            write_stderr(format_args!("{GOOD}{}{GOOD:#}\n", escape(&text.to_string())));
         }
     }
 
     /// Says that something went wrong though the command goes on; also with `--quiet`.
     pub fn warn(&self, text: impl fmt::Display) {
-        err(format_args!("{BAD}warning:{BAD:#} {}\n", escape(&text.to_string())));
+        write_stderr(format_args!("{BAD}warning:{BAD:#} {}\n", escape(&text.to_string())));
     }
 
     /// Says why a command ends.
     pub fn error(&self, error: &CommandError) {
-        err(format_args!("{BAD}error:{BAD:#} {}\n", escape(&error.to_string())));
+        write_stderr(format_args!("{BAD}error:{BAD:#} {}\n", escape(&error.to_string())));
         for hint in error.hints() {
-            err(format_args!("  {FAINT}try:{FAINT:#} {}\n", escape(hint)));
+            write_stderr(format_args!("  {FAINT}try:{FAINT:#} {}\n", escape(hint)));
         }
     }
 
     /// Asks a person yes or no, where one sits; `None` where nobody can answer.
-    pub fn ask(&self, question: impl fmt::Display) -> Option<bool> {
-        if !self.can_ask() {
+    pub fn confirm(&self, question: impl fmt::Display) -> Option<bool> {
+        if !self.is_interactive() {
             return None;
         }
-        err(format_args!("{STRONG}{}{STRONG:#} [y/N] ", escape(&question.to_string())));
+        write_stderr(format_args!("{STRONG}{}{STRONG:#} [y/N] ", escape(&question.to_string())));
         let mut answer = String::new();
         // An answer that cannot be read is none.
         io::stdin().read_line(&mut answer).ok()?;
@@ -255,23 +255,23 @@ impl Ui {
     }
 
     /// Returns whether a person sits there to be asked.
-    pub fn can_ask(&self) -> bool {
+    pub fn is_interactive(&self) -> bool {
         self.terminal && !self.json && io::stdin().is_terminal()
     }
 
     /// Asks a person for a line of text; `None` where nobody can answer, or the input has ended.
-    pub fn question(&self, question: impl fmt::Display) -> Option<String> {
-        if !self.can_ask() {
+    pub fn prompt(&self, question: impl fmt::Display) -> Option<String> {
+        if !self.is_interactive() {
             return None;
         }
-        err(format_args!("{STRONG}{}{STRONG:#} ", escape(&question.to_string())));
+        write_stderr(format_args!("{STRONG}{}{STRONG:#} ", escape(&question.to_string())));
         let mut answer = String::new();
         let read = io::stdin().read_line(&mut answer).ok()?;
         (read > 0).then(|| answer.trim().to_owned())
     }
 
     /// Starts a progress display of `total` steps; it shows on a terminal only.
-    pub fn progress(&self, total: u64) -> Progress {
+    pub fn progress(&self, total: u64) -> ProgressDisplay {
         let shown = self.is_terminal() && !self.json && total > 1;
         let target = if shown {
             indicatif::ProgressDrawTarget::stderr()
@@ -282,17 +282,17 @@ impl Ui {
         if let Ok(style) = indicatif::ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}") {
             bar.set_style(style.progress_chars("━╸ "));
         }
-        Progress { bar }
+        ProgressDisplay { bar }
     }
 }
 
 /// A progress display. Cleared on drop.
 #[derive(Debug)]
-pub struct Progress {
+pub struct ProgressDisplay {
     bar: indicatif::ProgressBar,
 }
 
-impl Progress {
+impl ProgressDisplay {
     /// Sets how many steps there are.
     pub fn total(&self, total: u64) {
         self.bar.set_length(total);
@@ -305,7 +305,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressDisplay {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
@@ -314,7 +314,7 @@ impl Drop for Progress {
 /// Replaces what steers a terminal, turns text around, or cannot be seen by its escape; line ends and
 /// tabs stay, and so do joiners where a script or an emoji needs them.
 pub fn escape(text: &str) -> String {
-    escape_as(text, |c, out| out.extend(c.escape_unicode()))
+    escape_with(text, |c, out| out.extend(c.escape_unicode()))
 }
 
 /// Replaces what [`escape`] does, and line ends and tabs too: a name of a file may hold them, and must
@@ -328,7 +328,7 @@ pub fn one_line(text: &str) -> String {
 }
 
 /// Replaces characters as [`escape`] does, each by what `spell` adds to the text.
-fn escape_as(text: &str, spell: impl Fn(char, &mut String)) -> String {
+fn escape_with(text: &str, spell: impl Fn(char, &mut String)) -> String {
     if text.bytes().all(|b| matches!(b, b'\n' | b'\t' | b' '..=b'~')) {
         return text.to_owned();
     }
@@ -384,7 +384,7 @@ fn escape_json(c: char, out: &mut String) {
 
 /// Escapes all but the styles of this module: what reaches a stream passes here last, so that a
 /// caller that forgets to escape a text can at most colour it.
-fn shown(text: &str) -> String {
+fn escape_keeping_styles(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("\u{1b}[") {
@@ -412,17 +412,21 @@ fn columns() -> Option<usize> {
     Some(size.map_or(80, |it| usize::from(it.ws_col)).max(40))
 }
 
-fn out(text: fmt::Arguments<'_>) {
-    ignore_closed_pipe(anstream::stdout().write_all(shown(&text.to_string()).as_bytes()));
+fn write_stdout(text: fmt::Arguments<'_>) {
+    ignore_closed_pipe(
+        anstream::stdout().write_all(escape_keeping_styles(&text.to_string()).as_bytes()),
+    );
 }
 
 /// Prints for a program that reads lines as they stand.
-fn out_raw(text: fmt::Arguments<'_>) {
+fn write_stdout_raw(text: fmt::Arguments<'_>) {
     ignore_closed_pipe(anstream::stdout().write_fmt(text));
 }
 
-fn err(text: fmt::Arguments<'_>) {
-    ignore_closed_pipe(anstream::stderr().write_all(shown(&text.to_string()).as_bytes()));
+fn write_stderr(text: fmt::Arguments<'_>) {
+    ignore_closed_pipe(
+        anstream::stderr().write_all(escape_keeping_styles(&text.to_string()).as_bytes()),
+    );
 }
 
 /// Set when stdout or stderr refused text for another reason than a reader that went away.
@@ -504,10 +508,16 @@ mod tests {
     /// Whatever a caller passes on unescaped, no more than a colour comes of it.
     #[test]
     fn the_streams_themselves_let_nothing_steer() {
-        assert_eq!(shown("\u{1b}[1;32mdone\u{1b}[0m\n"), "\u{1b}[1;32mdone\u{1b}[0m\n");
-        assert_eq!(shown("\u{1b}[2Jx\u{1b}]8;;y\u{7}"), "\\u{1b}[2Jx\\u{1b}]8;;y\\u{7}");
-        assert_eq!(shown("\u{1b}[1\u{1b}[0m"), "\\u{1b}[1\u{1b}[0m");
-        assert_eq!(shown("\u{1b}["), "\\u{1b}[");
+        assert_eq!(
+            escape_keeping_styles("\u{1b}[1;32mdone\u{1b}[0m\n"),
+            "\u{1b}[1;32mdone\u{1b}[0m\n"
+        );
+        assert_eq!(
+            escape_keeping_styles("\u{1b}[2Jx\u{1b}]8;;y\u{7}"),
+            "\\u{1b}[2Jx\\u{1b}]8;;y\\u{7}"
+        );
+        assert_eq!(escape_keeping_styles("\u{1b}[1\u{1b}[0m"), "\\u{1b}[1\u{1b}[0m");
+        assert_eq!(escape_keeping_styles("\u{1b}["), "\\u{1b}[");
         let source = include_str!("ui.rs").split("#[cfg(test)]").next().unwrap();
         let writers = ["anstream::stdout()", "anstream::stderr()", "io::stdout().lock()"];
         // `out`, `out_raw`, and a question; `err`; and what `file`, `stream` and `json` write by
@@ -518,7 +528,7 @@ mod tests {
     #[test]
     fn json_keeps_its_values() {
         let value = serde_json::json!({"a\u{202e}": "b\u{e0041}\u{1b}\u{9b} \u{fe0f} é"});
-        let text = escape_as(&value.to_string(), escape_json);
+        let text = escape_with(&value.to_string(), escape_json);
         assert!(text.chars().all(|c| c == 'é' || matches!(c, ' '..='~')), "{text}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }

@@ -7,28 +7,28 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    compact::refuse_reader,
-    context::Call,
-    error::{CommandError, Kind},
+    compact::require_writer,
+    error::{CommandError, CommandErrorKind},
     ui::Ui,
+    workspace::Invocation,
 };
 use crate::{
     compaction::{
-        self, PassError,
+        self, CompactionError,
         undo::{
-            Fate, Request, Undoing, UndoneFile,
-            error::{Later, UndoError},
-            foresight::Foresight,
-            work::Work,
+            UndoFile, UndoOutcome, UndoPlan, UndoRequest,
+            error::{DependentRun, UndoError},
+            preview::UndoPreview,
+            refused_jobs::UndoJob,
         },
     },
     memory::item::Tier,
     store::{
-        lineage::{
+        db::lineage::{
             Lineage,
             jobs::{RunId, RunRow},
         },
-        vault::VaultError,
+        fs::vault::VaultError,
     },
 };
 
@@ -38,7 +38,7 @@ use crate::{
 /// Its work is not done again until an input changes. Taking back is a run itself: `memoird undo`
 /// once more puts everything back.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct UndoArgs {
     /// The number of the run; when none is given, one that is taken back only in part, else the last
     /// one that wrote something
     #[arg(value_name = "RUN")]
@@ -56,26 +56,26 @@ pub(super) struct Args {
 
 /// What `--json` prints: `schema/undo.schema.json`.
 #[derive(Serialize)]
-struct Report<'a> {
+struct UndoReport<'a> {
     dry_run: bool,
     /// The run that took the others back.
     run: Option<i64>,
-    taken_back: Vec<Taken<'a>>,
-    files: Vec<FileOf<'a>>,
+    taken_back: Vec<UndoneRun<'a>>,
+    files: Vec<UndoFileEntry<'a>>,
     moved: Vec<&'a str>,
-    refused: Vec<WorkOf<'a>>,
-    lifted: Vec<WorkOf<'a>>,
+    refused: Vec<UndoJobEntry<'a>>,
+    lifted: Vec<UndoJobEntry<'a>>,
 }
 
 #[derive(Serialize)]
-struct Taken<'a> {
+struct UndoneRun<'a> {
     run: i64,
     trigger: &'a str,
     started: String,
 }
 
 #[derive(Serialize)]
-struct FileOf<'a> {
+struct UndoFileEntry<'a> {
     path: &'a str,
     outcome: &'static str,
     version: Option<i64>,
@@ -84,29 +84,29 @@ struct FileOf<'a> {
 }
 
 #[derive(Serialize)]
-struct WorkOf<'a> {
+struct UndoJobEntry<'a> {
     tier: &'static str,
     period: String,
     path: &'a str,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
+pub(super) fn run(global: &GlobalArgs, args: &UndoArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
     let zone = root.settings.zone.name.0;
     let engine = root.engine(&call)?;
     let now = call.now;
     if !args.dry_run {
-        refuse_reader(&call, &root)?;
+        require_writer(&call, &root)?;
     }
-    let mut request = Request { run: args.run.map(RunId), with_later: args.with_later };
+    let mut request = UndoRequest { run: args.run.map(RunId), with_dependents: args.with_later };
     let foreseen = {
-        let nothing = || refusal(UndoError::Nothing, zone);
+        let nothing = || command_error(UndoError::NothingToUndo, zone);
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
         let lineage = lineage.ok_or_else(nothing)?;
-        let view = compaction::peek(&root.vault, Some(&lineage))?;
-        view.refuse_held(|_| true)?;
-        let foresight = Foresight {
+        let view = compaction::read_snapshot(&root.vault, Some(&lineage))?;
+        view.refuse_damaged(|_| true)?;
+        let foresight = UndoPreview {
             vault: &root.vault,
             lineage: &lineage,
             view: &view,
@@ -115,8 +115,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
             now,
         };
         // What was begun goes on as it was asked for.
-        request = foresight.meant(request)?;
-        foresight.undo(request).map_err(|error| refusal(error, zone))?
+        request = foresight.resolve_request(request)?;
+        foresight.plan(request).map_err(|error| command_error(error, zone))?
     };
     if args.dry_run {
         show(None, &foreseen, zone, ui);
@@ -130,13 +130,13 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         if ui.is_terminal() && !ui.is_json() {
             show(None, &foreseen, zone, ui);
         }
-        match ui.ask(format!("take back {}?", named(&foreseen.runs, zone))) {
+        match ui.confirm(format!("take back {}?", run_names(&foreseen.runs, zone))) {
             Some(true) => {}
             Some(false) => {
                 ui.note("nothing was changed");
                 return Ok(ExitCode::SUCCESS);
             }
-            None => return Err(unasked(&runs, request)),
+            None => return Err(confirmation_required(&runs, request)),
         }
     }
     // What was shown is what is done, whatever was written meanwhile.
@@ -144,48 +144,48 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let mut lineage = root.lineage()?;
     let clock = call.clock();
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
-    let (run, done) = compactor.undo(request, &runs).map_err(|error| refusal(error, zone))?;
+    let (run, done) = compactor.undo(request, &runs).map_err(|error| command_error(error, zone))?;
     show(Some(run), &done, zone, ui);
     if !ui.is_json() {
-        ui.good(format!("run {run} took back {}", named(&done.runs, zone)));
+        ui.success(format!("run {run} took back {}", run_names(&done.runs, zone)));
         ui.note(format!("`memoird undo {run}` puts it back"));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Nobody can be asked, and nobody said yes.
-fn unasked(runs: &[RunId], request: Request) -> CommandError {
+fn confirmation_required(runs: &[RunId], request: UndoRequest) -> CommandError {
     let run = runs.last().map(ToString::to_string).unwrap_or_default();
-    let later = if request.with_later { " --with-later" } else { "" };
-    CommandError::new(Kind::Usage, format!("taking back run {run} needs a yes"))
+    let later = if request.with_dependents { " --with-later" } else { "" };
+    CommandError::new(CommandErrorKind::Usage, format!("taking back run {run} needs a yes"))
         .hint(format!("memoird undo {run}{later} --dry-run"))
         .hint(format!("memoird undo {run}{later} --yes"))
 }
 
-fn show(run: Option<RunId>, undoing: &Undoing, zone: Tz, ui: &Ui) {
+fn show(run: Option<RunId>, undoing: &UndoPlan, zone: Tz, ui: &Ui) {
     if ui.is_json() {
-        ui.json(&Report::of(run, undoing, zone));
+        ui.json(&UndoReport::of(run, undoing, zone));
         return;
     }
     let rows: Vec<Vec<String>> = undoing
         .files
         .iter()
-        .filter(|it| it.fate != Fate::Already || ui.is_verbose())
-        .map(|it| vec![it.path.clone(), what_becomes(it)])
+        .filter(|it| it.outcome != UndoOutcome::Unchanged || ui.is_verbose())
+        .map(|it| vec![it.path.clone(), describe_outcome(it)])
         .collect();
     if rows.is_empty() {
         ui.note("its files stand as they should already");
     } else {
         ui.table(&["file", "what becomes of it"], &rows);
     }
-    if !undoing.moved.is_empty() {
+    if !undoing.relocated.is_empty() {
         ui.note(format!(
             "citations that followed lines that moved stay where the lines are ({} files)",
-            undoing.moved.len()
+            undoing.relocated.len()
         ));
     }
-    let shown = |list: &[Work]| -> String {
-        let list = once(list);
+    let shown = |list: &[UndoJob]| -> String {
+        let list = unique_jobs(list);
         let days = list.iter().filter(|it| it.tier == Tier::Extract).count();
         let mut names: Vec<String> = list
             .iter()
@@ -206,35 +206,35 @@ fn show(run: Option<RunId>, undoing: &Undoing, zone: Tz, ui: &Ui) {
 }
 
 /// Names each period once: it may have been made twice, of other inputs.
-fn once(list: &[Work]) -> Vec<&Work> {
+fn unique_jobs(list: &[UndoJob]) -> Vec<&UndoJob> {
     let mut seen = BTreeSet::new();
     list.iter().filter(|it| seen.insert((it.tier, it.period))).collect()
 }
 
-fn what_becomes(file: &UndoneFile) -> String {
+fn describe_outcome(file: &UndoFile) -> String {
     let reason = file.reason.as_deref().unwrap_or_default();
-    match file.fate {
-        Fate::Restored | Fate::Already => {
+    match file.outcome {
+        UndoOutcome::Restored | UndoOutcome::Unchanged => {
             let mut text = match file.version {
                 Some(version) => format!("restored to version {}", version.0),
                 None => "removed".to_owned(),
             };
-            if file.fate == Fate::Already {
+            if file.outcome == UndoOutcome::Unchanged {
                 text = format!("stands as it should ({text})");
             }
-            if file.followed {
+            if file.citations_updated {
                 text.push_str(", citations where the lines are now");
             }
             if reason.is_empty() { text } else { format!("{text}: {reason}") }
         }
-        Fate::Removed => "removed; its text stays in the history".to_owned(),
-        Fate::Kept => format!("kept: {reason}"),
-        Fate::Lost => reason.to_owned(),
+        UndoOutcome::Removed => "removed; its text stays in the history".to_owned(),
+        UndoOutcome::Kept => format!("kept: {reason}"),
+        UndoOutcome::Lost => reason.to_owned(),
     }
 }
 
 /// Names runs with when and what: `run 7 (2026-04-13 09:00, compact)`.
-fn named(runs: &[RunRow], zone: Tz) -> String {
+fn run_names(runs: &[RunRow], zone: Tz) -> String {
     let one = |it: &RunRow| {
         let at = it.started.with_timezone(&zone).format("%Y-%m-%d %H:%M");
         format!("run {} ({at}, {})", it.id, it.trigger)
@@ -245,8 +245,8 @@ fn named(runs: &[RunRow], zone: Tz) -> String {
 /// Of the files that tie a run to another, so many are named.
 const NAMED_MAX: usize = 2;
 
-fn told(later: &Later, zone: Tz) -> String {
-    let named = named(std::slice::from_ref(&later.run), zone);
+fn describe_later_run(later: &DependentRun, zone: Tz) -> String {
+    let named = run_names(std::slice::from_ref(&later.run), zone);
     let paths: Vec<&str> = later.paths.iter().take(NAMED_MAX).map(String::as_str).collect();
     let more = match later.paths.len() - paths.len() {
         0 => String::new(),
@@ -256,68 +256,77 @@ fn told(later: &Later, zone: Tz) -> String {
 }
 
 /// Says what a person can do about it.
-fn refusal(error: UndoError, zone: Tz) -> CommandError {
-    let usage = |error: UndoError| CommandError::new(Kind::Usage, error);
+fn command_error(error: UndoError, zone: Tz) -> CommandError {
+    let usage = |error: UndoError| CommandError::new(CommandErrorKind::Usage, error);
     match error {
         UndoError::Pass(error) => error.into(),
-        UndoError::CutOff { run, with_later, ref source, .. } => {
+        UndoError::Interrupted { run, with_later, ref source, .. } => {
             let kind = match source.as_ref() {
-                UndoError::Pass(PassError::Vault(it)) if it.is_write() => Kind::CannotWrite,
-                UndoError::Pass(PassError::Lineage(it)) if it.is_write() => Kind::CannotWrite,
-                UndoError::Pass(PassError::Vault(VaultError::Changed { .. })) => Kind::Busy,
-                _ => Kind::Data,
+                UndoError::Pass(CompactionError::Vault(it)) if it.is_write_failure() => {
+                    CommandErrorKind::CannotWrite
+                }
+                UndoError::Pass(CompactionError::Lineage(it)) if it.is_write_failure() => {
+                    CommandErrorKind::CannotWrite
+                }
+                UndoError::Pass(CompactionError::Vault(VaultError::Changed { .. })) => {
+                    CommandErrorKind::Busy
+                }
+                _ => CommandErrorKind::Data,
             };
             let later = if with_later { " --with-later" } else { "" };
             CommandError::new(kind, error)
                 .hint(format!("put that right, then take it up again: memoird undo {run}{later}"))
         }
-        UndoError::RestedOn { run, later } => {
-            let told: Vec<String> = later.iter().map(|it| told(it, zone)).collect();
+        UndoError::HasDependents { run, later } => {
+            let told: Vec<String> = later.iter().map(|it| describe_later_run(it, zone)).collect();
             let what = format!("later runs rest on run {run}: {}", told.join("; "));
-            CommandError::new(Kind::Usage, what).hint(format!("memoird undo {run} --with-later"))
+            CommandError::new(CommandErrorKind::Usage, what)
+                .hint(format!("memoird undo {run} --with-later"))
         }
-        UndoError::Unknown { run, known } => {
+        UndoError::UnknownRun { run, known } => {
             let known: Vec<String> = known.iter().rev().take(5).map(ToString::to_string).collect();
             let hint = if known.is_empty() {
                 "nothing was written yet".to_owned()
             } else {
                 format!("the last ones that can be taken back: {}", known.join(", "))
             };
-            usage(UndoError::Unknown { run, known: Vec::new() }).hint(hint)
+            usage(UndoError::UnknownRun { run, known: Vec::new() }).hint(hint)
         }
-        UndoError::Said { run, before } => {
+        UndoError::ReviewOnly { run, before } => {
             let older = before.map(|it| format!("; what was done before it: memoird undo {it}"));
             let hint = format!(
                 "memoird review list --decided, then memoird review reopen ID{}",
                 older.unwrap_or_default()
             );
-            usage(UndoError::Said { run, before }).hint(hint)
+            usage(UndoError::ReviewOnly { run, before }).hint(hint)
         }
-        UndoError::Taken { run, by } => {
-            usage(UndoError::Taken { run, by }).hint(format!("memoird undo {by}"))
+        UndoError::AlreadyUndone { run, by } => {
+            usage(UndoError::AlreadyUndone { run, by }).hint(format!("memoird undo {by}"))
         }
-        error @ UndoError::Overtaken => {
-            CommandError::new(Kind::Busy, error).hint("do the same again")
+        error @ UndoError::ChangedSinceShown => {
+            CommandError::new(CommandErrorKind::Busy, error).hint("do the same again")
         }
-        error @ UndoError::Kept { .. } => CommandError::new(Kind::Data, error),
-        error @ (UndoError::Forgot { .. } | UndoError::NothingOf { .. }) => usage(error)
+        error @ UndoError::NoFileRestorable { .. } => {
+            CommandError::new(CommandErrorKind::Data, error)
+        }
+        error @ (UndoError::IsForget { .. } | UndoError::NoFilesWritten { .. }) => usage(error)
             .hint("`memoird history` lists the runs; `memoird undo RUN` takes another one"),
-        error @ UndoError::Repair { .. } => {
+        error @ UndoError::IsRepair { .. } => {
             usage(error).hint("what stood there is kept in .memoird/quarantine")
         }
         error => usage(error).hint("`memoird history` lists the runs"),
     }
 }
 
-impl<'a> Report<'a> {
-    fn of(run: Option<RunId>, undoing: &'a Undoing, zone: Tz) -> Self {
-        let works = |list: &'a [Work]| {
-            let work = |it: &'a Work| WorkOf {
+impl<'a> UndoReport<'a> {
+    fn of(run: Option<RunId>, undoing: &'a UndoPlan, zone: Tz) -> Self {
+        let works = |list: &'a [UndoJob]| {
+            let work = |it: &'a UndoJob| UndoJobEntry {
                 tier: it.tier.name(),
                 period: it.period.to_string(),
                 path: &it.path,
             };
-            once(list).into_iter().map(work).collect()
+            unique_jobs(list).into_iter().map(work).collect()
         };
         Self {
             dry_run: run.is_none(),
@@ -325,7 +334,7 @@ impl<'a> Report<'a> {
             taken_back: undoing
                 .runs
                 .iter()
-                .map(|it| Taken {
+                .map(|it| UndoneRun {
                     run: it.id.0,
                     trigger: &it.trigger,
                     started: it.started.with_timezone(&zone).to_rfc3339(),
@@ -334,15 +343,15 @@ impl<'a> Report<'a> {
             files: undoing
                 .files
                 .iter()
-                .map(|it| FileOf {
+                .map(|it| UndoFileEntry {
                     path: &it.path,
-                    outcome: it.fate.name(),
+                    outcome: it.outcome.name(),
                     version: it.version.map(|it| it.0),
-                    followed: it.followed,
+                    followed: it.citations_updated,
                     reason: it.reason.as_deref(),
                 })
                 .collect(),
-            moved: undoing.moved.iter().map(String::as_str).collect(),
+            moved: undoing.relocated.iter().map(String::as_str).collect(),
             refused: works(&undoing.refused),
             lifted: works(&undoing.lifted),
         }

@@ -7,27 +7,27 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    context::Call,
-    error::{CommandError, Kind},
+    error::{CommandError, CommandErrorKind},
     ui::Ui,
+    workspace::Invocation,
 };
-use crate::store::ledger::{By, Charged, Ledger, LedgerError, Sum};
+use crate::store::db::ledger::{ChargedTotals, Ledger, LedgerError, UsageGroupBy, UsageTotals};
 
 /// Show what calls of models took and cost
 ///
 /// Over all memory folders, unless --root names one.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct UsageArgs {
     /// What to sum up by
-    #[arg(long, value_enum, default_value_t = ByName::Day)]
-    by: ByName,
+    #[arg(long, value_enum, default_value_t = UsageGrouping::Day)]
+    by: UsageGrouping,
     /// Only calls of this day or later
     #[arg(long, value_name = "DATE")]
     since: Option<NaiveDate>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum ByName {
+enum UsageGrouping {
     Day,
     Tier,
     Run,
@@ -36,7 +36,7 @@ enum ByName {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Usage {
+struct UsageReport {
     calls: u64,
     input_tokens: u64,
     output_tokens: u64,
@@ -47,36 +47,40 @@ struct Usage {
     unpriced: u64,
     /// Calls that were made in a batch.
     batched: u64,
-    today: Charged,
-    this_month: Charged,
-    by: Vec<Sum>,
+    today: ChargedTotals,
+    this_month: ChargedTotals,
+    by: Vec<UsageTotals>,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
+pub(super) fn run(
+    global: &GlobalArgs,
+    args: &UsageArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let call = Invocation::load(global)?;
     let root = match &global.root {
-        Some(_) => Some(call.config.choose(global.root.as_deref(), &call.around)?),
+        Some(_) => Some(call.config.select_root(global.root.as_deref(), &call.environment)?),
         None => None,
     };
     let root = root.as_ref().map(|it| it.to_string_lossy());
     let root = root.as_deref();
     let by = match args.by {
-        ByName::Day => By::Day,
-        ByName::Tier => By::Stage,
-        ByName::Run => By::Run,
-        ByName::Model => By::Model,
+        UsageGrouping::Day => UsageGroupBy::Day,
+        UsageGrouping::Tier => UsageGroupBy::Stage,
+        UsageGrouping::Run => UsageGroupBy::Run,
+        UsageGrouping::Model => UsageGroupBy::Model,
     };
     // The days of the caps are those of the folder, where one is meant.
-    let zone = call.root(global).ok().map(|it| it.settings.zone.name.0);
+    let zone = call.selected_root(global).ok().map(|it| it.settings.zone.name.0);
     let today = zone
         .map_or_else(|| call.now.date_naive(), |zone| call.now.with_timezone(&zone).date_naive());
-    let ledger = Ledger::open_existing(&call.around.ledger())?;
+    let ledger = Ledger::open_existing(&call.environment.ledger_path())?;
     let (sums, [day, month]) = match &ledger {
-        Some(ledger) => (ledger.sums(by, root, args.since)?, ledger.charged(today, root)?),
+        Some(ledger) => (ledger.usage_totals(by, root, args.since)?, ledger.charged(today, root)?),
         None => Default::default(),
     };
-    let total = |of: fn(&Sum) -> u64| sums.iter().map(of).sum::<u64>();
-    let usage = Usage {
+    let total = |of: fn(&UsageTotals) -> u64| sums.iter().map(of).sum::<u64>();
+    let usage = UsageReport {
         calls: total(|it| it.calls),
         input_tokens: total(|it| it.input_tokens),
         output_tokens: total(|it| it.output_tokens),
@@ -98,7 +102,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         return Ok(ExitCode::SUCCESS);
     }
     let money = |usd: f64| format!("{usd:.4}");
-    let row = |key: &str, it: &Sum| {
+    let row = |key: &str, it: &UsageTotals| {
         vec![
             key.to_owned(),
             it.calls.to_string(),
@@ -110,7 +114,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     };
     let mut rows: Vec<Vec<String>> = usage.by.iter().map(|it| row(&it.key, it)).collect();
     if rows.len() > 1 {
-        let all = Sum {
+        let all = UsageTotals {
             key: String::new(),
             calls: usage.calls,
             input_tokens: usage.input_tokens,
@@ -124,10 +128,10 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
         rows.push(row("all", &all));
     }
     let key = match args.by {
-        ByName::Day => "day",
-        ByName::Tier => "tier",
-        ByName::Run => "run",
-        ByName::Model => "model",
+        UsageGrouping::Day => "day",
+        UsageGrouping::Tier => "tier",
+        UsageGrouping::Run => "run",
+        UsageGrouping::Model => "model",
     };
     ui.table(&[key, "calls", "tokens in", "of these cached", "tokens out", "usd"], &rows);
     if usage.unpriced > 0 {
@@ -152,7 +156,7 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
 
 impl From<LedgerError> for CommandError {
     fn from(error: LedgerError) -> Self {
-        Self::new(Kind::Data, error).hint(
+        Self::new(CommandErrorKind::Data, error).hint(
             "move the ledger away: what was spent is forgotten then, and today's caps count as spent",
         )
     }

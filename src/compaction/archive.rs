@@ -1,7 +1,7 @@
 //! Old logs move into the archive once all that is made of them stands, and come back when lines of
 //! their day arrive late.
 //!
-//! [`choose`] says which logs may move; it is pure. A log keeps its name, its bytes, and so its
+//! [`archivable_logs`] says which logs may move; it is pure. A log keeps its name, its bytes, and so its
 //! addresses and fingerprints: a move makes nothing due. Off unless `archive_after_days` is set.
 //!
 //! # What a crash can and cannot do
@@ -10,7 +10,7 @@
 //! back, and only then the intent is closed; where the archive is on another file system, the log
 //! that was copied is removed after that. At any point the bytes stand in at least one of the two
 //! places. Where they stand in both, or a log was written anew for a day that is archived, the next
-//! pass leaves one file ([`Compactor::join_late`]): the files alone tell what is left to do.
+//! pass leaves one file (`Compactor::join_late_logs`): the files alone tell what is left to do.
 //!
 //! Archived bytes are removed in one case only: when all of them were just read at the beginning of
 //! the log among the others.
@@ -21,10 +21,10 @@ use chrono::{DateTime, Days, Duration, Utc};
 use chrono_tz::Tz;
 
 use super::{
-    Compactor, JobError, PassError, View, Watcher,
-    commit::{NewFile, Recorded, passed},
-    plan::{self, Plan, Record, Selection, WaitCause},
-    report::PassReport,
+    CompactionError, Compactor, JobFailure, RootSnapshot, RunObserver,
+    journal::commit::{FileWrite, RecordedChanges, reach_failpoint},
+    plan::{self, CompactionPlan, RecordedState, Selection, WaitCause},
+    report::RunReport,
 };
 use crate::{
     config::root::RootSettings,
@@ -35,25 +35,27 @@ use crate::{
         period::{Grain, Period},
     },
     store::{
-        inventory::{Inventory, LogFile},
-        layout::Layout,
-        lineage::{
+        db::lineage::{
             Lineage, LineageError,
-            jobs::{IntentEnd, IntentRow, NewIntent, NewRun},
-            record::{Commit, FileStamp},
+            jobs::{IntentOutcome, IntentRow, NewIntent, NewRun},
+            record::{Commit, ScannedFile},
         },
-        lock::WriteLock,
-        vault::{
-            FILE_BYTES_MAX, Vault, VaultError,
-            archive::{Move, Moved},
+        fs::{
+            inventory::{Inventory, LogFile},
+            layout::Layout,
+            lock::WriteLock,
+            vault::{
+                FILE_BYTES_MAX, Vault, VaultError,
+                archive::{ArchiveMove, MoveMethod},
+            },
         },
     },
 };
 
 /// A log that was changed less than this ago stays where it is.
-const QUIET: Duration = Duration::hours(24);
+const QUIET_PERIOD: Duration = Duration::hours(24);
 /// A clock that differs by more than this from all that is known is not believed at once.
-const JUMP: Duration = Duration::hours(24);
+const CLOCK_JUMP_MIN: Duration = Duration::hours(24);
 /// How many logs are moved under one write lock and recorded at once.
 const MOVED_AT_ONCE: usize = 64;
 /// What the run is recorded under that only took note of a time.
@@ -72,7 +74,7 @@ pub struct ArchiveSettings {
 
 /// The newest run before the pass that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LastRun {
+pub struct PreviousRun {
     /// When it began.
     pub started: DateTime<Utc>,
     /// Whether it only took note of the time, because the clock had jumped.
@@ -81,7 +83,7 @@ pub struct LastRun {
 
 /// Why nothing is moved though something could be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doubt {
+pub enum ClockDoubt {
     /// A run was made by a clock that was ahead of this one.
     Behind(DateTime<Utc>),
     /// Nothing happened in this folder for so long before now: off all the time, or the clock
@@ -96,10 +98,10 @@ pub enum Doubt {
 /// the day extracted. Nothing of all these is due, waits, or is stuck.
 ///
 /// `plan` is what is due with nothing selected.
-pub fn choose<'a>(
+pub fn archivable_logs<'a>(
     inventory: &'a Inventory,
-    record: &Record,
-    plan: &Plan,
+    record: &RecordedState,
+    plan: &CompactionPlan,
     settings: &ArchiveSettings,
     now: DateTime<Utc>,
 ) -> Vec<(&'a Stem, &'a LogFile)> {
@@ -112,7 +114,7 @@ pub fn choose<'a>(
         .jobs
         .iter()
         .map(|it| (it.tier, it.period))
-        .chain(plan.following.iter().copied())
+        .chain(plan.due_after.iter().copied())
         .chain(waiting)
         .collect();
     let is_done = |stem: &Stem, log: &LogFile| -> Option<bool> {
@@ -125,7 +127,7 @@ pub fn choose<'a>(
             (Tier::Monthly, month),
             (Tier::Wisdom, month),
         ];
-        let hash = log.input.hex16();
+        let hash = log.input_hash.hex16();
         let (week_file, month_file) =
             (inventory.weekly.get(&week)?, inventory.monthly.get(&month)?);
         let (of_week, of_month) = (week_file.header.as_ref()?, month_file.header.as_ref()?);
@@ -138,13 +140,13 @@ pub fn choose<'a>(
         let inputs = [(month.to_string(), month_file.body_hash.clone())].into();
         let distilled = match record.distilled.get(&month) {
             Some(known) => known.as_ref().is_none_or(|it| *it == month_file.body_hash),
-            None => record.settled.contains(&plan::fingerprint(Tier::Wisdom, month, &inputs)),
+            None => record.skipped.contains(&plan::fingerprint(Tier::Wisdom, month, &inputs)),
         };
         let nothing_open = tiers.iter().all(|it| !open.contains(it));
         Some(folded && extracted && distilled && nothing_open)
     };
     // What a wrong clock will have changed in the future has not been quiet either.
-    let quiet_since = (now - QUIET).timestamp_nanos_opt().unwrap_or(i64::MIN);
+    let quiet_since = (now - QUIET_PERIOD).timestamp_nanos_opt().unwrap_or(i64::MIN);
     inventory
         .logs
         .iter()
@@ -162,18 +164,22 @@ pub fn choose<'a>(
 /// A clock that went back is doubted until it has caught up. After a gap of more than a day, of
 /// which nobody can tell whether the machine was off or the clock jumped, the first pass takes note
 /// of the time and moves nothing; the next one does.
-pub fn doubt(last: Option<LastRun>, inventory: &Inventory, now: DateTime<Utc>) -> Option<Doubt> {
-    let LastRun { started, is_clock_check } = last?;
-    if started > now + JUMP {
-        return Some(Doubt::Behind(started));
+pub fn clock_doubt(
+    last: Option<PreviousRun>,
+    inventory: &Inventory,
+    now: DateTime<Utc>,
+) -> Option<ClockDoubt> {
+    let PreviousRun { started, is_clock_check } = last?;
+    if started > now + CLOCK_JUMP_MIN {
+        return Some(ClockDoubt::Behind(started));
     }
-    let changes = inventory.logs.values().chain(inventory.late.values());
+    let changes = inventory.logs.values().chain(inventory.late_logs.values());
     let changes = changes.map(|it| DateTime::from_timestamp_nanos(it.stamp.mtime_ns));
     let known = changes.filter(|it| *it <= now).chain([started]).max()?;
-    (known < now - JUMP && !is_clock_check).then_some(Doubt::Ahead(known))
+    (known < now - CLOCK_JUMP_MIN && !is_clock_check).then_some(ClockDoubt::Ahead(known))
 }
 
-impl std::fmt::Display for Doubt {
+impl std::fmt::Display for ClockDoubt {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let format = "%Y-%m-%d %H:%M UTC";
         match self {
@@ -195,42 +201,44 @@ impl Compactor<'_> {
     /// Moves the logs that may move. What cannot be moved is told and stops nothing else.
     pub(super) fn archive(
         &mut self,
-        last: Option<LastRun>,
-        view: &View,
-        watcher: &dyn Watcher,
-        report: &mut PassReport,
-    ) -> Result<bool, PassError> {
+        last: Option<PreviousRun>,
+        view: &RootSnapshot,
+        watcher: &dyn RunObserver,
+        report: &mut RunReport,
+    ) -> Result<bool, CompactionError> {
         let now = (self.clock)();
         let Some(settings) = archive_settings(self.settings) else { return Ok(false) };
         let plan = self.plan(view, &Selection::default(), now);
-        let chosen = choose(&view.inventory, &view.record, &plan, &settings, now);
+        let chosen = archivable_logs(&view.inventory, &view.record, &plan, &settings, now);
         if chosen.is_empty() {
             return Ok(false);
         }
-        if let Some(doubt) = doubt(last, &view.inventory, now) {
+        if let Some(doubt) = clock_doubt(last, &view.inventory, now) {
             report.archive_held = Some(doubt.to_string());
-            if matches!(doubt, Doubt::Ahead(_)) {
-                self.note_time(now)?;
+            if matches!(doubt, ClockDoubt::Ahead(_)) {
+                self.record_clock_check(now)?;
             }
             return Ok(false);
         }
         let layout = self.vault.layout();
-        let moves: Vec<Move> = chosen
+        let moves: Vec<ArchiveMove> = chosen
             .into_iter()
             .filter_map(|(stem, log)| {
-                let to = layout.archived(stem)?;
+                let to = layout.archive_path(stem)?;
                 let temp = Vault::new_temp_name();
-                Some(Move { from: log.path.clone(), to, temp, hash: log.hash })
+                Some(ArchiveMove { from: log.path.clone(), to, temp, hash: log.hash })
             })
             .collect();
         for some in moves.chunks(MOVED_AT_ONCE) {
-            if watcher.is_stopped() {
+            if watcher.should_stop() {
                 break;
             }
-            match self.move_some(some, report) {
+            match self.move_batch(some, report) {
                 Ok(()) => {}
-                Err(JobError::Critical(error)) => return Err(error),
-                Err(JobError::Vault(error)) => report.archive_held = Some(told(&error)),
+                Err(JobFailure::Critical(error)) => return Err(error),
+                Err(JobFailure::Vault(error)) => {
+                    report.archive_held = Some(error_with_source(&error));
+                }
                 Err(error) => report.archive_held = Some(error.to_string()),
             }
             if report.archive_held.is_some() {
@@ -241,15 +249,19 @@ impl Compactor<'_> {
     }
 
     /// Leaves a trace of the time, which the next pass compares its own with.
-    fn note_time(&mut self, now: DateTime<Utc>) -> Result<(), PassError> {
-        let owner = super::commit::owner();
+    fn record_clock_check(&mut self, now: DateTime<Utc>) -> Result<(), CompactionError> {
+        let owner = crate::compaction::journal::commit::run_owner();
         let new =
             NewRun { trigger: CLOCK_CHECK, version: env!("CARGO_PKG_VERSION"), owner: &owner, now };
         let run = self.lineage.begin_run(&new)?;
         self.end_run(run)
     }
 
-    fn move_some(&mut self, moves: &[Move], report: &mut PassReport) -> Result<(), JobError> {
+    fn move_batch(
+        &mut self,
+        moves: &[ArchiveMove],
+        report: &mut RunReport,
+    ) -> Result<(), JobFailure> {
         let lock = self.write_lock()?;
         let mut bytes = Vec::new();
         for it in moves {
@@ -257,10 +269,10 @@ impl Compactor<'_> {
             bytes.push(found.map(|it| it.bytes));
         }
         // One that was changed since it was looked at stays.
-        let as_seen = |it: &(&Move, &Option<Vec<u8>>)| {
+        let as_seen = |it: &(&ArchiveMove, &Option<Vec<u8>>)| {
             it.1.as_ref().is_some_and(|bytes| ContentHash::of(bytes) == it.0.hash)
         };
-        let (moves, bytes): (Vec<Move>, Vec<&[u8]>) = moves
+        let (moves, bytes): (Vec<ArchiveMove>, Vec<&[u8]>) = moves
             .iter()
             .zip(&bytes)
             .filter(as_seen)
@@ -278,13 +290,13 @@ impl Compactor<'_> {
                 temp: &it.temp,
                 new: Some(bytes),
                 old: None,
-                forgets: false,
+                discards_old: false,
             })
             .collect();
         let now = (self.clock)();
         // In no run: what a run made can be taken back, and a move is nothing that it made.
         let intents = self.lineage.begin_intents(None, None, &new, now)?;
-        passed("archive.intents")?;
+        reach_failpoint("archive.intents")?;
         let ends = self.vault.archive(&lock, &moves);
         let (mut done, mut dropped) = (Vec::new(), Vec::new());
         let (mut stamps, mut copied) = (Vec::new(), Vec::new());
@@ -292,29 +304,31 @@ impl Compactor<'_> {
             match end {
                 Ok(how) => {
                     done.push(intent);
-                    stamps.extend(self.stamp_of(it, now)?);
-                    copied.extend((how == Moved::Copied).then_some((it, *bytes)));
+                    stamps.extend(self.stamp_of_moved(it, now)?);
+                    copied.extend((how == MoveMethod::Copied).then_some((it, *bytes)));
                     report.archived.push(it.to.clone());
                 }
                 // A person was faster: the next pass looks again.
                 Err(VaultError::Changed { .. }) => dropped.push(intent),
                 // Recovery finds out how far it came.
-                Err(error) => drop(report.archive_held.get_or_insert_with(|| told(&error))),
+                Err(error) => {
+                    report.archive_held.get_or_insert_with(|| error_with_source(&error));
+                }
             }
         }
-        passed("archive.moved")?;
+        reach_failpoint("archive.moved")?;
         self.lineage.commit(&Commit {
             intents: &done,
             files: &stamps,
             at: now,
             ..Commit::default()
         })?;
-        self.lineage.close_intents(&dropped, IntentEnd::Dropped)?;
-        passed("archive.recorded")?;
+        self.lineage.close_intents(&dropped, IntentOutcome::Abandoned)?;
+        reach_failpoint("archive.recorded")?;
         for (it, bytes) in copied {
-            match self.leave(&lock, &it.to, &it.from, bytes) {
+            match self.remove_duplicate(&lock, &it.to, &it.from, bytes) {
                 // Late lines are joined by the next pass.
-                Ok(()) | Err(JobError::Vault(VaultError::Changed { .. })) => {}
+                Ok(()) | Err(JobFailure::Vault(VaultError::Changed { .. })) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -322,26 +336,26 @@ impl Compactor<'_> {
     }
 
     /// Returns what the scan may remember of a log that was moved.
-    fn stamp_of(
+    fn stamp_of_moved(
         &self,
-        it: &Move,
+        it: &ArchiveMove,
         now: DateTime<Utc>,
-    ) -> Result<Option<(std::path::PathBuf, FileStamp)>, VaultError> {
+    ) -> Result<Option<(std::path::PathBuf, ScannedFile)>, VaultError> {
         let Some(found) = self.vault.read(&it.to)? else { return Ok(None) };
-        let crate::store::inventory::Stamp { inode, size, mtime_ns } = found.stamp;
+        let crate::store::fs::inventory::FileStat { inode, size, mtime_ns } = found.stamp;
         let seen_ns = now.timestamp_nanos_opt().unwrap_or(0);
         let hash = ContentHash::of(&found.bytes);
-        Ok(Some(((&it.to).into(), FileStamp { inode, size, mtime_ns, hash, seen_ns })))
+        Ok(Some(((&it.to).into(), ScannedFile { inode, size, mtime_ns, hash, seen_ns })))
     }
 
     /// Removes `path`, whose `bytes` all stand in `stays`, too.
-    fn leave(
+    fn remove_duplicate(
         &mut self,
         lock: &WriteLock,
         stays: &str,
         path: &str,
         bytes: &[u8],
-    ) -> Result<(), JobError> {
+    ) -> Result<(), JobFailure> {
         let whole = self.vault.read(stays)?.is_some_and(|it| it.bytes.starts_with(bytes));
         if !whole {
             return Err(VaultError::Changed { path: stays.into() }.into());
@@ -353,20 +367,20 @@ impl Compactor<'_> {
             temp: &temp,
             new: None,
             old: Some(bytes),
-            forgets: false,
+            discards_old: false,
         };
         let now = (self.clock)();
         let intents = self.lineage.begin_intents(None, None, &[intent], now)?;
-        passed("archive.leave")?;
+        reach_failpoint("archive.leave")?;
         if let Err(error) = self.vault.remove(lock, path, &temp, ContentHash::of(bytes)) {
             // Where a step failed, recovery finds out how far it came.
             if matches!(error, VaultError::Changed { .. }) {
-                self.lineage.close_intents(&intents, IntentEnd::Dropped)?;
+                self.lineage.close_intents(&intents, IntentOutcome::Abandoned)?;
             }
             return Err(error.into());
         }
-        passed("archive.left")?;
-        self.lineage.close_intents(&intents, IntentEnd::Done)?;
+        reach_failpoint("archive.left")?;
+        self.lineage.close_intents(&intents, IntentOutcome::Done)?;
         Ok(())
     }
 
@@ -376,33 +390,35 @@ impl Compactor<'_> {
     ///
     /// A file that is written to right now waits. So does one that is changed while this looks: each
     /// step compares, and puts back what is not as it was.
-    pub(super) fn join_late(
+    pub(super) fn join_late_logs(
         &mut self,
-        view: &View,
+        view: &RootSnapshot,
         now: DateTime<Utc>,
-        report: &mut PassReport,
-    ) -> Result<bool, PassError> {
+        report: &mut RunReport,
+    ) -> Result<bool, CompactionError> {
         let mut any = false;
         let plan = self.plan(view, &Selection::default(), now);
         let is_written = |path: &str| {
             plan.waiting
                 .iter()
-                .any(|it| matches!(&it.cause, WaitCause::StillWritten(written) if written == path))
+                .any(|it| matches!(&it.cause, WaitCause::BeingWritten(written) if written == path))
         };
-        for (stem, late) in &view.inventory.late {
+        for (stem, late) in &view.inventory.late_logs {
             let Some(archived) = view.inventory.logs.get(stem).filter(|_| !is_written(&late.path))
             else {
                 continue;
             };
-            match self.join(late, archived) {
+            match self.join_late_log(late, archived) {
                 Ok(joined) => {
                     any = true;
                     report.joined.extend(joined.then(|| late.path.clone()));
                 }
-                Err(JobError::Critical(error)) => return Err(error),
+                Err(JobFailure::Critical(error)) => return Err(error),
                 // A person was faster: the next pass looks again.
-                Err(JobError::Vault(VaultError::Changed { .. })) => {}
-                Err(JobError::Vault(error)) => report.archive_held = Some(told(&error)),
+                Err(JobFailure::Vault(VaultError::Changed { .. })) => {}
+                Err(JobFailure::Vault(error)) => {
+                    report.archive_held = Some(error_with_source(&error));
+                }
                 Err(error) => report.archive_held = Some(error.to_string()),
             }
         }
@@ -410,8 +426,8 @@ impl Compactor<'_> {
     }
 
     /// Joins two files of a day; returns whether lines came to those that were archived.
-    fn join(&mut self, late: &LogFile, archived: &LogFile) -> Result<bool, JobError> {
-        let read = |file: &LogFile| -> Result<String, JobError> {
+    fn join_late_log(&mut self, late: &LogFile, archived: &LogFile) -> Result<bool, JobFailure> {
+        let read = |file: &LogFile| -> Result<String, JobFailure> {
             let text = self.vault.read_text(&file.path)?;
             let text = text.filter(|it| ContentHash::of(it) == file.hash);
             text.ok_or_else(|| VaultError::Changed { path: file.path.clone().into() }.into())
@@ -420,7 +436,7 @@ impl Compactor<'_> {
         if old.starts_with(&new) {
             // Nothing came late: a copy was left, or put back, and its bytes are all in the archive.
             let lock = self.write_lock()?;
-            self.leave(&lock, &archived.path, &late.path, new.as_bytes())?;
+            self.remove_duplicate(&lock, &archived.path, &late.path, new.as_bytes())?;
             return Ok(false);
         }
         let added = !new.starts_with(&old);
@@ -430,12 +446,12 @@ impl Compactor<'_> {
             if text.len() as u64 > FILE_BYTES_MAX {
                 return Err(VaultError::TooLarge { path: late.path.clone().into() }.into());
             }
-            passed("archive.join")?;
-            let file = NewFile { path: late.path.clone(), text: Some(text), standing: Some(new) };
-            self.write(None, None, &[file], &Recorded::default())?;
+            reach_failpoint("archive.join")?;
+            let file = FileWrite { path: late.path.clone(), text: Some(text), current: Some(new) };
+            self.write_files(None, None, &[file], &RecordedChanges::default())?;
         }
         let lock = self.write_lock()?;
-        self.leave(&lock, &late.path, &archived.path, old.as_bytes())?;
+        self.remove_duplicate(&lock, &late.path, &archived.path, old.as_bytes())?;
         Ok(true)
     }
 
@@ -445,33 +461,33 @@ impl Compactor<'_> {
         &mut self,
         lock: &WriteLock,
         intent: &IntentRow,
-    ) -> Result<(), PassError> {
+    ) -> Result<(), CompactionError> {
         let IntentRow { target, source, temp, new_hash, .. } = intent;
-        let elsewhere = source.as_deref().map(|it| self.bytes_of(it)).transpose()?.flatten();
+        let elsewhere = source.as_deref().map(|it| self.read_bytes(it)).transpose()?.flatten();
         let stands = |bytes: &[u8]| elsewhere.as_ref().is_some_and(|it| it.starts_with(bytes));
-        if let Some(beside) = self.bytes_of(&Vault::temp_of(target, temp))? {
+        if let Some(beside) = self.read_bytes(&Vault::temp_path(target, temp))? {
             if stands(&beside) {
                 // A copy that was not used yet, or what was to be removed.
-                self.vault.drop_temp(lock, target, temp)?;
-            } else if new_hash.is_none() && !self.vault.is_taken(target) {
+                self.vault.remove_temp(lock, target, temp)?;
+            } else if new_hash.is_none() && !self.vault.exists(target) {
                 // Somebody wrote to it in the moment of its removal.
-                self.vault.put_back(lock, target, temp)?;
+                self.vault.restore_temp(lock, target, temp)?;
             }
             // Anything else is swept into the private folder.
         }
         for path in source.iter().chain([target]) {
-            self.vault.settle(lock, path)?;
+            self.vault.sync_file(lock, path)?;
         }
-        let done = self.bytes_of(target)?.as_ref().map(ContentHash::of) == *new_hash;
-        let end = if done { IntentEnd::Done } else { IntentEnd::Dropped };
+        let done = self.read_bytes(target)?.as_ref().map(ContentHash::of) == *new_hash;
+        let end = if done { IntentOutcome::Done } else { IntentOutcome::Abandoned };
         Ok(self.lineage.close_intents(&[intent.id], end)?)
     }
 }
 
 /// Returns the newest run.
-pub(super) fn last_run(lineage: &Lineage) -> Result<Option<LastRun>, LineageError> {
+pub(super) fn previous_run(lineage: &Lineage) -> Result<Option<PreviousRun>, LineageError> {
     let run = lineage.last_runs(1)?.into_iter().next();
-    Ok(run.map(|it| LastRun { started: it.started, is_clock_check: it.trigger == CLOCK_CHECK }))
+    Ok(run.map(|it| PreviousRun { started: it.started, is_clock_check: it.trigger == CLOCK_CHECK }))
 }
 
 /// Says where the logs would stand that the next pass would move if nothing were due before, and
@@ -480,23 +496,23 @@ pub(super) fn last_run(lineage: &Lineage) -> Result<Option<LastRun>, LineageErro
 /// # Errors
 ///
 /// Returns why the database could not be read.
-pub fn foresee(
-    view: &View,
-    plan: &Plan,
+pub fn preview_archive(
+    view: &RootSnapshot,
+    plan: &CompactionPlan,
     lineage: Option<&Lineage>,
     settings: &RootSettings,
     layout: &Layout,
     now: DateTime<Utc>,
-) -> Result<(Vec<String>, Option<Doubt>), LineageError> {
+) -> Result<(Vec<String>, Option<ClockDoubt>), LineageError> {
     let Some(chosen) = archive_settings(settings)
-        .map(|it| choose(&view.inventory, &view.record, plan, &it, now))
+        .map(|it| archivable_logs(&view.inventory, &view.record, plan, &it, now))
         .filter(|it| !it.is_empty())
     else {
         return Ok((Vec::new(), None));
     };
-    let last = lineage.map_or(Ok(None), last_run)?;
-    let paths = chosen.into_iter().filter_map(|(stem, _)| layout.archived(stem)).collect();
-    Ok((paths, doubt(last, &view.inventory, now)))
+    let last = lineage.map_or(Ok(None), previous_run)?;
+    let paths = chosen.into_iter().filter_map(|(stem, _)| layout.archive_path(stem)).collect();
+    Ok((paths, clock_doubt(last, &view.inventory, now)))
 }
 
 /// Returns what the choice depends on; `None` where nothing is archived.
@@ -508,7 +524,7 @@ fn archive_settings(settings: &RootSettings) -> Option<ArchiveSettings> {
     })
 }
 
-fn told(error: &VaultError) -> String {
+fn error_with_source(error: &VaultError) -> String {
     match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
@@ -522,16 +538,16 @@ mod tests {
     use super::*;
     use crate::{
         memory::document::SummaryHeader,
-        store::inventory::{Stamp, SummaryFile},
+        store::fs::inventory::{FileStat, SummaryFile},
     };
 
     const NOW: &str = "2026-08-03T12:00:00Z";
 
     /// A log of a week of March, all that is made of it, and nothing to do.
-    struct Root {
+    struct ArchiveFixture {
         inventory: Inventory,
-        record: Record,
-        plan: Plan,
+        record: RecordedState,
+        plan: CompactionPlan,
         settings: ArchiveSettings,
         now: DateTime<Utc>,
     }
@@ -558,7 +574,7 @@ mod tests {
         let hash = ContentHash::of(period);
         SummaryFile {
             path: format!("{period}.md"),
-            stamp: Stamp::default(),
+            stamp: FileStat::default(),
             hash,
             body_hash: hash.hex16(),
             chars: 100,
@@ -566,26 +582,29 @@ mod tests {
         }
     }
 
-    impl Root {
+    impl ArchiveFixture {
         fn new() -> Self {
             let hash = ContentHash::of("log");
-            let stamp = Stamp { inode: 1, size: 3, mtime_ns: nanos("2026-03-04T00:00:00Z") };
+            let stamp = FileStat { inode: 1, size: 3, mtime_ns: nanos("2026-03-04T00:00:00Z") };
             let path = format!("memory/{}.md", stem());
             let week = summary("2026-W10", &[("2026-03-03-call", hash.hex16())]);
             let month = summary("2026-03", &[("2026-W10", week.body_hash.clone())]);
             Self {
                 inventory: Inventory {
-                    logs: BTreeMap::from([(stem(), LogFile { path, stamp, hash, input: hash })]),
+                    logs: BTreeMap::from([(
+                        stem(),
+                        LogFile { path, stamp, hash, input_hash: hash },
+                    )]),
                     weekly: BTreeMap::from([(period("2026-W10"), week)]),
                     monthly: BTreeMap::from([(period("2026-03"), month)]),
                     ..Inventory::default()
                 },
-                record: Record {
+                record: RecordedState {
                     extracted: BTreeMap::from([(stem().to_string(), hash.hex16())]),
                     distilled: BTreeMap::from([(period("2026-03"), None)]),
-                    ..Record::default()
+                    ..RecordedState::default()
                 },
-                plan: Plan::default(),
+                plan: CompactionPlan::default(),
                 settings: ArchiveSettings { after_days: 90, zone: Tz::UTC, extract: true },
                 now: time(NOW),
             }
@@ -604,17 +623,17 @@ mod tests {
         }
 
         fn waits(&mut self, tier: Tier, name: &str) {
-            let cause = WaitCause::Parked(String::new());
-            self.plan.waiting.push(plan::Waiting { tier, period: period(name), cause });
+            let cause = WaitCause::Stuck(String::new());
+            self.plan.waiting.push(plan::WaitingPeriod { tier, period: period(name), cause });
         }
     }
 
     #[track_caller]
-    fn check(moves: bool, change: impl FnOnce(&mut Root)) {
-        let mut root = Root::new();
+    fn check(moves: bool, change: impl FnOnce(&mut ArchiveFixture)) {
+        let mut root = ArchiveFixture::new();
         change(&mut root);
-        let Root { inventory, record, plan, settings, now } = &root;
-        let chosen = choose(inventory, record, plan, settings, *now);
+        let ArchiveFixture { inventory, record, plan, settings, now } = &root;
+        let chosen = archivable_logs(inventory, record, plan, settings, *now);
         assert_eq!(chosen.len(), usize::from(moves));
     }
 
@@ -631,7 +650,7 @@ mod tests {
         check(true, |it| it.log().stamp.mtime_ns = nanos("2026-08-02T12:00:00Z"));
         check(false, |it| it.log().stamp.mtime_ns = nanos("2030-01-01T00:00:00Z"));
         // The week names just this log, and the month just that week.
-        check(false, |it| it.log().input = ContentHash::of("edited"));
+        check(false, |it| it.log().input_hash = ContentHash::of("edited"));
         check(false, |it| it.week().header = None);
         check(false, |it| it.week().header.as_mut().unwrap().partial = true);
         check(false, |it| it.week().header.as_mut().unwrap().sources.clear());
@@ -658,14 +677,14 @@ mod tests {
             it.record.distilled.clear();
             let inputs = [("2026-03".to_owned(), it.month().body_hash.clone())].into();
             let done = plan::fingerprint(Tier::Wisdom, period("2026-03"), &inputs);
-            it.record.settled.insert(done);
+            it.record.skipped.insert(done);
         });
         // Nothing is due or stuck, but elsewhere.
         check(false, |it| it.waits(Tier::Extract, "2026-03-03"));
         check(false, |it| it.waits(Tier::Weekly, "2026-W10"));
         check(false, |it| it.waits(Tier::Monthly, "2026-03"));
         check(false, |it| it.waits(Tier::Wisdom, "2026-03"));
-        check(false, |it| it.plan.following.push((Tier::Wisdom, period("2026-03"))));
+        check(false, |it| it.plan.due_after.push((Tier::Wisdom, period("2026-03"))));
         check(true, |it| it.waits(Tier::Weekly, "2026-W11"));
         // It stands there already.
         check(false, |it| {
@@ -677,13 +696,13 @@ mod tests {
     fn a_clock_that_jumped_decides_nothing() {
         #[track_caller]
         fn check(last: Option<(&str, bool)>, changed: &str, held: bool) {
-            let mut root = Root::new();
+            let mut root = ArchiveFixture::new();
             root.log().stamp.mtime_ns = nanos(changed);
-            let last = last.map(|(started, is_clock_check)| LastRun {
+            let last = last.map(|(started, is_clock_check)| PreviousRun {
                 started: time(started),
                 is_clock_check,
             });
-            assert_eq!(doubt(last, &root.inventory, time(NOW)).is_some(), held, "{last:?}");
+            assert_eq!(clock_doubt(last, &root.inventory, time(NOW)).is_some(), held, "{last:?}");
         }
         let long_ago = "2026-03-04T00:00:00Z";
         check(None, long_ago, false);

@@ -1,6 +1,6 @@
 //! A person's words in the place of an item's, here and above.
 //!
-//! [`Draft::new`] finds the item and says what would stand there; it writes nothing, so a dry run
+//! [`CorrectionDraft::new`] finds the item and says what would stand there; it writes nothing, so a dry run
 //! ends there. [`Compactor::correct`] writes that in a run of its own, which `undo` can take back,
 //! and folds in the same run what became due above it: the month of that week, the wisdom of that
 //! month. Called by `correct`.
@@ -8,32 +8,36 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Begun, Compactor, JobError, PassError, Passed, View, Watcher,
-    commit::{NewFile, Recorded},
-    observe::Noticing,
-    plan::{self, Job, Reason, Selection},
-    records,
-    report::PassReport,
+    CompactionError, Compactor, JobFailure, ReconciledRun, RootSnapshot, RunObserver, RunOutcome,
+    journal::{
+        commit::{FileWrite, RecordedChanges},
+        records,
+    },
+    plan::{self, CompactionJob, DueReason, Selection},
+    reconcile::edits::ReconcileRun,
+    report::RunReport,
 };
 use crate::{
     memory::{
         address::{Address, Citation},
-        correction::{self, Corrected, PlaceError, Words},
+        correction::{self, CorrectedFile, CorrectionTargetError, CorrectionText},
         document::Summary,
         item::Tier,
         period::{Grain, Period},
         typed::TypedMemory,
     },
     store::{
-        layout::FileKind,
-        lineage::jobs::RunId,
-        vault::{Vault, VaultError},
+        db::lineage::jobs::RunId,
+        fs::{
+            layout::FileKind,
+            vault::{Vault, VaultError},
+        },
     },
 };
 
 /// What a person asks for.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct CorrectionRequest<'a> {
     /// The file, relative to the root.
     pub path: &'a str,
     /// What it is.
@@ -41,19 +45,19 @@ pub struct Asked<'a> {
     /// Any line of the item; of a typed memory none for its statement.
     pub line: Option<u32>,
     /// What to put there.
-    pub words: &'a Words,
+    pub words: &'a CorrectionText,
 }
 
 /// A correction that is not written yet.
 #[derive(Clone, Debug)]
-pub struct Draft {
+pub struct CorrectionDraft {
     /// The file, relative to the root.
     pub path: String,
     /// What changes.
-    pub corrected: Corrected,
+    pub corrected: CorrectedFile,
     /// What rests on the item.
-    pub above: Vec<(Tier, Period)>,
-    standing: String,
+    pub dependents: Vec<(Tier, Period)>,
+    current: String,
 }
 
 /// Why nothing can be put right.
@@ -61,7 +65,7 @@ pub struct Draft {
 pub enum CorrectError {
     /// Ends the verb.
     #[error(transparent)]
-    Pass(#[from] PassError),
+    Pass(#[from] CompactionError),
     /// The file cannot be read or written, or a person was faster.
     #[error(transparent)]
     Vault(#[from] VaultError),
@@ -113,14 +117,14 @@ pub enum CorrectError {
     },
 }
 
-impl Draft {
+impl CorrectionDraft {
     /// Finds the item and puts the words there. Writes nothing.
     ///
     /// # Errors
     ///
     /// Returns why there is nothing to put right.
-    pub fn new(vault: &Vault, asked: &Asked<'_>) -> Result<Self, CorrectError> {
-        let Asked { path, kind, line, words } = *asked;
+    pub fn new(vault: &Vault, asked: &CorrectionRequest<'_>) -> Result<Self, CorrectError> {
+        let CorrectionRequest { path, kind, line, words } = *asked;
         let refused = |what| Err(CorrectError::NotOurs { path: path.to_owned(), what });
         match kind {
             FileKind::Log => return refused("a log: what people and agents wrote"),
@@ -147,7 +151,7 @@ impl Draft {
         let name = path.rsplit('/').next().unwrap_or(path);
         let mut above = Vec::new();
         let found = match kind {
-            FileKind::Wisdom => correction::of_wisdom(&text, needed()?, words),
+            FileKind::Wisdom => correction::correct_wisdom(&text, needed()?, words),
             FileKind::Memory => {
                 let memory =
                     TypedMemory::parse(name.as_ref(), &text).map_err(|e| unreadable(&e))?;
@@ -158,7 +162,7 @@ impl Draft {
                 let day = memory.updated.map(|it| Period::containing(Grain::Week, it));
                 above.extend(day.and_then(Period::parent).map(|it| (Tier::Wisdom, it)));
                 let hash_of = |at: &Address| line_hash(vault, at).ok().flatten();
-                correction::of_memory(&memory, &text, line, words, &hash_of)
+                correction::correct_memory(&memory, &text, line, words, &hash_of)
             }
             _ => {
                 let period = name.strip_suffix(".md").and_then(|it| it.parse::<Period>().ok());
@@ -171,24 +175,24 @@ impl Draft {
                     Some(month) => above.extend([(Tier::Monthly, month), (Tier::Wisdom, month)]),
                     None => above.push((Tier::Wisdom, period)),
                 }
-                correction::of_summary(&summary, &text, needed()?, words)
+                correction::correct_summary(&summary, &text, needed()?, words)
             }
         };
         let corrected = found.map_err(|error| match error {
-            PlaceError::NoItem(nearest) => {
+            CorrectionTargetError::NoItem(nearest) => {
                 CorrectError::NoItem { path: path.to_owned(), line: line.unwrap_or(1), nearest }
             }
-            PlaceError::Sources => CorrectError::Unreadable {
+            CorrectionTargetError::FixedSources => CorrectError::Unreadable {
                 path: path.to_owned(),
                 reason: "its frontmatter was written by hand; change `sources` there".to_owned(),
             },
         })?;
-        Ok(Self { path: path.to_owned(), corrected, above, standing: text })
+        Ok(Self { path: path.to_owned(), corrected, dependents: above, current: text })
     }
 
     /// Returns whether the item says so already.
-    pub fn is_said(&self) -> bool {
-        self.corrected.text == self.standing
+    pub fn is_unchanged(&self) -> bool {
+        self.corrected.text == self.current
     }
 }
 
@@ -196,7 +200,7 @@ impl Draft {
 fn line_hash(vault: &Vault, address: &Address) -> Result<Option<String>, VaultError> {
     let log = vault
         .read_log(&address.stem)?
-        .map(|it| crate::privacy::serve(&it, &crate::privacy::Rules::default()));
+        .map(|it| crate::privacy::sanitize(&it, &crate::privacy::PrivacyRules::default()));
     Ok(log.and_then(|log| Some(log.line(address.line)?.hash().hex4())))
 }
 
@@ -208,60 +212,66 @@ impl Compactor<'_> {
     /// Returns why nothing was put right, or what stopped the folds above it.
     pub fn correct(
         &mut self,
-        asked: &Asked<'_>,
+        asked: &CorrectionRequest<'_>,
         fold: bool,
-        watcher: &mut dyn Watcher,
-    ) -> Result<(Draft, Passed), CorrectError> {
-        let _alone = self.alone(&|| watcher.is_stopped())?;
+        watcher: &mut dyn RunObserver,
+    ) -> Result<(CorrectionDraft, RunOutcome), CorrectError> {
+        let _alone = self.acquire_run_lock(&|| watcher.should_stop())?;
         let now = (self.clock)();
-        self.refuse_if_missing(false)?;
+        self.refuse_if_vanished(false)?;
         self.recover(now)?;
         self.finish_forgetting(now, false)?;
         let finished = self.finish_undoing(now, false)?.into_iter().collect();
-        let (view, put_back) = self.look_mended(now)?;
-        view.refuse_held(|it| it == asked.path)?;
-        let report = PassReport { put_back, finished, ..PassReport::default() };
-        let mut noticing = Noticing { report, ..Noticing::new(TRIGGER, now) };
+        let (view, put_back) = self.take_repaired_snapshot(now)?;
+        view.refuse_damaged(|it| it == asked.path)?;
+        let report = RunReport { put_back, finished, ..RunReport::default() };
+        let mut noticing = ReconcileRun { report, ..ReconcileRun::new(CORRECT_TRIGGER, now) };
         // What a person did by hand before is told apart from this.
-        self.observe(&mut noticing, &view)?;
-        let Noticing { mut run, mut report, .. } = noticing;
-        let draft = Draft::new(self.vault, asked)?;
-        if !draft.is_said() {
-            let run = self.run(&mut run, TRIGGER, now)?;
-            self.put_right(run, &draft)?;
+        self.reconcile_changes(&mut noticing, &view)?;
+        let ReconcileRun { mut run, mut report, .. } = noticing;
+        let draft = CorrectionDraft::new(self.vault, asked)?;
+        if !draft.is_unchanged() {
+            let run = self.ensure_run(&mut run, CORRECT_TRIGGER, now)?;
+            self.write_correction(run, &draft)?;
         }
-        let view = self.look(now)?;
+        let view = self.take_snapshot(now)?;
         let mut tiers = Vec::new();
         let mut period = None;
-        if fold && !draft.is_said() {
-            tiers.extend(draft.above.iter().map(|it| it.0));
-            period = draft.above.first().map(|it| it.1);
+        if fold && !draft.is_unchanged() {
+            tiers.extend(draft.dependents.iter().map(|it| it.0));
+            period = draft.dependents.first().map(|it| it.1);
         }
         // Without a period nothing is asked for.
         let selection = Selection { tiers, period, ..Selection::default() };
         let nothing = selection.tiers.is_empty();
         if asked.kind == FileKind::Memory && !nothing {
-            self.distil_again(&mut run, &draft, &view, watcher, &mut report)?;
+            self.redistill(&mut run, &draft, &view, watcher, &mut report)?;
         }
-        let mut selection = if nothing { no_work() } else { selection };
-        let begun = Begun { trigger: TRIGGER, now, run, view, report };
-        let passed = self.go_on(begun, &mut selection, watcher)?;
+        let mut selection = if nothing { empty_selection() } else { selection };
+        let begun = ReconciledRun { trigger: CORRECT_TRIGGER, now, run, snapshot: view, report };
+        let passed = self.run_due_jobs(begun, &mut selection, watcher)?;
         Ok((draft, passed))
     }
 
     /// Writes the file and records it.
-    fn put_right(&mut self, run: RunId, draft: &Draft) -> Result<(), CorrectError> {
-        let Draft { path, corrected, standing, .. } = draft;
+    fn write_correction(
+        &mut self,
+        run: RunId,
+        draft: &CorrectionDraft,
+    ) -> Result<(), CorrectError> {
+        let CorrectionDraft { path, corrected, current: standing, .. } = draft;
         let text = corrected.text.clone();
         let document = records::of_path(self.vault.layout(), path, &text);
-        let recorded =
-            Recorded { documents: document.into_iter().collect(), ..Recorded::default() };
+        let recorded = RecordedChanges {
+            documents: document.into_iter().collect(),
+            ..RecordedChanges::default()
+        };
         let file =
-            NewFile { path: path.clone(), text: Some(text), standing: Some(standing.clone()) };
-        match self.write(Some(run), None, &[file], &recorded) {
+            FileWrite { path: path.clone(), text: Some(text), current: Some(standing.clone()) };
+        match self.write_files(Some(run), None, &[file], &recorded) {
             Ok(()) => Ok(()),
-            Err(JobError::Critical(error)) => Err(error.into()),
-            Err(JobError::Vault(error)) => Err(error.into()),
+            Err(JobFailure::Critical(error)) => Err(error.into()),
+            Err(JobFailure::Vault(error)) => Err(error.into()),
             Err(error) => {
                 Err(CorrectError::Unreadable { path: path.clone(), reason: error.to_string() })
             }
@@ -270,15 +280,15 @@ impl Compactor<'_> {
 
     /// Distils the month of a corrected memory again: nothing else of the month has changed, so it is
     /// not due, and only entries that rest on it are touched.
-    fn distil_again(
+    fn redistill(
         &mut self,
         run: &mut Option<RunId>,
-        draft: &Draft,
-        view: &View,
-        watcher: &mut dyn Watcher,
-        report: &mut PassReport,
+        draft: &CorrectionDraft,
+        view: &RootSnapshot,
+        watcher: &mut dyn RunObserver,
+        report: &mut RunReport,
     ) -> Result<(), CorrectError> {
-        for &(tier, period) in &draft.above {
+        for &(tier, period) in &draft.dependents {
             let Some(month) = view.inventory.monthly.get(&period) else { continue };
             // A month that was never distilled takes the memory in when its time comes.
             if !view.record.distilled.contains_key(&period) {
@@ -286,20 +296,20 @@ impl Compactor<'_> {
             }
             let inputs = BTreeMap::from([(period.to_string(), month.body_hash.clone())]);
             let fingerprint = plan::fingerprint(tier, period, &inputs);
-            let reason = Reason::Changed(vec![draft.path.clone()]);
-            let job = Job { tier, period, reason, inputs, fingerprint, partial: false };
-            let run = self.run(run, TRIGGER, (self.clock)())?;
-            self.make_wisdom(run, &[job], view, watcher, report)?;
+            let reason = DueReason::Changed(vec![draft.path.clone()]);
+            let job = CompactionJob { tier, period, reason, inputs, fingerprint, partial: false };
+            let run = self.ensure_run(run, CORRECT_TRIGGER, (self.clock)())?;
+            self.run_wisdom_jobs(run, &[job], view, watcher, report)?;
         }
         Ok(())
     }
 }
 
 /// What began the run.
-const TRIGGER: &str = "correct";
+const CORRECT_TRIGGER: &str = "correct";
 
 /// Asks for nothing: no month is extracted.
-fn no_work() -> Selection {
+fn empty_selection() -> Selection {
     Selection {
         tiers: vec![Tier::Extract],
         period: Some(Period::containing(Grain::Month, chrono::NaiveDate::default())),

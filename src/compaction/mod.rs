@@ -4,78 +4,55 @@
 //! vault (scan) → plan → engine (draft) → ground → vault (write) → lineage (record)
 //! ```
 //!
-//! [`Compactor::pass`] is the one screen that knows the order. A pass makes one tier after the
+//! `Compactor::compact` is the one screen that knows the order. A pass makes one tier after the
 //! other, and looks at the files again before each, since each rests on what the one before wrote.
 //!
 //! - [`plan`]: what is due; pure.
-//! - [`observe`]: what people did to files since the last pass, and lines that moved.
-//! - [`draft`], [`fold`]: a week or a month; drafts are made side by side.
-//! - [`kept`]: what a file says of logs that are gone.
-//! - [`extract`]: typed memories and `MEMORY.md`; [`nearby`] lines are read once, what is
-//!   proposed is [`accept`]ed or kept out, and what is [`known`] is said anew in its own file.
-//! - [`distil`]: the wisdom file from months.
-//! - [`renamed`]: logs that stand under another name.
+//! - `edits`: what people did to files since the last pass, and lines that moved.
+//! - `draft`, [`write`]: a week or a month; drafts are made side by side.
+//! - `orphaned_items`: what a file says of logs that are gone.
+//! - `run`: typed memories and `MEMORY.md`; `seen_lines` lines are read once, what is
+//!   proposed is `validate`ed or kept out, and what is `memory_match` is said anew in its own file.
+//! - `edit`: the wisdom file from months.
+//! - `renames`: logs that stand under another name.
 //! - [`correct`]: a person's words in the place of an item's, here and above.
-//! - [`late`]: memories and entries whose lines were changed.
-//! - [`ground`], [`hedge`], [`merge`], [`moved`], [`standing`]: the checks and merges that those use; pure.
+//! - `stale`: memories and entries whose lines were changed.
+//! - [`grounding`], `hedge`, `user_edits`, `line_map`, `source_match`: the checks and merges that those use; pure.
 //! - [`forget`]: what a person wants gone, and all that derives from it.
-//! - [`standstill`]: whether a pass would find nothing to do, told without one.
-//! - [`missing`]: the breaker for files that are gone in numbers.
+//! - [`up_to_date`]: whether a pass would find nothing to do, told without one.
+//! - `vanished_files`: the breaker for files that are gone in numbers.
 //! - [`archive`]: old logs move away once all that is made of them stands.
-//! - [`commit`]: intents, files, and one transaction.
-//! - [`history`]: what the history does not know yet, and what it lets go of.
-//! - [`records`]: what of each file the lineage keeps, so that a pass and a rebuild agree.
-//! - [`rebuild`]: the database anew from the files.
-//! - [`check`], [`repair`]: whether all of it is as it was written, and what is done if not.
+//! - `commit`: intents, files, and one transaction.
+//! - `history`: what the history does not know yet, and what it lets go of.
+//! - `records`: what of each file the lineage keeps, so that a pass and a rebuild agree.
+//! - `rebuild`: the database anew from the files.
+//! - `check`, `repair`: whether all of it is as it was written, and what is done if not.
 //! - [`redact`]: secrets that stand where none should.
 //! - [`review`]: what waits for a person, and what comes of their word.
 //! - [`undo`]: a run taken back.
-//! - [`preserve`]: whether amounts and days of the lines stand in the items; pure.
+//! - `completeness`: whether amounts and days of the lines stand in the items; pure.
 //! - [`preview`]: what would be asked of a model.
 //! - [`report`]: what a pass did.
 
-mod accept;
 pub mod archive;
-pub mod check;
-pub mod commit;
 pub mod correct;
-mod distil;
-mod draft;
-mod extract;
-mod fold;
 pub mod forget;
-pub mod ground;
-mod hedge;
-mod history;
-mod kept;
-mod known;
-mod late;
-pub mod merge;
-pub mod missing;
-pub mod moved;
-mod nearby;
-mod observe;
+pub mod grounding;
+pub mod integrity;
+pub mod journal;
+mod memories;
 pub mod plan;
-#[cfg(test)]
-mod poison;
-mod preserve;
 pub mod preview;
-pub mod rebuild;
-pub mod records;
+pub mod reconcile;
 pub mod redact;
-mod renamed;
-pub mod repair;
 pub mod report;
 pub mod review;
+pub mod summary;
 #[cfg(test)]
-mod scripted;
-pub mod sessions;
-mod standing;
-pub mod standstill;
-mod together;
+mod tests;
 pub mod undo;
-#[cfg(test)]
-mod unhedged;
+pub mod up_to_date;
+mod wisdom;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -86,25 +63,30 @@ use std::{
 use chrono::{DateTime, Duration, Utc};
 
 use self::{
-    plan::{Job, Plan, PlanSettings, Record, Selection, WaitCause, Waiting},
-    report::{HeldFile, JobReport, PassReport},
+    plan::{
+        CompactionJob, CompactionPlan, PlanSettings, RecordedState, Selection, WaitCause,
+        WaitingPeriod,
+    },
+    report::{DamagedFile, JobReport, RunReport},
 };
 use crate::{
-    config::{root::RootSettings, span::Span},
+    config::{duration::Span, root::RootSettings},
     engine::{Engine, EngineError},
     memory::{address::Stem, hash::ContentHash, item::Tier, period::Period, wisdom::WisdomFile},
-    model::{CallError, WorkEnd, failure::Fault},
+    model::{CallError, WorkOutcome, failure::ErrorClass},
     parallel,
     store::{
-        inventory::{Inventory, Stamp},
-        lineage::{
+        db::lineage::{
             Lineage, LineageError,
-            jobs::{JobId, JobRow, NewJob, NewRun, Outcome, Receipt, RunId, State},
-            record::FileStamp,
-            review::HeldWhat,
+            jobs::{JobId, JobOutcome, JobRow, JobStage, NewJob, NewRun, Receipt, RunId},
+            record::ScannedFile,
+            review::QuarantineScope,
         },
-        lock::{LockError, PassLock, WriteLock},
-        vault::{Vault, VaultError, scan::Seen},
+        fs::{
+            inventory::{FileStat, Inventory},
+            lock::{LockError, RunLock, WriteLock},
+            vault::{Vault, VaultError, scan::KnownFile},
+        },
     },
 };
 
@@ -126,23 +108,23 @@ pub struct Compactor<'a> {
 }
 
 /// Who watches a pass, and may stop it between two jobs.
-pub trait Watcher {
+pub trait RunObserver {
     /// A job begins; `left` are to come after it in this tier.
-    fn begins(&mut self, _job: &Job, _left: usize) {}
+    fn job_started(&mut self, _job: &CompactionJob, _left: usize) {}
     /// A job has ended.
-    fn ended(&mut self, _report: &JobReport) {}
+    fn job_finished(&mut self, _report: &JobReport) {}
     /// Whether to stop before the next job.
-    fn is_stopped(&self) -> bool {
+    fn should_stop(&self) -> bool {
         false
     }
 }
 
 /// Nobody watches.
-impl Watcher for () {}
+impl RunObserver for () {}
 
 /// What ends a pass before its time. A job that fails alone does not.
 #[derive(Debug, thiserror::Error)]
-pub enum PassError {
+pub enum CompactionError {
     /// The memory folder cannot be listed, or nothing can be written in it.
     #[error(transparent)]
     Vault(#[from] VaultError),
@@ -154,7 +136,7 @@ pub enum PassError {
     Lock(#[from] LockError),
     /// There was a memory folder, and now there is none: unmounted, moved, or renamed.
     #[error("the memory folder `{}` is gone, and {logs} logs were known in it; nothing was done", path.display())]
-    Gone {
+    FolderMissing {
         /// The folder.
         path: PathBuf,
         /// How many logs the database knows.
@@ -162,17 +144,17 @@ pub enum PassError {
     },
     /// What a person wants forgotten cannot be taken out now.
     #[error("forgetting is not finished: {0}; do the same `memoird forget` again")]
-    Forget(String),
+    ForgetUnfinished(String),
     /// So many known files are gone that a person is asked.
     #[error("{0}; nothing was done")]
-    Missing(missing::Missing),
+    FilesVanished(crate::compaction::integrity::vanished_files::VanishedFiles),
     /// A generated file is not as it was left, and only a person can say whether that is meant.
-    #[error("{path} {}; nothing was done", why.words())]
-    Held {
+    #[error("{path} {}; nothing was done", why.description())]
+    Damaged {
         /// The file, relative to the root.
         path: String,
         /// What is odd.
-        why: check::Torn,
+        why: crate::compaction::integrity::check::Damage,
     },
     /// What is to be made by force has no source.
     #[error(
@@ -186,28 +168,28 @@ pub enum PassError {
     },
     /// What people decided cannot be read, or is gone though it was there.
     #[error("what was decided is not known: {why}; nothing was done")]
-    Decisions {
+    DecisionsUnreadable {
         /// What is wrong with the file.
         why: String,
     },
     /// The system gives no random bytes for the key of the decisions.
     #[error("the system gives no random bytes")]
-    Random(#[source] std::io::Error),
+    NoRandomness(#[source] std::io::Error),
 }
 
 /// Why one job failed.
 #[derive(Debug, thiserror::Error)]
-enum JobError {
+pub(crate) enum JobFailure {
     #[error(transparent)]
     Vault(#[from] VaultError),
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The engine fell over. Its words may quote a log, so they are not kept.
     #[error("the engine stopped with an internal error; please report it")]
-    Panic,
+    EnginePanicked,
     /// The sources were changed since the plan was made.
     #[error("{0} changed while it was read; it will be looked at again")]
-    Stale(String),
+    SourceChanged(String),
     /// No item stood the check.
     #[error("none of {0} drafted items stood the check against their lines")]
     AllRejected(usize),
@@ -216,29 +198,29 @@ enum JobError {
     Unreadable { path: String, reason: String },
     /// Ends the pass.
     #[error(transparent)]
-    Critical(#[from] PassError),
+    Critical(#[from] CompactionError),
 }
 
-impl JobError {
+impl JobFailure {
     /// Returns whether it is not the work's fault: a person was faster, nothing can be written just now,
     /// or the model cannot be had.
-    fn is_excused(&self) -> bool {
+    fn is_transient(&self) -> bool {
         match self {
-            Self::Stale(_) | Self::Vault(VaultError::Changed { .. }) => true,
-            Self::Vault(error) => error.is_write(),
-            Self::Engine(EngineError::Model(error)) => error.fault() != Fault::Work,
+            Self::SourceChanged(_) | Self::Vault(VaultError::Changed { .. }) => true,
+            Self::Vault(error) => error.is_write_failure(),
+            Self::Engine(EngineError::Model(error)) => error.class() != ErrorClass::Request,
             _ => false,
         }
     }
 }
 
-impl From<LineageError> for JobError {
+impl From<LineageError> for JobFailure {
     fn from(error: LineageError) -> Self {
         Self::Critical(error.into())
     }
 }
 
-impl From<LockError> for JobError {
+impl From<LockError> for JobFailure {
     fn from(error: LockError) -> Self {
         Self::Critical(error.into())
     }
@@ -246,23 +228,23 @@ impl From<LockError> for JobError {
 
 /// The files and the record at one moment.
 #[derive(Debug)]
-pub struct View {
+pub struct RootSnapshot {
     /// What stands in the root.
     pub inventory: Inventory,
     /// What the database knows beside it.
-    pub record: Record,
+    pub record: RecordedState,
 }
 
-impl View {
+impl RootSnapshot {
     /// Stops where a person is to say first what a file is: to change and record it would take what
     /// is missing there for deleted.
     ///
     /// # Errors
     ///
-    /// Returns [`PassError::Held`] for the first such file that is `concerned`.
-    pub fn refuse_held(&self, concerned: impl Fn(&str) -> bool) -> Result<(), PassError> {
-        match self.record.held.iter().find(|(path, _)| concerned(path)) {
-            Some((path, why)) => Err(PassError::Held { path: path.clone(), why: *why }),
+    /// Returns `CompactionError::Damaged` for the first such file that is `concerned`.
+    pub fn refuse_damaged(&self, concerned: impl Fn(&str) -> bool) -> Result<(), CompactionError> {
+        match self.record.damaged.iter().find(|(path, _)| concerned(path)) {
+            Some((path, why)) => Err(CompactionError::Damaged { path: path.clone(), why: *why }),
             None => Ok(()),
         }
     }
@@ -270,43 +252,44 @@ impl View {
 
 /// What a pass did, and what it left behind.
 #[derive(Debug)]
-pub struct Passed {
+pub struct RunOutcome {
     /// The jobs.
-    pub report: PassReport,
+    pub report: RunReport,
     /// The files and the record after the last of them.
-    pub view: View,
+    pub snapshot: RootSnapshot,
     /// What is due then.
-    pub plan: Plan,
+    pub plan: CompactionPlan,
 }
 
 /// A pass that has taken notice of what people did, and has folded nothing yet.
-struct Begun<'a> {
+struct ReconciledRun<'a> {
     trigger: &'a str,
     now: DateTime<Utc>,
     /// Begun already, if there was anything to record.
     run: Option<RunId>,
-    view: View,
-    report: PassReport,
+    snapshot: RootSnapshot,
+    report: RunReport,
 }
 
 /// Jobs of one tier, and for days the weeks that are due after them.
 #[derive(Clone, Copy)]
-struct Due<'a> {
-    jobs: &'a [Job],
-    weeks: &'a [Job],
+struct DueJobs<'a> {
+    jobs: &'a [CompactionJob],
+    weeks: &'a [CompactionJob],
 }
 
 /// What a job made, before its receipt is written.
-struct Made {
+pub(crate) struct JobOutput {
     receipt: Receipt,
     paths: Vec<String>,
 }
 
 /// Returns whether a day of a week failed in this pass: what lasts of it would be missing from the
 /// wisdom above the week, which would not be due again when the day succeeds.
-fn is_held_up(job: &Job, report: &PassReport) -> bool {
-    let failed =
-        |it: &&JobReport| it.tier == Tier::Extract.name() && it.outcome == Outcome::Failed.name();
+fn has_failed_day(job: &CompactionJob, report: &RunReport) -> bool {
+    let failed = |it: &&JobReport| {
+        it.tier == Tier::Extract.name() && it.outcome == JobOutcome::Failed.name()
+    };
     let days = report.jobs.iter().filter(failed).filter_map(|it| it.period.parse::<Period>().ok());
     let mut days = days.map(Period::first);
     let within = job.period.first()..job.period.end();
@@ -319,76 +302,80 @@ impl Compactor<'_> {
     /// # Errors
     ///
     /// Returns what stopped the pass; each job that was done is done.
-    pub fn pass(
+    pub fn compact(
         &mut self,
         trigger: &str,
         selection: &Selection,
-        watcher: &mut dyn Watcher,
-    ) -> Result<Passed, PassError> {
+        watcher: &mut dyn RunObserver,
+    ) -> Result<RunOutcome, CompactionError> {
         let root = self.vault.layout().root().display().to_string();
         let _span =
             tracing::info_span!("run", root, trigger, run = tracing::field::Empty).entered();
-        let _alone = self.alone(&|| watcher.is_stopped())?;
+        let _alone = self.acquire_run_lock(&|| watcher.should_stop())?;
         let now = (self.clock)();
-        let before = standstill::before(self.vault, selection);
-        self.refuse_if_missing(selection.accept_missing)?;
+        let before = up_to_date::before_run(self.vault, selection);
+        self.refuse_if_vanished(selection.accept_missing)?;
         self.recover(now)?;
-        self.record_unknown(now)?;
-        self.sweep()?;
-        let last_run = archive::last_run(self.lineage)?;
+        self.record_existing_files(now)?;
+        self.remove_temp_files()?;
+        let last_run = archive::previous_run(self.lineage)?;
         let mut selection = selection.clone();
-        selection.again.extend(self.finish_forgetting(now, selection.accept_missing)?);
+        selection.rewrite.extend(self.finish_forgetting(now, selection.accept_missing)?);
         let finished = self.finish_undoing(now, selection.accept_missing)?;
-        let mut view = self.look(now)?;
-        if let Some((tier, period)) = self.plan(&view, &selection, now).sourceless {
-            return Err(PassError::NoSource { tier, period });
+        let mut view = self.take_snapshot(now)?;
+        if let Some((tier, period)) = self.plan(&view, &selection, now).without_source {
+            return Err(CompactionError::NoSource { tier, period });
         }
-        let put_back = self.put_back_torn(&view, now)?;
+        let put_back = self.restore_damaged_files(&view, now)?;
         if !put_back.is_empty() {
-            view = self.look(now)?;
+            view = self.take_snapshot(now)?;
         }
-        let mut report = PassReport { put_back, finished, ..PassReport::default() };
-        if self.join_late(&view, now, &mut report)? {
-            view = self.look(now)?;
+        let mut report = RunReport { put_back, finished, ..RunReport::default() };
+        if self.join_late_logs(&view, now, &mut report)? {
+            view = self.take_snapshot(now)?;
         }
         if selection.accept_missing {
-            view.record.held.clear();
+            view.record.damaged.clear();
         }
-        let mut noticing = observe::Noticing { report, ..observe::Noticing::new(trigger, now) };
-        if self.observe(&mut noticing, &view)? {
-            view = self.look(now)?;
+        let mut noticing = crate::compaction::reconcile::edits::ReconcileRun {
+            report,
+            ..crate::compaction::reconcile::edits::ReconcileRun::new(trigger, now)
+        };
+        if self.reconcile_changes(&mut noticing, &view)? {
+            view = self.take_snapshot(now)?;
         }
-        let observe::Noticing { run, report, .. } = noticing;
-        let begun = Begun { trigger, now, run, view, report };
-        let mut passed = self.go_on(begun, &mut selection, watcher)?;
-        let Passed { report, view, plan } = &mut passed;
-        self.end_forgetting(&selection.again, plan)?;
+        let crate::compaction::reconcile::edits::ReconcileRun { run, report, .. } = noticing;
+        let begun = ReconciledRun { trigger, now, run, snapshot: view, report };
+        let mut passed = self.run_due_jobs(begun, &mut selection, watcher)?;
+        let RunOutcome { report, snapshot: view, plan } = &mut passed;
+        self.end_forgetting(&selection.rewrite, plan)?;
         if selection.is_whole() && self.archive(last_run, view, watcher, report)? {
-            *view = self.look(now)?;
+            *view = self.take_snapshot(now)?;
             *plan = self.plan(view, &selection, (self.clock)());
         }
         // What waits for a log to be quiet, or for a person to say what a file is, comes yet.
-        let comes =
-            |it: &Waiting| matches!(it.cause, WaitCause::StillWritten(_) | WaitCause::Held(_));
+        let comes = |it: &WaitingPeriod| {
+            matches!(it.cause, WaitCause::BeingWritten(_) | WaitCause::Damaged(_))
+        };
         let nothing_is_due = plan.jobs.is_empty() && !plan.waiting.iter().any(comes);
         if selection.is_whole() && nothing_is_due {
-            self.engine.rest();
+            self.engine.on_idle();
             // Nobody is to ask for them again: the work of each is done, or became another. Where work
             // is stuck a person may want to see what the model said.
-            if plan.waiting.iter().any(|it| matches!(it.cause, WaitCause::Parked(_))) {
-                self.vault.drop_used_replies()?;
+            if plan.waiting.iter().any(|it| matches!(it.cause, WaitCause::Stuck(_))) {
+                self.vault.remove_used_replies()?;
             } else {
-                self.vault.drop_replies()?;
+                self.vault.remove_replies()?;
             }
         }
-        let held = view.record.held.iter();
+        let held = view.record.damaged.iter();
         report.held = held
-            .map(|(path, why)| HeldFile { path: path.clone(), reason: why.to_string() })
+            .map(|(path, why)| DamagedFile { path: path.clone(), reason: why.to_string() })
             .collect();
         report.pruned = self.prune(now)?;
         if let Some(before) = before {
             let (settings, open_week) = (self.settings, selection.open_week);
-            standstill::after(
+            up_to_date::after_run(
                 &before,
                 (self.vault, settings),
                 self.engine.id(),
@@ -401,35 +388,35 @@ impl Compactor<'_> {
     }
 
     /// Makes what is due and selected, tier by tier, and ends the run.
-    fn go_on(
+    fn run_due_jobs(
         &mut self,
-        begun: Begun<'_>,
+        begun: ReconciledRun<'_>,
         selection: &mut Selection,
-        watcher: &mut dyn Watcher,
-    ) -> Result<Passed, PassError> {
-        let Begun { trigger, now, mut run, mut view, mut report } = begun;
-        let mut corpus = draft::CorpusReader::default();
-        if self.make_key(&self.plan(&view, selection, now).jobs, &view)? {
-            view = self.look(now)?;
+        watcher: &mut dyn RunObserver,
+    ) -> Result<RunOutcome, CompactionError> {
+        let ReconciledRun { trigger, now, mut run, snapshot: mut view, mut report } = begun;
+        let mut corpus = crate::compaction::summary::draft::CorpusReader::default();
+        if self.create_key_if_needed(&self.plan(&view, selection, now).jobs, &view)? {
+            view = self.take_snapshot(now)?;
         }
         for tier in Tier::ALL {
             let mut jobs = self.plan(&view, selection, now).jobs;
-            jobs.retain(|job| job.tier == tier && !is_held_up(job, &report));
+            jobs.retain(|job| job.tier == tier && !has_failed_day(job, &report));
             if jobs.is_empty() {
                 continue;
             }
-            self.lift(&jobs, &view, now)?;
-            let run = self.run(&mut run, trigger, now)?;
+            self.lift_refusals(&jobs, &view, now)?;
+            let run = self.ensure_run(&mut run, trigger, now)?;
             let before = report.jobs.len();
-            let weeks = self.weeks_with(&jobs, &view, selection, now);
-            let due = Due { jobs: &jobs, weeks: &weeks };
-            self.make(run, due, &view, &mut corpus, watcher, &mut report)?;
+            let weeks = self.weeks_due_after_days(&jobs, &view, selection, now);
+            let due = DueJobs { jobs: &jobs, weeks: &weeks };
+            self.run_tier(run, due, &view, &mut corpus, watcher, &mut report)?;
             // A file in which only citations followed their lines was not made again.
-            let again = &mut selection.again;
+            let again = &mut selection.rewrite;
             again.retain(|&(tier, period)| !report.is_done_after(before, tier, period));
-            view = self.look(now)?;
-            if self.follow_tier(run, (trigger, now), &mut report, &view)? {
-                view = self.look(now)?;
+            view = self.take_snapshot(now)?;
+            if self.update_citations_after_tier(run, (trigger, now), &mut report, &view)? {
+                view = self.take_snapshot(now)?;
             }
         }
         if let Some(path) = self.refresh_index(run, &view)?
@@ -445,11 +432,15 @@ impl Compactor<'_> {
             self.end_run(run)?;
         }
         let plan = self.plan(&view, selection, (self.clock)());
-        Ok(Passed { report, view, plan })
+        Ok(RunOutcome { report, snapshot: view, plan })
     }
 
     /// Makes the key of a root that has none, if a secret in a log of these jobs is to be marked by it.
-    fn make_key(&self, jobs: &[Job], view: &View) -> Result<bool, PassError> {
+    fn create_key_if_needed(
+        &self,
+        jobs: &[CompactionJob],
+        view: &RootSnapshot,
+    ) -> Result<bool, CompactionError> {
         if view.inventory.decisions.has_key() {
             return Ok(false);
         }
@@ -472,7 +463,7 @@ impl Compactor<'_> {
         };
         let is_needed = parallel::map(&paths, needs_key).contains(&true);
         if is_needed {
-            self.new_decisions()?;
+            self.create_decisions_key()?;
         }
         Ok(is_needed)
     }
@@ -482,14 +473,18 @@ impl Compactor<'_> {
     /// # Errors
     ///
     /// Returns an error when the folder cannot be listed or the database cannot be read.
-    pub fn look(&mut self, now: DateTime<Utc>) -> Result<View, PassError> {
-        let seen = seen(self.lineage)?;
+    pub fn take_snapshot(&mut self, now: DateTime<Utc>) -> Result<RootSnapshot, CompactionError> {
+        let seen = known_files(self.lineage)?;
         let scan = self.vault.scan(&seen)?;
-        self.remember(&scan.read, &seen, &scan.inventory, now)?;
+        self.cache_file_hashes(&scan.newly_read, &seen, &scan.inventory, now)?;
         let receipts = self.lineage.last_receipts()?;
-        let mut record = record(Some(self.lineage), &receipts, &scan.inventory)?;
-        record.held = check::held(self.vault, &scan.inventory, self.lineage)?;
-        Ok(View { inventory: scan.inventory, record })
+        let mut record = recorded_state(Some(self.lineage), &receipts, &scan.inventory)?;
+        record.damaged = crate::compaction::integrity::check::files_to_confirm(
+            self.vault,
+            &scan.inventory,
+            self.lineage,
+        )?;
+        Ok(RootSnapshot { inventory: scan.inventory, record })
     }
 
     /// Takes notice of what happened to the files since the last pass, and folds nothing.
@@ -497,56 +492,63 @@ impl Compactor<'_> {
     /// # Errors
     ///
     /// Returns an error when the folder cannot be listed, or nothing can be written.
-    pub fn notice(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<(), PassError> {
-        self.refuse_if_missing(false)?;
-        let busy = PassLock::is_held(&self.vault.layout().pass_lock())?;
-        self.recover_beside(now, busy)?;
-        if !busy && self.knows_nothing()? {
-            let _alone = self.alone(&|| false)?;
-            self.record_unknown(now)?;
+    pub fn reconcile(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<(), CompactionError> {
+        self.refuse_if_vanished(false)?;
+        let busy = RunLock::is_held(&self.vault.layout().run_lock())?;
+        self.recover_unlocked(now, busy)?;
+        if !busy && self.has_no_records()? {
+            let _alone = self.acquire_run_lock(&|| false)?;
+            self.record_existing_files(now)?;
         }
         if self.is_forgetting()? {
             // It knows lines by their places, which would shift under it.
-            let _alone = self.alone(&|| false)?;
+            let _alone = self.acquire_run_lock(&|| false)?;
             self.finish_forgetting(now, false)?;
         }
-        self.take_notice(trigger, now, false)
+        self.reconcile_snapshot(trigger, now, false)
     }
 
     /// Like [`Self::notice`], for who holds the lock on passes already and is to change generated
     /// files. Returns what stands there then.
-    fn notice_alone(&mut self, trigger: &str, now: DateTime<Utc>) -> Result<View, PassError> {
-        self.refuse_if_missing(false)?;
+    fn reconcile_locked(
+        &mut self,
+        trigger: &str,
+        now: DateTime<Utc>,
+    ) -> Result<RootSnapshot, CompactionError> {
+        self.refuse_if_vanished(false)?;
         self.recover(now)?;
-        self.record_unknown(now)?;
+        self.record_existing_files(now)?;
         self.finish_forgetting(now, false)?;
-        self.take_notice(trigger, now, false)?;
-        let view = self.look(now)?;
-        view.refuse_held(|_| true)?;
+        self.reconcile_snapshot(trigger, now, false)?;
+        let view = self.take_snapshot(now)?;
+        view.refuse_damaged(|_| true)?;
         Ok(view)
     }
 
     /// Looks, and puts back first what a disk cut off or emptied; returns also what that was.
-    fn look_mended(&mut self, now: DateTime<Utc>) -> Result<(View, Vec<String>), PassError> {
-        let view = self.look(now)?;
-        let put_back = self.put_back_torn(&view, now)?;
-        let view = if put_back.is_empty() { view } else { self.look(now)? };
+    fn take_repaired_snapshot(
+        &mut self,
+        now: DateTime<Utc>,
+    ) -> Result<(RootSnapshot, Vec<String>), CompactionError> {
+        let view = self.take_snapshot(now)?;
+        let put_back = self.restore_damaged_files(&view, now)?;
+        let view = if put_back.is_empty() { view } else { self.take_snapshot(now)? };
         Ok((view, put_back))
     }
 
     /// `accepted` says that a person takes held files as they are.
-    fn take_notice(
+    fn reconcile_snapshot(
         &mut self,
         trigger: &str,
         now: DateTime<Utc>,
         accepted: bool,
-    ) -> Result<(), PassError> {
-        let (mut view, _) = self.look_mended(now)?;
+    ) -> Result<(), CompactionError> {
+        let (mut view, _) = self.take_repaired_snapshot(now)?;
         if accepted {
-            view.record.held.clear();
+            view.record.damaged.clear();
         }
-        let mut noticing = observe::Noticing::new(trigger, now);
-        let noticed = self.observe(&mut noticing, &view);
+        let mut noticing = crate::compaction::reconcile::edits::ReconcileRun::new(trigger, now);
+        let noticed = self.reconcile_changes(&mut noticing, &view);
         if let Some(run) = noticing.run {
             self.end_run(run)?;
         }
@@ -555,56 +557,61 @@ impl Compactor<'_> {
 
     /// Remembers the hashes of logs that were read, except of those changed moments ago: a second
     /// change within the same tick of the clock would not be seen.
-    fn remember(
+    fn cache_file_hashes(
         &mut self,
-        read: &[(String, Seen)],
-        seen: &HashMap<String, Seen>,
+        read: &[(String, KnownFile)],
+        seen: &HashMap<String, KnownFile>,
         inventory: &Inventory,
         now: DateTime<Utc>,
     ) -> Result<(), LineageError> {
         let seen_ns = now.timestamp_nanos_opt().unwrap_or(0);
         let settled_ns =
             seen_ns.saturating_sub(Duration::seconds(2).num_nanoseconds().unwrap_or(0));
-        let fresh: Vec<(PathBuf, FileStamp)> = read
+        let fresh: Vec<(PathBuf, ScannedFile)> = read
             .iter()
             .filter(|(_, it)| it.stamp.mtime_ns <= settled_ns)
-            .map(|(path, Seen { stamp, hash })| {
-                let Stamp { inode, size, mtime_ns } = *stamp;
-                (path.into(), FileStamp { inode, size, mtime_ns, hash: *hash, seen_ns })
+            .map(|(path, KnownFile { stamp, hash })| {
+                let FileStat { inode, size, mtime_ns } = *stamp;
+                (path.into(), ScannedFile { inode, size, mtime_ns, hash: *hash, seen_ns })
             })
             .collect();
-        let logs = inventory.logs.values().chain(inventory.late.values());
+        let logs = inventory.logs.values().chain(inventory.late_logs.values());
         let there: HashSet<&str> = logs.map(|it| &it.path[..]).collect();
         let gone: Vec<PathBuf> =
             seen.keys().filter(|it| !there.contains(&it[..])).map(PathBuf::from).collect();
         if fresh.is_empty() && gone.is_empty() {
             return Ok(());
         }
-        self.lineage.remember_files(&fresh, &gone)
+        self.lineage.update_scanned_files(&fresh, &gone)
     }
 
     /// Says what is due.
-    pub fn plan(&self, view: &View, selection: &Selection, now: DateTime<Utc>) -> Plan {
-        plan_of(view, self.settings, self.engine.id(), selection, now)
+    pub fn plan(
+        &self,
+        view: &RootSnapshot,
+        selection: &Selection,
+        now: DateTime<Utc>,
+    ) -> CompactionPlan {
+        plan_snapshot(view, self.settings, self.engine.id(), selection, now)
     }
 
     /// Ends a run, and has witnesses beside the database say so.
-    fn end_run(&mut self, run: RunId) -> Result<(), PassError> {
+    fn end_run(&mut self, run: RunId) -> Result<(), CompactionError> {
         self.lineage.end_run(run, (self.clock)())?;
-        self.bear_witness()
+        self.update_commit_marker()
     }
 
     /// Returns the number of the run, which begins with its first job.
-    fn run(
+    fn ensure_run(
         &mut self,
         run: &mut Option<RunId>,
         trigger: &str,
         now: DateTime<Utc>,
-    ) -> Result<RunId, PassError> {
+    ) -> Result<RunId, CompactionError> {
         if let Some(run) = *run {
             return Ok(run);
         }
-        let owner = commit::owner();
+        let owner = crate::compaction::journal::commit::run_owner();
         let new = NewRun { trigger, version: env!("CARGO_PKG_VERSION"), owner: &owner, now };
         let begun = self.lineage.begin_run(&new)?;
         self.engine.begin_run(begun.0);
@@ -614,13 +621,13 @@ impl Compactor<'_> {
     }
 
     /// Returns the weeks that are due with these days, for an engine that reads them together.
-    fn weeks_with(
+    fn weeks_due_after_days(
         &self,
-        jobs: &[Job],
-        view: &View,
+        jobs: &[CompactionJob],
+        view: &RootSnapshot,
         selection: &Selection,
         now: DateTime<Utc>,
-    ) -> Vec<Job> {
+    ) -> Vec<CompactionJob> {
         let are_days = jobs.first().is_some_and(|it| it.tier == Tier::Extract);
         if !are_days || !self.engine.is_model() {
             return Vec::new();
@@ -631,56 +638,60 @@ impl Compactor<'_> {
     }
 
     /// Makes jobs of one tier.
-    fn make(
+    fn run_tier(
         &mut self,
         run: RunId,
-        Due { jobs, weeks }: Due<'_>,
-        view: &View,
-        corpus: &mut draft::CorpusReader,
-        watcher: &mut dyn Watcher,
-        report: &mut PassReport,
-    ) -> Result<(), PassError> {
+        DueJobs { jobs, weeks }: DueJobs<'_>,
+        view: &RootSnapshot,
+        corpus: &mut crate::compaction::summary::draft::CorpusReader,
+        watcher: &mut dyn RunObserver,
+        report: &mut RunReport,
+    ) -> Result<(), CompactionError> {
         match jobs.first().map(|it| it.tier) {
             None => Ok(()),
             Some(Tier::Extract) if self.engine.is_model() => {
-                self.ask_for_extracts(run, (jobs, weeks), view, watcher, report)
+                self.run_model_day_jobs(run, (jobs, weeks), view, watcher, report)
             }
-            Some(Tier::Extract) => self.make_extracts(run, jobs, view, watcher, report),
+            Some(Tier::Extract) => self.run_day_jobs(run, jobs, view, watcher, report),
             Some(Tier::Weekly | Tier::Monthly) => {
-                self.make_folds(run, jobs, view, corpus, watcher, report)
+                self.run_summary_jobs(run, jobs, view, corpus, watcher, report)
             }
-            Some(Tier::Wisdom) => self.make_wisdom(run, jobs, view, watcher, report),
+            Some(Tier::Wisdom) => self.run_wisdom_jobs(run, jobs, view, watcher, report),
         }
     }
 
     /// Makes one edit of `WISDOM.md` after the other, each on what the one before left.
-    fn make_wisdom(
+    fn run_wisdom_jobs(
         &mut self,
         run: RunId,
-        jobs: &[Job],
-        view: &View,
-        watcher: &mut dyn Watcher,
-        report: &mut PassReport,
-    ) -> Result<(), PassError> {
+        jobs: &[CompactionJob],
+        view: &RootSnapshot,
+        watcher: &mut dyn RunObserver,
+        report: &mut RunReport,
+    ) -> Result<(), CompactionError> {
         for (i, job) in jobs.iter().enumerate() {
-            if watcher.is_stopped() || report.model.is_some() {
+            if watcher.should_stop() || report.model.is_some() {
                 report.left += jobs.len() - i;
                 break;
             }
-            watcher.begins(job, jobs.len() - i - 1);
-            if let Some(id) = self.begin(run, job)? {
+            watcher.job_started(job, jobs.len() - i - 1);
+            if let Some(id) = self.begin_job(run, job)? {
                 if self.engine.is_model() {
-                    self.lineage.mark(id, State::Called)?;
+                    self.lineage.set_job_stage(id, JobStage::Called)?;
                 }
-                let made = self.distil(job, id, view);
-                self.finish(job, id, made, watcher, report)?;
+                let made = self.distill(job, id, view);
+                self.finish_job(job, id, made, watcher, report)?;
             }
         }
         Ok(())
     }
 
     /// Records that a job begins; `None` when another process does the same right now.
-    fn begin(&mut self, run: RunId, job: &Job) -> Result<Option<JobId>, LineageError> {
+    fn begin_job(
+        &mut self,
+        run: RunId,
+        job: &CompactionJob,
+    ) -> Result<Option<JobId>, LineageError> {
         match self.lineage.begin_job(run, &self.new_job(job)) {
             Err(LineageError::AlreadyLive { .. }) => Ok(None),
             id => id.map(Some),
@@ -688,54 +699,58 @@ impl Compactor<'_> {
     }
 
     /// Tells how a job ended. One that failed stops no other.
-    fn finish(
+    fn finish_job(
         &mut self,
-        job: &Job,
+        job: &CompactionJob,
         id: JobId,
-        made: Result<Made, JobError>,
-        watcher: &mut dyn Watcher,
-        report: &mut PassReport,
-    ) -> Result<(), PassError> {
+        made: Result<JobOutput, JobFailure>,
+        watcher: &mut dyn RunObserver,
+        report: &mut RunReport,
+    ) -> Result<(), CompactionError> {
         // A pass that ends here leaves the reply, and the next one reads it.
-        if !matches!(made, Err(JobError::Critical(_))) {
+        if !matches!(made, Err(JobFailure::Critical(_))) {
             let end = match &made {
-                Err(JobError::AllRejected(_) | JobError::Panic) => WorkEnd::Useless,
-                Err(JobError::Engine(EngineError::Model(call))) if call.fault() == Fault::Work => {
-                    WorkEnd::Useless
+                Err(JobFailure::AllRejected(_) | JobFailure::EnginePanicked) => {
+                    WorkOutcome::Unusable
                 }
-                Err(error) if error.is_excused() => WorkEnd::Later,
-                _ => WorkEnd::Done,
+                Err(JobFailure::Engine(EngineError::Model(call)))
+                    if call.class() == ErrorClass::Request =>
+                {
+                    WorkOutcome::Unusable
+                }
+                Err(error) if error.is_transient() => WorkOutcome::Deferred,
+                _ => WorkOutcome::Done,
             };
-            self.engine.settle(end);
+            self.engine.end_work(end);
         }
         let made = match made {
             Ok(made) => made,
-            Err(JobError::Critical(error)) => return Err(error),
+            Err(JobFailure::Critical(error)) => return Err(error),
             Err(error) => {
-                if let JobError::Engine(EngineError::Model(call)) = &error
-                    && !matches!(call.fault(), Fault::Work | Fault::Later)
+                if let JobFailure::Engine(EngineError::Model(call)) = &error
+                    && !matches!(call.class(), ErrorClass::Request | ErrorClass::Pending)
                 {
                     report.model = Some(call.to_string());
                     report.unanswered += 1;
                 }
-                self.fail(job, id, &error)?
+                self.record_failure(job, id, &error)?
             }
         };
         let due = made.receipt.reason.clone().unwrap_or_else(|| job.reason.to_string());
         let done = JobReport::new(job.tier, job.period, &made.receipt, made.paths, &due);
-        watcher.ended(&done);
+        watcher.job_finished(&done);
         report.push(done);
         Ok(())
     }
 
     /// Adds to a receipt what its work cost.
-    fn add_spent(&self, receipt: &mut Receipt) {
+    fn add_model_usage(&self, receipt: &mut Receipt) {
         let spent = self.engine.take_spent();
-        receipt.figures.model_calls += spent.calls;
-        receipt.figures.cost_usd += spent.cost_usd;
+        receipt.metrics.model_calls += spent.calls;
+        receipt.metrics.cost_usd += spent.cost_usd;
     }
 
-    fn new_job(&self, job: &Job) -> NewJob {
+    fn new_job(&self, job: &CompactionJob) -> NewJob {
         NewJob {
             fingerprint: job.fingerprint,
             tier: job.tier,
@@ -747,42 +762,47 @@ impl Compactor<'_> {
     }
 
     /// Ends a job that failed: it is tried again by the next pass, at most three times in all.
-    fn fail(&mut self, job: &Job, id: JobId, error: &JobError) -> Result<Made, LineageError> {
-        let excused = error.is_excused();
-        let nothing = matches!(error, JobError::Engine(EngineError::NothingToSay { .. }));
+    fn record_failure(
+        &mut self,
+        job: &CompactionJob,
+        id: JobId,
+        error: &JobFailure,
+    ) -> Result<JobOutput, LineageError> {
+        let excused = error.is_transient();
+        let nothing = matches!(error, JobFailure::Engine(EngineError::EmptySources { .. }));
         let mut reason = error.to_string();
         if let Some(source) = std::error::Error::source(error)
             && !reason.contains(&source.to_string())
         {
             reason = format!("{reason}: {source}");
         }
-        if let JobError::Engine(EngineError::Model(CallError::Unreadable(_))) = error {
+        if let JobFailure::Engine(EngineError::Model(CallError::InvalidReply(_))) = error {
             reason = format!("{reason}; what it said is kept in .memoird/reply-unread-*.json");
         }
         let outcome = if nothing {
-            Outcome::Skipped
-        } else if !excused && self.lineage.attempts(job.fingerprint)? + 1 >= ATTEMPTS_MAX {
-            Outcome::Parked
+            JobOutcome::Skipped
+        } else if !excused && self.lineage.failed_attempts(job.fingerprint)? + 1 >= ATTEMPTS_MAX {
+            JobOutcome::Stuck
         } else {
-            Outcome::Failed
+            JobOutcome::Failed
         };
         let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
         receipt.excused = excused;
-        self.add_spent(&mut receipt);
+        self.add_model_usage(&mut receipt);
         self.lineage.finish_job(id, &receipt)?;
-        Ok(Made { receipt, paths: Vec::new() })
+        Ok(JobOutput { receipt, paths: Vec::new() })
     }
 
     /// Clears away what a crash left: temporary files exist only while their process holds the write
     /// lock.
-    fn sweep(&self) -> Result<(), PassError> {
-        if !self.vault.temporary()?.is_empty() {
-            self.vault.sweep(&self.write_lock()?)?;
+    fn remove_temp_files(&self) -> Result<(), CompactionError> {
+        if !self.vault.temp_files()?.is_empty() {
+            self.vault.remove_temp_files(&self.write_lock()?)?;
         }
         Ok(())
     }
 
-    fn write_lock(&self) -> Result<WriteLock, PassError> {
+    fn write_lock(&self) -> Result<WriteLock, CompactionError> {
         let lock = WriteLock::acquire(self.vault.layout().root())?;
         self.refuse_if_replaced()?;
         Ok(lock)
@@ -790,13 +810,13 @@ impl Compactor<'_> {
 }
 
 /// Asks an engine, and survives its falling over.
-fn ask<T>(
+fn ask_engine<T>(
     engine: &dyn Engine,
     question: impl FnOnce(&dyn Engine) -> Result<T, EngineError>,
-) -> Result<T, JobError> {
+) -> Result<T, JobFailure> {
     catch_unwind(AssertUnwindSafe(|| question(engine)))
-        .map_err(|_| JobError::Panic)?
-        .map_err(JobError::Engine)
+        .map_err(|_| JobFailure::EnginePanicked)?
+        .map_err(JobFailure::Engine)
 }
 
 /// Looks at the files and at the record, and remembers nothing: for who only shows.
@@ -804,37 +824,41 @@ fn ask<T>(
 /// # Errors
 ///
 /// Returns an error when the folder cannot be listed or the database cannot be read.
-pub fn peek(vault: &Vault, lineage: Option<&Lineage>) -> Result<View, PassError> {
-    peek_with_receipts(vault, lineage).map(|it| it.0)
+pub fn read_snapshot(
+    vault: &Vault,
+    lineage: Option<&Lineage>,
+) -> Result<RootSnapshot, CompactionError> {
+    read_snapshot_with_receipts(vault, lineage).map(|it| it.0)
 }
 
-/// Like [`peek`], with the last receipt of each period and tier, for who tells of those too.
+/// Like [`read_snapshot`], with the last receipt of each period and tier, for who tells of those too.
 ///
 /// # Errors
 ///
-/// Like [`peek`].
-pub fn peek_with_receipts(
+/// Like [`read_snapshot`].
+pub fn read_snapshot_with_receipts(
     vault: &Vault,
     lineage: Option<&Lineage>,
-) -> Result<(View, Vec<JobRow>), PassError> {
-    let known = lineage.map_or_else(|| Ok(HashMap::new()), seen)?;
+) -> Result<(RootSnapshot, Vec<JobRow>), CompactionError> {
+    let known = lineage.map_or_else(|| Ok(HashMap::new()), known_files)?;
     let inventory = vault.scan(&known)?.inventory;
     let receipts = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts)?;
-    let mut record = record(lineage, &receipts, &inventory)?;
+    let mut record = recorded_state(lineage, &receipts, &inventory)?;
     if let Some(lineage) = lineage {
-        record.held = check::held(vault, &inventory, lineage)?;
+        record.damaged =
+            crate::compaction::integrity::check::files_to_confirm(vault, &inventory, lineage)?;
     }
-    Ok((View { inventory, record }, receipts))
+    Ok((RootSnapshot { inventory, record }, receipts))
 }
 
 /// Says what is due for an engine of that name.
-pub fn plan_of(
-    view: &View,
+pub fn plan_snapshot(
+    view: &RootSnapshot,
     settings: &RootSettings,
     engine: &str,
     selection: &Selection,
     now: DateTime<Utc>,
-) -> Plan {
+) -> CompactionPlan {
     let compaction = &settings.settings.compaction;
     let span = |it: Span| Duration::from_std(it.as_duration()).unwrap_or(Duration::MAX);
     let settings = PlanSettings {
@@ -848,27 +872,29 @@ pub fn plan_of(
 }
 
 /// Returns what the last walk saw, by path.
-fn seen(lineage: &Lineage) -> Result<HashMap<String, Seen>, LineageError> {
-    let cached = lineage.cached_files()?;
+fn known_files(lineage: &Lineage) -> Result<HashMap<String, KnownFile>, LineageError> {
+    let cached = lineage.scanned_files()?;
     let seen = cached.into_iter().filter_map(|(path, it)| {
-        let stamp = Stamp { inode: it.inode, size: it.size, mtime_ns: it.mtime_ns };
-        Some((path.to_str()?.to_owned(), Seen { stamp, hash: it.hash }))
+        let stamp = FileStat { inode: it.inode, size: it.size, mtime_ns: it.mtime_ns };
+        Some((path.to_str()?.to_owned(), KnownFile { stamp, hash: it.hash }))
     });
     Ok(seen.collect())
 }
 
 /// Collects what the plan needs of the database, where there is one, and of `WISDOM.md`.
-fn record(
+fn recorded_state(
     lineage: Option<&Lineage>,
     receipts: &[JobRow],
     inventory: &Inventory,
-) -> Result<Record, LineageError> {
-    let extracted = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::extracted)?;
+) -> Result<RecordedState, LineageError> {
+    let extracted = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::extracted_logs)?;
     let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
     let mut distilled: BTreeMap<_, _> =
         wisdom.iter().flat_map(WisdomFile::distilled).map(|&month| (month, None)).collect();
     let unsettled = match (lineage, &wisdom) {
-        (Some(lineage), Some(wisdom)) => late::unsettled(lineage, inventory, wisdom)?,
+        (Some(lineage), Some(wisdom)) => {
+            crate::compaction::reconcile::stale::stale_wisdom_months(lineage, inventory, wisdom)?
+        }
         _ => Vec::new(),
     };
     let mut settled = BTreeSet::new();
@@ -876,20 +902,20 @@ fn record(
     for job in receipts {
         let Some(receipt) = &job.receipt else { continue };
         match receipt.outcome {
-            Outcome::Parked => {
+            JobOutcome::Stuck => {
                 parked.insert(job.fingerprint, receipt.reason.clone().unwrap_or_default());
             }
-            Outcome::Skipped => {
+            JobOutcome::Skipped => {
                 settled.insert(job.fingerprint);
             }
             // What it was before is not known, so `WISDOM.md` is not known to rest on it as it is.
-            Outcome::Written if job.tier == Tier::Monthly => {
+            JobOutcome::Written if job.tier == Tier::Monthly => {
                 if let Some(slot @ None) = distilled.get_mut(&job.period) {
                     *slot = Some(String::new());
                 }
             }
             // The fingerprint of a wisdom job tells which body of the month was distilled.
-            Outcome::Written | Outcome::Unchanged if job.tier == Tier::Wisdom => {
+            JobOutcome::Written | JobOutcome::Unchanged if job.tier == Tier::Wisdom => {
                 if let (Some(slot), Some(month)) =
                     (distilled.get_mut(&job.period), inventory.monthly.get(&job.period))
                 {
@@ -904,10 +930,19 @@ fn record(
     }
     let extracted =
         extracted.into_iter().map(|(stem, hash)| (stem.to_string(), hash.hex16())).collect();
-    let waiting = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::held)?;
-    let waiting = waiting.into_iter().filter(|(_, (what, _))| *what == HeldWhat::Memory);
+    let waiting = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::quarantined)?;
+    let waiting = waiting.into_iter().filter(|(_, (what, _))| *what == QuarantineScope::Memory);
     let waiting = waiting.map(|(at, _)| at.stem.to_string()).collect();
-    let read_by = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::days_read_by)?;
+    let read_by = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::extraction_engines)?;
     let held = BTreeMap::new();
-    Ok(Record { extracted, read_by, waiting, distilled, unsettled, settled, parked, held })
+    Ok(RecordedState {
+        extracted,
+        extracted_by: read_by,
+        quarantined_logs: waiting,
+        distilled,
+        stale_wisdom: unsettled,
+        skipped: settled,
+        stuck: parked,
+        damaged: held,
+    })
 }

@@ -3,14 +3,18 @@
 use std::collections::BTreeSet;
 
 use super::{
-    View,
-    draft::{CorpusReader, Drafter, read_logs},
-    extract,
-    known::{self, OtherNames},
-    late,
-    nearby::Nearby,
-    plan::{Job, Plan, Reason},
-    together::Together,
+    RootSnapshot,
+    memories::{
+        memory_match::{self, MaskedNames},
+        run,
+        seen_lines::SeenLines,
+    },
+    plan::{CompactionJob, CompactionPlan, DueReason},
+    reconcile::stale,
+    summary::{
+        draft::{CorpusReader, SummaryDrafter, read_logs},
+        week_batch::WeekBatch,
+    },
 };
 use crate::{
     config::root::RootSettings,
@@ -19,7 +23,7 @@ use crate::{
         item::Tier,
         period::{Grain, Period},
     },
-    store::vault::{Vault, VaultError},
+    store::fs::vault::{Vault, VaultError},
 };
 
 /// Has `engine` draft each job of a plan whose sources stand there, and throws the drafts away. With an
@@ -30,43 +34,45 @@ use crate::{
 /// # Errors
 ///
 /// Returns why the logs cannot be read.
-pub fn draft_all(
+pub fn preview_requests(
     vault: &Vault,
     settings: &RootSettings,
-    view: &View,
-    plan: &Plan,
+    view: &RootSnapshot,
+    plan: &CompactionPlan,
     engine: &dyn Engine,
 ) -> Result<(), VaultError> {
     let mut corpus = CorpusReader::default();
-    let drafter = || Drafter {
+    let drafter = || SummaryDrafter {
         vault,
         engine,
         settings: &settings.settings.compaction,
         inventory: &view.inventory,
     };
     let rules = &view.inventory.rules;
-    let of_tier =
-        |tier| -> Vec<Job> { plan.jobs.iter().filter(|it| it.tier == tier).cloned().collect() };
+    let of_tier = |tier| -> Vec<CompactionJob> {
+        plan.jobs.iter().filter(|it| it.tier == tier).cloned().collect()
+    };
     let (days, weeks) = (of_tier(Tier::Extract), of_tier(Tier::Weekly));
     let memories = &view.inventory.memories;
-    let doubts = late::doubts(vault, &days, memories, rules);
-    let names = OtherNames::of(memories, &view.inventory, vault);
-    let existing = known::shown(&extract::sound(memories, &doubts), &names, rules);
-    let mut nearby = Nearby::of(vault, &days, view)?;
-    let mut together = Together::new(drafter(), &weeks, &days);
+    let doubts = stale::find_stale_memories(vault, &days, memories, rules);
+    let names = MaskedNames::of(memories, &view.inventory, vault);
+    let existing =
+        memory_match::sanitized_memories(&run::without_stale(memories, &doubts), &names, rules);
+    let mut nearby = SeenLines::of(vault, &days, view)?;
+    let mut together = WeekBatch::new(drafter(), &weeks, &days);
     let mut asked = BTreeSet::new();
     // As a pass asks: days and weeks from the newest on. That there is no draft is the point of it.
     for job in days.iter().rev() {
         let week = Period::containing(Grain::Week, job.period.first());
         let is_alone = !asked.contains(&week)
-            && matches!(together.proposed(job, &existing, &|_, _| Ok(())), Ok(None));
+            && matches!(together.extraction_for(job, &existing, &|_, _| Ok(())), Ok(None));
         if !is_alone {
             asked.insert(week);
         }
         let logs = read_logs(vault, job, rules).unwrap_or_default();
         for log in &logs {
-            let is_forced = job.reason == Reason::Forced;
-            let news = if is_forced { Some(log.clone()) } else { nearby.news(log) };
+            let is_forced = job.reason == DueReason::Forced;
+            let news = if is_forced { Some(log.clone()) } else { nearby.unseen_lines(log) };
             if let Some(log) = news.as_ref().filter(|_| is_alone) {
                 drop(engine.extract(&ExtractInput::unchecked(log, &existing)));
             }

@@ -13,35 +13,39 @@ use std::{
 };
 
 use super::{
-    Compactor, JobError, PassError, View,
-    commit::{NewFile, Recorded},
-    observe::period_of,
-    records,
+    CompactionError, Compactor, JobFailure, RootSnapshot,
+    journal::{
+        commit::{FileWrite, RecordedChanges},
+        records,
+    },
+    reconcile::edits::period_of_path,
 };
 use crate::{
     memory::{
         decision::Decision,
-        document::{self, Block, Summary},
+        document::{self, Summary, SummaryBlock},
         index,
         period::Period,
         typed::{MemoryType, TypedMemory},
         wisdom::WisdomFile,
     },
-    privacy::{Rules, SpelledSecrets},
+    privacy::{FileNameSecrets, PrivacyRules},
     store::{
-        layout::{FileKind, Layout, PRIVATE_DIR, REPLY_PREFIX},
-        lineage::{Lineage, history::VersionId},
-        vault::{Vault, VaultError},
+        db::lineage::{Lineage, history::VersionId},
+        fs::{
+            layout::{FileKind, Layout, PRIVATE_DIR, REPLY_PREFIX},
+            vault::{Vault, VaultError},
+        },
     },
 };
 
 /// Where something was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum SecretLocation {
     /// In a daily log or a session record, where it may stand.
     Log,
     /// In a file that memoird writes.
-    Derived,
+    Generated,
     /// In a version of such a file that the history keeps.
     History,
     /// In the words of receipts and proposals, or a copy in the private folder.
@@ -50,9 +54,9 @@ pub enum Place {
 
 /// What was found; never the value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Finding {
+pub struct StoredSecret {
     /// Where.
-    pub place: Place,
+    pub location: SecretLocation,
     /// The file, relative to the root, with `…` for what of its name is a secret.
     pub path: String,
     /// The line, from 1, or 0 for the name of the file; of a version its number.
@@ -62,12 +66,12 @@ pub struct Finding {
     /// Whether it tells of a person, rather than opens a door.
     pub is_personal: bool,
     /// Whether the rules take it out.
-    pub is_taken_out: bool,
+    pub is_redacted: bool,
 }
 
 /// What was taken out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Redacted {
+pub struct RedactionReport {
     /// Files that were written anew.
     pub files: Vec<String>,
     /// Versions whose bytes were replaced.
@@ -77,7 +81,7 @@ pub struct Redacted {
 }
 
 /// A generated file with secrets in it.
-struct Leak {
+struct GeneratedFile {
     path: String,
     kind: FileKind,
     text: String,
@@ -88,73 +92,80 @@ struct Leak {
 /// # Errors
 ///
 /// Returns why files or the database cannot be read.
-pub fn survey(
+pub fn find_secrets(
     vault: &Vault,
-    view: &View,
+    view: &RootSnapshot,
     lineage: Option<&Lineage>,
-) -> Result<Vec<Finding>, PassError> {
+) -> Result<Vec<StoredSecret>, CompactionError> {
     let rules = &view.inventory.rules;
     let layout = vault.layout();
     let mut findings = Vec::new();
-    let mut secrets = SpelledSecrets::default();
-    let mut names: Vec<(Place, String, u64)> = Vec::new();
+    let mut secrets = FileNameSecrets::default();
+    let mut names: Vec<(SecretLocation, String, u64)> = Vec::new();
     let mut look = |place, path: &str, text: &str, version: Option<u64>| {
-        secrets.learn(rules, text);
+        secrets.add_from(rules, text);
         for found in rules.find_secrets(text) {
             let line = text[..found.range.start].matches('\n').count() as u64 + 1;
-            findings.push(Finding {
-                place,
+            findings.push(StoredSecret {
+                location: place,
                 path: path.to_owned(),
                 at: version.unwrap_or(line),
-                is_taken_out: rules.takes_out(&found),
+                is_redacted: rules.masks(&found),
                 kind: found.kind.to_string(),
                 is_personal: found.is_personal,
             });
         }
     };
-    for file in view.inventory.logs.values().chain(view.inventory.late.values()) {
+    for file in view.inventory.logs.values().chain(view.inventory.late_logs.values()) {
         if let Some(found) = vault.read(&file.path)? {
-            look(Place::Log, &file.path, &String::from_utf8_lossy(&found.bytes), None);
-            names.push((Place::Log, file.path.clone(), 0));
+            look(SecretLocation::Log, &file.path, &String::from_utf8_lossy(&found.bytes), None);
+            names.push((SecretLocation::Log, file.path.clone(), 0));
         }
     }
-    for leak in derived(vault, view)? {
-        let text = words_of(leak.kind, &leak.text);
-        look(Place::Derived, &leak.path, &text, None);
-        names.push((Place::Derived, leak.path, 0));
+    for leak in read_generated_files(vault, view)? {
+        let text = visible_text(leak.kind, &leak.text);
+        look(SecretLocation::Generated, &leak.path, &text, None);
+        names.push((SecretLocation::Generated, leak.path, 0));
     }
     if let Some(lineage) = lineage {
-        for (id, path, text) in kept(layout, lineage)? {
-            look(Place::History, &path, &text, Some(id.0.cast_unsigned()));
+        for (id, path, text) in kept_versions(layout, lineage)? {
+            look(SecretLocation::History, &path, &text, Some(id.0.cast_unsigned()));
         }
-        let past = versions_named(layout, lineage)?;
-        names.extend(past.into_iter().map(|(id, path)| (Place::History, path, id)));
+        let past = memory_versions(layout, lineage)?;
+        names.extend(past.into_iter().map(|(id, path)| (SecretLocation::History, path, id)));
     }
-    for (path, text) in copies(vault)? {
-        look(Place::Private, &path, &text, None);
+    for (path, text) in private_copies(vault)? {
+        look(SecretLocation::Private, &path, &text, None);
     }
-    for (line, path) in decided(vault)? {
+    for (line, path) in decided_memories(vault)? {
         let at = line as u64;
         if let Some(kind) = secrets.kind_in(rules, &path) {
-            let (place, path) = (Place::Private, layout.decisions());
-            findings.push(Finding {
-                place,
+            let (place, path) = (SecretLocation::Private, layout.decisions());
+            findings.push(StoredSecret {
+                location: place,
                 path,
                 at,
                 kind,
                 is_personal: false,
-                is_taken_out: true,
+                is_redacted: true,
             });
         }
     }
     for (place, path, at) in names {
         if let Some(kind) = secrets.kind_in(rules, &path) {
             let is_personal = false;
-            findings.push(Finding { place, path, at, kind, is_personal, is_taken_out: true });
+            findings.push(StoredSecret {
+                location: place,
+                path,
+                at,
+                kind,
+                is_personal,
+                is_redacted: true,
+            });
         }
     }
     for it in &mut findings {
-        it.path = secrets.told(rules, &it.path);
+        it.path = secrets.masked_path(rules, &it.path);
     }
     findings.sort();
     findings.dedup();
@@ -162,40 +173,49 @@ pub fn survey(
 }
 
 /// Returns the names of typed memories that the history keeps, with the versions that have them.
-fn versions_named(layout: &Layout, lineage: &Lineage) -> Result<Vec<(u64, String)>, PassError> {
+fn memory_versions(
+    layout: &Layout,
+    lineage: &Lineage,
+) -> Result<Vec<(u64, String)>, CompactionError> {
     let mut versions = lineage.versions()?;
     versions.retain(|it| matches!(layout.kind_of(&it.path), Some(FileKind::Memory)));
     Ok(versions.into_iter().map(|it| (it.id.0.cast_unsigned(), it.path)).collect())
 }
 
 /// Returns what of a file is words: the index names files, too.
-fn words_of(kind: FileKind, text: &str) -> Cow<'_, str> {
+fn visible_text(kind: FileKind, text: &str) -> Cow<'_, str> {
     match kind {
-        FileKind::Index => index::without_targets(text).into(),
+        FileKind::Index => index::strip_link_targets(text).into(),
         _ => text.into(),
     }
 }
 
 /// Returns the files that memoird writes, people's typed memories with them: they are served, too.
-fn derived(vault: &Vault, view: &View) -> Result<Vec<Leak>, VaultError> {
+fn read_generated_files(
+    vault: &Vault,
+    view: &RootSnapshot,
+) -> Result<Vec<GeneratedFile>, VaultError> {
     let (layout, inventory) = (vault.layout(), &view.inventory);
     let summaries = inventory.weekly.values().chain(inventory.monthly.values());
     let mut paths: BTreeSet<String> = summaries.map(|it| it.path.clone()).collect();
     let names = inventory.memories.iter().map(|it| it.file_name.to_string_lossy().into_owned());
-    paths.extend(names.map(|it| layout.typed(&it)));
+    paths.extend(names.map(|it| layout.typed_memory(&it)));
     paths.extend([layout.index(), layout.wisdom()]);
     let mut files = Vec::new();
     for path in paths {
         let Some(kind) = layout.kind_of(&path) else { continue };
         if let Some(text) = vault.read_text(&path)? {
-            files.push(Leak { path, kind, text });
+            files.push(GeneratedFile { path, kind, text });
         }
     }
     Ok(files)
 }
 
 /// Returns the texts of generated files that the history keeps, one version at a time.
-fn kept(layout: &Layout, lineage: &Lineage) -> Result<Vec<(VersionId, String, String)>, PassError> {
+fn kept_versions(
+    layout: &Layout,
+    lineage: &Lineage,
+) -> Result<Vec<(VersionId, String, String)>, CompactionError> {
     let mut kept = Vec::new();
     for version in lineage.versions()? {
         let is_log =
@@ -208,7 +228,7 @@ fn kept(layout: &Layout, lineage: &Lineage) -> Result<Vec<(VersionId, String, St
 }
 
 /// Returns the typed memories that people decided about, with the line of the record that says so.
-fn decided(vault: &Vault) -> Result<Vec<(usize, String)>, VaultError> {
+fn decided_memories(vault: &Vault) -> Result<Vec<(usize, String)>, VaultError> {
     let layout = vault.layout();
     let Some(text) = vault.read_text(&layout.decisions())? else { return Ok(Vec::new()) };
     let decisions = text.lines().enumerate().filter_map(|(i, line)| {
@@ -220,7 +240,7 @@ fn decided(vault: &Vault) -> Result<Vec<(usize, String)>, VaultError> {
 }
 
 /// Returns the copies in the private folder that are text, but for our own records.
-fn copies(vault: &Vault) -> Result<Vec<(String, String)>, VaultError> {
+fn private_copies(vault: &Vault) -> Result<Vec<(String, String)>, VaultError> {
     let kinds = [format!("{PRIVATE_DIR}/quarantine/"), format!("{PRIVATE_DIR}/{REPLY_PREFIX}")];
     let mut copies = Vec::new();
     for path in vault.files_below(PRIVATE_DIR, usize::MAX).0 {
@@ -236,12 +256,17 @@ fn copies(vault: &Vault) -> Result<Vec<(String, String)>, VaultError> {
 
 /// Returns a generated file with marks in the place of secrets; `None` where there are none. What
 /// was ours stays ours, and a person's stays theirs.
-fn without_secrets(layout: &Layout, path: &str, text: &str, rules: &Rules) -> Option<String> {
+fn without_secrets(
+    layout: &Layout,
+    path: &str,
+    text: &str,
+    rules: &PrivacyRules,
+) -> Option<String> {
     let kind = layout.kind_of(path)?;
-    let words = words_of(kind, text);
-    let Cow::Owned(shown) = rules.shown(&words) else { return None };
+    let words = visible_text(kind, text);
+    let Cow::Owned(shown) = rules.mask_secrets(&words) else { return None };
     match kind {
-        FileKind::Index => Some(index::with_lines_of_people(text, &rules.shown_lines(&words))),
+        FileKind::Index => Some(index::replace_user_lines(text, &rules.mask_secret_lines(&words))),
         FileKind::Weekly | FileKind::Monthly => {
             let name = path.rsplit('/').next()?.strip_suffix(".md")?;
             let period: Period = name.parse().ok()?;
@@ -252,14 +277,14 @@ fn without_secrets(layout: &Layout, path: &str, text: &str, rules: &Rules) -> Op
             let before = TypedMemory::parse(name, text).ok();
             let after = TypedMemory::parse(name, &shown).ok();
             match (before, after) {
-                (Some(before), Some(mut after)) if before.is_ours() => {
-                    after.seal();
+                (Some(before), Some(mut after)) if before.is_managed() => {
+                    after.record_body_hash();
                     Some(after.print())
                 }
                 _ => Some(shown),
             }
         }
-        FileKind::Wisdom => Some(WisdomFile::parse(text).reworded_as(&shown)),
+        FileKind::Wisdom => Some(WisdomFile::parse(text).with_reworded_text(&shown)),
         _ => Some(shown),
     }
 }
@@ -267,9 +292,13 @@ fn without_secrets(layout: &Layout, path: &str, text: &str, rules: &Rules) -> Op
 /// Returns an index of the past with marks in the place of secrets, and other names for files whose
 /// own held one; `None` where there are none. Nothing makes its lines anew, so that one with a secret
 /// in it loses its link.
-fn past_index(text: &str, rules: &Rules, names: &[(String, String)]) -> Option<String> {
-    let words = index::without_targets(text);
-    let shown = rules.shown_lines(&words);
+fn redacted_past_index(
+    text: &str,
+    rules: &PrivacyRules,
+    names: &[(String, String)],
+) -> Option<String> {
+    let words = index::strip_link_targets(text);
+    let shown = rules.mask_secret_lines(&words);
     let lines = text.split('\n').zip(words.split('\n')).zip(&shown);
     let lines = lines.map(|((line, words), shown)| {
         let line = if words == shown { line } else { shown };
@@ -284,7 +313,11 @@ fn resealed_summary(period: Period, before: &str, shown: &str) -> Option<String>
     let before = Summary::parse(period, before).ok()?;
     let mut after = Summary::parse(period, shown).ok()?;
     let bullets = |it: &Summary| -> Vec<String> {
-        it.blocks.iter().filter_map(Block::item).map(crate::memory::item::Item::hash).collect()
+        it.blocks
+            .iter()
+            .filter_map(SummaryBlock::item)
+            .map(crate::memory::item::Item::hash)
+            .collect()
     };
     let (old, new) = (bullets(&before), bullets(&after));
     let listed = &before.header.as_ref()?.items;
@@ -298,8 +331,8 @@ fn resealed_summary(period: Period, before: &str, shown: &str) -> Option<String>
 }
 
 /// Generated files without secrets.
-struct Anew {
-    files: Vec<NewFile>,
+struct RedactedFiles {
+    files: Vec<FileWrite>,
     /// Those whose name held one.
     removed: Vec<String>,
     /// By what weeks were known as sources, and are now.
@@ -313,70 +346,75 @@ impl Compactor<'_> {
     /// # Errors
     ///
     /// Returns what ended it; what was taken out is out, and the rest goes when it is asked for again.
-    pub fn redact(&mut self, purge: bool) -> Result<Redacted, PassError> {
-        let _alone = self.alone(&|| false)?;
+    pub fn redact(&mut self, purge: bool) -> Result<RedactionReport, CompactionError> {
+        let _alone = self.acquire_run_lock(&|| false)?;
         let now = (self.clock)();
-        self.notice_alone("redact", now)?;
+        self.reconcile_locked("redact", now)?;
         // What a crash left of a file may hold what was to go.
-        self.sweep()?;
+        self.remove_temp_files()?;
         // The key is part of what is seen.
-        self.new_decisions()?;
-        let view = self.look(now)?;
+        self.create_decisions_key()?;
+        let view = self.take_snapshot(now)?;
         let rules = view.inventory.rules.clone();
         let layout = self.vault.layout().clone();
-        let mut redacted = Redacted::default();
+        let mut redacted = RedactionReport::default();
         let secrets = self.spelled_secrets(&view)?;
-        let renamed = self.renamed(&view, &secrets);
-        let Anew { mut files, removed, weeks } = self.anew(&view, &renamed)?;
+        let renamed = self.safe_memory_names(&view, &secrets);
+        let RedactedFiles { mut files, removed, weeks } = self.redacted_files(&view, &renamed)?;
         redacted.files =
             files.iter().filter(|it| it.text.is_some()).map(|it| it.path.clone()).collect();
-        self.follow_weeks(&view, &weeks, &mut files)?;
+        self.update_week_hashes(&view, &weeks, &mut files)?;
         // What was decided first: a pass that is cut off after it finds the same names again, as long as
         // the files have their own.
         let moved = |it: &Decision| match renamed.get(&it.path) {
-            Some(name) => Some(layout.typed(name)),
+            Some(name) => Some(layout.typed_memory(name)),
             None => Some(it.path.clone()),
         };
         self.rewrite_decisions(&self.write_lock()?, moved)?;
         if !files.is_empty() {
             let mut run = None;
-            let run = self.run(&mut run, "redact", now)?;
+            let run = self.ensure_run(&mut run, "redact", now)?;
             let documents = files
                 .iter()
                 .filter_map(|it| records::of_path(&layout, &it.path, it.text.as_deref()?))
                 .collect();
-            let recorded = Recorded { documents, removed, forgets: purge, ..Recorded::default() };
-            let written = self.write(Some(run), None, &files, &recorded);
+            let recorded = RecordedChanges {
+                documents,
+                removed,
+                forgets: purge,
+                ..RecordedChanges::default()
+            };
+            let written = self.write_files(Some(run), None, &files, &recorded);
             self.end_run(run)?;
             match written {
                 Ok(()) => {}
-                Err(JobError::Critical(error)) => return Err(error),
-                Err(JobError::Vault(error)) => return Err(error.into()),
-                Err(error) => return Err(PassError::Forget(error.to_string())),
+                Err(JobFailure::Critical(error)) => return Err(error),
+                Err(JobFailure::Vault(error)) => return Err(error.into()),
+                Err(error) => return Err(CompactionError::ForgetUnfinished(error.to_string())),
             }
         }
         if purge {
             // A reply that no file was made of yet may quote one.
-            self.vault.drop_replies()?;
-            let names = self.forget_names_of_secrets(&layout, &rules, &secrets, &renamed)?;
-            for (id, path, text) in kept(&layout, self.lineage)? {
+            self.vault.remove_replies()?;
+            let names = self.replace_recorded_names(&layout, &rules, &secrets, &renamed)?;
+            for (id, path, text) in kept_versions(&layout, self.lineage)? {
                 let left = match layout.kind_of(&path) {
-                    Some(FileKind::Index) => past_index(&text, &rules, &names),
+                    Some(FileKind::Index) => redacted_past_index(&text, &rules, &names),
                     _ => without_secrets(&layout, &path, &text, &rules),
                 };
                 if let Some(left) = left {
-                    self.lineage.forget_within(id, left.as_bytes())?;
+                    self.lineage.replace_version_content(id, left.as_bytes())?;
                     redacted.versions += 1;
                 }
             }
             let holds = |it: &str| {
                 let mut words = it.split_whitespace();
-                matches!(rules.shown(it), Cow::Owned(_))
+                matches!(rules.mask_secrets(it), Cow::Owned(_))
                     || words.any(|it| it.contains(".md") && secrets.kind_in(&rules, it).is_some())
             };
             self.lineage.forget_reasons(&holds)?;
             self.lineage.forget_proposals(&holds, &|_| false)?;
-            for (path, text) in copies(self.vault)? {
+            for (path, text) in private_copies(self.vault)? {
                 if holds(&text) {
                     self.vault.remove_private(&path)?;
                     redacted.copies.push(path);
@@ -388,13 +426,17 @@ impl Compactor<'_> {
     }
 
     /// Returns the generated files as they are without secrets, and under names without them.
-    fn anew(&self, view: &View, renamed: &BTreeMap<String, String>) -> Result<Anew, PassError> {
+    fn redacted_files(
+        &self,
+        view: &RootSnapshot,
+        renamed: &BTreeMap<String, String>,
+    ) -> Result<RedactedFiles, CompactionError> {
         let (layout, rules) = (self.vault.layout(), &view.inventory.rules);
         let mut files = Vec::new();
         let mut removed = Vec::new();
         let mut weeks = BTreeMap::new();
         let memories = view.inventory.memories.iter().cloned().map(|mut it| {
-            let path = layout.typed(&it.file_name.to_string_lossy());
+            let path = layout.typed_memory(&it.file_name.to_string_lossy());
             if let Some(name) = renamed.get(&path) {
                 it.file_name = name.into();
             }
@@ -402,16 +444,16 @@ impl Compactor<'_> {
         });
         let memories: Vec<TypedMemory> = memories.collect();
         let input = |period: Period, text: &str| {
-            rules.input_of_file(period, &document::body_hash(text).hex16())
+            rules.summary_input_hash(period, &document::body_hash(text).hex16())
         };
-        for leak in derived(self.vault, view)? {
+        for leak in read_generated_files(self.vault, view)? {
             let text = without_secrets(layout, &leak.path, &leak.text, rules);
             if let Some(name) = renamed.get(&leak.path) {
-                let path = layout.typed(name);
+                let path = layout.typed_memory(name);
                 let text = Some(text.unwrap_or_else(|| leak.text.clone()));
-                files.push(NewFile { path, text, standing: None });
+                files.push(FileWrite { path, text, current: None });
                 removed.push(leak.path.clone());
-                files.push(NewFile { path: leak.path, text: None, standing: Some(leak.text) });
+                files.push(FileWrite { path: leak.path, text: None, current: Some(leak.text) });
                 continue;
             }
             let text = match text {
@@ -420,51 +462,58 @@ impl Compactor<'_> {
                 Some(text) => text,
             };
             let text = match leak.kind {
-                FileKind::Index => index::render(Some(&text), &memories, &|it| rules.written(it)),
+                FileKind::Index => {
+                    index::render(Some(&text), &memories, &|it| rules.sanitize_output(it))
+                }
                 _ => text,
             };
             if leak.kind == FileKind::Weekly
-                && let Some(week) = period_of(&leak.path)
+                && let Some(week) = period_of_path(&leak.path)
             {
                 weeks.insert(input(week, &leak.text), input(week, &text));
             }
-            files.push(NewFile { path: leak.path, text: Some(text), standing: Some(leak.text) });
+            files.push(FileWrite { path: leak.path, text: Some(text), current: Some(leak.text) });
         }
-        Ok(Anew { files, removed, weeks })
+        Ok(RedactedFiles { files, removed, weeks })
     }
 
     /// Returns the secrets that are known, wherever they stand, as names would spell them.
-    fn spelled_secrets(&self, view: &View) -> Result<SpelledSecrets, PassError> {
+    fn spelled_secrets(&self, view: &RootSnapshot) -> Result<FileNameSecrets, CompactionError> {
         let (layout, rules) = (self.vault.layout(), &view.inventory.rules);
-        let mut secrets = SpelledSecrets::default();
-        for file in view.inventory.logs.values().chain(view.inventory.late.values()) {
+        let mut secrets = FileNameSecrets::default();
+        for file in view.inventory.logs.values().chain(view.inventory.late_logs.values()) {
             if let Some(found) = self.vault.read(&file.path)? {
-                secrets.learn(rules, &String::from_utf8_lossy(&found.bytes));
+                secrets.add_from(rules, &String::from_utf8_lossy(&found.bytes));
             }
         }
-        for leak in derived(self.vault, view)? {
-            secrets.learn(rules, &leak.text);
+        for leak in read_generated_files(self.vault, view)? {
+            secrets.add_from(rules, &leak.text);
         }
-        for (_, _, text) in kept(layout, self.lineage)? {
-            secrets.learn(rules, &text);
+        for (_, _, text) in kept_versions(layout, self.lineage)? {
+            secrets.add_from(rules, &text);
         }
         Ok(secrets)
     }
 
     /// Returns other names for the memories of ours whose names hold a secret, by their paths. A person
     /// renames their own.
-    fn renamed(&self, view: &View, secrets: &SpelledSecrets) -> BTreeMap<String, String> {
+    fn safe_memory_names(
+        &self,
+        view: &RootSnapshot,
+        secrets: &FileNameSecrets,
+    ) -> BTreeMap<String, String> {
         let (layout, rules) = (self.vault.layout(), &view.inventory.rules);
         let mut renamed: BTreeMap<String, String> = BTreeMap::new();
-        for memory in view.inventory.memories.iter().filter(|it| it.is_ours()) {
-            let path = layout.typed(&memory.file_name.to_string_lossy());
+        for memory in view.inventory.memories.iter().filter(|it| it.is_managed()) {
+            let path = layout.typed_memory(&memory.file_name.to_string_lossy());
             if secrets.kind_in(rules, &path).is_none() {
                 continue;
             }
             let is_taken = |name: &str| {
-                self.vault.is_taken(&layout.typed(name)) || renamed.values().any(|it| it == name)
+                self.vault.exists(&layout.typed_memory(name))
+                    || renamed.values().any(|it| it == name)
             };
-            let topic = rules.unmarked(&memory.name);
+            let topic = rules.without_marks(&memory.name);
             let name = secrets.free_file_name(rules, memory.kind, &topic, is_taken);
             renamed.insert(path, name);
         }
@@ -473,41 +522,42 @@ impl Compactor<'_> {
 
     /// Gives files whose names hold a secret another one wherever they were recorded. Returns these
     /// names, old and new.
-    fn forget_names_of_secrets(
+    fn replace_recorded_names(
         &mut self,
         layout: &Layout,
-        rules: &Rules,
-        secrets: &SpelledSecrets,
+        rules: &PrivacyRules,
+        secrets: &FileNameSecrets,
         renamed: &BTreeMap<String, String>,
-    ) -> Result<Vec<(String, String)>, PassError> {
-        let named = versions_named(layout, self.lineage)?;
+    ) -> Result<Vec<(String, String)>, CompactionError> {
+        let named = memory_versions(layout, self.lineage)?;
         let mut paths: BTreeSet<String> = named.into_iter().map(|it| it.1).collect();
-        paths.extend(decided(self.vault)?.into_iter().map(|it| it.1));
+        paths.extend(decided_memories(self.vault)?.into_iter().map(|it| it.1));
         let mut pairs = BTreeMap::new();
         for path in paths.iter().chain(renamed.keys()) {
             // A person's file keeps its name until they give it another.
-            if secrets.kind_in(rules, path).is_none() || self.vault.is_taken(path) {
+            if secrets.kind_in(rules, path).is_none() || self.vault.exists(path) {
                 continue;
             }
             let kind = MemoryType::of_file_name(Path::new(path.rsplit('/').next().unwrap_or(path)));
             let name = renamed.get(path).cloned().unwrap_or_else(|| {
                 let is_taken = |name: &str| {
-                    self.vault.is_taken(&layout.typed(name)) || pairs.values().any(|it| it == name)
+                    self.vault.exists(&layout.typed_memory(name))
+                        || pairs.values().any(|it| it == name)
                 };
                 let kind = kind.unwrap_or(MemoryType::Reference);
-                let topic = SpelledSecrets::other_topic(rules, path);
+                let topic = FileNameSecrets::replacement_topic(rules, path);
                 secrets.free_file_name(rules, kind, &topic, is_taken)
             });
             pairs.insert(path.clone(), name);
         }
         // First what outlives the database.
         let path_of = |it: &Decision| match pairs.get(&it.path) {
-            Some(name) => Some(layout.typed(name)),
+            Some(name) => Some(layout.typed_memory(name)),
             None => Some(it.path.clone()),
         };
         self.rewrite_decisions(&self.write_lock()?, path_of)?;
         for (path, name) in &pairs {
-            self.lineage.forget_name(path, &layout.typed(name))?;
+            self.lineage.forget_name(path, &layout.typed_memory(name))?;
         }
         let name_of = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
         Ok(pairs.into_iter().map(|(path, name)| (name_of(&path), name)).collect())
@@ -515,12 +565,12 @@ impl Compactor<'_> {
 
     /// Has months name the weeks beneath them as they stand now: nothing else of the weeks changed,
     /// so no month is due by it.
-    fn follow_weeks(
+    fn update_week_hashes(
         &self,
-        view: &View,
+        view: &RootSnapshot,
         weeks: &BTreeMap<String, String>,
-        files: &mut Vec<NewFile>,
-    ) -> Result<(), PassError> {
+        files: &mut Vec<FileWrite>,
+    ) -> Result<(), CompactionError> {
         for (period, file) in &view.inventory.monthly {
             let at = files.iter().position(|it| it.path == file.path);
             let standing = match at {
@@ -542,10 +592,10 @@ impl Compactor<'_> {
             }
             match at {
                 Some(at) => files[at].text = Some(summary.print()),
-                None => files.push(NewFile {
+                None => files.push(FileWrite {
                     path: file.path.clone(),
                     text: Some(summary.print()),
-                    standing: Some(text),
+                    current: Some(text),
                 }),
             }
         }

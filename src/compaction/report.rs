@@ -5,12 +5,12 @@ use serde::Serialize;
 use crate::{
     memory::{item::Tier, period::Period},
     model::CallError,
-    store::lineage::jobs::{Figures, Outcome, Receipt},
+    store::db::lineage::jobs::{JobMetrics, JobOutcome, Receipt},
 };
 
 /// All jobs of a pass.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct PassReport {
+pub struct RunReport {
     /// In the order in which they were done.
     pub jobs: Vec<JobReport>,
     /// Jobs whose files were written and read back.
@@ -34,7 +34,7 @@ pub struct PassReport {
     /// What had been cut off before and was brought to its end, in words.
     pub finished: Vec<String>,
     /// Generated files of which a person is to say first what they are, as they stand at the end.
-    pub held: Vec<HeldFile>,
+    pub held: Vec<DamagedFile>,
     /// Why logs that are old enough did not move.
     pub archive_held: Option<String>,
     /// Amounts and days of the lines that items of a model are about, in all jobs.
@@ -47,7 +47,7 @@ pub struct PassReport {
 
 /// A file that is held: nothing is made of it or put into it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct HeldFile {
+pub struct DamagedFile {
     /// Relative to the root.
     pub path: String,
     /// What is odd, and what can be done.
@@ -58,9 +58,9 @@ pub struct HeldFile {
 pub const WAITING: &str = "waiting";
 
 /// Returns how a job ended, by its receipt: one that waits for a batch has not failed.
-pub fn outcome(receipt: &Receipt) -> &'static str {
-    let waits = receipt.outcome == Outcome::Failed
-        && receipt.reason.as_deref() == Some(&CallError::Batched.to_string());
+pub fn outcome_name(receipt: &Receipt) -> &'static str {
+    let waits = receipt.outcome == JobOutcome::Failed
+        && receipt.reason.as_deref() == Some(&CallError::AwaitingBatch.to_string());
     if waits { WAITING } else { receipt.outcome.name() }
 }
 
@@ -81,10 +81,10 @@ pub struct JobReport {
     pub reason: String,
     /// How much it was.
     #[serde(flatten)]
-    pub figures: Figures,
+    pub figures: JobMetrics,
 }
 
-impl PassReport {
+impl RunReport {
     /// Returns whether a job of that tier and period was done after the first `before` jobs.
     pub fn is_done_after(&self, before: usize, tier: Tier, period: Period) -> bool {
         let name = period.to_string();
@@ -104,24 +104,24 @@ impl JobReport {
         due: &str,
     ) -> Self {
         let told = match receipt.outcome {
-            Outcome::Written | Outcome::Unchanged => None,
+            JobOutcome::Written | JobOutcome::Unchanged => None,
             _ => receipt.reason.clone(),
         };
         Self {
             tier: tier.name(),
             period: period.to_string(),
-            outcome: outcome(receipt),
+            outcome: outcome_name(receipt),
             path: receipt.path.clone(),
             paths,
             reason: told.unwrap_or_else(|| due.to_owned()),
-            figures: receipt.figures,
+            figures: receipt.metrics,
         }
     }
 }
 
-impl PassReport {
+impl RunReport {
     /// Adds what a further pass did.
-    pub fn add(&mut self, further: Self) {
+    pub fn merge(&mut self, further: Self) {
         further.jobs.into_iter().for_each(|job| self.push(job));
         self.archived.extend(further.archived);
         self.joined.extend(further.joined);

@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use super::{
-    Error, Origin,
-    layers::{self, CONFIG_SHAPE, ConfigKeys},
-    root::{RootFile, line},
+    ConfigError, ConfigSource,
+    layers::{self, CONFIG_SCHEMA, ConfigKeys},
+    root::{RootFile, yaml_line},
 };
 
 /// Returns the text of a `config.yaml` with one more root, first in the list, and with the project whose
@@ -25,18 +25,18 @@ pub fn add_root(
     file: &Path,
     root: &Path,
     project: Option<&Path>,
-) -> Result<Option<String>, Error> {
-    let origin = Origin::File(file.to_path_buf());
-    let before: ConfigKeys = layers::read(text, &CONFIG_SHAPE, &origin)?;
+) -> Result<Option<String>, ConfigError> {
+    let origin = ConfigSource::File(file.to_path_buf());
+    let before: ConfigKeys = layers::parse_keys(text, &CONFIG_SCHEMA, &origin)?;
     let Some(path) = root.to_str() else { return Ok(None) };
-    let mut entry = vec![line("path", path)];
+    let mut entry = vec![yaml_line("path", path)];
     match project.map(Path::to_str) {
-        Some(Some(project)) => entry.push(line("project", project)),
+        Some(Some(project)) => entry.push(yaml_line("project", project)),
         Some(None) => return Ok(None),
         None => {}
     }
-    let new = insert(text, &entry);
-    let after: Result<ConfigKeys, Error> = layers::read(&new, &CONFIG_SHAPE, &origin);
+    let new = insert_root_entry(text, &entry);
+    let after: Result<ConfigKeys, ConfigError> = layers::parse_keys(&new, &CONFIG_SCHEMA, &origin);
     // What is not edited well does not read as one root more and all else the same.
     let good = after.is_ok_and(|after| {
         after.roots.len() == before.roots.len() + 1
@@ -53,18 +53,22 @@ pub fn add_root(
 /// # Errors
 ///
 /// Returns what is wrong with the text as it stands.
-pub fn set_projects_dir(text: &str, file: &Path, dir: &Path) -> Result<Option<String>, Error> {
-    let origin = Origin::File(file.to_path_buf());
-    let before: ConfigKeys = layers::read(text, &CONFIG_SHAPE, &origin)?;
+pub fn set_projects_dir(
+    text: &str,
+    file: &Path,
+    dir: &Path,
+) -> Result<Option<String>, ConfigError> {
+    let origin = ConfigSource::File(file.to_path_buf());
+    let before: ConfigKeys = layers::parse_keys(text, &CONFIG_SCHEMA, &origin)?;
     let Some(dir) = dir.to_str() else { return Ok(None) };
-    let new = line("projects_dir", dir);
+    let new = yaml_line("projects_dir", dir);
     let mut lines: Vec<&str> = text.lines().collect();
     match lines.iter().position(|it| it.starts_with("projects_dir:")) {
         Some(at) => lines[at] = &new,
         None => lines.push(&new),
     }
     let new = lines.join("\n") + "\n";
-    let after: Result<ConfigKeys, Error> = layers::read(&new, &CONFIG_SHAPE, &origin);
+    let after: Result<ConfigKeys, ConfigError> = layers::parse_keys(&new, &CONFIG_SCHEMA, &origin);
     let said = |keys: &ConfigKeys| keys.general.get("projects_dir").cloned();
     let good = after.is_ok_and(|after| {
         let rest = |keys: &ConfigKeys| {
@@ -84,9 +88,9 @@ pub fn set_projects_dir(text: &str, file: &Path, dir: &Path) -> Result<Option<St
 /// # Errors
 ///
 /// Returns what is wrong with the text as it stands.
-pub fn set_writer(text: &str, file: &Path, host: &str) -> Result<String, Error> {
+pub fn set_writer(text: &str, file: &Path, host: &str) -> Result<String, ConfigError> {
     RootFile::parse(text, file)?;
-    let new = line("writer", host);
+    let new = yaml_line("writer", host);
     let mut lines: Vec<&str> = text.lines().collect();
     match lines.iter().position(|it| it.starts_with("writer:")) {
         Some(at) => lines[at] = &new,
@@ -97,7 +101,7 @@ pub fn set_writer(text: &str, file: &Path, host: &str) -> Result<String, Error> 
     Ok(new)
 }
 
-fn insert(text: &str, entry: &[String]) -> String {
+fn insert_root_entry(text: &str, entry: &[String]) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let Some(at) = lines.iter().position(|it| it.starts_with("roots:")) else {
         lines.push("roots:".to_owned());

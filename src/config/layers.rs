@@ -12,11 +12,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
-    Error, Origin,
-    check::{Problem, Shape},
-    nearest::nearest,
+    ConfigError, ConfigSource,
     root::RootKind,
+    schema_check::{ConfigProblem, KeySchema},
     settings::Settings,
+    suggestion::closest_match,
     yaml,
     zone::ZoneName,
 };
@@ -30,7 +30,7 @@ pub(super) type Layer = Map<String, Value>;
 pub(super) struct ConfigKeys {
     /// The memory folders that are served.
     #[serde(default)]
-    pub(super) roots: Vec<EntryKeys>,
+    pub(super) roots: Vec<RootEntryKeys>,
     #[serde(flatten)]
     #[schemars(with = "Settings")]
     pub(super) general: Layer,
@@ -39,7 +39,7 @@ pub(super) struct ConfigKeys {
 /// The keys of one entry under `roots`.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[schemars(rename = "Root", extend("additionalProperties" = false))]
-pub(super) struct EntryKeys {
+pub(super) struct RootEntryKeys {
     /// The folder; `~/` is the home, anything else that is relative starts at the configuration's
     /// folder.
     #[schemars(extend("format" = "name"))]
@@ -84,7 +84,7 @@ pub(super) struct RootFileKeys {
 
 /// The keys that `--set` and the environment may hold.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-pub(super) struct CallKeys {
+pub(super) struct OverrideKeys {
     #[schemars(extend("format" = "name"))]
     pub(super) agent_name: Option<String>,
     pub(super) zone: Option<ZoneName>,
@@ -95,61 +95,65 @@ pub(super) struct CallKeys {
     pub(super) sections: Layer,
 }
 
-pub(super) static CONFIG_SHAPE: LazyLock<Shape> = LazyLock::new(Shape::of::<ConfigKeys>);
-pub(super) static ROOT_FILE_SHAPE: LazyLock<Shape> = LazyLock::new(Shape::of::<RootFileKeys>);
-static CALL_SHAPE: LazyLock<Shape> = LazyLock::new(Shape::of::<CallKeys>);
+pub(super) static CONFIG_SCHEMA: LazyLock<KeySchema> = LazyLock::new(KeySchema::of::<ConfigKeys>);
+pub(super) static ROOT_FILE_SCHEMA: LazyLock<KeySchema> =
+    LazyLock::new(KeySchema::of::<RootFileKeys>);
+static OVERRIDE_SCHEMA: LazyLock<KeySchema> = LazyLock::new(KeySchema::of::<OverrideKeys>);
 
 /// What begins the name of every variable that holds a key.
 const VARIABLE_PREFIX: &str = "MEMOIRD_";
 
 /// Lays `above` over `below`.
-pub(super) fn lay(below: &mut Layer, above: &Layer) {
+pub(super) fn merge_layer(below: &mut Layer, above: &Layer) {
     for (key, value) in above {
         match (below.get_mut(key), value) {
-            (Some(Value::Object(below)), Value::Object(above)) => lay(below, above),
+            (Some(Value::Object(below)), Value::Object(above)) => merge_layer(below, above),
             _ => drop(below.insert(key.clone(), value.clone())),
         }
     }
 }
 
 /// Reads text into the keys of one place.
-pub(super) fn read<K: serde::de::DeserializeOwned>(
+pub(super) fn parse_keys<K: serde::de::DeserializeOwned>(
     text: &str,
-    shape: &Shape,
-    origin: &Origin,
-) -> Result<K, Error> {
+    shape: &KeySchema,
+    origin: &ConfigSource,
+) -> Result<K, ConfigError> {
     let mut map = yaml::read_mapping(text)
-        .map_err(|source| Error::Yaml { origin: origin.clone(), source })?;
+        .map_err(|source| ConfigError::Yaml { origin: origin.clone(), source })?;
     let problems = shape.check(&mut map);
     if !problems.is_empty() {
-        return Err(Error::Invalid { origin: origin.clone(), problems });
+        return Err(ConfigError::Invalid { origin: origin.clone(), problems });
     }
-    typed(Value::Object(map), origin)
+    deserialize_keys(Value::Object(map), origin)
 }
 
 /// Reads checked values into a type.
-pub(super) fn typed<K: serde::de::DeserializeOwned>(
+pub(super) fn deserialize_keys<K: serde::de::DeserializeOwned>(
     value: Value,
-    origin: &Origin,
-) -> Result<K, Error> {
-    serde_json::from_value(value).map_err(|source| Error::Invalid {
+    origin: &ConfigSource,
+) -> Result<K, ConfigError> {
+    serde_json::from_value(value).map_err(|source| ConfigError::Invalid {
         origin: origin.clone(),
-        problems: vec![Problem::new("", source.to_string())],
+        problems: vec![ConfigProblem::new("", source.to_string())],
     })
 }
 
 /// Returns the settings that layers make, from weak to strong, over the defaults.
-pub(super) fn settle(layers: &[&Layer], origin: &Origin) -> Result<Settings, Error> {
+pub(super) fn resolve_settings(
+    layers: &[&Layer],
+    origin: &ConfigSource,
+) -> Result<Settings, ConfigError> {
     let mut merged = defaults();
     for layer in layers {
-        lay(&mut merged, layer);
+        merge_layer(&mut merged, layer);
     }
-    let settings: Settings = typed(Value::Object(merged), origin)?;
-    let problems = settings.contradictions();
+    let settings: Settings = deserialize_keys(Value::Object(merged), origin)?;
+    let problems = settings.conflicts();
     if problems.is_empty() {
         Ok(settings)
     } else {
-        Err(Error::Invalid { origin: origin.clone(), problems })
+        Err(ConfigError::Invalid { origin: origin.clone(), problems })
     }
 }
 
@@ -163,87 +167,94 @@ fn defaults() -> Layer {
 }
 
 /// Reads the layer above all files: variables, and over them the arguments of `--set`.
-pub(super) fn read_call(env: &BTreeMap<String, String>, set: &[String]) -> Result<CallKeys, Error> {
-    let mut above = read_environment(env)?;
-    lay(&mut above, &read_set(set)?);
-    typed(Value::Object(above), &Origin::Call)
+pub(super) fn parse_overrides(
+    env: &BTreeMap<String, String>,
+    set: &[String],
+) -> Result<OverrideKeys, ConfigError> {
+    let mut above = parse_variables(env)?;
+    merge_layer(&mut above, &parse_set_arguments(set)?);
+    deserialize_keys(Value::Object(above), &ConfigSource::Overrides)
 }
 
 /// Reads `KEY=VALUE` arguments; a later one wins.
-fn read_set(arguments: &[String]) -> Result<Layer, Error> {
-    let origin = Origin::Set;
+fn parse_set_arguments(arguments: &[String]) -> Result<Layer, ConfigError> {
+    let origin = ConfigSource::Set;
     let mut layer = Layer::new();
     let mut problems = Vec::new();
     for argument in arguments {
         let Some((key, text)) = argument.split_once('=') else {
-            return Err(Error::BadSet { argument: argument.clone() });
+            return Err(ConfigError::InvalidSetArgument { argument: argument.clone() });
         };
         let path: Vec<String> = key.trim().split('.').map(str::to_owned).collect();
         if path.iter().any(String::is_empty) {
-            return Err(Error::BadSet { argument: argument.clone() });
+            return Err(ConfigError::InvalidSetArgument { argument: argument.clone() });
         }
         if path[0] == "roots" {
             let what = "is set in the file only (--root DIR names a root for this call)".to_owned();
-            problems.push(Problem::new("roots", what));
+            problems.push(ConfigProblem::new("roots", what));
             continue;
         }
-        let value = read_value(&path, text, &origin)?;
+        let value = parse_override_value(&path, text, &origin)?;
         let mut one = nest(&path, value);
-        problems.extend(CALL_SHAPE.check(&mut one));
-        lay(&mut layer, &one);
+        problems.extend(OVERRIDE_SCHEMA.check(&mut one));
+        merge_layer(&mut layer, &one);
     }
-    if problems.is_empty() { Ok(layer) } else { Err(Error::Invalid { origin, problems }) }
+    if problems.is_empty() { Ok(layer) } else { Err(ConfigError::Invalid { origin, problems }) }
 }
 
 /// Reads the variables that hold keys: `MEMOIRD_COMPACTION_WEEKLY_RATIO` for
 /// `compaction.weekly.ratio`. One that begins with a section's name and names no key is refused.
-fn read_environment(env: &BTreeMap<String, String>) -> Result<Layer, Error> {
-    let origin = Origin::Environment;
+fn parse_variables(env: &BTreeMap<String, String>) -> Result<Layer, ConfigError> {
+    let origin = ConfigSource::Environment;
     let known: BTreeMap<String, Vec<String>> =
-        CALL_SHAPE.leaves().into_iter().map(|it| (variable(&it), it)).collect();
+        OVERRIDE_SCHEMA.value_paths().into_iter().map(|it| (variable_name(&it), it)).collect();
     let sections: Vec<String> =
-        known.values().filter(|it| it.len() > 1).map(|it| variable(&it[..1]) + "_").collect();
+        known.values().filter(|it| it.len() > 1).map(|it| variable_name(&it[..1]) + "_").collect();
     let mut layer = Layer::new();
     let mut problems = Vec::new();
     // An empty variable is one that is not set, as everywhere.
     for (name, text) in env.iter().filter(|(_, text)| !text.is_empty()) {
         if let Some(path) = known.get(name) {
-            let mut one = nest(path, read_value(path, text, &origin)?);
+            let mut one = nest(path, parse_override_value(path, text, &origin)?);
             problems.extend(
-                CALL_SHAPE
+                OVERRIDE_SCHEMA
                     .check(&mut one)
                     .into_iter()
-                    .map(|it| Problem { path: name.clone(), what: it.what }),
+                    .map(|it| ConfigProblem { path: name.clone(), message: it.message }),
             );
-            lay(&mut layer, &one);
+            merge_layer(&mut layer, &one);
         } else if sections.iter().any(|it| name.starts_with(it)) {
-            let near = nearest(name, known.keys().map(String::as_str));
+            let near = closest_match(name, known.keys().map(String::as_str));
             let what = match near {
                 Some(it) => format!("unknown variable, did you mean {it}?"),
                 None => "unknown variable".to_owned(),
             };
-            problems.push(Problem::new(name, what));
+            problems.push(ConfigProblem::new(name, what));
         }
     }
-    if problems.is_empty() { Ok(layer) } else { Err(Error::Invalid { origin, problems }) }
+    if problems.is_empty() { Ok(layer) } else { Err(ConfigError::Invalid { origin, problems }) }
 }
 
 /// Returns the name of the variable for a key.
-fn variable(path: &[String]) -> String {
+fn variable_name(path: &[String]) -> String {
     format!("{VARIABLE_PREFIX}{}", path.join("_").to_uppercase())
 }
 
 /// Reads a value as YAML; for a key that holds text alone, as the text that it is, so that
 /// `0 3 * * *` and a name like `2026` need no quotes within quotes.
-fn read_value(path: &[String], text: &str, origin: &Origin) -> Result<Value, Error> {
+fn parse_override_value(
+    path: &[String],
+    text: &str,
+    origin: &ConfigSource,
+) -> Result<Value, ConfigError> {
     let value = yaml::read_value(text);
-    if CALL_SHAPE.is_text(path) {
+    if OVERRIDE_SCHEMA.is_text_only(path) {
         return Ok(match value {
             Ok(it @ (Value::String(_) | Value::Null)) => it,
             _ => Value::String(text.to_owned()),
         });
     }
-    value.map_err(|source| Error::Yaml { origin: origin.clone(), source })
+    value.map_err(|source| ConfigError::Yaml { origin: origin.clone(), source })
 }
 
 fn nest(path: &[String], value: Value) -> Layer {
@@ -270,13 +281,13 @@ mod tests {
 
     #[track_caller]
     fn check_config(text: &str, expected: &[&str]) {
-        let origin = Origin::File("config.yaml".into());
-        let problems = match read::<ConfigKeys>(text, &CONFIG_SHAPE, &origin) {
+        let origin = ConfigSource::File("config.yaml".into());
+        let problems = match parse_keys::<ConfigKeys>(text, &CONFIG_SCHEMA, &origin) {
             Ok(_) => Vec::new(),
-            Err(Error::Invalid { problems, .. }) => problems,
+            Err(ConfigError::Invalid { problems, .. }) => problems,
             Err(other) => panic!("{other}"),
         };
-        let seen: Vec<String> = problems.iter().map(Problem::to_string).collect();
+        let seen: Vec<String> = problems.iter().map(ConfigProblem::to_string).collect();
         assert_eq!(seen, expected, "{text}");
     }
 
@@ -284,7 +295,7 @@ mod tests {
     fn check_call(env: &[(&str, &str)], set: &[&str], expected: &Result<Value, &str>) {
         let env = env.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
         let set: Vec<String> = set.iter().map(|it| (*it).to_owned()).collect();
-        let seen = read_call(&env, &set).map(|it| Value::Object(it.sections));
+        let seen = parse_overrides(&env, &set).map(|it| Value::Object(it.sections));
         match (seen, expected) {
             (Ok(seen), Ok(expected)) => assert_eq!(&seen, expected),
             (Err(seen), Err(expected)) => {
@@ -465,8 +476,8 @@ mod tests {
 
     #[test]
     fn every_key_has_a_variable_of_its_own() {
-        let leaves = CALL_SHAPE.leaves();
-        let names: BTreeSet<String> = leaves.iter().map(|it| variable(it)).collect();
+        let leaves = OVERRIDE_SCHEMA.value_paths();
+        let names: BTreeSet<String> = leaves.iter().map(|it| variable_name(it)).collect();
         assert_eq!(names.len(), leaves.len());
         assert!(names.contains("MEMOIRD_COMPACTION_WEEKLY_MAX_CHARS"));
         // Names that mean something else.
@@ -477,8 +488,8 @@ mod tests {
 
     #[test]
     fn the_commented_configuration_says_every_default() {
-        let origin = Origin::File("config/memoird.yaml".into());
-        let keys: ConfigKeys = read(DEFAULT_CONFIG, &CONFIG_SHAPE, &origin).unwrap();
+        let origin = ConfigSource::File("config/memoird.yaml".into());
+        let keys: ConfigKeys = parse_keys(DEFAULT_CONFIG, &CONFIG_SCHEMA, &origin).unwrap();
         assert!(keys.roots.is_empty());
         // Every key stands in it, and with its default.
         let mut written = keys.general.clone();
@@ -486,14 +497,14 @@ mod tests {
         let mut built_in = defaults();
         built_in.sort_keys();
         assert_eq!(Value::Object(written), Value::Object(built_in));
-        assert_eq!(settle(&[&keys.general], &origin).unwrap(), Settings::default());
+        assert_eq!(resolve_settings(&[&keys.general], &origin).unwrap(), Settings::default());
     }
 
     #[test]
     fn the_example_root_in_the_commented_configuration_is_read() {
         let text = DEFAULT_CONFIG.replace("roots: []", "roots:").replace("\n#  ", "\n  ");
-        let origin = Origin::File("config/memoird.yaml".into());
-        let keys: ConfigKeys = read(&text, &CONFIG_SHAPE, &origin).unwrap();
+        let origin = ConfigSource::File("config/memoird.yaml".into());
+        let keys: ConfigKeys = parse_keys(&text, &CONFIG_SCHEMA, &origin).unwrap();
         assert_eq!(keys.roots.len(), 1);
         assert_eq!(keys.roots[0].agent_name.as_deref(), Some("Lexicon"));
     }

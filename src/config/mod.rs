@@ -5,15 +5,15 @@
 //! | [`settings`] | the sections, their types and defaults: the one description of the keys |
 //! | `layers` | which keys may stand where, and how layers are laid over each other |
 //! | [`root`] | `memoird.yaml`, and what one root is run with |
-//! | [`which`] | which root is meant; roots that overlap |
-//! | [`key`], [`base_url`] | the key of a language model, and where it may go |
+//! | [`root_selection`] | which root is meant; roots that overlap |
+//! | [`api_key`], [`base_url`] | the key of a language model, and where it may go |
 //! | [`stray_key`] | keys where none belongs |
 //! | [`edit`] | changes of files that people wrote: one line, all else stays |
-//! | [`schedule`], [`span`], [`zone`] | crontab lines, lengths of time, time zones |
-//! | [`surroundings`] | what is read from the process: variables, folders, host, zone |
-//! | [`check`], [`yaml`], `nearest` | text into checked values, with a path and a hint for each mistake |
+//! | [`schedule`], [`duration`], [`zone`] | crontab lines, lengths of time, time zones |
+//! | [`environment`] | what is read from the process: variables, folders, host, zone |
+//! | [`schema_check`], [`yaml`], `nearest` | text into checked values, with a path and a hint for each mistake |
 //!
-//! `commands` calls [`Config::load`] once, then [`Config::choose`] and [`Config::open`]; the daemon
+//! `commands` calls [`Config::load`] once, then `Config::select_root` and [`Config::open`]; the daemon
 //! opens [`Config::roots`] one by one, so that a folder that is gone stops no other.
 //!
 //! # Invariants
@@ -23,19 +23,19 @@
 //! - A key is in no setting, no error, and no `Debug`.
 //! - Two roots never share a folder, also not through links.
 
+pub mod api_key;
 pub mod base_url;
-pub mod check;
+pub mod duration;
 pub mod edit;
-pub mod key;
+pub mod environment;
 mod layers;
-mod nearest;
 pub mod root;
+pub mod root_selection;
 pub mod schedule;
+pub mod schema_check;
 pub mod settings;
-pub mod span;
 pub mod stray_key;
-pub mod surroundings;
-pub mod which;
+mod suggestion;
 pub mod yaml;
 pub mod zone;
 
@@ -45,17 +45,17 @@ use std::{
     sync::Arc,
 };
 
-use check::Problem;
-use layers::{CONFIG_SHAPE, CallKeys, ConfigKeys, Layer};
+use self::environment::Environment;
+use self::root_selection::ConfiguredRoot;
+use self::schema_check::ConfigProblem;
+use layers::{CONFIG_SCHEMA, ConfigKeys, Layer, OverrideKeys};
 use settings::Settings;
-use surroundings::Surroundings;
-use which::KnownRoot;
 use yaml::YamlError;
 
 /// The commented configuration that `init` writes; it equals the built-in defaults.
 pub const DEFAULT_CONFIG: &str = include_str!("../../config/memoird.yaml");
 
-/// The name of the file in [`Surroundings::config_folder`].
+/// The name of the file in [`Environment::config_folder`].
 pub const CONFIG_FILE_NAME: &str = "config.yaml";
 
 /// The name of the file beside it with a person's own rules for secrets.
@@ -67,13 +67,13 @@ pub struct Config {
     /// The file that was read; `None` when there is none.
     pub file: Option<PathBuf>,
     /// The roots, in the order of the file. Invariant: none lies within another.
-    pub roots: Vec<KnownRoot>,
+    pub roots: Vec<ConfiguredRoot>,
     /// What holds over all roots; its `budget` is the whole that roots share.
     pub settings: Settings,
     /// A person's own rules for secrets; what they mean is for `privacy` to say.
     pub secret_rules: Option<SecretRulesFile>,
     general: Layer,
-    call: CallKeys,
+    overrides: OverrideKeys,
 }
 
 /// A person's own rules for secrets, as they stand in the file. Cheap to copy.
@@ -87,7 +87,7 @@ pub struct SecretRulesFile {
 
 /// A configuration that is not used.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum ConfigError {
     /// A file that was named is not there.
     #[error("no configuration at {}", file.display())]
     Missing {
@@ -106,30 +106,30 @@ pub enum Error {
     #[error("{origin}: {source}")]
     Yaml {
         /// Where it stands.
-        origin: Origin,
+        origin: ConfigSource,
         /// What is wrong.
         source: YamlError,
     },
     /// Keys or values that are wrong.
-    #[error("{origin}: {}", listed(problems))]
+    #[error("{origin}: {}", format_problems(problems))]
     Invalid {
         /// Where they stand.
-        origin: Origin,
+        origin: ConfigSource,
         /// All of them.
-        problems: Vec<Problem>,
+        problems: Vec<ConfigProblem>,
     },
     /// An argument of `--set` that is not `KEY=VALUE`.
     #[error(
         "--set: `{}` is not KEY=VALUE (like compaction.weekly.ratio=0.1)",
-        stray_key::key_of(argument)
+        stray_key::quotable_key_name(argument)
     )]
-    BadSet {
+    InvalidSetArgument {
         /// The argument.
         argument: String,
     },
     /// Nothing says which root is meant.
-    #[error("{}", which_root(cwd, roots))]
-    WhichRoot {
+    #[error("{}", no_root_message(cwd, roots))]
+    NoRootSelected {
         /// The working folder.
         cwd: PathBuf,
         /// The roots that are configured.
@@ -137,7 +137,7 @@ pub enum Error {
     },
     /// A root that is no folder.
     #[error("no memory folder at {}: {source}", path.display())]
-    RootMissing {
+    RootNotFound {
         /// The path.
         path: PathBuf,
         /// Whether `--root` or `MEMOIRD_ROOT` named it, and not the configuration.
@@ -146,7 +146,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Two roots that are one folder, or one within the other.
-    #[error("{}", overlap(outer, inner))]
+    #[error("{}", overlap_message(outer, inner))]
     Overlap {
         /// The folder around.
         outer: PathBuf,
@@ -155,16 +155,16 @@ pub enum Error {
     },
     /// The person's home is not known.
     #[error("no home folder (HOME is not set)")]
-    Home,
+    NoHome,
     /// The working folder is gone.
     #[error("cannot tell the working folder: {source}")]
-    Cwd {
+    NoWorkingDir {
         /// What the system says.
         source: io::Error,
     },
     /// A variable that is not UTF-8.
     #[error("the variable {name} is not UTF-8 text")]
-    Variable {
+    VariableNotUtf8 {
         /// Its name.
         name: String,
     },
@@ -172,7 +172,7 @@ pub enum Error {
 
 /// Where values stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum ConfigSource {
     /// In a file.
     File(PathBuf),
     /// In `MEMOIRD_…` variables.
@@ -180,9 +180,9 @@ pub enum Origin {
     /// In arguments of `--set`.
     Set,
     /// In variables and `--set` together.
-    Call,
+    Overrides,
     /// In all places together, for the root at this path.
-    Together(PathBuf),
+    Merged(PathBuf),
     /// In all places together, over all roots.
     General,
 }
@@ -193,18 +193,18 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Missing`] when a file that was named is not there, and whatever is wrong
+    /// Returns [`ConfigError::Missing`] when a file that was named is not there, and whatever is wrong
     /// in what was read.
     pub fn load(
         explicit: Option<&Path>,
         set: &[String],
-        around: &Surroundings,
-    ) -> Result<Self, Error> {
-        let file = Self::file(explicit, around);
-        let is_named = named(explicit, around).is_some();
+        around: &Environment,
+    ) -> Result<Self, ConfigError> {
+        let file = Self::config_path(explicit, around);
+        let is_named = explicit_file(explicit, around).is_some();
         let mut config = match read_file(&file)? {
             Some(text) => Self::from_text(Some((&file, &text)), set, around),
-            None if is_named => Err(Error::Missing { file: file.clone() }),
+            None if is_named => Err(ConfigError::Missing { file: file.clone() }),
             None => Self::from_text(None, set, around),
         }?;
         let path = file.with_file_name(SECRETS_FILE_NAME);
@@ -214,8 +214,8 @@ impl Config {
     }
 
     /// Returns the file that [`Self::load`] reads, if there is one.
-    pub fn file(explicit: Option<&Path>, around: &Surroundings) -> PathBuf {
-        match named(explicit, around) {
+    pub fn config_path(explicit: Option<&Path>, around: &Environment) -> PathBuf {
+        match explicit_file(explicit, around) {
             Some(path) => around.absolute(path, &around.cwd),
             None => around.config_folder().join(CONFIG_FILE_NAME),
         }
@@ -230,65 +230,70 @@ impl Config {
     pub fn from_text(
         file: Option<(&Path, &str)>,
         set: &[String],
-        around: &Surroundings,
-    ) -> Result<Self, Error> {
+        around: &Environment,
+    ) -> Result<Self, ConfigError> {
         let keys = match file {
             Some((path, text)) => {
-                layers::read(text, &CONFIG_SHAPE, &Origin::File(path.to_path_buf()))?
+                layers::parse_keys(text, &CONFIG_SCHEMA, &ConfigSource::File(path.to_path_buf()))?
             }
             None => ConfigKeys::default(),
         };
-        let call = layers::read_call(&around.env, set)?;
-        let settings = layers::settle(&[&keys.general, &call.sections], &Origin::General)?;
+        let call = layers::parse_overrides(&around.variables, set)?;
+        let settings =
+            layers::resolve_settings(&[&keys.general, &call.sections], &ConfigSource::General)?;
         let folder = file.and_then(|(path, _)| path.parent()).unwrap_or(Path::new("/"));
         let base = around.absolute(folder, &around.cwd);
-        let roots: Vec<KnownRoot> = keys
+        let roots: Vec<ConfiguredRoot> = keys
             .roots
             .into_iter()
             .map(|keys| {
-                let place = |it: &str| which::canonical(&around.absolute(Path::new(it), &base));
+                let place = |it: &str| {
+                    root_selection::canonicalize_existing(&around.absolute(Path::new(it), &base))
+                };
                 let project = keys.project.as_deref().map(place);
-                KnownRoot {
+                ConfiguredRoot {
                     path: place(&keys.path),
-                    project: project.map(|it| which::git_root(&it).unwrap_or(it)),
-                    keys,
+                    project: project.map(|it| root_selection::git_root(&it).unwrap_or(it)),
+                    entry: keys,
                 }
             })
             .collect();
         let paths: Vec<&Path> = roots.iter().map(|it| it.path.as_path()).collect();
-        which::refuse_overlap(&paths)?;
+        root_selection::check_overlap(&paths)?;
         Ok(Self {
             file: file.map(|(path, _)| path.to_path_buf()),
             roots,
             settings,
             secret_rules: None,
             general: keys.general,
-            call,
+            overrides: call,
         })
     }
 }
 
 /// Returns the file that the call names.
-fn named<'a>(explicit: Option<&'a Path>, around: &'a Surroundings) -> Option<&'a Path> {
+fn explicit_file<'a>(explicit: Option<&'a Path>, around: &'a Environment) -> Option<&'a Path> {
     explicit.or_else(|| around.variable("MEMOIRD_CONFIG").map(Path::new))
 }
 
 /// Reads a file of the configuration; `None` when there is none.
-fn read_file(file: &Path) -> Result<Option<String>, Error> {
+fn read_file(file: &Path) -> Result<Option<String>, ConfigError> {
     match fs::File::open(file) {
         Ok(opened) => root::read_text(opened, file).map(Some),
         Err(it) if it.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::Unreadable { file: file.to_owned(), source }),
+        Err(source) => Err(ConfigError::Unreadable { file: file.to_owned(), source }),
     }
 }
 
-impl Error {
+impl ConfigError {
     /// Returns whether the call is wrong (exit code 2) and not the configuration (78).
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::BadSet { .. } | Self::WhichRoot { .. } => true,
-            Self::RootMissing { asked, .. } => *asked,
-            Self::Yaml { origin, .. } | Self::Invalid { origin, .. } => *origin == Origin::Set,
+            Self::InvalidSetArgument { .. } | Self::NoRootSelected { .. } => true,
+            Self::RootNotFound { asked, .. } => *asked,
+            Self::Yaml { origin, .. } | Self::Invalid { origin, .. } => {
+                *origin == ConfigSource::Set
+            }
             _ => false,
         }
     }
@@ -299,15 +304,15 @@ impl Error {
             Self::Missing { .. } => {
                 Some("leave out --config (and MEMOIRD_CONFIG) to run with the defaults".to_owned())
             }
-            Self::Yaml { origin: Origin::File(file), .. }
-            | Self::Invalid { origin: Origin::File(file), .. } => {
+            Self::Yaml { origin: ConfigSource::File(file), .. }
+            | Self::Invalid { origin: ConfigSource::File(file), .. } => {
                 Some(format!("correct {}, then `memoird status`", file.display()))
             }
-            Self::WhichRoot { roots, .. } => Some(match roots.first() {
+            Self::NoRootSelected { roots, .. } => Some(match roots.first() {
                 Some(root) => format!("name one: `--root {}`", root.display()),
                 None => "make one: `memoird init DIR`".to_owned(),
             }),
-            Self::RootMissing { path, .. } => {
+            Self::RootNotFound { path, .. } => {
                 Some(format!("make it: `memoird init {}`", path.display()))
             }
             Self::Overlap { outer, inner } if outer != inner => {
@@ -319,31 +324,31 @@ impl Error {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ConfigSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
             Self::Environment => f.write_str("environment"),
             Self::Set => f.write_str("--set"),
-            Self::Call => f.write_str("environment and --set"),
-            Self::Together(path) => write!(f, "all settings of {} together", path.display()),
+            Self::Overrides => f.write_str("environment and --set"),
+            Self::Merged(path) => write!(f, "all settings of {} together", path.display()),
             Self::General => f.write_str("all settings together"),
         }
     }
 }
 
 /// Lists mistakes: one in a line, several beneath each other.
-fn listed(problems: &[Problem]) -> String {
+fn format_problems(problems: &[ConfigProblem]) -> String {
     match problems {
         [one] => one.to_string(),
         all => {
-            let lines: Vec<String> = all.iter().map(Problem::to_string).collect();
+            let lines: Vec<String> = all.iter().map(ConfigProblem::to_string).collect();
             format!("{} mistakes\n  {}", all.len(), lines.join("\n  "))
         }
     }
 }
 
-fn which_root(cwd: &Path, roots: &[PathBuf]) -> String {
+fn no_root_message(cwd: &Path, roots: &[PathBuf]) -> String {
     let cwd = cwd.display();
     if roots.is_empty() {
         return format!("no memory folder is configured, and {cwd} is not in one");
@@ -352,7 +357,7 @@ fn which_root(cwd: &Path, roots: &[PathBuf]) -> String {
     format!("which memory folder? {cwd} is in none of them:\n  {}", lines.join("\n  "))
 }
 
-fn overlap(outer: &Path, inner: &Path) -> String {
+fn overlap_message(outer: &Path, inner: &Path) -> String {
     if outer == inner {
         format!("the memory folder {} is named twice", outer.display())
     } else {
@@ -364,12 +369,12 @@ fn overlap(outer: &Path, inner: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn around(home: &Path) -> Surroundings {
-        Surroundings {
+    fn around(home: &Path) -> Environment {
+        Environment {
             home: home.to_path_buf(),
             config_home: home.join(".config"),
             cwd: home.to_path_buf(),
-            ..Surroundings::default()
+            ..Environment::default()
         }
     }
 
@@ -383,7 +388,7 @@ mod tests {
     fn check(home: &Path, file: Option<&str>, env: Option<&str>, expected: Result<usize, &str>) {
         let mut around = around(home);
         if let Some(env) = env {
-            around.env.insert("MEMOIRD_CONFIG".to_owned(), env.to_owned());
+            around.variables.insert("MEMOIRD_CONFIG".to_owned(), env.to_owned());
         }
         match (Config::load(file.map(Path::new), &[], &around), expected) {
             (Ok(seen), Ok(roots)) => assert_eq!(seen.roots.len(), roots),
@@ -440,8 +445,8 @@ mod tests {
         .unwrap();
         let mut opened = |explicit: Option<&str>, env: &str, cwd: &str| {
             around.cwd = home.join(cwd);
-            around.env.insert("MEMOIRD_ROOT".to_owned(), env.to_owned());
-            let path = config.choose(explicit.map(Path::new), &around)?;
+            around.variables.insert("MEMOIRD_ROOT".to_owned(), env.to_owned());
+            let path = config.select_root(explicit.map(Path::new), &around)?;
             config.open(&path, &around).map(|it| it.agent_name)
         };
         assert_eq!(opened(None, "", "a/memory").unwrap(), "Ada");
@@ -452,7 +457,7 @@ mod tests {
         assert!(error.is_usage());
         assert!(error.hint().unwrap().starts_with("name one: `--root /"));
         let error = opened(Some("gone"), "", "").unwrap_err();
-        assert!(matches!(error, Error::RootMissing { asked: true, .. }), "{error}");
+        assert!(matches!(error, ConfigError::RootNotFound { asked: true, .. }), "{error}");
         assert_eq!(
             error.hint().unwrap(),
             format!("make it: `memoird init {}/gone`", home.display())

@@ -1,6 +1,6 @@
 //! One root: what its `memoird.yaml` says, and what it is run with.
 //!
-//! `commands` and the daemon call [`Config::choose`] and [`Config::open`]; `init` writes
+//! `commands` and the daemon call `Config::select_root` and [`Config::open`]; `init` writes
 //! [`RootFile::print`].
 //!
 //! # Invariants
@@ -19,12 +19,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Config, Error, Origin, SecretRulesFile,
-    check::Problem,
-    layers::{self, Layer, ROOT_FILE_SHAPE, RootFileKeys},
+    Config, ConfigError, ConfigSource, SecretRulesFile,
+    environment::Environment,
+    layers::{self, Layer, ROOT_FILE_SCHEMA, RootFileKeys},
+    root_selection,
+    schema_check::ConfigProblem,
     settings::Settings,
-    surroundings::Surroundings,
-    which, yaml,
+    yaml,
     zone::ZoneName,
 };
 
@@ -35,7 +36,7 @@ pub const ROOT_FILE_NAME: &str = "memoird.yaml";
 const MEMORY_DIR_DEFAULT: &str = "memory";
 
 /// Keys that a file which travels may not hold: they run programs, or say where text and keys go.
-const HOME_ONLY: [&[&str]; 8] = [
+const USER_CONFIG_ONLY: [&[&str]; 8] = [
     &["on_problem"],
     &["metrics_file"],
     &["projects_dir"],
@@ -127,19 +128,19 @@ impl RootFile {
     /// # Errors
     ///
     /// Returns all mistakes in it, each with its path.
-    pub fn parse(text: &str, file: &Path) -> Result<Self, Error> {
-        let origin = Origin::File(file.to_path_buf());
-        let keys: RootFileKeys = layers::read(text, &ROOT_FILE_SHAPE, &origin)?;
-        let problems: Vec<Problem> = HOME_ONLY
+    pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
+        let origin = ConfigSource::File(file.to_path_buf());
+        let keys: RootFileKeys = layers::parse_keys(text, &ROOT_FILE_SCHEMA, &origin)?;
+        let problems: Vec<ConfigProblem> = USER_CONFIG_ONLY
             .iter()
-            .filter(|path| holds(&keys.sections, path))
+            .filter(|path| contains_path(&keys.sections, path))
             .map(|path| {
                 let what = "is read in config.yaml only, since this file travels with the folder";
-                Problem::new(&path.join("."), what.to_owned())
+                ConfigProblem::new(&path.join("."), what.to_owned())
             })
             .collect();
         if !problems.is_empty() {
-            return Err(Error::Invalid { origin, problems });
+            return Err(ConfigError::Invalid { origin, problems });
         }
         Ok(Self {
             agent_name: keys.agent_name,
@@ -164,7 +165,7 @@ impl RootFile {
             ("writer", &self.writer, "  # the host that folds; others only read"),
         ] {
             if let Some(value) = value {
-                text.push_str(&line(key, value));
+                text.push_str(&yaml_line(key, value));
                 text.push_str(comment);
                 text.push('\n');
             }
@@ -182,7 +183,7 @@ impl RootFile {
 
 impl RootSettings {
     /// Returns whether this host folds the root, or only reads it.
-    pub fn is_written_by(&self, host: &str) -> bool {
+    pub fn is_writer(&self, host: &str) -> bool {
         self.writer.as_deref().is_none_or(|it| it == host)
     }
 }
@@ -192,11 +193,11 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::RootMissing`] when there is no such folder, and whatever is wrong with its
+    /// Returns `ConfigError::RootNotFound` when there is no such folder, and whatever is wrong with its
     /// `memoird.yaml` or with all layers together.
-    pub fn open(&self, path: &Path, around: &Surroundings) -> Result<RootSettings, Error> {
+    pub fn open(&self, path: &Path, around: &Environment) -> Result<RootSettings, ConfigError> {
         let missing =
-            |source| Error::RootMissing { path: path.to_path_buf(), asked: false, source };
+            |source| ConfigError::RootNotFound { path: path.to_path_buf(), asked: false, source };
         let canonical = path.canonicalize().map_err(missing)?;
         if !canonical.is_dir() {
             return Err(missing(std::io::ErrorKind::NotADirectory.into()));
@@ -218,17 +219,17 @@ impl Config {
         &self,
         path: PathBuf,
         root_file: &RootFile,
-        around: &Surroundings,
-    ) -> Result<RootSettings, Error> {
+        around: &Environment,
+    ) -> Result<RootSettings, ConfigError> {
         let place = self.roots.iter().find(|it| it.path == path);
-        let entry = place.map(|it| &it.keys);
+        let entry = place.map(|it| &it.entry);
         let nothing = Layer::new();
         let sections = entry.map_or(&nothing, |it| &it.sections);
-        let layers = [&self.general, &root_file.sections, sections, &self.call.sections];
-        let settings = layers::settle(&layers, &Origin::Together(path.clone()))?;
+        let layers = [&self.general, &root_file.sections, sections, &self.overrides.sections];
+        let settings = layers::resolve_settings(&layers, &ConfigSource::Merged(path.clone()))?;
 
         let zones = [
-            (self.call.zone, ZoneSource::Call),
+            (self.overrides.zone, ZoneSource::Call),
             (entry.and_then(|it| it.zone), ZoneSource::Config),
             (root_file.zone, ZoneSource::RootFile),
             (around.system_zone, ZoneSource::System),
@@ -240,12 +241,12 @@ impl Config {
             call.as_ref().or(entry).or(file.as_ref()).cloned()
         };
         let agent_name = strongest(
-            &self.call.agent_name,
+            &self.overrides.agent_name,
             entry.and_then(|it| it.agent_name.as_ref()),
             &root_file.agent_name,
         );
         let memory_dir = strongest(
-            &self.call.memory_dir,
+            &self.overrides.memory_dir,
             entry.and_then(|it| it.memory_dir.as_ref()),
             &root_file.memory_dir,
         );
@@ -273,16 +274,20 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::WhichRoot`] when nothing says which one, [`Error::RootMissing`] when what
-    /// says it names no folder, and [`Error::Overlap`] when the folder lies in a configured root or
+    /// Returns `ConfigError::NoRootSelected` when nothing says which one, `ConfigError::RootNotFound` when what
+    /// says it names no folder, and [`ConfigError::Overlap`] when the folder lies in a configured root or
     /// around one.
-    pub fn choose(&self, explicit: Option<&Path>, around: &Surroundings) -> Result<PathBuf, Error> {
+    pub fn select_root(
+        &self,
+        explicit: Option<&Path>,
+        around: &Environment,
+    ) -> Result<PathBuf, ConfigError> {
         let named = explicit.or_else(|| around.variable("MEMOIRD_ROOT").map(Path::new));
         let named = match named {
             Some(path) => {
                 let path = around.absolute(path, &around.cwd);
                 let canonical = path.canonicalize();
-                Some(canonical.map_err(|source| Error::RootMissing {
+                Some(canonical.map_err(|source| ConfigError::RootNotFound {
                     path,
                     asked: true,
                     source,
@@ -290,46 +295,46 @@ impl Config {
             }
             None => None,
         };
-        let cwd = which::canonical(&around.cwd);
-        let git_root = which::git_root(&cwd);
+        let cwd = root_selection::canonicalize_existing(&around.cwd);
+        let git_root = root_selection::git_root(&cwd);
         let marked = cwd.ancestors().find(|it| it.join(ROOT_FILE_NAME).is_file());
-        let asked = which::Asked {
-            named: named.as_deref(),
+        let asked = root_selection::SelectionInputs {
+            explicit: named.as_deref(),
             cwd: &cwd,
             git_root: git_root.as_deref(),
-            marked,
+            marker_root: marked,
         };
-        which::choose_root(&asked, &self.roots)
+        root_selection::select_root(&asked, &self.roots)
     }
 
     /// Returns the root that what happens in a folder belongs to, where nobody is there to ask. A root that
     /// is for one project is for no other, even where it is the only one.
-    pub fn choose_for(&self, folder: &Path, around: &Surroundings) -> Option<PathBuf> {
-        let there = Surroundings { cwd: folder.to_owned(), ..around.clone() };
-        let path = self.choose(None, &there).ok()?;
-        let folder = which::canonical(folder);
+    pub fn root_for_folder(&self, folder: &Path, around: &Environment) -> Option<PathBuf> {
+        let there = Environment { cwd: folder.to_owned(), ..around.clone() };
+        let path = self.select_root(None, &there).ok()?;
+        let folder = root_selection::canonicalize_existing(folder);
         let known = self.roots.iter().find(|it| it.path == path);
         let project = known.and_then(|it| it.project.as_ref());
         let is_named = around.variable("MEMOIRD_ROOT").is_some() || folder.starts_with(&path);
         let is_here = project.is_none_or(|it| {
-            folder.starts_with(it) || which::git_root(&folder).as_ref() == Some(it)
+            folder.starts_with(it) || root_selection::git_root(&folder).as_ref() == Some(it)
         });
         // Where each project has its own, that of none is nobody's.
         let is_anybodys = project.is_none() && self.projects_dir(around).is_some();
-        let its_project = which::git_root(&folder).filter(|_| is_anybodys);
+        let its_project = root_selection::git_root(&folder).filter(|_| is_anybodys);
         let is_here = is_here && its_project.is_none_or(|it| path.starts_with(it));
         (is_named || is_here).then_some(path)
     }
 
     /// Returns the project that a folder belongs to: the main folder of its git repository.
     pub fn project_of(folder: &Path) -> Option<PathBuf> {
-        which::git_root(&which::canonical(folder))
+        root_selection::git_root(&root_selection::canonicalize_existing(folder))
     }
 
     /// Returns the folder in which projects get memory folders of their own, if there is to be one.
-    pub fn projects_dir(&self, around: &Surroundings) -> Option<PathBuf> {
+    pub fn projects_dir(&self, around: &Environment) -> Option<PathBuf> {
         let dir = self.settings.projects_dir.as_ref()?;
-        Some(which::canonical(&around.absolute(Path::new(dir), &around.home)))
+        Some(root_selection::canonicalize_existing(&around.absolute(Path::new(dir), &around.home)))
     }
 }
 
@@ -338,24 +343,28 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Overlap`] when it lies in a root, configured or marked by its
+    /// Returns [`ConfigError::Overlap`] when it lies in a root, configured or marked by its
     /// `memoird.yaml`, or around a configured one.
-    pub fn place(&self, dir: &Path, around: &Surroundings) -> Result<PathBuf, Error> {
-        let path = which::canonical(&around.absolute(dir, &around.cwd));
+    pub fn resolve_root_path(
+        &self,
+        dir: &Path,
+        around: &Environment,
+    ) -> Result<PathBuf, ConfigError> {
+        let path = root_selection::canonicalize_existing(&around.absolute(dir, &around.cwd));
         let marked = path.ancestors().skip(1).find(|it| it.join(ROOT_FILE_NAME).is_file());
         let known = self.roots.iter().map(|it| it.path.as_path()).filter(|it| *it != path);
         for other in known.chain(marked) {
-            which::refuse_overlap(&[other, &path])?;
+            root_selection::check_overlap(&[other, &path])?;
         }
         Ok(path)
     }
 }
 
-fn holds(layer: &Layer, path: &[&str]) -> bool {
+fn contains_path(layer: &Layer, path: &[&str]) -> bool {
     match path {
         [] => true,
         [key, rest @ ..] => match layer.get(*key) {
-            Some(Value::Object(below)) => holds(below, rest),
+            Some(Value::Object(below)) => contains_path(below, rest),
             Some(_) => rest.is_empty(),
             None => false,
         },
@@ -363,7 +372,7 @@ fn holds(layer: &Layer, path: &[&str]) -> bool {
 }
 
 /// Writes a key and a text in double quotes, which every reader of YAML takes as text.
-pub(super) fn line(key: &str, value: &str) -> String {
+pub(super) fn yaml_line(key: &str, value: &str) -> String {
     format!("{key}: {}", Value::from(value))
 }
 
@@ -372,8 +381,8 @@ fn folder_name(path: &Path) -> String {
 }
 
 /// Reads a `memoird.yaml`, or nothing when there is none.
-fn read_root_file(file: &Path) -> Result<Option<String>, Error> {
-    let unreadable = |source| Error::Unreadable { file: file.to_path_buf(), source };
+fn read_root_file(file: &Path) -> Result<Option<String>, ConfigError> {
+    let unreadable = |source| ConfigError::Unreadable { file: file.to_path_buf(), source };
     match fs::metadata(file) {
         Err(it) if it.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(it) => return Err(unreadable(it)),
@@ -388,19 +397,19 @@ fn read_root_file(file: &Path) -> Result<Option<String>, Error> {
 }
 
 /// Reads a whole text, up to the limit.
-pub(super) fn read_text(opened: fs::File, file: &Path) -> Result<String, Error> {
+pub(super) fn read_text(opened: fs::File, file: &Path) -> Result<String, ConfigError> {
     let mut bytes = Vec::new();
     let most = yaml::BYTES_MAX as u64 + 1;
     opened
         .take(most)
         .read_to_end(&mut bytes)
-        .map_err(|source| Error::Unreadable { file: file.to_path_buf(), source })?;
-    let origin = || Origin::File(file.to_path_buf());
+        .map_err(|source| ConfigError::Unreadable { file: file.to_path_buf(), source })?;
+    let origin = || ConfigSource::File(file.to_path_buf());
     if bytes.len() as u64 == most {
-        return Err(Error::Yaml { origin: origin(), source: yaml::YamlError::TooLong });
+        return Err(ConfigError::Yaml { origin: origin(), source: yaml::YamlError::TooLong });
     }
     String::from_utf8(bytes)
-        .map_err(|_| Error::Yaml { origin: origin(), source: yaml::YamlError::NotUtf8 })
+        .map_err(|_| ConfigError::Yaml { origin: origin(), source: yaml::YamlError::NotUtf8 })
 }
 
 #[cfg(test)]
@@ -410,29 +419,24 @@ mod tests {
     use super::*;
     use crate::config::settings::{Choice, EngineKind};
 
-    fn around() -> Surroundings {
-        Surroundings {
+    fn around() -> Environment {
+        Environment {
             home: "/home/ada".into(),
             config_home: "/home/ada/.config".into(),
             cwd: "/home/ada".into(),
             host: "tower".into(),
             system_zone: Some("Asia/Tokyo".parse().unwrap()),
-            ..Surroundings::default()
+            ..Environment::default()
         }
     }
 
-    fn config(text: &str, set: &[&str], around: &Surroundings) -> Config {
+    fn config(text: &str, set: &[&str], around: &Environment) -> Config {
         let set: Vec<String> = set.iter().map(|it| (*it).to_owned()).collect();
         let file = Path::new("/home/ada/.config/memoird/config.yaml");
         Config::from_text(Some((file, text)), &set, around).unwrap()
     }
 
-    fn resolve(
-        config: &Config,
-        path: &str,
-        root_file: &str,
-        around: &Surroundings,
-    ) -> RootSettings {
+    fn resolve(config: &Config, path: &str, root_file: &str, around: &Environment) -> RootSettings {
         let root_file = RootFile::parse(root_file, Path::new("memoird.yaml")).unwrap();
         config.resolve(path.into(), &root_file, around).unwrap()
     }
@@ -440,7 +444,7 @@ mod tests {
     #[test]
     fn each_layer_wins_over_those_below() {
         let mut around = around();
-        around.env.insert("MEMOIRD_WISDOM_MAX_ENTRIES".to_owned(), "14".to_owned());
+        around.variables.insert("MEMOIRD_WISDOM_MAX_ENTRIES".to_owned(), "14".to_owned());
         let text = "
 compaction: {grace: 1h, quiet: 11s, weekly: {ratio: 0.11}}
 wisdom: {max_entries: 11, categories: [a, b]}
@@ -502,14 +506,14 @@ roots:
 
     #[test]
     fn a_root_that_is_not_configured_is_run_with_the_general_sections() {
-        let around = Surroundings { system_zone: None, ..around() };
+        let around = Environment { system_zone: None, ..around() };
         let config =
             config("engine: model\nroots: [{path: ~/lexicon, engine: extractive}]", &[], &around);
         let root = resolve(&config, "/tmp/other", "writer: attic\n", &around);
         assert_eq!(root.settings.engine, EngineKind::Model);
         assert_eq!(root.zone.source, ZoneSource::Nobody);
-        assert!(!root.configured && !root.is_written_by("tower") && root.is_written_by("attic"));
-        assert!(resolve(&config, "/home/ada/lexicon", "", &around).is_written_by("tower"));
+        assert!(!root.configured && !root.is_writer("tower") && root.is_writer("attic"));
+        assert!(resolve(&config, "/home/ada/lexicon", "", &around).is_writer("tower"));
     }
 
     #[track_caller]

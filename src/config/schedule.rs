@@ -40,12 +40,12 @@ const MONTHS: [&str; 12] =
 
 const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
-const FIELDS: [Field; 5] = [
-    Field { name: "minute", min: 0, max: 59, names: &[], wraps: false },
-    Field { name: "hour", min: 0, max: 23, names: &[], wraps: false },
-    Field { name: "day of month", min: 1, max: 31, names: &[], wraps: false },
-    Field { name: "month", min: 1, max: 12, names: &MONTHS, wraps: false },
-    Field { name: "day of week", min: 0, max: 7, names: &WEEKDAYS, wraps: true },
+const FIELDS: [CronField; 5] = [
+    CronField { name: "minute", min: 0, max: 59, names: &[], wraps: false },
+    CronField { name: "hour", min: 0, max: 23, names: &[], wraps: false },
+    CronField { name: "day of month", min: 1, max: 31, names: &[], wraps: false },
+    CronField { name: "month", min: 1, max: 12, names: &MONTHS, wraps: false },
+    CronField { name: "day of week", min: 0, max: 7, names: &WEEKDAYS, wraps: true },
 ];
 
 /// A crontab line.
@@ -59,9 +59,9 @@ pub struct Schedule {
 }
 
 /// The lines in use. Each takes some kilobytes, and a thousand roots have the same four.
-static KNOWN: LazyLock<Mutex<HashMap<String, Schedule>>> = LazyLock::new(Mutex::default);
+static PARSED_CACHE: LazyLock<Mutex<HashMap<String, Schedule>>> = LazyLock::new(Mutex::default);
 /// More lines than anybody has.
-const KNOWN_MAX: usize = 64;
+const PARSED_CACHE_MAX: usize = 64;
 
 /// A line that is no crontab line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,7 +71,7 @@ pub enum ParseScheduleError {
         "`{line}` has {found} fields (expected 5: minute, hour, day of month, month, day of week{})",
         if *found == 6 { "; there is no field for seconds" } else { "" }
     )]
-    Fields {
+    FieldCount {
         /// The line.
         line: String,
         /// How many it has.
@@ -101,7 +101,7 @@ pub enum ParseScheduleError {
     },
     /// The crate beneath refuses what we made of the line.
     #[error("`{line}` is no schedule: {reason}")]
-    Refused {
+    Rejected {
         /// The line.
         line: String,
         /// What it says.
@@ -109,7 +109,7 @@ pub enum ParseScheduleError {
     },
 }
 
-struct Field {
+struct CronField {
     name: &'static str,
     min: u32,
     max: u32,
@@ -126,47 +126,47 @@ impl Schedule {
     /// Returns which field is wrong and what was expected.
     pub fn parse(text: &str) -> Result<Self, ParseScheduleError> {
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&line).cloned();
+        let known = PARSED_CACHE.lock().unwrap_or_else(PoisonError::into_inner).get(&line).cloned();
         if let Some(known) = known {
             return Ok(known);
         }
-        let read = Self::read(line)?;
-        read.remember();
+        let read = Self::parse_fields(line)?;
+        read.add_to_cache();
         Ok(read)
     }
 
-    fn remember(&self) {
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < KNOWN_MAX {
+    fn add_to_cache(&self) {
+        let mut known = PARSED_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < PARSED_CACHE_MAX {
             known.insert(self.line.clone(), self.clone());
         }
     }
 
-    fn read(line: String) -> Result<Self, ParseScheduleError> {
-        let expanded = expand(&line)?;
+    fn parse_fields(line: String) -> Result<Self, ParseScheduleError> {
+        let expanded = expand_shorthand(&line)?;
         let fields: Vec<&str> = expanded.split(' ').filter(|it| !it.is_empty()).collect();
         let &[minute, hour, day, month, weekday] = fields.as_slice() else {
-            return Err(ParseScheduleError::Fields { found: fields.len(), line: line.clone() });
+            return Err(ParseScheduleError::FieldCount { found: fields.len(), line: line.clone() });
         };
         let read = |at: usize, text: &str| {
-            FIELDS[at].read(text).map_err(|(part, reason)| ParseScheduleError::Field {
+            FIELDS[at].parse(text).map_err(|(part, reason)| ParseScheduleError::Field {
                 line: line.clone(),
                 field: FIELDS[at].name,
                 text: part,
                 reason,
             })
         };
-        let minutes = list(&read(0, minute)?);
-        let hours = list(&read(1, hour)?);
-        let days = list(&read(2, day)?);
-        let months = list(&read(3, month)?);
+        let minutes = value_list(&read(0, minute)?);
+        let hours = value_list(&read(1, hour)?);
+        let days = value_list(&read(2, day)?);
+        let months = value_list(&read(3, month)?);
         // The crate counts from 1 = Sunday; here 0 and 7 are Sunday.
         let weekdays: BTreeSet<u32> = read(4, weekday)?.iter().map(|it| it % 7 + 1).collect();
-        let weekdays = list(&weekdays);
+        let weekdays = value_list(&weekdays);
 
         let part = |days: &str, weekdays: &str| {
             let text = format!("0 {minutes} {hours} {days} {months} {weekdays}");
-            text.parse::<cron::Schedule>().map_err(|source| ParseScheduleError::Refused {
+            text.parse::<cron::Schedule>().map_err(|source| ParseScheduleError::Rejected {
                 line: line.clone(),
                 reason: source.to_string(),
             })
@@ -189,7 +189,7 @@ impl Schedule {
         // Ends soon: only times that `after` has already passed once, the hour that autumn
         // repeats, are stepped over.
         loop {
-            wall = self.next_on_wall(wall)?;
+            wall = self.next_local(wall)?;
             let instant = first_instant(wall, zone)?;
             if instant > after {
                 return Some(instant);
@@ -198,7 +198,7 @@ impl Schedule {
     }
 
     /// Returns the next time of the wall clock that the line names.
-    fn next_on_wall(&self, wall: NaiveDateTime) -> Option<NaiveDateTime> {
+    fn next_local(&self, wall: NaiveDateTime) -> Option<NaiveDateTime> {
         let after: DateTime<Utc> = wall.and_utc();
         let next = self.parts.iter().filter_map(|it| it.after(&after).next());
         next.min().map(|it| it.naive_utc())
@@ -214,7 +214,7 @@ fn first_instant(wall: NaiveDateTime, zone: Tz) -> Option<DateTime<Tz>> {
 }
 
 /// Replaces a shorthand by its line.
-fn expand(line: &str) -> Result<&str, ParseScheduleError> {
+fn expand_shorthand(line: &str) -> Result<&str, ParseScheduleError> {
     if !line.starts_with('@') {
         return Ok(line);
     }
@@ -226,22 +226,22 @@ fn expand(line: &str) -> Result<&str, ParseScheduleError> {
 }
 
 /// Writes a set of values as the crate beneath reads it.
-fn list(values: &BTreeSet<u32>) -> String {
+fn value_list(values: &BTreeSet<u32>) -> String {
     values.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
-impl Field {
+impl CronField {
     /// Returns the values that a field names, or the part that is wrong and why.
-    fn read(&self, text: &str) -> Result<BTreeSet<u32>, (String, String)> {
+    fn parse(&self, text: &str) -> Result<BTreeSet<u32>, (String, String)> {
         let mut values = BTreeSet::new();
         for part in text.split(',') {
-            self.read_part(part, &mut values).map_err(|reason| (part.to_owned(), reason))?;
+            self.parse_part(part, &mut values).map_err(|reason| (part.to_owned(), reason))?;
         }
         Ok(values)
     }
 
     /// Reads `*`, `5`, `1-5`, each of them but the single value with `/step` after it.
-    fn read_part(&self, part: &str, values: &mut BTreeSet<u32>) -> Result<(), String> {
+    fn parse_part(&self, part: &str, values: &mut BTreeSet<u32>) -> Result<(), String> {
         let (range, step) = match part.split_once('/') {
             Some((range, step)) => (range, Some(step)),
             None => (part, None),

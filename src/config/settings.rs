@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{check::Problem, schedule::Schedule, span::Span};
+use super::{duration::Span, schedule::Schedule, schema_check::ConfigProblem};
 
 /// What a root, or all roots together, are run with. Every key has a default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -132,7 +132,7 @@ pub enum Provider {
 
 impl Provider {
     /// Returns whether it answers batches of requests at a lower price.
-    pub fn has_batches(self) -> bool {
+    pub fn supports_batches(self) -> bool {
         matches!(self, Self::Anthropic | Self::Openai)
     }
 }
@@ -383,9 +383,9 @@ pub enum Keep {
 
 impl Settings {
     /// Returns what no key by itself is wrong about, but some together are.
-    pub(super) fn contradictions(&self) -> Vec<Problem> {
+    pub(super) fn conflicts(&self) -> Vec<ConfigProblem> {
         let mut problems = Vec::new();
-        let mut say = |path: &str, what: String| problems.push(Problem::new(path, what));
+        let mut say = |path: &str, what: String| problems.push(ConfigProblem::new(path, what));
         for (path, length) in [
             ("compaction.weekly", &self.compaction.weekly),
             ("compaction.monthly", &self.compaction.monthly),
@@ -425,7 +425,7 @@ impl Settings {
 impl Model {
     /// Returns where the provider listens: `base_url`, else where it usually does; `None` for one
     /// that is a program.
-    pub fn address(&self) -> Option<&str> {
+    pub fn endpoint(&self) -> Option<&str> {
         let usual = match self.provider {
             Provider::Anthropic => "https://api.anthropic.com",
             // Nothing leaves the machine unless a person names another address.
@@ -544,19 +544,19 @@ impl<'de> Deserialize<'de> for Choice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "expected auto, true, or false")]
-        enum Written {
+        enum BoolOrAuto {
             Switch(bool),
-            Word(Auto),
+            Word(AutoKeyword),
         }
         #[derive(Deserialize)]
         #[serde(rename_all = "lowercase")]
-        enum Auto {
+        enum AutoKeyword {
             Auto,
         }
-        Ok(match Written::deserialize(deserializer)? {
-            Written::Switch(true) => Self::On,
-            Written::Switch(false) => Self::Off,
-            Written::Word(Auto::Auto) => Self::Auto,
+        Ok(match BoolOrAuto::deserialize(deserializer)? {
+            BoolOrAuto::Switch(true) => Self::On,
+            BoolOrAuto::Switch(false) => Self::Off,
+            BoolOrAuto::Word(AutoKeyword::Auto) => Self::Auto,
         })
     }
 }

@@ -1,27 +1,27 @@
 //! Keys where none belongs: in the text of a configuration, in an argument, in a message.
 //!
 //! A person who puts a key into the wrong place must hear of it, and the message must not repeat the
-//! key. So messages that quote what a person wrote go through [`veiled`], and `doctor` asks
+//! key. So messages that quote what a person wrote go through [`mask_keys`], and `doctor` asks
 //! [`lines_with_keys`]. Pure.
 
 use std::{borrow::Cow, ops::Range};
 
 /// How keys of known providers begin. All kinds of secrets are found in logs, by rules of their own
 /// in a layer above; this is for the few places where people put a key by mistake.
-const BEGINNINGS: [&str; 7] = ["sk-", "gsk_", "xai-", "AIza", "hf_", "nvapi-", "pplx-"];
+const KEY_PREFIXES: [&str; 7] = ["sk-", "gsk_", "xai-", "AIza", "hf_", "nvapi-", "pplx-"];
 
 /// No key has fewer characters after its beginning.
 const REST_CHARS_MIN: usize = 16;
 
 /// Returns the words of a text that look like keys, by their places.
-fn alike(text: &str) -> Vec<Range<usize>> {
+fn find_keys(text: &str) -> Vec<Range<usize>> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let mut found = Vec::new();
     let mut at = 0;
     for word in text.split(|c| !is_part(c)) {
         let start = at + text[at..].find(word).unwrap_or(0);
         at = start + word.len();
-        let rest = BEGINNINGS.iter().find_map(|it| word.strip_prefix(it));
+        let rest = KEY_PREFIXES.iter().find_map(|it| word.strip_prefix(it));
         // A name made of words, as of a package, has no digits.
         let is_key =
             |it: &str| it.len() >= REST_CHARS_MIN && it.bytes().any(|c| c.is_ascii_digit());
@@ -35,12 +35,12 @@ fn alike(text: &str) -> Vec<Range<usize>> {
 /// Returns the lines of a text, counted from 1, in which something looks like a key.
 pub fn lines_with_keys(text: &str) -> Vec<usize> {
     let lines = text.lines().zip(1..);
-    lines.filter(|(line, _)| !alike(line).is_empty()).map(|(_, number)| number).collect()
+    lines.filter(|(line, _)| !find_keys(line).is_empty()).map(|(_, number)| number).collect()
 }
 
 /// Returns a text with `…` for what looks like a key, for messages that quote what a person wrote.
-pub(super) fn veiled(text: &str) -> Cow<'_, str> {
-    let found = alike(text);
+pub(super) fn mask_keys(text: &str) -> Cow<'_, str> {
+    let found = find_keys(text);
     if found.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -66,11 +66,11 @@ pub(super) fn is_quotable(value: &str) -> bool {
             && word.split('/').any(|it| it.len() >= REST_CHARS_MIN)
     };
     let has_user = value.split("://").skip(1).any(|it| it.contains('@'));
-    !has_user && alike(value).is_empty() && !value.split(|it| !is_part(it)).any(is_random)
+    !has_user && find_keys(value).is_empty() && !value.split(|it| !is_part(it)).any(is_random)
 }
 
 /// Returns what of an argument is surely the name of a key, with `…` for the rest.
-pub(super) fn key_of(argument: &str) -> String {
+pub(super) fn quotable_key_name(argument: &str) -> String {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     let key = argument.split(|it| !is_part(it)).next().unwrap_or_default();
     let shown = if is_quotable(key) { key } else { "" };
@@ -78,10 +78,10 @@ pub(super) fn key_of(argument: &str) -> String {
 }
 
 /// Checks the value of `model.key_file`, and says so where it is the key itself.
-pub(super) fn check_path(text: &str) -> Result<(), String> {
+pub(super) fn check_file_path(text: &str) -> Result<(), String> {
     let is_name = text.contains(['/', '.']) || text.len() < REST_CHARS_MIN + 4;
     let is_random = !is_name && text.bytes().any(|it| it.is_ascii_digit());
-    if is_random || !alike(text).is_empty() {
+    if is_random || !find_keys(text).is_empty() {
         return Err("this looks like a key, not like the path of a file that holds it; \
                     write the key into a file that only you can read (chmod 600)"
             .to_owned());
@@ -100,7 +100,7 @@ mod tests {
     fn what_looks_like_a_key_is_found_and_veiled() {
         let text = format!("a: 1\n# key: {KEY}\nb: 'AIzaSyD-0123456789abcdefghij', {KEY}\n");
         assert_eq!(lines_with_keys(&text), [2, 3]);
-        assert_eq!(veiled(&text), "a: 1\n# key: …\nb: '…', …\n");
+        assert_eq!(mask_keys(&text), "a: 1\n# key: …\nb: '…', …\n");
         for plain in [
             "sk-learn-pipelines-for-everyone", // no digit
             "sk-1",
@@ -109,7 +109,7 @@ mod tests {
             "roots: []",
             "",
         ] {
-            assert_eq!(veiled(plain), plain);
+            assert_eq!(mask_keys(plain), plain);
         }
     }
 
@@ -126,10 +126,10 @@ mod tests {
         for value in ["gpt", "0 3 * * *", "90d", "Europe/Berlin", "/srv/notes-of-2026/a/b1", ""] {
             assert!(is_quotable(value), "{value}");
         }
-        assert_eq!(key_of("compaction.weekly.ratio"), "compaction.weekly.ratio");
-        assert_eq!(key_of("model.api_key:sesame"), "model.api_key…");
-        assert_eq!(key_of(KEY), "sk…");
-        assert_eq!(key_of("q7Rw2mZx9LtPa4Vb8Nc1"), "…");
+        assert_eq!(quotable_key_name("compaction.weekly.ratio"), "compaction.weekly.ratio");
+        assert_eq!(quotable_key_name("model.api_key:sesame"), "model.api_key…");
+        assert_eq!(quotable_key_name(KEY), "sk…");
+        assert_eq!(quotable_key_name("q7Rw2mZx9LtPa4Vb8Nc1"), "…");
     }
 
     #[test]
@@ -141,12 +141,12 @@ mod tests {
             "/run/secrets/abcdef0123456789abcdef",
             "key-2026-11-21-rotated.txt",
         ] {
-            assert_eq!(check_path(path), Ok(()));
+            assert_eq!(check_file_path(path), Ok(()));
         }
         for key in [KEY, "0123456789abcdef0123456789abcdef"] {
-            let said = check_path(key).unwrap_err();
+            let said = check_file_path(key).unwrap_err();
             assert!(said.contains("chmod 600") && !said.contains(key));
         }
-        assert_eq!(check_path(" ").unwrap_err(), "empty");
+        assert_eq!(check_file_path(" ").unwrap_err(), "empty");
     }
 }

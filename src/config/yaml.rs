@@ -61,7 +61,7 @@ pub(super) fn read_value(text: &str) -> Result<Value, YamlError> {
         return Err(YamlError::TooDeep);
     }
     let nodes = Cell::new(0);
-    Ok(Node { nodes: &nodes }.deserialize(serde_yaml::Deserializer::from_str(text))?)
+    Ok(ValueSeed { nodes: &nodes }.deserialize(serde_yaml::Deserializer::from_str(text))?)
 }
 
 /// Counts brackets and leading dashes without regard for quotes: rather one odd text refused than
@@ -90,11 +90,11 @@ fn nests_too_deep(text: &str) -> bool {
 
 /// Builds one value, counting it.
 #[derive(Clone, Copy)]
-struct Node<'a> {
+struct ValueSeed<'a> {
     nodes: &'a Cell<u32>,
 }
 
-impl<'de> DeserializeSeed<'de> for Node<'_> {
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -106,7 +106,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Node<'_> {
+impl<'de> Visitor<'de> for ValueSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,7 +9,7 @@ use chrono_tz::{TZ_VARIANTS, Tz};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use super::nearest::nearest;
+use super::suggestion::closest_match;
 
 /// A time zone by its name in the IANA database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,7 +51,10 @@ fn suggest(name: &str) -> Option<&'static str> {
     let all = || TZ_VARIANTS.iter().map(|it| it.name());
     // People write the city alone; `Berlin` is far from `Europe/Berlin` by letters.
     let city = || all().find(|it| it.to_lowercase().rsplit('/').next() == Some(asked.as_str()));
-    all().find(|it| it.to_lowercase() == asked).or_else(city).or_else(|| nearest(&asked, all()))
+    all()
+        .find(|it| it.to_lowercase() == asked)
+        .or_else(city)
+        .or_else(|| closest_match(&asked, all()))
 }
 
 impl Serialize for ZoneName {

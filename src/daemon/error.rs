@@ -5,9 +5,9 @@ use std::{io, path::PathBuf};
 use crate::{
     clock::ClockError,
     config,
-    model::open::OpenError,
-    privacy::{PolicyError, Rules},
-    store::{lock::LockError, vault::VaultError},
+    model::connect::ModelConfigError,
+    privacy::{PrivacyPolicyError, PrivacyRules},
+    store::fs::{lock::LockError, vault::VaultError},
 };
 
 /// What ends the daemon, or keeps it from starting.
@@ -15,7 +15,7 @@ use crate::{
 pub enum DaemonError {
     /// The configuration is wrong.
     #[error(transparent)]
-    Config(#[from] config::Error),
+    Config(#[from] config::ConfigError),
     /// No root can be served.
     #[error(transparent)]
     Root(#[from] RootError),
@@ -32,10 +32,10 @@ pub enum DaemonError {
 pub enum RootError {
     /// Its folder is missing, or what it is to be run with is wrong.
     #[error(transparent)]
-    Config(#[from] config::Error),
+    Config(#[from] config::ConfigError),
     /// Its private folder cannot be made.
     #[error(transparent)]
-    Policy(#[from] PolicyError),
+    Policy(#[from] PrivacyPolicyError),
     /// The folder cannot be used.
     #[error(transparent)]
     Vault(#[from] VaultError),
@@ -48,11 +48,11 @@ pub enum RootError {
         /// The root.
         root: PathBuf,
         /// Why.
-        source: OpenError,
+        source: ModelConfigError,
     },
     /// Its `memoird.yaml` names another host as the one that folds.
     #[error("`{}` is summarised by the host `{writer}`; this one only reads it", root.display())]
-    Reader {
+    OtherWriter {
         /// The root.
         root: PathBuf,
         /// The host.
@@ -66,7 +66,7 @@ pub enum RootError {
     },
     /// It was there a moment ago.
     #[error("cannot look at `{}`", root.display())]
-    Gone {
+    Inaccessible {
         /// The root.
         root: PathBuf,
         /// What the system says.
@@ -77,7 +77,7 @@ pub enum RootError {
 impl RootError {
     /// Returns whether only the folder is not there: it may be on a disk that is not there yet.
     pub(super) fn is_missing(&self) -> bool {
-        matches!(self, Self::Config(config::Error::RootMissing { .. }))
+        matches!(self, Self::Config(config::ConfigError::RootNotFound { .. }))
     }
 }
 
@@ -92,5 +92,5 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
         }
         next = error.source();
     }
-    Rules::told(&text)
+    PrivacyRules::mask_message(&text)
 }

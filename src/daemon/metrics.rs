@@ -15,12 +15,12 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use super::root::Served;
+use super::root_service::RootService;
 
 /// What is told of one root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a number of its own")]
-pub(super) struct Figures {
+pub(super) struct RootMetrics {
     /// It is served.
     pub(super) is_served: bool,
     /// Jobs that are due, and that are stuck.
@@ -37,7 +37,7 @@ pub(super) struct Figures {
     /// How often there was too much to tell.
     pub(super) overflows: u64,
     /// Passes that have ended.
-    pub(super) passes: u64,
+    pub(super) runs: u64,
     /// Jobs since the daemon began, by how they ended.
     pub(super) jobs: BTreeMap<&'static str, u64>,
     /// When it was last looked at as a whole, and when something is to be done next.
@@ -51,23 +51,23 @@ pub(super) struct Metrics {
     file: Option<PathBuf>,
     text: String,
     /// What was last wrong with it.
-    told: String,
+    last_error: String,
 }
 
 impl Metrics {
     /// Writes what changed; without a file there is none, and one that was there before goes.
-    pub(super) fn tell(
+    pub(super) fn update(
         &mut self,
         file: Option<&Path>,
         since: DateTime<Utc>,
-        roots: &BTreeMap<PathBuf, Served>,
+        roots: &BTreeMap<PathBuf, RootService>,
     ) {
         if self.file.as_deref() != file {
-            self.end();
+            self.remove_file();
             self.file = file.map(Path::to_path_buf);
         }
         let Some(file) = &self.file else { return };
-        let figures = roots.iter().map(|(path, root)| (path.as_path(), root.figures()));
+        let figures = roots.iter().map(|(path, root)| (path.as_path(), root.metrics()));
         let text = text(since, &figures.collect());
         if text == self.text {
             return;
@@ -75,20 +75,20 @@ impl Metrics {
         match write(file, &text) {
             Ok(()) => {
                 self.text = text;
-                self.told.clear();
+                self.last_error.clear();
             }
             Err(error) => {
                 let told = error.to_string();
-                if told != self.told {
+                if told != self.last_error {
                     tracing::warn!("metrics_file: {}: {error}", file.display());
                 }
-                self.told = told;
+                self.last_error = told;
             }
         }
     }
 
     /// Takes the file away.
-    pub(super) fn end(&mut self) {
+    pub(super) fn remove_file(&mut self) {
         let Self { file, text, .. } = std::mem::take(self);
         if let Some(file) = file.filter(|_| !text.is_empty())
             && let Err(error) = fs::remove_file(&file)
@@ -111,10 +111,10 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
 }
 
 /// One line per root.
-type Line = fn(&Figures) -> Option<f64>;
+type MetricValue = fn(&RootMetrics) -> Option<f64>;
 
 /// What is told of every root: name, kind, words, number.
-const OF_ROOTS: [(&str, &str, &str, Line); 11] = [
+const ROOT_METRICS: [(&str, &str, &str, MetricValue); 11] = [
     ("served", "gauge", "Whether the memory folder is served.", |it| Some(flag(it.is_served))),
     ("due_jobs", "gauge", "Jobs that are due.", |it| Some(count(it.due))),
     ("stuck_jobs", "gauge", "Jobs that failed three times and wait for a person.", |it| {
@@ -135,7 +135,7 @@ const OF_ROOTS: [(&str, &str, &str, Line); 11] = [
     ("overflows_total", "counter", "How often there was too much to tell.", |it| {
         Some(total(it.overflows))
     }),
-    ("passes_total", "counter", "Passes that have ended.", |it| Some(total(it.passes))),
+    ("passes_total", "counter", "Passes that have ended.", |it| Some(total(it.runs))),
     ("last_scan_timestamp_seconds", "gauge", "When it was last looked at as a whole.", |it| {
         it.last_scan.map(seconds)
     }),
@@ -162,7 +162,7 @@ fn seconds(at: DateTime<Utc>) -> f64 {
     at.timestamp() as f64
 }
 
-fn text(since: DateTime<Utc>, roots: &BTreeMap<&Path, Figures>) -> String {
+fn text(since: DateTime<Utc>, roots: &BTreeMap<&Path, RootMetrics>) -> String {
     let mut text = String::new();
     let mut say = |line: String| text += &(line + "\n");
     say("# HELP memoird_build_info The program that runs.".to_owned());
@@ -171,7 +171,7 @@ fn text(since: DateTime<Utc>, roots: &BTreeMap<&Path, Figures>) -> String {
     say("# HELP memoird_start_time_seconds When it began.".to_owned());
     say("# TYPE memoird_start_time_seconds gauge".to_owned());
     say(format!("memoird_start_time_seconds {}", seconds(since)));
-    for (name, kind, help, value) in OF_ROOTS {
+    for (name, kind, help, value) in ROOT_METRICS {
         say(format!("# HELP memoird_{name} {help}"));
         say(format!("# TYPE memoird_{name} {kind}"));
         for (root, figures) in roots {
@@ -211,15 +211,15 @@ mod tests {
 
     #[test]
     fn each_root_has_its_numbers_and_odd_names_stay_in_their_label() {
-        let figures = Figures {
+        let figures = RootMetrics {
             is_served: true,
             stuck: 2,
             jobs: BTreeMap::from([("failed", 3), ("written", 70)]),
             last_scan: DateTime::from_timestamp(1_774_000_000, 0),
-            ..Figures::default()
+            ..RootMetrics::default()
         };
         let odd = Path::new("/a \"b\"\n\\");
-        let roots = BTreeMap::from([(Path::new("/z"), Figures::default()), (odd, figures)]);
+        let roots = BTreeMap::from([(Path::new("/z"), RootMetrics::default()), (odd, figures)]);
         let text = text(DateTime::UNIX_EPOCH, &roots);
         for line in [
             "# TYPE memoird_served gauge",
@@ -232,7 +232,7 @@ mod tests {
             assert!(text.lines().any(|it| it == line), "{line}\n{text}");
         }
         // One comment of each kind for each name, and every line is one of three.
-        assert_eq!(text.matches("# TYPE").count(), OF_ROOTS.len() + 3);
+        assert_eq!(text.matches("# TYPE").count(), ROOT_METRICS.len() + 3);
         assert!(text.lines().all(|it| it.starts_with("# ") || it.starts_with("memoird_")));
     }
 }

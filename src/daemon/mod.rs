@@ -1,6 +1,6 @@
-//! The daemon: one loop over one `enum Event`.
+//! The daemon: one loop over one `enum DaemonEvent`.
 //!
-//! Whatever can wake it is an [`Event`], and [`Daemon::handle`] is the only place that answers. It
+//! Whatever can wake it is an [`DaemonEvent`], and [`DaemonLoop::handle`] is the only place that answers. It
 //! decides nothing about memory: it says when a pass is to be made over which root, and the plan
 //! says what is due.
 //!
@@ -14,7 +14,7 @@
 //! - `passes`: how many passes are made at once, and whose turn it is.
 //! - `pass`: a pass, on a thread of its own.
 //! - [`sandbox`]: what it can do no longer once it has begun.
-//! - [`loaded`]: the configuration, read at start and again on SIGHUP.
+//! - [`runtime_config`]: the configuration, read at start and again on SIGHUP.
 //! - [`error`]: what keeps it from starting, or a root from being served.
 //! - `problem`: what a program of the user's own is told.
 //! - `signals`, `program`: what asks it to end, or to be started again.
@@ -38,23 +38,23 @@
 //! - A pass that fails or falls over ends itself, never the daemon.
 //! - The log holds paths, periods, and counts; no text of a log.
 
+mod change_detection;
 pub mod error;
-pub mod loaded;
+mod executable;
+mod folder_snapshot;
 mod metrics;
-mod noticing;
+mod model_wait;
 mod notify;
-mod opening;
-mod pass;
-mod passes;
-mod problem;
-mod program;
-mod root;
+mod problem_hook;
+mod root_opening;
+mod root_service;
+mod run;
+mod run_queue;
+pub mod runtime_config;
 pub mod sandbox;
 mod schedule;
 mod signals;
-mod snapshot;
-mod state;
-mod waiting;
+mod state_file;
 mod watch;
 
 use std::{
@@ -74,93 +74,93 @@ use tokio::{
 
 use self::{
     error::{DaemonError, RootError, chain},
-    loaded::Loaded,
+    executable::Executable,
+    folder_snapshot::FolderSnapshot,
     metrics::Metrics,
-    notify::Manager,
-    pass::{Order, Pulse},
-    passes::{Ended, Passes},
-    problem::Teller,
-    program::Program,
-    root::{Served, Want},
-    sandbox::Confined,
+    notify::ServiceManager,
+    problem_hook::Notifier,
+    root_service::{PendingRun, RootService},
+    run::{Heartbeat, RunOrder},
+    run_queue::{RunQueue, RunResult},
+    runtime_config::RuntimeConfig,
+    sandbox::SandboxedFolders,
     signals::{Signal, Signals},
-    snapshot::Snapshot,
-    watch::{Dirty, Watch},
+    watch::{ChangedPaths, FolderWatcher},
 };
 use crate::{
     clock,
-    compaction::PassError,
+    compaction::CompactionError,
     config,
     engine::configured,
-    model::{embedding::Side, open},
+    model::{connect, embedding::EmbeddingInput},
     privacy,
     session::queue,
-    store::{lock::LockError, vault::Vault},
+    store::fs::{lock::LockError, vault::Vault},
 };
 
 /// A sleep is never longer: the wall clock may be set, and timers stand still in suspend.
-const CLOCK_EVERY: Duration = Duration::from_secs(60);
+const CLOCK_INTERVAL: Duration = Duration::from_secs(60);
 /// The same while a test moves the clock in a file.
-const CLOCK_FILE_EVERY: Duration = Duration::from_millis(200);
+const CLOCK_FILE_INTERVAL: Duration = Duration::from_millis(200);
 /// How long a pass waits in all for a model that fails; the breaker keeps it away longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const MODEL_PATIENCE: Duration = Duration::from_secs(60);
 /// How long a stop waits for the job at hand. A kill after that loses no byte either.
 const STOP_WAIT: Duration = Duration::from_secs(20);
 /// A clock that ran so much further than our own timers was set, or we slept.
-const JUMP: TimeDelta = TimeDelta::minutes(2);
+const CLOCK_JUMP: TimeDelta = TimeDelta::minutes(2);
 /// Both are at work seldom: one turns the loop, the other is there when it is busy.
-const WORKERS: usize = 2;
+const WORKER_THREADS: usize = 2;
 
 /// All that can wake the daemon.
 #[derive(Debug)]
-enum Event {
+enum DaemonEvent {
     /// Something changed in a folder.
-    Watch(Dirty),
+    FilesChanged(ChangedPaths),
     /// No further change came to this root for a while.
     BurstEnded(PathBuf),
     /// The clock is to be read: a tick, a period that closes, a scan, or a retry may be due.
     Tick,
     /// A pass has ended.
-    PassDone(PathBuf, Want, Box<Ended>),
+    RunFinished(PathBuf, PendingRun, Box<RunResult>),
     /// A look at a folder of whose changes nobody tells.
-    Peeked(PathBuf, Option<Snapshot>),
+    FolderPolled(PathBuf, Option<FolderSnapshot>),
     /// A signal came.
     Signal(Signal),
     /// The service manager wants to hear from us.
     Watchdog,
 }
 
-struct Daemon<'a> {
-    load: &'a dyn Fn() -> Result<Loaded, config::Error>,
-    loaded: Loaded,
-    roots: BTreeMap<PathBuf, Served>,
-    passes: Passes,
-    peeks: JoinSet<(PathBuf, Option<Snapshot>)>,
-    watch: Watch,
+struct DaemonLoop<'a> {
+    load_config: &'a dyn Fn() -> Result<RuntimeConfig, config::ConfigError>,
+    runtime_config: RuntimeConfig,
+    roots: BTreeMap<PathBuf, RootService>,
+    run_queue: RunQueue,
+    polls: JoinSet<(PathBuf, Option<FolderSnapshot>)>,
+    watcher: FolderWatcher,
     signals: Signals,
-    manager: Manager,
-    program: Program,
-    confined: Confined,
-    teller: Teller,
+    manager: ServiceManager,
+    executable: Executable,
+    sandbox: SandboxedFolders,
+    notifier: Notifier,
     metrics: Metrics,
-    since: DateTime<Utc>,
-    ping_every: Option<Duration>,
-    ping_at: Option<Instant>,
+    started_at: DateTime<Utc>,
+    watchdog_interval: Option<Duration>,
+    watchdog_at: Option<Instant>,
     tick_at: Instant,
     /// When roots that are not open are asked about again.
     reopen_at: Instant,
     /// The time at the last reading that succeeded, and when that was.
     now: DateTime<Utc>,
-    read_at: Instant,
+    clock_read_at: Instant,
 }
 
 /// Why the daemon ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum DaemonExit {
     /// It was asked to.
     Stopped,
     /// It is to be started again: it is to serve a folder that its sandbox does not hold.
-    Again,
+    Restart,
 }
 
 /// Serves all roots that `load` names until a signal ends it.
@@ -170,37 +170,37 @@ pub enum End {
 /// Returns an error when it cannot start: the configuration is wrong, or none of the roots can be
 /// served, for a reason that waiting does not mend.
 pub fn run(
-    load: &dyn Fn() -> Result<Loaded, config::Error>,
+    load: &dyn Fn() -> Result<RuntimeConfig, config::ConfigError>,
     shut_in: bool,
-) -> Result<End, DaemonError> {
+) -> Result<DaemonExit, DaemonError> {
     // Before there is a second thread: rules hold for the one that asks for them, and all it starts.
-    let confined = if shut_in { sandbox::enter(&load()?) } else { Confined::default() };
+    let confined = if shut_in { sandbox::enter(&load()?) } else { SandboxedFolders::default() };
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(WORKERS)
+        .worker_threads(WORKER_THREADS)
         .enable_all()
         .build()
         .map_err(DaemonError::Runtime)?;
-    let done = runtime.block_on(async { Daemon::start(load, confined)?.run().await });
+    let done = runtime.block_on(async { DaemonLoop::start(load, confined)?.run().await });
     // A pass that did not stop in time must not hold up the end.
     runtime.shutdown_background();
     done
 }
 
-impl<'a> Daemon<'a> {
+impl<'a> DaemonLoop<'a> {
     fn start(
-        load: &'a dyn Fn() -> Result<Loaded, config::Error>,
-        confined: Confined,
+        load: &'a dyn Fn() -> Result<RuntimeConfig, config::ConfigError>,
+        confined: SandboxedFolders,
     ) -> Result<Self, DaemonError> {
         let now = clock::now()?;
         let loaded = load()?;
         let signals = Signals::new().map_err(DaemonError::Runtime)?;
-        let mut watch = Watch::new();
+        let mut watch = FolderWatcher::new();
         let mut roots = BTreeMap::new();
         let mut refused = None;
         raise_file_limit();
         for path in &loaded.roots {
-            let mut served = Served::new(path.clone());
-            if let Err(error) = opening::start(&mut served, path, &loaded, &mut watch, now) {
+            let mut served = RootService::new(path.clone());
+            if let Err(error) = root_opening::start(&mut served, path, &loaded, &mut watch, now) {
                 // A folder that is not there may be on a disk that is not there yet.
                 refused = refused.or(Some(error).filter(|it| !it.is_missing()));
             }
@@ -211,123 +211,123 @@ impl<'a> Daemon<'a> {
         {
             return Err(error.into());
         }
-        let ping_every = Manager::ping_every();
+        let ping_every = ServiceManager::watchdog_interval();
         let at = Instant::now();
         Ok(Self {
-            load,
-            loaded,
+            load_config: load,
+            runtime_config: loaded,
             roots,
-            passes: Passes::default(),
-            peeks: JoinSet::new(),
-            watch,
+            run_queue: RunQueue::default(),
+            polls: JoinSet::new(),
+            watcher: watch,
             signals,
-            manager: Manager::default(),
-            program: Program::running(),
-            confined,
-            teller: Teller::default(),
+            manager: ServiceManager::default(),
+            executable: Executable::running(),
+            sandbox: confined,
+            notifier: Notifier::default(),
             metrics: Metrics::default(),
-            since: now,
-            ping_every,
-            ping_at: ping_every.map(|it| at + it),
+            started_at: now,
+            watchdog_interval: ping_every,
+            watchdog_at: ping_every.map(|it| at + it),
             tick_at: at,
-            reopen_at: at + CLOCK_EVERY,
+            reopen_at: at + CLOCK_INTERVAL,
             now,
-            read_at: at,
+            clock_read_at: at,
         })
     }
 
-    async fn run(mut self) -> Result<End, DaemonError> {
-        self.keep_sessions();
-        Manager::ready();
+    async fn run(mut self) -> Result<DaemonExit, DaemonError> {
+        self.drain_session_queue();
+        ServiceManager::ready();
         loop {
-            self.begin_passes();
-            self.begin_peeks();
-            self.tell();
+            self.start_runs();
+            self.start_polls();
+            self.report_status();
             self.set_tick();
             let event = self.next_event().await;
             tracing::trace!(?event);
             if self.handle(event).is_break() {
-                self.end().await;
-                return Ok(End::Stopped);
+                self.shut_down().await;
+                return Ok(DaemonExit::Stopped);
             }
-            if let Some(root) = self.outside() {
+            if let Some(root) = self.folder_outside_sandbox() {
                 tracing::warn!(
                     "{root}: what I am shut into does not hold this folder: ending, to be started again"
                 );
-                self.end().await;
-                return Ok(End::Again);
+                self.shut_down().await;
+                return Ok(DaemonExit::Restart);
             }
         }
     }
 
     /// Returns a folder that is to be served and that the sandbox does not let us write to.
-    fn outside(&self) -> Option<String> {
+    fn folder_outside_sandbox(&self) -> Option<String> {
         let mut closed = self.roots.iter().filter(|(_, it)| it.open().is_none());
-        let root = closed.find(|(path, _)| self.confined.excludes(path))?;
+        let root = closed.find(|(path, _)| self.sandbox.excludes(path))?;
         Some(root.0.display().to_string())
     }
 
     /// Waits for whatever comes first. Signals and timers go before changes, so that no storm of
     /// these keeps us from a stop or from the watchdog.
-    async fn next_event(&mut self) -> Event {
-        let bursts = self.roots.iter().filter_map(|(path, it)| Some((it.burst_ends()?, path)));
-        let burst = bursts.min().map(|(at, path)| (at, Event::BurstEnded(path.clone())));
-        let ping = self.ping_at.map(|at| (at, Event::Watchdog));
-        let timers = [ping, burst, Some((self.tick_at, Event::Tick))];
+    async fn next_event(&mut self) -> DaemonEvent {
+        let bursts = self.roots.iter().filter_map(|(path, it)| Some((it.burst_deadline()?, path)));
+        let burst = bursts.min().map(|(at, path)| (at, DaemonEvent::BurstEnded(path.clone())));
+        let ping = self.watchdog_at.map(|at| (at, DaemonEvent::Watchdog));
+        let timers = [ping, burst, Some((self.tick_at, DaemonEvent::Tick))];
         let first = timers.into_iter().flatten().min_by_key(|(at, _)| *at);
-        let (at, timer) = first.unwrap_or((self.tick_at, Event::Tick));
+        let (at, timer) = first.unwrap_or((self.tick_at, DaemonEvent::Tick));
         tokio::select! {
             biased;
-            it = self.signals.next() => Event::Signal(it),
+            it = self.signals.next() => DaemonEvent::Signal(it),
             () = sleep_until(at) => timer,
-            (root, want, ended) = self.passes.ended() => Event::PassDone(root, want, ended),
-            (root, found) = peeked(&mut self.peeks) => Event::Peeked(root, found),
-            it = self.watch.next() => Event::Watch(it),
+            (root, want, ended) = self.run_queue.next_finished() => DaemonEvent::RunFinished(root, want, ended),
+            (root, found) = next_poll(&mut self.polls) => DaemonEvent::FolderPolled(root, found),
+            it = self.watcher.next_changes() => DaemonEvent::FilesChanged(it),
         }
     }
 
-    fn handle(&mut self, event: Event) -> ControlFlow<()> {
+    fn handle(&mut self, event: DaemonEvent) -> ControlFlow<()> {
         self.read_clock();
         match event {
-            Event::Watch(dirty) => self.hear(&dirty),
-            Event::BurstEnded(path) => {
+            DaemonEvent::FilesChanged(dirty) => self.on_changes(&dirty),
+            DaemonEvent::BurstEnded(path) => {
                 if let Some(root) = self.roots.get_mut(&path) {
-                    opening::reopen_if_replaced(
+                    root_opening::reopen_if_replaced(
                         root,
                         &path,
-                        &self.loaded,
-                        &mut self.watch,
+                        &self.runtime_config,
+                        &mut self.watcher,
                         self.now,
                     );
-                    root.end_burst(&mut self.watch);
+                    root.end_burst(&mut self.watcher);
                 }
             }
-            Event::Tick => self.tick(),
-            Event::PassDone(root, want, ended) => {
-                self.pass_done(&root, want, *ended);
-                self.tell_problems(&root);
-                if self.passes.roots().next().is_none() {
-                    privacy::rest();
+            DaemonEvent::Tick => self.tick(),
+            DaemonEvent::RunFinished(root, want, ended) => {
+                self.on_run_finished(&root, want, *ended);
+                self.notify_problems(&root);
+                if self.run_queue.roots().next().is_none() {
+                    privacy::reclaim_memory();
                 }
             }
-            Event::Peeked(path, found) => {
+            DaemonEvent::FolderPolled(path, found) => {
                 if let Some(root) = self.roots.get_mut(&path) {
-                    root.peeked(found.as_ref());
+                    root.on_polled(found.as_ref());
                 }
             }
-            Event::Signal(Signal::Stop) => return ControlFlow::Break(()),
-            Event::Signal(Signal::Reload) => self.reload(),
-            Event::Watchdog => self.ping(),
+            DaemonEvent::Signal(Signal::Stop) => return ControlFlow::Break(()),
+            DaemonEvent::Signal(Signal::Reload) => self.reload(),
+            DaemonEvent::Watchdog => self.feed_watchdog(),
         }
         ControlFlow::Continue(())
     }
 
     /// Tells the roots that are concerned what the system told of.
-    fn hear(&mut self, dirty: &Dirty) {
+    fn on_changes(&mut self, dirty: &ChangedPaths) {
         for (path, root) in self.roots.iter_mut().filter(|(path, _)| dirty.touches(path)) {
-            if root.hear(dirty, self.now) && !self.passes.holds(path) {
+            if root.on_changes(dirty, self.now) && !self.run_queue.is_running(path) {
                 tracing::debug!("{}: something changed there or above it", path.display());
-                opening::reopen(root, path, &self.loaded, &mut self.watch, self.now);
+                root_opening::reopen(root, path, &self.runtime_config, &mut self.watcher, self.now);
             }
         }
     }
@@ -336,132 +336,162 @@ impl<'a> Daemon<'a> {
     fn tick(&mut self) {
         let reopen = self.reopen_at <= Instant::now();
         if reopen {
-            self.reopen_at = Instant::now() + CLOCK_EVERY;
-            self.keep_sessions();
-            self.program.look();
+            self.reopen_at = Instant::now() + CLOCK_INTERVAL;
+            self.drain_session_queue();
+            self.executable.check_replaced();
         }
         for (path, root) in &mut self.roots {
-            if reopen && !self.passes.holds(path) {
-                opening::reopen_if_replaced(root, path, &self.loaded, &mut self.watch, self.now);
+            if reopen && !self.run_queue.is_running(path) {
+                root_opening::reopen_if_replaced(
+                    root,
+                    path,
+                    &self.runtime_config,
+                    &mut self.watcher,
+                    self.now,
+                );
                 if root.open().is_none() {
-                    opening::reopen(root, path, &self.loaded, &mut self.watch, self.now);
+                    root_opening::reopen(
+                        root,
+                        path,
+                        &self.runtime_config,
+                        &mut self.watcher,
+                        self.now,
+                    );
                 }
             }
-            root.tick(&mut self.watch, self.now);
+            root.tick(&mut self.watcher, self.now);
         }
-        let file = self.loaded.metrics_file();
-        self.metrics.tell(file.as_deref(), self.since, &self.roots);
+        let file = self.runtime_config.metrics_file();
+        self.metrics.update(file.as_deref(), self.started_at, &self.roots);
     }
 
     /// Does what hooks left, beside the loop: a long transcript takes a second. One is at it at a time, by
     /// the lock of the notes; nobody waits for it, and what a stop of the daemon cuts off is done later.
-    fn keep_sessions(&self) {
+    fn drain_session_queue(&self) {
         let (config, around, now) =
-            (self.loaded.config.clone(), self.loaded.around.clone(), self.now);
+            (self.runtime_config.config.clone(), self.runtime_config.environment.clone(), self.now);
         drop(tokio::task::spawn_blocking(move || {
             let done = queue::drain(&config, &around, now, false);
             for (name, done) in done.unwrap_or_default() {
                 match done {
-                    queue::Done::Kept(kept) => {
+                    queue::QueueOutcome::Saved(kept) => {
                         tracing::info!("a session is kept as {}", kept.path);
                     }
-                    queue::Done::Failed(error) => {
+                    queue::QueueOutcome::Failed(error) => {
                         tracing::warn!("{name}: a session is not kept: {error}");
                     }
-                    queue::Done::Nothing | queue::Done::Homeless(_) => {}
+                    queue::QueueOutcome::NothingNew | queue::QueueOutcome::NoMemoryFolder(_) => {}
                 }
             }
         }));
     }
 
     /// Begins the passes that are wanted, as far as there is room for them.
-    fn begin_passes(&mut self) {
-        while let Some(path) = self.passes.next(&self.roots) {
-            self.passes.had_turn(&path);
+    fn start_runs(&mut self) {
+        while let Some(path) = self.run_queue.next(&self.roots) {
+            self.run_queue.mark_turn(&path);
             let Some(root) = self.roots.get_mut(&path) else { continue };
-            if !root.is_intact() {
-                opening::reopen_if_replaced(root, &path, &self.loaded, &mut self.watch, self.now);
+            if !root.is_same_folder() {
+                root_opening::reopen_if_replaced(
+                    root,
+                    &path,
+                    &self.runtime_config,
+                    &mut self.watcher,
+                    self.now,
+                );
                 continue;
             }
-            opening::refresh(root, &path, &self.loaded, &mut self.watch, self.now);
+            root_opening::refresh(root, &path, &self.runtime_config, &mut self.watcher, self.now);
             let Some(open) = root.open() else { continue };
-            let around = &self.loaded.around;
-            let made = configured::engine(&self.loaded.config, &open.settings, around, PATIENCE);
+            let around = &self.runtime_config.environment;
+            let made = configured::open_engine(
+                &self.runtime_config.config,
+                &open.settings,
+                around,
+                MODEL_PATIENCE,
+            );
             let engine = match made {
                 Ok(engine) => engine,
                 Err(source) => {
                     let error = RootError::Model { root: path.clone(), source };
-                    opening::warn_once(root, &path, &error);
-                    if let Some(want) = root.begin(&self.watch) {
-                        root.fail(want);
+                    root_opening::warn_once(root, &path, &error);
+                    if let Some(want) = root.take_pending(&self.watcher) {
+                        root.on_run_failed(want);
                     }
                     continue;
                 }
             };
             let (vault, settings) = (open.vault.clone(), open.settings.clone());
-            let (look, folders) = (root.closeness(), root.folders());
-            let config = &self.loaded.config;
-            let embedder = match open::embedder(config, &settings, around, Side::Line) {
-                _ if !root.may_learn(self.now) => None,
-                Ok(embedder) => embedder,
-                Err(error) => {
-                    root.cannot_learn(&error.to_string(), self.now);
-                    None
-                }
-            };
-            let Some(want) = root.begin(&self.watch) else { continue };
-            let order = Order {
+            let (look, folders) = (root.check_depth(), root.watched_folders());
+            let config = &self.runtime_config.config;
+            let embedder =
+                match connect::embedding_client(config, &settings, around, EmbeddingInput::Line) {
+                    _ if !root.may_embed(self.now) => None,
+                    Ok(embedder) => embedder,
+                    Err(error) => {
+                        root.postpone_embedding(&error.to_string(), self.now);
+                        None
+                    }
+                };
+            let Some(want) = root.take_pending(&self.watcher) else { continue };
+            let order = RunOrder {
                 vault,
                 engine,
                 embedder,
                 settings,
                 trigger: want.trigger,
                 tiers: want.tiers.clone(),
-                look,
+                check_depth: look,
                 folders,
                 now: self.now,
-                pulse: Pulse::default(),
+                heartbeat: Heartbeat::default(),
             };
             tracing::debug!("{}: pass ({})", path.display(), want.trigger);
-            self.passes.begin(path, want, order);
+            self.run_queue.start(path, want, order);
         }
     }
 
     /// Looks at the folders of whose changes nobody tells. A disk that does not answer holds up that
     /// look alone.
-    fn begin_peeks(&mut self) {
+    fn start_polls(&mut self) {
         for (path, root) in &mut self.roots {
-            if root.take_peek() {
-                let (path, folders) = (path.clone(), root.folders());
-                self.peeks.spawn_blocking(move || (path, Snapshot::take(&folders).ok()));
+            if root.take_poll_turn() {
+                let (path, folders) = (path.clone(), root.watched_folders());
+                self.polls.spawn_blocking(move || (path, FolderSnapshot::take(&folders).ok()));
             }
         }
     }
 
-    fn pass_done(&mut self, path: &Path, want: Want, ended: Ended) {
+    fn on_run_finished(&mut self, path: &Path, want: PendingRun, ended: RunResult) {
         // What the system told of meanwhile may be what the pass has just written.
-        let dirty = self.watch.take();
-        self.hear(&dirty);
+        let dirty = self.watcher.take_changes();
+        self.on_changes(&dirty);
         // It may have been taken out of the configuration in the meantime.
         let Some(root) = self.roots.get_mut(path) else { return };
         let name = path.display();
         let why = match ended {
             Ok(Ok(done)) => {
-                if let Some(line) = done.line() {
+                if let Some(line) = done.log_line() {
                     tracing::info!("{name}: {line}");
                 }
-                root.is_news("");
-                root.note(done);
-                root.place_after_pass(&mut self.watch);
+                root.is_new_message("");
+                root.on_run_finished(done);
+                root.update_watches_after_run(&mut self.watcher);
                 if root.open().is_none() {
                     // It came into the configuration again while the pass was at work.
-                    opening::reopen(root, path, &self.loaded, &mut self.watch, self.now);
+                    root_opening::reopen(
+                        root,
+                        path,
+                        &self.runtime_config,
+                        &mut self.watcher,
+                        self.now,
+                    );
                 }
                 return;
             }
-            Ok(Err(error @ PassError::Lock(LockError::Busy { .. }))) => {
-                root.put_off(want);
-                if root.is_news(&error.to_string()) {
+            Ok(Err(error @ CompactionError::Lock(LockError::Busy { .. }))) => {
+                root.on_lock_busy(want);
+                if root.is_new_message(&error.to_string()) {
                     tracing::info!("{name}: another process makes summaries here; waiting for it");
                 }
                 return;
@@ -470,15 +500,17 @@ impl<'a> Daemon<'a> {
                 let why = chain(&error);
                 let waits = matches!(
                     error,
-                    PassError::Missing(_) | PassError::Gone { .. } | PassError::Decisions { .. }
+                    CompactionError::FilesVanished(_)
+                        | CompactionError::FolderMissing { .. }
+                        | CompactionError::DecisionsUnreadable { .. }
                 );
-                root.pause(waits.then(|| why.clone()));
+                root.set_pause_reason(waits.then(|| why.clone()));
                 why
             }
             Err(_) => "the pass stopped with an internal error; please report it".to_owned(),
         };
-        let delay = root.fail(want);
-        if root.is_news(&why) {
+        let delay = root.on_run_failed(want);
+        if root.is_new_message(&why) {
             tracing::error!("{name}: {why}; trying again, next in {} s", delay.as_secs());
         } else {
             tracing::debug!("{name}: {why}; next try in {} s", delay.as_secs());
@@ -486,85 +518,98 @@ impl<'a> Daemon<'a> {
     }
 
     /// Has a program of the user's own told what is wrong with a root.
-    fn tell_problems(&mut self, path: &Path) {
+    fn notify_problems(&mut self, path: &Path) {
         if let Some(root) = self.roots.get(path) {
-            let command = self.loaded.config.settings.on_problem.as_deref();
-            self.teller.look(command, path, root.problems());
+            let command = self.runtime_config.config.settings.on_problem.as_deref();
+            self.notifier.update(command, path, root.problems());
         }
     }
 
     /// Reads the configuration anew. A wrong one is refused, and the one at hand stays.
     fn reload(&mut self) {
-        Manager::reloading();
-        match (self.load)() {
-            Ok(loaded) => self.take_over(loaded),
+        ServiceManager::reloading();
+        match (self.load_config)() {
+            Ok(loaded) => self.apply_config(loaded),
             Err(error) => {
                 tracing::error!("{}; the configuration stays as it was", chain(&error));
             }
         }
-        Manager::ready();
+        ServiceManager::ready();
     }
 
-    fn take_over(&mut self, loaded: Loaded) {
+    fn apply_config(&mut self, loaded: RuntimeConfig) {
         // An engine that is not there would leave every root unserved, and so would rules for secrets
         // that are wrong, so that is refused whole.
         for path in &loaded.roots {
-            let read = loaded.settings_of(path).and_then(|it| Ok(Vault::of(&it)?));
+            let read = loaded.settings_of(path).and_then(|it| Ok(Vault::for_root(&it)?));
             if let Err(error @ (RootError::Model { .. } | RootError::Policy(_))) = read {
                 tracing::error!("{}; the configuration stays as it was", chain(&error));
                 return;
             }
         }
-        self.loaded = loaded;
+        self.runtime_config = loaded;
         self.roots.retain(|path, root| {
-            let stays = self.loaded.roots.contains(path);
+            let stays = self.runtime_config.roots.contains(path);
             if !stays {
-                self.passes.stop(path);
-                root.close(&mut self.watch);
+                self.run_queue.stop(path);
+                root.close(&mut self.watcher);
                 tracing::info!("{}: no longer watched", path.display());
             }
             stays
         });
-        for path in &self.loaded.roots {
-            let root = self.roots.entry(path.clone()).or_insert_with(|| Served::new(path.clone()));
-            if self.passes.holds(path) {
+        for path in &self.runtime_config.roots {
+            let root =
+                self.roots.entry(path.clone()).or_insert_with(|| RootService::new(path.clone()));
+            if self.run_queue.is_running(path) {
                 // Read before its next pass anyway.
-                root.want("reload", crate::memory::item::Tier::ALL.into());
+                root.request_run("reload", crate::memory::item::Tier::ALL.into());
                 continue;
             }
-            opening::reopen_if_replaced(root, path, &self.loaded, &mut self.watch, self.now);
+            root_opening::reopen_if_replaced(
+                root,
+                path,
+                &self.runtime_config,
+                &mut self.watcher,
+                self.now,
+            );
             if root.open().is_none() {
-                opening::reopen(root, path, &self.loaded, &mut self.watch, self.now);
-            } else if opening::refresh(root, path, &self.loaded, &mut self.watch, self.now) {
-                root.place(&mut self.watch);
-                root.want("reload", crate::memory::item::Tier::ALL.into());
+                root_opening::reopen(root, path, &self.runtime_config, &mut self.watcher, self.now);
+            } else if root_opening::refresh(
+                root,
+                path,
+                &self.runtime_config,
+                &mut self.watcher,
+                self.now,
+            ) {
+                root.update_watches(&mut self.watcher);
+                root.request_run("reload", crate::memory::item::Tier::ALL.into());
             }
         }
         tracing::info!("configuration read anew: {} memory folders", self.roots.len());
     }
 
     /// Tells the service manager that we live, unless a pass gets nowhere.
-    fn ping(&mut self) {
-        self.ping_at = self.ping_every.map(|it| Instant::now() + it);
-        if self.passes.hanging().is_some() {
+    fn feed_watchdog(&mut self) {
+        self.watchdog_at = self.watchdog_interval.map(|it| Instant::now() + it);
+        if self.run_queue.find_hung().is_some() {
             return;
         }
-        Manager::ping();
+        ServiceManager::feed_watchdog();
     }
 
     /// Says in plain words what is being done.
-    fn tell(&mut self) {
+    fn report_status(&mut self) {
         let open = self.roots.values().filter(|it| it.open().is_some());
         let next = open.clone().filter_map(|it| it.open()?.agenda.next_local());
         let next = next.min_by_key(|it| it.with_timezone(&Utc));
         let (served, all) = (open.clone().count(), self.roots.len());
         let (due, stuck) =
-            open.map(Served::counts).fold((0, 0), |all, it| (all.0 + it.0, all.1 + it.1));
+            open.map(RootService::counts).fold((0, 0), |all, it| (all.0 + it.0, all.1 + it.1));
         let mut words = Vec::new();
         words.extend(
-            self.program.is_replaced.then(|| "restart me: my program was replaced".to_owned()),
+            self.executable.is_replaced.then(|| "restart me: my program was replaced".to_owned()),
         );
-        let mut at_work = self.passes.roots();
+        let mut at_work = self.run_queue.roots();
         let first = at_work.next().map(|it| format!("looking at {}", it.display()));
         let more = at_work.count();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -579,8 +624,8 @@ impl<'a> Daemon<'a> {
 
     /// Sets the timer of the clock: to what comes next, and never far ahead.
     fn set_tick(&mut self) {
-        let most = if clock::is_in_file() { CLOCK_FILE_EVERY } else { CLOCK_EVERY };
-        let quiet = self.roots.values().map(|it| it.quiet_for(self.now)).min();
+        let most = if clock::reads_from_file() { CLOCK_FILE_INTERVAL } else { CLOCK_INTERVAL };
+        let quiet = self.roots.values().map(|it| it.time_until_next(self.now)).min();
         let at = Instant::now();
         let next = (at + most.min(quiet.unwrap_or(most))).min(self.reopen_at.max(at));
         // What wakes us more often than this must not put it off.
@@ -597,31 +642,33 @@ impl<'a> Daemon<'a> {
                 return;
             }
         };
-        let ours = TimeDelta::from_std(self.read_at.elapsed()).unwrap_or_default();
-        if now - self.now > ours + JUMP {
+        let ours = TimeDelta::from_std(self.clock_read_at.elapsed()).unwrap_or_default();
+        if now - self.now > ours + CLOCK_JUMP {
             let minutes = (now - self.now).num_minutes();
             tracing::info!(
                 "the clock went on by {minutes} minutes: looking at what came meanwhile"
             );
-            self.roots.values_mut().for_each(Served::wake);
+            self.roots.values_mut().for_each(RootService::on_resume);
         }
         self.now = now;
-        self.read_at = Instant::now();
+        self.clock_read_at = Instant::now();
     }
 
     /// Lets the jobs at hand end, and goes.
-    async fn end(&mut self) {
-        Manager::stopping();
-        for (root, want, ended) in self.passes.end(STOP_WAIT).await {
-            self.pass_done(&root, want, *ended);
+    async fn shut_down(&mut self) {
+        ServiceManager::stopping();
+        for (root, want, ended) in self.run_queue.shut_down(STOP_WAIT).await {
+            self.on_run_finished(&root, want, *ended);
         }
-        self.metrics.end();
+        self.metrics.remove_file();
         tracing::info!("stopped");
     }
 }
 
 /// Waits for a look at a polled folder to end; for ever when none is under way.
-async fn peeked(peeks: &mut JoinSet<(PathBuf, Option<Snapshot>)>) -> (PathBuf, Option<Snapshot>) {
+async fn next_poll(
+    peeks: &mut JoinSet<(PathBuf, Option<FolderSnapshot>)>,
+) -> (PathBuf, Option<FolderSnapshot>) {
     loop {
         match peeks.join_next().await {
             None => return pending().await,

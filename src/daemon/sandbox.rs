@@ -24,20 +24,20 @@ use landlock::{
 };
 
 use super::{
-    loaded::Loaded,
-    snapshot::{self, Id},
+    folder_snapshot::{self, FolderId},
+    runtime_config::RuntimeConfig,
 };
 use crate::{
     config::{root::RootSettings, settings::EngineKind},
-    model::{door::Wire, embedding::Side, open},
-    store::vault::Vault,
+    model::{client::ProviderEndpoint, connect, embedding::EmbeddingInput},
+    store::fs::vault::Vault,
 };
 
 /// The rules that are asked for; an older kernel holds as many of them as it knows.
-const RULES: ABI = ABI::V6;
+const LANDLOCK_ABI: ABI = ABI::V6;
 
 /// What every program reads: libraries, time zones, certificates, names of hosts.
-const SYSTEM: [&str; 14] = [
+const SYSTEM_PATHS: [&str; 14] = [
     "/usr",
     "/lib",
     "/lib64",
@@ -55,11 +55,11 @@ const SYSTEM: [&str; 14] = [
 ];
 
 /// Looking up a host's name by TCP, where the answer is long.
-const PORT_OF_NAMES: u16 = 53;
+const DNS_PORT: u16 = 53;
 
 /// What is allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct SandboxLimits {
     /// What may be written, and read.
     pub writable: Vec<PathBuf>,
     /// What may be read.
@@ -67,58 +67,59 @@ pub struct Limits {
     /// The ports that may be connected to; `None` for any.
     pub ports: Option<BTreeSet<u16>>,
     /// Why more is allowed than the daemon itself needs.
-    pub loosened: Option<String>,
+    pub relaxed_reason: Option<String>,
 }
 
 /// What holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum SandboxStatus {
     /// All of it.
-    Wholly,
+    Full,
     /// As much as this kernel knows.
-    Partly,
+    Partial,
     /// Nothing: this kernel has no Landlock.
-    Not,
+    Unsupported,
 }
 
 /// The folders that the rules were made for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Confined(Option<BTreeSet<Id>>);
+pub(super) struct SandboxedFolders(Option<BTreeSet<FolderId>>);
 
 /// Shuts the process in, as far as the kernel can.
-pub(super) fn enter(loaded: &Loaded) -> Confined {
-    let limits = Limits::of(loaded);
+pub(super) fn enter(loaded: &RuntimeConfig) -> SandboxedFolders {
+    let limits = SandboxLimits::of(loaded);
     // A folder that is made later would be outside.
-    let state = loaded.around.ledger();
+    let state = loaded.environment.ledger_path();
     if let Some(folder) = state.parent()
         && let Err(error) = DirBuilder::new().recursive(true).mode(0o700).create(folder)
     {
         tracing::warn!("{}: {error}", folder.display());
     }
     match limits.enter() {
-        Ok(Held::Not) => {
+        Ok(SandboxStatus::Unsupported) => {
             tracing::info!("this kernel has no Landlock: not shut in");
-            Confined::default()
+            SandboxedFolders::default()
         }
         Ok(held) => {
-            let partly = if held == Held::Partly { ", as far as this kernel can" } else { "" };
-            let why = limits.loosened.as_deref();
+            let partly =
+                if held == SandboxStatus::Partial { ", as far as this kernel can" } else { "" };
+            let why = limits.relaxed_reason.as_deref();
             let why = why.map(|it| format!(" (loosely: {it})")).unwrap_or_default();
             tracing::info!("shut into the memory folders{partly}{why}");
-            Confined::to(&limits)
+            SandboxedFolders::of(&limits)
         }
         Err(error) => {
             tracing::warn!("not shut in: {error}");
-            Confined::default()
+            SandboxedFolders::default()
         }
     }
 }
 
-impl Limits {
+impl SandboxLimits {
     /// Returns what the daemon needs for what it is run with.
-    pub fn of(loaded: &Loaded) -> Self {
-        let Loaded { around, config, roots } = loaded;
-        let ledger = around.ledger();
+    pub fn of(loaded: &RuntimeConfig) -> Self {
+        let RuntimeConfig { environment: around, config, roots } = loaded;
+        let ledger = around.ledger_path();
         let state = ledger.parent().unwrap_or(&ledger).to_path_buf();
         let mut writable: Vec<PathBuf> = roots.clone();
         // Folders appear in it while we run.
@@ -127,7 +128,7 @@ impl Limits {
         writable.extend([state, std::env::temp_dir(), "/var/tmp".into()]);
         // The file is replaced whole.
         writable.extend(loaded.metrics_file().and_then(|it| Some(it.parent()?.to_owned())));
-        let mut readable: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
+        let mut readable: Vec<PathBuf> = SYSTEM_PATHS.iter().map(PathBuf::from).collect();
         readable.push(around.config_folder());
         readable.extend(std::env::current_exe());
         let file = config.file.as_deref();
@@ -139,43 +140,48 @@ impl Limits {
         readable.extend(
             clock.strip_prefix('@').and_then(|it| Some(Path::new(it).parent()?.to_owned())),
         );
-        let mut limits = Self { writable, readable, ports: Some(BTreeSet::new()), loosened: None };
+        let mut limits =
+            Self { writable, readable, ports: Some(BTreeSet::new()), relaxed_reason: None };
         for root in roots {
             if let Ok(settings) = loaded.settings_of(root) {
                 limits.add_model(loaded, &settings);
             }
         }
         if config.settings.on_problem.is_some() {
-            limits.loosen(loaded, "`on_problem` starts a program of yours");
+            limits.relax(loaded, "`on_problem` starts a program of yours");
         }
         limits
     }
 
     /// Adds what the model of a root needs.
-    fn add_model(&mut self, loaded: &Loaded, settings: &RootSettings) {
-        let Loaded { around, config, .. } = loaded;
-        let Ok(vault) = Vault::of(settings) else { return };
-        self.add_embedder(loaded, settings);
+    fn add_model(&mut self, loaded: &RuntimeConfig, settings: &RootSettings) {
+        let RuntimeConfig { environment: around, config, .. } = loaded;
+        let Ok(vault) = Vault::for_root(settings) else { return };
+        self.add_embedding_server(loaded, settings);
         if settings.settings.engine != EngineKind::Model {
             return;
         }
         let key = settings.settings.model.key_file.as_ref();
         self.readable.extend(key.map(|it| around.absolute(Path::new(it), &around.cwd)));
-        let Ok(door) = open::door(config, settings, around, vault, Duration::ZERO) else { return };
-        if matches!(door.wire(), Wire::Command(_)) {
-            self.loosen(loaded, "the model is a program of yours");
+        let Ok(door) = connect::client(config, settings, around, vault, Duration::ZERO) else {
+            return;
+        };
+        if matches!(door.endpoint(), ProviderEndpoint::Command(_)) {
+            self.relax(loaded, "the model is a program of yours");
         }
-        self.add_server(door.wire().server());
+        self.add_server(door.endpoint().server());
     }
 
     /// Adds what the server needs that makes vectors.
-    fn add_embedder(&mut self, loaded: &Loaded, settings: &RootSettings) {
-        let Loaded { around, config, .. } = loaded;
+    fn add_embedding_server(&mut self, loaded: &RuntimeConfig, settings: &RootSettings) {
+        let RuntimeConfig { environment: around, config, .. } = loaded;
         let Some(embeddings) = &settings.settings.search.embeddings else { return };
         let key = embeddings.key_file.as_ref().or(settings.settings.model.key_file.as_ref());
         self.readable.extend(key.map(|it| around.absolute(Path::new(it), &around.cwd)));
-        if let Ok(Some(embedder)) = open::embedder(config, settings, around, Side::Line) {
-            self.add_server(embedder.door().wire().server());
+        if let Ok(Some(embedder)) =
+            connect::embedding_client(config, settings, around, EmbeddingInput::Line)
+        {
+            self.add_server(embedder.client().endpoint().server());
         }
     }
 
@@ -184,14 +190,14 @@ impl Limits {
             ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy"];
         match (&mut self.ports, port_of(server)) {
             _ if proxied.iter().any(|it| std::env::var_os(it).is_some()) => self.ports = None,
-            (Some(ports), Some(port)) => ports.extend([port, PORT_OF_NAMES]),
+            (Some(ports), Some(port)) => ports.extend([port, DNS_PORT]),
             _ => {}
         }
     }
 
-    fn loosen(&mut self, loaded: &Loaded, why: &str) {
-        self.loosened = Some(why.to_owned());
-        self.writable.push(loaded.around.home.clone());
+    fn relax(&mut self, loaded: &RuntimeConfig, why: &str) {
+        self.relaxed_reason = Some(why.to_owned());
+        self.writable.push(loaded.environment.home.clone());
         self.readable.push("/".into());
         self.ports = None;
     }
@@ -201,43 +207,43 @@ impl Limits {
     /// # Errors
     ///
     /// Returns why the kernel refuses, where it has the means.
-    pub fn enter(&self) -> Result<Held, RulesetError> {
-        let all = AccessFs::from_all(RULES);
+    pub fn enter(&self) -> Result<SandboxStatus, RulesetError> {
+        let all = AccessFs::from_all(LANDLOCK_ABI);
         let mut rules = Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(all)?
-            .scope(Scope::from_all(RULES))?;
+            .scope(Scope::from_all(LANDLOCK_ABI))?;
         if self.ports.is_some() {
-            rules = rules.handle_access(AccessNet::from_all(RULES))?;
+            rules = rules.handle_access(AccessNet::from_all(LANDLOCK_ABI))?;
         }
         let mut rules = rules
             .create()?
-            .add_rules(path_beneath_rules(&self.readable, AccessFs::from_read(RULES)))?
+            .add_rules(path_beneath_rules(&self.readable, AccessFs::from_read(LANDLOCK_ABI)))?
             .add_rules(path_beneath_rules(["/dev/null"], all))?
             .add_rules(path_beneath_rules(&self.writable, all))?;
         for port in self.ports.iter().flatten() {
             rules = rules.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
         }
         Ok(match rules.restrict_self()?.ruleset {
-            RulesetStatus::FullyEnforced => Held::Wholly,
-            RulesetStatus::PartiallyEnforced => Held::Partly,
-            RulesetStatus::NotEnforced => Held::Not,
+            RulesetStatus::FullyEnforced => SandboxStatus::Full,
+            RulesetStatus::PartiallyEnforced => SandboxStatus::Partial,
+            RulesetStatus::NotEnforced => SandboxStatus::Unsupported,
         })
     }
 }
 
-impl Confined {
+impl SandboxedFolders {
     /// Notes the folders that the rules were made for.
-    pub(super) fn to(limits: &Limits) -> Self {
-        Self(Some(limits.writable.iter().filter_map(|it| snapshot::id_of(it)).collect()))
+    pub(super) fn of(limits: &SandboxLimits) -> Self {
+        Self(Some(limits.writable.iter().filter_map(|it| folder_snapshot::folder_id(it)).collect()))
     }
 
     /// Returns whether a folder stands there that the rules do not let us write to.
     pub(super) fn excludes(&self, root: &Path) -> bool {
         let Some(known) = &self.0 else { return false };
         // One below a folder that may be written may be written, too.
-        let mut ids = root.ancestors().filter_map(snapshot::id_of);
-        snapshot::id_of(root).is_some() && !ids.any(|it| known.contains(&it))
+        let mut ids = root.ancestors().filter_map(folder_snapshot::folder_id);
+        folder_snapshot::folder_id(root).is_some() && !ids.any(|it| known.contains(&it))
     }
 }
 
@@ -274,9 +280,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("root");
         std::fs::create_dir(&root).unwrap();
-        assert!(!Confined::default().excludes(&root));
-        let limits = Limits { writable: vec![root.clone()], ..Limits::default() };
-        let confined = Confined::to(&limits);
+        assert!(!SandboxedFolders::default().excludes(&root));
+        let limits = SandboxLimits { writable: vec![root.clone()], ..SandboxLimits::default() };
+        let confined = SandboxedFolders::of(&limits);
         assert!(!confined.excludes(&root));
         std::fs::rename(&root, dir.path().join("old")).unwrap();
         assert!(!confined.excludes(&root), "nothing stands there");

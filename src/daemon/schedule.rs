@@ -13,12 +13,12 @@ use chrono::{DateTime, Duration, NaiveDate, Utc};
 use chrono_tz::Tz;
 
 use crate::{
-    compaction::plan::{OPEN_WEEK_QUIET, Plan, WaitCause, start_of_day},
+    compaction::plan::{CompactionPlan, OPEN_WEEK_QUIET, WaitCause, start_of_day},
     config::{
+        duration::Span,
         root::RootSettings,
         schedule::Schedule,
         settings::{EngineKind, Schedules, Settings},
-        span::Span,
     },
     memory::{hash::ContentHash, item::Tier},
 };
@@ -42,13 +42,13 @@ pub(super) struct Agenda {
     /// How long after its lines fire it asks.
     jitter: Duration,
     /// When it was last asked.
-    asked_at: DateTime<Utc>,
+    last_asked: DateTime<Utc>,
     /// Per tier, when its line fires next; a line that never fires is missing.
     ticks: BTreeMap<Tier, DateTime<Utc>>,
     /// Per tier, when something that waits will be due.
     wakes: BTreeMap<Tier, DateTime<Utc>>,
     /// Tiers that wait for one beneath them.
-    awaiting: BTreeSet<Tier>,
+    blocked_tiers: BTreeSet<Tier>,
 }
 
 /// Returns whether drafting costs no money, whatever is drafted.
@@ -89,10 +89,10 @@ impl Agenda {
             on_change: settings.settings.schedule.on_change.resolve(is_free(&settings.settings)),
             open_week: is_open_week(settings),
             jitter: Duration::from_std(jitter).unwrap_or_default(),
-            asked_at: now,
+            last_asked: now,
             ticks: BTreeMap::new(),
             wakes: BTreeMap::new(),
-            awaiting: BTreeSet::new(),
+            blocked_tiers: BTreeSet::new(),
         };
         agenda.set_ticks(now);
         agenda
@@ -105,8 +105,8 @@ impl Agenda {
 
     /// Returns the tiers to be made now, and crosses out what asked for them.
     pub(super) fn take_due(&mut self, now: DateTime<Utc>) -> BTreeSet<Tier> {
-        let set_back = now + SET_BACK < self.asked_at;
-        self.asked_at = now;
+        let set_back = now + SET_BACK < self.last_asked;
+        self.last_asked = now;
         if set_back {
             self.wakes.clear();
             self.set_ticks(now);
@@ -128,51 +128,51 @@ impl Agenda {
             return Tier::ALL.into();
         }
         // What waited for a tier beneath falls due with it, so it is not left to its own next tick.
-        let above = self.awaiting.iter().copied();
+        let above = self.blocked_tiers.iter().copied();
         ticked.iter().chain(&woken).copied().chain(above).collect()
     }
 
     /// Takes note of what a look found at `now` that ends a pass which began at `begun`: what waits, and
     /// until when. `written` are the logs that are still being written to, by path, each with the time of
     /// its last change, and `changed` is that of the one changed last.
-    pub(super) fn note(
+    pub(super) fn update(
         &mut self,
-        plan: &Plan,
+        plan: &CompactionPlan,
         written: &BTreeMap<String, DateTime<Utc>>,
         changed: Option<DateTime<Utc>>,
         (begun, now): (DateTime<Utc>, DateTime<Utc>),
     ) {
         // What has fallen due meanwhile is to be asked for still, though nothing waits for it any more.
         self.wakes.retain(|_, at| *at <= now);
-        if self.first_open(begun) != self.first_open(now) {
+        if self.first_open_day(begun) != self.first_open_day(now) {
             // So has what closed while the pass was at work; it may not have known of it.
             self.wakes.extend([Tier::Extract, Tier::Weekly, Tier::Monthly].map(|tier| (tier, now)));
         }
         for waiting in &plan.waiting {
             let at = match &waiting.cause {
                 WaitCause::Closes(at) => at.with_timezone(&Utc),
-                WaitCause::StillWritten(path) => {
+                WaitCause::BeingWritten(path) => {
                     let Some(at) = written.get(path) else { continue };
                     *at + self.quiet
                 }
-                WaitCause::Parked(_) | WaitCause::Undone | WaitCause::Held(_) => continue,
+                WaitCause::Stuck(_) | WaitCause::Undone | WaitCause::Damaged(_) => continue,
             };
-            self.wake(waiting.tier, at, now);
+            self.add_wake(waiting.tier, at, now);
         }
         if self.open_week
             && let Some(at) = changed
         {
-            self.wake(Tier::Weekly, at + OPEN_WEEK_QUIET, now);
+            self.add_wake(Tier::Weekly, at + OPEN_WEEK_QUIET, now);
         }
         if self.on_change {
             // A day closes without being in the plan, since it may have no log yet.
-            let next = self.first_open(now).succ_opt();
+            let next = self.first_open_day(now).succ_opt();
             let closes = next.map(|day| start_of_day(day, self.zone) + self.grace);
             if let Some(at) = closes {
-                self.wake(Tier::Extract, at, now);
+                self.add_wake(Tier::Extract, at, now);
             }
         }
-        self.awaiting = plan.following.iter().map(|&(tier, _)| tier).collect();
+        self.blocked_tiers = plan.due_after.iter().map(|&(tier, _)| tier).collect();
     }
 
     /// Returns when the agenda has something to say next.
@@ -186,11 +186,11 @@ impl Agenda {
     }
 
     /// Returns the day that is the first one not to have closed at `now`.
-    fn first_open(&self, now: DateTime<Utc>) -> NaiveDate {
+    fn first_open_day(&self, now: DateTime<Utc>) -> NaiveDate {
         (now - self.grace).with_timezone(&self.zone).date_naive()
     }
 
-    fn wake(&mut self, tier: Tier, at: DateTime<Utc>, now: DateTime<Utc>) {
+    fn add_wake(&mut self, tier: Tier, at: DateTime<Utc>, now: DateTime<Utc>) {
         // A plan that still waits for a time that has passed would be asked without end.
         if at > now {
             let slot = self.wakes.entry(tier).or_insert(at);
@@ -221,13 +221,13 @@ mod tests {
 
     use super::*;
     use crate::{
-        compaction::plan::Waiting,
-        config::{Config, surroundings::Surroundings},
+        compaction::plan::WaitingPeriod,
+        config::{Config, environment::Environment},
     };
 
     /// The agenda of a root in Berlin under a configuration.
     fn agenda(config: &str, now: &str) -> Agenda {
-        let around = Surroundings::default();
+        let around = Environment::default();
         let text = format!("roots: [{{path: /no/a, zone: Europe/Berlin}}]\n{config}");
         let file = std::path::Path::new("/no/config.yaml");
         let config = Config::from_text(Some((file, &text)), &[], &around).unwrap();
@@ -241,22 +241,22 @@ mod tests {
         format!("{text}:00Z").parse().unwrap()
     }
 
-    fn plan(waiting: &[(Tier, &str, &str)], following: &[(Tier, &str)]) -> Plan {
-        let wait = |&(tier, period, at): &(Tier, &str, &str)| Waiting {
+    fn plan(waiting: &[(Tier, &str, &str)], following: &[(Tier, &str)]) -> CompactionPlan {
+        let wait = |&(tier, period, at): &(Tier, &str, &str)| WaitingPeriod {
             tier,
             period: period.parse().unwrap(),
             cause: WaitCause::Closes(time(at).with_timezone(&Tz::Europe__Berlin)),
         };
-        Plan {
+        CompactionPlan {
             waiting: waiting.iter().map(wait).collect(),
-            following: following.iter().map(|(tier, it)| (*tier, it.parse().unwrap())).collect(),
-            ..Plan::default()
+            due_after: following.iter().map(|(tier, it)| (*tier, it.parse().unwrap())).collect(),
+            ..CompactionPlan::default()
         }
     }
 
     /// Has the agenda note what a short pass found.
-    fn note(agenda: &mut Agenda, plan: &Plan, at: &str) {
-        agenda.note(plan, &BTreeMap::new(), None, (time(at), time(at)));
+    fn note(agenda: &mut Agenda, plan: &CompactionPlan, at: &str) {
+        agenda.update(plan, &BTreeMap::new(), None, (time(at), time(at)));
     }
 
     #[track_caller]
@@ -301,11 +301,11 @@ mod tests {
     #[test]
     fn on_change_wakes_when_a_day_closes() {
         let agenda = &mut agenda("compaction: {grace: 6h}", "2026-04-13T12:00");
-        note(agenda, &Plan::default(), "2026-04-13T12:00");
+        note(agenda, &CompactionPlan::default(), "2026-04-13T12:00");
         check(agenda, "2026-04-14T01:59", &Tier::ALL, "2026-04-14T04:00"); // missed ticks
         check(agenda, "2026-04-14T04:00", &Tier::ALL, "2026-04-15T00:30");
         // Before the grace has passed, yesterday is still open.
-        note(agenda, &Plan::default(), "2026-04-14T03:59");
+        note(agenda, &CompactionPlan::default(), "2026-04-14T03:59");
         assert_eq!(agenda.next(), Some(time("2026-04-14T04:00")));
     }
 
@@ -319,11 +319,11 @@ mod tests {
         let closes = [(Weekly, "2026-W15", "2026-04-13T00:00")];
         note(agenda, &plan(&closes, &[]), "2026-04-12T12:00");
         // A look ends after the week has closed, before its tick, and finds nothing that waits.
-        note(agenda, &Plan::default(), "2026-04-13T00:00");
+        note(agenda, &CompactionPlan::default(), "2026-04-13T00:00");
         check(agenda, "2026-04-13T00:00", &[Weekly], "2026-12-31T23:00");
         // A pass that began before a week closed did not know of it.
         let (begun, at) = (time("2026-04-19T23:59"), time("2026-04-20T00:01"));
-        agenda.note(&Plan::default(), &BTreeMap::new(), None, (begun, at));
+        agenda.update(&CompactionPlan::default(), &BTreeMap::new(), None, (begun, at));
         check(agenda, "2026-04-20T00:01", &[Extract, Weekly, Monthly], "2026-12-31T23:00");
     }
 
@@ -381,7 +381,7 @@ mod tests {
             for first in stretches {
                 let length = first.iter_days().take_while(|it| days.contains(it)).count();
                 let mut agenda = Agenda { zone, ..base.clone() };
-                agenda.asked_at = start(first);
+                agenda.last_asked = start(first);
                 agenda.set_ticks(start(first) - Duration::seconds(1));
                 let mut asked: BTreeMap<(NaiveDate, Tier), usize> = BTreeMap::new();
                 let end = start(&(*first + Days::new(length as u64)));

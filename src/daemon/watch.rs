@@ -7,7 +7,7 @@
 //! Reading a folder makes events too, ours and everybody's: those are dropped, else a look would
 //! be the cause of the next. So are names that do not matter there, or that only editors, sync tools,
 //! and we ourselves use while writing. What we wrote in the end comes back as an event; whether it is
-//! news is asked of the last [`Snapshot`](super::snapshot::Snapshot).
+//! news is asked of the last [`Snapshot`](crate::daemon::folder_snapshot::FolderSnapshot).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,66 +21,66 @@ use notify::{
     event::{AccessKind, AccessMode},
 };
 
-use super::snapshot::{self, Folder, Id, Interest};
+use super::folder_snapshot::{self, FolderId, NameFilter, WatchedFolder};
 
 /// Of more names than this in one folder nothing is known but that they are many.
 const NAMES_MAX: usize = 512;
 
 /// Watches folders.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct FolderWatcher {
     watcher: Option<RecommendedWatcher>,
     /// Per folder, the device and inode that are watched: a folder that is made anew under the same
     /// name is another one.
-    placed: BTreeMap<PathBuf, Id>,
+    watched: BTreeMap<PathBuf, FolderId>,
     /// Per root, its folders that are watched.
-    of_root: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
-    notices: Arc<Notices>,
+    folders_by_root: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
+    mailbox: Arc<ChangeMailbox>,
 }
 
 /// What the watching thread leaves for the loop.
 #[derive(Debug, Default)]
-struct Notices {
-    heard: Mutex<Heard>,
-    bell: tokio::sync::Notify,
+struct ChangeMailbox {
+    pending: Mutex<PendingChanges>,
+    notify: tokio::sync::Notify,
 }
 
 #[derive(Debug, Default)]
-struct Heard {
-    dirty: Dirty,
+struct PendingChanges {
+    changes: ChangedPaths,
     /// Per folder that is watched, what each root wants to know of it.
-    interests: BTreeMap<PathBuf, BTreeMap<PathBuf, Interest>>,
+    interests: BTreeMap<PathBuf, BTreeMap<PathBuf, NameFilter>>,
 }
 
 /// Where something changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Dirty {
+pub(super) struct ChangedPaths {
     /// Per folder, what changed in it.
-    folders: BTreeMap<PathBuf, Names>,
+    folders: BTreeMap<PathBuf, ChangedNames>,
     /// Events were lost, so anything may have.
     overflow: bool,
 }
 
 /// Names in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Names {
+pub(super) enum ChangedNames {
     /// These.
     These(BTreeSet<OsString>),
     /// More than are worth to be told apart.
     Many,
 }
 
-impl Watch {
+impl FolderWatcher {
     /// Starts to watch nothing yet.
     pub(super) fn new() -> Self {
         let mut watch = Self {
             watcher: None,
-            placed: BTreeMap::new(),
-            of_root: BTreeMap::new(),
-            notices: Arc::default(),
+            watched: BTreeMap::new(),
+            folders_by_root: BTreeMap::new(),
+            mailbox: Arc::default(),
         };
         // Who places the first folder is told why there is no watcher.
-        drop(watch.start());
+        drop(watch.start_watcher());
         watch
     }
 
@@ -89,76 +89,82 @@ impl Watch {
     /// # Errors
     ///
     /// Returns why the system does not watch, mostly a limit of it: the root must be polled.
-    pub(super) fn place(&mut self, root: &Path, folders: &[Folder]) -> Result<(), notify::Error> {
-        self.start()?;
-        let there: BTreeMap<&PathBuf, (&Interest, Id)> = folders
+    pub(super) fn watch_folders(
+        &mut self,
+        root: &Path,
+        folders: &[WatchedFolder],
+    ) -> Result<(), notify::Error> {
+        self.start_watcher()?;
+        let there: BTreeMap<&PathBuf, (&NameFilter, FolderId)> = folders
             .iter()
-            .filter_map(|it| Some((&it.path, (&it.interest, snapshot::id_of(&it.path)?))))
+            .filter_map(|it| {
+                Some((&it.path, (&it.interest, folder_snapshot::folder_id(&it.path)?)))
+            })
             .collect();
-        let had = self.of_root.get(root).cloned().unwrap_or_default();
+        let had = self.folders_by_root.get(root).cloned().unwrap_or_default();
         for folder in had.iter().filter(|it| !there.contains_key(it)) {
-            self.leave(root, folder);
+            self.unwatch_for_root(root, folder);
         }
         for (folder, (interest, id)) in there {
-            if self.placed.get(folder).is_some_and(|it| *it != id) {
+            if self.watched.get(folder).is_some_and(|it| *it != id) {
                 self.unwatch(folder);
             }
-            let mut heard = self.notices.heard();
+            let mut heard = self.mailbox.lock();
             let interests = heard.interests.entry(folder.clone()).or_default();
             interests.insert(root.to_owned(), interest.clone());
             // The thread of the watcher may ask for it while it places a watch for us.
             drop(heard);
-            self.of_root.entry(root.to_owned()).or_default().insert(folder.clone());
+            self.folders_by_root.entry(root.to_owned()).or_default().insert(folder.clone());
             let Some(watcher) = &mut self.watcher else { continue };
-            if !self.placed.contains_key(folder) {
+            if !self.watched.contains_key(folder) {
                 watcher.watch(folder, RecursiveMode::NonRecursive)?;
-                self.placed.insert(folder.clone(), id);
+                self.watched.insert(folder.clone(), id);
             }
         }
         Ok(())
     }
 
     /// Stops watching a root.
-    pub(super) fn forget(&mut self, root: &Path) {
-        for folder in self.of_root.get(root).cloned().unwrap_or_default() {
-            self.leave(root, &folder);
+    pub(super) fn unwatch_root(&mut self, root: &Path) {
+        for folder in self.folders_by_root.get(root).cloned().unwrap_or_default() {
+            self.unwatch_for_root(root, &folder);
         }
-        self.of_root.remove(root);
+        self.folders_by_root.remove(root);
     }
 
     /// Returns the folders of a root that are watched, and which folders they were then.
-    pub(super) fn placed(&self, root: &Path) -> BTreeMap<PathBuf, Id> {
-        let folders = self.of_root.get(root).into_iter().flatten();
-        folders.filter_map(|it| Some((it.clone(), *self.placed.get(it)?))).collect()
+    pub(super) fn watched(&self, root: &Path) -> BTreeMap<PathBuf, FolderId> {
+        let folders = self.folders_by_root.get(root).into_iter().flatten();
+        folders.filter_map(|it| Some((it.clone(), *self.watched.get(it)?))).collect()
     }
 
     /// Waits for a change. Loses none when it is dropped before one came.
-    pub(super) async fn next(&self) -> Dirty {
+    pub(super) async fn next_changes(&self) -> ChangedPaths {
         loop {
-            let dirty = self.take();
-            if dirty != Dirty::default() {
+            let dirty = self.take_changes();
+            if dirty != ChangedPaths::default() {
                 return dirty;
             }
-            self.notices.bell.notified().await;
+            self.mailbox.notify.notified().await;
         }
     }
 
     /// Returns what changed since the last time that this was asked.
-    pub(super) fn take(&self) -> Dirty {
-        std::mem::take(&mut self.notices.heard().dirty)
+    pub(super) fn take_changes(&self) -> ChangedPaths {
+        std::mem::take(&mut self.mailbox.lock().changes)
     }
 
-    fn start(&mut self) -> Result<(), notify::Error> {
+    fn start_watcher(&mut self) -> Result<(), notify::Error> {
         if self.watcher.is_none() {
-            let notices = Arc::clone(&self.notices);
-            self.watcher = Some(notify::recommended_watcher(move |event| notices.hear(event))?);
+            let notices = Arc::clone(&self.mailbox);
+            self.watcher = Some(notify::recommended_watcher(move |event| notices.on_event(event))?);
         }
         Ok(())
     }
 
     /// Stops watching a folder for a root; another one may want it still.
-    fn leave(&mut self, root: &Path, folder: &Path) {
-        let mut heard = self.notices.heard();
+    fn unwatch_for_root(&mut self, root: &Path, folder: &Path) {
+        let mut heard = self.mailbox.lock();
         let is_wanted = heard.interests.get_mut(folder).is_some_and(|it| {
             it.remove(root);
             !it.is_empty()
@@ -167,7 +173,7 @@ impl Watch {
             heard.interests.remove(folder);
         }
         drop(heard);
-        if let Some(folders) = self.of_root.get_mut(root) {
+        if let Some(folders) = self.folders_by_root.get_mut(root) {
             folders.remove(folder);
         }
         if !is_wanted {
@@ -177,7 +183,7 @@ impl Watch {
 
     fn unwatch(&mut self, folder: &Path) {
         // A folder that is gone has taken its watch along.
-        if self.placed.remove(folder).is_some()
+        if self.watched.remove(folder).is_some()
             && let Some(watcher) = &mut self.watcher
             && let Err(error) = watcher.unwatch(folder)
         {
@@ -186,18 +192,18 @@ impl Watch {
     }
 }
 
-impl Dirty {
+impl ChangedPaths {
     /// Returns whether something changed, or may have, in the root at `root` or above it.
     pub(super) fn touches(&self, root: &Path) -> bool {
-        self.overflow || self.of(root).next().is_some()
+        self.overflow || self.in_root(root).next().is_some()
     }
 
     /// Returns what changed in a root: folders of its own, and those above in which its own name, or
     /// that of a folder on the way to it, was told.
-    pub(super) fn of<'a>(
+    pub(super) fn in_root<'a>(
         &'a self,
         root: &'a Path,
-    ) -> impl Iterator<Item = (&'a PathBuf, &'a Names)> {
+    ) -> impl Iterator<Item = (&'a PathBuf, &'a ChangedNames)> {
         self.folders.iter().filter(move |(folder, names)| {
             let below = || root.strip_prefix(folder).ok()?.iter().next();
             folder.starts_with(root) || below().is_some_and(|it| names.contain(it))
@@ -210,7 +216,7 @@ impl Dirty {
     }
 
     /// Adds what another one holds.
-    pub(super) fn add(&mut self, folder: &Path, names: &Names) {
+    pub(super) fn add(&mut self, folder: &Path, names: &ChangedNames) {
         match self.folders.get_mut(folder) {
             Some(known) => known.add(names),
             None => {
@@ -225,22 +231,22 @@ impl Dirty {
     }
 
     /// Returns all folders and what changed in them.
-    pub(super) fn folders(&self) -> &BTreeMap<PathBuf, Names> {
+    pub(super) fn folders(&self) -> &BTreeMap<PathBuf, ChangedNames> {
         &self.folders
     }
 
     /// Returns whether a file of that name may be among it.
-    pub(super) fn names(&self, name: &str) -> bool {
+    pub(super) fn may_contain(&self, name: &str) -> bool {
         self.overflow || self.folders.values().any(|it| it.contain(OsStr::new(name)))
     }
 
     /// Returns whether a change of that name may have been told.
-    pub(super) fn tells_of(&self, folder: &Path, name: u64) -> bool {
+    pub(super) fn reports(&self, folder: &Path, name: u64) -> bool {
         self.overflow || self.folders.get(folder).is_some_and(|it| it.contain_hash(name))
     }
 }
 
-impl Names {
+impl ChangedNames {
     fn contain(&self, name: &OsStr) -> bool {
         match self {
             Self::These(names) => names.contains(name),
@@ -250,7 +256,7 @@ impl Names {
 
     fn contain_hash(&self, name: u64) -> bool {
         match self {
-            Self::These(names) => names.iter().any(|it| snapshot::hash_of_name(it) == name),
+            Self::These(names) => names.iter().any(|it| folder_snapshot::name_hash(it) == name),
             Self::Many => true,
         }
     }
@@ -269,40 +275,40 @@ impl Names {
     }
 }
 
-impl Heard {
+impl PendingChanges {
     /// Takes note of a change at `path`, if anybody wants to know.
-    fn hear(&mut self, path: &Path) -> bool {
+    fn record(&mut self, path: &Path) -> bool {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
         let mut wanted = self.interests.get(folder).into_iter().flat_map(BTreeMap::values);
         // A folder that is watched tells of itself, too: that it was moved or deleted.
-        if !self.interests.contains_key(path) && !wanted.any(|it| it.concerns(name)) {
+        if !self.interests.contains_key(path) && !wanted.any(|it| it.matches(name)) {
             return false;
         }
-        self.dirty.add(folder, &Names::These([name.to_owned()].into()));
+        self.changes.add(folder, &ChangedNames::These([name.to_owned()].into()));
         true
     }
 }
 
-impl Notices {
+impl ChangeMailbox {
     /// Called on the thread of the watcher.
-    fn hear(&self, event: notify::Result<notify::Event>) {
+    fn on_event(&self, event: notify::Result<notify::Event>) {
         // After an error nobody knows what was not told.
         let lost = event.as_ref().map_or(true, notify::Event::need_rescan);
         let paths = event.ok().filter(|it| is_change(it.kind)).map(|it| it.paths);
-        let mut heard = self.heard();
-        heard.dirty.overflow |= lost;
+        let mut heard = self.lock();
+        heard.changes.overflow |= lost;
         let mut is_news = lost;
         for path in paths.iter().flatten() {
-            is_news |= heard.hear(path);
+            is_news |= heard.record(path);
         }
         drop(heard);
         if is_news {
-            self.bell.notify_one();
+            self.notify.notify_one();
         }
     }
 
-    fn heard(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, PendingChanges> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -325,25 +331,25 @@ mod tests {
     };
 
     use super::*;
-    use crate::{daemon::snapshot::folders, store::layout::Layout};
+    use crate::{daemon::folder_snapshot::watched_folders, store::fs::layout::Layout};
 
-    fn notices() -> Notices {
-        let notices = Notices::default();
-        for Folder { path, interest } in folders(&Layout::new("/a", "memory")) {
+    fn notices() -> ChangeMailbox {
+        let notices = ChangeMailbox::default();
+        for WatchedFolder { path, interest } in watched_folders(&Layout::new("/a", "memory")) {
             let interests = BTreeMap::from([("/a".into(), interest)]);
-            notices.heard().interests.insert(path, interests);
+            notices.lock().interests.insert(path, interests);
         }
         notices
     }
 
-    fn taken(notices: &Notices) -> Dirty {
-        std::mem::take(&mut notices.heard().dirty)
+    fn taken(notices: &ChangeMailbox) -> ChangedPaths {
+        std::mem::take(&mut notices.lock().changes)
     }
 
     #[track_caller]
     fn check(kind: EventKind, path: &str, dirty: bool) {
         let notices = notices();
-        notices.hear(Ok(Event::new(kind).add_path(path.into())));
+        notices.on_event(Ok(Event::new(kind).add_path(path.into())));
         assert_eq!(taken(&notices).touches(Path::new("/a")), dirty, "{kind:?} {path}");
     }
 
@@ -372,11 +378,11 @@ mod tests {
     #[test]
     fn lost_events_make_everything_dirty() {
         let notices = notices();
-        notices.hear(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
+        notices.on_event(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
         let dirty = taken(&notices);
         assert!(dirty.is_overflow() && dirty.touches(Path::new("/any")));
-        assert_eq!(taken(&notices), Dirty::default());
-        notices.hear(Err(notify::Error::generic("no")));
+        assert_eq!(taken(&notices), ChangedPaths::default());
+        notices.on_event(Err(notify::Error::generic("no")));
         assert!(taken(&notices).is_overflow());
     }
 
@@ -385,35 +391,35 @@ mod tests {
         let notices = notices();
         for n in 0..=NAMES_MAX {
             let path = format!("/a/memory/2026-04-02-{n}.md").into();
-            notices.hear(Ok(Event::new(EventKind::Create(CreateKind::File)).add_path(path)));
+            notices.on_event(Ok(Event::new(EventKind::Create(CreateKind::File)).add_path(path)));
         }
         let dirty = taken(&notices);
-        assert_eq!(dirty.folders()[Path::new("/a/memory")], Names::Many);
-        assert!(dirty.tells_of(Path::new("/a/memory"), 7) && !dirty.tells_of(Path::new("/a"), 7));
+        assert_eq!(dirty.folders()[Path::new("/a/memory")], ChangedNames::Many);
+        assert!(dirty.reports(Path::new("/a/memory"), 7) && !dirty.reports(Path::new("/a"), 7));
     }
 
     #[test]
     fn a_folder_that_is_made_anew_is_watched_anew() {
         let dir = tempfile::tempdir().unwrap();
         let (root, memory) = (dir.path().to_owned(), dir.path().join("memory"));
-        let mut watch = Watch::new();
+        let mut watch = FolderWatcher::new();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let folders = folders(&Layout::new(&root, "memory"));
-        watch.place(&root, &folders).unwrap();
+        let folders = watched_folders(&Layout::new(&root, "memory"));
+        watch.watch_folders(&root, &folders).unwrap();
         fs::create_dir(&memory).unwrap();
-        assert!(runtime.block_on(watch.next()).touches(&root));
-        watch.place(&root, &folders).unwrap();
+        assert!(runtime.block_on(watch.next_changes()).touches(&root));
+        watch.watch_folders(&root, &folders).unwrap();
         fs::File::create(memory.join("2026-04-02.md")).unwrap();
-        let of_memory = |dirty: &Dirty| dirty.folders().contains_key(&memory);
-        while !of_memory(&runtime.block_on(watch.next())) {}
+        let of_memory = |dirty: &ChangedPaths| dirty.folders().contains_key(&memory);
+        while !of_memory(&runtime.block_on(watch.next_changes())) {}
         fs::rename(&memory, root.join("old")).unwrap();
         fs::create_dir(&memory).unwrap();
-        watch.place(&root, &folders).unwrap();
+        watch.watch_folders(&root, &folders).unwrap();
         fs::File::create(memory.join("2026-04-03.md")).unwrap();
-        while !of_memory(&runtime.block_on(watch.next())) {}
-        assert_eq!(watch.placed(&root).len(), 2);
-        watch.forget(&root);
-        assert!(watch.placed.is_empty() && watch.notices.heard().interests.is_empty());
+        while !of_memory(&runtime.block_on(watch.next_changes())) {}
+        assert_eq!(watch.watched(&root).len(), 2);
+        watch.unwatch_root(&root);
+        assert!(watch.watched.is_empty() && watch.mailbox.lock().interests.is_empty());
     }
 
     #[test]
@@ -421,13 +427,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let above = dir.path().to_owned();
         let root = above.join("mara");
-        let mut watch = Watch::new();
+        let mut watch = FolderWatcher::new();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let interest = Interest::Only(["mara".into()].into());
-        watch.place(&root, &[Folder { path: above.clone(), interest }]).unwrap();
+        let interest = NameFilter::Only(["mara".into()].into());
+        watch.watch_folders(&root, &[WatchedFolder { path: above.clone(), interest }]).unwrap();
         fs::create_dir(above.join("other")).unwrap();
         fs::create_dir(&root).unwrap();
-        let dirty = runtime.block_on(watch.next());
+        let dirty = runtime.block_on(watch.next_changes());
         assert!(dirty.touches(&root) && !dirty.touches(&above.join("other")));
     }
 }

@@ -5,20 +5,20 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 use super::{
     Engine,
     extractive::Extractive,
-    model::{ModelEngine, combined::Awaited, id_of},
+    model::{ModelEngine, model_engine_id, week_batch::PendingWeeks},
 };
 use crate::{
     config::{
         Config,
+        environment::Environment,
         root::RootSettings,
         settings::{EngineKind, Settings},
-        surroundings::Surroundings,
     },
     model::{
-        Ask, Recorder,
-        open::{self, OpenError},
+        LanguageModel, RequestRecorder,
+        connect::{self, ModelConfigError},
     },
-    store::vault::Vault,
+    store::fs::vault::Vault,
 };
 
 /// Returns the engine of a root. Nothing is sent before it drafts.
@@ -28,33 +28,35 @@ use crate::{
 /// # Errors
 ///
 /// Returns why a model that is configured cannot be asked.
-pub fn engine(
+pub fn open_engine(
     config: &Config,
     root: &RootSettings,
-    around: &Surroundings,
+    around: &Environment,
     patience: Duration,
-) -> Result<Box<dyn Engine>, OpenError> {
+) -> Result<Box<dyn Engine>, ModelConfigError> {
     if root.settings.engine == EngineKind::Extractive {
         return Ok(Box::new(Extractive));
     }
-    Ok(Box::new(asking(config, root, around, patience)?))
+    Ok(Box::new(open_model_engine(config, root, around, patience)?))
 }
 
-/// Like [`engine`], for who needs a model and no other.
+/// Like [`open_engine`], for who needs a model and no other.
 ///
 /// # Errors
 ///
 /// Returns why the model cannot be asked.
-pub fn asking(
+pub fn open_model_engine(
     config: &Config,
     root: &RootSettings,
-    around: &Surroundings,
+    around: &Environment,
     patience: Duration,
-) -> Result<ModelEngine, OpenError> {
-    let vault = Vault::of(root)
-        .map_err(|e| OpenError::Own { path: "secrets.yaml".to_owned(), reason: e.to_string() })?;
-    let door = open::door(config, root, around, vault, patience)?;
-    by_model(Box::new(door), root, around)
+) -> Result<ModelEngine, ModelConfigError> {
+    let vault = Vault::for_root(root).map_err(|e| ModelConfigError::UserFile {
+        path: "secrets.yaml".to_owned(),
+        reason: e.to_string(),
+    })?;
+    let door = connect::client(config, root, around, vault, patience)?;
+    build_model_engine(Box::new(door), root, around)
 }
 
 /// Returns an engine that asks a model, with a door that only takes notes. No key is read.
@@ -62,44 +64,44 @@ pub fn asking(
 /// # Errors
 ///
 /// Returns what is wrong with a person's own prompts.
-pub fn noting(
-    recorder: &Arc<Recorder>,
+pub fn recording_engine(
+    recorder: &Arc<RequestRecorder>,
     root: &RootSettings,
-    around: &Surroundings,
-) -> Result<ModelEngine, OpenError> {
-    by_model(Box::new(Arc::clone(recorder)), root, around)
+    around: &Environment,
+) -> Result<ModelEngine, ModelConfigError> {
+    build_model_engine(Box::new(Arc::clone(recorder)), root, around)
 }
 
-fn by_model(
-    ask: Box<dyn Ask>,
+fn build_model_engine(
+    ask: Box<dyn LanguageModel>,
     root: &RootSettings,
-    around: &Surroundings,
-) -> Result<ModelEngine, OpenError> {
+    around: &Environment,
+) -> Result<ModelEngine, ModelConfigError> {
     let Settings { model, compaction, wisdom, .. } = &root.settings;
     Ok(ModelEngine {
         ask,
-        prompts: open::prompts(around)?,
-        id: id_of(&model.name),
+        prompts: connect::prompts(around)?,
+        id: model_engine_id(&model.name),
         context_tokens: model.context_tokens,
         max_output_tokens: model.max_output_tokens,
         nonce: nonce(around, &root.path),
         compaction: compaction.clone(),
         wisdom: wisdom.clone(),
-        awaited: Awaited::default(),
+        pending_weeks: PendingWeeks::default(),
     })
 }
 
 /// Returns the name of a root's engine, as files record it.
-pub fn id(settings: &Settings) -> String {
+pub fn engine_id(settings: &Settings) -> String {
     match settings.engine {
         EngineKind::Extractive => Extractive.id().to_owned(),
-        EngineKind::Model => id_of(&settings.model.name),
+        EngineKind::Model => model_engine_id(&settings.model.name),
     }
 }
 
 /// Returns what nobody who writes text for a log from afar can know, and what is the same from run to
 /// run: a request that was answered before a crash is known again by its bytes, its marker too.
-fn nonce(around: &Surroundings, root: &Path) -> [u8; 32] {
+fn nonce(around: &Environment, root: &Path) -> [u8; 32] {
     // Random bytes that each installation has. Without them host and paths have to do; the marker
     // depends on all of the data as well, which no single author of it knows.
     let machine = fs::read("/etc/machine-id").unwrap_or_default();

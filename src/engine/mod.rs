@@ -1,6 +1,6 @@
 //! What drafts a fold: one trait, and the types that every engine returns.
 //!
-//! An engine sees only served text ([`ServedLog`]) and returns words with the addresses of the
+//! An engine sees only served text ([`SanitizedLog`]) and returns words with the addresses of the
 //! lines that they rest on. It decides no path, writes no file, and reads no clock; whatever it
 //! says is checked by `compaction::ground` before it is written.
 //!
@@ -8,7 +8,7 @@
 //! - [`model`]: asks a language model.
 //! - [`configured`]: which of them a root is run with.
 //!
-//! What an engine knows of the root beyond the period ([`extractive::counts`]) comes from logs dated up
+//! What an engine knows of the root beyond the period ([`extractive::corpus_stats`]) comes from logs dated up
 //! to the period's end, so that a batch, a nightly run, and a repeat give the same file.
 
 pub mod configured;
@@ -20,28 +20,28 @@ use chrono::{DateTime, Utc};
 use crate::{
     memory::{
         address::{Address, Citation},
-        item::{Item, Section},
+        item::{Item, SummarySection},
         period::Period,
         typed::{MemoryType, TypedMemory},
         wisdom::WisdomEntry,
     },
-    model::{CallError, Request, Scheduled, Spent, WorkEnd},
-    privacy::ServedLog,
+    model::{CallError, ModelRequest, ScheduledOutcome, Spending, WorkOutcome},
+    privacy::SanitizedLog,
 };
 
 /// What a weekly or monthly fold is made from.
 #[derive(Clone, Copy, Debug)]
-pub struct FoldInput<'a> {
+pub struct SummaryInput<'a> {
     /// A week or a month.
     pub period: Period,
     /// The logs beneath: of the week, or of all weeks of the month. Sorted by stem.
-    pub logs: &'a [ServedLog],
+    pub logs: &'a [SanitizedLog],
     /// For a month, its weekly files, oldest first; empty for a week.
     pub weeks: &'a [WeekSource],
     /// How long the text may get.
-    pub budget: Budget,
+    pub budget: LengthBudget,
     /// Word counts of the root's logs dated up to the period's end.
-    pub counts: &'a extractive::counts::Counts,
+    pub counts: &'a extractive::corpus_stats::CorpusCounts,
 }
 
 /// A weekly file as the source of a month.
@@ -51,45 +51,45 @@ pub struct WeekSource {
     pub period: Period,
     /// Its bullets in order, each with the section that it stands in. A bullet of a foreign file
     /// cites its own line in that file (`2026-W14:12`).
-    pub items: Vec<(Option<Section>, Item)>,
+    pub items: Vec<(Option<SummarySection>, Item)>,
 }
 
 /// How long the text of a fold may get, in characters of the body, citations not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
+pub struct LengthBudget {
     /// What to fill: about 30% of the sources.
     pub target_chars: usize,
     /// Never to be passed, except by lines marked `#keep`.
     pub limit_chars: usize,
     /// Every non-blank source line becomes an item with its citation, whatever the length.
-    pub whole: bool,
+    pub verbatim: bool,
 }
 
 /// What an engine proposes for a week or a month.
 #[derive(Clone, Debug, Default)]
-pub struct Draft {
+pub struct EngineDraft {
     /// The sections in the order of the file; empty ones are left out.
-    pub sections: Vec<(Section, Vec<Item>)>,
+    pub sections: Vec<(SummarySection, Vec<Item>)>,
     /// Why lines were passed over, where the engine can say more than that they did not fit.
-    pub left_out: Vec<(Address, LeftOut)>,
-    /// What was asked of a model and what it replied, for [`Engine::mend`]; empty without one.
-    pub replies: Vec<(Request, String)>,
+    pub omitted: Vec<(Address, OmissionReason)>,
+    /// What was asked of a model and what it replied, for `Engine::retry_rejected`; empty without one.
+    pub replies: Vec<(ModelRequest, String)>,
     /// What a reply holds that was not asked for, in words that can be said to the model.
     pub faults: Vec<String>,
 }
 
 /// Something that does not stand the check, as it is said to who drafted it.
 #[derive(Clone, Debug)]
-pub struct Fault {
+pub struct DraftFault {
     /// The item; `None` where it is the draft as a whole.
     pub item: Option<Item>,
     /// What is wrong.
-    pub why: String,
+    pub reason: String,
 }
 
 /// Why a source line reached no item. What is not told is `OverBudget`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum LeftOut {
+pub enum OmissionReason {
     /// It says nothing by itself: a heading, a greeting, a rule, a table's header.
     Structure,
     /// Another line that was kept says the same.
@@ -101,10 +101,10 @@ pub enum LeftOut {
     /// A person deleted the item that rested on it.
     Deleted,
     /// It waits for a person, and no engine has seen it.
-    Held,
+    Quarantined,
 }
 
-impl LeftOut {
+impl OmissionReason {
     /// Returns the words that people, JSON, and the database use.
     pub fn name(self) -> &'static str {
         match self {
@@ -113,7 +113,7 @@ impl LeftOut {
             Self::OverBudget => "over budget",
             Self::Rejected => "rejected",
             Self::Deleted => "deleted",
-            Self::Held => "held for review",
+            Self::Quarantined => "held for review",
         }
     }
 }
@@ -122,7 +122,7 @@ impl LeftOut {
 #[derive(Clone, Copy)]
 pub struct ExtractInput<'a> {
     /// One day's log.
-    pub log: &'a ServedLog,
+    pub log: &'a SanitizedLog,
     /// The typed memories that exist, as they may be seen.
     pub existing: &'a [TypedMemory],
     /// Says what is wrong with a proposal, for an engine that can be asked again.
@@ -131,7 +131,7 @@ pub struct ExtractInput<'a> {
 
 /// What the typed memories of a week's days are extracted with.
 #[derive(Clone, Copy)]
-pub struct DaysInput<'a> {
+pub struct WeekExtractInput<'a> {
     /// The typed memories that exist, as they may be seen.
     pub existing: &'a [TypedMemory],
     /// Says what is wrong with a proposal.
@@ -140,7 +140,7 @@ pub struct DaysInput<'a> {
 
 impl<'a> ExtractInput<'a> {
     /// Returns what nobody looks at before it is returned.
-    pub fn unchecked(log: &'a ServedLog, existing: &'a [TypedMemory]) -> Self {
+    pub fn unchecked(log: &'a SanitizedLog, existing: &'a [TypedMemory]) -> Self {
         Self { log, existing, check: &|_| Ok(()) }
     }
 }
@@ -151,16 +151,16 @@ pub struct Extraction {
     /// The memories that it proposes.
     pub drafts: Vec<MemoryDraft>,
     /// What it proposes and cannot be read as a memory, also when it was asked for again.
-    pub unread: Vec<Unread>,
+    pub unreadable: Vec<UnreadableMemory>,
 }
 
 /// A part of a reply that is no memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnreadableMemory {
     /// The part as it came.
-    pub said: String,
+    pub text: String,
     /// What is wrong with it.
-    pub why: String,
+    pub reason: String,
     /// The lines that it cites, where that could be read.
     pub citation: Option<Citation>,
 }
@@ -190,13 +190,13 @@ pub struct MemoryDraft {
 
 /// What `WISDOM.md` is edited from.
 #[derive(Clone, Copy, Debug)]
-pub struct DistilInput<'a> {
+pub struct DistillInput<'a> {
     /// The month that is distilled.
     pub month: Period,
     /// The bullets of its file, with their sections.
-    pub items: &'a [(Option<Section>, Item)],
+    pub items: &'a [(Option<SummarySection>, Item)],
     /// The logs of the month's weeks, sorted by stem.
-    pub logs: &'a [ServedLog],
+    pub logs: &'a [SanitizedLog],
     /// The entries that stand, the person's own too.
     pub entries: &'a [WisdomEntry],
     /// The typed memories created or updated since the last month that was distilled.
@@ -246,7 +246,7 @@ pub enum WisdomOp {
 pub enum EngineError {
     /// The sources hold nothing that could be said.
     #[error("the sources of {period} hold no text")]
-    NothingToSay {
+    EmptySources {
         /// The period.
         period: Period,
     },
@@ -270,7 +270,7 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// Returns why there is no draft; never an empty one.
-    fn fold(&self, input: &FoldInput<'_>) -> Result<Draft, EngineError>;
+    fn summarize(&self, input: &SummaryInput<'_>) -> Result<EngineDraft, EngineError>;
 
     /// Drafts again what did not stand the check: returns items in the place of those that `faults`
     /// name, or `None` if asking again makes no sense.
@@ -278,12 +278,12 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// Returns why there is no second draft; the first stands for itself then.
-    fn mend(
+    fn retry_rejected(
         &self,
-        _input: &FoldInput<'_>,
-        _draft: &Draft,
-        _faults: &[Fault],
-    ) -> Result<Option<Draft>, EngineError> {
+        _input: &SummaryInput<'_>,
+        _draft: &EngineDraft,
+        _faults: &[DraftFault],
+    ) -> Result<Option<EngineDraft>, EngineError> {
         Ok(None)
     }
 
@@ -295,17 +295,17 @@ pub trait Engine: Send + Sync {
     fn extract(&self, input: &ExtractInput<'_>) -> Result<Extraction, EngineError>;
 
     /// Proposes typed memories from all days of a week that is to be folded after them, for what both
-    /// take together: [`Engine::fold`] of the same input asks for nothing more then. `None` where it
+    /// take together: `Engine::summarize` of the same input asks for nothing more then. `None` where it
     /// gains nothing, or, unless it `may_ask`, where that was not done before: each day is to be
     /// extracted alone.
     ///
     /// # Errors
     ///
     /// Returns why the week could not be read.
-    fn read_week(
+    fn extract_week(
         &self,
-        _input: &FoldInput<'_>,
-        _days: &DaysInput<'_>,
+        _input: &SummaryInput<'_>,
+        _days: &WeekExtractInput<'_>,
         _may_ask: bool,
     ) -> Result<Option<Extraction>, EngineError> {
         Ok(None)
@@ -316,11 +316,11 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// Returns why the month could not be distilled.
-    fn distil(&self, input: &DistilInput<'_>) -> Result<Vec<WisdomOp>, EngineError>;
+    fn distill(&self, input: &DistillInput<'_>) -> Result<Vec<WisdomOp>, EngineError>;
 
     /// Returns why what it needs would not be asked now; `None` if it would, or if it needs nothing.
     /// Sends nothing.
-    fn unready(&self, _now: DateTime<Utc>) -> Option<CallError> {
+    fn unavailable_reason(&self, _now: DateTime<Utc>) -> Option<CallError> {
         None
     }
 
@@ -328,16 +328,16 @@ pub trait Engine: Send + Sync {
     fn begin_run(&self, _run: i64) {}
 
     /// Returns what was spent since the last time that this was asked.
-    fn take_spent(&self) -> Spent {
-        Spent::default()
+    fn take_spent(&self) -> Spending {
+        Spending::default()
     }
 
     /// Says that the work has ended that was drafted last.
-    fn settle(&self, _end: WorkEnd) {}
+    fn end_work(&self, _end: WorkOutcome) {}
 
     /// Says that nothing is left to be done. What was learned of a model may change what is asked from
     /// now on; before, what is asked again must be what was asked.
-    fn rest(&self) {}
+    fn on_idle(&self) {}
 
     /// Begins a scheduled pass, for which drafts may come later at a lower price. Returns whether any
     /// came now.
@@ -345,7 +345,7 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// Returns why they could not be fetched. The pass may go on.
-    fn begin_scheduled(&self) -> Result<bool, CallError> {
+    fn begin_scheduled_run(&self) -> Result<bool, CallError> {
         Ok(false)
     }
 
@@ -354,7 +354,7 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// Returns why they could not be fetched. The pass may go on.
-    fn collect(&self) -> Result<bool, CallError> {
+    fn collect_batch(&self) -> Result<bool, CallError> {
         Ok(false)
     }
 
@@ -363,7 +363,7 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// Returns why it could not be sent.
-    fn end_scheduled(&self) -> Result<Scheduled, CallError> {
-        Ok(Scheduled::default())
+    fn end_scheduled_run(&self) -> Result<ScheduledOutcome, CallError> {
+        Ok(ScheduledOutcome::default())
     }
 }

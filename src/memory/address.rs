@@ -45,25 +45,25 @@ pub struct Address {
 
 /// What is added to the number of a cited line that is gone: more than any file has lines, so that the
 /// address names no other line, and whoever follows it finds that its source is gone.
-const GONE: u32 = 10_000_000;
+const REMOVED_LINE_OFFSET: u32 = 10_000_000;
 
 /// Returns the number by which a line is cited that is gone.
-pub fn gone_line(line: u32) -> u32 {
-    if is_gone_line(line) { line } else { line + GONE }
+pub fn removed_line_number(line: u32) -> u32 {
+    if is_removed_line(line) { line } else { line + REMOVED_LINE_OFFSET }
 }
 
 /// Returns whether that is the number of a line that is gone.
-pub fn is_gone_line(line: u32) -> bool {
-    line >= GONE
+pub fn is_removed_line(line: u32) -> bool {
+    line >= REMOVED_LINE_OFFSET
 }
 
 /// Returns the number that a line had before it was gone.
-pub fn line_before_gone(line: u32) -> u32 {
-    line % GONE
+pub fn original_line_number(line: u32) -> u32 {
+    line % REMOVED_LINE_OFFSET
 }
 
 /// Returns a line without the address of the record of a session at its end.
-pub fn without_record(line: &str) -> &str {
+pub fn strip_session_citation(line: &str) -> &str {
     let Some(open) = line.strip_suffix(']').and_then(|it| it.rfind("[CMEM-")) else { return line };
     let cited: Result<Citation, _> = line[open + 1..line.len() - 1].parse();
     let is_record = cited.is_ok_and(|it| it.files().all(|(stem, _)| stem.is_session()));
@@ -117,7 +117,7 @@ impl Stem {
     }
 
     /// Returns the week or the month whose file this names.
-    pub fn summary(&self) -> Option<Period> {
+    pub fn summary_period(&self) -> Option<Period> {
         self.name.parse().ok().filter(|_| self.is_summary())
     }
 
@@ -309,7 +309,7 @@ impl Citation {
     }
 
     /// Returns the citation of a single line.
-    pub fn one(stem: Stem, line: u32) -> Self {
+    pub fn single_line(stem: Stem, line: u32) -> Self {
         Self(BTreeMap::from([(stem, LineSet::from_iter([line]))]))
     }
 
@@ -332,7 +332,7 @@ impl Citation {
     }
 
     /// Returns the part of it in the files that `keeps` says yes to; `None` when that is nothing.
-    pub(super) fn in_files(&self, mut keeps: impl FnMut(&Stem) -> bool) -> Option<Self> {
+    pub(super) fn filter_files(&self, mut keeps: impl FnMut(&Stem) -> bool) -> Option<Self> {
         let kept = self.0.iter().filter(|(stem, _)| keeps(stem));
         let kept: BTreeMap<_, _> =
             kept.map(|(stem, lines)| (stem.clone(), lines.clone())).collect();
@@ -357,20 +357,20 @@ impl Citation {
     }
 
     /// Returns the citation without lines that are gone; `None` when nothing else is cited.
-    pub fn without_gone(&self) -> Option<Self> {
-        let left: Vec<Address> = self.addresses().filter(|it| !is_gone_line(it.line)).collect();
+    pub fn without_removed_lines(&self) -> Option<Self> {
+        let left: Vec<Address> = self.addresses().filter(|it| !is_removed_line(it.line)).collect();
         Self::from_addresses(&left)
     }
 
     /// Returns whether any line is cited by both.
-    pub fn shares_line_with(&self, other: &Self) -> bool {
+    pub fn overlaps(&self, other: &Self) -> bool {
         self.0
             .iter()
             .any(|(stem, lines)| other.0.get(stem).is_some_and(|theirs| lines.overlaps(theirs)))
     }
 
     /// Returns whether a line of a weekly or monthly file is cited: words of a person's.
-    pub fn rests_on_summary(&self) -> bool {
+    pub fn cites_summary(&self) -> bool {
         self.0.keys().any(Stem::is_summary)
     }
 
@@ -494,8 +494,8 @@ mod tests {
         assert_eq!(range.to_string(), "2026-04-03:1-10000");
         let all: Vec<_> = (1..=10_010).map(|line| Address { line, ..at("2026-04-02:1") }).collect();
         assert_eq!(Citation::from_addresses(&all).unwrap().to_string(), "2026-04-02:1-10000");
-        assert!(cite("2026-04-02:1-4,9-10").shares_line_with(&cite("2026-04-02:5,10-12")));
-        assert!(!cite("2026-04-02:1-4,9-10").shares_line_with(&cite("2026-04-02:5-8,11")));
+        assert!(cite("2026-04-02:1-4,9-10").overlaps(&cite("2026-04-02:5,10-12")));
+        assert!(!cite("2026-04-02:1-4,9-10").overlaps(&cite("2026-04-02:5-8,11")));
     }
 
     fn at(text: &str) -> Address {

@@ -64,14 +64,14 @@ impl Atom {
         match self.kind {
             AtomKind::Date => self.date.as_deref().map_or(Cow::Borrowed(raw), Cow::Borrowed),
             AtomKind::Code => Cow::Borrowed(raw.trim_matches('`').trim()),
-            AtomKind::Number => plain_number(raw),
+            AtomKind::Number => normalize_number(raw),
             AtomKind::Percent => {
                 let digits = raw.trim_end_matches(['%', '\u{a0}', ' ', '٪', '％']);
-                Cow::Owned(format!("{}%", plain_number(digits)))
+                Cow::Owned(format!("{}%", normalize_number(digits)))
             }
-            AtomKind::Money => Cow::Owned(money(raw)),
+            AtomKind::Money => Cow::Owned(normalize_money(raw)),
             AtomKind::Time | AtomKind::Version | AtomKind::Identifier | AtomKind::Name => {
-                lower(raw)
+                lowercase(raw)
             }
             AtomKind::Url | AtomKind::Path => Cow::Borrowed(raw.trim_end_matches('/')),
         }
@@ -79,8 +79,9 @@ impl Atom {
 }
 
 /// Finds the atoms of one line of text.
-pub fn atoms(text: &str) -> Vec<Atom> {
-    let mut scan = Scan { text, bytes: text.as_bytes(), found: Vec::new(), fresh: true };
+pub fn find_atoms(text: &str) -> Vec<Atom> {
+    let mut scan =
+        AtomScanner { text, bytes: text.as_bytes(), found: Vec::new(), at_sentence_start: true };
     scan.run();
     scan.found
 }
@@ -97,9 +98,9 @@ pub fn month_number(word: &str) -> Option<u32> {
         let lower = &mut lower[..word.len()];
         lower.copy_from_slice(word.as_bytes());
         lower.make_ascii_lowercase();
-        return months().get(&*lower).copied();
+        return month_table().get(&*lower).copied();
     }
-    months().get(word.to_lowercase().as_bytes()).copied()
+    month_table().get(word.to_lowercase().as_bytes()).copied()
 }
 
 /// The longest token that is read as one thing.
@@ -122,7 +123,7 @@ const MONTHS: [&str; 12] = [
 ];
 
 /// Returns the number of the month for each of its names.
-fn months() -> &'static HashMap<&'static [u8], u32> {
+fn month_table() -> &'static HashMap<&'static [u8], u32> {
     static TABLE: OnceLock<HashMap<&'static [u8], u32>> = OnceLock::new();
     TABLE.get_or_init(|| {
         let named = (1_u32..).zip(MONTHS);
@@ -148,57 +149,57 @@ const CURRENCY_CODES: [&str; 14] = [
 /// Words in capitals at the start of a sentence that name nothing.
 const NOT_NAMES: [&str; 3] = ["I", "A", "OK"];
 
-struct Scan<'t> {
+struct AtomScanner<'t> {
     text: &'t str,
     bytes: &'t [u8],
     found: Vec<Atom>,
     /// Whether the next word opens a sentence, so that its capital tells nothing.
-    fresh: bool,
+    at_sentence_start: bool,
 }
 
-impl Scan<'_> {
+impl AtomScanner<'_> {
     fn run(&mut self) {
         let mut at = 0;
         while at < self.bytes.len() {
-            at = self.step(at);
+            at = self.scan_at(at);
         }
     }
 
     /// Reads what stands at `at` and returns where to go on.
-    fn step(&mut self, at: usize) -> usize {
+    fn scan_at(&mut self, at: usize) -> usize {
         match self.bytes[at] {
-            b'`' => self.code(at),
-            b'0'..=b'9' => self.number(at, None),
-            b'#' | b'@' if self.opens_tag(at) => self.tag(at),
-            b'/' | b'~' | b'.' if self.opens_path(at) => self.word(at),
+            b'`' => self.read_code(at),
+            b'0'..=b'9' => self.read_number(at, None),
+            b'#' | b'@' if self.starts_tag(at) => self.read_tag(at),
+            b'/' | b'~' | b'.' if self.starts_path(at) => self.read_word(at),
             b'.' | b'!' | b'?' | b':' | b';' => {
-                self.fresh = true;
+                self.at_sentence_start = true;
                 at + 1
             }
             b'(' | b'"' | b'[' | b'|' | b'*' | b'>' => {
                 // An opening mark often opens a sentence too; a capital after it proves no name.
-                self.fresh = true;
+                self.at_sentence_start = true;
                 at + 1
             }
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.word(at),
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.read_word(at),
             byte if byte < 0x80 => {
                 if !matches!(byte, b' ' | b'\'' | b'<') {
-                    self.fresh = self.fresh && !matches!(byte, b',' | b'-');
+                    self.at_sentence_start = self.at_sentence_start && !matches!(byte, b',' | b'-');
                 }
-                if byte == b'$' { self.money_sign(at) } else { at + 1 }
+                if byte == b'$' { self.read_money(at) } else { at + 1 }
             }
             _ => {
                 let c = self.char_at(at);
                 if CURRENCIES.iter().any(|(sign, _)| sign.starts_with(c)) {
-                    self.money_sign(at)
+                    self.read_money(at)
                 } else if c.is_alphanumeric() {
-                    self.word(at)
+                    self.read_word(at)
                 } else {
                     if matches!(
                         c,
                         '…' | '。' | '！' | '？' | '“' | '„' | '«' | '¿' | '¡' | '—' | '–'
                     ) {
-                        self.fresh = true;
+                        self.at_sentence_start = true;
                     }
                     at + c.len_utf8()
                 }
@@ -216,11 +217,11 @@ impl Scan<'_> {
 
     fn push_date(&mut self, kind: AtomKind, start: usize, end: usize, date: Option<String>) {
         self.found.push(Atom { kind, start, end, date: date.map(String::into_boxed_str) });
-        self.fresh = false;
+        self.at_sentence_start = false;
     }
 
     /// Reads a code span; an unpaired backtick is skipped.
-    fn code(&mut self, at: usize) -> usize {
+    fn read_code(&mut self, at: usize) -> usize {
         /// A span longer than this is a broken pair, not a name.
         const SPAN_BYTES_MAX: usize = 400;
         let width = self.bytes[at..].iter().take_while(|&&b| b == b'`').count();
@@ -245,7 +246,7 @@ impl Scan<'_> {
         inner
     }
 
-    fn opens_tag(&self, at: usize) -> bool {
+    fn starts_tag(&self, at: usize) -> bool {
         let before_ok = at == 0 || !is_word_byte(self.bytes[at - 1]);
         let next = self.bytes.get(at + 1).copied().unwrap_or(b' ');
         before_ok
@@ -253,7 +254,7 @@ impl Scan<'_> {
     }
 
     /// Reads `#412` or `@handle`.
-    fn tag(&mut self, at: usize) -> usize {
+    fn read_tag(&mut self, at: usize) -> usize {
         let rest = &self.text[at + 1..];
         let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '.');
         let tag = &rest[..rest.find(|c| !goes_on(c)).unwrap_or(rest.len())];
@@ -262,7 +263,7 @@ impl Scan<'_> {
         end.max(at + 1)
     }
 
-    fn opens_path(&self, at: usize) -> bool {
+    fn starts_path(&self, at: usize) -> bool {
         let before_ok = at == 0
             || matches!(self.bytes[at - 1], b' ' | b'(' | b'"' | b'\'' | b'<' | b'=' | b'\t');
         let rest = &self.bytes[at..];
@@ -279,27 +280,27 @@ impl Scan<'_> {
             && rest.get(lead).is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_' || *b == b'.')
     }
 
-    fn money_sign(&mut self, at: usize) -> usize {
+    fn read_money(&mut self, at: usize) -> usize {
         let after = at + self.char_at(at).len_utf8();
         let digits = after + usize::from(self.bytes.get(after) == Some(&b' '));
         if self.bytes.get(digits).is_some_and(u8::is_ascii_digit) {
-            self.number(digits, Some(at))
+            self.read_number(digits, Some(at))
         } else {
             after
         }
     }
 
     /// Reads what begins with a digit at `at`; `sign` is where a currency sign before it stands.
-    fn number(&mut self, at: usize, sign: Option<usize>) -> usize {
+    fn read_number(&mut self, at: usize, sign: Option<usize>) -> usize {
         let start = sign.unwrap_or(at);
-        let digits_end = self.digits(at);
+        let digits_end = self.digits_end(at);
         let digits = &self.text[at..digits_end];
         if sign.is_some() {
-            let end = self.magnitude(digits_end);
+            let end = self.magnitude_end(digits_end);
             self.push(AtomKind::Money, start, end);
             return end;
         }
-        if let Some(date) = iso_date(digits) {
+        if let Some(date) = parse_iso_date(digits) {
             // `2026-04-02-standup` is the name of a log, and still that day.
             self.push_date(AtomKind::Date, start, start + 10, Some(date));
             return start + 10;
@@ -313,14 +314,14 @@ impl Scan<'_> {
             self.push(AtomKind::Percent, start, end);
             return end;
         }
-        let letters = self.letters(digits_end);
+        let letters = self.letters_end(digits_end);
         if letters > digits_end {
-            return self.number_with_letters(at, digits_end, letters);
+            return self.read_number_with_letters(at, digits_end, letters);
         }
-        if let Some(end) = self.day_before_month(at, digits_end) {
+        if let Some(end) = self.read_day_before_month(at, digits_end) {
             return end;
         }
-        if let Some(end) = self.currency_after(digits_end) {
+        if let Some(end) = self.currency_end(digits_end) {
             self.push(AtomKind::Money, start, end);
             return end;
         }
@@ -329,7 +330,7 @@ impl Scan<'_> {
     }
 
     /// Returns the end of digits with single separators between them: `1,200.5`, `10:30`, `4/5`.
-    fn digits(&self, at: usize) -> usize {
+    fn digits_end(&self, at: usize) -> usize {
         let mut end = at;
         while let Some(&byte) = self.bytes.get(end) {
             let next_digit = self.bytes.get(end + 1).is_some_and(u8::is_ascii_digit);
@@ -350,25 +351,25 @@ impl Scan<'_> {
         }
     }
 
-    fn letters(&self, at: usize) -> usize {
+    fn letters_end(&self, at: usize) -> usize {
         let rest = &self.text[at..];
         at + rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len())
     }
 
     /// Returns the end of a magnitude after an amount: `2M`, `4.1 million`, `3bn`.
-    fn magnitude(&self, at: usize) -> usize {
+    fn magnitude_end(&self, at: usize) -> usize {
         let skip = at + usize::from(self.bytes.get(at) == Some(&b' '));
-        let end = self.letters(skip);
+        let end = self.letters_end(skip);
         let word = self.text[skip..end].to_lowercase();
         let known = ["k", "m", "mm", "bn", "b", "tn"].contains(&word.as_str()) && skip == at
             || ["million", "billion", "thousand", "bn", "mio", "mrd"].contains(&word.as_str());
         if known { end } else { at }
     }
 
-    fn number_with_letters(&mut self, at: usize, digits_end: usize, letters: usize) -> usize {
+    fn read_number_with_letters(&mut self, at: usize, digits_end: usize, letters: usize) -> usize {
         let suffix = &self.text[digits_end..letters];
         let ordinal = ["st", "nd", "rd", "th"].contains(&suffix);
-        if ordinal && let Some(end) = self.day_before_month_at(at, digits_end, letters) {
+        if ordinal && let Some(end) = self.read_day_before_month_at(at, digits_end, letters) {
             return end;
         }
         if (suffix.eq_ignore_ascii_case("am") || suffix.eq_ignore_ascii_case("pm"))
@@ -389,23 +390,28 @@ impl Scan<'_> {
         end
     }
 
-    fn day_before_month(&mut self, at: usize, digits_end: usize) -> Option<usize> {
+    fn read_day_before_month(&mut self, at: usize, digits_end: usize) -> Option<usize> {
         let after = digits_end + usize::from(self.bytes.get(digits_end) == Some(&b'.'));
-        self.day_before_month_at(at, digits_end, after)
+        self.read_day_before_month_at(at, digits_end, after)
     }
 
     /// Reads `2 April 2026`, `2. April`, `2nd of April`, `2 de abril de 2026`.
-    fn day_before_month_at(&mut self, at: usize, digits_end: usize, from: usize) -> Option<usize> {
+    fn read_day_before_month_at(
+        &mut self,
+        at: usize,
+        digits_end: usize,
+        from: usize,
+    ) -> Option<usize> {
         let day: u32 = self.text[at..digits_end].parse().ok().filter(|d| (1..=31).contains(d))?;
         let mut next = self.skip_space(from)?;
-        let mut word_end = self.letters(next);
+        let mut word_end = self.letters_end(next);
         if ["of", "de", "di"].contains(&&self.text[next..word_end]) {
             next = self.skip_space(word_end)?;
-            word_end = self.letters(next);
+            word_end = self.letters_end(next);
         }
         let month = month_number(&self.text[next..word_end])?;
-        let (end, year) = self.year_after(word_end);
-        self.push_date(AtomKind::Date, at, end, Some(date_norm(year, month, day)));
+        let (end, year) = self.read_year(word_end);
+        self.push_date(AtomKind::Date, at, end, Some(format_date(year, month, day)));
         Some(end)
     }
 
@@ -414,7 +420,7 @@ impl Scan<'_> {
     }
 
     /// Reads a year after a month or a day of it, with `,`, `de` or nothing between.
-    fn year_after(&self, at: usize) -> (usize, Option<u32>) {
+    fn read_year(&self, at: usize) -> (usize, Option<u32>) {
         let rest = &self.text[at..];
         let rest = rest.strip_prefix(['.', ',']).unwrap_or(rest);
         let Some(rest) = rest.strip_prefix(' ') else { return (at, None) };
@@ -427,8 +433,8 @@ impl Scan<'_> {
         }
     }
 
-    fn currency_after(&self, at: usize) -> Option<usize> {
-        let at = self.magnitude(at);
+    fn currency_end(&self, at: usize) -> Option<usize> {
+        let at = self.magnitude_end(at);
         let rest = &self.text[at..];
         let gap = rest.len() - rest.trim_start_matches([' ', '\u{a0}']).len();
         let tail = &rest[gap..];
@@ -438,15 +444,15 @@ impl Scan<'_> {
             // `5 $HOME`: a sign that is glued to what follows belongs there.
             return (!self.text[end..].starts_with(|c: char| c.is_alphanumeric())).then_some(end);
         }
-        let end = self.letters(at + gap);
+        let end = self.letters_end(at + gap);
         let code = &self.text[at + gap..end];
         (code.len() == 3 && CURRENCY_CODES.iter().any(|c| c.eq_ignore_ascii_case(code)))
             .then_some(end)
     }
 
     /// Returns where a token ends (letters, digits, `_`, and marks inside it), and what is in it.
-    fn token_end(&self, at: usize) -> (usize, Shape) {
-        let mut shape = Shape::default();
+    fn token_end(&self, at: usize) -> (usize, TokenShape) {
+        let mut shape = TokenShape::default();
         let mut previous = ' ';
         let mut end = at;
         let mut chars = self.text[at..].char_indices().peekable();
@@ -466,7 +472,7 @@ impl Scan<'_> {
                     break;
                 }
             }
-            shape.see(previous, c);
+            shape.add_char(previous, c);
             previous = c;
             end = at + offset + c.len_utf8();
         }
@@ -474,7 +480,7 @@ impl Scan<'_> {
     }
 
     /// Reads a token that begins with a letter, `_`, or the lead of a path.
-    fn word(&mut self, at: usize) -> usize {
+    fn read_word(&mut self, at: usize) -> usize {
         let rest = &self.text[at..];
         if rest.starts_with("http://") || rest.starts_with("https://") || rest.starts_with("www.") {
             let end = at + url_len(rest);
@@ -482,7 +488,7 @@ impl Scan<'_> {
             return end;
         }
         if let Some(end) = self.plain_word_end(at) {
-            return self.plain_word(at, end);
+            return self.read_plain_word(at, end);
         }
         let (end, shape) = self.token_end(at);
         let token = &self.text[at..end];
@@ -502,7 +508,7 @@ impl Scan<'_> {
             return end;
         }
         // No single thing: take the letters alone, the marks are punctuation.
-        self.plain_word(at, self.letters(at).max(at + self.char_at(at).len_utf8()))
+        self.read_plain_word(at, self.letters_end(at).max(at + self.char_at(at).len_utf8()))
     }
 
     /// Returns the end of a word of nothing but ASCII letters, as most are, without a hump, and
@@ -523,10 +529,10 @@ impl Scan<'_> {
     }
 
     /// Reads a word that is no single thing by its shape: a month, a name, or nothing.
-    fn plain_word(&mut self, at: usize, word_end: usize) -> usize {
-        let was_fresh = std::mem::replace(&mut self.fresh, false);
+    fn read_plain_word(&mut self, at: usize, word_end: usize) -> usize {
+        let was_fresh = std::mem::replace(&mut self.at_sentence_start, false);
         let word = &self.text[at..word_end];
-        if let Some(end) = self.month_then_day(at, word_end, word) {
+        if let Some(end) = self.read_month_then_day(at, word_end, word) {
             return end;
         }
         let capital = word.chars().next().is_some_and(char::is_uppercase);
@@ -538,7 +544,7 @@ impl Scan<'_> {
     }
 
     /// Reads `April 2, 2026`, `Apr 2`, `April 2026`.
-    fn month_then_day(&mut self, at: usize, word_end: usize, word: &str) -> Option<usize> {
+    fn read_month_then_day(&mut self, at: usize, word_end: usize, word: &str) -> Option<usize> {
         let next = word_end + usize::from(self.bytes.get(word_end) == Some(&b'.'));
         let next = self.skip_space(next)?;
         let digits = self.bytes[next..].iter().take_while(|b| b.is_ascii_digit()).count();
@@ -558,14 +564,14 @@ impl Scan<'_> {
         if !(1..=31).contains(&number) || digits > 2 || !sure {
             return None;
         }
-        let suffix = self.letters(end);
+        let suffix = self.letters_end(end);
         if ["st", "nd", "rd", "th"].contains(&&self.text[end..suffix]) {
             end = suffix;
         } else if suffix > end {
             return None;
         }
-        let (end, year) = self.year_after(end);
-        self.push_date(AtomKind::Date, at, end, Some(date_norm(year, month, number)));
+        let (end, year) = self.read_year(end);
+        self.push_date(AtomKind::Date, at, end, Some(format_date(year, month, number)));
         Some(end)
     }
 }
@@ -573,7 +579,7 @@ impl Scan<'_> {
 /// What kinds of characters a token holds.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "five facts that do not depend on each other")]
-struct Shape {
+struct TokenShape {
     digit: bool,
     letter: bool,
     underscore: bool,
@@ -582,8 +588,8 @@ struct Shape {
     slashes: u32,
 }
 
-impl Shape {
-    fn see(&mut self, previous: char, c: char) {
+impl TokenShape {
+    fn add_char(&mut self, previous: char, c: char) {
         self.digit |= c.is_ascii_digit();
         self.letter |= c.is_alphabetic();
         self.underscore |= c == '_';
@@ -641,7 +647,7 @@ fn url_len(rest: &str) -> usize {
     }
 }
 
-fn iso_date(digits: &str) -> Option<String> {
+fn parse_iso_date(digits: &str) -> Option<String> {
     let day = digits.get(..10)?;
     let b = day.as_bytes();
     let plain = |r: std::ops::Range<usize>| b[r].iter().all(u8::is_ascii_digit);
@@ -653,7 +659,7 @@ fn iso_date(digits: &str) -> Option<String> {
         .then(|| format!("{}-{month:02}-{date:02}", &day[..4]))
 }
 
-fn date_norm(year: Option<u32>, month: u32, day: u32) -> String {
+fn format_date(year: Option<u32>, month: u32, day: u32) -> String {
     match year {
         Some(year) => format!("{year:04}-{month:02}-{day:02}"),
         None => format!("--{month:02}-{day:02}"),
@@ -671,7 +677,7 @@ fn number_kind(digits: &str) -> AtomKind {
 }
 
 /// Drops the separators of thousands; makes the letters lower case.
-fn plain_number(raw: &str) -> Cow<'_, str> {
+fn normalize_number(raw: &str) -> Cow<'_, str> {
     let groups = |sep: char| {
         let mut parts = raw.split(sep);
         let head = parts.next().unwrap_or("");
@@ -685,10 +691,10 @@ fn plain_number(raw: &str) -> Cow<'_, str> {
     if raw.contains(',') && groups(',') {
         return Cow::Owned(raw.replace(',', "").to_lowercase());
     }
-    lower(raw)
+    lowercase(raw)
 }
 
-fn money(raw: &str) -> String {
+fn normalize_money(raw: &str) -> String {
     let lowered = raw.to_lowercase();
     let code = CURRENCIES.iter().find(|(sign, _)| lowered.contains(sign)).map(|&(_, code)| code);
     let code = code.or_else(|| CURRENCY_CODES.iter().copied().find(|c| lowered.ends_with(c)));
@@ -704,10 +710,10 @@ fn money(raw: &str) -> String {
         "trillion" => "tn",
         other => other,
     };
-    format!("{code}{}{magnitude}", plain_number(digits))
+    format!("{code}{}{magnitude}", normalize_number(digits))
 }
 
-fn lower(raw: &str) -> Cow<'_, str> {
+fn lowercase(raw: &str) -> Cow<'_, str> {
     if raw.chars().any(char::is_uppercase) {
         Cow::Owned(raw.to_lowercase())
     } else {
@@ -723,7 +729,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[(AtomKind, &str)]) {
-        let found = atoms(text);
+        let found = find_atoms(text);
         let seen: Vec<_> = found.iter().map(|a| (a.kind, a.norm(text).into_owned())).collect();
         let expected: Vec<_> = expected.iter().map(|&(k, n)| (k, n.to_owned())).collect();
         assert_eq!(seen, expected, "{text:?}");
@@ -781,7 +787,7 @@ mod tests {
         #[test]
         fn atoms_are_sorted_and_disjoint(text in "\\PC{0,80}") {
             let mut last = 0;
-            for atom in atoms(&text) {
+            for atom in find_atoms(&text) {
                 prop_assert!(atom.start >= last && atom.end > atom.start);
                 prop_assert!(!atom.text(&text).is_empty());
                 let _norm = atom.norm(&text);

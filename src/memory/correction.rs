@@ -8,7 +8,7 @@
 
 use super::{
     address::Citation,
-    document::{Block, Summary},
+    document::{Summary, SummaryBlock},
     frontmatter,
     item::Item,
     markdown::{self, LineKind},
@@ -23,7 +23,7 @@ const TITLE_CHARS_MAX: usize = 80;
 
 /// What a person typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Words {
+pub struct CorrectionText {
     /// On one line, without list marker and citation.
     pub text: String,
     /// Lines of the person's choice; `None` to keep those that the item cites.
@@ -32,18 +32,18 @@ pub struct Words {
 
 /// What cannot be put in the place of an item.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WordsError {
+pub enum CorrectionTextError {
     /// Nothing.
     #[error("there are no words to put there; to take an item out, delete it in the file")]
     Empty,
     /// It ends in brackets that look like a citation.
     #[error("`[{0}]` is not a citation (expected one like [2026-04-02:4,9-11; 2026-04-03:2])")]
-    NotACitation(String),
+    InvalidCitation(String),
 }
 
 /// A file with other words in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Corrected {
+pub struct CorrectedFile {
     /// All of it.
     pub text: String,
     /// The first line of the item in the file as it stood.
@@ -58,38 +58,38 @@ pub struct Corrected {
 
 /// Why there is nothing to correct at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlaceError {
+pub enum CorrectionTargetError {
     /// The line belongs to no item; the nearest one begins there.
     NoItem(Option<u32>),
     /// The frontmatter of a memory was spelled by hand, so its sources cannot be changed here.
-    Sources,
+    FixedSources,
 }
 
-impl Words {
+impl CorrectionText {
     /// Reads what was typed.
     ///
     /// # Errors
     ///
-    /// Returns [`WordsError`] where nothing is left, or a citation is misspelled.
-    pub fn parse(typed: &str) -> Result<Self, WordsError> {
+    /// Returns [`CorrectionTextError`] where nothing is left, or a citation is misspelled.
+    pub fn parse(typed: &str) -> Result<Self, CorrectionTextError> {
         let line = typed::one_line(typed);
         let bare = ["- ", "* ", "+ "].iter().find_map(|it| line.strip_prefix(it)).unwrap_or(&line);
         let Item { text, citation } = Item::parse(bare);
         if citation.is_none()
             && let Some((_, inner)) = text.strip_suffix(']').and_then(|it| it.rsplit_once('['))
-            && looks_cited(inner)
+            && looks_like_citation(inner)
         {
-            return Err(WordsError::NotACitation(inner.to_owned()));
+            return Err(CorrectionTextError::InvalidCitation(inner.to_owned()));
         }
         if text.trim_matches(['-', '*', '+', ' ']).is_empty() {
-            return Err(WordsError::Empty);
+            return Err(CorrectionTextError::Empty);
         }
         Ok(Self { text: text.trim().to_owned(), citation })
     }
 }
 
 /// Returns whether what stands between brackets is meant to be lines of a log.
-fn looks_cited(inner: &str) -> bool {
+fn looks_like_citation(inner: &str) -> bool {
     let marks = |c: char| c.is_alphanumeric() || ":;,- _.".contains(c);
     inner.contains(':')
         && inner.chars().all(marks)
@@ -101,42 +101,43 @@ fn looks_cited(inner: &str) -> bool {
 /// # Errors
 ///
 /// Returns where the nearest bullet begins.
-pub fn of_summary(
+pub fn correct_summary(
     summary: &Summary,
     text: &str,
     line: u32,
-    words: &Words,
-) -> Result<Corrected, PlaceError> {
+    words: &CorrectionText,
+) -> Result<CorrectedFile, CorrectionTargetError> {
     let front = &text[..frontmatter::split(text).body_at];
-    let (mut at, mut number) = (front.len(), 1 + lines_in(front));
+    let (mut at, mut number) = (front.len(), 1 + count_newlines(front));
     let mut nearest: Option<u32> = None;
     for block in &summary.blocks {
         let raw = block.raw();
-        let lines = lines_in(raw).max(1);
-        if let Block::Bullet(item, _) = block {
+        let lines = count_newlines(raw).max(1);
+        if let SummaryBlock::Bullet(item, _) = block {
             if (number..number + lines).contains(&line) {
                 let citation = words.citation.clone().or_else(|| item.citation.clone());
-                let new = Item { text: boxed(item, &words.text), citation: citation.clone() };
-                let after = format!("{}{new}", marker(raw));
+                let new =
+                    Item { text: with_task_box(item, &words.text), citation: citation.clone() };
+                let after = format!("{}{new}", bullet_prefix(raw));
                 let end = &raw[raw.trim_end_matches(['\r', '\n']).len()..];
                 let whole = [&text[..at], &after, end, &text[at + raw.len()..]].concat();
                 let before = raw.trim_end().to_owned();
-                return Ok(Corrected { text: whole, line: number, before, after, citation });
+                return Ok(CorrectedFile { text: whole, line: number, before, after, citation });
             }
             if nearest.is_none_or(|it| number.abs_diff(line) < it.abs_diff(line)) {
                 nearest = Some(number);
             }
         }
         at += raw.len();
-        number += lines_in(raw);
+        number += count_newlines(raw);
     }
-    Err(PlaceError::NoItem(nearest))
+    Err(CorrectionTargetError::NoItem(nearest))
 }
 
 /// Returns what stands before the words of a bullet: indent, marker, blanks.
-fn marker(raw: &str) -> &str {
+fn bullet_prefix(raw: &str) -> &str {
     let first = raw.split('\n').next().unwrap_or_default();
-    let words_at = match markdown::kinds_of_bullets([first]).first() {
+    let words_at = match markdown::classify_summary_lines([first]).first() {
         Some(LineKind::ListItem { text_at, task: Some(_), .. }) => {
             first[..*text_at].rfind('[').unwrap_or(*text_at)
         }
@@ -149,7 +150,7 @@ fn marker(raw: &str) -> &str {
 }
 
 /// Keeps the box of a task, unless the new words bring one.
-fn boxed(item: &Item, words: &str) -> String {
+fn with_task_box(item: &Item, words: &str) -> String {
     let box_of = |text: &str| {
         let inner = text.strip_prefix('[')?.get(..2)?;
         matches!(inner, " ]" | "x]" | "X]").then(|| format!("[{inner} "))
@@ -160,23 +161,28 @@ fn boxed(item: &Item, words: &str) -> String {
     }
 }
 
-/// Puts words into the entry of `WISDOM.md` to which a line belongs. Words that begin with
+/// Puts words into the entry of `WISDOM.md` to which a line belongs. `CorrectionText` that begin with
 /// `**Title**` bring another title.
 ///
 /// # Errors
 ///
 /// Returns where the nearest entry begins.
-pub fn of_wisdom(text: &str, line: u32, words: &Words) -> Result<Corrected, PlaceError> {
+pub fn correct_wisdom(
+    text: &str,
+    line: u32,
+    words: &CorrectionText,
+) -> Result<CorrectedFile, CorrectionTargetError> {
     let file = WisdomFile::parse(text);
     let (mut at, mut nearest) = (0, None::<u32>);
     for entry in file.entries() {
         // Entries stand in the file as they were read, one after the other.
         let Some(found) = text[at..].find(&entry.raw) else { continue };
-        let number = 1 + lines_in(&text[..at + found]);
+        let number = 1 + count_newlines(&text[..at + found]);
         let body = entry.raw.trim_end();
-        if (number..=number + lines_in(body)).contains(&line) {
+        if (number..=number + count_newlines(body)).contains(&line) {
             // A title that repeats the words goes with them.
-            let titled = words.text.starts_with("**") || !repeats(&entry.title, &entry.text);
+            let titled =
+                words.text.starts_with("**") || !is_beginning_of(&entry.title, &entry.text);
             let new = if titled {
                 words.text.clone()
             } else {
@@ -185,8 +191,8 @@ pub fn of_wisdom(text: &str, line: u32, words: &Words) -> Result<Corrected, Plac
             let after = entry.reworded(&new, words.citation.as_ref());
             let whole =
                 [&text[..at + found], &after, &text[at + found + entry.raw.len()..]].concat();
-            let mark = entry.mark.as_ref().map(|it| it.sources.clone());
-            return Ok(Corrected {
+            let mark = entry.meta.as_ref().map(|it| it.sources.clone());
+            return Ok(CorrectedFile {
                 text: whole,
                 line: number,
                 before: body.to_owned(),
@@ -199,7 +205,7 @@ pub fn of_wisdom(text: &str, line: u32, words: &Words) -> Result<Corrected, Plac
         }
         at += found + entry.raw.len();
     }
-    Err(PlaceError::NoItem(nearest))
+    Err(CorrectionTargetError::NoItem(nearest))
 }
 
 /// Puts words into the paragraph of a typed memory to which a line belongs; without a line, into its
@@ -209,17 +215,17 @@ pub fn of_wisdom(text: &str, line: u32, words: &Words) -> Result<Corrected, Plac
 /// # Errors
 ///
 /// Returns where the statement begins, for a line of no paragraph.
-pub fn of_memory(
+pub fn correct_memory(
     memory: &TypedMemory,
     text: &str,
     line: Option<u32>,
-    words: &Words,
+    words: &CorrectionText,
     hash_of: &dyn Fn(&super::address::Address) -> Option<String>,
-) -> Result<Corrected, PlaceError> {
+) -> Result<CorrectedFile, CorrectionTargetError> {
     let body_at = frontmatter::split(text).body_at;
     let paragraphs = paragraphs(&text[body_at..]);
-    let first = 1 + lines_in(&text[..body_at]);
-    let number = |at: usize| first + lines_in(&text[body_at..body_at + at]);
+    let first = 1 + count_newlines(&text[..body_at]);
+    let number = |at: usize| first + count_newlines(&text[body_at..body_at + at]);
     let statement = paragraphs
         .iter()
         .position(|&(from, to)| !text[body_at + from..body_at + to].starts_with('#'));
@@ -230,7 +236,7 @@ pub fn of_memory(
             paragraphs.iter().position(|&(from, to)| (number(from)..=number(to)).contains(&line))
         }
     };
-    let chosen = chosen.ok_or(PlaceError::NoItem(nearest))?;
+    let chosen = chosen.ok_or(CorrectionTargetError::NoItem(nearest))?;
     let (from, to) = paragraphs[chosen];
     let before = &text[body_at + from..body_at + to];
     let label = ["**Why:** ", "**How to apply:** "].into_iter().find(|it| before.starts_with(it));
@@ -243,10 +249,10 @@ pub fn of_memory(
         let mut new = TypedMemory { body, ..memory.clone() };
         if Some(chosen) == statement {
             let old = typed::one_line(before);
-            if repeats(&new.description, &old) {
+            if is_beginning_of(&new.description, &old) {
                 new.description = shorten(&words.text, DESCRIPTION_CHARS_MAX);
             }
-            if repeats(&new.name, &old) {
+            if is_beginning_of(&new.name, &old) {
                 new.name = shorten(&words.text, DESCRIPTION_CHARS_MAX);
             }
         }
@@ -256,11 +262,17 @@ pub fn of_memory(
         }
         new.print()
     } else if words.citation.is_some() {
-        return Err(PlaceError::Sources);
+        return Err(CorrectionTargetError::FixedSources);
     } else {
         [&text[..body_at], &body].concat()
     };
-    Ok(Corrected { text: whole, line: number(from), before: before.to_owned(), after, citation })
+    Ok(CorrectedFile {
+        text: whole,
+        line: number(from),
+        before: before.to_owned(),
+        after,
+        citation,
+    })
 }
 
 /// Returns the paragraphs of a body by bytes, without the line end of the last line.
@@ -283,7 +295,7 @@ fn paragraphs(body: &str) -> Vec<(usize, usize)> {
 }
 
 /// Returns whether a title or a description says the beginning of a statement, or all of it.
-fn repeats(short: &str, statement: &str) -> bool {
+fn is_beginning_of(short: &str, statement: &str) -> bool {
     let bare = short.trim_end_matches(['…', '.']).to_lowercase();
     !bare.is_empty() && statement.to_lowercase().starts_with(&bare)
 }
@@ -297,20 +309,20 @@ fn shorten(text: &str, chars_max: usize) -> String {
     format!("{}…", words.trim_end_matches([',', ';', ':', '—', '-', ' ']))
 }
 
-fn lines_in(text: &str) -> u32 {
+fn count_newlines(text: &str) -> u32 {
     u32::try_from(text.matches('\n').count()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::document::Owner;
+    use crate::memory::document::BulletOwner;
 
     const WEEK: &str = "---\ntype: weekly\nperiod: 2026-W14\nmemoird:\n  engine: extractive/1\n  sources: {}\n  items: [aaaaaaaa]\n---\n\n# Week 2026-W14\n\n### Decisions\n- One [2026-04-02:1]\n  and more\n* [ ] two\r\n- three";
 
-    fn week(line: u32, typed: &str) -> Result<Corrected, PlaceError> {
+    fn week(line: u32, typed: &str) -> Result<CorrectedFile, CorrectionTargetError> {
         let summary = Summary::parse("2026-W14".parse().unwrap(), WEEK).unwrap();
-        of_summary(&summary, WEEK, line, &Words::parse(typed).unwrap())
+        correct_summary(&summary, WEEK, line, &CorrectionText::parse(typed).unwrap())
     }
 
     #[test]
@@ -330,20 +342,26 @@ mod tests {
             let corrected = week(line, typed).unwrap();
             assert_eq!(corrected.text, WEEK.replace(old, new), "{typed}");
             let read = Summary::parse("2026-W14".parse().unwrap(), &corrected.text).unwrap();
-            assert!(read.ownership().owners.iter().all(|it| *it == Owner::Person));
+            assert!(read.ownership().owners.iter().all(|it| *it == BulletOwner::User));
         }
-        assert_eq!(week(12, "x"), Err(PlaceError::NoItem(Some(13))));
-        assert_eq!(week(400, "x"), Err(PlaceError::NoItem(Some(16))));
+        assert_eq!(week(12, "x"), Err(CorrectionTargetError::NoItem(Some(13))));
+        assert_eq!(week(400, "x"), Err(CorrectionTargetError::NoItem(Some(16))));
     }
 
     #[test]
     fn what_is_typed_is_read_strictly() {
-        let error = |typed: &str| Words::parse(typed).unwrap_err();
-        assert_eq!(error(" - "), WordsError::Empty);
-        assert_eq!(error("[2026-04-02:1]"), WordsError::Empty);
-        assert_eq!(error("x [2026-04-02:0]"), WordsError::NotACitation("2026-04-02:0".to_owned()));
-        assert_eq!(error("x [2026-04-31:4]"), WordsError::NotACitation("2026-04-31:4".to_owned()));
-        assert_eq!(Words::parse("see [1] and [wip]").unwrap().text, "see [1] and [wip]");
+        let error = |typed: &str| CorrectionText::parse(typed).unwrap_err();
+        assert_eq!(error(" - "), CorrectionTextError::Empty);
+        assert_eq!(error("[2026-04-02:1]"), CorrectionTextError::Empty);
+        assert_eq!(
+            error("x [2026-04-02:0]"),
+            CorrectionTextError::InvalidCitation("2026-04-02:0".to_owned())
+        );
+        assert_eq!(
+            error("x [2026-04-31:4]"),
+            CorrectionTextError::InvalidCitation("2026-04-31:4".to_owned())
+        );
+        assert_eq!(CorrectionText::parse("see [1] and [wip]").unwrap().text, "see [1] and [wip]");
     }
 
     #[test]
@@ -357,21 +375,21 @@ mod tests {
         let at = |words: &str| {
             1 + u32::try_from(text.lines().position(|it| it == words).unwrap()).unwrap()
         };
-        let words = |typed: &str| Words::parse(typed).unwrap();
-        let new = of_wisdom(&text, at("Tag first."), &words("Tag last.")).unwrap();
+        let words = |typed: &str| CorrectionText::parse(typed).unwrap();
+        let new = correct_wisdom(&text, at("Tag first."), &words("Tag last.")).unwrap();
         assert_eq!(new.text, text.replace("Tag first.", "Tag last."));
         assert_eq!((new.line, new.citation), (at("**Order**"), Some(cite("2026-04-03:1"))));
         let read = WisdomFile::parse(&new.text);
-        assert!(!read.entries().nth(1).unwrap().is_ours());
-        let new =
-            of_wisdom(&text, at("**Order**"), &words("**Tags** Never. [2026-04-09:2]")).unwrap();
+        assert!(!read.entries().nth(1).unwrap().is_managed());
+        let new = correct_wisdom(&text, at("**Order**"), &words("**Tags** Never. [2026-04-09:2]"))
+            .unwrap();
         assert!(new.text.contains("**Tags**\nNever.\n<!-- memoird: id="), "{}", new.text);
         assert!(new.text.contains("sources=2026-04-09:2;"), "{}", new.text);
-        let new = of_wisdom(&text, at("of two lines"), &words("one line")).unwrap();
+        let new = correct_wisdom(&text, at("of two lines"), &words("one line")).unwrap();
         assert!(new.text.ends_with("\n**Mine**\none line\n"), "{}", new.text);
-        let new = of_wisdom(&text, at("Never on Friday."), &words("Never.")).unwrap();
+        let new = correct_wisdom(&text, at("Never on Friday."), &words("Never.")).unwrap();
         assert!(new.text.contains("**Never.**\nNever.\n<!--"), "{}", new.text);
-        assert!(of_wisdom(&text, 1, &words("x")).is_err());
+        assert!(correct_wisdom(&text, 1, &words("x")).is_err());
     }
 
     #[test]
@@ -381,11 +399,11 @@ mod tests {
             "---\nname: Always squash\ndescription: Always squash before merging\ntype: feedback\nsources: [2026-04-02:1#3fa9]\nmine: yes\n---\n\nAlways squash before merging.\n\n**Why:** the notes\nlist commits\n",
         )
         .unwrap();
-        memory.seal();
+        memory.record_body_hash();
         let text = memory.print();
         let none = |_: &super::super::address::Address| None;
-        let words = |typed: &str| Words::parse(typed).unwrap();
-        let new = of_memory(&memory, &text, None, &words("Never squash."), &none).unwrap();
+        let words = |typed: &str| CorrectionText::parse(typed).unwrap();
+        let new = correct_memory(&memory, &text, None, &words("Never squash."), &none).unwrap();
         assert_eq!(
             new.text,
             text.replace("before merging.", "before merging")
@@ -399,11 +417,11 @@ mod tests {
                 .replace("\"Always squash\"", "\"Never squash.\"")
         );
         let read = TypedMemory::parse("feedback_squash.md".as_ref(), &new.text).unwrap();
-        assert!(!read.is_ours() && read.recorded_body.is_some());
+        assert!(!read.is_managed() && read.recorded_body.is_some());
         let why =
             1 + u32::try_from(text.lines().position(|it| it == "list commits").unwrap()).unwrap();
-        let new = of_memory(&memory, &text, Some(why), &words("so said Jo"), &none).unwrap();
+        let new = correct_memory(&memory, &text, Some(why), &words("so said Jo"), &none).unwrap();
         assert!(new.text.ends_with("\n**Why:** so said Jo\n"), "{}", new.text);
-        assert!(of_memory(&memory, &text, Some(2), &words("x"), &none).is_err());
+        assert!(correct_memory(&memory, &text, Some(2), &words("x"), &none).is_err());
     }
 }

@@ -37,7 +37,7 @@ use super::hash::{self, ContentHash};
 pub struct Decisions {
     key: Option<[u8; 32]>,
     /// Per file, the lines that are barred from it.
-    barred: BTreeMap<String, BTreeSet<String>>,
+    deleted: BTreeMap<String, BTreeSet<String>>,
     /// Fingerprints of work that was taken back: 16 hex digits.
     undone: BTreeSet<String>,
     /// Per log, the lines that are forgotten; under the empty name those of all logs.
@@ -53,7 +53,7 @@ pub struct Decisions {
 /// What was decided about lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum What {
+pub enum DecisionKind {
     /// A person deleted the item that rested on them.
     Deleted,
     /// A person wrote it back, wants work done that was taken back, or took back what they said of
@@ -88,7 +88,7 @@ pub struct Decision {
     /// When, to the second, UTC.
     pub at: DateTime<Utc>,
     /// What.
-    pub what: What,
+    pub what: DecisionKind,
     /// In which file, relative to the root; of lines that are forgotten or were held, the name of the
     /// log; nothing where they are forgotten in every log. What was accepted or refused in a file is
     /// a change of it, by the hash of what it would write.
@@ -112,7 +112,7 @@ impl Decisions {
         let mut decisions = Self::default();
         for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             if decisions.key.is_none()
-                && let Some(key) = read_key(line)
+                && let Some(key) = parse_key(line)
             {
                 decisions.key = Some(key);
             } else if let Ok(decision) = serde_json::from_str::<Decision>(line) {
@@ -135,7 +135,7 @@ impl Decisions {
     }
 
     /// Prints the first line of a new file.
-    pub fn head(&self) -> String {
+    pub fn header_line(&self) -> String {
         let key = self.key.map(|key| hash::hex(&key)).unwrap_or_default();
         format!("{{\"key\":\"{key}\"}}\n")
     }
@@ -149,31 +149,31 @@ impl Decisions {
     /// Takes a decision into account.
     pub fn apply(&mut self, decision: &Decision) {
         match decision.what {
-            What::Deleted => {
-                put_in(&mut self.barred, decision);
+            DecisionKind::Deleted => {
+                add_lines(&mut self.deleted, decision);
             }
-            What::Restored => {
-                take_out(&mut self.barred, decision);
+            DecisionKind::Restored => {
+                remove_lines(&mut self.deleted, decision);
                 for hash in &decision.hashes {
                     self.undone.remove(hash);
                 }
                 for reviewed in [&mut self.accepted, &mut self.refused] {
-                    take_out(reviewed, decision);
+                    remove_lines(reviewed, decision);
                 }
             }
-            What::Accepted => {
-                take_out(&mut self.refused, decision);
-                put_in(&mut self.accepted, decision);
+            DecisionKind::Accepted => {
+                remove_lines(&mut self.refused, decision);
+                add_lines(&mut self.accepted, decision);
             }
-            What::Refused => {
-                take_out(&mut self.accepted, decision);
-                put_in(&mut self.refused, decision);
+            DecisionKind::Refused => {
+                remove_lines(&mut self.accepted, decision);
+                add_lines(&mut self.refused, decision);
             }
-            What::Undone => self.undone.extend(decision.hashes.iter().cloned()),
-            What::Forgotten => {
-                put_in(&mut self.forgotten, decision);
+            DecisionKind::Undone => self.undone.extend(decision.hashes.iter().cloned()),
+            DecisionKind::Forgotten => {
+                add_lines(&mut self.forgotten, decision);
             }
-            What::Unknown => {}
+            DecisionKind::Unknown => {}
         }
     }
 
@@ -194,7 +194,7 @@ impl Decisions {
     }
 
     /// Returns what a person said of a line of the log of that name, which was held for review.
-    pub fn reviewed(&self, log: &str, line: &str) -> Option<Verdict> {
+    pub fn review_verdict(&self, log: &str, line: &str) -> Option<Verdict> {
         let (accepted, refused) = (self.accepted.get(log), self.refused.get(log));
         if accepted.is_none() && refused.is_none() {
             return None;
@@ -218,7 +218,7 @@ impl Decisions {
     }
 
     /// Returns what [`Self::input_hash`] does of a weekly or monthly file, by the hash of its body.
-    pub fn input_of_file(&self, name: &str, body_hash: &str) -> String {
+    pub fn summary_input_hash(&self, name: &str, body_hash: &str) -> String {
         match self.accepted.get(name).filter(|it| !it.is_empty()) {
             None => body_hash.to_owned(),
             Some(accepted) => ContentHash::of(format!("{body_hash} {accepted:?}")).hex16(),
@@ -230,7 +230,7 @@ impl Decisions {
     ///
     /// Four hex digits of a keyed hash: enough to tell the secrets of a root apart, and too few to
     /// try guesses against. Without a key there are none.
-    pub fn secret_mark(&self, kind: &str, secret: &str) -> String {
+    pub fn secret_placeholder(&self, kind: &str, secret: &str) -> String {
         match self.line_hash(secret) {
             Some(hash) => format!("[secret:{kind}#{}]", &hash[..4]),
             None => format!("[secret:{kind}]"),
@@ -238,7 +238,7 @@ impl Decisions {
     }
 
     /// Returns a text without such marks, for names that are made of it.
-    pub fn without_marks(text: &str) -> String {
+    pub fn strip_secret_placeholders(text: &str) -> String {
         let mut left = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(at) = rest.find("[secret:") {
@@ -251,7 +251,7 @@ impl Decisions {
     /// Returns whether an item that rests on `lines` is kept out of the file at `path`: every one of
     /// them was cited by an item that a person deleted there.
     pub fn is_deleted<'a>(&self, path: &str, lines: impl IntoIterator<Item = &'a str>) -> bool {
-        let Some(barred) = self.barred.get(path).filter(|it| !it.is_empty()) else { return false };
+        let Some(barred) = self.deleted.get(path).filter(|it| !it.is_empty()) else { return false };
         let mut lines = lines.into_iter().peekable();
         lines.peek().is_some()
             && lines.all(|it| self.line_hash(it).is_some_and(|it| barred.contains(&it)))
@@ -259,7 +259,7 @@ impl Decisions {
 
     /// Returns the files from which lines are barred.
     pub fn files_with_deleted(&self) -> impl Iterator<Item = &str> {
-        self.barred.iter().filter(|it| !it.1.is_empty()).map(|it| &it.0[..])
+        self.deleted.iter().filter(|it| !it.1.is_empty()).map(|it| &it.0[..])
     }
 
     /// Returns whether work was taken back and waits for changed input.
@@ -273,12 +273,12 @@ impl Decisions {
     }
 }
 
-fn put_in(lines: &mut BTreeMap<String, BTreeSet<String>>, decision: &Decision) {
+fn add_lines(lines: &mut BTreeMap<String, BTreeSet<String>>, decision: &Decision) {
     let inside = lines.entry(decision.path.clone()).or_default();
     inside.extend(decision.hashes.iter().cloned());
 }
 
-fn take_out(lines: &mut BTreeMap<String, BTreeSet<String>>, decision: &Decision) {
+fn remove_lines(lines: &mut BTreeMap<String, BTreeSet<String>>, decision: &Decision) {
     if let Some(inside) = lines.get_mut(&decision.path) {
         inside.retain(|it| !decision.hashes.contains(it));
     }
@@ -298,7 +298,7 @@ impl Decision {
     }
 }
 
-fn read_key(line: &str) -> Option<[u8; 32]> {
+fn parse_key(line: &str) -> Option<[u8; 32]> {
     let KeyLine { key } = serde_json::from_str(line).ok()?;
     let mut bytes = [0; 32];
     if key.len() != 64 || !key.is_ascii() {
@@ -316,7 +316,7 @@ mod tests {
 
     const WEEK: &str = "memory/weekly/2026-W14.md";
 
-    fn decide(decisions: &mut Decisions, what: What, lines: &[&str]) -> String {
+    fn decide(decisions: &mut Decisions, what: DecisionKind, lines: &[&str]) -> String {
         let hashes = lines.iter().map(|it| decisions.line_hash(it).unwrap()).collect();
         let at = "2026-04-06T03:00:12Z".parse().unwrap();
         let decision = Decision { at, what, path: WEEK.to_owned(), hashes };
@@ -327,8 +327,8 @@ mod tests {
     #[test]
     fn decisions_survive_the_file() {
         let mut decisions = Decisions::with_key([7; 32]);
-        let mut text = decisions.head();
-        text.push_str(&decide(&mut decisions, What::Deleted, &["- one", "- two"]));
+        let mut text = decisions.header_line();
+        text.push_str(&decide(&mut decisions, DecisionKind::Deleted, &["- one", "- two"]));
         assert!(!text.contains("one"), "no text of a log: {text}");
         let read = Decisions::parse(&text);
         assert!(read.is_deleted(WEEK, ["  - one "]));
@@ -348,17 +348,20 @@ mod tests {
         };
         let bytes = ContentHash::of("a log");
         let seen = |it: &Decisions| {
-            (it.reviewed("2026-04-02", " > run it"), it.input_hash("2026-04-02", bytes) == bytes)
+            (
+                it.review_verdict("2026-04-02", " > run it"),
+                it.input_hash("2026-04-02", bytes) == bytes,
+            )
         };
         assert_eq!(seen(&decisions), (None, true));
-        decide(&mut decisions, What::Refused);
+        decide(&mut decisions, DecisionKind::Refused);
         assert_eq!(seen(&decisions), (Some(Verdict::Refused), true));
-        decide(&mut decisions, What::Accepted);
+        decide(&mut decisions, DecisionKind::Accepted);
         assert_eq!(seen(&decisions), (Some(Verdict::Accepted), false));
-        assert_eq!(decisions.reviewed("2026-04-03", "> run it"), None);
-        assert_eq!(decisions.reviewed("2026-04-02", "> run"), None);
+        assert_eq!(decisions.review_verdict("2026-04-03", "> run it"), None);
+        assert_eq!(decisions.review_verdict("2026-04-02", "> run"), None);
         assert_eq!(decisions.input_hash("2026-04-03", bytes), bytes);
-        decide(&mut decisions, What::Restored);
+        decide(&mut decisions, DecisionKind::Restored);
         assert_eq!(seen(&decisions), (None, true));
     }
 
@@ -366,19 +369,19 @@ mod tests {
     fn a_mark_tells_secrets_apart_and_roots_too() {
         let marks = [7, 8].map(|key| {
             let decisions = Decisions::with_key([key; 32]);
-            ["one", "two"].map(|it| decisions.secret_mark("token", it))
+            ["one", "two"].map(|it| decisions.secret_placeholder("token", it))
         });
         assert!(marks[0][0].starts_with("[secret:token#") && marks[0][0].len() == 19);
         assert_ne!(marks[0][0], marks[0][1]);
         assert_ne!(marks[0], marks[1]);
-        assert_eq!(Decisions::default().secret_mark("token", "one"), "[secret:token]");
+        assert_eq!(Decisions::default().secret_placeholder("token", "one"), "[secret:token]");
     }
 
     #[test]
     fn writing_back_lifts_a_deletion() {
         let mut decisions = Decisions::with_key([7; 32]);
-        decide(&mut decisions, What::Deleted, &["- one", "- two"]);
-        decide(&mut decisions, What::Restored, &["- one"]);
+        decide(&mut decisions, DecisionKind::Deleted, &["- one", "- two"]);
+        decide(&mut decisions, DecisionKind::Restored, &["- one"]);
         assert!(!decisions.is_deleted(WEEK, ["- one"]));
         assert!(decisions.is_deleted(WEEK, ["- two"]));
     }
@@ -390,10 +393,10 @@ mod tests {
             let at = "2026-04-06T03:00:12Z".parse().unwrap();
             Decision { at, what, path: WEEK.to_owned(), hashes: vec![work.hex16()] }.print()
         };
-        let mut text = decision(What::Undone);
+        let mut text = decision(DecisionKind::Undone);
         assert!(Decisions::parse(&text).is_undone(work), "it needs no key");
         assert!(!Decisions::parse(&text).is_undone(ContentHash::of("another week")));
-        text.push_str(&decision(What::Restored));
+        text.push_str(&decision(DecisionKind::Restored));
         assert!(!Decisions::parse(&text).is_undone(work));
     }
 
@@ -404,7 +407,12 @@ mod tests {
         for (log, line) in [("", "- one"), ("2026-04-02", "- two")] {
             let hashes = vec![decisions.line_hash(line).unwrap()];
             let at = "2026-04-06T03:00:12Z".parse().unwrap();
-            decisions.apply(&Decision { at, what: What::Forgotten, path: log.to_owned(), hashes });
+            decisions.apply(&Decision {
+                at,
+                what: DecisionKind::Forgotten,
+                path: log.to_owned(),
+                hashes,
+            });
         }
         assert!(decisions.has_forgotten());
         assert!(decisions.is_forgotten("2026-04-03", " - one"));
@@ -416,9 +424,9 @@ mod tests {
     #[test]
     fn torn_and_newer_lines_are_passed_over() {
         let mut decisions = Decisions::with_key([7; 32]);
-        let mut text = decisions.head();
+        let mut text = decisions.header_line();
         text.push_str("{\"at\":\"2027-01-01T00:00:00Z\",\"what\":\"sealed\",\"in\":\"x\",\"hashes\":[],\"by\":1}\n");
-        text.push_str(&decide(&mut decisions, What::Deleted, &["- one"]));
+        text.push_str(&decide(&mut decisions, DecisionKind::Deleted, &["- one"]));
         text.push_str("{\"at\":\"2026-04-06T03:0");
         let read = Decisions::parse(&text);
         assert!(read.is_deleted(WEEK, ["- one"]));

@@ -22,9 +22,12 @@ use serde_yaml::Value;
 
 use super::{
     address::{Citation, Stem},
-    frontmatter::{self, FrontmatterError, GENERATED_YAML_BYTES_MAX, OtherKeys, Split, Writer},
+    frontmatter::{
+        self, FrontmatterError, FrontmatterSplit, FrontmatterWriter, GENERATED_YAML_BYTES_MAX,
+        OtherKeys,
+    },
     hash::ContentHash,
-    item::{Item, Section, Tier},
+    item::{Item, SummarySection, Tier},
     markdown::{self, LineKind},
     period::{Grain, Period},
 };
@@ -42,9 +45,9 @@ pub struct Summary {
     /// Frontmatter keys that are not ours; kept.
     pub other_keys: OtherKeys,
     /// The body, in order.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<SummaryBlock>,
     /// The frontmatter as it was read, with its fences; empty for a file that we make.
-    front: String,
+    raw_frontmatter: String,
     /// Whether all of its lines end in `\r\n`.
     crlf: bool,
 }
@@ -64,7 +67,7 @@ pub struct SummaryHeader {
     pub extracted: Vec<String>,
     /// Sources that were not there when it was made: what it says of them was carried over, and it is
     /// made again when they are back.
-    pub gone: Vec<String>,
+    pub missing_sources: Vec<String>,
     /// Whether the period was still open.
     pub partial: bool,
     /// Whether it was made offline because the model could not be had: it is made again with it.
@@ -73,13 +76,13 @@ pub struct SummaryHeader {
 
 /// A bullet with its lines in the file, from 1 and frontmatter counted, and the section that it
 /// stands in.
-pub type Numbered<'a> = (RangeInclusive<u32>, &'a Item, Option<Section>);
+pub type NumberedBullet<'a> = (RangeInclusive<u32>, &'a Item, Option<SummarySection>);
 
 /// A piece of the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Block {
+pub enum SummaryBlock {
     /// A heading that names a section of ours: `### Decisions`.
-    Section(Section, String),
+    Section(SummarySection, String),
     /// A bullet: the item, and its lines as they stand.
     Bullet(Item, String),
     /// Anything else, as it stands.
@@ -88,20 +91,20 @@ pub enum Block {
 
 /// Whose a bullet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub enum BulletOwner {
     /// It stands as we wrote it.
-    Ours,
+    Memoird,
     /// A person wrote or changed it.
-    Person,
+    User,
 }
 
 /// What a person did to a file of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ownership {
     /// The owner of each bullet, in the order of [`Summary::bullets`].
-    pub owners: Vec<Owner>,
+    pub owners: Vec<BulletOwner>,
     /// The hashes of bullets of ours that are gone, deleted or changed, in the order of the list.
-    pub missing: Vec<String>,
+    pub missing_hashes: Vec<String>,
 }
 
 /// A weekly or monthly file that cannot be read.
@@ -111,16 +114,16 @@ pub enum SummaryError {
     #[error(
         "there is nothing in it; `memoird compact` makes it again from its logs, and `memoird doctor --repair` puts it away"
     )]
-    Blank,
+    Empty,
     /// There are NUL bytes in it: a disk that lost what was written shows such.
     #[error("it holds NUL bytes; `memoird doctor --repair` puts it away, then `memoird compact`")]
-    Nul,
+    NulBytes,
     /// Its frontmatter breaks a rule.
     #[error(transparent)]
     Frontmatter(#[from] FrontmatterError),
     /// It was copied or renamed from another period's file.
     #[error("the frontmatter says `period: {found}`, but the file is named {expected}; rename it")]
-    OtherPeriod {
+    PeriodMismatch {
         /// The period of the file's name.
         expected: Period,
         /// What the frontmatter says.
@@ -130,7 +133,7 @@ pub enum SummaryError {
     #[error(
         "`{key}` in the frontmatter does not hold what memoird writes there; restore or remove it"
     )]
-    Key {
+    InvalidKey {
         /// The key, with the one it stands under.
         key: &'static str,
     },
@@ -144,10 +147,18 @@ impl Summary {
     /// Returns what is wrong with the frontmatter. A body is never wrong.
     pub fn parse(period: Period, text: &str) -> Result<Self, SummaryError> {
         let split = frontmatter::split(text);
-        let Front { header, other_keys } = Front::read(&split, Some(period))?;
-        let blocks = blocks(split.body(text));
+        let SummaryFrontmatter { header, other_keys } =
+            SummaryFrontmatter::read(&split, Some(period))?;
+        let blocks = split_blocks(split.body(text));
         let front = text[..split.body_at].to_owned();
-        Ok(Self { period, header, other_keys, blocks, front, crlf: frontmatter::is_crlf(text) })
+        Ok(Self {
+            period,
+            header,
+            other_keys,
+            blocks,
+            raw_frontmatter: front,
+            crlf: frontmatter::is_crlf(text),
+        })
     }
 
     /// Makes the file of `period` from what was drafted. Sections without an item are left out.
@@ -157,21 +168,21 @@ impl Summary {
     pub fn from_draft(
         period: Period,
         header: SummaryHeader,
-        sections: &[(Section, Vec<Item>)],
+        sections: &[(SummarySection, Vec<Item>)],
     ) -> Self {
         let mut body = format!("\n{}\n", Self::title(period));
         for (section, items) in sections {
-            let items: Vec<Item> = items.iter().filter_map(written_item).collect();
+            let items: Vec<Item> = items.iter().filter_map(normalize_item).collect();
             if !items.is_empty() {
                 body.extend(["\n### ", section.title(), "\n"]);
                 body.extend(items.iter().map(|item| format!("- {item}\n")));
             }
         }
-        let blocks = blocks(&body);
-        let hashes = blocks.iter().filter_map(Block::item).map(Item::hash).collect();
+        let blocks = split_blocks(&body);
+        let hashes = blocks.iter().filter_map(SummaryBlock::item).map(Item::hash).collect();
         let header = Some(SummaryHeader { items: hashes, ..header });
         let (other_keys, front) = (OtherKeys::default(), String::new());
-        Self { period, header, other_keys, blocks, front, crlf: false }
+        Self { period, header, other_keys, blocks, raw_frontmatter: front, crlf: false }
     }
 
     /// Returns the heading that names the period of a file of ours.
@@ -184,16 +195,16 @@ impl Summary {
 
     /// Puts another body in the place of the one that stands.
     pub fn set_body(&mut self, body: &str) {
-        self.blocks = blocks(body);
+        self.blocks = split_blocks(body);
     }
 
     /// Takes over the keys of the frontmatter that are not ours, as they stand.
-    pub fn take_keys_of(&mut self, other: &Self) {
+    pub fn copy_other_keys_from(&mut self, other: &Self) {
         self.other_keys.clone_from(&other.other_keys);
     }
 
     /// Ends lines as `other` does, where all of its lines end in the same way.
-    pub fn take_line_ends_of(&mut self, other: &Self) {
+    pub fn copy_line_endings_from(&mut self, other: &Self) {
         self.crlf = other.crlf;
         if self.crlf {
             let body = frontmatter::with_crlf(&self.body());
@@ -203,14 +214,14 @@ impl Summary {
 
     /// Returns the whole file.
     pub fn print(&self) -> String {
-        let mut text = self.front();
-        text.extend(self.blocks.iter().map(Block::raw));
+        let mut text = self.frontmatter();
+        text.extend(self.blocks.iter().map(SummaryBlock::raw));
         text
     }
 
     /// Returns what stands after the frontmatter.
     pub fn body(&self) -> String {
-        self.blocks.iter().map(Block::raw).collect()
+        self.blocks.iter().map(SummaryBlock::raw).collect()
     }
 
     /// Returns the hash of [`Summary::body`]: how a generated file is compared and recorded.
@@ -225,33 +236,33 @@ impl Summary {
 
     /// Returns each bullet with its first line in the printed file, from 1 and frontmatter counted,
     /// and the section that it stands in.
-    pub fn bullets(&self) -> impl Iterator<Item = (u32, &Item, Option<Section>)> {
-        let numbered = self.numbered(self.front().matches('\n').count());
+    pub fn bullets(&self) -> impl Iterator<Item = (u32, &Item, Option<SummarySection>)> {
+        let numbered = self.numbered_bullets(self.frontmatter().matches('\n').count());
         numbered.map(|(lines, item, section)| (*lines.start(), item, section))
     }
 
     /// Returns what [`Summary::bullets`] does, with the line in the file as it was read: another
     /// one where a person spelled the frontmatter in another way than we do.
-    pub fn bullets_as_read(&self) -> impl Iterator<Item = (u32, &Item, Option<Section>)> {
+    pub fn bullets_as_read(&self) -> impl Iterator<Item = (u32, &Item, Option<SummarySection>)> {
         self.bullets_with_lines().map(|(lines, item, section)| (*lines.start(), item, section))
     }
 
     /// Returns what [`Summary::bullets_as_read`] does, with all lines of each bullet: a person may
     /// write one over several.
-    pub fn bullets_with_lines(&self) -> impl Iterator<Item = Numbered<'_>> {
-        self.numbered(self.front.matches('\n').count())
+    pub fn bullets_with_lines(&self) -> impl Iterator<Item = NumberedBullet<'_>> {
+        self.numbered_bullets(self.raw_frontmatter.matches('\n').count())
     }
 
     /// Returns the bullets as what stands above may cite them: one that a person wrote or changed is
     /// a source itself, above the lines that it cites.
-    pub fn bullets_as_sources(&self) -> impl Iterator<Item = (Option<Section>, Item)> {
+    pub fn bullets_as_sources(&self) -> impl Iterator<Item = (Option<SummarySection>, Item)> {
         let stem = Stem::of_summary(self.period);
         let owners = self.ownership().owners;
         self.bullets_with_lines().zip(owners).map(move |((lines, item, section), owner)| {
             let mut item = item.clone();
-            if let (Owner::Person, Some(stem)) = (owner, &stem) {
+            if let (BulletOwner::User, Some(stem)) = (owner, &stem) {
                 // A line that is gone vouches for nothing.
-                item.citation = item.citation.and_then(|it| it.without_gone());
+                item.citation = item.citation.and_then(|it| it.without_removed_lines());
                 let own = Citation::range(stem.clone(), *lines.start(), *lines.end());
                 match &mut item.citation {
                     Some(citation) => citation.merge(&own),
@@ -264,14 +275,17 @@ impl Summary {
 
     /// Returns the lines of the file as it was read that are sources themselves: of bullets that a
     /// person wrote or changed, and of a foreign file without bullets all.
-    pub fn own_lines(&self) -> Vec<RangeInclusive<u32>> {
+    pub fn user_lines(&self) -> Vec<RangeInclusive<u32>> {
         let is_empty = |it: &Item| it.text.trim_start_matches(['>', ' ']).is_empty();
         if self.header.is_none() && self.bullets_with_lines().all(|(_, it, _)| is_empty(it)) {
             return vec![1..=u32::MAX];
         }
         let owners = self.ownership().owners;
         let bullets = self.bullets_with_lines().zip(owners);
-        bullets.filter(|(_, owner)| *owner == Owner::Person).map(|((lines, ..), _)| lines).collect()
+        bullets
+            .filter(|(_, owner)| *owner == BulletOwner::User)
+            .map(|((lines, ..), _)| lines)
+            .collect()
     }
 
     /// Tells our bullets from a person's, and which of ours are gone.
@@ -288,34 +302,34 @@ impl Summary {
             let count = left.get_mut(hash).filter(|it| **it > 0);
             count.map(|it| *it -= 1).is_some()
         };
-        let items = self.blocks.iter().filter_map(Block::item);
+        let items = self.blocks.iter().filter_map(SummaryBlock::item);
         let owners = items
-            .map(|item| if take(&item.hash()) { Owner::Ours } else { Owner::Person })
+            .map(|item| if take(&item.hash()) { BulletOwner::Memoird } else { BulletOwner::User })
             .collect();
         let mut missing: Vec<String> = listed.iter().rev().filter(|it| take(it)).cloned().collect();
         missing.reverse();
-        Ownership { owners, missing }
+        Ownership { owners, missing_hashes: missing }
     }
 
     /// Returns the frontmatter with its fences, as [`Summary::print`] begins.
-    fn front(&self) -> String {
-        let Some(header) = &self.header else { return self.front.clone() };
-        let mut writer = Writer::new();
+    fn frontmatter(&self) -> String {
+        let Some(header) = &self.header else { return self.raw_frontmatter.clone() };
+        let mut writer = FrontmatterWriter::new();
         writer.text("type", Tier::of_period(self.period).name());
         writer.bare("period", self.period);
         if !header.pointers.is_empty() {
             writer.block_list("pointers", &header.pointers);
         }
         writer.other_keys(&self.other_keys);
-        writer.open("memoird");
+        writer.open_map("memoird");
         writer.text("engine", &header.engine);
         writer.flow_map("sources", &header.sources);
         writer.flow_list("items", header.items.iter().map(String::as_str));
         if !header.extracted.is_empty() {
             writer.flow_list("extracted", header.extracted.iter().map(String::as_str));
         }
-        if !header.gone.is_empty() {
-            writer.flow_list("gone", header.gone.iter().map(String::as_str));
+        if !header.missing_sources.is_empty() {
+            writer.flow_list("gone", header.missing_sources.iter().map(String::as_str));
         }
         if header.partial {
             writer.bare("partial", true);
@@ -323,29 +337,29 @@ impl Summary {
         if header.fallback {
             writer.bare("fallback", true);
         }
-        writer.close();
+        writer.close_map();
         let front = writer.finish();
         if self.crlf { frontmatter::with_crlf(&front) } else { front }
     }
 
-    fn numbered(&self, front_lines: usize) -> impl Iterator<Item = Numbered<'_>> {
+    fn numbered_bullets(&self, front_lines: usize) -> impl Iterator<Item = NumberedBullet<'_>> {
         let mut next_line = 1 + front_lines;
-        let mut section = None::<(usize, Section)>;
+        let mut section = None::<(usize, SummarySection)>;
         self.blocks.iter().filter_map(move |block| {
             let line = next_line;
             next_line += block.raw().matches('\n').count();
             match block {
-                Block::Section(it, raw) => {
+                SummaryBlock::Section(it, raw) => {
                     section = Some((heading_level(raw), *it));
                     None
                 }
-                Block::Bullet(item, raw) => {
+                SummaryBlock::Bullet(item, raw) => {
                     let [line, end] = [line, line + raw.lines().count().saturating_sub(1)]
                         .map(|it| u32::try_from(it).ok());
                     Some((line?..=end?, item, section.map(|it| it.1)))
                 }
                 // A heading of a person's own ends a section of ours, unless it stands beneath it.
-                Block::Other(raw) => {
+                SummaryBlock::Other(raw) => {
                     let level = heading_level(raw);
                     section = section.filter(|it| level == 0 || level > it.0);
                     None
@@ -362,11 +376,11 @@ impl SummaryHeader {
     ///
     /// Returns what is wrong with the frontmatter.
     pub fn read(period: Period, text: &str) -> Result<Option<Self>, SummaryError> {
-        Ok(Front::read(&frontmatter::split(text), Some(period))?.header)
+        Ok(SummaryFrontmatter::read(&frontmatter::split(text), Some(period))?.header)
     }
 }
 
-impl Block {
+impl SummaryBlock {
     /// Returns the lines as they stand.
     pub fn raw(&self) -> &str {
         match self {
@@ -380,10 +394,10 @@ impl Block {
     }
 
     /// Returns where a code fence or a comment begins that is open at the end, by bytes.
-    pub fn open_at(&self) -> Option<usize> {
+    pub fn unclosed_at(&self) -> Option<usize> {
         let lines: Vec<&str> = self.raw().split_inclusive('\n').collect();
         let is_open = |lines: &[&str]| {
-            let kinds = markdown::kinds_of_bullets(lines.iter().copied().chain(["- probe"]));
+            let kinds = markdown::classify_summary_lines(lines.iter().copied().chain(["- probe"]));
             !matches!(kinds.last(), Some(LineKind::ListItem { .. }))
         };
         if !is_open(&lines) {
@@ -407,11 +421,11 @@ impl Block {
 /// # Errors
 ///
 /// Returns what is wrong with it.
-pub fn refuse_lost(text: &str) -> Result<(), SummaryError> {
+pub fn check_data_loss(text: &str) -> Result<(), SummaryError> {
     if text.chars().all(|c| c.is_whitespace() || c == '\0') {
-        Err(SummaryError::Blank)
+        Err(SummaryError::Empty)
     } else if text.contains('\0') {
-        Err(SummaryError::Nul)
+        Err(SummaryError::NulBytes)
     } else {
         Ok(())
     }
@@ -419,7 +433,7 @@ pub fn refuse_lost(text: &str) -> Result<(), SummaryError> {
 
 /// Returns the characters of a body, citations not counted: what the ratio of a fold limits.
 pub fn text_chars(body: &str) -> usize {
-    let lines: usize = body.trim().lines().map(|line| uncited(line).chars().count()).sum();
+    let lines: usize = body.trim().lines().map(|line| strip_citation(line).chars().count()).sum();
     lines + body.trim().matches('\n').count()
 }
 
@@ -438,7 +452,7 @@ fn hash_of_body(body: &str) -> ContentHash {
 }
 
 /// Returns the item as its bullet will hold it, or `None` without words.
-fn written_item(item: &Item) -> Option<Item> {
+fn normalize_item(item: &Item) -> Option<Item> {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     let text = item.text.replace(breaks, " ").trim().to_owned();
     let item = Item::parse(&Item { text, citation: item.citation.clone() }.to_string());
@@ -446,11 +460,11 @@ fn written_item(item: &Item) -> Option<Item> {
 }
 
 /// Cuts a body into blocks.
-fn blocks(body: &str) -> Vec<Block> {
+fn split_blocks(body: &str) -> Vec<SummaryBlock> {
     let lines: Vec<&str> = body.split_inclusive('\n').collect();
     let plain = |line: &'_ str| line.trim_end_matches(['\n', '\r']).len();
-    let kinds = markdown::kinds_of_bullets(lines.iter().map(|line| &line[..plain(line)]));
-    let mut blocks = Vec::<Block>::new();
+    let kinds = markdown::classify_summary_lines(lines.iter().map(|line| &line[..plain(line)]));
+    let mut blocks = Vec::<SummaryBlock>::new();
     // Whether a line may still join the bullet before it, and whether it may join the other text.
     let (mut open, mut joins) = (false, false);
     for (line, kind) in lines.into_iter().zip(kinds) {
@@ -463,26 +477,26 @@ fn blocks(body: &str) -> Vec<Block> {
                     Some(_) => text[..text_at].rfind('[').unwrap_or(text_at),
                     None => text_at,
                 };
-                blocks.push(Block::Bullet(Item::parse(&text[at..]), line.to_owned()));
+                blocks.push(SummaryBlock::Bullet(Item::parse(&text[at..]), line.to_owned()));
                 (open, joins) = (true, false);
                 continue;
             }
             LineKind::Heading { level, .. } => {
-                let section = Section::from_title(words).filter(|_| level >= 2);
+                let section = SummarySection::from_title(words).filter(|_| level >= 2);
                 blocks.push(match section {
-                    Some(section) => Block::Section(section, line.to_owned()),
-                    None => Block::Other(line.to_owned()),
+                    Some(section) => SummaryBlock::Section(section, line.to_owned()),
+                    None => SummaryBlock::Other(line.to_owned()),
                 });
                 // A heading stands alone, so that one block is one heading or none.
                 (open, joins) = (false, false);
                 continue;
             }
             LineKind::Text if open => {
-                if let Some(Block::Bullet(item, raw)) = blocks.last_mut() {
+                if let Some(SummaryBlock::Bullet(item, raw)) = blocks.last_mut() {
                     let indented = text.starts_with([' ', '\t']);
                     // A citation ends a bullet; only what is indented then still belongs to it.
                     if indented || item.citation.is_none() {
-                        continue_item(item, words);
+                        append_to_item(item, words);
                         raw.push_str(line);
                         continue;
                     }
@@ -491,8 +505,8 @@ fn blocks(body: &str) -> Vec<Block> {
             _ => {}
         }
         match blocks.last_mut() {
-            Some(Block::Other(raw)) if joins => raw.push_str(line),
-            _ => blocks.push(Block::Other(line.to_owned())),
+            Some(SummaryBlock::Other(raw)) if joins => raw.push_str(line),
+            _ => blocks.push(SummaryBlock::Other(line.to_owned())),
         }
         (open, joins) = (false, true);
     }
@@ -500,7 +514,7 @@ fn blocks(body: &str) -> Vec<Block> {
 }
 
 /// Joins a further line to a bullet; a citation at the end of either line counts for both.
-fn continue_item(item: &mut Item, words: &str) {
+fn append_to_item(item: &mut Item, words: &str) {
     let Item { text, citation } = Item::parse(words);
     // In place: a bullet may go on for thousands of lines.
     item.text.truncate(item.text.trim_end().len());
@@ -522,7 +536,7 @@ fn continue_item(item: &mut Item, words: &str) {
 /// Returns the level of the heading that a block is, or 0.
 fn heading_level(raw: &str) -> usize {
     let line = raw.strip_suffix('\n').unwrap_or(raw);
-    match markdown::kinds_of_bullets([line])[..] {
+    match markdown::classify_summary_lines([line])[..] {
         [LineKind::Heading { level, .. }] if !line.contains('\n') => level.into(),
         _ => 0,
     }
@@ -531,7 +545,7 @@ fn heading_level(raw: &str) -> usize {
 /// Cuts the citation off the end of a line.
 ///
 /// Every file is measured at every pass, so the citation is told by its form and not read.
-fn uncited(line: &str) -> &str {
+fn strip_citation(line: &str) -> &str {
     let marks = |b: u8| b.is_ascii_alphanumeric() || b":;,- _.".contains(&b) || !b.is_ascii();
     let cited = line.trim_end().strip_suffix(']').and_then(|rest| {
         let open = rest.rfind('[')?;
@@ -543,17 +557,17 @@ fn uncited(line: &str) -> &str {
 }
 
 /// The frontmatter of a weekly or monthly file.
-struct Front {
+struct SummaryFrontmatter {
     header: Option<SummaryHeader>,
     other_keys: OtherKeys,
 }
 
-impl Front {
-    fn read(split: &Split<'_>, period: Option<Period>) -> Result<Self, SummaryError> {
+impl SummaryFrontmatter {
+    fn read(split: &FrontmatterSplit<'_>, period: Option<Period>) -> Result<Self, SummaryError> {
         let Some(yaml) = split.yaml else {
             return Ok(Self { header: None, other_keys: OtherKeys::default() });
         };
-        if let Some((found, header)) = read_own(yaml) {
+        if let Some((found, header)) = parse_canonical(yaml) {
             check_period(period, found)?;
             return Ok(Self { header: Some(header), other_keys: OtherKeys::default() });
         }
@@ -565,30 +579,30 @@ impl Front {
             }
             return Ok(Self { header: None, other_keys: OtherKeys::new(keys, yaml) });
         };
-        let memoird = memoird.as_mapping().ok_or(SummaryError::Key { key: "memoird" })?;
+        let memoird = memoird.as_mapping().ok_or(SummaryError::InvalidKey { key: "memoird" })?;
         let mut header = SummaryHeader {
             pointers: strings(keys.get("pointers"), "pointers")?,
             engine: string(memoird.get("engine"), "memoird.engine")?,
             items: strings(memoird.get("items"), "memoird.items")?,
             extracted: strings(memoird.get("extracted"), "memoird.extracted")?,
-            gone: strings(memoird.get("gone"), "memoird.gone")?,
+            missing_sources: strings(memoird.get("gone"), "memoird.gone")?,
             ..SummaryHeader::default()
         };
         let flag = |name: &str, key| match memoird.get(name) {
             None => Ok(false),
-            Some(it) => it.as_bool().ok_or(SummaryError::Key { key }),
+            Some(it) => it.as_bool().ok_or(SummaryError::InvalidKey { key }),
         };
         header.partial = flag("partial", "memoird.partial")?;
         header.fallback = flag("fallback", "memoird.fallback")?;
         let key = "memoird.sources";
         if let Some(sources) = memoird.get("sources") {
-            for (stem, hash) in sources.as_mapping().ok_or(SummaryError::Key { key })? {
+            for (stem, hash) in sources.as_mapping().ok_or(SummaryError::InvalidKey { key })? {
                 header.sources.insert(string(Some(stem), key)?, string(Some(hash), key)?);
             }
         }
         if let Some(found) = keys.get("period") {
             let found = found.as_str().and_then(|it| it.parse().ok());
-            check_period(period, found.ok_or(SummaryError::Key { key: "period" })?)?;
+            check_period(period, found.ok_or(SummaryError::InvalidKey { key: "period" })?)?;
         }
         for ours in OUR_KEYS {
             keys.shift_remove(ours);
@@ -599,7 +613,9 @@ impl Front {
 
 fn check_period(expected: Option<Period>, found: Period) -> Result<(), SummaryError> {
     match expected {
-        Some(expected) if expected != found => Err(SummaryError::OtherPeriod { expected, found }),
+        Some(expected) if expected != found => {
+            Err(SummaryError::PeriodMismatch { expected, found })
+        }
         _ => Ok(()),
     }
 }
@@ -608,7 +624,7 @@ fn string(value: Option<&Value>, key: &'static str) -> Result<String, SummaryErr
     match value {
         None => Ok(String::new()),
         Some(Value::String(it)) => Ok(it.clone()),
-        Some(_) => Err(SummaryError::Key { key }),
+        Some(_) => Err(SummaryError::InvalidKey { key }),
     }
 }
 
@@ -616,7 +632,7 @@ fn strings(value: Option<&Value>, key: &'static str) -> Result<Vec<String>, Summ
     match value {
         None => Ok(Vec::new()),
         Some(Value::Sequence(values)) => values.iter().map(|it| string(Some(it), key)).collect(),
-        Some(_) => Err(SummaryError::Key { key }),
+        Some(_) => Err(SummaryError::InvalidKey { key }),
     }
 }
 
@@ -624,7 +640,7 @@ fn strings(value: Option<&Value>, key: &'static str) -> Result<Vec<String>, Summ
 ///
 /// A root of ten years has hundreds of such files with hundreds of hashes each, all read at every
 /// pass; the general reader takes several times as long.
-fn read_own(yaml: &str) -> Option<(Period, SummaryHeader)> {
+fn parse_canonical(yaml: &str) -> Option<(Period, SummaryHeader)> {
     let mut header = SummaryHeader::default();
     let mut lines = yaml.split_terminator('\n').peekable();
     let tier = lines.next()?.strip_prefix("type: ")?;
@@ -634,33 +650,41 @@ fn read_own(yaml: &str) -> Option<(Period, SummaryHeader)> {
     }
     if lines.next_if_eq(&"pointers:").is_some() {
         while let Some(line) = lines.next_if(|it| it.starts_with("  - ")) {
-            header.pointers.push(own_scalar(&line[4..])?);
+            header.pointers.push(parse_canonical_scalar(&line[4..])?);
         }
     }
     (lines.next()? == "memoird:").then_some(())?;
-    header.engine = own_scalar(lines.next()?.strip_prefix("  engine: ")?)?;
+    header.engine = parse_canonical_scalar(lines.next()?.strip_prefix("  engine: ")?)?;
     let sources = lines.next()?.strip_prefix("  sources: { ")?.strip_suffix(" }")?;
     for pair in sources.split(", ").filter(|it| !it.is_empty()) {
         let (stem, hash) = pair.split_once(": ")?;
-        if header.sources.insert(own_scalar(stem)?, own_scalar(hash)?).is_some() {
+        if header
+            .sources
+            .insert(parse_canonical_scalar(stem)?, parse_canonical_scalar(hash)?)
+            .is_some()
+        {
             return None;
         }
     }
     let mut list = |key: &str| {
         let line = lines.next_if(|it| it.starts_with(key))?;
         let values = line[key.len()..].strip_suffix(']')?;
-        values.split(", ").filter(|it| !it.is_empty()).map(own_scalar).collect::<Option<Vec<_>>>()
+        values
+            .split(", ")
+            .filter(|it| !it.is_empty())
+            .map(parse_canonical_scalar)
+            .collect::<Option<Vec<_>>>()
     };
     header.items = list("  items: [")?;
     header.extracted = list("  extracted: [").unwrap_or_default();
-    header.gone = list("  gone: [").unwrap_or_default();
+    header.missing_sources = list("  gone: [").unwrap_or_default();
     header.partial = lines.next_if_eq(&"  partial: true").is_some();
     header.fallback = lines.next_if_eq(&"  fallback: true").is_some();
     lines.next().is_none().then_some((period, header))
 }
 
 /// Reads a bare word or a quoted string without escapes, of the characters that need no thought.
-fn own_scalar(text: &str) -> Option<String> {
+fn parse_canonical_scalar(text: &str) -> Option<String> {
     let quoted = text.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
     let words = quoted.unwrap_or(text);
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/');
@@ -678,7 +702,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{
-        Section::{Context, Decisions, KeyOutcomes},
+        SummarySection::{Context, Decisions, KeyOutcomes},
         *,
     };
 
@@ -702,12 +726,12 @@ mod tests {
         };
         let sections = [
             (
-                Section::KeyOutcomes,
+                SummarySection::KeyOutcomes,
                 vec![item("Importer v2 shipped (#412), 3.2 s per GB [2026-03-30:12]")],
             ),
-            (Section::Context, vec![]),
+            (SummarySection::Context, vec![]),
             (
-                Section::Decisions,
+                SummarySection::Decisions,
                 vec![
                     item("SQLite over Postgres [2026-04-02:4,9-11; 2026-04-03:2]"),
                     item("SQLite over Postgres [2026-04-02:20]"),
@@ -774,17 +798,17 @@ memoird:
         header.fallback = true;
         let text = draft.print();
         let yaml = frontmatter::split(&text).yaml.unwrap();
-        assert_eq!(read_own(yaml), Some((week(), draft.header.clone().unwrap())));
+        assert_eq!(parse_canonical(yaml), Some((week(), draft.header.clone().unwrap())));
         // A comment is nothing that we write, so the general reader takes over.
         let general = text.replace("memoird:\n", "# mine\nmemoird:\n");
-        assert_eq!(read_own(frontmatter::split(&general).yaml.unwrap()), None);
+        assert_eq!(parse_canonical(frontmatter::split(&general).yaml.unwrap()), None);
         assert_eq!(SummaryHeader::read(draft.period, &general).unwrap(), draft.header);
         assert_eq!(
             SummaryHeader::read(draft.period, &text.replace('\n', "\r\n")).unwrap(),
             draft.header
         );
         for odd in ["yes", "12", "1e5", "~"] {
-            assert_eq!(own_scalar(odd), None, "{odd}");
+            assert_eq!(parse_canonical_scalar(odd), None, "{odd}");
         }
     }
 
@@ -828,9 +852,12 @@ memoird:
         let text = draft().print();
         let owners = |text: &str| {
             let it = Summary::parse(week(), text).unwrap().ownership();
-            let owners: String =
-                it.owners.iter().map(|it| if *it == Owner::Ours { 'o' } else { 'p' }).collect();
-            (owners, it.missing.len())
+            let owners: String = it
+                .owners
+                .iter()
+                .map(|it| if *it == BulletOwner::Memoird { 'o' } else { 'p' })
+                .collect();
+            (owners, it.missing_hashes.len())
         };
         assert_eq!(owners(&text), ("ooo".to_owned(), 0));
         let moved = text.replace("[2026-03-30:12]", "[2026-03-30:14]");
@@ -880,21 +907,24 @@ memoird:
             ["a\nb\u{2028}c\u{1b}[2J ", " \n", "- # x", "[ ] task", "ends [2026-04-02:4]", "---"];
         let items: Vec<Item> =
             items.iter().map(|it| Item { text: (*it).to_owned(), citation: None }).collect();
-        let draft =
-            Summary::from_draft(week(), SummaryHeader::default(), &[(Section::Context, items)]);
+        let draft = Summary::from_draft(
+            week(),
+            SummaryHeader::default(),
+            &[(SummarySection::Context, items)],
+        );
         let read = Summary::parse(week(), &draft.print()).unwrap();
         let texts: Vec<_> = read.bullets().map(|(_, it, _)| it.text.clone()).collect();
         assert_eq!(texts, ["a b c [2J", "- # x", "[ ] task", "ends"]);
         assert!(
-            read.ownership().missing.is_empty()
-                && !read.ownership().owners.contains(&Owner::Person)
+            read.ownership().missing_hashes.is_empty()
+                && !read.ownership().owners.contains(&BulletOwner::User)
         );
     }
 
     proptest! {
         #[test]
         fn any_body_prints_back(body in "(?s)([-*#>`|~\\[\\]<! \\r\n\ta:é]{0,6}|### Decisions\n|\\[2026-04-02:4\\]\n|.{0,4}){0,24}") {
-            let fence = draft().front();
+            let fence = draft().frontmatter();
             for text in [body.clone(), format!("{fence}{body}")] {
                 let summary = Summary::parse(week(), &text).unwrap();
                 prop_assert_eq!(summary.print(), text);
@@ -910,7 +940,7 @@ memoird:
             let period = "2026-W14".parse().unwrap();
             let header = SummaryHeader { pointers, engine, ..SummaryHeader::default() };
             let mut summary = Summary::from_draft(period, header.clone(), &[]);
-            summary.blocks.push(Block::Other(body.clone()));
+            summary.blocks.push(SummaryBlock::Other(body.clone()));
             let printed = summary.print();
             prop_assert!(printed.ends_with(&body));
             prop_assert_eq!(SummaryHeader::read(period, &printed), Ok(Some(header)));
@@ -918,13 +948,13 @@ memoird:
 
         #[test]
         fn drafts_read_back(texts in proptest::collection::vec(any::<String>(), 0..6)) {
-            let cited = |text: String| Item { text, citation: Some(Citation::one("2026-04-02".parse().unwrap(), 4)) };
+            let cited = |text: String| Item { text, citation: Some(Citation::single_line("2026-04-02".parse().unwrap(), 4)) };
             let items: Vec<Item> = texts.into_iter().map(cited).collect();
-            let draft = Summary::from_draft(week(), SummaryHeader::default(), &[(Section::Context, items)]);
+            let draft = Summary::from_draft(week(), SummaryHeader::default(), &[(SummarySection::Context, items)]);
             let read = Summary::parse(week(), &draft.print()).unwrap();
             prop_assert_eq!(&read.header, &draft.header);
             prop_assert_eq!(&read.blocks, &draft.blocks);
-            prop_assert!(read.ownership().missing.is_empty());
+            prop_assert!(read.ownership().missing_hashes.is_empty());
         }
     }
 }

@@ -9,7 +9,7 @@
 //! # Invariants
 //!
 //! - [`split`] changes nothing: frontmatter and body are slices of the text.
-//! - What [`Writer`] writes, [`parse`] reads back to the same values.
+//! - What [`FrontmatterWriter`] writes, [`parse`] reads back to the same values.
 //!
 //! Called by [`log`](super::log), [`document`](super::document), and [`typed`](super::typed).
 
@@ -35,14 +35,14 @@ const WRITTEN_BRACKETS_MAX: usize = 100;
 
 /// A file cut at its frontmatter, by byte offsets: nothing is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Split<'a> {
+pub struct FrontmatterSplit<'a> {
     /// The text between the fences, or `None` without frontmatter.
     pub yaml: Option<&'a str>,
     /// Byte offset at which the body begins.
     pub body_at: usize,
 }
 
-impl Split<'_> {
+impl FrontmatterSplit<'_> {
     /// Returns the body of the text that was split.
     pub fn body<'t>(&self, text: &'t str) -> &'t str {
         &text[self.body_at..]
@@ -80,7 +80,7 @@ pub enum FrontmatterError {
     },
     /// A second document, or a directive.
     #[error("line {line}: the frontmatter must be a single document without directives")]
-    ManyDocuments {
+    MultipleDocuments {
         /// Where it stands.
         line: usize,
     },
@@ -111,8 +111,8 @@ fn at_line(line: Option<usize>) -> String {
 /// fence that is never closed is text. What this finds is shown to `gray_matter`, the reader that
 /// other programs use: where the two do not see the same frontmatter, nobody can say what its
 /// author meant, and all of the text is body.
-pub fn split(text: &str) -> Split<'_> {
-    let none = Split { yaml: None, body_at: 0 };
+pub fn split(text: &str) -> FrontmatterSplit<'_> {
+    let none = FrontmatterSplit { yaml: None, body_at: 0 };
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let mut lines = text[start..].split_inclusive('\n');
     let Some(first) = lines.next().filter(|line| is_fence(line) && line.ends_with('\n')) else {
@@ -123,9 +123,9 @@ pub fn split(text: &str) -> Split<'_> {
     for line in lines {
         if is_fence(line) {
             let (yaml, body_at) = (&text[yaml_at..at], at + line.len());
-            let agreed = as_others_see(&text[start..body_at])
+            let agreed = gray_matter_yaml(&text[start..body_at])
                 .is_some_and(|seen| seen.trim().lines().eq(yaml.trim().lines()));
-            return if agreed { Split { yaml: Some(yaml), body_at } } else { none };
+            return if agreed { FrontmatterSplit { yaml: Some(yaml), body_at } } else { none };
         }
         at += line.len();
     }
@@ -137,17 +137,17 @@ fn is_fence(line: &str) -> bool {
 }
 
 /// Returns the frontmatter as `gray_matter` cuts it out, line ends normalised.
-fn as_others_see(head: &str) -> Option<String> {
+fn gray_matter_yaml(head: &str) -> Option<String> {
     /// Leaves the YAML unread: the reader that comes with the crate expands aliases without limit.
-    struct Unread;
+    struct NoopEngine;
 
-    impl gray_matter::engine::Engine for Unread {
+    impl gray_matter::engine::Engine for NoopEngine {
         fn parse(_: &str) -> gray_matter::Result<gray_matter::Pod> {
             Ok(gray_matter::Pod::Null)
         }
     }
 
-    let matter = gray_matter::Matter::<Unread>::new();
+    let matter = gray_matter::Matter::<NoopEngine>::new();
     matter.parse::<serde::de::IgnoredAny>(head).ok().map(|entity| entity.matter)
 }
 
@@ -162,7 +162,7 @@ pub fn parse(yaml: &str, bytes_max: usize) -> Result<Mapping, FrontmatterError> 
     if yaml.len() > bytes_max {
         return Err(FrontmatterError::TooLong { bytes: yaml.len(), bytes_max });
     }
-    Scan::new(yaml).run()?;
+    YamlScanner::new(yaml).run()?;
     match serde_yaml::from_str::<Value>(yaml) {
         Ok(Value::Mapping(mapping)) => Ok(mapping),
         Ok(Value::Null) => Ok(Mapping::new()),
@@ -181,7 +181,7 @@ pub fn parse(yaml: &str, bytes_max: usize) -> Result<Mapping, FrontmatterError> 
 
 /// One pass over YAML text that knows just enough of its grammar to tell a nested list, an alias,
 /// or a tag from the same characters in a string.
-struct Scan<'a> {
+struct YamlScanner<'a> {
     rest: &'a str,
     /// Line in the file, from 2: the fence is the first.
     line: usize,
@@ -190,14 +190,14 @@ struct Scan<'a> {
     flow_depth: usize,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> YamlScanner<'a> {
     fn new(yaml: &'a str) -> Self {
         Self { rest: yaml, line: 2, open: Vec::new(), flow_depth: 0 }
     }
 
     fn run(mut self) -> Result<(), FrontmatterError> {
         // Whatever this scan may take for quoted, brackets by the thousand never reach the reader.
-        if let Err(at) = brackets(self.rest, BRACKETS_MAX) {
+        if let Err(at) = check_open_brackets(self.rest, BRACKETS_MAX) {
             let line = 2 + self.rest[..at].matches('\n').count();
             return Err(FrontmatterError::TooDeep { line });
         }
@@ -213,7 +213,7 @@ impl<'a> Scan<'a> {
         let marker = head.get(..3).is_some_and(|it| it == "---" || it == "...")
             && !head[3..].starts_with(|c: char| !c.is_whitespace());
         if marker || head.starts_with('%') {
-            return Err(FrontmatterError::ManyDocuments { line: self.line });
+            return Err(FrontmatterError::MultipleDocuments { line: self.line });
         }
         let mut column = self.skip_blanks();
         // The column of the innermost key or dash of the line: a block scalar is indented by more.
@@ -221,7 +221,7 @@ impl<'a> Scan<'a> {
         let mut value_next = true;
         while let Some(c) = self.rest.chars().next() {
             if is_break(c) {
-                self.bump();
+                self.advance();
                 return Ok(());
             }
             let next_blank = self.rest[c.len_utf8()..].chars().next().is_none_or(is_blank);
@@ -232,9 +232,9 @@ impl<'a> Scan<'a> {
                     continue;
                 }
                 '-' | '?' if in_block && next_blank && value_next => {
-                    self.push(column, c == '-')?;
+                    self.push_block(column, c == '-')?;
                     parent = Some(column);
-                    self.bump();
+                    self.advance();
                     column += 1 + self.skip_blanks();
                     continue;
                 }
@@ -243,13 +243,13 @@ impl<'a> Scan<'a> {
                     if self.flow_depth + self.open.len() > DEPTH_MAX {
                         return Err(FrontmatterError::TooDeep { line: self.line });
                     }
-                    self.bump();
+                    self.advance();
                 }
                 ']' | '}' | ',' if !in_block => {
                     if c != ',' {
                         self.flow_depth -= 1;
                     }
-                    self.bump();
+                    self.advance();
                 }
                 '&' | '*' if value_next => {
                     return Err(FrontmatterError::Alias { line: self.line });
@@ -270,7 +270,7 @@ impl<'a> Scan<'a> {
                 }
                 ':' if next_blank || !in_block => {
                     parent = parent.max(self.open.last().map(|&(column, _)| column));
-                    self.bump();
+                    self.advance();
                 }
                 _ => {
                     self.open_block(column, parent)?;
@@ -288,10 +288,10 @@ impl<'a> Scan<'a> {
     /// Notes that a mapping or scalar begins here, unless the line has begun one already.
     fn open_block(&mut self, column: usize, parent: Option<usize>) -> Result<(), FrontmatterError> {
         let begins = parent.is_none_or(|it| it < column && self.open.last() == Some(&(it, true)));
-        if self.flow_depth == 0 && begins { self.push(column, false) } else { Ok(()) }
+        if self.flow_depth == 0 && begins { self.push_block(column, false) } else { Ok(()) }
     }
 
-    fn push(&mut self, column: usize, is_list: bool) -> Result<(), FrontmatterError> {
+    fn push_block(&mut self, column: usize, is_list: bool) -> Result<(), FrontmatterError> {
         while self.open.last().is_some_and(|&it| it > (column, is_list)) {
             self.open.pop();
         }
@@ -304,7 +304,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn bump(&mut self) {
+    fn advance(&mut self) {
         let mut chars = self.rest.chars();
         let c = chars.next();
         self.rest = chars.as_str();
@@ -327,14 +327,14 @@ impl<'a> Scan<'a> {
     }
 
     fn skip_quoted(&mut self, quote: char) {
-        self.bump();
+        self.advance();
         while let Some(c) = self.rest.chars().next() {
-            self.bump();
+            self.advance();
             if c == '\\' && quote == '"' {
-                self.bump();
+                self.advance();
             } else if c == quote {
                 if quote == '\'' && self.rest.starts_with('\'') {
-                    self.bump();
+                    self.advance();
                 } else {
                     return;
                 }
@@ -358,7 +358,7 @@ impl<'a> Scan<'a> {
             }
             after_blank = is_blank(c);
             width += 1;
-            self.bump();
+            self.advance();
         }
         width
     }
@@ -369,7 +369,7 @@ impl<'a> Scan<'a> {
         let told = header.chars().take(3).find_map(|c| c.to_digit(10));
         let mut indent = told.map(|it| parent.unwrap_or(0) + it as usize);
         self.skip_to_break();
-        self.bump();
+        self.advance();
         while !self.rest.is_empty() {
             let line = &self.rest[..self.rest.find(is_break).unwrap_or(self.rest.len())];
             let spaces = line.len() - line.trim_start_matches(' ').len();
@@ -380,7 +380,7 @@ impl<'a> Scan<'a> {
                 }
             }
             self.skip_to_break();
-            self.bump();
+            self.advance();
         }
     }
 }
@@ -405,7 +405,7 @@ pub struct OtherKeys {
 impl OtherKeys {
     /// Takes what is left of the keys of `yaml` after ours were taken out.
     pub fn new(values: Mapping, yaml: &str) -> Self {
-        let lines = other_lines(yaml, &values);
+        let lines = extract_lines(yaml, &values);
         Self { values, lines }
     }
 
@@ -431,7 +431,7 @@ impl OtherKeys {
 /// Cuts the lines of `keys` out of YAML, each with what belongs to it and the comments before it.
 ///
 /// `None` where they would not be read as the same values: then those are written anew.
-fn other_lines(yaml: &str, keys: &Mapping) -> Option<String> {
+fn extract_lines(yaml: &str, keys: &Mapping) -> Option<String> {
     let mut lines = String::new();
     let mut comments = String::new();
     let mut other = false;
@@ -458,12 +458,12 @@ fn other_lines(yaml: &str, keys: &Mapping) -> Option<String> {
         _ => false,
     };
     // Beside lines of ours there must be room for theirs.
-    let fits = brackets(&lines, BRACKETS_MAX / 2).is_ok();
+    let fits = check_open_brackets(&lines, BRACKETS_MAX / 2).is_ok();
     (same && fits && !lines.is_empty()).then_some(lines)
 }
 
 /// Counts the brackets that are open, in quotes or not; fails where they become more than `max`.
-fn brackets(yaml: &str, max: usize) -> Result<(), usize> {
+fn check_open_brackets(yaml: &str, max: usize) -> Result<(), usize> {
     let mut open = 0_usize;
     for (at, b) in yaml.bytes().enumerate() {
         match b {
@@ -491,18 +491,18 @@ pub fn is_crlf(text: &str) -> bool {
 
 /// Writes a frontmatter key by key, in the order of the calls.
 #[derive(Debug)]
-pub struct Writer {
+pub struct FrontmatterWriter {
     text: String,
     indent: &'static str,
 }
 
-impl Default for Writer {
+impl Default for FrontmatterWriter {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Writer {
+impl FrontmatterWriter {
     /// Opens the fence.
     pub fn new() -> Self {
         Self { text: "---\n".to_owned(), indent: "" }
@@ -520,7 +520,7 @@ impl Writer {
 
     /// Writes one string to a line.
     pub fn block_list<'a>(&mut self, key: &str, values: impl IntoIterator<Item = &'a String>) {
-        self.head(key);
+        self.key_line(key);
         for value in values {
             let line = format!("{}  - {}\n", self.indent, scalar(value));
             self.text.push_str(&line);
@@ -547,14 +547,14 @@ impl Writer {
         self.line(key, if pairs.is_empty() { "{}".to_owned() } else { format!("{{ {pairs} }}") });
     }
 
-    /// Writes a key whose own keys follow, two columns further in, up to [`Writer::close`].
-    pub fn open(&mut self, key: &str) {
-        self.head(key);
+    /// Writes a key whose own keys follow, two columns further in, up to `FrontmatterWriter::close_map`.
+    pub fn open_map(&mut self, key: &str) {
+        self.key_line(key);
         self.indent = "  ";
     }
 
-    /// Ends what [`Writer::open`] began.
-    pub fn close(&mut self) {
+    /// Ends what `FrontmatterWriter::open_map` began.
+    pub fn close_map(&mut self) {
         self.indent = "";
     }
 
@@ -565,19 +565,24 @@ impl Writer {
             return;
         }
         for (key, value) in &keys.values {
-            self.value(key, value);
+            self.other_value(key, value);
         }
     }
 
     /// Writes a key of somebody else's with the value that was read.
-    fn value(&mut self, key: &Value, value: &Value) {
+    fn other_value(&mut self, key: &Value, value: &Value) {
         match key {
             Value::Sequence(_) | Value::Mapping(_) => {
-                let line =
-                    format!("{}? {}\n{}: {}\n", self.indent, flow(key), self.indent, flow(value));
+                let line = format!(
+                    "{}? {}\n{}: {}\n",
+                    self.indent,
+                    format_flow(key),
+                    self.indent,
+                    format_flow(value)
+                );
                 self.text.push_str(&line);
             }
-            _ => self.line(&flow(key), flow(value)),
+            _ => self.line(&format_flow(key), format_flow(value)),
         }
     }
 
@@ -587,7 +592,7 @@ impl Writer {
         self.text
     }
 
-    fn head(&mut self, key: &str) {
+    fn key_line(&mut self, key: &str) {
         let written = writeln!(self.text, "{}{key}:", self.indent);
         written.expect("writing to a string cannot fail");
     }
@@ -603,22 +608,24 @@ fn join(values: impl Iterator<Item = String>) -> String {
 }
 
 /// Spells a value that was read, on one line.
-fn flow(value: &Value) -> String {
+fn format_flow(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(it) => it.to_string(),
         Value::Number(it) => it.to_string(),
         Value::String(it) => scalar(it),
-        Value::Sequence(values) => format!("[{}]", join(values.iter().map(flow))),
+        Value::Sequence(values) => format!("[{}]", join(values.iter().map(format_flow))),
         Value::Mapping(pairs) => {
             let pairs = pairs.iter().map(|(k, v)| match k {
-                Value::Sequence(_) | Value::Mapping(_) => format!("? {} : {}", flow(k), flow(v)),
-                _ => format!("{}: {}", flow(k), flow(v)),
+                Value::Sequence(_) | Value::Mapping(_) => {
+                    format!("? {} : {}", format_flow(k), format_flow(v))
+                }
+                _ => format!("{}: {}", format_flow(k), format_flow(v)),
             });
             format!("{{{}}}", join(pairs))
         }
         // `parse` refuses tags, so none can be here; the value beneath is what counts.
-        Value::Tagged(tagged) => flow(&tagged.value),
+        Value::Tagged(tagged) => format_flow(&tagged.value),
     }
 }
 
@@ -639,7 +646,7 @@ pub(super) fn is_safe_bare(text: &str) -> bool {
         "infinity",
     ];
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/');
-    if is_hash_no_number(text) {
+    if is_unambiguous_hash(text) {
         return true;
     }
     match text.as_bytes() {
@@ -653,7 +660,7 @@ pub(super) fn is_safe_bare(text: &str) -> bool {
 }
 
 /// Digits, `e`, and a leading `0b` may be a number; a hash with any other letter is none.
-fn is_hash_no_number(text: &str) -> bool {
+fn is_unambiguous_hash(text: &str) -> bool {
     let mut letters = false;
     text.bytes().all(|b| {
         letters |= matches!(b, b'a' | b'c' | b'd' | b'f');
@@ -683,7 +690,7 @@ fn is_address(text: &str) -> bool {
 
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
-    let loose = loose_brackets(text);
+    let loose = unbalanced_brackets(text);
     out.push('"');
     for (at, c) in text.char_indices() {
         let code = u32::from(c);
@@ -711,7 +718,7 @@ fn quoted(text: &str) -> String {
 
 /// Returns where brackets open that never close, or that are nested without end. [`parse`] counts
 /// brackets whatever they stand in, so these may not stand in a file.
-fn loose_brackets(text: &str) -> Vec<usize> {
+fn unbalanced_brackets(text: &str) -> Vec<usize> {
     let (mut open, mut deep) = (Vec::new(), Vec::new());
     for (at, b) in text.bytes().enumerate() {
         match b {
@@ -782,7 +789,7 @@ mod tests {
     #[test]
     fn limits_and_rules_are_kept() {
         use FrontmatterError::{
-            Alias, DuplicateKey, ManyDocuments, NotAMapping, Syntax, Tag, TooDeep,
+            Alias, DuplicateKey, MultipleDocuments, NotAMapping, Syntax, Tag, TooDeep,
         };
         check("", Ok(0));
         check("# nothing\n", Ok(0));
@@ -797,9 +804,9 @@ mod tests {
         check("a:\n  - - *x\n", Err(Alias { line: 3 }));
         check("a: !!binary aGk=\n", Err(Tag { line: 2 }));
         check("!x a: b\n", Err(Tag { line: 2 }));
-        check("a: 1\n--- \nb: 2\n", Err(ManyDocuments { line: 3 }));
-        check("a: 1\n...\n", Err(ManyDocuments { line: 3 }));
-        check("%YAML 1.1\n", Err(ManyDocuments { line: 2 }));
+        check("a: 1\n--- \nb: 2\n", Err(MultipleDocuments { line: 3 }));
+        check("a: 1\n...\n", Err(MultipleDocuments { line: 3 }));
+        check("%YAML 1.1\n", Err(MultipleDocuments { line: 2 }));
         check(&format!("a: {}{}\n", "[".repeat(31), "]".repeat(31)), Ok(1));
         check(&format!("a: {}{}\n", "[".repeat(32), "]".repeat(32)), Err(TooDeep { line: 2 }));
         check(&"- ".repeat(40), Err(TooDeep { line: 2 }));
@@ -939,7 +946,7 @@ mod tests {
             "[x] [y]".to_owned(),
             "] [a {b".to_owned(),
         ];
-        let mut writer = Writer::new();
+        let mut writer = FrontmatterWriter::new();
         writer.flow_list("list", many.iter().map(String::as_str));
         for (i, text) in many.iter().enumerate() {
             writer.text(&format!("k{i}"), text);
@@ -956,7 +963,7 @@ mod tests {
         let theirs = format!("a: '{open}'\nours: '{close}'\nb: '{open}'\n");
         let mut values = parse(&theirs, 1 << 20).unwrap();
         values.remove("ours");
-        let mut writer = Writer::new();
+        let mut writer = FrontmatterWriter::new();
         writer.other_keys(&OtherKeys::new(values.clone(), &theirs));
         writer.text("ours", &many[2]);
         let file = writer.finish();
@@ -986,13 +993,13 @@ mod tests {
     proptest! {
         #[test]
         fn any_string_survives(text in any::<String>(), other in "[\\x00-\\x7f\\u{80}-\\u{a0}\\u{2028}\\u{feff}\\u{fffe}'\"\\\\]{0,8}") {
-            let mut writer = Writer::new();
+            let mut writer = FrontmatterWriter::new();
             writer.text("a", &text);
-            writer.open("b");
+            writer.open_map("b");
             writer.flow_list("c", [text.as_str(), &other]);
             writer.flow_map("d", [(&other, &text)]);
             writer.block_list("e", &[other.clone(), text.clone()]);
-            writer.close();
+            writer.close_map();
             writer.bare("f", "2026-04-02");
             let file = writer.finish();
             let split = split(&file);
@@ -1008,8 +1015,8 @@ mod tests {
 
         #[test]
         fn other_peoples_keys_keep_their_values(key in any_value(), value in any_value()) {
-            let mut writer = Writer::new();
-            writer.value(&key, &value);
+            let mut writer = FrontmatterWriter::new();
+            writer.other_value(&key, &value);
             let file = writer.finish();
             let map = parse(split(&file).yaml.unwrap(), 1 << 20).unwrap();
             prop_assert_eq!(map.get(&key), Some(&value), "{}", file);

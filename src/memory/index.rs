@@ -37,9 +37,9 @@ const LINE_CHARS_MAX: usize = 149;
 const NAME_CHARS_MAX: usize = 60;
 
 /// How the line begins that counts what did not fit.
-const MORE: &str = "- … and ";
+const OMITTED_PREFIX: &str = "- … and ";
 /// The most bytes that it takes: four kinds, each with a number.
-const MORE_BYTES_MAX: usize = 200;
+const OMITTED_BYTES_MAX: usize = 200;
 
 /// Returns the index of `memories` in the file that stands, or in a new one.
 ///
@@ -54,20 +54,20 @@ pub fn render(
     seen: &dyn Fn(&str) -> String,
 ) -> String {
     let (before, after) = match existing {
-        Some(text) => around_block(text),
+        Some(text) => split_at_block(text),
         None => ("# Memory\n\n".to_owned(), String::new()),
     };
-    let mut lines: Vec<Line> = memories.iter().map(|it| Line::of(it, seen)).collect();
+    let mut lines: Vec<IndexLine> = memories.iter().map(|it| IndexLine::of(it, seen)).collect();
     lines.sort_by(|a, b| a.order.cmp(&b.order));
     let frame_lines = before.matches('\n').count() + after.matches('\n').count() + 2;
     let frame_bytes = before.len() + after.len() + BEGIN.len() + END.len() + 2;
     let left = (LINES_MAX.saturating_sub(frame_lines), BYTES_MAX.saturating_sub(frame_bytes));
-    cut(&mut lines, left);
+    omit_oldest(&mut lines, left);
     let mut text = before;
     text.push_str(BEGIN);
     text.push('\n');
-    text.extend(lines.iter().filter(|it| it.kept).flat_map(|it| [it.text.as_str(), "\n"]));
-    text.push_str(&more(&lines));
+    text.extend(lines.iter().filter(|it| it.included).flat_map(|it| [it.text.as_str(), "\n"]));
+    text.push_str(&omitted_line(&lines));
     text.push_str(END);
     text.push('\n');
     text.push_str(&after);
@@ -75,22 +75,22 @@ pub fn render(
 }
 
 /// A memory's line, with what decides its place.
-struct Line {
+struct IndexLine {
     text: String,
     kind: MemoryType,
     /// Kind, name without regard to case, file.
     order: (MemoryType, String, String),
     /// When it was updated; a person's memory may not say.
     updated: Option<NaiveDate>,
-    kept: bool,
+    included: bool,
 }
 
-impl Line {
+impl IndexLine {
     fn of(memory: &TypedMemory, seen: &dyn Fn(&str) -> String) -> Self {
         let file = memory.file_name.to_string_lossy();
         let name = shorten(&one_line(&seen(&memory.name)), NAME_CHARS_MAX);
         let name = escape(&name, &['\\', '[', ']', '<', '`']);
-        let head = format!("- [{name}]({})", encode(&file));
+        let head = format!("- [{name}]({})", encode_link_target(&file));
         let room = LINE_CHARS_MAX.saturating_sub(head.chars().count() + 2);
         let words = one_line(&seen(&memory.description));
         // An escape takes a character of its own, so what is cut is measured escaped.
@@ -103,7 +103,7 @@ impl Line {
         let text = if description.is_empty() { head } else { format!("{head}: {description}") };
         Self {
             // A name so long that no line can hold it is counted with those that do not fit.
-            kept: text.chars().count() <= LINE_CHARS_MAX,
+            included: text.chars().count() <= LINE_CHARS_MAX,
             text,
             kind: memory.kind,
             order: (memory.kind, memory.name.to_lowercase(), file.into_owned()),
@@ -113,29 +113,29 @@ impl Line {
 }
 
 /// Takes lines out until lines and bytes fit, with room for the line that counts them.
-fn cut(lines: &mut [Line], (lines_left, bytes_left): (usize, usize)) {
-    let kept = lines.iter().filter(|it| it.kept);
+fn omit_oldest(lines: &mut [IndexLine], (lines_left, bytes_left): (usize, usize)) {
+    let kept = lines.iter().filter(|it| it.included);
     let (mut n, mut bytes) = kept.fold((0, 0), |(n, b), it| (n + 1, b + it.text.len() + 1));
     if n == lines.len() && n <= lines_left && bytes <= bytes_left {
         return;
     }
     let lines_left = lines_left.saturating_sub(1);
-    let bytes_left = bytes_left.saturating_sub(MORE_BYTES_MAX);
-    let mut oldest: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].kept).collect();
+    let bytes_left = bytes_left.saturating_sub(OMITTED_BYTES_MAX);
+    let mut oldest: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].included).collect();
     oldest.sort_by_key(|&i| (lines[i].updated.is_none(), lines[i].updated, Reverse(i)));
     for i in oldest {
         if n <= lines_left && bytes <= bytes_left {
             return;
         }
-        lines[i].kept = false;
+        lines[i].included = false;
         n -= 1;
         bytes -= lines[i].text.len() + 1;
     }
 }
 
 /// Returns the line that counts what did not fit, by kind, or nothing.
-fn more(lines: &[Line]) -> String {
-    let count = |kind| lines.iter().filter(|it| !it.kept && it.kind == kind).count();
+fn omitted_line(lines: &[IndexLine]) -> String {
+    let count = |kind| lines.iter().filter(|it| !it.included && it.kind == kind).count();
     let counts = MemoryType::ALL.map(|kind| (kind, count(kind)));
     let total: usize = counts.iter().map(|it| it.1).sum();
     if total == 0 {
@@ -143,14 +143,14 @@ fn more(lines: &[Line]) -> String {
     }
     let parts = counts.iter().filter(|it| it.1 > 0);
     let parts: Vec<String> = parts.map(|(kind, n)| format!("{n} in {kind}_*.md")).collect();
-    format!("{MORE}{total} more that did not fit, in this folder: {}\n", parts.join(", "))
+    format!("{OMITTED_PREFIX}{total} more that did not fit, in this folder: {}\n", parts.join(", "))
 }
 
 /// Returns what stands before and after our block, and is not ours.
 ///
 /// Of a block without its end, the lines count that look like ours. A second block, as a merge of
 /// two copies leaves it, goes.
-fn around_block(text: &str) -> (String, String) {
+fn split_at_block(text: &str) -> (String, String) {
     let (mut before, mut strays, mut after) = (String::new(), String::new(), String::new());
     let mut lines = text.split_inclusive('\n').peekable();
     let mut found = false;
@@ -162,11 +162,11 @@ fn around_block(text: &str) -> (String, String) {
         }
         found = true;
         let ends = lines.clone().map(str::trim).find(|it| [BEGIN, END].contains(it)) == Some(END);
-        while let Some(line) = lines.next_if(|it| ends || is_ours(it)) {
+        while let Some(line) = lines.next_if(|it| ends || is_index_line(it)) {
             if line.trim() == END {
                 break;
             }
-            if !is_ours(line) && !line.trim().is_empty() {
+            if !is_index_line(line) && !line.trim().is_empty() {
                 strays.push_str(line);
                 if !line.ends_with('\n') {
                     strays.push('\n');
@@ -189,21 +189,21 @@ fn around_block(text: &str) -> (String, String) {
 }
 
 /// Returns whether a line inside the block is one that we wrote.
-fn is_ours(line: &str) -> bool {
+fn is_index_line(line: &str) -> bool {
     let line = line.trim();
     let targets = line.match_indices("](").filter_map(|(at, _)| {
         let (target, _) = line[at + 2..].split_once(')')?;
         target.strip_suffix(".md")?.split_once('_')
     });
     let mut kinds = targets.map(|(kind, _)| MemoryType::from_name(kind));
-    line.starts_with(MORE) || (line.starts_with("- [") && kinds.any(|it| it.is_some()))
+    line.starts_with(OMITTED_PREFIX) || (line.starts_with("- [") && kinds.any(|it| it.is_some()))
 }
 
 /// Returns the file without the targets of the links that are ours, line for line: they name files
 /// and are no words of it.
-pub fn without_targets(text: &str) -> String {
+pub fn strip_link_targets(text: &str) -> String {
     let plain = |line: &str| match line.rsplit_once("](") {
-        Some((before, after)) if is_ours(line) => {
+        Some((before, after)) if is_index_line(line) => {
             let rest = after.split_once(')').map_or("", |it| it.1);
             format!("{before}]{rest}")
         }
@@ -213,9 +213,9 @@ pub fn without_targets(text: &str) -> String {
 }
 
 /// Returns the file with other words in the lines that are a person's. Ours are made anew.
-pub fn with_lines_of_people(text: &str, lines: &[String]) -> String {
+pub fn replace_user_lines(text: &str, lines: &[String]) -> String {
     let line = |(old, new): (&str, &String)| {
-        if is_ours(old) { old.to_owned() } else { new.clone() }
+        if is_index_line(old) { old.to_owned() } else { new.clone() }
     };
     text.split('\n').zip(lines).map(line).collect::<Vec<_>>().join("\n")
 }
@@ -245,7 +245,7 @@ fn escape(text: &str, marks: &[char]) -> String {
 }
 
 /// Spells a file name as the target of a link.
-fn encode(file: &str) -> String {
+fn encode_link_target(file: &str) -> String {
     let mut out = String::with_capacity(file.len());
     for c in file.chars() {
         if c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '~') {
@@ -306,9 +306,9 @@ mod tests {
 
     #[track_caller]
     fn check_line(file: &str, name: &str, description: &str, expected: &str) {
-        let text = Line::of(&memory(file, name, description), &str::to_owned).text;
+        let text = IndexLine::of(&memory(file, name, description), &str::to_owned).text;
         assert_eq!(text, expected);
-        assert!(text.chars().count() < 150 && is_ours(&text));
+        assert!(text.chars().count() < 150 && is_index_line(&text));
     }
 
     #[test]
@@ -381,7 +381,7 @@ mod tests {
             let memories = [memory("user_a.md", &name, &description)];
             let rendered = render(Some(&text), &memories, &str::to_owned);
             prop_assert_eq!(&render(Some(&rendered), &memories, &str::to_owned), &rendered);
-            for line in lines.iter().filter(|it| !it.trim().is_empty() && !it.contains("memoird:") && !is_ours(it)) {
+            for line in lines.iter().filter(|it| !it.trim().is_empty() && !it.contains("memoird:") && !is_index_line(it)) {
                 prop_assert!(rendered.contains(line.as_str()), "{:?} in {}", line, rendered);
             }
         }

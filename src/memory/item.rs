@@ -62,7 +62,7 @@ impl fmt::Display for Tier {
 /// A heading of a weekly or monthly file. The order of the variants is the order in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the names are the headings")]
-pub enum Section {
+pub enum SummarySection {
     KeyOutcomes,
     Decisions,
     BlockersAndOpenItems,
@@ -73,7 +73,7 @@ pub enum Section {
     CarriedForward,
 }
 
-impl Section {
+impl SummarySection {
     /// The sections of a weekly file.
     pub const WEEKLY: [Self; 4] =
         [Self::KeyOutcomes, Self::Decisions, Self::BlockersAndOpenItems, Self::Context];

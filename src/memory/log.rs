@@ -16,7 +16,7 @@ use super::{
 
 /// Who wrote a text. Ordered by trust, the least first, so that `min` is the origin of a mixture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Origin {
+pub enum TextOrigin {
     /// Quoted, pasted, or fetched: a web page, a mail, a tool's output.
     External,
     /// An agent's own words.
@@ -25,7 +25,7 @@ pub enum Origin {
     Human,
 }
 
-impl Origin {
+impl TextOrigin {
     /// Returns the name that frontmatter and JSON use.
     pub fn name(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ pub struct DailyLog {
     /// The hash of the file's bytes.
     pub hash: ContentHash,
     /// What the frontmatter's `origin:` says of the text outside quotes and code.
-    pub origin: Option<Origin>,
+    pub origin: Option<TextOrigin>,
     /// Why what it says could not be read, so that the text counts as external.
     pub origin_error: Option<OriginError>,
     text: Arc<str>,
@@ -76,10 +76,10 @@ pub enum OriginError {
     Unknown,
     /// Two keys, or two spellings of one.
     #[error("`origin:` stands twice in its frontmatter; it counts as external until one is gone")]
-    Twice,
+    Duplicate,
     /// Frontmatter that names an origin and is not read.
     #[error("it counts as external, because its `origin:` cannot be read: {0}")]
-    Unread(#[source] FrontmatterError),
+    Unreadable(#[source] FrontmatterError),
     /// A frontmatter that names an origin and that readers do not agree on, or that never ends.
     #[error(
         "it counts as external, because its `origin:` stands in a frontmatter that is not closed \
@@ -112,36 +112,36 @@ const EXTERNAL_NAMES: [&str; 19] = [
 ];
 
 /// Returns the origin that a frontmatter names.
-fn told_origin(yaml: &str) -> Result<Option<Origin>, OriginError> {
+fn parse_origin(yaml: &str) -> Result<Option<TextOrigin>, OriginError> {
     let map = match frontmatter::parse(yaml, frontmatter::YAML_BYTES_MAX) {
         Ok(map) => map,
-        Err(FrontmatterError::DuplicateKey { .. }) if names_origin(yaml) => {
-            return Err(OriginError::Twice);
+        Err(FrontmatterError::DuplicateKey { .. }) if mentions_origin(yaml) => {
+            return Err(OriginError::Duplicate);
         }
-        Err(error) if names_origin(yaml) => return Err(OriginError::Unread(error)),
+        Err(error) if mentions_origin(yaml) => return Err(OriginError::Unreadable(error)),
         Err(_) => return Ok(None),
     };
     let is_origin = |key: &str| key.trim().to_lowercase() == "origin";
     let mut values = map.iter().filter(|(key, _)| key.as_str().is_some_and(is_origin));
     let Some((_, value)) = values.next() else { return Ok(None) };
     if values.next().is_some() {
-        return Err(OriginError::Twice);
+        return Err(OriginError::Duplicate);
     }
     let name = value.as_str().map(|it| it.trim().to_lowercase()).unwrap_or_default();
     if EXTERNAL_NAMES.contains(&&name[..]) {
-        return Ok(Some(Origin::External));
+        return Ok(Some(TextOrigin::External));
     }
-    Origin::from_name(&name).map(Some).ok_or(OriginError::Unknown)
+    TextOrigin::from_name(&name).map(Some).ok_or(OriginError::Unknown)
 }
 
 /// Returns whether a log may have frontmatter, without which it tells of no origin.
-pub fn may_tell_origin(bytes: &[u8]) -> bool {
+pub fn may_declare_origin(bytes: &[u8]) -> bool {
     let lead = ['\u{feff}', '\n', '\r', ' ', '\t'];
     std::str::from_utf8(bytes).is_ok_and(|it| it.trim_start_matches(lead).starts_with("---"))
 }
 
 /// Looks for an origin at the start of a text that has no frontmatter we could find.
-fn unread_origin(text: &str) -> Result<Option<Origin>, OriginError> {
+fn check_unclosed_origin(text: &str) -> Result<Option<TextOrigin>, OriginError> {
     let mut lines = text.trim_start_matches('\u{feff}').lines();
     if lines.next().is_none_or(|it| it.trim_end() != "---") {
         return Ok(None);
@@ -155,7 +155,7 @@ fn unread_origin(text: &str) -> Result<Option<Origin>, OriginError> {
 }
 
 /// Whether the word stands in a text, in any spelling.
-fn names_origin(yaml: &str) -> bool {
+fn mentions_origin(yaml: &str) -> bool {
     yaml.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|it| it == "origin")
 }
 
@@ -174,12 +174,12 @@ impl DailyLog {
         let split = frontmatter::split(&text[lead..]);
         let body_at = if split.yaml.is_some() { lead + split.body_at } else { 0 };
         let told = match split.yaml {
-            Some(yaml) => told_origin(yaml),
-            None => unread_origin(&text[lead..]),
+            Some(yaml) => parse_origin(yaml),
+            None => check_unclosed_origin(&text[lead..]),
         };
         let (origin, origin_error) = match told {
             Ok(origin) => (origin, None),
-            Err(error) => (Some(Origin::External), Some(error)),
+            Err(error) => (Some(TextOrigin::External), Some(error)),
         };
         let hash = ContentHash::of(bytes);
         Ok(Self { stem, hash, origin, origin_error, text: text.into(), body_at })
@@ -204,7 +204,7 @@ impl DailyLog {
                 Some((u32::try_from(i + 1).ok()?, line.strip_suffix('\r').unwrap_or(line)))
             })
             .collect();
-        let kinds = markdown::kinds(body.iter().map(|&(_, line)| line));
+        let kinds = markdown::classify_lines(body.iter().map(|&(_, line)| line));
         body.into_iter().zip(kinds).map(|((number, line), kind)| (number, line, kind)).collect()
     }
 
@@ -215,13 +215,13 @@ impl DailyLog {
 }
 
 /// Returns the line that a new log of `date` begins with, and the blank one after it.
-pub fn head(date: NaiveDate) -> String {
+pub fn new_log_header(date: NaiveDate) -> String {
     format!("# {date}\n\n")
 }
 
 /// Returns an entry as it is appended to a log: one bullet with the time, its further lines
 /// indented beneath it. `None` when the text says nothing.
-pub fn entry(time: NaiveTime, text: &str) -> Option<String> {
+pub fn format_entry(time: NaiveTime, text: &str) -> Option<String> {
     let text = text.trim();
     if text.is_empty() {
         return None;
@@ -250,7 +250,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: Option<&str>) {
         let time = NaiveTime::from_hms_opt(9, 5, 59).unwrap();
-        assert_eq!(entry(time, text).as_deref(), expected);
+        assert_eq!(format_entry(time, text).as_deref(), expected);
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
 
     /// `lines` are the numbers and texts of the body.
     #[track_caller]
-    fn check_lines(text: &str, lines: &[(u32, &str)], origin: Option<Origin>) {
+    fn check_lines(text: &str, lines: &[(u32, &str)], origin: Option<TextOrigin>) {
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
         let found: Vec<(u32, &str)> = log.lines().iter().map(|&(n, line, _)| (n, line)).collect();
         assert_eq!((&found[..], log.origin), (lines, origin), "{text:?}");
@@ -274,29 +274,29 @@ mod tests {
     fn lines_are_numbered_as_editors_show_them() {
         check_lines("a\nb", &[(1, "a"), (2, "b")], None);
         check_lines("\u{feff}a\r\n\r\nb\r\n", &[(1, "a"), (2, ""), (3, "b"), (4, "")], None);
-        check_lines("---\norigin: human\n---\na", &[(4, "a")], Some(Origin::Human));
-        check_lines("\n\n---\norigin: agent\n---\na", &[(6, "a")], Some(Origin::Agent));
+        check_lines("---\norigin: human\n---\na", &[(4, "a")], Some(TextOrigin::Human));
+        check_lines("\n\n---\norigin: agent\n---\na", &[(6, "a")], Some(TextOrigin::Agent));
         check_lines("---\nnot closed\na", &[(1, "---"), (2, "not closed"), (3, "a")], None);
         check_lines("", &[(1, "")], None);
     }
 
     #[track_caller]
-    fn check_origin(front: &str, expected: Option<Origin>, is_told: bool) {
+    fn check_origin(front: &str, expected: Option<TextOrigin>, is_told: bool) {
         let text = format!("---\n{front}\n---\na\n");
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
         assert_eq!((log.origin, log.origin_error.is_some()), (expected, is_told), "{front}");
         for lead in ["", "\n \n", "\u{feff}", "\u{feff}\r\n"] {
-            assert!(may_tell_origin(format!("{lead}{text}").as_bytes()), "{front}");
+            assert!(may_declare_origin(format!("{lead}{text}").as_bytes()), "{front}");
         }
     }
 
     #[test]
     fn an_origin_that_cannot_be_read_is_external_and_told() {
-        let external = Some(Origin::External);
+        let external = Some(TextOrigin::External);
         check_origin("title: a", None, false);
         check_origin("original: [", None, false);
-        check_origin("origin: Human", Some(Origin::Human), false);
-        check_origin("ORIGIN: \" agent \"", Some(Origin::Agent), false);
+        check_origin("origin: Human", Some(TextOrigin::Human), false);
+        check_origin("ORIGIN: \" agent \"", Some(TextOrigin::Agent), false);
         for front in ["origin: web", "origin: tool", "origin: External", "Origin: external"] {
             check_origin(front, external, false);
         }
@@ -309,7 +309,7 @@ mod tests {
             "origin: human\nOrigin: agent",
             "origin: external\nbroken: [",
             "origin: human\nbroken: *b",
-            "\"Origin\": human\n\tb: c",
+            "\"TextOrigin\": human\n\tb: c",
         ] {
             check_origin(front, external, true);
         }

@@ -69,22 +69,22 @@ impl LineKind {
 }
 
 /// Tells the kind of each line of a body.
-pub fn kinds<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LineKind> {
+pub fn classify_lines<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LineKind> {
     let lines: Vec<&str> = lines.into_iter().collect();
-    let mut reader = Reader { lines: &lines, ..Reader::default() };
-    (0..lines.len()).map(|at| reader.kind(at)).collect()
+    let mut reader = LineClassifier { lines: &lines, ..LineClassifier::default() };
+    (0..lines.len()).map(|at| reader.classify(at)).collect()
 }
 
 /// Tells the kind of each line of a file that is made of bullets: whatever a bullet begins with, a
 /// `>` or three backticks, is its words.
-pub fn kinds_of_bullets<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LineKind> {
+pub fn classify_summary_lines<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LineKind> {
     let mut fence: Option<(char, usize)> = None;
     let mut in_comment = false;
     let mut kinds = Vec::new();
     for line in lines {
         let trimmed = line.trim();
         let kind = if let Some(open) = fence {
-            let closes = is_closing(trimmed, open);
+            let closes = is_closing_fence(trimmed, open);
             if closes {
                 fence = None;
             }
@@ -108,7 +108,7 @@ pub fn kinds_of_bullets<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<Lin
 
 /// A code fence that is open.
 #[derive(Clone, Copy)]
-struct Open {
+struct OpenFence {
     mark: (char, usize),
     /// Where the list item that it stands in has its words; 0 outside of lists.
     column: usize,
@@ -116,9 +116,9 @@ struct Open {
 
 /// Reads a log line by line, and knows what the lines before opened.
 #[derive(Default)]
-struct Reader<'l> {
+struct LineClassifier<'l> {
     lines: &'l [&'l str],
-    fence: Option<Open>,
+    fence: Option<OpenFence>,
     in_comment: bool,
     /// From this line on no comment is closed.
     unclosed_from: Option<usize>,
@@ -127,62 +127,62 @@ struct Reader<'l> {
     /// The fence that is open inside a quote.
     quoted_fence: Option<(char, usize)>,
     /// Whether a paragraph of a quote is open, which a line without `>` then goes on with.
-    quotes: bool,
+    in_quote_paragraph: bool,
     was_blank: bool,
 }
 
-impl Reader<'_> {
-    fn kind(&mut self, at: usize) -> LineKind {
+impl LineClassifier<'_> {
+    fn classify(&mut self, at: usize) -> LineKind {
         let line = self.lines[at];
         let trimmed = line.trim();
         let kind = if self.in_comment {
-            self.comment(line)
-        } else if let Some(kind) = self.in_fence(at, trimmed) {
+            self.classify_comment(line)
+        } else if let Some(kind) = self.classify_in_fence(at, trimmed) {
             kind
         } else {
-            self.outside(at, trimmed)
+            self.classify_outside_fence(at, trimmed)
         };
         if !matches!(kind, LineKind::Quote { .. }) {
-            (self.quotes, self.quoted_fence) = (false, None);
+            (self.in_quote_paragraph, self.quoted_fence) = (false, None);
         }
         self.was_blank = trimmed.is_empty();
         kind
     }
 
     /// Reads a line while a fence is open; `None` where the line ended the fence and is none of it.
-    fn in_fence(&mut self, at: usize, trimmed: &str) -> Option<LineKind> {
+    fn classify_in_fence(&mut self, at: usize, trimmed: &str) -> Option<LineKind> {
         let fence = self.fence?;
         let line = self.lines[at];
         let is_outside = !trimmed.is_empty() && indent_of(line) < fence.column;
-        let closes = is_closing(trimmed, fence.mark);
+        let closes = is_closing_fence(trimmed, fence.mark);
         // A closing fence that lost its indent still closes, right below the code.
         if closes && !(is_outside && self.was_blank) {
             self.fence = None;
             return Some(LineKind::Fence);
         }
         if is_outside {
-            if !self.is_pasted(at, fence) {
+            if !self.is_pasted_code(at, fence) {
                 self.fence = None;
                 return None;
             }
-            self.fence = Some(Open { column: 0, ..fence });
+            self.fence = Some(OpenFence { column: 0, ..fence });
         }
         Some(LineKind::Code)
     }
 
     /// Whether a line that leaves the list item is still code, pasted without the indent that the
     /// fences around it have.
-    fn is_pasted(&self, at: usize, fence: Open) -> bool {
+    fn is_pasted_code(&self, at: usize, fence: OpenFence) -> bool {
         let line = self.lines[at];
         let next = self.lines[at..].iter().find(|it| opening_fence(it.trim()).is_some());
         !self.was_blank
             && plain_kind(line, line.trim()) == LineKind::Text
             && next.is_some_and(|it| {
-                is_closing(it.trim(), fence.mark) && indent_of(it) >= fence.column
+                is_closing_fence(it.trim(), fence.mark) && indent_of(it) >= fence.column
             })
     }
 
-    fn outside(&mut self, at: usize, trimmed: &str) -> LineKind {
+    fn classify_outside_fence(&mut self, at: usize, trimmed: &str) -> LineKind {
         let line = self.lines[at];
         if trimmed.is_empty() {
             return LineKind::Blank;
@@ -195,21 +195,21 @@ impl Reader<'_> {
                 self.items.pop();
             }
         }
-        let inner = inside(line);
+        let inner = parse_markers(line);
         if let Some(text_at) = inner.quote_at {
             self.items.extend(&inner.columns);
-            return self.quote(line, text_at);
+            return self.classify_quote(line, text_at);
         }
         if let Some(mark) = opening_fence(line[inner.at..].trim()) {
             self.items.extend(&inner.columns);
             let column = self.items.iter().rev().find(|&&it| it <= columns(&line[..inner.at]));
-            self.fence = Some(Open { mark, column: column.copied().unwrap_or(0) });
+            self.fence = Some(OpenFence { mark, column: column.copied().unwrap_or(0) });
             return LineKind::Fence;
         }
-        if trimmed.starts_with("<!--") && self.is_closed(at) {
-            return self.comment(line);
+        if trimmed.starts_with("<!--") && self.is_comment_closed(at) {
+            return self.classify_comment(line);
         }
-        if self.quotes && self.goes_on(line, plain, indent) {
+        if self.in_quote_paragraph && self.continues_quote(line, plain, indent) {
             return LineKind::Quote { text_at: line.len() - line.trim_start().len() };
         }
         if matches!(plain, LineKind::ListItem { .. }) {
@@ -218,19 +218,19 @@ impl Reader<'_> {
         plain
     }
 
-    fn quote(&mut self, line: &str, text_at: usize) -> LineKind {
+    fn classify_quote(&mut self, line: &str, text_at: usize) -> LineKind {
         let text = &line[text_at..];
-        let words = text[inside(text).at..].trim();
-        self.quotes = false;
+        let words = text[parse_markers(text).at..].trim();
+        self.in_quote_paragraph = false;
         if let Some(mark) = self.quoted_fence {
-            if is_closing(words, mark) {
+            if is_closing_fence(words, mark) {
                 self.quoted_fence = None;
             }
         } else if let Some(mark) = opening_fence(words) {
             self.quoted_fence = Some(mark);
         } else {
             let kind = plain_kind(words, words);
-            self.quotes =
+            self.in_quote_paragraph =
                 !matches!(kind, LineKind::Blank | LineKind::Heading { .. } | LineKind::Rule);
         }
         LineKind::Quote { text_at }
@@ -238,7 +238,7 @@ impl Reader<'_> {
 
     /// Whether a line without `>` goes on with the paragraph of the quote above it: it begins
     /// nothing that may break into a paragraph.
-    fn goes_on(&self, line: &str, plain: LineKind, indent: usize) -> bool {
+    fn continues_quote(&self, line: &str, plain: LineKind, indent: usize) -> bool {
         let within = self.items.last().copied().unwrap_or(0);
         match plain {
             LineKind::Text | LineKind::TableRow => true,
@@ -254,7 +254,7 @@ impl Reader<'_> {
     }
 
     /// Reads a line that is or begins a comment, or ends one.
-    fn comment(&mut self, line: &str) -> LineKind {
+    fn classify_comment(&mut self, line: &str) -> LineKind {
         let mut at = 0;
         loop {
             let Some(end) = line[at..].find("-->") else {
@@ -275,7 +275,7 @@ impl Reader<'_> {
     }
 
     /// Whether the comment that begins in a line is closed. One that is not hides nothing.
-    fn is_closed(&mut self, at: usize) -> bool {
+    fn is_comment_closed(&mut self, at: usize) -> bool {
         if self.unclosed_from.is_some_and(|it| it <= at) {
             return false;
         }
@@ -288,7 +288,7 @@ impl Reader<'_> {
 }
 
 /// What stands inside the list markers and quote marks of a line.
-struct Inside {
+struct LineMarkers {
     /// Byte offset behind the last marker.
     at: usize,
     /// Byte offset of the words behind the last `>`, if there is one.
@@ -298,11 +298,11 @@ struct Inside {
 }
 
 /// Looks behind the markers of a line.
-fn inside(line: &str) -> Inside {
+fn parse_markers(line: &str) -> LineMarkers {
     /// Nobody nests deeper; a line of a thousand markers costs no more.
     const MARKERS_MAX: usize = 32;
     let skip = |at: usize| at + (line[at..].len() - line[at..].trim_start().len());
-    let mut found = Inside { at: skip(0), quote_at: None, columns: Vec::new() };
+    let mut found = LineMarkers { at: skip(0), quote_at: None, columns: Vec::new() };
     for _ in 0..MARKERS_MAX {
         let rest = &line[found.at..];
         if rest.starts_with('>') {
@@ -330,7 +330,7 @@ fn indent_of(line: &str) -> usize {
 }
 
 /// Whether a line closes the fence with that mark and width.
-fn is_closing(trimmed: &str, (mark, width): (char, usize)) -> bool {
+fn is_closing_fence(trimmed: &str, (mark, width): (char, usize)) -> bool {
     trimmed.len() >= width && trimmed.chars().all(|c| c == mark)
 }
 
@@ -428,7 +428,7 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, expected: LineKind, text: &str) {
-        let kind = kinds([line])[0];
+        let kind = classify_lines([line])[0];
         assert_eq!(kind, expected, "{line:?}");
         assert_eq!(&line[kind.text_at(line)..], text);
     }
@@ -460,8 +460,8 @@ mod tests {
         let expected = [
             Text, Fence, Code, Fence, Text, Comment, Comment, Text, Fence, Code, Fence, Text, Fence,
         ];
-        assert_eq!(kinds(body.split('\n')), expected);
-        assert_eq!(kinds_of_bullets(body.split('\n')), expected);
+        assert_eq!(classify_lines(body.split('\n')), expected);
+        assert_eq!(classify_summary_lines(body.split('\n')), expected);
     }
 
     /// One letter for each line: what it is.
@@ -480,7 +480,7 @@ mod tests {
             LineKind::AfterComment { .. } => 'a',
             LineKind::Text => 't',
         };
-        let found: String = kinds(body.split('\n')).iter().map(letter).collect();
+        let found: String = classify_lines(body.split('\n')).iter().map(letter).collect();
         assert_eq!(found, expected, "{body}");
     }
 
@@ -503,7 +503,7 @@ mod tests {
     #[test]
     fn quotes_in_items_and_lines_that_go_on_with_them() {
         for line in ["- > a", "1. > a", "* >a", "  - > a", "- [ ] > a", "- - > > a", "> - > a"] {
-            let kind = kinds([line])[0];
+            let kind = classify_lines([line])[0];
             let is_quote = matches!(kind, LineKind::Quote { .. });
             assert!(is_quote && &line[kind.text_at(line)..] == "a", "{line}");
         }
@@ -529,7 +529,7 @@ mod tests {
     #[test]
     fn a_bullet_of_a_summary_is_its_words_whatever_they_begin_with() {
         let lines = ["- > a", "- ```", "- b"];
-        let kinds = kinds_of_bullets(lines);
+        let kinds = classify_summary_lines(lines);
         assert!(kinds.iter().all(|it| matches!(it, LineKind::ListItem { text_at: 2, .. })));
     }
 }

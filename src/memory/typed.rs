@@ -26,7 +26,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use super::{
     address::Address,
-    frontmatter::{self, FrontmatterError, OtherKeys, Writer, YAML_BYTES_MAX},
+    frontmatter::{self, FrontmatterError, FrontmatterWriter, OtherKeys, YAML_BYTES_MAX},
     hash::ContentHash,
 };
 
@@ -75,7 +75,7 @@ pub struct TypedMemory {
 
 /// A file that is no typed memory, or cannot be read as one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TypedError {
+pub enum TypedMemoryError {
     /// Its frontmatter breaks a rule.
     #[error(transparent)]
     Frontmatter(#[from] FrontmatterError),
@@ -84,13 +84,13 @@ pub enum TypedError {
     NotTyped,
     /// It says one kind and is named for another.
     #[error("the frontmatter says `type: {kind}`, but the name does not begin with `{kind}_`")]
-    OtherPrefix {
+    TypeMismatch {
         /// What the frontmatter says.
         kind: MemoryType,
     },
     /// A key that every typed memory needs.
     #[error("the frontmatter has no `{key}`; add a line `{key}: …`")]
-    Missing {
+    MissingKey {
         /// The key.
         key: &'static str,
     },
@@ -137,36 +137,36 @@ impl TypedMemory {
     ///
     /// # Errors
     ///
-    /// Returns why the file is no typed memory; [`TypedError::NotTyped`] is no fault of the file.
-    pub fn parse(file_name: &Path, text: &str) -> Result<Self, TypedError> {
+    /// Returns why the file is no typed memory; [`TypedMemoryError::NotTyped`] is no fault of the file.
+    pub fn parse(file_name: &Path, text: &str) -> Result<Self, TypedMemoryError> {
         let split = frontmatter::split(text);
-        let yaml = split.yaml.ok_or(TypedError::NotTyped)?;
+        let yaml = split.yaml.ok_or(TypedMemoryError::NotTyped)?;
         let mut keys = match frontmatter::parse(yaml, YAML_BYTES_MAX) {
             Ok(keys) => keys,
             Err(error @ FrontmatterError::TooLong { .. }) => return Err(error.into()),
-            Err(error) => one_line_keys(yaml).ok_or(error)?,
+            Err(error) => parse_keys_by_line(yaml).ok_or(error)?,
         };
         let kind = keys.get("type").and_then(Value::as_str).and_then(MemoryType::from_name);
-        let kind = kind.ok_or(TypedError::NotTyped)?;
+        let kind = kind.ok_or(TypedMemoryError::NotTyped)?;
         if MemoryType::of_file_name(file_name) != Some(kind) {
-            return Err(TypedError::OtherPrefix { kind });
+            return Err(TypedMemoryError::TypeMismatch { kind });
         }
         keys.shift_remove("type");
         let mut needed = |key: &'static str| {
             let text = keys.get(key).and_then(as_text).filter(|it| !it.trim().is_empty());
             keys.shift_remove(key);
-            text.ok_or(TypedError::Missing { key })
+            text.ok_or(TypedMemoryError::MissingKey { key })
         };
         Ok(Self {
             file_name: file_name.to_owned(),
             kind,
             name: needed("name")?,
             description: needed("description")?,
-            created: take(&mut keys, "created", as_day),
-            updated: take(&mut keys, "updated", as_day),
-            sources: take(&mut keys, "sources", as_sources).unwrap_or_default(),
-            supersedes: take(&mut keys, "supersedes", |it| it.as_str().map(str::to_owned)),
-            recorded_body: take(&mut keys, "memoird", as_recorded_body),
+            created: take_key(&mut keys, "created", as_day),
+            updated: take_key(&mut keys, "updated", as_day),
+            sources: take_key(&mut keys, "sources", as_sources).unwrap_or_default(),
+            supersedes: take_key(&mut keys, "supersedes", |it| it.as_str().map(str::to_owned)),
+            recorded_body: take_key(&mut keys, "memoird", as_recorded_body),
             other_keys: OtherKeys::new(keys, yaml),
             body: split.body(text).to_owned(),
         })
@@ -174,7 +174,7 @@ impl TypedMemory {
 
     /// Returns the whole file.
     pub fn print(&self) -> String {
-        let mut writer = Writer::new();
+        let mut writer = FrontmatterWriter::new();
         writer.text("name", &self.name);
         writer.text("description", &self.description);
         writer.text("type", self.kind.name());
@@ -201,14 +201,14 @@ impl TypedMemory {
 
     /// Returns whether the body stands as we wrote it. Line ends do not count: tools that carry
     /// files between machines change them, and no person did.
-    pub fn is_ours(&self) -> bool {
+    pub fn is_managed(&self) -> bool {
         let Some(recorded) = &self.recorded_body else { return false };
         *recorded == ContentHash::of(&self.body).hex16()
             || *recorded == ContentHash::of(self.body.replace("\r\n", "\n")).hex16()
     }
 
     /// Records the body as written by us.
-    pub fn seal(&mut self) {
+    pub fn record_body_hash(&mut self) {
         self.recorded_body = Some(ContentHash::of(&self.body).hex16());
     }
 }
@@ -216,7 +216,7 @@ impl TypedMemory {
 /// Builds the body of a memory of ours: the statement, and then why and how to apply it.
 ///
 /// Each becomes one paragraph without control characters, so that none can pass for another.
-pub fn body(statement: &str, why: Option<&str>, how_to_apply: Option<&str>) -> String {
+pub fn format_body(statement: &str, why: Option<&str>, how_to_apply: Option<&str>) -> String {
     let mut body = format!("\n{}\n", one_line(statement));
     for (label, words) in [("Why", why), ("How to apply", how_to_apply)] {
         if let Some(words) = words.map(one_line).filter(|it| !it.is_empty()) {
@@ -249,14 +249,14 @@ pub fn free_file_name(
     let mut number = 2_u64;
     while is_taken(&name) {
         let suffix = format!("-{number}");
-        name = format!("{kind}_{}{suffix}.md", shorten(&slug, SLUG_BYTES_MAX - suffix.len()));
+        name = format!("{kind}_{}{suffix}.md", shorten_slug(&slug, SLUG_BYTES_MAX - suffix.len()));
         number += 1;
     }
     name
 }
 
 /// Returns what a proposed file name is about: without folders, ending, and the kind before it.
-pub fn topic_of_proposal(file_name: &str) -> &str {
+pub fn proposed_topic(file_name: &str) -> &str {
     let name = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
     let name = name.strip_suffix(".md").unwrap_or(name);
     match name.split_once('_') {
@@ -267,14 +267,14 @@ pub fn topic_of_proposal(file_name: &str) -> &str {
 
 /// Returns a value as a name that is made of it spells it; `None` for one that is too short to be told
 /// from a word.
-pub fn spelled(value: &str) -> Option<String> {
+pub fn searchable_slug(value: &str) -> Option<String> {
     let spelled = slug(value);
     let least = if spelled.bytes().any(|it| it.is_ascii_digit()) { 6 } else { 8 };
     (spelled.len() >= least).then_some(spelled)
 }
 
-/// Returns where a name holds a [`spelled`] value: as a word, or the head of it where the name was cut.
-pub fn find_spelled(name: &str, spelled: &str) -> Option<Range<usize>> {
+/// Returns where a name holds a [`searchable_slug`] value: as a word, or the head of it where the name was cut.
+pub fn find_slug(name: &str, spelled: &str) -> Option<Range<usize>> {
     /// A piece of so many bytes is no coincidence.
     const HEAD_MIN: usize = 12;
     /// Nor is one of half the value with a digit in it.
@@ -337,14 +337,14 @@ fn slug(topic: &str) -> String {
     if words.is_empty() {
         hash.hex8()
     } else if lost {
-        format!("{}-{}", shorten(words, SLUG_BYTES_MAX - 5), hash.hex4())
+        format!("{}-{}", shorten_slug(words, SLUG_BYTES_MAX - 5), hash.hex4())
     } else {
-        shorten(words, SLUG_BYTES_MAX).to_owned()
+        shorten_slug(words, SLUG_BYTES_MAX).to_owned()
     }
 }
 
 /// Cuts a slug to `bytes_max`, between words where that leaves at least half of it.
-fn shorten(slug: &str, bytes_max: usize) -> &str {
+fn shorten_slug(slug: &str, bytes_max: usize) -> &str {
     let Some(head) = slug.get(..bytes_max).filter(|_| slug.len() > bytes_max) else { return slug };
     let at_word = slug[bytes_max..].starts_with('-');
     let cut = head.rfind('-').filter(|&it| !at_word && it >= bytes_max / 2);
@@ -352,7 +352,7 @@ fn shorten(slug: &str, bytes_max: usize) -> &str {
 }
 
 /// Reads `key: words` line by line, or `None` without any such line.
-fn one_line_keys(yaml: &str) -> Option<Mapping> {
+fn parse_keys_by_line(yaml: &str) -> Option<Mapping> {
     let mut keys = Mapping::new();
     for (key, words) in yaml.lines().filter_map(|line| line.split_once(':')) {
         let is_key = key.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -371,7 +371,7 @@ fn one_line_keys(yaml: &str) -> Option<Mapping> {
 }
 
 /// Takes a key out where its value is what we write there.
-fn take<T>(keys: &mut Mapping, key: &str, read: impl FnOnce(&Value) -> Option<T>) -> Option<T> {
+fn take_key<T>(keys: &mut Mapping, key: &str, read: impl FnOnce(&Value) -> Option<T>) -> Option<T> {
     let value = keys.get(key).and_then(read)?;
     keys.shift_remove(key);
     Some(value)
@@ -425,9 +425,9 @@ mod tests {
             supersedes: None,
             recorded_body: None,
             other_keys: OtherKeys::default(),
-            body: body("Test against a real database.", Some("Mocks hid a bug."), None),
+            body: format_body("Test against a real database.", Some("Mocks hid a bug."), None),
         };
-        memory.seal();
+        memory.record_body_hash();
         memory
     }
 
@@ -453,13 +453,14 @@ Test against a real database.
         assert_eq!(memory.print(), expected.replace("HASH", &hash));
         let read = TypedMemory::parse(&memory.file_name, &memory.print()).unwrap();
         assert_eq!(read, memory);
-        assert!(read.is_ours());
+        assert!(read.is_managed());
     }
 
     #[test]
     fn an_edit_makes_a_memory_the_persons_but_line_ends_do_not() {
         let memory = ours();
-        let is_ours = |text: &str| TypedMemory::parse(&memory.file_name, text).unwrap().is_ours();
+        let is_ours =
+            |text: &str| TypedMemory::parse(&memory.file_name, text).unwrap().is_managed();
         assert!(is_ours(&memory.print().replace('\n', "\r\n")));
         assert!(!is_ours(&memory.print().replace("Mocks", "Fakes")));
         assert!(!is_ours(&memory.print().replace("memoird:", "memo:")));
@@ -523,7 +524,7 @@ Test against a real database.
 
     #[test]
     fn paragraphs_of_a_body_cannot_pass_for_each_other() {
-        let text = body(" a\n\n**Why:** b\u{1b}[2J", Some(" "), Some("c"));
+        let text = format_body(" a\n\n**Why:** b\u{1b}[2J", Some(" "), Some("c"));
         assert_eq!(text, "\na **Why:** b [2J\n\n**How to apply:** c\n");
     }
 
@@ -550,8 +551,8 @@ Test against a real database.
             "p\u{430}ssword",
             &format!("p-ssword-{}", ContentHash::of("p\u{430}ssword").hex4()),
         );
-        assert_eq!(topic_of_proposal("a/../feedback_x_y.md"), "x_y");
-        assert_eq!(topic_of_proposal("C:\\AGENTS.md"), "AGENTS");
+        assert_eq!(proposed_topic("a/../feedback_x_y.md"), "x_y");
+        assert_eq!(proposed_topic("C:\\AGENTS.md"), "AGENTS");
         let taken = ["user_a.md", "user_a-2.md"];
         assert_eq!(free_file_name(MemoryType::User, "A", |it| taken.contains(&it)), "user_a-3.md");
     }
@@ -590,9 +591,9 @@ Test against a real database.
         ) {
             prop_assume!(!name.trim().is_empty() && !description.trim().is_empty());
             let mut memory = TypedMemory { name, description, supersedes, body, ..ours() };
-            memory.seal();
+            memory.record_body_hash();
             let read = TypedMemory::parse(&memory.file_name, &memory.print()).unwrap();
-            prop_assert!(read.is_ours());
+            prop_assert!(read.is_managed());
             prop_assert_eq!(read, memory);
         }
     }
@@ -676,7 +677,7 @@ Test against a real database.
         for kind in MemoryType::ALL {
             let mut made = std::collections::BTreeSet::new();
             for topic in proposed {
-                for topic in [topic, topic_of_proposal(topic)] {
+                for topic in [topic, proposed_topic(topic)] {
                     let name = free_file_name(kind, topic, |it| made.contains(it));
                     let slug = name.strip_prefix(&format!("{kind}_")).unwrap();
                     let slug = slug.strip_suffix(".md").unwrap();

@@ -35,17 +35,19 @@ pub struct SchemaError {
 /// # Errors
 ///
 /// Returns all that the memory breaks.
-pub fn check(memory: &TypedMemory) -> Result<(), SchemaError> {
+pub fn validate(memory: &TypedMemory) -> Result<(), SchemaError> {
     let file = memory.file_name.to_string_lossy().into_owned();
-    let document = json!({ "file": file, "frontmatter": frontmatter(memory), "body": memory.body });
-    let mut problems: Vec<String> = VALIDATOR.iter_errors(&document).map(|it| say(&it)).collect();
+    let document =
+        json!({ "file": file, "frontmatter": frontmatter_json(memory), "body": memory.body });
+    let mut problems: Vec<String> =
+        VALIDATOR.iter_errors(&document).map(|it| describe_violation(&it)).collect();
     problems.sort();
     problems.dedup();
     if problems.is_empty() { Ok(()) } else { Err(SchemaError { file, problems }) }
 }
 
 /// Returns the keys that the schema speaks of, as JSON.
-fn frontmatter(memory: &TypedMemory) -> Value {
+fn frontmatter_json(memory: &TypedMemory) -> Value {
     let mut keys = Map::new();
     let mut insert = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -65,7 +67,7 @@ fn frontmatter(memory: &TypedMemory) -> Value {
 }
 
 /// Says in plain words which key is wrong, and how.
-fn say(error: &ValidationError<'_>) -> String {
+fn describe_violation(error: &ValidationError<'_>) -> String {
     let path = error.instance_path().to_string();
     let key = path.trim_start_matches('/').trim_start_matches("frontmatter/").replace('/', ".");
     let subject = if key.is_empty() || key == "frontmatter" {
@@ -119,7 +121,7 @@ Test against a real database.
     #[track_caller]
     fn check_file(name: &str, text: &str, problems: &[&str]) {
         let memory = TypedMemory::parse(Path::new(name), text).unwrap();
-        let found = check(&memory).err().map(|it| it.problems).unwrap_or_default();
+        let found = validate(&memory).err().map(|it| it.problems).unwrap_or_default();
         assert_eq!(found, problems, "{text}");
     }
 
@@ -152,7 +154,7 @@ Test against a real database.
         let long = OURS.replace("Mocks", &"é".repeat(4096));
         check_file(name, &long, &["`body` is longer than 4096 characters"]);
         let memory = TypedMemory::parse(Path::new("feedback_x.md"), &long).unwrap();
-        let error = check(&memory).unwrap_err().to_string();
+        let error = validate(&memory).unwrap_err().to_string();
         assert!(
             error.starts_with("`feedback_x.md` breaks the rules") && !error.contains('é'),
             "{error}"
@@ -175,9 +177,9 @@ Test against a real database.
     fn what_we_build_passes() {
         let mut memory = TypedMemory::parse(Path::new("feedback_x.md"), OURS).unwrap();
         memory.file_name = typed::file_name(memory.kind, "Größe & Ж").into();
-        memory.body = typed::body("State it.", Some("Because."), Some("Always."));
+        memory.body = typed::format_body("State it.", Some("Because."), Some("Always."));
         memory.supersedes = Some("feedback_old.md".to_owned());
-        memory.seal();
-        assert_eq!(check(&memory), Ok(()));
+        memory.record_body_hash();
+        assert_eq!(validate(&memory), Ok(()));
     }
 }

@@ -39,17 +39,17 @@ use super::{
 /// The whole file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WisdomFile {
-    pieces: Vec<Piece>,
+    segments: Vec<WisdomSegment>,
     distilled: BTreeSet<Period>,
     /// Whether the last comment says whose entries are whose.
-    explained: bool,
+    has_edit_note: bool,
     /// Whether all lines end in `\r\n`.
     crlf: bool,
 }
 
 /// A part of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum WisdomSegment {
     /// Anything that is no entry, as it stands.
     Text(String),
     /// `## Name`, as it stands.
@@ -68,14 +68,14 @@ pub struct WisdomEntry {
     /// The `## Category` that it stands under.
     pub category: Option<String>,
     /// What our comment says; `None` for an entry that never was ours.
-    pub mark: Option<WisdomMark>,
+    pub meta: Option<WisdomEntryMeta>,
     /// Bytes as they stand in the file, up to the next piece.
     pub raw: String,
 }
 
 /// The comment that ends an entry of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WisdomMark {
+pub struct WisdomEntryMeta {
     /// Name of the entry, kept for its life.
     pub id: String,
     /// Hash of title and text as we wrote them; an entry that differs is the person's.
@@ -91,33 +91,33 @@ pub struct WisdomMark {
 }
 
 /// Lines that an entry rests on, each with its short hash where it is known.
-pub type CitedLines = Vec<(Address, Option<String>)>;
+pub type HashedLines = Vec<(Address, Option<String>)>;
 
 /// How large the file may get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WisdomCaps {
+pub struct WisdomLimits {
     /// Entries, the person's own counted.
     pub entries: usize,
     /// Characters of the whole file, comments not counted.
     pub chars: usize,
 }
 
-const MARK_OPEN: &str = "<!-- memoird: ";
-const MARK_CLOSE: &str = " -->";
-const COMPACTED: &str = "Last compacted: ";
+const COMMENT_OPEN: &str = "<!-- memoird: ";
+const COMMENT_CLOSE: &str = " -->";
+const LAST_COMPACTED: &str = "Last compacted: ";
 /// Tells who reads the file what becomes of edits. Files of before have no such words.
-const EXPLAINED: &str = "; entries that you add or edit are yours: kept as they are, never dropped";
+const EDIT_NOTE: &str = "; entries that you add or edit are yours: kept as they are, never dropped";
 
 impl WisdomFile {
     /// Makes a file without entries for an agent.
     pub fn new(agent_name: &str) -> Self {
         let head = format!(
             "# {} - Wisdom\n\nRead this first in every session. These are notes from earlier work, not orders; \
-             newer facts win.\n\n{COMPACTED}never\n\n---\n",
+             newer facts win.\n\n{LAST_COMPACTED}never\n\n---\n",
             one_line(agent_name)
         );
-        let (pieces, distilled) = (vec![Piece::Text(head)], BTreeSet::new());
-        Self { pieces, distilled, explained: true, crlf: false }
+        let (pieces, distilled) = (vec![WisdomSegment::Text(head)], BTreeSet::new());
+        Self { segments: pieces, distilled, has_edit_note: true, crlf: false }
     }
 
     /// Cuts a file into its pieces. Any text is a wisdom file; one without comments is a person's.
@@ -133,72 +133,77 @@ impl WisdomFile {
             let bare = line.trim();
             fenced ^= bare.starts_with("```");
             let starts_entry = !fenced && entry_title(line).is_some();
-            let is_distilled = read_distilled(bare).is_some();
+            let is_distilled = parse_distilled(bare).is_some();
             let is_heading = !fenced && (line.starts_with('#') || line.starts_with("---"));
             let in_entry = open.as_ref().is_some_and(|(entry, _)| *entry);
             // Blank lines after the mark still belong to the entry, so that it goes as a whole.
             let ends_entry =
                 in_entry && (is_heading || is_distilled || (after_mark && !bare.is_empty()));
             if starts_entry || is_heading || is_distilled || ends_entry {
-                finish(&mut pieces, open.take(), category.as_deref());
+                push_segment(&mut pieces, open.take(), category.as_deref());
             }
             if starts_entry || is_heading {
                 after_mark = false;
             }
-            if let Some(months) = read_distilled(bare) {
+            if let Some(months) = parse_distilled(bare) {
                 distilled.extend(months);
-                explained |= bare.contains(EXPLAINED);
+                explained |= bare.contains(EDIT_NOTE);
                 continue;
             }
             if let Some(name) = line.strip_prefix("## ").filter(|_| !fenced) {
                 category = Some(name.trim().to_owned());
-                pieces.push(Piece::Category(name.trim().to_owned(), line.to_owned()));
+                pieces.push(WisdomSegment::Category(name.trim().to_owned(), line.to_owned()));
                 continue;
             }
-            after_mark |= in_entry && bare.starts_with(MARK_OPEN);
+            after_mark |= in_entry && bare.starts_with(COMMENT_OPEN);
             match &mut open {
                 Some((_, text)) => text.push_str(line),
                 None => open = Some((starts_entry, line.to_owned())),
             }
         }
-        finish(&mut pieces, open, category.as_deref());
-        Self { pieces, distilled, explained, crlf: frontmatter::is_crlf(text) }
+        push_segment(&mut pieces, open, category.as_deref());
+        Self {
+            segments: pieces,
+            distilled,
+            has_edit_note: explained,
+            crlf: frontmatter::is_crlf(text),
+        }
     }
 
     /// Prints the file.
     pub fn print(&self) -> String {
         let mut text = String::new();
-        for piece in &self.pieces {
+        for piece in &self.segments {
             match piece {
-                Piece::Text(raw) | Piece::Category(_, raw) => text.push_str(raw),
-                Piece::Entry(entry) => text.push_str(&entry.raw),
+                WisdomSegment::Text(raw) | WisdomSegment::Category(_, raw) => text.push_str(raw),
+                WisdomSegment::Entry(entry) => text.push_str(&entry.raw),
             }
         }
         if !self.distilled.is_empty() {
             let months: Vec<_> = self.distilled.iter().map(ToString::to_string).collect();
             end_paragraph(&mut text);
-            let explained = if self.explained { EXPLAINED } else { "" };
+            let explained = if self.has_edit_note { EDIT_NOTE } else { "" };
             let months = months.join(", ");
-            text.extend([MARK_OPEN, "distilled ", &months, explained, MARK_CLOSE, "\n"]);
+            text.extend([COMMENT_OPEN, "distilled ", &months, explained, COMMENT_CLOSE, "\n"]);
         }
         if self.crlf { frontmatter::with_crlf(&text) } else { text }
     }
 
     /// Returns the entries in order.
     pub fn entries(&self) -> impl Iterator<Item = &WisdomEntry> {
-        self.pieces
+        self.segments
             .iter()
-            .filter_map(|it| if let Piece::Entry(entry) = it { Some(entry) } else { None })
+            .filter_map(|it| if let WisdomSegment::Entry(entry) = it { Some(entry) } else { None })
     }
 
     /// Returns each entry with the number of its first line in the printed file, from 1.
     pub fn entries_with_lines(&self) -> Vec<(u32, &WisdomEntry)> {
         let mut line = 1;
         let mut found = Vec::new();
-        for piece in &self.pieces {
+        for piece in &self.segments {
             let raw = match piece {
-                Piece::Text(raw) | Piece::Category(_, raw) => raw,
-                Piece::Entry(entry) => {
+                WisdomSegment::Text(raw) | WisdomSegment::Category(_, raw) => raw,
+                WisdomSegment::Entry(entry) => {
                     found.push((line, entry));
                     &entry.raw
                 }
@@ -216,7 +221,7 @@ impl WisdomFile {
     /// Notes that a month has been distilled.
     pub fn add_distilled(&mut self, month: Period) {
         // No file is written for the sake of the explanation alone.
-        self.explained |= self.distilled.insert(month);
+        self.has_edit_note |= self.distilled.insert(month);
     }
 
     /// Adds an entry under its category, after those that stand there, and returns its id.
@@ -229,88 +234,94 @@ impl WisdomFile {
         category: Option<&str>,
         sources: Citation,
     ) -> String {
-        let (title, text) = (own_title(title), own_text(text));
+        let (title, text) = (normalize_title(title), escape_text(text));
         let hash = words_hash(&title, &text);
         let mut id = format!("w-{}", ContentHash::of(format!("{title}\n{sources}")).hex8());
-        while self.entries().any(|it| it.mark.as_ref().is_some_and(|mark| mark.id == id)) {
+        while self.entries().any(|it| it.meta.as_ref().is_some_and(|mark| mark.id == id)) {
             id = format!("w-{}", ContentHash::of(&id).hex8());
         }
         let (first_seen, last_reinforced) = (sources.oldest_date(), sources.newest_date());
         let lines = BTreeMap::new();
-        let mark = WisdomMark { id: id.clone(), hash, sources, lines, first_seen, last_reinforced };
+        let mark =
+            WisdomEntryMeta { id: id.clone(), hash, sources, lines, first_seen, last_reinforced };
         let category = category.map(one_line).filter(|it| !it.is_empty());
-        let entry = WisdomEntry::written(title, text, category.clone(), mark);
-        let at = self.place_for(category.as_deref());
-        self.separate(at);
-        self.pieces.insert(at, Piece::Entry(entry));
-        if at + 1 < self.pieces.len() {
-            self.separate(at + 1);
+        let entry = WisdomEntry::rendered(title, text, category.clone(), mark);
+        let at = self.insertion_index(category.as_deref());
+        self.ensure_blank_line_before(at);
+        self.segments.insert(at, WisdomSegment::Entry(entry));
+        if at + 1 < self.segments.len() {
+            self.ensure_blank_line_before(at + 1);
         }
         id
     }
 
     /// Adds an entry in a person's own words: it has no comment, and stays as it is.
-    pub fn add_own(&mut self, title: &str, text: &str) {
-        let (title, text) = (own_title(title), own_text(text));
+    pub fn add_user_entry(&mut self, title: &str, text: &str) {
+        let (title, text) = (normalize_title(title), escape_text(text));
         let own = Self::parse(&format!("**{title}**\n{text}\n"));
-        let entry = own.pieces.into_iter().find(|it| matches!(it, Piece::Entry(_)));
-        let at = self.place_for(None);
-        self.separate(at);
-        self.pieces.extend(entry);
-        let last = self.pieces.len() - 1;
-        self.pieces[at..=last].rotate_right(1);
+        let entry = own.segments.into_iter().find(|it| matches!(it, WisdomSegment::Entry(_)));
+        let at = self.insertion_index(None);
+        self.ensure_blank_line_before(at);
+        self.segments.extend(entry);
+        let last = self.segments.len() - 1;
+        self.segments[at..=last].rotate_right(1);
         if at < last {
-            self.separate(at + 1);
+            self.ensure_blank_line_before(at + 1);
         }
     }
 
     /// Returns where a new entry of the category goes, having made the category if need be.
-    fn place_for(&mut self, category: Option<&str>) -> usize {
+    fn insertion_index(&mut self, category: Option<&str>) -> usize {
         let Some(name) = category else {
             // Before the first category, so that it does not seem to stand under one.
             return self
-                .pieces
+                .segments
                 .iter()
-                .position(|it| matches!(it, Piece::Category(..)))
-                .unwrap_or(self.pieces.len());
+                .position(|it| matches!(it, WisdomSegment::Category(..)))
+                .unwrap_or(self.segments.len());
         };
-        let heading = |it: &Piece| matches!(it, Piece::Category(found, _) if found == name);
-        let Some(start) = self.pieces.iter().position(heading) else {
-            self.separate(self.pieces.len());
-            self.pieces.push(Piece::Category(name.to_owned(), format!("## {name}\n")));
-            return self.pieces.len();
+        let heading =
+            |it: &WisdomSegment| matches!(it, WisdomSegment::Category(found, _) if found == name);
+        let Some(start) = self.segments.iter().position(heading) else {
+            self.ensure_blank_line_before(self.segments.len());
+            self.segments.push(WisdomSegment::Category(name.to_owned(), format!("## {name}\n")));
+            return self.segments.len();
         };
-        let next = self.pieces[start + 1..].iter().position(|it| matches!(it, Piece::Category(..)));
-        next.map_or(self.pieces.len(), |it| start + 1 + it)
+        let next = self.segments[start + 1..]
+            .iter()
+            .position(|it| matches!(it, WisdomSegment::Category(..)));
+        next.map_or(self.segments.len(), |it| start + 1 + it)
     }
 
     /// Makes sure that a blank line stands before the piece at `at`.
-    fn separate(&mut self, at: usize) {
-        let Some(before) = at.checked_sub(1).and_then(|it| self.pieces.get_mut(it)) else { return };
+    fn ensure_blank_line_before(&mut self, at: usize) {
+        let Some(before) = at.checked_sub(1).and_then(|it| self.segments.get_mut(it)) else {
+            return;
+        };
         let raw = match before {
-            Piece::Text(raw) | Piece::Category(_, raw) => raw,
-            Piece::Entry(entry) => &mut entry.raw,
+            WisdomSegment::Text(raw) | WisdomSegment::Category(_, raw) => raw,
+            WisdomSegment::Entry(entry) => &mut entry.raw,
         };
         end_paragraph(raw);
     }
 
     /// Notes that an entry of ours was said again on `more`, and gives it other words if there are
     /// any. Returns whether the entry was there, was ours, and changed.
-    pub fn merge(&mut self, id: &str, words: Option<(&str, &str)>, more: &Citation) -> bool {
-        let Some(entry) = self.ours_mut(id) else { return false };
-        let Some(mark) = &mut entry.mark else { return false };
+    pub fn reinforce(&mut self, id: &str, words: Option<(&str, &str)>, more: &Citation) -> bool {
+        let Some(entry) = self.managed_entry_mut(id) else { return false };
+        let Some(mark) = &mut entry.meta else { return false };
         let before = mark.clone();
         for (stem, lines) in more.files().filter(|(stem, _)| stem.is_summary()) {
             // A person's bullet is in one place; where it stood before tells nothing now.
             mark.sources.replace_lines(stem, lines.clone());
         }
         mark.sources.merge(more);
-        mark.sources = newest_and_oldest(&mark.sources);
-        mark.forget_other_lines();
+        mark.sources = cap_sources(&mark.sources);
+        mark.drop_uncited_hashes();
         mark.first_seen = mark.first_seen.min(more.oldest_date());
         mark.last_reinforced = mark.last_reinforced.max(more.newest_date());
         let (title, text) = match words {
-            Some((title, text)) => (own_title(title), own_text(text)),
+            Some((title, text)) => (normalize_title(title), escape_text(text)),
             None => (entry.title.clone(), entry.text.clone()),
         };
         mark.hash = words_hash(&title, &text);
@@ -320,12 +331,12 @@ impl WisdomFile {
         let (mark, category) = (mark.clone(), entry.category.clone());
         let tail = entry.raw[entry.raw.trim_end().len()..].to_owned();
         *entry = if words.is_some() {
-            WisdomEntry::written(title, text, category, mark)
+            WisdomEntry::rendered(title, text, category, mark)
         } else {
             // Words that are not touched stay byte for byte, wrapped as they are.
-            let open = entry.raw.rfind(MARK_OPEN).unwrap_or(entry.raw.len());
+            let open = entry.raw.rfind(COMMENT_OPEN).unwrap_or(entry.raw.len());
             let raw = format!("{}{}\n", &entry.raw[..open], mark.print());
-            WisdomEntry { title, text, category, mark: Some(mark), raw }
+            WisdomEntry { title, text, category, meta: Some(mark), raw }
         };
         entry.raw.truncate(entry.raw.trim_end().len());
         entry.raw.push_str(&tail);
@@ -334,58 +345,62 @@ impl WisdomFile {
 
     /// Gives an entry of ours these sources, each with the short hash of its line where it is known.
     /// Returns whether that changed anything.
-    pub fn readdress(&mut self, id: &str, sources: &[(Address, Option<String>)]) -> bool {
-        self.ours_mut(id).is_some_and(|it| it.readdress(sources))
+    pub fn set_sources(&mut self, id: &str, sources: &[(Address, Option<String>)]) -> bool {
+        self.managed_entry_mut(id).is_some_and(|it| it.set_sources(sources))
     }
 
     /// Notes the short hashes of lines that an entry of ours cites.
-    pub fn note_lines(&mut self, id: &str, lines: impl IntoIterator<Item = (Address, String)>) {
-        let Some(entry) = self.ours_mut(id) else { return };
-        entry.remark(|mark| {
+    pub fn record_line_hashes(
+        &mut self,
+        id: &str,
+        lines: impl IntoIterator<Item = (Address, String)>,
+    ) {
+        let Some(entry) = self.managed_entry_mut(id) else { return };
+        entry.update_meta(|mark| {
             mark.lines.extend(lines);
-            mark.forget_other_lines();
+            mark.drop_uncited_hashes();
         });
     }
 
     /// Gives all entries, the person's too, the sources that `sources_of` says, as [`readdress`] does
     /// for one of ours. Returns whether that changed anything.
     ///
-    /// [`readdress`]: Self::readdress
-    pub fn readdress_all(
+    /// [`readdress`]: WisdomEntry
+    pub fn update_all_sources(
         &mut self,
-        sources_of: &dyn Fn(&WisdomEntry, &WisdomMark) -> Option<CitedLines>,
+        sources_of: &dyn Fn(&WisdomEntry, &WisdomEntryMeta) -> Option<HashedLines>,
     ) -> bool {
         let mut any = false;
-        for piece in &mut self.pieces {
-            let Piece::Entry(entry) = piece else { continue };
-            let found = entry.mark.as_ref().and_then(|it| sources_of(entry, it));
+        for piece in &mut self.segments {
+            let WisdomSegment::Entry(entry) = piece else { continue };
+            let found = entry.meta.as_ref().and_then(|it| sources_of(entry, it));
             if let Some(sources) = found {
-                any |= entry.readdress(&sources);
+                any |= entry.set_sources(&sources);
             }
         }
         any
     }
 
     /// Removes an entry of ours. Returns whether it was there and ours.
-    pub fn drop_entry(&mut self, id: &str) -> bool {
-        let before = self.pieces.len();
-        self.pieces.retain(
-            |it| !matches!(it, Piece::Entry(entry) if entry.is_ours() && entry.id() == Some(id)),
+    pub fn remove_entry(&mut self, id: &str) -> bool {
+        let before = self.segments.len();
+        self.segments.retain(
+            |it| !matches!(it, WisdomSegment::Entry(entry) if entry.is_managed() && entry.id() == Some(id)),
         );
-        self.pieces.len() < before
+        self.segments.len() < before
     }
 
     /// Returns the file with other words, `text`, in which the same entries stand: those that were ours
     /// stay ours.
-    pub fn reworded_as(&self, text: &str) -> String {
+    pub fn with_reworded_text(&self, text: &str) -> String {
         let mut new = Self::parse(text);
         let ours: BTreeSet<&str> =
-            self.entries().filter(|it| it.is_ours()).filter_map(WisdomEntry::id).collect();
-        for piece in &mut new.pieces {
-            let Piece::Entry(entry) = piece else { continue };
+            self.entries().filter(|it| it.is_managed()).filter_map(WisdomEntry::id).collect();
+        for piece in &mut new.segments {
+            let WisdomSegment::Entry(entry) = piece else { continue };
             if entry.id().is_some_and(|it| ours.contains(it)) {
                 let hash = words_hash(&entry.title, &entry.text);
-                entry.remark(|mark| mark.hash = hash);
+                entry.update_meta(|mark| mark.hash = hash);
             }
         }
         new.print()
@@ -393,17 +408,17 @@ impl WisdomFile {
 
     /// Removes entries, whoever's they are: only for a person who wants them forgotten. Returns how
     /// many went.
-    pub fn forget_entries(&mut self, goes: &dyn Fn(&WisdomEntry) -> bool) -> usize {
-        let before = self.pieces.len();
-        self.pieces.retain(|it| !matches!(it, Piece::Entry(entry) if goes(entry)));
-        before - self.pieces.len()
+    pub fn remove_entries_where(&mut self, goes: &dyn Fn(&WisdomEntry) -> bool) -> usize {
+        let before = self.segments.len();
+        self.segments.retain(|it| !matches!(it, WisdomSegment::Entry(entry) if goes(entry)));
+        before - self.segments.len()
     }
 
     /// Removes lines of the text around the entries, for the same reason, and returns them.
-    pub fn forget_lines(&mut self, goes: &dyn Fn(&str) -> bool) -> Vec<String> {
+    pub fn remove_lines_where(&mut self, goes: &dyn Fn(&str) -> bool) -> Vec<String> {
         let mut gone = Vec::new();
-        for piece in &mut self.pieces {
-            let Piece::Text(raw) = piece else { continue };
+        for piece in &mut self.segments {
+            let WisdomSegment::Text(raw) = piece else { continue };
             if !raw.lines().any(goes) {
                 continue;
             }
@@ -415,9 +430,11 @@ impl WisdomFile {
         gone
     }
 
-    fn ours_mut(&mut self, id: &str) -> Option<&mut WisdomEntry> {
-        self.pieces.iter_mut().find_map(|it| match it {
-            Piece::Entry(entry) if entry.is_ours() && entry.id() == Some(id) => Some(entry),
+    fn managed_entry_mut(&mut self, id: &str) -> Option<&mut WisdomEntry> {
+        self.segments.iter_mut().find_map(|it| match it {
+            WisdomSegment::Entry(entry) if entry.is_managed() && entry.id() == Some(id) => {
+                Some(entry)
+            }
             _ => None,
         })
     }
@@ -426,12 +443,16 @@ impl WisdomFile {
     ///
     /// Durable is what was said again lately, then what was said on many days, then what is old.
     /// Entries in `touched` go last; a person's entries never go, even if they alone do not fit.
-    pub fn over_cap(&self, caps: WisdomCaps, touched: &BTreeSet<String>) -> Vec<String> {
+    pub fn entries_over_limit(
+        &self,
+        caps: WisdomLimits,
+        touched: &BTreeSet<String>,
+    ) -> Vec<String> {
         let mut entries = self.entries().count();
         let mut chars = self.chars();
-        let mut ours: Vec<&WisdomEntry> = self.entries().filter(|it| it.is_ours()).collect();
+        let mut ours: Vec<&WisdomEntry> = self.entries().filter(|it| it.is_managed()).collect();
         ours.sort_by_key(|entry| {
-            let mark = entry.mark.as_ref();
+            let mark = entry.meta.as_ref();
             let days = mark.map(|it| it.sources.files().count());
             let id = entry.id().unwrap_or_default();
             (
@@ -459,14 +480,18 @@ impl WisdomFile {
     }
 
     /// Writes the day of the newest source, if there is one of our lines for it.
-    pub fn set_compacted(&mut self, date: NaiveDate) {
-        let line = |text: &str| text.starts_with(COMPACTED).then(|| format!("{COMPACTED}{date}"));
+    pub fn set_last_compacted(&mut self, date: NaiveDate) {
+        let line = |text: &str| {
+            text.starts_with(LAST_COMPACTED).then(|| format!("{LAST_COMPACTED}{date}"))
+        };
         let texts = self
-            .pieces
+            .segments
             .iter_mut()
-            .filter_map(|it| if let Piece::Text(raw) = it { Some(raw) } else { None });
+            .filter_map(|it| if let WisdomSegment::Text(raw) = it { Some(raw) } else { None });
         for raw in texts {
-            if let Some(old) = raw.lines().find(|it| it.starts_with(COMPACTED)).map(str::to_owned) {
+            if let Some(old) =
+                raw.lines().find(|it| it.starts_with(LAST_COMPACTED)).map(str::to_owned)
+            {
                 *raw = raw.replacen(&old, &line(&old).unwrap_or(old.clone()), 1);
                 return;
             }
@@ -474,16 +499,16 @@ impl WisdomFile {
     }
 
     /// Removes categories of nothing, which dropped entries left behind.
-    pub fn tidy(&mut self, categories_before: &[String]) {
-        let empty = |pieces: &[Piece], i: usize| {
-            matches!(pieces.get(i + 1), None | Some(Piece::Category(..)))
+    pub fn remove_empty_categories(&mut self, categories_before: &[String]) {
+        let empty = |pieces: &[WisdomSegment], i: usize| {
+            matches!(pieces.get(i + 1), None | Some(WisdomSegment::Category(..)))
         };
         let mut i = 0;
-        while i < self.pieces.len() {
-            let ours = matches!(&self.pieces[i], Piece::Category(name, raw)
+        while i < self.segments.len() {
+            let ours = matches!(&self.segments[i], WisdomSegment::Category(name, raw)
                 if categories_before.contains(name) && raw.trim() == format!("## {name}"));
-            if ours && empty(&self.pieces, i) {
-                self.pieces.remove(i);
+            if ours && empty(&self.segments, i) {
+                self.segments.remove(i);
             } else {
                 i += 1;
             }
@@ -493,9 +518,14 @@ impl WisdomFile {
 
 impl WisdomEntry {
     /// Makes an entry as we write it.
-    fn written(title: String, text: String, category: Option<String>, mark: WisdomMark) -> Self {
+    fn rendered(
+        title: String,
+        text: String,
+        category: Option<String>,
+        mark: WisdomEntryMeta,
+    ) -> Self {
         let raw = format!("**{title}**\n{text}\n{}\n", mark.print());
-        Self { title, text, category, mark: Some(mark), raw }
+        Self { title, text, category, meta: Some(mark), raw }
     }
 
     /// Returns the entry as it stands with other words, after `**Title**` also with another title, and
@@ -507,67 +537,68 @@ impl WisdomEntry {
         let titled = words.strip_prefix("**").and_then(|it| it.split_once("**"));
         let (title, text) = match titled {
             Some((title, text)) if !title.trim().is_empty() => {
-                (format!("**{}**", own_title(title)), text.trim())
+                (format!("**{}**", normalize_title(title)), text.trim())
             }
             _ => (first.trim_end().to_owned(), words),
         };
         let rest: Vec<&str> = lines.collect();
-        let is_mark = |it: &&str| it.trim_start().starts_with(MARK_OPEN);
+        let is_mark = |it: &&str| it.trim_start().starts_with(COMMENT_OPEN);
         let tail_at = rest.iter().position(is_mark).unwrap_or_else(|| {
             rest.iter().rposition(|it| !it.trim().is_empty()).map_or(0, |it| it + 1)
         });
         let mut tail = rest[tail_at..].concat();
-        if let (Some(mark), Some(sources)) = (&self.mark, sources) {
-            let new = WisdomMark { sources: sources.clone(), ..mark.clone() };
+        if let (Some(mark), Some(sources)) = (&self.meta, sources) {
+            let new = WisdomEntryMeta { sources: sources.clone(), ..mark.clone() };
             tail = tail.replacen(&mark.print(), &new.print(), 1);
         }
-        let text = own_text(text);
+        let text = escape_text(text);
         let end_of_text = if tail.is_empty() && !self.raw.ends_with('\n') { "" } else { end };
         [&title, end, &text, end_of_text, &tail].concat()
     }
 
-    fn readdress(&mut self, sources: &[(Address, Option<String>)]) -> bool {
+    fn set_sources(&mut self, sources: &[(Address, Option<String>)]) -> bool {
         let lines = sources.iter().filter_map(|(at, hash)| Some((at.clone(), hash.clone()?)));
         let lines: BTreeMap<Address, String> = lines.collect();
         let Some(sources) = Citation::from_addresses(sources.iter().map(|it| &it.0)) else {
             return false;
         };
-        self.remark(|mark| {
+        self.update_meta(|mark| {
             mark.sources = sources;
             mark.lines = lines;
         })
     }
 
     /// Changes our comment, and no other byte.
-    fn remark(&mut self, change: impl FnOnce(&mut WisdomMark)) -> bool {
-        let Some(mark) = &mut self.mark else { return false };
+    fn update_meta(&mut self, change: impl FnOnce(&mut WisdomEntryMeta)) -> bool {
+        let Some(mark) = &mut self.meta else { return false };
         let before = mark.clone();
         change(mark);
         if *mark == before {
             return false;
         }
         // The mark is the first comment that reads as one; it may be spelled in another way.
-        let old = self.raw.lines().find(|it| WisdomMark::parse(it).is_some()).unwrap_or_default();
+        let old =
+            self.raw.lines().find(|it| WisdomEntryMeta::parse(it).is_some()).unwrap_or_default();
         self.raw = self.raw.replacen(&old.trim().to_owned(), &mark.print(), 1);
         true
     }
 
     /// Returns whether the words are still those that we wrote.
-    pub fn is_ours(&self) -> bool {
-        self.mark.as_ref().is_some_and(|it| it.hash == words_hash(&self.title, &self.text))
+    pub fn is_managed(&self) -> bool {
+        self.meta.as_ref().is_some_and(|it| it.hash == words_hash(&self.title, &self.text))
     }
 
     /// Returns the name that the entry keeps for its life, also after a person changed its words.
     pub fn id(&self) -> Option<&str> {
-        self.mark.as_ref().map(|it| &it.id[..])
+        self.meta.as_ref().map(|it| &it.id[..])
     }
 }
 
-impl WisdomMark {
+impl WisdomEntryMeta {
     /// Stands for the hash of a line of which none is known.
     const UNKNOWN: &str = "-";
 
-    fn forget_other_lines(&mut self) {
+    fn drop_uncited_hashes(&mut self) {
         let Self { lines, sources, .. } = self;
         lines.retain(|at, _| sources.lines_of(&at.stem).is_some_and(|it| it.contains(at.line)));
     }
@@ -581,7 +612,7 @@ impl WisdomMark {
             format!("; lines={}", lines.join(","))
         };
         format!(
-            "{MARK_OPEN}id={}; hash={}; sources={}{lines}; first={}; last={}{MARK_CLOSE}",
+            "{COMMENT_OPEN}id={}; hash={}; sources={}{lines}; first={}; last={}{COMMENT_CLOSE}",
             self.id,
             self.hash,
             self.sources.to_string().replace("; ", " & "),
@@ -591,7 +622,7 @@ impl WisdomMark {
     }
 
     fn parse(line: &str) -> Option<Self> {
-        let fields = line.trim().strip_prefix(MARK_OPEN)?.strip_suffix(MARK_CLOSE)?;
+        let fields = line.trim().strip_prefix(COMMENT_OPEN)?.strip_suffix(COMMENT_CLOSE)?;
         let field = |name: &str| {
             fields
                 .split("; ")
@@ -624,9 +655,9 @@ fn is_hex4(text: &str) -> bool {
     text.len() == 4 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-fn read_distilled(line: &str) -> Option<Vec<Period>> {
+fn parse_distilled(line: &str) -> Option<Vec<Period>> {
     let months =
-        line.strip_prefix(MARK_OPEN)?.strip_suffix(MARK_CLOSE)?.strip_prefix("distilled ")?;
+        line.strip_prefix(COMMENT_OPEN)?.strip_suffix(COMMENT_CLOSE)?.strip_prefix("distilled ")?;
     let (months, _) = months.split_once(';').unwrap_or((months, ""));
     months
         .split(',')
@@ -634,21 +665,25 @@ fn read_distilled(line: &str) -> Option<Vec<Period>> {
         .collect()
 }
 
-fn finish(pieces: &mut Vec<Piece>, open: Option<(bool, String)>, category: Option<&str>) {
+fn push_segment(
+    pieces: &mut Vec<WisdomSegment>,
+    open: Option<(bool, String)>,
+    category: Option<&str>,
+) {
     match open {
         None => {}
-        Some((false, text)) => pieces.push(Piece::Text(text)),
-        Some((true, raw)) => pieces.push(Piece::Entry(read_entry(raw, category))),
+        Some((false, text)) => pieces.push(WisdomSegment::Text(text)),
+        Some((true, raw)) => pieces.push(WisdomSegment::Entry(parse_entry(raw, category))),
     }
 }
 
-fn read_entry(raw: String, category: Option<&str>) -> WisdomEntry {
+fn parse_entry(raw: String, category: Option<&str>) -> WisdomEntry {
     let mut lines = raw.lines();
     let title = lines.next().and_then(entry_title).unwrap_or_default().to_owned();
-    let mark = raw.lines().find_map(WisdomMark::parse);
-    let text: Vec<&str> = lines.filter(|it| !it.trim_start().starts_with(MARK_OPEN)).collect();
+    let mark = raw.lines().find_map(WisdomEntryMeta::parse);
+    let text: Vec<&str> = lines.filter(|it| !it.trim_start().starts_with(COMMENT_OPEN)).collect();
     let text = text.join("\n").trim().to_owned();
-    WisdomEntry { title, text, category: category.map(str::to_owned), mark, raw }
+    WisdomEntry { title, text, category: category.map(str::to_owned), meta: mark, raw }
 }
 
 fn words_hash(title: &str, text: &str) -> String {
@@ -662,7 +697,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Makes words the title of an entry.
-fn own_title(title: &str) -> String {
+fn normalize_title(title: &str) -> String {
     let title = one_line(&title.replace("**", ""));
     // Without a title there is no entry.
     if title.is_empty() { "Note".to_owned() } else { title }
@@ -670,7 +705,7 @@ fn own_title(title: &str) -> String {
 
 /// Makes words the text of an entry: what would read as a title, a heading, a rule, or a fence gets
 /// a backslash, as Markdown has it.
-fn own_text(text: &str) -> String {
+fn escape_text(text: &str) -> String {
     let text = one_line(text);
     let is_mark = ["#", "---", "```"].iter().any(|it| text.starts_with(it));
     if is_mark || entry_title(&text).is_some() { format!("\\{text}") } else { text }
@@ -687,12 +722,12 @@ fn end_paragraph(text: &mut String) {
 
 /// An entry that is said again for years must not grow a comment as long as a page: the oldest
 /// sources tell where it comes from, the newest that it still holds.
-fn newest_and_oldest(sources: &Citation) -> Citation {
+fn cap_sources(sources: &Citation) -> Citation {
     const OLDEST: usize = 2;
     const NEWEST: usize = 10;
     let count = sources.files().count();
     let mut i = 0;
-    let kept = sources.in_files(|stem| {
+    let kept = sources.filter_files(|stem| {
         i += 1;
         i <= OLDEST || i + NEWEST > count || stem.is_summary()
     });
@@ -700,7 +735,7 @@ fn newest_and_oldest(sources: &Citation) -> Citation {
 }
 
 fn visible_chars(text: &str) -> usize {
-    text.lines().filter(|it| !it.starts_with(MARK_OPEN)).map(|it| it.chars().count() + 1).sum()
+    text.lines().filter(|it| !it.starts_with(COMMENT_OPEN)).map(|it| it.chars().count() + 1).sum()
 }
 
 #[cfg(test)]
@@ -739,8 +774,8 @@ mod tests {
             assert_eq!(before.len(), 4);
             let read = WisdomFile::parse(&file.print());
             assert_eq!(read.entries().cloned().collect::<Vec<_>>(), before, "{text}");
-            assert!(read.entries().all(WisdomEntry::is_ours), "{text}");
-            assert!(file.merge(&id, Some((text, "x")), &cite("2026-04-08:1")));
+            assert!(read.entries().all(WisdomEntry::is_managed), "{text}");
+            assert!(file.reinforce(&id, Some((text, "x")), &cite("2026-04-08:1")));
             let entry = file.entries().find(|it| it.id() == Some(&id)).unwrap();
             for words in [text.to_owned(), format!("****{text}"), format!("**{text}** {text}")] {
                 let new = file.print().replacen(&entry.raw, &entry.reworded(&words, None), 1);
@@ -748,7 +783,7 @@ mod tests {
                 assert_eq!(read.entries().count(), 4, "{words}: {new}");
                 assert!(read.entries().any(|it| it.id() == Some(&id)), "{words}: {new}");
             }
-            file.add_own(text, text);
+            file.add_user_entry(text, text);
             assert_eq!(WisdomFile::parse(&file.print()).entries().count(), 5, "{text}");
         }
     }
@@ -757,7 +792,7 @@ mod tests {
     fn a_new_file_reads_as_designed_and_back() {
         let mut file = sample();
         file.add_distilled("2026-04".parse().unwrap());
-        file.set_compacted("2026-04-06".parse().unwrap());
+        file.set_last_compacted("2026-04-06".parse().unwrap());
         let text = file.print();
         insta::assert_snapshot!(text, @r"
         # Lexicon - Wisdom
@@ -789,7 +824,7 @@ mod tests {
         let read = WisdomFile::parse(&text);
         assert_eq!(read.print(), text);
         assert_eq!(titles(&read), ["No category", "Tag first", "Ask Jo"]);
-        assert!(read.entries().all(WisdomEntry::is_ours));
+        assert!(read.entries().all(WisdomEntry::is_managed));
         assert_eq!(read.entries().nth(2).unwrap().category.as_deref(), Some("People"));
         assert_eq!(read.distilled().len(), 1);
         let lines: Vec<_> = read.entries_with_lines().iter().map(|it| it.0).collect();
@@ -803,13 +838,13 @@ mod tests {
         let theirs =
             "# Notes\r\n\n**Mine**\nMy words,\nwrapped.\n\n## House\ntext\n**Also mine**\nx";
         let mut file = WisdomFile::parse(theirs);
-        assert!(file.entries().all(|it| !it.is_ours()));
+        assert!(file.entries().all(|it| !it.is_managed()));
         let id = file.add("Ours", "New.", Some("House"), cite("2026-04-02:1"));
         assert_eq!(titles(&file), ["Mine", "Also mine", "Ours"]);
         assert!(file.print().starts_with(theirs));
-        assert!(file.drop_entry(&id));
+        assert!(file.remove_entry(&id));
         assert!(file.print().starts_with(theirs));
-        assert!(!file.drop_entry("w-00000000"));
+        assert!(!file.remove_entry("w-00000000"));
     }
 
     #[test]
@@ -817,12 +852,12 @@ mod tests {
         let text = sample().print().replace("Jo knows the schema.", "Ask Jo or Mia.");
         let mut file = WisdomFile::parse(&text);
         let entry = file.entries().find(|it| it.title == "Ask Jo").unwrap().clone();
-        assert!(!entry.is_ours());
+        assert!(!entry.is_managed());
         let id = entry.id().unwrap();
-        assert!(!file.merge(id, Some(("x", "y")), &cite("2026-05-01:1")));
-        assert!(!file.drop_entry(id));
-        let caps = WisdomCaps { entries: 0, chars: 0 };
-        assert!(!file.over_cap(caps, &BTreeSet::new()).contains(&id.to_owned()));
+        assert!(!file.reinforce(id, Some(("x", "y")), &cite("2026-05-01:1")));
+        assert!(!file.remove_entry(id));
+        let caps = WisdomLimits { entries: 0, chars: 0 };
+        assert!(!file.entries_over_limit(caps, &BTreeSet::new()).contains(&id.to_owned()));
         assert_eq!(file.print(), text);
     }
 
@@ -845,7 +880,7 @@ mod tests {
         let text = sample().print().replace('\n', "\r\n");
         let mut file = WisdomFile::parse(&text);
         assert_eq!(file.print(), text);
-        assert!(file.entries().all(WisdomEntry::is_ours));
+        assert!(file.entries().all(WisdomEntry::is_managed));
         let id = file.add("New", "Words.", Some("People"), cite("2026-04-09:1"));
         file.add_distilled("2026-04".parse().unwrap());
         let printed = file.print();
@@ -854,22 +889,22 @@ mod tests {
             "{printed:?}"
         );
         assert!(!printed.contains("\r\n\r\n\r\n"), "{printed:?}");
-        assert!(file.drop_entry(&id));
+        assert!(file.remove_entry(&id));
     }
 
     #[test]
     fn a_place_of_a_persons_words_is_replaced_and_never_forgotten() {
         let mut file = sample();
         let id = file.entries().nth(1).unwrap().id().unwrap().to_owned();
-        assert!(file.merge(&id, Some(("Tag", "Theirs.")), &cite("2026-04-02:4; 2026-W14:9")));
-        assert!(file.merge(&id, None, &cite("2026-04-02:4; 2026-W14:12")));
-        let mark = |file: &WisdomFile| file.entries().nth(1).unwrap().mark.clone().unwrap();
+        assert!(file.reinforce(&id, Some(("Tag", "Theirs.")), &cite("2026-04-02:4; 2026-W14:9")));
+        assert!(file.reinforce(&id, None, &cite("2026-04-02:4; 2026-W14:12")));
+        let mark = |file: &WisdomFile| file.entries().nth(1).unwrap().meta.clone().unwrap();
         assert_eq!(mark(&file).sources, cite("2026-04-02:4,9; 2026-W14:12"));
         for day in 1..28 {
             let said = format!("2026-05-{day:02}:1; 2026-06-{day:02}:1");
-            assert!(file.merge(&id, None, &cite(&said)));
+            assert!(file.reinforce(&id, None, &cite(&said)));
         }
-        assert!(mark(&WisdomFile::parse(&file.print())).sources.rests_on_summary());
+        assert!(mark(&WisdomFile::parse(&file.print())).sources.cites_summary());
     }
 
     #[test]
@@ -877,8 +912,8 @@ mod tests {
         let mut file = sample();
         let before = file.print();
         let id = file.entries().nth(1).unwrap().id().unwrap().to_owned();
-        assert!(file.merge(&id, None, &cite("2026-05-03:7")));
-        assert!(!file.merge(&id, None, &cite("2026-05-03:7")), "said before");
+        assert!(file.reinforce(&id, None, &cite("2026-05-03:7")));
+        assert!(!file.reinforce(&id, None, &cite("2026-05-03:7")), "said before");
         let after = file.print();
         let words = |text: &str| {
             text.lines().filter(|it| !it.starts_with("<!--")).collect::<Vec<_>>().join("\n")
@@ -890,7 +925,7 @@ mod tests {
             )
         );
         assert_eq!(WisdomFile::parse(&after).print(), after);
-        assert!(file.merge(&id, Some(("Tag first", "Richer.")), &cite("2026-05-03:7")));
+        assert!(file.reinforce(&id, Some(("Tag first", "Richer.")), &cite("2026-05-03:7")));
         assert_eq!(WisdomFile::parse(&file.print()).entries().nth(1).unwrap().text, "Richer.");
     }
 
@@ -900,12 +935,12 @@ mod tests {
         let old = file.add("Old", "x", None, cite("2026-01-02:1"));
         let often = file.add("Often", "x", None, cite("2026-01-02:1; 2026-02-02:1"));
         let once = file.add("Once", "x", None, cite("2026-02-02:1"));
-        let caps = |entries| WisdomCaps { entries, chars: 8000 };
-        assert!(file.over_cap(caps(3), &BTreeSet::new()).is_empty());
-        assert_eq!(file.over_cap(caps(1), &BTreeSet::new()), [old.clone(), once.clone()]);
-        assert_eq!(file.over_cap(caps(1), &BTreeSet::from([old.clone()])), [once, often]);
-        let chars = WisdomCaps { entries: 9, chars: file.chars() - 1 };
-        assert_eq!(file.over_cap(chars, &BTreeSet::new()), [old]);
+        let caps = |entries| WisdomLimits { entries, chars: 8000 };
+        assert!(file.entries_over_limit(caps(3), &BTreeSet::new()).is_empty());
+        assert_eq!(file.entries_over_limit(caps(1), &BTreeSet::new()), [old.clone(), once.clone()]);
+        assert_eq!(file.entries_over_limit(caps(1), &BTreeSet::from([old.clone()])), [once, often]);
+        let chars = WisdomLimits { entries: 9, chars: file.chars() - 1 };
+        assert_eq!(file.entries_over_limit(chars, &BTreeSet::new()), [old]);
     }
 
     #[test]
@@ -916,14 +951,14 @@ mod tests {
             (Address { stem: "2026-04-02".parse().unwrap(), line }, hash.map(str::to_owned))
         };
         let sources = [to(5, Some("07be")), to(10, None)];
-        assert!(file.readdress(&id, &sources));
-        assert!(!file.readdress(&id, &sources));
+        assert!(file.set_sources(&id, &sources));
+        assert!(!file.set_sources(&id, &sources));
         let text = file.print();
         assert!(text.contains("sources=2026-04-02:5,10; lines=07be,-; first="), "{text}");
         let read = WisdomFile::parse(&text);
         assert_eq!(read.print(), text);
-        assert!(read.entries().all(WisdomEntry::is_ours));
-        let mark = read.entries().nth(1).unwrap().mark.clone().unwrap();
+        assert!(read.entries().all(WisdomEntry::is_managed));
+        let mark = read.entries().nth(1).unwrap().meta.clone().unwrap();
         assert_eq!(mark.lines, BTreeMap::from([(sources[0].0.clone(), "07be".to_owned())]));
     }
 
@@ -933,7 +968,7 @@ mod tests {
             let mark = format!(
                 "<!-- memoird: id=w-1; hash=2; sources=2026-04-02:5,10{lines}; first=2026-04-02; last=2026-04-02 -->"
             );
-            assert_eq!(WisdomMark::parse(&mark).unwrap().lines, BTreeMap::new(), "{mark}");
+            assert_eq!(WisdomEntryMeta::parse(&mark).unwrap().lines, BTreeMap::new(), "{mark}");
         }
     }
 
@@ -948,7 +983,7 @@ mod tests {
         );
         let read = WisdomFile::parse(&file.print());
         assert_eq!(titles(&read), ["T # x"]);
-        assert!(read.distilled().is_empty() && read.entries().all(WisdomEntry::is_ours));
+        assert!(read.distilled().is_empty() && read.entries().all(WisdomEntry::is_managed));
     }
 
     proptest! {
@@ -965,8 +1000,8 @@ mod tests {
             let id = file.add("New", "Words.", category.as_deref(), cite("2026-01-02:1"));
             let read = WisdomFile::parse(&file.print());
             prop_assert_eq!(read.entries().count(), before.len() + 1);
-            prop_assert!(read.entries().filter(|it| it.is_ours()).all(|it| it.category == category));
-            prop_assert!(file.drop_entry(&id));
+            prop_assert!(read.entries().filter(|it| it.is_managed()).all(|it| it.category == category));
+            prop_assert!(file.remove_entry(&id));
             let after: Vec<_> = WisdomFile::parse(&file.print()).entries().map(|it| (it.title.clone(), it.text.clone())).collect();
             prop_assert_eq!(before, after);
         }

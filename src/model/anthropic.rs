@@ -6,9 +6,9 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    FinishReason, Reply, Request, Usage,
-    failure::{CallError, Told, error_code},
-    http::Answer,
+    FinishReason, ModelReply, ModelRequest, TokenUsage,
+    failure::{CallError, ProviderMessage, error_code},
+    http::HttpResponse,
     tools,
 };
 
@@ -22,7 +22,7 @@ pub const PATH: &str = "/v1/messages";
 const CACHE_TTL: &str = "1h";
 
 /// Returns the body of a request.
-pub fn body(request: &Request, model: &str) -> Value {
+pub fn body(request: &ModelRequest, model: &str) -> Value {
     let messages: Vec<Value> = request.messages.iter().map(tools::anthropic_turn).collect();
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
@@ -51,11 +51,11 @@ pub fn body(request: &Request, model: &str) -> Value {
 /// # Errors
 ///
 /// Returns what the answer says went wrong.
-pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
+pub fn reply(server: &str, answer: &HttpResponse) -> Result<ModelReply, CallError> {
     if !answer.is_ok() {
         return Err(error(server, answer));
     }
-    let garbage = |what| CallError::Garbage { server: server.to_owned(), what };
+    let garbage = |what| CallError::UnexpectedResponse { server: server.to_owned(), what };
     let body = answer.json().map_err(garbage)?;
     // A gateway may wrap an error into a 200.
     if body["type"] == "error" {
@@ -76,7 +76,7 @@ pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
         Some("model_context_window_exceeded") => return Err(CallError::TooLong { limit: None }),
         _ => FinishReason::Other,
     };
-    let reply = Reply {
+    let reply = ModelReply {
         text: text.to_owned(),
         verbatim: (!calls.is_empty()).then(|| json!(content)),
         calls,
@@ -91,11 +91,11 @@ pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
 
 /// Reads what a call took. What came from the cache, or went there, is counted apart from the rest
 /// of the input on this wire, and is part of it for us.
-fn usage(usage: &Value) -> Option<Usage> {
+fn usage(usage: &Value) -> Option<TokenUsage> {
     let count = |name: &str| usage[name].as_u64().unwrap_or(0);
     let (cache_read_tokens, cache_write_tokens) =
         (count("cache_read_input_tokens"), count("cache_creation_input_tokens"));
-    Some(Usage {
+    Some(TokenUsage {
         input_tokens: usage["input_tokens"].as_u64()? + cache_read_tokens + cache_write_tokens,
         output_tokens: usage["output_tokens"].as_u64()?,
         cache_read_tokens,
@@ -104,13 +104,13 @@ fn usage(usage: &Value) -> Option<Usage> {
 }
 
 /// Reads an error.
-pub(super) fn error(server: &str, answer: &Answer) -> CallError {
+pub(super) fn error(server: &str, answer: &HttpResponse) -> CallError {
     let server = server.to_owned();
     let body = answer.json().unwrap_or_default();
     let kind = body["error"]["type"].as_str();
     let detail = body["error"]["details"]["error_code"].as_str();
     let code = error_code(detail).or_else(|| error_code(kind));
-    let told = Told::new(body["error"]["message"].as_str());
+    let told = ProviderMessage::new(body["error"]["message"].as_str());
     // In a 200 the name of the error is all there is.
     let status = match (answer.status, kind) {
         (200..300, Some("authentication_error")) => 401,
@@ -123,15 +123,17 @@ pub(super) fn error(server: &str, answer: &Answer) -> CallError {
     };
     let is_spent = code.as_deref().is_some_and(|it| it.ends_with("spend_limit_reached"));
     match status {
-        401..=403 => CallError::Account { server, status, code, told },
-        _ if is_spent => CallError::Account { server, status, code, told },
+        401..=403 => CallError::Account { server, status, code, provider_message: told },
+        _ if is_spent => CallError::Account { server, status, code, provider_message: told },
         413 => CallError::TooLong { limit: None },
         408 | 409 | 429 | 500.. => {
             let retry_after = answer.headers.retry_after;
-            CallError::Unavailable { server, status, code, retry_after, told }
+            CallError::Unavailable { server, status, code, retry_after, provider_message: told }
         }
-        _ if is_too_long(told.text()) => CallError::TooLong { limit: super::limit(told.text()) },
-        _ => CallError::Request { server, status, code, told },
+        _ if is_too_long(told.text()) => {
+            CallError::TooLong { limit: super::parse_context_limit(told.text()) }
+        }
+        _ => CallError::Request { server, status, code, provider_message: told },
     }
 }
 

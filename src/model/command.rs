@@ -24,26 +24,26 @@ use rustix::{
 use serde_json::Value;
 
 use super::{
-    FinishReason, Reply, Request, Usage,
-    failure::{CallError, Deadline, Told},
+    FinishReason, ModelReply, ModelRequest, TokenUsage,
+    failure::{CallError, Deadline, ProviderMessage},
 };
-use crate::config::key;
+use crate::config::api_key;
 
 /// The variable that says that we have started the program.
-pub const NESTED: &str = "MEMOIRD_NESTED";
+pub const NESTED_VARIABLE: &str = "MEMOIRD_NESTED";
 
 /// How much a program may print.
 const STDOUT_MAX: usize = 4 * 1024 * 1024;
 const STDERR_MAX: usize = 16 * 1024;
 
 /// How long the pipes of a program that has ended are read: what it left behind may say the rest.
-const DRAINED: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long nothing is looked at.
-const MOMENT: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What of our environment a program gets: enough to find itself, its home, and its account.
-const KEPT: [&str; 12] = [
+const ALLOWED_VARIABLES: [&str; 12] = [
     "PATH",
     "HOME",
     "USER",
@@ -60,24 +60,24 @@ const KEPT: [&str; 12] = [
 
 /// A program and how it is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
+pub struct ModelProgram {
     argv: Vec<String>,
-    speaks: Speech,
+    protocol: CommandProtocol,
 }
 
 /// What a program reads and prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Speech {
+enum CommandProtocol {
     /// Prompt in, reply out.
     Text,
     /// As the Claude command line does with `--output-format json`.
     Claude,
 }
 
-impl Program {
+impl ModelProgram {
     /// Returns a program of a person's. It must have a name.
     pub fn new(argv: &[String]) -> Option<Self> {
-        (!argv.is_empty()).then(|| Self { argv: argv.to_vec(), speaks: Speech::Text })
+        (!argv.is_empty()).then(|| Self { argv: argv.to_vec(), protocol: CommandProtocol::Text })
     }
 
     /// Returns the Claude command line, without tools, servers, or a transcript that we would read
@@ -95,7 +95,7 @@ impl Program {
             "--max-turns",
             "3",
         ];
-        Self { argv: argv.map(ToOwned::to_owned).to_vec(), speaks: Speech::Claude }
+        Self { argv: argv.map(ToOwned::to_owned).to_vec(), protocol: CommandProtocol::Claude }
     }
 
     /// Returns the program's name, without its folder.
@@ -109,64 +109,64 @@ impl Program {
     /// # Errors
     ///
     /// Returns why it gave no reply.
-    pub fn ask(
+    pub fn complete(
         &self,
-        request: &Request,
+        request: &ModelRequest,
         model: &str,
         at_most: Duration,
-    ) -> Result<Reply, CallError> {
-        let dir = tempfile::tempdir().map_err(|e| self.failed(&e.to_string(), ""))?;
+    ) -> Result<ModelReply, CallError> {
+        let dir = tempfile::tempdir().map_err(|e| self.error(&e.to_string(), ""))?;
         let mut command = Command::new(&self.argv[0]);
         command.args(&self.argv[1..]);
-        if self.speaks == Speech::Claude {
+        if self.protocol == CommandProtocol::Claude {
             command.args(["--model", model, "--system-prompt", &request.system]);
             if let Some(schema) = &request.schema {
                 command.args(["--json-schema", &schema.schema.to_string()]);
             }
         }
         command.env_clear();
-        for name in KEPT {
+        for name in ALLOWED_VARIABLES {
             command.envs(std::env::var_os(name).map(|it| (name, it)));
         }
-        key::scrub(&mut command);
+        api_key::remove_key_variables(&mut command);
         command
-            .env(NESTED, "1")
+            .env(NESTED_VARIABLE, "1")
             .env("MEMOIRD_MODEL", model)
             .current_dir(dir.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        let child = command.spawn().map_err(|e| self.failed(&e.to_string(), ""))?;
-        let ran = run(child, self.prompt(request).as_bytes(), at_most);
-        let Ran { stdout, stderr, code } = match ran {
+        let child = command.spawn().map_err(|e| self.error(&e.to_string(), ""))?;
+        let ran = run_to_end(child, self.prompt(request).as_bytes(), at_most);
+        let CommandOutput { stdout, stderr, code } = match ran {
             Ok(ran) => ran,
-            Err(Fate::Late) => {
+            Err(CommandRunError::TimedOut) => {
                 let (server, deadline) = (self.name().to_owned(), Deadline::Total);
                 return Err(CallError::Timeout { server, deadline, after: at_most });
             }
-            Err(Fate::TooMuch) => {
+            Err(CommandRunError::OutputTooLarge) => {
                 let (server, bytes_max) = (self.name().to_owned(), STDOUT_MAX);
-                return Err(CallError::Huge { server, bytes_max });
+                return Err(CallError::ResponseTooLarge { server, bytes_max });
             }
-            Err(Fate::System(error)) => return Err(self.failed(&error.to_string(), "")),
+            Err(CommandRunError::System(error)) => return Err(self.error(&error.to_string(), "")),
         };
         let said = String::from_utf8_lossy(&stderr).into_owned();
         let Ok(text) = String::from_utf8(stdout) else {
-            return Err(self.failed("it printed bytes that are no text", &said));
+            return Err(self.error("it printed bytes that are no text", &said));
         };
-        match (self.speaks, code) {
-            (Speech::Text, Some(0)) => Ok(plain(text)),
-            (Speech::Claude, Some(0)) => self.claude_reply(&text),
-            (_, Some(code)) => Err(self.failed(&format!("it ended with {code}"), &said)),
-            (_, None) => Err(self.failed("it was killed by a signal", &said)),
+        match (self.protocol, code) {
+            (CommandProtocol::Text, Some(0)) => Ok(text_reply(text)),
+            (CommandProtocol::Claude, Some(0)) => self.claude_reply(&text),
+            (_, Some(code)) => Err(self.error(&format!("it ended with {code}"), &said)),
+            (_, None) => Err(self.error("it was killed by a signal", &said)),
         }
     }
 
     /// Returns what goes to its standard input.
-    fn prompt(&self, request: &Request) -> String {
+    fn prompt(&self, request: &ModelRequest) -> String {
         let mut prompt = String::new();
-        if self.speaks == Speech::Text {
+        if self.protocol == CommandProtocol::Text {
             prompt.push_str(&request.system);
             prompt.push_str("\n\n");
             if let Some(schema) = &request.schema {
@@ -190,10 +190,10 @@ impl Program {
     }
 
     /// Reads what the Claude command line prints. Its `is_error` can be set beside `success`.
-    fn claude_reply(&self, text: &str) -> Result<Reply, CallError> {
+    fn claude_reply(&self, text: &str) -> Result<ModelReply, CallError> {
         let server = self.name().to_owned();
         let Ok(body) = serde_json::from_str::<Value>(text) else {
-            return Err(CallError::Garbage { server, what: "text that is no JSON" });
+            return Err(CallError::UnexpectedResponse { server, what: "text that is no JSON" });
         };
         let subtype = body["subtype"].as_str().unwrap_or_default();
         if body["is_error"] != false || subtype != "success" {
@@ -202,7 +202,7 @@ impl Program {
                 "it reports {}",
                 super::failure::error_code(Some(subtype)).unwrap_or_else(|| "an error".to_owned())
             );
-            return Err(self.failed(&reason, said));
+            return Err(self.error(&reason, said));
         }
         let text = match &body["structured_output"] {
             Value::Null => body["result"].as_str().unwrap_or_default().to_owned(),
@@ -211,7 +211,7 @@ impl Program {
         let usage = &body["usage"];
         let count = |name: &str| usage[name].as_u64().unwrap_or(0);
         let cached = (count("cache_read_input_tokens"), count("cache_creation_input_tokens"));
-        Ok(Reply {
+        Ok(ModelReply {
             text,
             calls: Vec::new(),
             verbatim: None,
@@ -220,7 +220,7 @@ impl Program {
                 Some("refusal") => FinishReason::Refusal,
                 _ => FinishReason::Stop,
             },
-            usage: usage["input_tokens"].as_u64().map(|input| Usage {
+            usage: usage["input_tokens"].as_u64().map(|input| TokenUsage {
                 input_tokens: input + cached.0 + cached.1,
                 output_tokens: count("output_tokens"),
                 cache_read_tokens: cached.0,
@@ -232,26 +232,30 @@ impl Program {
         })
     }
 
-    fn failed(&self, reason: &str, said: &str) -> CallError {
-        let told = Told::new(Some(said).filter(|it| !it.trim().is_empty()));
-        CallError::Program { program: self.name().to_owned(), reason: reason.to_owned(), told }
+    fn error(&self, reason: &str, said: &str) -> CallError {
+        let told = ProviderMessage::new(Some(said).filter(|it| !it.trim().is_empty()));
+        CallError::Program {
+            program: self.name().to_owned(),
+            reason: reason.to_owned(),
+            provider_message: told,
+        }
     }
 }
 
-struct Ran {
+struct CommandOutput {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     code: Option<i32>,
 }
 
-enum Fate {
-    Late,
-    TooMuch,
+enum CommandRunError {
+    TimedOut,
+    OutputTooLarge,
     System(io::Error),
 }
 
-fn plain(text: String) -> Reply {
-    Reply {
+fn text_reply(text: String) -> ModelReply {
+    ModelReply {
         text,
         calls: Vec::new(),
         verbatim: None,
@@ -264,9 +268,9 @@ fn plain(text: String) -> Reply {
 }
 
 /// Ends the group of a program when it is dropped: whatever it left behind goes with it.
-struct Group(Pid);
+struct ProcessGroup(Pid);
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         let _ = kill_process_group(self.0, Signal::KILL);
     }
@@ -276,48 +280,53 @@ impl Drop for Group {
 ///
 /// A child of it may hold the pipes open when it has ended, even out of its group. What it printed itself
 /// stands in the pipes by then, so that they are read for a moment more and then left.
-fn run(mut child: Child, input: &[u8], at_most: Duration) -> Result<Ran, Fate> {
+fn run_to_end(
+    mut child: Child,
+    input: &[u8],
+    at_most: Duration,
+) -> Result<CommandOutput, CommandRunError> {
     let deadline = Instant::now() + at_most;
-    let group = Group(Pid::from_child(&child));
-    let mut pipes = Pipes::of(&mut child, input).map_err(|e| Fate::System(e.into()))?;
+    let group = ProcessGroup(Pid::from_child(&child));
+    let mut pipes =
+        CommandPipes::of(&mut child, input).map_err(|e| CommandRunError::System(e.into()))?;
     let mut ended = None;
     let code = loop {
         if ended.is_none() {
-            let status = child.try_wait().map_err(Fate::System)?;
+            let status = child.try_wait().map_err(CommandRunError::System)?;
             ended = status.map(|it| (it.code(), Instant::now()));
         }
         let now = Instant::now();
         if let Some((code, at)) = ended
-            && (pipes.are_read() || now - at >= DRAINED)
+            && (pipes.are_drained() || now - at >= DRAIN_TIMEOUT)
         {
             break code;
         }
         if ended.is_none() && now >= deadline {
             drop(group);
             drop(child.wait());
-            return Err(Fate::Late);
+            return Err(CommandRunError::TimedOut);
         }
-        pipes.pass(MOMENT.min(deadline.saturating_duration_since(now)))?;
+        pipes.transfer(POLL_INTERVAL.min(deadline.saturating_duration_since(now)))?;
         if pipes.stdout.bytes.len() > STDOUT_MAX {
             drop(group);
             drop(child.wait());
-            return Err(Fate::TooMuch);
+            return Err(CommandRunError::OutputTooLarge);
         }
     };
-    Ok(Ran { stdout: pipes.stdout.bytes, stderr: pipes.stderr.bytes, code })
+    Ok(CommandOutput { stdout: pipes.stdout.bytes, stderr: pipes.stderr.bytes, code })
 }
 
 /// The three pipes of a program. None of them is waited for alone.
-struct Pipes<'a> {
+struct CommandPipes<'a> {
     stdin: Option<ChildStdin>,
     /// What is still to be written.
     input: &'a [u8],
-    stdout: Output,
-    stderr: Output,
+    stdout: OutputPipe,
+    stderr: OutputPipe,
 }
 
 /// What a program prints on one pipe.
-struct Output {
+struct OutputPipe {
     /// `None` when it has ended.
     pipe: Option<OwnedFd>,
     bytes: Vec<u8>,
@@ -325,10 +334,10 @@ struct Output {
     bytes_max: usize,
 }
 
-impl<'a> Pipes<'a> {
+impl<'a> CommandPipes<'a> {
     fn of(child: &mut Child, input: &'a [u8]) -> Result<Self, Errno> {
         let output =
-            |pipe: Option<OwnedFd>, bytes_max| Output { pipe, bytes: Vec::new(), bytes_max };
+            |pipe: Option<OwnedFd>, bytes_max| OutputPipe { pipe, bytes: Vec::new(), bytes_max };
         let pipes = Self {
             stdin: child.stdin.take(),
             input,
@@ -344,12 +353,12 @@ impl<'a> Pipes<'a> {
     }
 
     /// Returns whether all that was printed has been read.
-    fn are_read(&self) -> bool {
+    fn are_drained(&self) -> bool {
         self.stdout.pipe.is_none() && self.stderr.pipe.is_none()
     }
 
     /// Waits at most so long for something to be written or read, and does it.
-    fn pass(&mut self, at_most: Duration) -> Result<(), Fate> {
+    fn transfer(&mut self, at_most: Duration) -> Result<(), CommandRunError> {
         let mut waited = Vec::new();
         waited.extend(self.stdin.as_ref().map(|it| PollFd::new(it, PollFlags::OUT)));
         for output in [&self.stdout, &self.stderr] {
@@ -363,7 +372,7 @@ impl<'a> Pipes<'a> {
         let at_most = Timespec::try_from(at_most).ok();
         match poll(&mut waited, at_most.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(Fate::System(error.into())),
+            Err(error) => return Err(CommandRunError::System(error.into())),
         }
         self.feed();
         self.stdout.read()?;
@@ -385,8 +394,8 @@ impl<'a> Pipes<'a> {
     }
 }
 
-impl Output {
-    fn read(&mut self) -> Result<(), Fate> {
+impl OutputPipe {
+    fn read(&mut self) -> Result<(), CommandRunError> {
         let mut buffer = [0; 8 * 1024];
         while let Some(pipe) = &self.pipe {
             match rustix::io::read(pipe, &mut buffer) {
@@ -401,7 +410,7 @@ impl Output {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Ok(()),
-                Err(error) => return Err(Fate::System(error.into())),
+                Err(error) => return Err(CommandRunError::System(error.into())),
             }
         }
         Ok(())

@@ -6,9 +6,9 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    CallError, FinishReason, Message, Reply, Request, Stage, Usage,
-    door::{Door, Wire},
-    http::Answer,
+    CallError, FinishReason, Message, ModelReply, ModelRequest, Stage, TokenUsage,
+    client::{ModelClient, ProviderEndpoint},
+    http::HttpResponse,
     ollama, openai,
 };
 use crate::{config::settings::Embeddings, memory::hash::ContentHash};
@@ -22,7 +22,7 @@ const DIMENSIONS_MAX: usize = 8192;
 
 /// What a text is to a search; many models want to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum EmbeddingInput {
     /// What is looked for.
     Query,
     /// What may be found.
@@ -30,47 +30,47 @@ pub enum Side {
 }
 
 /// Turns texts into vectors.
-pub trait Embed: Send + Sync {
+pub trait EmbeddingModel: Send + Sync {
     /// Returns a vector for each text, all of one length.
     ///
     /// # Errors
     ///
     /// Returns why there are none.
-    fn embed(&self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>, CallError>;
+    fn embed(&self, texts: &[&str], side: EmbeddingInput) -> Result<Vec<Vec<f32>>, CallError>;
 
     /// Returns what tells vectors that may be compared from others.
-    fn view(&self) -> ContentHash;
+    fn space_id(&self) -> ContentHash;
 }
 
 /// A server that makes vectors.
 #[derive(Debug)]
-pub struct Embedder {
-    door: Door,
+pub struct EmbeddingClient {
+    client: ModelClient,
     settings: Embeddings,
 }
 
-impl Embedder {
+impl EmbeddingClient {
     /// Asks through a door.
-    pub(super) fn new(door: Door, settings: Embeddings) -> Self {
-        Self { door, settings }
+    pub(super) fn new(door: ModelClient, settings: Embeddings) -> Self {
+        Self { client: door, settings }
     }
 
     /// Returns the way itself.
-    pub fn door(&self) -> &Door {
-        &self.door
+    pub fn client(&self) -> &ModelClient {
+        &self.client
     }
 }
 
-impl Embed for Embedder {
-    fn embed(&self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>, CallError> {
+impl EmbeddingModel for EmbeddingClient {
+    fn embed(&self, texts: &[&str], side: EmbeddingInput) -> Result<Vec<Vec<f32>>, CallError> {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
         let Embeddings { name, dimensions, query_prefix, line_prefix, .. } = &self.settings;
-        let prefix = if side == Side::Query { query_prefix } else { line_prefix };
+        let prefix = if side == EmbeddingInput::Query { query_prefix } else { line_prefix };
         let texts: Vec<String> = texts.iter().map(|it| format!("{prefix}{it}")).collect();
         // What it may cost is told by its words.
-        let request = Request {
+        let request = ModelRequest {
             stage: Stage::Embed,
             period: String::new(),
             name: None,
@@ -82,34 +82,34 @@ impl Embed for Embedder {
             temperature: 0.0,
         };
         let mut vectors = Vec::new();
-        self.door.call(&request, &mut |http, now| {
-            let wire = self.door.wire();
+        self.client.call_embeddings(&request, &mut |http, now| {
+            let wire = self.client.endpoint();
             let (path, base, body) = match wire {
-                Wire::Ollama { base } => {
+                ProviderEndpoint::Ollama { base } => {
                     (OLLAMA_PATH, base, ollama_body(&texts, name, *dimensions))
                 }
-                Wire::Openai { base } => {
+                ProviderEndpoint::Openai { base } => {
                     (OPENAI_PATH, base, openai_body(&texts, name, *dimensions))
                 }
-                Wire::Anthropic { .. } | Wire::Command(_) => {
+                ProviderEndpoint::Anthropic { .. } | ProviderEndpoint::Command(_) => {
                     let what = format!("{} makes no vectors", wire.provider());
                     return Err(CallError::Config(what));
                 }
             };
             let (server, body) = (base.as_str(), body.to_string().into_bytes());
-            let answer = http.post(server, path, &self.door.headers(), body, now)?;
+            let answer = http.post(server, path, &self.client.request_headers(), body, now)?;
             let made = match wire {
-                Wire::Ollama { .. } => ollama_vectors(server, &answer),
+                ProviderEndpoint::Ollama { .. } => ollama_vectors(server, &answer),
                 _ => openai_vectors(server, &answer, texts.len()),
             }?;
             let (found, reply) = made;
-            vectors = checked(server, found, texts.len(), *dimensions)?;
+            vectors = validate_vectors(server, found, texts.len(), *dimensions)?;
             Ok(reply)
         })?;
         Ok(vectors)
     }
 
-    fn view(&self) -> ContentHash {
+    fn space_id(&self) -> ContentHash {
         let Embeddings { name, dimensions, line_prefix, .. } = &self.settings;
         ContentHash::of(format!("{name}\n{dimensions:?}\n{line_prefix}"))
     }
@@ -138,14 +138,18 @@ fn ollama_body(texts: &[String], model: &str, dimensions: Option<u32>) -> Value 
     Value::Object(body)
 }
 
-type Made = (Vec<Vec<f32>>, Reply);
+type EmbeddingResponse = (Vec<Vec<f32>>, ModelReply);
 
 /// Reads an answer, whose vectors may come in any order.
-fn openai_vectors(server: &str, answer: &Answer, count: usize) -> Result<Made, CallError> {
+fn openai_vectors(
+    server: &str,
+    answer: &HttpResponse,
+    count: usize,
+) -> Result<EmbeddingResponse, CallError> {
     if !answer.is_ok() {
         return Err(openai::error(server, answer, answer.status));
     }
-    let garbage = |what| CallError::Garbage { server: server.to_owned(), what };
+    let garbage = |what| CallError::UnexpectedResponse { server: server.to_owned(), what };
     let body = answer.json().map_err(garbage)?;
     if !body["error"].is_null() {
         let code = body["error"]["code"].as_u64().and_then(|it| u16::try_from(it).ok());
@@ -156,18 +160,18 @@ fn openai_vectors(server: &str, answer: &Answer, count: usize) -> Result<Made, C
     for (at, item) in data.iter().enumerate() {
         let index = item["index"].as_u64().and_then(|it| usize::try_from(it).ok()).unwrap_or(at);
         if let Some(place) = vectors.get_mut(index) {
-            *place = vector(&item["embedding"]);
+            *place = parse_vector(&item["embedding"]);
         }
     }
     let usage = body["usage"]["prompt_tokens"].as_u64();
-    let mut reply = reply(usage, &body);
+    let mut reply = empty_reply(usage, &body);
     reply.id.clone_from(&answer.headers.request_id);
     reply.cost_usd = body["usage"]["cost"].as_f64();
     Ok((vectors, reply))
 }
 
-fn ollama_vectors(server: &str, answer: &Answer) -> Result<Made, CallError> {
-    let garbage = |what| CallError::Garbage { server: server.to_owned(), what };
+fn ollama_vectors(server: &str, answer: &HttpResponse) -> Result<EmbeddingResponse, CallError> {
+    let garbage = |what| CallError::UnexpectedResponse { server: server.to_owned(), what };
     let body = answer.json();
     let said = body.as_ref().ok().and_then(|it| it["error"].as_str());
     if !answer.is_ok() || said.is_some() {
@@ -175,17 +179,18 @@ fn ollama_vectors(server: &str, answer: &Answer) -> Result<Made, CallError> {
     }
     let body = body.map_err(garbage)?;
     let all = body["embeddings"].as_array().ok_or_else(|| garbage("JSON without vectors"))?;
-    let vectors = all.iter().map(vector).collect();
-    Ok((vectors, reply(body["prompt_eval_count"].as_u64(), &body)))
+    let vectors = all.iter().map(parse_vector).collect();
+    Ok((vectors, empty_reply(body["prompt_eval_count"].as_u64(), &body)))
 }
 
-fn reply(input_tokens: Option<u64>, body: &Value) -> Reply {
-    Reply {
+fn empty_reply(input_tokens: Option<u64>, body: &Value) -> ModelReply {
+    ModelReply {
         text: String::new(),
         verbatim: None,
         calls: Vec::new(),
         finish_reason: FinishReason::Stop,
-        usage: input_tokens.map(|input_tokens| Usage { input_tokens, ..Usage::default() }),
+        usage: input_tokens
+            .map(|input_tokens| TokenUsage { input_tokens, ..TokenUsage::default() }),
         cost_usd: None,
         id: None,
         model: body["model"].as_str().map(ToOwned::to_owned),
@@ -193,7 +198,7 @@ fn reply(input_tokens: Option<u64>, body: &Value) -> Reply {
 }
 
 /// Returns the numbers of a vector; none where one of them is no number.
-fn vector(value: &Value) -> Vec<f32> {
+fn parse_vector(value: &Value) -> Vec<f32> {
     #[expect(clippy::cast_possible_truncation, reason = "servers compute with fewer digits yet")]
     let number = |it: &Value| it.as_f64().map(|it| it as f32).filter(|it| it.is_finite());
     let numbers = value.as_array().map(|it| it.iter().map(number).collect::<Option<Vec<f32>>>());
@@ -201,13 +206,13 @@ fn vector(value: &Value) -> Vec<f32> {
 }
 
 /// Refuses vectors that are not as many as the texts, or not of one length.
-fn checked(
+fn validate_vectors(
     server: &str,
     vectors: Vec<Vec<f32>>,
     count: usize,
     dimensions: Option<u32>,
 ) -> Result<Vec<Vec<f32>>, CallError> {
-    let garbage = |what| CallError::Garbage { server: server.to_owned(), what };
+    let garbage = |what| CallError::UnexpectedResponse { server: server.to_owned(), what };
     let length = vectors.first().map_or(0, Vec::len);
     if vectors.len() != count {
         return Err(garbage("other than one vector for each text"));
@@ -224,14 +229,18 @@ fn checked(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::http::Headers;
+    use crate::model::http::ResponseHeaders;
 
-    fn answer(status: u16, body: &Value) -> Answer {
-        Answer { status, headers: Headers::default(), body: body.to_string().into_bytes() }
+    fn answer(status: u16, body: &Value) -> HttpResponse {
+        HttpResponse {
+            status,
+            headers: ResponseHeaders::default(),
+            body: body.to_string().into_bytes(),
+        }
     }
 
-    fn told(made: Result<Made, CallError>, count: usize) -> String {
-        match made.and_then(|it| checked("s", it.0, count, None)) {
+    fn told(made: Result<EmbeddingResponse, CallError>, count: usize) -> String {
+        match made.and_then(|it| validate_vectors("s", it.0, count, None)) {
             Ok(vectors) => format!("{vectors:?}"),
             Err(error) => error.name().to_owned(),
         }

@@ -10,7 +10,7 @@
 //! | ourselves | a cap, an open breaker, no price | the work waits |
 //! | nobody | a batch that is not answered yet | this work waits, other work goes on |
 //!
-//! What a provider says in its own words may quote the request. It is kept apart ([`Told`]), shown
+//! What a provider says in its own words may quote the request. It is kept apart ([`ProviderMessage`]), shown
 //! by `model test` alone, and no part of any message, record, or log line.
 
 use std::{fmt, time::Duration};
@@ -19,7 +19,7 @@ use chrono::{DateTime, Utc};
 
 /// What a provider said about an error, in its words. `Debug` shows nothing of it.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Told(Option<String>);
+pub struct ProviderMessage(Option<String>);
 
 /// Which deadline passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,11 +67,11 @@ pub enum CallError {
         /// When to come again, if it says so.
         retry_after: Option<Duration>,
         /// In its words.
-        told: Told,
+        provider_message: ProviderMessage,
     },
     /// The answer ended before it was whole.
     #[error("the answer of {server} was cut off on the way")]
-    Truncated {
+    ConnectionLost {
         /// The address.
         server: String,
     },
@@ -85,7 +85,7 @@ pub enum CallError {
         /// The provider's name for the error.
         code: Option<String>,
         /// In its words.
-        told: Told,
+        provider_message: ProviderMessage,
     },
     /// The server does not take such a request.
     #[error("{server} refuses the request ({status}{})", with_code(.code.as_ref()))]
@@ -97,10 +97,10 @@ pub enum CallError {
         /// The provider's name for the error.
         code: Option<String>,
         /// In its words.
-        told: Told,
+        provider_message: ProviderMessage,
     },
     /// The request is longer than the model reads.
-    #[error("the request is too long for the model{}", tokens(*.limit))]
+    #[error("the request is too long for the model{}", with_limit(*.limit))]
     TooLong {
         /// How many tokens it reads, if the server says so.
         limit: Option<u64>,
@@ -109,7 +109,7 @@ pub enum CallError {
     #[error(
         "the server read {read} tokens of about {sent}: it cut the request off; raise its context length"
     )]
-    Unread {
+    PromptTruncated {
         /// What it says that it read.
         read: u64,
         /// What was sent, at the least.
@@ -125,7 +125,7 @@ pub enum CallError {
     },
     /// The answer is none of this wire format.
     #[error("{server} answered with {what}, not with a reply of a model")]
-    Garbage {
+    UnexpectedResponse {
         /// The address.
         server: String,
         /// What it is.
@@ -133,7 +133,7 @@ pub enum CallError {
     },
     /// The answer is too large.
     #[error("the answer of {server} is over {} MB", .bytes_max / (1024 * 1024))]
-    Huge {
+    ResponseTooLarge {
         /// The address.
         server: String,
         /// How much is read.
@@ -144,16 +144,16 @@ pub enum CallError {
     Refused,
     /// The reply has no words.
     #[error("the reply is empty")]
-    Empty,
+    EmptyReply,
     /// The reply was cut off.
     #[error("the reply was cut off at {max_output_tokens} tokens")]
-    CutOff {
+    ReplyTruncated {
         /// How much it may write.
         max_output_tokens: u32,
     },
     /// The reply says something else than what was asked.
     #[error("the reply is not what was asked for: {0}")]
-    Unreadable(String),
+    InvalidReply(String),
     /// A program could not be run.
     #[error("`{program}`: {reason}")]
     Program {
@@ -162,14 +162,14 @@ pub enum CallError {
         /// What went wrong.
         reason: String,
         /// In its words.
-        told: Told,
+        provider_message: ProviderMessage,
     },
     /// A cap is reached.
     #[error("{0}")]
-    Cap(String),
+    BudgetExhausted(String),
     /// The server failed too often and is left alone.
     #[error("{server} failed {failures} times in a row and is left alone until {}; `memoird model test` tries at once", .until.format("%Y-%m-%d %H:%M UTC"))]
-    Open {
+    CircuitOpen {
         /// The address.
         server: String,
         /// How often.
@@ -179,7 +179,7 @@ pub enum CallError {
     },
     /// The account was refused before, and nothing has changed since.
     #[error("{server} refused the key or the account before; `memoird model test` tries again")]
-    Barred {
+    AccountBlocked {
         /// The address.
         server: String,
     },
@@ -191,62 +191,72 @@ pub enum CallError {
     Ledger(String),
     /// It was put into a batch, which is answered later.
     #[error("waits for a batch, which the provider answers within a day")]
-    Batched,
+    AwaitingBatch,
 }
 
 /// Whose fault it is, and so what is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum ErrorClass {
     /// The server's: another try may go well.
     Server,
     /// The account's: nothing goes until a person has seen to it.
     Account,
     /// The work's: the same again fails the same way.
-    Work,
+    Request,
     /// Nobody's: it waits.
-    Wait,
+    Blocked,
     /// Nobody's: this one is answered later, and others can go on.
-    Later,
+    Pending,
 }
 
 impl CallError {
     /// Returns whose fault it is.
-    pub fn fault(&self) -> Fault {
+    pub fn class(&self) -> ErrorClass {
         match self {
             Self::Connect { .. }
             | Self::Timeout { .. }
             | Self::Unavailable { .. }
-            | Self::Truncated { .. }
-            | Self::Huge { .. }
-            | Self::Garbage { .. }
-            | Self::Program { .. } => Fault::Server,
-            Self::Account { .. } | Self::Barred { .. } | Self::Redirect { .. } => Fault::Account,
+            | Self::ConnectionLost { .. }
+            | Self::ResponseTooLarge { .. }
+            | Self::UnexpectedResponse { .. }
+            | Self::Program { .. } => ErrorClass::Server,
+            Self::Account { .. } | Self::AccountBlocked { .. } | Self::Redirect { .. } => {
+                ErrorClass::Account
+            }
             Self::Request { .. }
             | Self::TooLong { .. }
-            | Self::Unread { .. }
+            | Self::PromptTruncated { .. }
             | Self::Refused
-            | Self::Empty
-            | Self::CutOff { .. }
-            | Self::Unreadable(_) => Fault::Work,
-            Self::Batched => Fault::Later,
-            Self::Cap(_) | Self::Open { .. } | Self::Config(_) | Self::Ledger(_) => Fault::Wait,
+            | Self::EmptyReply
+            | Self::ReplyTruncated { .. }
+            | Self::InvalidReply(_) => ErrorClass::Request,
+            Self::AwaitingBatch => ErrorClass::Pending,
+            Self::BudgetExhausted(_)
+            | Self::CircuitOpen { .. }
+            | Self::Config(_)
+            | Self::Ledger(_) => ErrorClass::Blocked,
         }
     }
 
     /// Returns whether the same request may be sent again at once.
     pub fn is_retryable(&self) -> bool {
         // A server that sends pages of HTML or too much is broken, not busy.
-        self.fault() == Fault::Server
-            && !matches!(self, Self::Garbage { .. } | Self::Huge { .. } | Self::Program { .. })
+        self.class() == ErrorClass::Server
+            && !matches!(
+                self,
+                Self::UnexpectedResponse { .. }
+                    | Self::ResponseTooLarge { .. }
+                    | Self::Program { .. }
+            )
     }
 
     /// Returns whether the provider may have charged for it.
     pub fn may_have_cost(&self) -> bool {
         match self {
             Self::Timeout { deadline, .. } => *deadline != Deadline::Connect,
-            Self::Truncated { .. }
-            | Self::Huge { .. }
-            | Self::Garbage { .. }
+            Self::ConnectionLost { .. }
+            | Self::ResponseTooLarge { .. }
+            | Self::UnexpectedResponse { .. }
             | Self::Program { .. } => true,
             _ => false,
         }
@@ -261,12 +271,12 @@ impl CallError {
     }
 
     /// Returns what the provider said in its own words, for a terminal only.
-    pub fn told(&self) -> Option<&str> {
+    pub fn provider_message(&self) -> Option<&str> {
         match self {
-            Self::Unavailable { told, .. }
-            | Self::Account { told, .. }
-            | Self::Request { told, .. }
-            | Self::Program { told, .. } => told.0.as_deref(),
+            Self::Unavailable { provider_message: told, .. }
+            | Self::Account { provider_message: told, .. }
+            | Self::Request { provider_message: told, .. }
+            | Self::Program { provider_message: told, .. } => told.0.as_deref(),
             _ => None,
         }
     }
@@ -277,29 +287,29 @@ impl CallError {
             Self::Connect { .. } => "connect",
             Self::Timeout { .. } => "timeout",
             Self::Unavailable { .. } => "unavailable",
-            Self::Truncated { .. } => "truncated",
-            Self::Account { .. } | Self::Barred { .. } => "account",
+            Self::ConnectionLost { .. } => "truncated",
+            Self::Account { .. } | Self::AccountBlocked { .. } => "account",
             Self::Request { .. } => "request",
             Self::TooLong { .. } => "too_long",
-            Self::Unread { .. } => "unread",
+            Self::PromptTruncated { .. } => "unread",
             Self::Redirect { .. } => "redirect",
-            Self::Garbage { .. } => "garbage",
-            Self::Huge { .. } => "huge",
+            Self::UnexpectedResponse { .. } => "garbage",
+            Self::ResponseTooLarge { .. } => "huge",
             Self::Refused => "refusal",
-            Self::Empty => "empty",
-            Self::CutOff { .. } => "length",
-            Self::Unreadable(_) => "unreadable",
+            Self::EmptyReply => "empty",
+            Self::ReplyTruncated { .. } => "length",
+            Self::InvalidReply(_) => "unreadable",
             Self::Program { .. } => "program",
-            Self::Cap(_) => "cap",
-            Self::Open { .. } => "open",
+            Self::BudgetExhausted(_) => "cap",
+            Self::CircuitOpen { .. } => "open",
             Self::Config(_) => "config",
             Self::Ledger(_) => "ledger",
-            Self::Batched => "batched",
+            Self::AwaitingBatch => "batched",
         }
     }
 }
 
-impl Told {
+impl ProviderMessage {
     /// Keeps a provider's words, at most a few lines of them.
     pub fn new(words: Option<&str>) -> Self {
         const CHARS_MAX: usize = 600;
@@ -312,7 +322,7 @@ impl Told {
     }
 }
 
-impl fmt::Debug for Told {
+impl fmt::Debug for ProviderMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "Told(…)" } else { "Told" })
     }
@@ -343,6 +353,6 @@ fn with_code(name: Option<&String>) -> String {
     name.map(|it| format!(", {it}")).unwrap_or_default()
 }
 
-fn tokens(limit: Option<u64>) -> String {
+fn with_limit(limit: Option<u64>) -> String {
     limit.map(|it| format!(", which reads {it} tokens")).unwrap_or_default()
 }

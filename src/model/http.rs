@@ -42,30 +42,30 @@ pub struct Deadlines {
 }
 
 /// A client. Made once; it is only built when it is first used, which reads the system's roots.
-pub struct Http {
+pub struct HttpClient {
     deadlines: Deadlines,
-    built: Mutex<Option<Arc<Built>>>,
+    connection: Mutex<Option<Arc<HttpConnection>>>,
 }
 
-struct Built {
+struct HttpConnection {
     client: Client,
     runtime: Runtime,
 }
 
 /// What a server answered.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct HttpResponse {
     /// The HTTP status.
     pub status: u16,
     /// What it says beside the body.
-    pub headers: Headers,
+    pub headers: ResponseHeaders,
     /// The body, unpacked.
     pub body: Vec<u8>,
 }
 
 /// The headers that matter to us.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Headers {
+pub struct ResponseHeaders {
     /// What the body says that it is.
     pub content_type: Option<String>,
     /// The server's name for the call.
@@ -77,7 +77,7 @@ pub struct Headers {
 }
 
 /// A header of a request. One that holds a key is marked, so that nothing prints it.
-pub struct Header {
+pub struct RequestHeader {
     /// Its name, in lower case.
     pub name: &'static str,
     /// Its value.
@@ -86,16 +86,16 @@ pub struct Header {
     pub is_secret: bool,
 }
 
-impl fmt::Debug for Http {
+impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Http").field("deadlines", &self.deadlines).finish_non_exhaustive()
     }
 }
 
-impl Http {
+impl HttpClient {
     /// Returns a client that keeps these deadlines.
     pub fn new(deadlines: Deadlines) -> Self {
-        Self { deadlines, built: Mutex::new(None) }
+        Self { deadlines, connection: Mutex::new(None) }
     }
 
     /// Sends JSON and returns what the server answers, whatever its status.
@@ -107,10 +107,10 @@ impl Http {
         &self,
         server: &str,
         path: &str,
-        headers: &[Header],
+        headers: &[RequestHeader],
         body: Vec<u8>,
         now: DateTime<Utc>,
-    ) -> Result<Answer, CallError> {
+    ) -> Result<HttpResponse, CallError> {
         self.upload(server, path, headers, "application/json", body, now)
     }
 
@@ -123,15 +123,15 @@ impl Http {
         &self,
         server: &str,
         path: &str,
-        headers: &[Header],
+        headers: &[RequestHeader],
         content_type: &str,
         body: Vec<u8>,
         now: DateTime<Utc>,
-    ) -> Result<Answer, CallError> {
-        let built = self.built()?;
-        let mut map = sent(headers)?;
+    ) -> Result<HttpResponse, CallError> {
+        let built = self.connection()?;
+        let mut map = header_map(headers)?;
         let content_type = HeaderValue::from_str(content_type);
-        map.insert("content-type", content_type.map_err(|_| unsent("content-type"))?);
+        map.insert("content-type", content_type.map_err(|_| invalid_header("content-type"))?);
         let request = built.client.post(format!("{server}{path}")).headers(map).body(body);
         built.runtime.block_on(self.exchange(server, request, now))
     }
@@ -145,11 +145,11 @@ impl Http {
         &self,
         server: &str,
         path: &str,
-        headers: &[Header],
+        headers: &[RequestHeader],
         now: DateTime<Utc>,
-    ) -> Result<Answer, CallError> {
-        let built = self.built()?;
-        let request = built.client.get(format!("{server}{path}")).headers(sent(headers)?);
+    ) -> Result<HttpResponse, CallError> {
+        let built = self.connection()?;
+        let request = built.client.get(format!("{server}{path}")).headers(header_map(headers)?);
         built.runtime.block_on(self.exchange(server, request, now))
     }
 
@@ -163,22 +163,22 @@ impl Http {
         &self,
         server: &str,
         path: &str,
-        headers: &[Header],
+        headers: &[RequestHeader],
         now: DateTime<Utc>,
         take: &mut dyn FnMut(&[u8]) -> Result<(), CallError>,
-    ) -> Result<Answer, CallError> {
-        let built = self.built()?;
-        let request = built.client.get(format!("{server}{path}")).headers(sent(headers)?);
+    ) -> Result<HttpResponse, CallError> {
+        let built = self.connection()?;
+        let request = built.client.get(format!("{server}{path}")).headers(header_map(headers)?);
         built.runtime.block_on(async {
             let total = Instant::now() + self.deadlines.total;
-            let (mut answer, mut response) = self.begin(server, request, total, now).await?;
+            let (mut answer, mut response) = self.send(server, request, total, now).await?;
             if !answer.is_ok() {
-                answer.body = self.body(server, response, total).await?;
+                answer.body = self.read_body(server, response, total).await?;
                 return Ok(answer);
             }
-            let huge = |bytes_max| CallError::Huge { server: server.into(), bytes_max };
+            let huge = |bytes_max| CallError::ResponseTooLarge { server: server.into(), bytes_max };
             let (mut rest, mut read) = (Vec::new(), 0);
-            while let Some(piece) = self.piece(server, &mut response, total).await? {
+            while let Some(piece) = self.next_chunk(server, &mut response, total).await? {
                 read += piece.len();
                 if read > FILE_BYTES_MAX {
                     return Err(huge(FILE_BYTES_MAX));
@@ -206,49 +206,49 @@ impl Http {
         server: &str,
         request: reqwest::RequestBuilder,
         now: DateTime<Utc>,
-    ) -> Result<Answer, CallError> {
+    ) -> Result<HttpResponse, CallError> {
         let total = Instant::now() + self.deadlines.total;
-        let (mut answer, response) = self.begin(server, request, total, now).await?;
-        answer.body = self.body(server, response, total).await?;
+        let (mut answer, response) = self.send(server, request, total, now).await?;
+        answer.body = self.read_body(server, response, total).await?;
         Ok(answer)
     }
 
     /// Sends a request and waits for the beginning of its answer.
-    async fn begin(
+    async fn send(
         &self,
         server: &str,
         request: reqwest::RequestBuilder,
         total: Instant,
         now: DateTime<Utc>,
-    ) -> Result<(Answer, Response), CallError> {
+    ) -> Result<(HttpResponse, Response), CallError> {
         let late = |deadline, after| CallError::Timeout { server: server.into(), deadline, after };
         let sent = timeout(self.deadlines.first_byte, request.send());
         let response = match timeout_at(total, sent).await {
             Err(_) => return Err(late(Deadline::Total, self.deadlines.total)),
             Ok(Err(_)) => return Err(late(Deadline::FirstByte, self.deadlines.first_byte)),
-            Ok(Ok(Err(error))) => return Err(self.no_answer(server, &error)),
+            Ok(Ok(Err(error))) => return Err(self.send_error(server, &error)),
             Ok(Ok(Ok(response))) => response,
         };
         if response.status().is_redirection() {
-            return Err(redirected(server, &response));
+            return Err(redirect_error(server, &response));
         }
         let status = response.status().as_u16();
-        let headers = Headers::read(response.headers(), now);
-        Ok((Answer { status, headers, body: Vec::new() }, response))
+        let headers = ResponseHeaders::read(response.headers(), now);
+        Ok((HttpResponse { status, headers, body: Vec::new() }, response))
     }
 
     /// Reads the body piece by piece, never more of it than is allowed.
-    async fn body(
+    async fn read_body(
         &self,
         server: &str,
         mut response: Response,
         total: Instant,
     ) -> Result<Vec<u8>, CallError> {
         let mut body = Vec::new();
-        while let Some(piece) = self.piece(server, &mut response, total).await? {
+        while let Some(piece) = self.next_chunk(server, &mut response, total).await? {
             if body.len() + piece.len() > BYTES_MAX {
                 let server = server.into();
-                return Err(CallError::Huge { server, bytes_max: BYTES_MAX });
+                return Err(CallError::ResponseTooLarge { server, bytes_max: BYTES_MAX });
             }
             body.extend_from_slice(&piece);
         }
@@ -256,7 +256,7 @@ impl Http {
     }
 
     /// Waits for the next piece of a body; `None` at its end.
-    async fn piece(
+    async fn next_chunk(
         &self,
         server: &str,
         response: &mut Response,
@@ -266,12 +266,12 @@ impl Http {
         match timeout_at(total, timeout(self.deadlines.idle, response.chunk())).await {
             Err(_) => Err(late(Deadline::Total, self.deadlines.total)),
             Ok(Err(_)) => Err(late(Deadline::Idle, self.deadlines.idle)),
-            Ok(Ok(Err(_))) => Err(CallError::Truncated { server: server.into() }),
+            Ok(Ok(Err(_))) => Err(CallError::ConnectionLost { server: server.into() }),
             Ok(Ok(Ok(piece))) => Ok(piece.map(Vec::from)),
         }
     }
 
-    fn no_answer(&self, server: &str, error: &reqwest::Error) -> CallError {
+    fn send_error(&self, server: &str, error: &reqwest::Error) -> CallError {
         let server = server.to_owned();
         if error.is_timeout() {
             let (deadline, after) = (Deadline::Connect, self.deadlines.connect);
@@ -286,12 +286,12 @@ impl Http {
             return CallError::Connect { server, reason: cause.to_string() };
         }
         // It had taken the request, and may count it.
-        CallError::Truncated { server }
+        CallError::ConnectionLost { server }
     }
 
     /// Returns the client, built when it is first asked for.
-    fn built(&self) -> Result<Arc<Built>, CallError> {
-        let mut slot = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+    fn connection(&self) -> Result<Arc<HttpConnection>, CallError> {
+        let mut slot = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(built) = &*slot {
             return Ok(Arc::clone(built));
         }
@@ -308,14 +308,14 @@ impl Http {
             .build()
             .map_err(|e| failed(&e))?;
         let runtime = Builder::new_current_thread().enable_all().build().map_err(|e| failed(&e))?;
-        let built = Arc::new(Built { client, runtime });
+        let built = Arc::new(HttpConnection { client, runtime });
         *slot = Some(Arc::clone(&built));
         drop(slot);
         Ok(built)
     }
 }
 
-impl Answer {
+impl HttpResponse {
     /// Returns whether the status says that all went well.
     pub fn is_ok(&self) -> bool {
         (200..300).contains(&self.status)
@@ -339,7 +339,7 @@ impl Answer {
     }
 }
 
-impl Headers {
+impl ResponseHeaders {
     fn read(map: &HeaderMap, now: DateTime<Utc>) -> Self {
         let text = |name: &str| Some(map.get(name)?.to_str().ok()?.trim().to_owned());
         let id = ["request-id", "x-request-id"].into_iter().find_map(text);
@@ -349,7 +349,7 @@ impl Headers {
         let exact = text("retry-after-ms").and_then(|it| it.parse().ok());
         let retry_after = exact
             .map(Duration::from_millis)
-            .or_else(|| text("retry-after").and_then(|it| pause(&it, now)));
+            .or_else(|| text("retry-after").and_then(|it| parse_retry_after(&it, now)));
         let should_retry = match text("x-should-retry").as_deref() {
             Some("true") => Some(true),
             Some("false") => Some(false),
@@ -366,7 +366,7 @@ impl Headers {
 
 /// Reads `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3). A date that has passed is no
 /// pause, and anything else is not understood.
-fn pause(text: &str, now: DateTime<Utc>) -> Option<Duration> {
+fn parse_retry_after(text: &str, now: DateTime<Utc>) -> Option<Duration> {
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
@@ -375,22 +375,22 @@ fn pause(text: &str, now: DateTime<Utc>) -> Option<Duration> {
 }
 
 /// Returns the headers of a request as they are sent.
-fn sent(headers: &[Header]) -> Result<HeaderMap, CallError> {
+fn header_map(headers: &[RequestHeader]) -> Result<HeaderMap, CallError> {
     let mut map = HeaderMap::new();
     for header in headers {
         let value = HeaderValue::from_str(&header.value);
-        let mut value = value.map_err(|_| unsent(header.name))?;
+        let mut value = value.map_err(|_| invalid_header(header.name))?;
         value.set_sensitive(header.is_secret);
         map.insert(HeaderName::from_static(header.name), value);
     }
     Ok(map)
 }
 
-fn unsent(name: &str) -> CallError {
+fn invalid_header(name: &str) -> CallError {
     CallError::Config(format!("the header {name} cannot be sent"))
 }
 
-fn redirected(server: &str, response: &Response) -> CallError {
+fn redirect_error(server: &str, response: &Response) -> CallError {
     let to = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());
     let url = to.and_then(|it| response.url().join(it).ok());
     let host = url.and_then(|it| Some(it.host_str()?.to_owned()));
@@ -416,7 +416,7 @@ mod tests {
             ("NaN", None),
             ("1e300", None),
         ] {
-            assert_eq!(pause(text, now).map(|it| it.as_secs()), seconds, "{text:?}");
+            assert_eq!(parse_retry_after(text, now).map(|it| it.as_secs()), seconds, "{text:?}");
         }
     }
 }

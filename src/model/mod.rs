@@ -1,10 +1,10 @@
 //! The one door to a language model.
 //!
-//! Whoever wants words from a model writes a [`Request`] and hands it to [`Ask`]; what comes back is
-//! a [`Reply`] or a [`CallError`] that says what to do next. Everything between is in here, and
+//! Whoever wants words from a model writes a [`ModelRequest`] and hands it to [`LanguageModel`]; what comes back is
+//! a [`ModelReply`] or a [`CallError`] that says what to do next. Everything between is in here, and
 //! nothing else in memoird opens a connection:
 //!
-//! - [`door`]: breaker, caps, prices, the call, the stored reply, the ledger, in this order.
+//! - [`client`]: breaker, caps, prices, the call, the stored reply, the ledger, in this order.
 //! - [`anthropic`], [`openai`], [`ollama`]: three wire formats, as pure functions from a request to a
 //!   body and from an answer to a reply.
 //! - [`batch`]: what can wait, handed over in one piece at a lower price.
@@ -12,13 +12,13 @@
 //! - [`command`]: a program that reads the prompt and prints the reply.
 //! - [`http`]: the client that carries the first three: deadlines, a cap on the body, no redirect.
 //! - [`failure`]: what went wrong, and whether another try makes sense.
-//! - [`breaker`]: when a server is left alone; pure.
+//! - [`circuit_breaker`]: when a server is left alone; pure.
 //! - [`pricing`]: what tokens cost.
 //! - [`prompt`]: the prompt files.
 //! - [`tools`]: what a model may call, in the three wire formats; pure.
-//! - [`tokens`]: how many characters a token has, as replies have taught; pure.
+//! - [`token_estimate`]: how many characters a token has, as replies have taught; pure.
 //! - [`telemetry`]: a call as a span.
-//! - [`open`]: a door from the configuration.
+//! - [`connect`]: a door from the configuration.
 //!
 //! Names are those of the OpenTelemetry conventions for generative AI where there is one.
 //!
@@ -30,19 +30,19 @@
 
 pub mod anthropic;
 pub mod batch;
-pub mod breaker;
+pub mod circuit_breaker;
+pub mod client;
 pub mod command;
-pub mod door;
+pub mod connect;
 pub mod embedding;
 pub mod failure;
 pub mod http;
 pub mod ollama;
-pub mod open;
 pub mod openai;
 pub mod pricing;
 pub mod prompt;
 mod telemetry;
-pub mod tokens;
+pub mod token_estimate;
 pub mod tools;
 #[cfg(test)]
 mod wire_tests;
@@ -55,9 +55,9 @@ use serde_json::Value;
 
 pub use self::{
     failure::CallError,
-    tools::{Tool, ToolCall, ToolResult},
+    tools::{Tool, ToolCall, ToolCallResult},
 };
-use crate::{memory::hash::ContentHash, store::ledger::Weight};
+use crate::{memory::hash::ContentHash, store::db::ledger::TokenRatio};
 
 /// What a call is for; the ledger counts by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -98,7 +98,7 @@ pub struct Message {
     pub text: String,
     /// What calls of tools came to, in a turn of ours.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub results: Vec<ToolResult>,
+    pub results: Vec<ToolCallResult>,
     /// What the server said, in its own form, where it goes back as it came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verbatim: Option<Value>,
@@ -116,13 +116,13 @@ pub struct OutputSchema {
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Request {
+pub struct ModelRequest {
     /// What for.
     pub stage: Stage,
     /// For which period; empty for none.
     pub period: String,
     /// What it is known by in the place of its words, where its reply serves more than one piece of
-    /// work: the reply is kept until it is taken by [`Ask::standing`].
+    /// work: the reply is kept until it is taken by `LanguageModel::earlier_reply`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The instructions. They come first and do not change from call to call, so that a provider can
@@ -157,7 +157,7 @@ pub enum FinishReason {
 
 /// What a call took, in tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
+pub struct TokenUsage {
     /// All that was read, from the cache or not.
     pub input_tokens: u64,
     /// All that was written, thoughts too.
@@ -170,7 +170,7 @@ pub struct Usage {
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Reply {
+pub struct ModelReply {
     /// The words.
     pub text: String,
     /// What it calls.
@@ -182,7 +182,7 @@ pub struct Reply {
     /// Why it ends where it ends.
     pub finish_reason: FinishReason,
     /// What it took; `None` where the server does not say.
-    pub usage: Option<Usage>,
+    pub usage: Option<TokenUsage>,
     /// What it cost, where the provider says so itself, in US dollars.
     pub cost_usd: Option<f64>,
     /// The provider's name for the call.
@@ -193,7 +193,7 @@ pub struct Reply {
 
 /// A call that was answered, and what it came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Spent {
+pub struct Spending {
     /// Calls of a model.
     pub calls: u32,
     /// What they cost, in US dollars; those without a price count as nothing.
@@ -202,36 +202,36 @@ pub struct Spent {
 
 /// What a scheduled pass leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Scheduled {
+pub struct ScheduledOutcome {
     /// A batch is under way, to be looked after.
-    pub waits: bool,
+    pub batch_pending: bool,
     /// What was queued is to be asked directly now.
-    pub again: bool,
+    pub run_again: bool,
 }
 
 /// How the work ended that replies were asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WorkEnd {
+pub enum WorkOutcome {
     /// It was done with them.
     Done,
     /// They were of no use.
-    Useless,
+    Unusable,
     /// It could not be ended now, for a reason that lies not with them: they are needed again.
-    Later,
+    Deferred,
 }
 
 /// Carries a request to a model and the reply back.
-pub trait Ask: Send + Sync {
+pub trait LanguageModel: Send + Sync {
     /// Asks.
     ///
     /// # Errors
     ///
     /// Returns why there is no reply that could be read.
-    fn ask(&self, request: &Request) -> Result<Reply, CallError>;
+    fn complete(&self, request: &ModelRequest) -> Result<ModelReply, CallError>;
 
     /// Returns the reply to a request that was made before, and asks for none. One that is `taken` is
     /// kept until the work that is under way has ended.
-    fn standing(&self, _request: &Request, _taken: bool) -> Option<Reply> {
+    fn earlier_reply(&self, _request: &ModelRequest, _taken: bool) -> Option<ModelReply> {
         None
     }
 
@@ -241,44 +241,44 @@ pub trait Ask: Send + Sync {
     }
 
     /// Returns whether the model can be given tools to call.
-    fn takes_tools(&self) -> bool {
+    fn supports_tools(&self) -> bool {
         true
     }
 
     /// Returns why no request would go out now; `None` if one would. Sends nothing, and makes nothing.
-    fn unready(&self, _now: DateTime<Utc>) -> Option<CallError> {
+    fn unavailable_reason(&self, _now: DateTime<Utc>) -> Option<CallError> {
         None
     }
 
     /// Returns how many characters a token of the model has at the least.
     fn chars_per_token(&self) -> f64 {
-        tokens::least(None)
+        token_estimate::min_chars_per_token(None)
     }
 
     /// Says which run asks from now on.
-    fn begin_run(&self, _run: i64) {}
+    fn set_run(&self, _run: i64) {}
 
     /// Returns what was spent since the last time that this was asked.
-    fn take_spent(&self) -> Spent {
-        Spent::default()
+    fn take_spending(&self) -> Spending {
+        Spending::default()
     }
 
     /// Notes that this question was too much at once: it is not asked again until nothing is left to be
     /// done.
-    fn set_apart(&self, _request: &Request) {}
+    fn mark_too_large(&self, _request: &ModelRequest) {}
 
     /// Returns whether that was noted of this question.
-    fn is_apart(&self, _request: &Request) -> bool {
+    fn is_marked_too_large(&self, _request: &ModelRequest) -> bool {
         false
     }
 
     /// Says that the work has ended that the last replies were asked for. They are kept until then, so
     /// that a crash between reply and file does not pay twice.
-    fn settle(&self, _end: WorkEnd) {}
+    fn finish_work(&self, _end: WorkOutcome) {}
 
     /// Says that nothing is left to be done. What was learned may change what is asked from now on;
     /// before, what is asked again must be what was asked, and be found among the replies that are kept.
-    fn rest(&self) {}
+    fn on_idle(&self) {}
 
     /// Begins a scheduled pass, for which replies may come later at a lower price. Returns whether any
     /// came now.
@@ -286,7 +286,7 @@ pub trait Ask: Send + Sync {
     /// # Errors
     ///
     /// Returns why they could not be fetched. The pass may go on.
-    fn begin_scheduled(&self) -> Result<bool, CallError> {
+    fn begin_scheduled_run(&self) -> Result<bool, CallError> {
         Ok(false)
     }
 
@@ -295,7 +295,7 @@ pub trait Ask: Send + Sync {
     /// # Errors
     ///
     /// Returns why they could not be fetched. The pass may go on.
-    fn collect(&self) -> Result<bool, CallError> {
+    fn fetch_batched(&self) -> Result<bool, CallError> {
         Ok(false)
     }
 
@@ -304,53 +304,53 @@ pub trait Ask: Send + Sync {
     /// # Errors
     ///
     /// Returns why it could not be sent.
-    fn end_scheduled(&self) -> Result<Scheduled, CallError> {
-        Ok(Scheduled::default())
+    fn end_scheduled_run(&self) -> Result<ScheduledOutcome, CallError> {
+        Ok(ScheduledOutcome::default())
     }
 }
 
 /// Takes notes of what is asked, and sends nothing.
 #[derive(Debug, Default)]
-pub struct Recorder {
-    asked: Mutex<Vec<Request>>,
+pub struct RequestRecorder {
+    requests: Mutex<Vec<ModelRequest>>,
     /// What is known of the model that would be asked.
-    known: Known,
+    model_info: ModelInfo,
 }
 
 /// What the ledger knows of a model.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Known {
+pub struct ModelInfo {
     /// How many tokens it reads and writes in one call, as its server said.
     pub context_tokens: Option<u32>,
     /// How long its tokens are.
-    pub weight: Option<Weight>,
+    pub weight: Option<TokenRatio>,
 }
 
-impl Recorder {
+impl RequestRecorder {
     /// Takes notes in the place of a model of which this is known.
-    pub fn of(known: Known) -> Self {
-        Self { asked: Mutex::default(), known }
+    pub fn for_model(known: ModelInfo) -> Self {
+        Self { requests: Mutex::default(), model_info: known }
     }
 
     /// Returns what was asked so far.
-    pub fn take(&self) -> Vec<Request> {
-        std::mem::take(&mut self.asked.lock().unwrap_or_else(PoisonError::into_inner))
+    pub fn take_requests(&self) -> Vec<ModelRequest> {
+        std::mem::take(&mut self.requests.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Ask for Arc<Recorder> {
-    fn ask(&self, request: &Request) -> Result<Reply, CallError> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
+impl LanguageModel for Arc<RequestRecorder> {
+    fn complete(&self, request: &ModelRequest) -> Result<ModelReply, CallError> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
         // The other parts are asked for in the meantime.
-        Err(CallError::Batched)
+        Err(CallError::AwaitingBatch)
     }
 
     fn context_tokens(&self) -> Option<u32> {
-        self.known.context_tokens
+        self.model_info.context_tokens
     }
 
     fn chars_per_token(&self) -> f64 {
-        tokens::least(self.known.weight)
+        token_estimate::min_chars_per_token(self.model_info.weight)
     }
 }
 
@@ -422,7 +422,7 @@ impl Message {
     }
 }
 
-impl Request {
+impl ModelRequest {
     /// Returns how many characters are sent, but for what the wire format adds.
     pub fn chars(&self) -> usize {
         let messages = self.messages.iter().map(Message::chars);
@@ -442,16 +442,16 @@ impl Request {
     }
 }
 
-impl Usage {
+impl TokenUsage {
     /// Returns what was read and written.
     pub fn total_tokens(&self) -> u64 {
         self.input_tokens + self.output_tokens
     }
 }
 
-impl Reply {
+impl ModelReply {
     /// Returns how many tokens were read and written in all.
-    fn window(&self) -> Option<u64> {
+    fn total_tokens(&self) -> Option<u64> {
         self.usage.map(|it| it.input_tokens + it.output_tokens)
     }
 
@@ -463,24 +463,27 @@ impl Reply {
 }
 
 /// Refuses a reply that is no whole answer: refused, cut off, or without a word.
-pub(crate) fn whole(reply: Reply, max_output_tokens: u32) -> Result<Reply, CallError> {
+pub(crate) fn check_complete(
+    reply: ModelReply,
+    max_output_tokens: u32,
+) -> Result<ModelReply, CallError> {
     match reply.finish_reason {
         FinishReason::Refusal => Err(CallError::Refused),
         // It may have written more, and had no room left for it.
-        FinishReason::Length => Err(match reply.window() {
+        FinishReason::Length => Err(match reply.total_tokens() {
             Some(limit) if reply.wrote_less_than(max_output_tokens) => {
                 CallError::TooLong { limit: Some(limit) }
             }
-            _ => CallError::CutOff { max_output_tokens },
+            _ => CallError::ReplyTruncated { max_output_tokens },
         }),
-        _ if reply.text.trim().is_empty() && reply.calls.is_empty() => Err(CallError::Empty),
+        _ if reply.text.trim().is_empty() && reply.calls.is_empty() => Err(CallError::EmptyReply),
         _ => Ok(reply),
     }
 }
 
 /// Returns the context length that the words of an error name: the smallest number of four digits or
 /// more, since the larger one is what we sent.
-fn limit(words: &str) -> Option<u64> {
+fn parse_context_limit(words: &str) -> Option<u64> {
     let numbers = words.split(|c: char| !c.is_ascii_digit()).filter_map(|it| it.parse().ok());
     numbers.filter(|it| *it >= 1000).min()
 }

@@ -9,9 +9,9 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    FinishReason, Reply, Request, Usage,
-    failure::{CallError, Told, error_code},
-    http::Answer,
+    FinishReason, ModelReply, ModelRequest, TokenUsage,
+    failure::{CallError, ProviderMessage, error_code},
+    http::HttpResponse,
     tools,
 };
 
@@ -19,7 +19,7 @@ use super::{
 pub const PATH: &str = "/api/chat";
 
 /// Returns the body of a request.
-pub fn body(request: &Request, model: &str, context_tokens: u32) -> Value {
+pub fn body(request: &ModelRequest, model: &str, context_tokens: u32) -> Value {
     let mut messages = vec![json!({ "role": "system", "content": request.system })];
     let turns = request.messages.iter();
     messages.extend(turns.flat_map(tools::ollama_turns));
@@ -51,8 +51,8 @@ pub fn body(request: &Request, model: &str, context_tokens: u32) -> Value {
 /// # Errors
 ///
 /// Returns what the answer says went wrong.
-pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
-    let garbage = |what| CallError::Garbage { server: server.to_owned(), what };
+pub fn reply(server: &str, answer: &HttpResponse) -> Result<ModelReply, CallError> {
+    let garbage = |what| CallError::UnexpectedResponse { server: server.to_owned(), what };
     let body = answer.json();
     let said = body.as_ref().ok().and_then(|it| it["error"].as_str());
     if !answer.is_ok() || said.is_some() {
@@ -63,7 +63,7 @@ pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
         return Err(garbage("JSON that is no chat"));
     };
     if body["done"] == false {
-        return Err(CallError::Truncated { server: server.to_owned() });
+        return Err(CallError::ConnectionLost { server: server.to_owned() });
     }
     let calls = tools::openai_calls(&body["message"]);
     let finish_reason = match body["done_reason"].as_str() {
@@ -72,12 +72,12 @@ pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
         Some(_) => FinishReason::Other,
     };
     // The count of the prompt is left out where the prompt was still in memory.
-    let usage = body["prompt_eval_count"].as_u64().map(|input_tokens| Usage {
+    let usage = body["prompt_eval_count"].as_u64().map(|input_tokens| TokenUsage {
         input_tokens,
         output_tokens: body["eval_count"].as_u64().unwrap_or(0),
-        ..Usage::default()
+        ..TokenUsage::default()
     });
-    let reply = Reply {
+    let reply = ModelReply {
         text: text.to_owned(),
         verbatim: (!calls.is_empty()).then(|| body["message"]["tool_calls"].clone()),
         calls,
@@ -91,16 +91,18 @@ pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
 }
 
 /// Reads an error.
-pub(super) fn error(server: &str, answer: &Answer, said: Option<&str>) -> CallError {
-    let (server, status, told) = (server.to_owned(), answer.status, Told::new(said));
+pub(super) fn error(server: &str, answer: &HttpResponse, said: Option<&str>) -> CallError {
+    let (server, status, told) = (server.to_owned(), answer.status, ProviderMessage::new(said));
     let code = error_code(None);
     match status {
-        401..=403 => CallError::Account { server, status, code, told },
+        401..=403 => CallError::Account { server, status, code, provider_message: told },
         // A model that is not there, or a field that is not known.
-        400 | 404 | 405 | 422 => CallError::Request { server, status, code, told },
+        400 | 404 | 405 | 422 => {
+            CallError::Request { server, status, code, provider_message: told }
+        }
         _ => {
             let retry_after = answer.headers.retry_after;
-            CallError::Unavailable { server, status, code, retry_after, told }
+            CallError::Unavailable { server, status, code, retry_after, provider_message: told }
         }
     }
 }

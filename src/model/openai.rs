@@ -2,14 +2,14 @@
 //!
 //! Source: the published types of `OpenAI`'s clients, and what Ollama, llama.cpp, vLLM, LM Studio and
 //! `OpenRouter` do differently. Not every server can hold a model to a schema, so a request can be
-//! written in three ways ([`Rung`]), and the door goes down a rung when a server refuses one.
+//! written in three ways ([`SchemaMode`]), and the door goes down a rung when a server refuses one.
 
 use serde_json::{Map, Value, json};
 
 use super::{
-    FinishReason, Reply, Request, Usage,
-    failure::{CallError, Told, error_code},
-    http::Answer,
+    FinishReason, ModelReply, ModelRequest, TokenUsage,
+    failure::{CallError, ProviderMessage, error_code},
+    http::HttpResponse,
     tools,
 };
 
@@ -18,7 +18,7 @@ pub const PATH: &str = "/chat/completions";
 
 /// How a server is held to a schema, the strictest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rung {
+pub enum SchemaMode {
     /// The server is given the schema and lets the model write nothing else.
     #[default]
     JsonSchema,
@@ -30,14 +30,14 @@ pub enum Rung {
 
 /// What differs from server to server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Dialect {
+pub struct OpenaiDialect {
     /// How it is held to a schema.
-    pub rung: Rung,
+    pub schema_mode: SchemaMode,
     /// It wants `max_completion_tokens` and takes no temperature, as models do that think first.
-    pub is_thinking: bool,
+    pub is_reasoning_model: bool,
 }
 
-impl Rung {
+impl SchemaMode {
     /// All rungs, the strictest first.
     pub const ALL: [Self; 3] = [Self::JsonSchema, Self::JsonObject, Self::Prompt];
 
@@ -51,7 +51,7 @@ impl Rung {
     }
 
     /// Returns the next less strict one.
-    pub fn below(self) -> Option<Self> {
+    pub fn less_strict(self) -> Option<Self> {
         match self {
             Self::JsonSchema => Some(Self::JsonObject),
             Self::JsonObject => Some(Self::Prompt),
@@ -60,30 +60,35 @@ impl Rung {
     }
 }
 
-impl Dialect {
+impl OpenaiDialect {
     /// Returns the dialect in which to try again what a server refused with 400 or 422, if its words
     /// speak of what differs between servers.
-    pub fn after(self, refused: &CallError, request: &Request) -> Option<Self> {
+    pub fn after_refusal(self, refused: &CallError, request: &ModelRequest) -> Option<Self> {
         let CallError::Request { status: 400 | 422 | 500 | 501, .. } = refused else {
             return None;
         };
-        let words = refused.told().unwrap_or_default().to_lowercase();
+        let words = refused.provider_message().unwrap_or_default().to_lowercase();
         let speaks_of = |names: &[&str]| names.iter().any(|it| words.contains(it));
-        if !self.is_thinking && speaks_of(&["max_completion_tokens", "temperature"]) {
-            return Some(Self { is_thinking: true, ..self });
+        if !self.is_reasoning_model && speaks_of(&["max_completion_tokens", "temperature"]) {
+            return Some(Self { is_reasoning_model: true, ..self });
         }
         request.schema.as_ref()?;
         let about_format = ["response_format", "json_schema", "json_object", "schema", "grammar"];
         // Some refuse without a word of why.
-        let rung = self.rung.below().filter(|_| words.is_empty() || speaks_of(&about_format))?;
-        Some(Self { rung, ..self })
+        let rung = self
+            .schema_mode
+            .less_strict()
+            .filter(|_| words.is_empty() || speaks_of(&about_format))?;
+        Some(Self { schema_mode: rung, ..self })
     }
 }
 
 /// Returns the body of a request.
-pub fn body(request: &Request, model: &str, dialect: Dialect) -> Value {
+pub fn body(request: &ModelRequest, model: &str, dialect: OpenaiDialect) -> Value {
     let mut system = request.system.clone();
-    if let Some(schema) = request.schema.as_ref().filter(|_| dialect.rung != Rung::JsonSchema) {
+    if let Some(schema) =
+        request.schema.as_ref().filter(|_| dialect.schema_mode != SchemaMode::JsonSchema)
+    {
         system.push_str(
             "\n\nReply with one JSON value that this JSON Schema accepts, and with nothing else:\n",
         );
@@ -95,7 +100,7 @@ pub fn body(request: &Request, model: &str, dialect: Dialect) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
     body.insert("messages".to_owned(), json!(messages));
-    if dialect.is_thinking {
+    if dialect.is_reasoning_model {
         body.insert("max_completion_tokens".to_owned(), json!(request.max_output_tokens));
     } else {
         body.insert("max_tokens".to_owned(), json!(request.max_output_tokens));
@@ -105,13 +110,13 @@ pub fn body(request: &Request, model: &str, dialect: Dialect) -> Value {
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), tools::openai_tools(&request.tools));
     }
-    let format = request.schema.as_ref().and_then(|it| match dialect.rung {
-        Rung::JsonSchema => Some(json!({
+    let format = request.schema.as_ref().and_then(|it| match dialect.schema_mode {
+        SchemaMode::JsonSchema => Some(json!({
             "type": "json_schema",
             "json_schema": { "name": it.name, "strict": true, "schema": it.schema },
         })),
-        Rung::JsonObject => Some(json!({ "type": "json_object" })),
-        Rung::Prompt => None,
+        SchemaMode::JsonObject => Some(json!({ "type": "json_object" })),
+        SchemaMode::Prompt => None,
     });
     if let Some(format) = format {
         body.insert("response_format".to_owned(), format);
@@ -124,11 +129,11 @@ pub fn body(request: &Request, model: &str, dialect: Dialect) -> Value {
 /// # Errors
 ///
 /// Returns what the answer says went wrong.
-pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
+pub fn reply(server: &str, answer: &HttpResponse) -> Result<ModelReply, CallError> {
     if !answer.is_ok() {
         return Err(error(server, answer, answer.status));
     }
-    let garbage = |what| CallError::Garbage { server: server.to_owned(), what };
+    let garbage = |what| CallError::UnexpectedResponse { server: server.to_owned(), what };
     let body = answer.json().map_err(garbage)?;
     // OpenRouter and others send errors with 200.
     if !body["error"].is_null() {
@@ -149,7 +154,7 @@ pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
         Some("stop") | None => FinishReason::Stop,
         Some(_) => FinishReason::Other,
     };
-    let reply = Reply {
+    let reply = ModelReply {
         text: message["content"].as_str().unwrap_or_default().to_owned(),
         verbatim: (!calls.is_empty()).then(|| message["tool_calls"].clone()),
         calls,
@@ -162,9 +167,9 @@ pub fn reply(server: &str, answer: &Answer) -> Result<Reply, CallError> {
     Ok(reply)
 }
 
-fn usage(usage: &Value) -> Option<Usage> {
+fn usage(usage: &Value) -> Option<TokenUsage> {
     let details = &usage["prompt_tokens_details"];
-    Some(Usage {
+    Some(TokenUsage {
         input_tokens: usage["prompt_tokens"].as_u64()?,
         output_tokens: usage["completion_tokens"].as_u64().unwrap_or(0),
         cache_read_tokens: details["cached_tokens"].as_u64().unwrap_or(0),
@@ -173,12 +178,12 @@ fn usage(usage: &Value) -> Option<Usage> {
 }
 
 /// Reads an error. It is an object with these servers, or a string.
-pub(super) fn error(server: &str, answer: &Answer, status: u16) -> CallError {
+pub(super) fn error(server: &str, answer: &HttpResponse, status: u16) -> CallError {
     let server = server.to_owned();
     let body = answer.json().unwrap_or_default();
     let error = &body["error"];
     let words = error["message"].as_str().or(error.as_str()).or(body["message"].as_str());
-    let told = Told::new(words);
+    let told = ProviderMessage::new(words);
     let name = error["code"].as_str().or(error["type"].as_str()).or(body["type"].as_str());
     let code = error_code(name);
     let kinds = [error["code"].as_str(), error["type"].as_str()];
@@ -186,23 +191,23 @@ pub(super) fn error(server: &str, answer: &Answer, status: u16) -> CallError {
     let too_long =
         ["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"];
     let spent = ["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"];
-    let limit = error["n_ctx"].as_u64().or_else(|| super::limit(told.text()));
+    let limit = error["n_ctx"].as_u64().or_else(|| super::parse_context_limit(told.text()));
     match status {
-        _ if is(&too_long) || speaks_of_length(told.text()) => CallError::TooLong { limit },
-        _ if is(&spent) => CallError::Account { server, status, code, told },
-        401..=403 => CallError::Account { server, status, code, told },
+        _ if is(&too_long) || is_length_error(told.text()) => CallError::TooLong { limit },
+        _ if is(&spent) => CallError::Account { server, status, code, provider_message: told },
+        401..=403 => CallError::Account { server, status, code, provider_message: told },
         413 => CallError::TooLong { limit },
         408 | 409 | 425 | 429 | 500.. => {
             let retry_after = answer.headers.retry_after;
-            CallError::Unavailable { server, status, code, retry_after, told }
+            CallError::Unavailable { server, status, code, retry_after, provider_message: told }
         }
-        _ => CallError::Request { server, status, code, told },
+        _ => CallError::Request { server, status, code, provider_message: told },
     }
 }
 
 /// Returns whether words of an error speak of a prompt that is too long: vLLM, llama.cpp and LM
 /// Studio have no name for it.
-fn speaks_of_length(words: &str) -> bool {
+fn is_length_error(words: &str) -> bool {
     let words = words.to_lowercase();
     ["maximum context length", "context size", "context length", "context window", "n_ctx"]
         .iter()

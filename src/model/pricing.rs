@@ -7,7 +7,7 @@
 use chrono::NaiveDate;
 use serde::Deserialize;
 
-use super::Usage;
+use super::TokenUsage;
 
 /// The prices that come with the program.
 const BUILT_IN: &str = include_str!("../../config/pricing.yaml");
@@ -58,7 +58,7 @@ pub struct LongPrice {
 }
 
 /// What one token of each kind costs, times a million.
-struct Rates {
+struct TokenRates {
     input: f64,
     output: f64,
     cache_read: f64,
@@ -78,7 +78,7 @@ pub enum PricingError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct PriceTable {
     prices: Vec<Price>,
 }
 
@@ -89,8 +89,8 @@ impl Pricing {
     ///
     /// Returns what is wrong with the person's.
     pub fn read(own: Option<&str>) -> Result<Self, PricingError> {
-        let mut prices = own.map_or_else(|| Ok(Vec::new()), table)?;
-        prices.extend(table(BUILT_IN)?);
+        let mut prices = own.map_or_else(|| Ok(Vec::new()), parse_table)?;
+        prices.extend(parse_table(BUILT_IN)?);
         Ok(Self(prices))
     }
 
@@ -109,7 +109,7 @@ impl Pricing {
 impl Price {
     /// Returns what a call cost, in US dollars.
     #[expect(clippy::cast_precision_loss, reason = "no call has 2^52 tokens")]
-    pub fn of(&self, usage: &Usage) -> f64 {
+    pub fn cost(&self, usage: &TokenUsage) -> f64 {
         let rates = self.rates(usage.input_tokens);
         let fresh = usage
             .input_tokens
@@ -124,18 +124,18 @@ impl Price {
 
     /// Returns what a call may cost at most, in US dollars.
     #[expect(clippy::cast_precision_loss, reason = "no call has 2^52 tokens")]
-    pub fn worst(&self, input_tokens: u64, output_tokens: u64) -> f64 {
+    pub fn worst_case_cost(&self, input_tokens: u64, output_tokens: u64) -> f64 {
         let rates = self.rates(input_tokens);
         let dearest = rates.cache_write.max(rates.input);
         (input_tokens as f64 * dearest + output_tokens as f64 * rates.output) / 1e6
     }
 
     /// Returns what share of the price a call costs.
-    pub fn share(&self, in_batch: bool) -> f64 {
+    pub fn batch_factor(&self, in_batch: bool) -> f64 {
         if in_batch { self.batch.unwrap_or(BATCH_SHARE) } else { 1.0 }
     }
 
-    fn rates(&self, input_tokens: u64) -> Rates {
+    fn rates(&self, input_tokens: u64) -> TokenRates {
         let (input, output, cache_read, cache_write) = match &self.long {
             Some(it) if input_tokens > it.over => {
                 (it.input, it.output, it.cache_read, it.cache_write)
@@ -143,12 +143,12 @@ impl Price {
             _ => (self.input, self.output, self.cache_read, self.cache_write),
         };
         let (cache_read, cache_write) = (cache_read.unwrap_or(input), cache_write.unwrap_or(input));
-        Rates { input, output, cache_read, cache_write }
+        TokenRates { input, output, cache_read, cache_write }
     }
 }
 
-fn table(text: &str) -> Result<Vec<Price>, PricingError> {
-    let Table { prices } = serde_yaml::from_str(text)?;
+fn parse_table(text: &str) -> Result<Vec<Price>, PricingError> {
+    let PriceTable { prices } = serde_yaml::from_str(text)?;
     for price in &prices {
         let short = [Some(price.input), Some(price.output), price.cache_read, price.cache_write];
         let long = price
@@ -179,28 +179,31 @@ mod tests {
     fn a_persons_prices_come_first() {
         let pricing = Pricing::read(Some(OWN)).unwrap();
         let price = pricing.of("mine-2").unwrap();
-        let usage = Usage {
+        let usage = TokenUsage {
             input_tokens: 1_000_000,
             output_tokens: 100_000,
             cache_read_tokens: 500_000,
             cache_write_tokens: 250_000,
         };
         // 0.25 fresh, 0.05 read, 0.5 written, 1.0 out.
-        assert!((price.of(&usage) - 1.8).abs() < 1e-9);
-        assert!((price.worst(1_000_000, 100_000) - 3.0).abs() < 1e-9);
+        assert!((price.cost(&usage) - 1.8).abs() < 1e-9);
+        assert!((price.worst_case_cost(1_000_000, 100_000) - 3.0).abs() < 1e-9);
         assert_eq!(pricing.of("openrouter/mine-2"), Some(price));
         assert_eq!(pricing.of("nobody"), None);
-        assert!((price.share(false) - 1.0).abs() < 1e-9 && (price.share(true) - 0.5).abs() < 1e-9);
+        assert!(
+            (price.batch_factor(false) - 1.0).abs() < 1e-9
+                && (price.batch_factor(true) - 0.5).abs() < 1e-9
+        );
         let own = OWN.replace("input: 1.0", "batch: 0.25, input: 1.0");
         let pricing = Pricing::read(Some(&own)).unwrap();
-        assert!((pricing.of("mine").unwrap().share(true) - 0.25).abs() < 1e-9);
+        assert!((pricing.of("mine").unwrap().batch_factor(true) - 0.25).abs() < 1e-9);
     }
 
     #[test]
     fn a_long_call_pays_its_own_price_on_all_tokens() {
         let pricing = Pricing::read(None).unwrap();
         let price = pricing.of("claude-haiku-5-5").unwrap();
-        let cost = |input_tokens| price.of(&Usage { input_tokens, ..Usage::default() });
+        let cost = |input_tokens| price.cost(&TokenUsage { input_tokens, ..TokenUsage::default() });
         assert!((cost(100_000) - 0.01).abs() < 1e-9);
         assert!((cost(200_000) - 0.1).abs() < 1e-9);
     }

@@ -79,7 +79,7 @@ pub enum PromptError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Head {
+struct PromptHeader {
     name: String,
     version: u32,
     temperature: f32,
@@ -172,7 +172,8 @@ impl Prompt {
         let yaml = split.yaml.ok_or_else(|| bad("there is none".to_owned()))?;
         let head = frontmatter::parse(yaml, frontmatter::YAML_BYTES_MAX);
         let head = head.map_err(|e| bad(e.to_string()))?;
-        let head: Head = serde_yaml::from_value(head.into()).map_err(|e| bad(e.to_string()))?;
+        let head: PromptHeader =
+            serde_yaml::from_value(head.into()).map_err(|e| bad(e.to_string()))?;
         let body = split.body(text);
         if head.name != name.name() {
             return Err(bad(format!("its name is `{}`", head.name)));

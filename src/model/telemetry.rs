@@ -5,12 +5,12 @@
 use tracing::{Span, field::Empty};
 
 use super::{
-    Request,
-    door::{Got, Wire},
+    ModelRequest,
+    client::{CallOutcome, ProviderEndpoint},
 };
 
 /// Begins the span of a call.
-pub(super) fn begin(wire: &Wire, model: &str, request: &Request) -> Span {
+pub(super) fn chat_span(wire: &ProviderEndpoint, model: &str, request: &ModelRequest) -> Span {
     tracing::info_span!(
         "chat",
         gen_ai.operation.name = "chat",
@@ -35,7 +35,11 @@ pub(super) fn begin(wire: &Wire, model: &str, request: &Request) -> Span {
 }
 
 /// Begins the span of a call for vectors.
-pub(super) fn begin_embeddings(wire: &Wire, model: &str, request: &Request) -> Span {
+pub(super) fn embeddings_span(
+    wire: &ProviderEndpoint,
+    model: &str,
+    request: &ModelRequest,
+) -> Span {
     tracing::info_span!(
         "embeddings",
         gen_ai.operation.name = "embeddings",
@@ -54,7 +58,7 @@ pub(super) fn begin_embeddings(wire: &Wire, model: &str, request: &Request) -> S
 
 /// Begins the span of a call that was answered in a batch: what it was asked for is known by its row in
 /// the ledger.
-pub(super) fn begin_batched(wire: &Wire, model: &str) -> Span {
+pub(super) fn batched_chat_span(wire: &ProviderEndpoint, model: &str) -> Span {
     tracing::info_span!(
         "chat",
         gen_ai.operation.name = "chat",
@@ -76,10 +80,10 @@ pub(super) fn begin_batched(wire: &Wire, model: &str) -> Span {
 }
 
 /// Records how the call ended.
-pub(super) fn end(span: &Span, got: &Got, cost_usd: f64) {
+pub(super) fn record_outcome(span: &Span, got: &CallOutcome, cost_usd: f64) {
     span.record("requests", got.requests);
     span.record("cost_usd", cost_usd);
-    let took_ms = u64::try_from(got.took.as_millis()).unwrap_or(u64::MAX);
+    let took_ms = u64::try_from(got.duration.as_millis()).unwrap_or(u64::MAX);
     let reply = match &got.reply {
         Ok(reply) => reply,
         Err(error) => {

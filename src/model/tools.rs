@@ -1,7 +1,7 @@
 //! Tools that a model may call, and how each wire format writes them. Pure.
 //!
 //! A model that calls tools answers with [`ToolCall`]s in the place of words, or beside them; what they
-//! came to goes back in the next turn as [`ToolResult`]s. What a server said word for word goes back to it
+//! came to goes back in the next turn as [`ToolCallResult`]s. What a server said word for word goes back to it
 //! as it came ([`Message::verbatim`]): thoughts beside a call are signed, and arguments are text whose
 //! bytes a cache knows.
 //!
@@ -36,7 +36,7 @@ pub struct ToolCall {
 
 /// What a call came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolResult {
+pub struct ToolCallResult {
     /// The call.
     pub id: String,
     /// Which tool.
@@ -67,7 +67,7 @@ pub(super) fn anthropic_turn(message: &Message) -> Value {
         Some(said) if message.role == Role::Assistant => said.clone(),
         _ if message.results.is_empty() => words(),
         _ => {
-            let one = |it: &ToolResult| {
+            let one = |it: &ToolCallResult| {
                 json!({
                     "type": "tool_result", "tool_use_id": it.id, "content": it.text,
                     "is_error": it.is_error,
@@ -108,18 +108,18 @@ pub(super) fn openai_tools(tools: &[Tool]) -> Value {
 /// Returns the turns as chat completions want them: each result is a message of its own.
 pub(super) fn openai_turns(message: &Message) -> Vec<Value> {
     let result =
-        |it: &ToolResult| json!({ "role": "tool", "tool_call_id": it.id, "content": it.text });
+        |it: &ToolCallResult| json!({ "role": "tool", "tool_call_id": it.id, "content": it.text });
     chat_turns(message, result)
 }
 
 /// Returns the turns as Ollama's chat wants them: it knows a result by the name of the tool.
 pub(super) fn ollama_turns(message: &Message) -> Vec<Value> {
     let result =
-        |it: &ToolResult| json!({ "role": "tool", "tool_name": it.name, "content": it.text });
+        |it: &ToolCallResult| json!({ "role": "tool", "tool_name": it.name, "content": it.text });
     chat_turns(message, result)
 }
 
-fn chat_turns(message: &Message, result: impl Fn(&ToolResult) -> Value) -> Vec<Value> {
+fn chat_turns(message: &Message, result: impl Fn(&ToolCallResult) -> Value) -> Vec<Value> {
     let role = message.role.name();
     if let (Some(calls), Role::Assistant) = (&message.verbatim, message.role) {
         return vec![json!({ "role": role, "content": message.text, "tool_calls": calls })];
@@ -154,9 +154,9 @@ pub(super) fn openai_calls(message: &Value) -> Vec<ToolCall> {
 mod tests {
     use super::*;
 
-    fn result(id: &str) -> ToolResult {
+    fn result(id: &str) -> ToolCallResult {
         let (name, text) = ("read_file".to_owned(), "words".to_owned());
-        ToolResult { id: id.to_owned(), name, text, is_error: false }
+        ToolCallResult { id: id.to_owned(), name, text, is_error: false }
     }
 
     #[test]

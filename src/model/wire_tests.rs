@@ -5,14 +5,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{
-    CallError, FinishReason, Message, OutputSchema, Reply, Request, Stage, Usage, anthropic,
-    http::{Answer, Headers},
+    CallError, FinishReason, Message, ModelReply, ModelRequest, OutputSchema, Stage, TokenUsage,
+    anthropic,
+    http::{HttpResponse, ResponseHeaders},
     ollama,
-    openai::{self, Dialect, Rung},
+    openai::{self, OpenaiDialect, SchemaMode},
 };
 
-fn request() -> Request {
-    Request {
+fn request() -> ModelRequest {
+    ModelRequest {
         stage: Stage::Extract,
         name: None,
         period: "2026-04-07".to_owned(),
@@ -28,13 +29,13 @@ fn request() -> Request {
     }
 }
 
-fn answer(status: u16, body: &Value) -> Answer {
-    let headers = Headers {
+fn answer(status: u16, body: &Value) -> HttpResponse {
+    let headers = ResponseHeaders {
         request_id: Some("req-1".to_owned()),
         retry_after: Some(Duration::from_secs(7)),
-        ..Headers::default()
+        ..ResponseHeaders::default()
     };
-    Answer { status, headers, body: body.to_string().into_bytes() }
+    HttpResponse { status, headers, body: body.to_string().into_bytes() }
 }
 
 #[test]
@@ -53,7 +54,7 @@ fn what_is_sent_to_anthropic() {
         "output_config": { "format": { "type": "json_schema", "schema": { "type": "object" } } },
     });
     assert_eq!(anthropic::body(&request(), "m"), expected);
-    let plain = anthropic::body(&Request { schema: None, ..request() }, "m");
+    let plain = anthropic::body(&ModelRequest { schema: None, ..request() }, "m");
     assert!(plain["output_config"].is_null());
     // That version of the interface answers 400 to each of them.
     for body in [&expected, &plain] {
@@ -63,15 +64,21 @@ fn what_is_sent_to_anthropic() {
 
 #[test]
 fn what_is_sent_to_openai_on_each_rung() {
-    let body = |rung, is_thinking| openai::body(&request(), "m", Dialect { rung, is_thinking });
+    let body = |rung, is_thinking| {
+        openai::body(
+            &request(),
+            "m",
+            OpenaiDialect { schema_mode: rung, is_reasoning_model: is_thinking },
+        )
+    };
     let schema = json!({
         "type": "json_schema",
         "json_schema": { "name": "memories", "strict": true, "schema": { "type": "object" } },
     });
     for (rung, format, in_prompt) in [
-        (Rung::JsonSchema, schema, false),
-        (Rung::JsonObject, json!({ "type": "json_object" }), true),
-        (Rung::Prompt, Value::Null, true),
+        (SchemaMode::JsonSchema, schema, false),
+        (SchemaMode::JsonObject, json!({ "type": "json_object" }), true),
+        (SchemaMode::Prompt, Value::Null, true),
     ] {
         let body = body(rung, false);
         assert_eq!(body["response_format"], format);
@@ -82,7 +89,7 @@ fn what_is_sent_to_openai_on_each_rung() {
         assert_eq!((&body["max_tokens"], &body["temperature"]), (&json!(2048), &json!(0.5)));
         assert_eq!(body["stream"], false);
     }
-    let thinking = body(Rung::JsonSchema, true);
+    let thinking = body(SchemaMode::JsonSchema, true);
     assert_eq!(thinking["max_completion_tokens"], 2048);
     assert!(thinking.get("max_tokens").is_none() && thinking.get("temperature").is_none());
 }
@@ -97,7 +104,7 @@ fn what_is_sent_to_ollama() {
 }
 
 /// Says what came of an answer: `stop hello`, or the name of the error.
-fn told(read: Result<Reply, CallError>) -> String {
+fn told(read: Result<ModelReply, CallError>) -> String {
     match read {
         Ok(reply) => format!("{} {}", reply.finish_reason.name(), reply.text),
         Err(error) => error.name().to_owned(),
@@ -214,7 +221,7 @@ fn what_ollama_answers() {
 
 #[test]
 fn what_a_call_took_is_the_same_whoever_says_it() {
-    let expected = Usage {
+    let expected = TokenUsage {
         input_tokens: 100,
         output_tokens: 20,
         cache_read_tokens: 60,
@@ -263,14 +270,14 @@ fn no_error_shows_what_the_provider_says_of_the_request() {
             ollama::reply("s", &answer(status, &json!({ "error": words }))).unwrap_err(),
         ] {
             assert!(!format!("{error} {error:?} {}", error.name()).contains("salary"), "{error:?}");
-            assert_eq!(error.told(), Some(words), "{error:?}");
+            assert_eq!(error.provider_message(), Some(words), "{error:?}");
         }
     }
 }
 
 #[test]
 fn a_reply_that_is_no_whole_answer_is_refused() {
-    let reply = |text: &str, finish_reason| Reply {
+    let reply = |text: &str, finish_reason| ModelReply {
         text: text.to_owned(),
         calls: Vec::new(),
         verbatim: None,
@@ -287,6 +294,6 @@ fn a_reply_that_is_no_whole_answer_is_refused() {
         ("he", FinishReason::Length, "length"),
         ("No.", FinishReason::Refusal, "refusal"),
     ] {
-        assert_eq!(told(super::whole(reply(text, reason), 9)), expected);
+        assert_eq!(told(super::check_complete(reply(text, reason), 9)), expected);
     }
 }

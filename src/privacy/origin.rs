@@ -11,14 +11,14 @@ use crate::{
     memory::{
         address::{Citation, Stem},
         item::Item,
-        log::{DailyLog, Origin},
+        log::{DailyLog, TextOrigin},
         markdown::LineKind,
     },
 };
 
 /// What the configuration says of the origin of logs.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Origins {
+pub(super) struct OriginRules {
     default: LogOrigin,
     human_logs: Vec<String>,
     external_logs: Vec<String>,
@@ -26,39 +26,47 @@ pub(super) struct Origins {
     external_headings: Vec<String>,
 }
 
-impl Origins {
+impl OriginRules {
     pub(super) fn new(privacy: &Privacy) -> Self {
         Self {
             default: privacy.origin,
             human_logs: privacy.human_logs.clone(),
             external_logs: privacy.external_logs.clone(),
-            external_headings: privacy.external_headings.iter().map(|it| folded(it)).collect(),
+            external_headings: privacy
+                .external_headings
+                .iter()
+                .map(|it| normalized_heading(it))
+                .collect(),
         }
     }
 
     /// Returns whose words the text of a log is, outside of quotes and code.
-    fn of_log(&self, log: &DailyLog) -> Origin {
-        let is_in = |names: &[String]| names.iter().any(|it| fits(it, log.stem.as_str()));
+    fn of_log(&self, log: &DailyLog) -> TextOrigin {
+        let is_in = |names: &[String]| names.iter().any(|it| matches_glob(it, log.stem.as_str()));
         let by_name = || {
             if is_in(&self.external_logs) {
-                return Origin::External;
+                return TextOrigin::External;
             }
             if is_in(&self.human_logs) {
-                return Origin::Human;
+                return TextOrigin::Human;
             }
             match self.default {
-                LogOrigin::Human => Origin::Human,
-                LogOrigin::Agent => Origin::Agent,
-                LogOrigin::External => Origin::External,
+                LogOrigin::Human => TextOrigin::Human,
+                LogOrigin::Agent => TextOrigin::Agent,
+                LogOrigin::External => TextOrigin::External,
             }
         };
         let told = log.origin.unwrap_or_else(by_name);
         // A record of a session may have come from anywhere; nobody else's words are a person's.
-        if log.stem.is_session() { told.min(Origin::Agent) } else { told }
+        if log.stem.is_session() { told.min(TextOrigin::Agent) } else { told }
     }
 
     /// Returns whose words each of `lines` is.
-    pub(super) fn of_lines(&self, log: &DailyLog, lines: &[(u32, &str, LineKind)]) -> Vec<Origin> {
+    pub(super) fn of_lines(
+        &self,
+        log: &DailyLog,
+        lines: &[(u32, &str, LineKind)],
+    ) -> Vec<TextOrigin> {
         let own = self.of_log(log);
         let mut outside = None;
         let mut origins = Vec::with_capacity(lines.len());
@@ -66,13 +74,13 @@ impl Origins {
             if let LineKind::Heading { level, .. } = kind {
                 let words = text.get(kind.text_at(text)..).unwrap_or(text);
                 if outside.is_none_or(|it| level <= it) {
-                    let named = self.external_headings.contains(&folded(words));
+                    let named = self.external_headings.contains(&normalized_heading(words));
                     outside = named.then_some(level);
                 }
             }
             origins.push(match kind {
-                LineKind::Quote { .. } | LineKind::Fence | LineKind::Code => Origin::External,
-                _ if outside.is_some() || is_echo(&log.stem, text) => Origin::External,
+                LineKind::Quote { .. } | LineKind::Fence | LineKind::Code => TextOrigin::External,
+                _ if outside.is_some() || is_echo(&log.stem, text) => TextOrigin::External,
                 _ => own,
             });
         }
@@ -91,12 +99,12 @@ fn is_echo(stem: &Stem, line: &str) -> bool {
 }
 
 /// Returns a heading as it compares: lower case, without marks around it.
-fn folded(heading: &str) -> String {
+fn normalized_heading(heading: &str) -> String {
     heading.trim().trim_matches(['#', ':', '*', '_', ' ']).to_lowercase()
 }
 
 /// Returns whether a name fits a pattern, in which `*` stands for any characters.
-fn fits(pattern: &str, name: &str) -> bool {
+fn matches_glob(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(head) else { return false };
     let mut parts: Vec<&str> = rest.split('*').collect();
@@ -111,17 +119,17 @@ fn fits(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Origin::{Agent, External, Human};
+    use TextOrigin::{Agent, External, Human};
 
     #[track_caller]
-    fn check(origins: &Origins, stem: &str, text: &str, expected: &[Origin]) {
+    fn check(origins: &OriginRules, stem: &str, text: &str, expected: &[TextOrigin]) {
         let log = DailyLog::parse(stem.parse().unwrap(), text.as_bytes()).unwrap();
         assert_eq!(origins.of_lines(&log, &log.lines()), expected, "{stem}: {text}");
     }
 
     #[test]
     fn a_log_says_it_itself_or_is_known_by_its_name() {
-        let origins = Origins::new(&Privacy {
+        let origins = OriginRules::new(&Privacy {
             human_logs: vec!["*-notes".to_owned()],
             external_logs: vec!["*-mail*".to_owned()],
             ..Privacy::default()
@@ -131,13 +139,13 @@ mod tests {
         check(&origins, "2026-04-02-mail-2", "a", &[External]);
         check(&origins, "2026-04-02-notes", "---\norigin: external\n---\na", &[External]);
         let human = Privacy { origin: LogOrigin::Human, ..Privacy::default() };
-        check(&Origins::new(&human), "2026-04-02", "a\n> b", &[Human, External]);
+        check(&OriginRules::new(&human), "2026-04-02", "a\n> b", &[Human, External]);
     }
 
     #[test]
     fn what_stands_under_a_named_heading_came_from_elsewhere() {
         let external_headings = vec!["Tool output".to_owned()];
-        let origins = Origins::new(&Privacy { external_headings, ..Privacy::default() });
+        let origins = OriginRules::new(&Privacy { external_headings, ..Privacy::default() });
         let text = "a\n## tool output:\nb\n### more\nc\n## Notes\nd\n# Tool Output\ne";
         let expected = [Agent, External, External, External, External, Agent, Agent, External];
         check(&origins, "2026-04-02", text, &[&expected[..], &[External]].concat());
@@ -145,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_memoird_served_is_no_second_voice() {
-        let origins = Origins::default();
+        let origins = OriginRules::default();
         check(&origins, "2026-04-02", "- We chose SQLite [2026-03-01:4]", &[External]);
         check(&origins, "2026-04-02", "- We chose SQLite [see below]", &[Agent]);
         check(&origins, "2026-04-02", "- We chose SQLite [CMEM-20260401-101500:7]", &[Agent]);
@@ -166,7 +174,7 @@ mod tests {
             ("a", "ab", false),
         ];
         for (pattern, name, expected) in cases {
-            assert_eq!(fits(pattern, name), expected, "{pattern} {name}");
+            assert_eq!(matches_glob(pattern, name), expected, "{pattern} {name}");
         }
     }
 }

@@ -8,16 +8,16 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
-use super::trace::Sources;
+use super::trace::TraceSources;
 use crate::{
-    engine::LeftOut,
+    engine::OmissionReason,
     memory::{
         address::{Address, Citation},
         markdown::LineKind,
         period::Period,
     },
-    privacy::{ServedLine, ServedLog},
-    store::lineage::{Lineage, LineageError},
+    privacy::{SanitizedLine, SanitizedLog},
+    store::db::lineage::{Lineage, LineageError},
 };
 
 /// What of a period's logs reached its file.
@@ -30,12 +30,12 @@ pub struct Coverage {
     /// Those among them that an item rests on.
     pub covered: usize,
     /// The others, by log and line.
-    pub uncovered: Vec<Uncovered>,
+    pub uncovered: Vec<UncoveredLine>,
 }
 
 /// A line that reached no item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Uncovered {
+pub struct UncoveredLine {
     /// The log, relative to the root.
     pub path: String,
     /// The line, from 1.
@@ -53,7 +53,7 @@ pub enum CoverageError {
     #[error(
         "{period} has not been summarised: `{path}` is not in the lineage; `memoird status` shows what is due"
     )]
-    NotFolded {
+    NotSummarized {
         /// The period.
         period: Period,
         /// Where its file would be.
@@ -68,23 +68,23 @@ pub enum CoverageError {
 ///
 /// # Errors
 ///
-/// Returns [`CoverageError::NotFolded`] when the lineage has no such file.
+/// Returns `CoverageError::NotSummarized` when the lineage has no such file.
 pub fn coverage(
     period: Period,
     path: &str,
-    logs: &[ServedLog],
+    logs: &[SanitizedLog],
     lineage: &Lineage,
-    sources: &dyn Sources,
+    sources: &dyn TraceSources,
 ) -> Result<Coverage, CoverageError> {
     if lineage.document(path)?.is_none() {
-        return Err(CoverageError::NotFolded { period, path: path.to_owned() });
+        return Err(CoverageError::NotSummarized { period, path: path.to_owned() });
     }
     let items = lineage.items_of(path)?;
     let cited: Vec<Citation> = items.into_iter().filter_map(|it| it.citation).collect();
-    let left_out = lineage.left_out(path)?;
-    let uncovered = uncovered(logs, &cited, &left_out);
-    let lines = logs.iter().map(|log| content(log).count()).sum();
-    let told = uncovered.into_iter().map(|(log, line, reason)| Uncovered {
+    let left_out = lineage.uncovered_lines(path)?;
+    let uncovered = uncovered_lines(logs, &cited, &left_out);
+    let lines = logs.iter().map(|log| content_lines(log).count()).sum();
+    let told = uncovered.into_iter().map(|(log, line, reason)| UncoveredLine {
         path: sources.path_of(log.stem()),
         line: line.number(),
         text: line.text().to_owned(),
@@ -95,18 +95,18 @@ pub fn coverage(
 }
 
 /// Returns the lines that no citation names, each with a reason.
-fn uncovered<'a>(
-    logs: &'a [ServedLog],
+fn uncovered_lines<'a>(
+    logs: &'a [SanitizedLog],
     cited: &[Citation],
     left_out: &BTreeMap<Address, String>,
-) -> Vec<(&'a ServedLog, &'a ServedLine, String)> {
+) -> Vec<(&'a SanitizedLog, &'a SanitizedLine, String)> {
     let mut left = Vec::new();
     let mut said = HashSet::new();
     for log in logs {
         let lines: Vec<_> = cited.iter().filter_map(|it| it.lines_of(log.stem())).collect();
-        for (line, under_header) in content(log) {
+        for (line, under_header) in content_lines(log) {
             if lines.iter().any(|it| it.contains(line.number())) {
-                said.insert(folded(line.words()));
+                said.insert(normalized(line.words()));
             } else {
                 left.push((log, line, under_header));
             }
@@ -117,14 +117,14 @@ fn uncovered<'a>(
             let recorded = left_out.get(&log.address(line)).cloned();
             let told = || {
                 let structure = is_header || matches!(line.kind(), LineKind::Heading { .. });
-                let reason = if line.is_held() {
-                    LeftOut::Held
+                let reason = if line.is_quarantined() {
+                    OmissionReason::Quarantined
                 } else if structure {
-                    LeftOut::Structure
-                } else if said.contains(&folded(line.words())) {
-                    LeftOut::Repeat
+                    OmissionReason::Structure
+                } else if said.contains(&normalized(line.words())) {
+                    OmissionReason::Repeat
                 } else {
-                    LeftOut::OverBudget
+                    OmissionReason::OverBudget
                 };
                 reason.name().to_owned()
             };
@@ -134,9 +134,9 @@ fn uncovered<'a>(
 }
 
 /// Returns the lines that can carry a statement, those too that are held for review, and whether each is the header of a table.
-fn content(log: &ServedLog) -> impl Iterator<Item = (&ServedLine, bool)> {
+fn content_lines(log: &SanitizedLog) -> impl Iterator<Item = (&SanitizedLine, bool)> {
     let next = log.lines().iter().skip(1).map(Some).chain([None]);
-    let counts = |line: &ServedLine| line.is_content() || line.is_held();
+    let counts = |line: &SanitizedLine| line.is_content() || line.is_quarantined();
     log.lines().iter().zip(next).filter(move |(line, _)| counts(line)).map(|(line, next)| {
         let ruled = next.is_some_and(|it| it.kind() == LineKind::Rule);
         (line, ruled && line.kind() == LineKind::TableRow)
@@ -144,6 +144,6 @@ fn content(log: &ServedLog) -> impl Iterator<Item = (&ServedLine, bool)> {
 }
 
 /// Returns words as they compare: without case and with single spaces.
-fn folded(words: &str) -> String {
+fn normalized(words: &str) -> String {
     words.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }

@@ -11,30 +11,30 @@ use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
 use crate::{
-    config::span::Span,
+    config::duration::Span,
     memory::hash::ContentHash,
-    store::lineage::{
-        history::{Cause, VersionId, VersionRow},
+    store::db::lineage::{
+        history::{VersionCause, VersionId, VersionRow},
         jobs::RunId,
     },
 };
 
 /// All that is known of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct History {
+pub struct FileHistory {
     /// The file, relative to the root.
     pub path: String,
     /// What stood there, the oldest first; the last one is what stands there.
-    pub versions: Vec<Version>,
+    pub versions: Vec<FileVersion>,
 }
 
 /// What stood under a path from a time on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version {
+pub struct FileVersion {
     /// Its number; `None` for what stands there and is not recorded yet.
     pub id: Option<VersionId>,
     /// How it came about.
-    pub cause: Cause,
+    pub cause: VersionCause,
     /// The hash of the bytes; `None` where none stand there or none are kept.
     pub hash: Option<ContentHash>,
     /// The number of bytes.
@@ -49,7 +49,7 @@ pub struct Version {
 
 /// A file as it stands.
 #[derive(Clone, Copy, Debug)]
-pub struct Standing {
+pub struct CurrentFile {
     /// The hash of its bytes.
     pub hash: ContentHash,
     /// How many they are.
@@ -60,7 +60,7 @@ pub struct Standing {
 
 /// A version, as a person names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Point {
+pub enum VersionSelector {
     /// By its number.
     Version(VersionId),
     /// The one that stood there at a time.
@@ -76,7 +76,7 @@ pub struct ParseTimeError(String);
 
 /// How many lines came and went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct DiffStat {
     /// Lines that came.
     pub added: usize,
     /// Lines that went.
@@ -95,14 +95,14 @@ pub struct Hunk {
     /// How many lines of the new text it spans.
     pub new_lines: usize,
     /// The lines.
-    pub lines: Vec<Line>,
+    pub lines: Vec<DiffLine>,
 }
 
 /// One line of a [`Hunk`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Line {
+pub struct DiffLine {
     /// What became of it.
-    pub op: Op,
+    pub op: DiffOp,
     /// The line with its ending.
     pub text: String,
 }
@@ -110,7 +110,7 @@ pub struct Line {
 /// What became of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Op {
+pub enum DiffOp {
     /// It stands in both texts.
     Same,
     /// It came.
@@ -122,22 +122,26 @@ pub enum Op {
 /// How many unchanged lines are shown around those that changed.
 const CONTEXT_LINES: usize = 3;
 
-impl History {
+impl FileHistory {
     /// Puts together what is recorded of a file (the oldest first) and what stands there.
     pub fn new(
         path: String,
         recorded: Vec<VersionRow>,
-        standing: Option<Standing>,
+        standing: Option<CurrentFile>,
         now: DateTime<Utc>,
     ) -> Self {
-        let mut versions: Vec<Version> = recorded.into_iter().map(Version::from).collect();
+        let mut versions: Vec<FileVersion> = recorded.into_iter().map(FileVersion::from).collect();
         let last = versions.last();
         if last.and_then(|it| it.hash) != standing.map(|it| it.hash) {
             // Nobody can have changed it in the future, nor before what was last known of it.
             let changed = standing.map_or(now, |it| it.changed.min(now));
-            versions.push(Version {
+            versions.push(FileVersion {
                 id: None,
-                cause: if standing.is_some() { Cause::Found } else { Cause::Gone },
+                cause: if standing.is_some() {
+                    VersionCause::ExternalWrite
+                } else {
+                    VersionCause::ExternalRemoval
+                },
                 hash: standing.map(|it| it.hash),
                 size: standing.map(|it| it.size),
                 run: None,
@@ -149,20 +153,20 @@ impl History {
     }
 
     /// Returns what stood there at a time: the newest version not after it.
-    pub fn at(&self, time: DateTime<Utc>) -> Option<&Version> {
+    pub fn at(&self, time: DateTime<Utc>) -> Option<&FileVersion> {
         self.versions.iter().rfind(|it| it.at <= time)
     }
 
     /// Returns the version that a person names.
-    pub fn find(&self, point: Point) -> Option<&Version> {
+    pub fn find(&self, point: VersionSelector) -> Option<&FileVersion> {
         match point {
-            Point::Version(id) => self.versions.iter().find(|it| it.id == Some(id)),
-            Point::Time(time) => self.at(time),
+            VersionSelector::Version(id) => self.versions.iter().find(|it| it.id == Some(id)),
+            VersionSelector::Time(time) => self.at(time),
         }
     }
 
     /// Returns the version before another one.
-    pub fn before(&self, version: &Version) -> Option<&Version> {
+    pub fn previous(&self, version: &FileVersion) -> Option<&FileVersion> {
         let at = self.versions.iter().position(|it| it == version)?;
         self.versions.get(at.checked_sub(1)?)
     }
@@ -173,45 +177,51 @@ impl History {
     }
 
     /// Says in a few words how a version of the file came about.
-    pub fn cause(&self, version: &Version) -> String {
+    pub fn describe_cause(&self, version: &FileVersion) -> String {
         let run = match (version.run, &version.trigger) {
             (Some(run), Some(trigger)) => format!("run {run} ({trigger})"),
             (Some(run), None) => format!("run {run}"),
             (None, _) => String::new(),
         };
         match version.cause {
-            Cause::Found if version.id.is_none() => "changed since, not recorded yet".to_owned(),
-            Cause::Gone if version.id.is_none() => "no longer there, not recorded yet".to_owned(),
-            Cause::Written if run.is_empty() => "written".to_owned(),
-            Cause::Written => format!("written by {run}"),
-            Cause::Removed if run.is_empty() => "removed".to_owned(),
-            Cause::Removed => format!("removed by {run}"),
-            Cause::Folded if run.is_empty() => "as it was read".to_owned(),
-            Cause::Folded => format!("as {run} read it"),
-            Cause::Found if self.before(version).is_none() => "found as it stood".to_owned(),
-            Cause::Found => "changed by somebody else".to_owned(),
-            Cause::Gone => "removed by somebody else".to_owned(),
-            Cause::Forgotten => "forgotten".to_owned(),
-            Cause::Pruned => "pruned, no longer kept".to_owned(),
+            VersionCause::ExternalWrite if version.id.is_none() => {
+                "changed since, not recorded yet".to_owned()
+            }
+            VersionCause::ExternalRemoval if version.id.is_none() => {
+                "no longer there, not recorded yet".to_owned()
+            }
+            VersionCause::Written if run.is_empty() => "written".to_owned(),
+            VersionCause::Written => format!("written by {run}"),
+            VersionCause::Removed if run.is_empty() => "removed".to_owned(),
+            VersionCause::Removed => format!("removed by {run}"),
+            VersionCause::ReadByRun if run.is_empty() => "as it was read".to_owned(),
+            VersionCause::ReadByRun => format!("as {run} read it"),
+            VersionCause::ExternalWrite if self.previous(version).is_none() => {
+                "found as it stood".to_owned()
+            }
+            VersionCause::ExternalWrite => "changed by somebody else".to_owned(),
+            VersionCause::ExternalRemoval => "removed by somebody else".to_owned(),
+            VersionCause::Forgotten => "forgotten".to_owned(),
+            VersionCause::Pruned => "pruned, no longer kept".to_owned(),
         }
     }
 }
 
-impl From<VersionRow> for Version {
+impl From<VersionRow> for FileVersion {
     fn from(row: VersionRow) -> Self {
         let VersionRow { id, path: _, cause, hash, size, run, trigger, at } = row;
         Self { id: Some(id), cause, hash, size, run, trigger, at }
     }
 }
 
-impl Version {
+impl FileVersion {
     /// Returns whether nothing stood there.
     pub fn is_absent(&self) -> bool {
-        matches!(self.cause, Cause::Removed | Cause::Gone)
+        matches!(self.cause, VersionCause::Removed | VersionCause::ExternalRemoval)
     }
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for FileVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.id {
             Some(id) => write!(f, "version {}", id.0),
@@ -220,7 +230,7 @@ impl fmt::Display for Version {
     }
 }
 
-impl Point {
+impl VersionSelector {
     /// Reads the number of a version, or a time.
     ///
     /// # Errors
@@ -251,7 +261,7 @@ pub fn parse_time(
         return Ok(time.with_timezone(&Utc));
     }
     if let Some(length) = text.strip_suffix(" ago") {
-        let span = Duration::from_std(span(length).ok_or_else(error)?.as_duration());
+        let span = Duration::from_std(parse_duration(length).ok_or_else(error)?.as_duration());
         return span.ok().and_then(|it| now.checked_sub_signed(it)).ok_or_else(error);
     }
     let clock = |form: &str| NaiveDateTime::parse_from_str(&text.replacen('T', " ", 1), form).ok();
@@ -260,12 +270,12 @@ pub fn parse_time(
         .or_else(|| Some(clock("%Y-%m-%d %H:%M:%S")? + Duration::seconds(1)))
         .or_else(|| Some(clock("%Y-%m-%d %H:%M")? + Duration::minutes(1)))
         .or_else(|| Some(day()?.and_time(NaiveTime::MIN) + Duration::days(1)));
-    let end = end.and_then(|it| by_clock(it, zone)).ok_or_else(error)?;
+    let end = end.and_then(|it| local_to_utc(it, zone)).ok_or_else(error)?;
     Ok(end - Duration::milliseconds(1))
 }
 
 /// Reads `3 days`, `1 hour`, `90m`.
-fn span(text: &str) -> Option<Span> {
+fn parse_duration(text: &str) -> Option<Span> {
     if let Ok(span) = text.parse() {
         return Some(span);
     }
@@ -283,7 +293,7 @@ fn span(text: &str) -> Option<Span> {
 
 /// Returns when clocks show a time, the second time where they do so twice; where they leap over it,
 /// soon after.
-fn by_clock(wall: NaiveDateTime, zone: Tz) -> Option<DateTime<Utc>> {
+fn local_to_utc(wall: NaiveDateTime, zone: Tz) -> Option<DateTime<Utc>> {
     // No zone leaps over more than a day.
     let mut later = (0..=96).map(|quarters| wall + Duration::minutes(15 * quarters));
     let found = later.find_map(|it| zone.from_local_datetime(&it).latest());
@@ -291,8 +301,8 @@ fn by_clock(wall: NaiveDateTime, zone: Tz) -> Option<DateTime<Utc>> {
 }
 
 /// Counts the lines that came and went between two texts.
-pub fn count(old: &str, new: &str) -> Counted {
-    let mut counted = Counted::default();
+pub fn diff_stat(old: &str, new: &str) -> DiffStat {
+    let mut counted = DiffStat::default();
     for change in TextDiff::from_lines(old, new).iter_all_changes() {
         match change.tag() {
             ChangeTag::Insert => counted.added += 1,
@@ -304,18 +314,18 @@ pub fn count(old: &str, new: &str) -> Counted {
 }
 
 /// Returns where two texts differ, with some lines around.
-pub fn hunks(old: &str, new: &str) -> Vec<Hunk> {
+pub fn diff_hunks(old: &str, new: &str) -> Vec<Hunk> {
     let diff = TextDiff::from_lines(old, new);
     let mut hunks = Vec::new();
     for ops in diff.grouped_ops(CONTEXT_LINES) {
         let (Some(first), Some(last)) = (ops.first(), ops.last()) else { continue };
         let old_lines = last.old_range().end - first.old_range().start;
         let new_lines = last.new_range().end - first.new_range().start;
-        let lines = ops.iter().flat_map(|op| diff.iter_changes(op)).map(|change| Line {
+        let lines = ops.iter().flat_map(|op| diff.iter_changes(op)).map(|change| DiffLine {
             op: match change.tag() {
-                ChangeTag::Equal => Op::Same,
-                ChangeTag::Insert => Op::Added,
-                ChangeTag::Delete => Op::Removed,
+                ChangeTag::Equal => DiffOp::Same,
+                ChangeTag::Insert => DiffOp::Added,
+                ChangeTag::Delete => DiffOp::Removed,
             },
             text: change.value().to_owned(),
         });
@@ -332,7 +342,7 @@ pub fn hunks(old: &str, new: &str) -> Vec<Hunk> {
 
 impl Hunk {
     /// Returns the line that begins it in a unified diff.
-    pub fn head(&self) -> String {
+    pub fn header(&self) -> String {
         let range = |start: usize, lines: usize| match lines {
             1 => start.to_string(),
             _ => format!("{start},{lines}"),
@@ -345,9 +355,9 @@ impl Hunk {
     }
 }
 
-impl Op {
+impl DiffOp {
     /// Returns the character that begins such a line in a unified diff.
-    pub fn mark(self) -> char {
+    pub fn prefix(self) -> char {
         match self {
             Self::Same => ' ',
             Self::Added => '+',
@@ -391,36 +401,36 @@ mod tests {
         }
     }
 
-    fn row(id: i64, at: &str, cause: Cause, text: Option<&str>) -> VersionRow {
+    fn row(id: i64, at: &str, cause: VersionCause, text: Option<&str>) -> VersionRow {
         VersionRow {
             id: VersionId(id),
             path: "a.md".to_owned(),
             cause,
             hash: text.map(ContentHash::of),
             size: text.map(|it| it.len() as u64),
-            run: matches!(cause, Cause::Written).then_some(RunId(3)),
-            trigger: matches!(cause, Cause::Written).then(|| "tick".to_owned()),
+            run: matches!(cause, VersionCause::Written).then_some(RunId(3)),
+            trigger: matches!(cause, VersionCause::Written).then(|| "tick".to_owned()),
             at: utc(at),
         }
     }
 
-    fn standing(text: &str, changed: &str) -> Standing {
-        Standing { hash: ContentHash::of(text), size: text.len() as u64, changed: utc(changed) }
+    fn standing(text: &str, changed: &str) -> CurrentFile {
+        CurrentFile { hash: ContentHash::of(text), size: text.len() as u64, changed: utc(changed) }
     }
 
     #[test]
     fn what_stands_there_is_the_newest_version() {
         let rows = vec![
-            row(4, "2026-04-01T00:00:00Z", Cause::Written, Some("one")),
-            row(7, "2026-04-05T00:00:00Z", Cause::Gone, None),
-            row(9, "2026-04-06T00:00:00Z", Cause::Found, Some("two")),
+            row(4, "2026-04-01T00:00:00Z", VersionCause::Written, Some("one")),
+            row(7, "2026-04-05T00:00:00Z", VersionCause::ExternalRemoval, None),
+            row(9, "2026-04-06T00:00:00Z", VersionCause::ExternalWrite, Some("two")),
         ];
         let now = utc("2026-04-13T00:00:00Z");
-        let history = |standing| History::new("a.md".to_owned(), rows.clone(), standing, now);
-        let at = |history: &History, time: &str| {
+        let history = |standing| FileHistory::new("a.md".to_owned(), rows.clone(), standing, now);
+        let at = |history: &FileHistory, time: &str| {
             history
                 .at(utc(time))
-                .map_or("-".to_owned(), |it| format!("{it}: {}", history.cause(it)))
+                .map_or("-".to_owned(), |it| format!("{it}: {}", history.describe_cause(it)))
         };
 
         let same = history(Some(standing("two", "2026-04-10T00:00:00Z")));
@@ -448,12 +458,13 @@ mod tests {
 
     #[track_caller]
     fn check_hunks(old: &str, new: &str, expected: &str) {
-        let shown: String = hunks(old, new)
+        let shown: String = diff_hunks(old, new)
             .into_iter()
             .flat_map(|hunk| {
-                let lines = hunk.lines.iter().map(|it| format!("{}{:?}\n", it.op.mark(), it.text));
+                let lines =
+                    hunk.lines.iter().map(|it| format!("{}{:?}\n", it.op.prefix(), it.text));
                 let lines: Vec<String> = lines.collect();
-                [vec![hunk.head() + "\n"], lines].concat()
+                [vec![hunk.header() + "\n"], lines].concat()
             })
             .collect();
         assert_eq!(shown, expected);
@@ -472,6 +483,6 @@ mod tests {
             &lines("new"),
             "@@ -2,7 +2,7 @@\n \"2\\n\"\n \"3\\n\"\n \"4\\n\"\n-\"old\\n\"\n+\"new\\n\"\n \"6\\n\"\n \"7\\n\"\n \"8\\n\"\n",
         );
-        assert_eq!(count("a\nb\n", "b\nc\nd\n"), Counted { added: 2, removed: 1 });
+        assert_eq!(diff_stat("a\nb\n", "b\nc\nd\n"), DiffStat { added: 2, removed: 1 });
     }
 }

@@ -30,11 +30,11 @@ impl Instructions {
     pub fn parse(text: &str) -> Self {
         let text = text.trim_start_matches('\u{feff}');
         let split = frontmatter::split(text);
-        let paths = split.yaml.and_then(paths_of);
+        let paths = split.yaml.and_then(path_globs);
         let body = split.body(text);
         let mut found = Self { paths, ..Self::default() };
         let lines: Vec<&str> = body.lines().collect();
-        let kinds = markdown::kinds(lines.iter().copied());
+        let kinds = markdown::classify_lines(lines.iter().copied());
         let mut in_comment = false;
         for (at, (line, kind)) in lines.iter().zip(&kinds).enumerate() {
             let is_code = matches!(kind, LineKind::Fence | LineKind::Code);
@@ -43,11 +43,11 @@ impl Instructions {
                 continue;
             }
             let closes_later = || lines[at + 1..].iter().any(|it| it.contains("-->"));
-            let said = without_comments(line, &mut in_comment, &closes_later);
+            let said = strip_comments(line, &mut in_comment, &closes_later);
             if said.trim().is_empty() && !line.trim().is_empty() {
                 continue;
             }
-            includes_of(&said, &mut found.includes);
+            collect_includes(&said, &mut found.includes);
             found.lines.push(said);
         }
         let is_blank = |it: &String| it.trim().is_empty();
@@ -62,16 +62,16 @@ impl Instructions {
     }
 
     /// Returns whether it is for one of these files, named relative to the project.
-    pub fn is_for(&self, files: &[String]) -> bool {
+    pub fn applies_to(&self, files: &[String]) -> bool {
         self.paths.as_ref().is_none_or(|globs| {
-            let globs: Vec<Regex> = globs.iter().filter_map(|it| glob(it)).collect();
+            let globs: Vec<Regex> = globs.iter().filter_map(|it| glob_to_regex(it)).collect();
             files.iter().any(|file| globs.iter().any(|it| it.is_match(file)))
         })
     }
 }
 
 /// Returns the globs under `paths:`, a list or one text with commas.
-fn paths_of(yaml: &str) -> Option<Vec<String>> {
+fn path_globs(yaml: &str) -> Option<Vec<String>> {
     let map = frontmatter::parse(yaml, frontmatter::YAML_BYTES_MAX).ok()?;
     let globs = match map.get("paths")? {
         Value::String(text) => split_outside_braces(text),
@@ -93,7 +93,7 @@ fn split_outside_braces(text: &str) -> Vec<String> {
 }
 
 /// Translates a glob: `**` for folders of any depth, `*` and `?` within a name, `{a,b}` for either.
-fn glob(text: &str) -> Option<Regex> {
+fn glob_to_regex(text: &str) -> Option<Regex> {
     let text = text.strip_prefix("./").unwrap_or(text).trim_start_matches('/');
     let mut pattern = String::from("^");
     let mut depth = 0_u32;
@@ -124,7 +124,7 @@ fn glob(text: &str) -> Option<Regex> {
 }
 
 /// Returns a line without its comments. One that is never closed is none.
-fn without_comments(line: &str, in_comment: &mut bool, closes_later: &dyn Fn() -> bool) -> String {
+fn strip_comments(line: &str, in_comment: &mut bool, closes_later: &dyn Fn() -> bool) -> String {
     let mut said = String::new();
     let mut rest = line;
     loop {
@@ -133,7 +133,7 @@ fn without_comments(line: &str, in_comment: &mut bool, closes_later: &dyn Fn() -
             *in_comment = false;
             rest = behind;
         }
-        let Some(at) = outside_code(rest, "<!--") else {
+        let Some(at) = find_outside_code(rest, "<!--") else {
             said.push_str(rest);
             return said;
         };
@@ -149,7 +149,7 @@ fn without_comments(line: &str, in_comment: &mut bool, closes_later: &dyn Fn() -
 }
 
 /// Returns where a text stands in a line outside of code between backticks.
-fn outside_code(line: &str, needle: &str) -> Option<usize> {
+fn find_outside_code(line: &str, needle: &str) -> Option<usize> {
     let code = code_spans(line);
     line.match_indices(needle).map(|it| it.0).find(|at| !code.iter().any(|it| it.contains(at)))
 }
@@ -177,7 +177,7 @@ fn code_spans(line: &str) -> Vec<std::ops::Range<usize>> {
 }
 
 /// Adds the paths that a line includes: `@` at the start of a word, outside of code.
-fn includes_of(line: &str, found: &mut Vec<String>) {
+fn collect_includes(line: &str, found: &mut Vec<String>) {
     let code = code_spans(line);
     for (at, _) in line.match_indices('@') {
         let is_start = line[..at].chars().next_back().is_none_or(|c| c.is_whitespace() || c == '(');
@@ -236,7 +236,7 @@ mod tests {
         #[track_caller]
         fn check(paths: &str, file: &str, expected: bool) {
             let text = format!("---\npaths: {paths}\n---\nrule\n");
-            assert_eq!(Instructions::parse(&text).is_for(&[file.to_owned()]), expected);
+            assert_eq!(Instructions::parse(&text).applies_to(&[file.to_owned()]), expected);
         }
         check("src/**/*.rs", "src/main.rs", true);
         check("src/**/*.rs", "src/a/b.rs", true);
@@ -247,6 +247,6 @@ mod tests {
         check("['a?.md', \"[x].md\"]", "[x].md", true);
         check("['a?.md', \"[x].md\"]", "x.md", false);
         check("'{'", "a", false);
-        assert!(Instructions::parse("rule\n").is_for(&[]));
+        assert!(Instructions::parse("rule\n").applies_to(&[]));
     }
 }

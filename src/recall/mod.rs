@@ -5,11 +5,11 @@
 //! from the generated files; the lineage only says where to look.
 //!
 //! - [`trace`]: from an item down to log lines, and from a log line up to all that came of it.
-//! - [`graph`]: a trace as a tree, as a drawing for Graphviz, and as PROV-JSON.
+//! - [`trace_formats`]: a trace as a tree, as a drawing for Graphviz, and as PROV-JSON.
 //! - [`coverage`]: the source lines of a period that reached no item, and why.
 //! - [`context`]: what an agent reads at the start of a session.
 //! - [`instructions`]: the files in which people tell agents what to do, as agents read them.
-//! - [`handed`]: what is shown of a file, and what is said with it.
+//! - [`framing`]: what is shown of a file, and what is said with it.
 //! - [`search`]: from words to the log lines that answer them.
 //! - [`blame`]: in which version a line of a file came.
 //! - [`history`]: which version of a file is meant, and what changed between two.
@@ -17,12 +17,12 @@
 pub mod blame;
 pub mod context;
 pub mod coverage;
-pub mod graph;
-pub mod handed;
+pub mod framing;
 pub mod history;
 pub mod instructions;
 pub mod search;
 pub mod trace;
+pub mod trace_formats;
 
 #[cfg(test)]
 mod tests;

@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 
 use super::{
     coverage::{CoverageError, coverage},
-    graph::{Branch, Graph},
-    trace::{self, Document, Sources, Trace, TraceError, TraceUp, split_target, trace_up},
+    trace::{
+        self, SanitizedDocument, Trace, TraceError, TraceSources, TraceUp, split_target, trace_up,
+    },
+    trace_formats::{TraceGraph, TraceNode},
 };
 use crate::{
     memory::{
@@ -16,8 +18,8 @@ use crate::{
         item::Item,
         log::DailyLog,
     },
-    privacy::{Rules, ServedLog, serve},
-    store::lineage::{
+    privacy::{PrivacyRules, SanitizedLog, sanitize},
+    store::db::lineage::{
         Lineage,
         record::{Commit, CoverageRecord, DocumentKind, DocumentRecord, ItemRecord, LogRecord},
     },
@@ -29,21 +31,24 @@ const TYPED: &str = "memory/feedback_backup.md";
 const WISDOM: &str = "WISDOM.md";
 
 /// A root: its files, and the lineage that was recorded of them.
-struct Root {
+struct TraceFixture {
     files: BTreeMap<String, String>,
     lineage: Lineage,
     _dir: tempfile::TempDir,
 }
 
-impl Sources for Root {
-    fn log(&self, stem: &Stem) -> Option<ServedLog> {
+impl TraceSources for TraceFixture {
+    fn log(&self, stem: &Stem) -> Option<SanitizedLog> {
         let text = self.files.get(&self.path_of(stem))?;
-        Some(serve(&DailyLog::parse(stem.clone(), text.as_bytes()).unwrap(), &Rules::default()))
+        Some(sanitize(
+            &DailyLog::parse(stem.clone(), text.as_bytes()).unwrap(),
+            &PrivacyRules::default(),
+        ))
     }
 
-    fn document(&self, path: &str) -> Option<Document> {
+    fn document(&self, path: &str) -> Option<SanitizedDocument> {
         let text = self.files.get(path)?.clone();
-        Some(Document { hash: ContentHash::of(&text), text })
+        Some(SanitizedDocument { hash: ContentHash::of(&text), text })
     }
 
     fn path_of(&self, stem: &Stem) -> String {
@@ -51,15 +56,15 @@ impl Sources for Root {
         format!("{folder}/{stem}.md")
     }
 
-    fn logs_naming(&self, _: &Stem) -> Vec<Stem> {
+    fn logs_citing_session(&self, _: &Stem) -> Vec<Stem> {
         Vec::new()
     }
 }
 
-fn root() -> Root {
+fn root() -> TraceFixture {
     let dir = tempfile::tempdir().unwrap();
     let lineage = Lineage::open(&dir.path().join("lineage.db")).unwrap();
-    let mut root = Root { files: BTreeMap::new(), lineage, _dir: dir };
+    let mut root = TraceFixture { files: BTreeMap::new(), lineage, _dir: dir };
     root.put(
         "memory/2026-03-30.md",
         "# Monday\n\n- Importer v2 shipped (#412)\n- It takes 3.2 s per GB\n- Lunch with Ana\n",
@@ -90,7 +95,7 @@ fn root() -> Root {
     root
 }
 
-impl Root {
+impl TraceFixture {
     fn put(&mut self, path: &str, text: &str) {
         self.files.insert(path.to_owned(), text.to_owned());
     }
@@ -100,7 +105,7 @@ impl Root {
         self.files.keys().filter_map(name).collect()
     }
 
-    fn logs(&self) -> Vec<ServedLog> {
+    fn logs(&self) -> Vec<SanitizedLog> {
         self.stems().iter().filter_map(|stem| self.log(stem)).collect()
     }
 
@@ -244,13 +249,13 @@ fn a_whole_file_is_traced_item_by_item() {
 #[test]
 fn what_cannot_be_traced_is_told() {
     #[track_caller]
-    fn check(change: impl Fn(&mut Root), target: &str, expected: &str) {
+    fn check(change: impl Fn(&mut TraceFixture), target: &str, expected: &str) {
         let mut root = root();
         change(&mut root);
         let error = root.trace(target).unwrap_err().to_string();
         assert!(error.contains(expected), "{target}: {error}");
     }
-    let nothing = |_: &mut Root| {};
+    let nothing = |_: &mut TraceFixture| {};
     check(nothing, "memory/weekly/2026-W20.md", "memoird rebuild");
     check(nothing, "memory/2026-04-02.md:3", "--up");
     check(nothing, "memory/weekly/2026-W14.md:6", "begins on line 7");
@@ -273,7 +278,7 @@ fn what_cannot_be_traced_is_told() {
 #[test]
 fn a_source_that_is_gone_or_reads_otherwise_is_marked() {
     let mut root = root();
-    let marks = |root: &Root| {
+    let marks = |root: &TraceFixture| {
         let source = root.trace(&format!("{WEEK}:4")).unwrap().sources.remove(0);
         (source.text, source.gone, source.changed)
     };
@@ -321,7 +326,7 @@ fn a_log_line_leads_up_to_all_that_came_of_it() {
 #[test]
 fn traces_are_the_same_after_a_rebuild() {
     let mut root = root();
-    let all = |root: &Root| {
+    let all = |root: &TraceFixture| {
         let of = |path: &&str| serde_json::to_string_pretty(&root.trace(path).unwrap()).unwrap();
         [WEEK, MONTH, TYPED, WISDOM].iter().map(of).collect::<Vec<_>>()
     };
@@ -346,7 +351,7 @@ fn targets_end_in_a_line_or_not() {
 #[test]
 fn a_trace_reads_as_a_tree() {
     let mut root = root();
-    let tree = Branch::down(&root.trace(&format!("{MONTH}:5")).unwrap()).to_string();
+    let tree = TraceNode::from_trace(&root.trace(&format!("{MONTH}:5")).unwrap()).to_string();
     assert_eq!(
         tree,
         "memory/monthly/2026-04.md:5  Importer \"v2\"\n\
@@ -355,9 +360,9 @@ fn a_trace_reads_as_a_tree() {
          └─ memory/2026-04-02.md:10  - importer V2  shipped (#412)\n"
     );
     root.files.remove("memory/2026-03-30.md");
-    let tree = Branch::down(&root.trace(&format!("{WEEK}:4")).unwrap()).to_string();
+    let tree = TraceNode::from_trace(&root.trace(&format!("{WEEK}:4")).unwrap()).to_string();
     assert!(tree.ends_with("└─ memory/2026-03-30.md:3-4  (source gone)\n"), "{tree}");
-    let whole = Branch::down(&root.trace(WEEK).unwrap());
+    let whole = TraceNode::from_trace(&root.trace(WEEK).unwrap());
     assert_eq!((whole.place.as_str(), whole.children.len()), (WEEK, 4));
 }
 
@@ -365,14 +370,16 @@ fn a_trace_reads_as_a_tree() {
 fn a_log_line_reads_as_a_tree_and_a_graph() {
     let up = root().trace_up("2026-04-02:3").unwrap();
     assert_eq!(
-        Branch::up(&up).to_string(),
+        TraceNode::from_trace_up(&up).to_string(),
         "memory/2026-04-02.md:3  Chose SQLite over Postgres.\n\
          ├─ memory/weekly/2026-W14.md:7  SQLite over Postgres\n\
          └─ memory/monthly/2026-04.md:4  SQLite: one file, easy to back up\n"
     );
-    let graph = Graph::up(&up);
-    assert!(graph.dot().contains("\"memory/monthly/2026-04.md:4\" -> \"memory/2026-04-02.md:3\";"));
-    assert_eq!(graph.prov()["wasDerivedFrom"].as_object().unwrap().len(), 2);
+    let graph = TraceGraph::from_trace_up(&up);
+    assert!(
+        graph.to_dot().contains("\"memory/monthly/2026-04.md:4\" -> \"memory/2026-04-02.md:3\";")
+    );
+    assert_eq!(graph.to_prov()["wasDerivedFrom"].as_object().unwrap().len(), 2);
 }
 
 #[test]
@@ -382,7 +389,7 @@ fn drawings_hold_whatever_a_log_says() {
     root.record();
     let traced = root.trace(&format!("{WEEK}:1")).unwrap();
     assert_eq!(
-        Graph::down(&traced).dot(),
+        TraceGraph::from_trace(&traced).to_dot(),
         "digraph trace {\n  rankdir=LR;\n  node [shape=box];\n  \
          \"memory/2026-04-02.md:3\" [label=\"memory/2026-04-02.md:3\\nChose SQLite over Postgres.\", style=rounded];\n  \
          \"memory/weekly/2026-W14.md:1\" [label=\"memory/weekly/2026-W14.md:1\\nA \\\"b\\\\\\\"  [2Jc\"];\n  \
@@ -392,7 +399,7 @@ fn drawings_hold_whatever_a_log_says() {
 
 #[test]
 fn prov_names_entities_and_derivations() {
-    let prov = Graph::down(&root().trace(&format!("{MONTH}:5")).unwrap()).prov();
+    let prov = TraceGraph::from_trace(&root().trace(&format!("{MONTH}:5")).unwrap()).to_prov();
     let entity = |name: &str| prov["entity"][name].clone();
     assert_eq!(
         entity("root:memory/monthly/2026-04.md%3A5"),
@@ -420,14 +427,14 @@ fn prov_names_entities_and_derivations() {
         ]
     );
     assert_eq!(prov.get("hadMember"), None);
-    let whole = Graph::down(&root().trace(WEEK).unwrap()).prov();
+    let whole = TraceGraph::from_trace(&root().trace(WEEK).unwrap()).to_prov();
     assert_eq!(whole["hadMember"].as_object().unwrap().len(), 4);
 }
 
 #[test]
 fn coverage_names_each_line_and_why() {
     let mut root = root();
-    let week = |root: &Root| {
+    let week = |root: &TraceFixture| {
         let told = coverage("2026-W14".parse().unwrap(), WEEK, &root.logs(), &root.lineage, root);
         serde_json::to_value(told.unwrap()).unwrap()
     };
@@ -462,5 +469,5 @@ fn a_period_without_a_file_has_no_coverage() {
     let root = root();
     let path = "memory/weekly/2026-W15.md";
     let told = coverage("2026-W15".parse().unwrap(), path, &[], &root.lineage, &root);
-    assert!(matches!(told, Err(CoverageError::NotFolded { .. })), "{told:?}");
+    assert!(matches!(told, Err(CoverageError::NotSummarized { .. })), "{told:?}");
 }

@@ -10,39 +10,39 @@ use serde::Serialize;
 
 use crate::{
     memory::{
-        address::{Address, Citation, Stem, is_gone_line, line_before_gone},
+        address::{Address, Citation, Stem, is_removed_line, original_line_number},
         frontmatter,
         hash::ContentHash,
         item::Item,
-        log::Origin,
+        log::TextOrigin,
         markdown::{self, LineKind},
     },
-    privacy::{ServedLine, ServedLog},
-    store::lineage::{
+    privacy::{SanitizedLine, SanitizedLog},
+    store::db::lineage::{
         Lineage, LineageError,
-        query::{Citing, ItemAt},
+        query::{CitingItem, ItemLocation},
         record::{DocumentKind, ItemRecord, LogRecord},
     },
 };
 
 /// Where a trace reads words.
-pub trait Sources {
+pub trait TraceSources {
     /// Returns a log as it may be seen; `None` when it is gone.
-    fn log(&self, stem: &Stem) -> Option<ServedLog>;
+    fn log(&self, stem: &Stem) -> Option<SanitizedLog>;
 
     /// Returns a generated file by its path relative to the root; `None` when it is gone.
-    fn document(&self, path: &str) -> Option<Document>;
+    fn document(&self, path: &str) -> Option<SanitizedDocument>;
 
     /// Returns where a log stands or stood, relative to the root.
     fn path_of(&self, stem: &Stem) -> String;
 
     /// Returns the logs in which the record of a session is named, by day.
-    fn logs_naming(&self, record: &Stem) -> Vec<Stem>;
+    fn logs_citing_session(&self, record: &Stem) -> Vec<Stem>;
 }
 
 /// A generated file as it may be seen.
 #[derive(Clone, Debug)]
-pub struct Document {
+pub struct SanitizedDocument {
     /// Its text with frontmatter, line for line as on disk, secrets replaced by marks.
     pub text: String,
     /// The hash of its bytes on disk, to be compared with what was recorded.
@@ -53,9 +53,9 @@ pub struct Document {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Trace {
     /// What was asked for.
-    pub target: Place,
+    pub target: TracedItem,
     /// The log lines beneath it, by log and line.
-    pub sources: Vec<Source>,
+    pub sources: Vec<SourceRange>,
     /// Where the target is a whole file: each of its items with its own sources.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<Trace>,
@@ -63,7 +63,7 @@ pub struct Trace {
 
 /// An item, or a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct TracedItem {
     /// The file, relative to the root.
     pub path: String,
     /// The line on which the item begins; `None` for a whole file.
@@ -74,7 +74,7 @@ pub struct Place {
 
 /// A range of lines of one log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Source {
+pub struct SourceRange {
     /// The log, relative to the root.
     pub path: String,
     /// The first line, from 1.
@@ -93,29 +93,29 @@ pub struct Source {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub changed: bool,
     /// The items of lower tiers between target and log: those that rest on each of these lines.
-    pub via: Vec<Place>,
+    pub via: Vec<TracedItem>,
     /// Where the line is itself an item of ours (a weekly file that was cited as a source): what
     /// that one rests on.
-    pub sources: Vec<Source>,
+    pub sources: Vec<SourceRange>,
 }
 
 /// What came of a log line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TraceUp {
     /// The line.
-    pub target: Place,
+    pub target: TracedItem,
     /// The items that rest on it: weeks, months, typed memories, wisdom.
-    pub derived: Vec<Derived>,
+    pub derived: Vec<DerivedItem>,
 }
 
 /// An item that rests on a log line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Derived {
+pub struct DerivedItem {
     /// What kind of file it stands in.
     pub tier: &'static str,
     /// Where, and its words.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: TracedItem,
 }
 
 /// Why there is no trace.
@@ -125,19 +125,19 @@ pub enum TraceError {
     #[error(
         "`{path}` is not in the lineage; if it is a file that memoird generated, run `memoird rebuild`"
     )]
-    Unknown {
+    NotInLineage {
         /// The file.
         path: String,
     },
     /// The file was recorded and is no longer there.
     #[error("`{path}` is recorded but not on disk; restore it, or run `memoird rebuild`")]
-    Gone {
+    FileMissing {
         /// The file.
         path: String,
     },
     /// The file is not the one that was recorded, so its lines may have moved.
     #[error("`{path}` was changed since it was recorded; run `memoird rebuild`")]
-    Stale {
+    FileChanged {
         /// The file.
         path: String,
     },
@@ -170,19 +170,19 @@ pub enum TraceError {
     Lineage(#[from] LineageError),
 }
 
-impl Source {
+impl SourceRange {
     /// Returns whether this, or what lies beneath it, is or holds the lines of `other`.
-    fn holds(&self, other: &Self) -> bool {
+    fn contains(&self, other: &Self) -> bool {
         let here = self.path == other.path
             && self.line_start <= other.line_start
             && other.line_end <= self.line_end;
-        here || self.sources.iter().any(|it| it.holds(other))
+        here || self.sources.iter().any(|it| it.contains(other))
     }
 }
 
 /// How deep a source that is itself an item is followed: from wisdom over a monthly and a weekly
 /// file, cited by their lines, to the logs. A file that somebody made cite itself must end, and soon.
-const DEPTH_MAX: usize = 2;
+const SOURCE_DEPTH_MAX: usize = 2;
 
 /// Cuts `PATH:LINE` into path and line; without a number at the end, all is path.
 pub fn split_target(target: &str) -> (&str, Option<u32>) {
@@ -201,13 +201,13 @@ pub fn split_target(target: &str) -> (&str, Option<u32>) {
 ///
 /// # Errors
 ///
-/// Returns [`TraceError::Stale`] when a file is not the one that was recorded; the caller records it
+/// Returns `TraceError::FileChanged` when a file is not the one that was recorded; the caller records it
 /// anew and asks again.
 pub fn trace(
     path: &str,
     line: Option<u32>,
     lineage: &Lineage,
-    sources: &dyn Sources,
+    sources: &dyn TraceSources,
 ) -> Result<Trace, TraceError> {
     let mut tracer = Tracer::new(lineage, sources);
     if lineage.document(path)?.is_none()
@@ -217,20 +217,20 @@ pub fn trace(
     {
         return Err(TraceError::IsLog { path: path.to_owned() });
     }
-    let file = tracer.file(path)?;
+    let file = tracer.traced_file(path)?;
     let kind = file.kind;
     let items = lineage.items_of(path)?;
     let one = match line {
-        Some(line) => Some(file.item_on(path, line, &items)?),
+        Some(line) => Some(file.item_at_line(path, line, &items)?),
         None if kind == DocumentKind::Memory => items.first(),
         None => None,
     };
     if let Some(item) = one {
-        return tracer.item(path, kind, item);
+        return tracer.trace_item(path, kind, item);
     }
     let mut each = Vec::new();
     for item in &items {
-        each.push(tracer.item(path, kind, item)?);
+        each.push(tracer.trace_item(path, kind, item)?);
     }
     let mut all: Option<Citation> = None;
     for citation in items.into_iter().filter_map(|it| it.citation) {
@@ -240,8 +240,8 @@ pub fn trace(
         }
     }
     Ok(Trace {
-        target: Place { path: path.to_owned(), line: None, text: String::new() },
-        sources: tracer.ranges(path, kind, all.as_ref(), 0)?,
+        target: TracedItem { path: path.to_owned(), line: None, text: String::new() },
+        sources: tracer.cited_ranges(path, kind, all.as_ref(), 0)?,
         items: each,
     })
 }
@@ -255,23 +255,23 @@ pub fn trace(
 pub fn trace_up(
     address: &Address,
     lineage: &Lineage,
-    sources: &dyn Sources,
+    sources: &dyn TraceSources,
 ) -> Result<TraceUp, TraceError> {
     let mut tracer = Tracer::new(lineage, sources);
     let path = sources.path_of(&address.stem);
     let mut items = lineage.items_citing(&address.stem, address.line)?;
     let mut derived = Vec::new();
     if address.stem.is_session() {
-        for at in tracer.saying(address)? {
+        for at in tracer.lines_citing_session(address)? {
             items.extend(lineage.items_citing(&at.stem, at.line)?);
-            let found = tracer.lines(&at.stem, at.line, at.line)?;
-            let place = Place { path: found.path, line: Some(at.line), text: found.text };
-            derived.push(Derived { tier: "daily", place });
+            let found = tracer.log_range(&at.stem, at.line, at.line)?;
+            let place = TracedItem { path: found.path, line: Some(at.line), text: found.text };
+            derived.push(DerivedItem { tier: "daily", place });
         }
         items.sort();
         items.dedup();
     }
-    let text = tracer.log(&address.stem)?.served.as_ref().and_then(|log| {
+    let text = tracer.traced_log(&address.stem)?.sanitized.as_ref().and_then(|log| {
         let line = log.line(address.line)?;
         Some(line.text().to_owned())
     });
@@ -281,93 +281,94 @@ pub fn trace_up(
         None => String::new(),
     };
     for item in items {
-        derived.push(Derived { tier: item.kind.name(), place: tracer.place(&item)? });
+        derived.push(DerivedItem { tier: item.kind.name(), place: tracer.traced_item(&item)? });
     }
-    Ok(TraceUp { target: Place { path, line: Some(address.line), text }, derived })
+    Ok(TraceUp { target: TracedItem { path, line: Some(address.line), text }, derived })
 }
 
 /// Reads each file once, however often a trace comes by.
 struct Tracer<'a> {
     lineage: &'a Lineage,
-    sources: &'a dyn Sources,
-    files: HashMap<String, File>,
-    logs: HashMap<Stem, Log>,
+    sources: &'a dyn TraceSources,
+    files: HashMap<String, TracedFile>,
+    logs: HashMap<Stem, TracedLog>,
 }
 
 /// A generated file that is the one that was recorded.
 #[derive(Clone)]
-struct File {
+struct TracedFile {
     kind: DocumentKind,
     lines: Vec<String>,
     /// The number of lines before the body.
-    front: usize,
+    frontmatter_lines: usize,
 }
 
 /// A log as it is, and as it was recorded.
-struct Log {
-    served: Option<ServedLog>,
+struct TracedLog {
+    sanitized: Option<SanitizedLog>,
     recorded: Option<LogRecord>,
 }
 
 impl<'a> Tracer<'a> {
-    fn new(lineage: &'a Lineage, sources: &'a dyn Sources) -> Self {
+    fn new(lineage: &'a Lineage, sources: &'a dyn TraceSources) -> Self {
         Self { lineage, sources, files: HashMap::new(), logs: HashMap::new() }
     }
 
     /// Traces one item.
-    fn item(
+    fn trace_item(
         &mut self,
         path: &str,
         kind: DocumentKind,
         item: &ItemRecord,
     ) -> Result<Trace, TraceError> {
-        let at = ItemAt { kind, path: path.to_owned(), line: item.line };
+        let at = ItemLocation { kind, path: path.to_owned(), line: item.line };
         Ok(Trace {
-            target: self.place(&at)?,
-            sources: self.ranges(path, kind, item.citation.as_ref(), 0)?,
+            target: self.traced_item(&at)?,
+            sources: self.cited_ranges(path, kind, item.citation.as_ref(), 0)?,
             items: Vec::new(),
         })
     }
 
     /// Returns the ranges of a citation with their words and with what lies between.
-    fn ranges(
+    fn cited_ranges(
         &mut self,
         path: &str,
         kind: DocumentKind,
         citation: Option<&Citation>,
         depth: usize,
-    ) -> Result<Vec<Source>, TraceError> {
+    ) -> Result<Vec<SourceRange>, TraceError> {
         let mut found = Vec::new();
         for (stem, lines) in citation.into_iter().flat_map(Citation::files) {
             for &range in lines.ranges() {
-                if is_gone_line(range.0) {
-                    found.push(self.gone(stem, range));
+                if is_removed_line(range.0) {
+                    found.push(self.missing_range(stem, range));
                     continue;
                 }
-                let mut between = self.lineage.items_citing_any(stem, range)?;
-                between.retain(|it| lies_between(kind, it.item.kind) && it.item.path != path);
-                for ((start, end), via) in split(range, &between) {
-                    let mut source = self.lines(stem, start, end)?;
+                let mut between = self.lineage.items_citing_range(stem, range)?;
+                between
+                    .retain(|it| is_intermediate_tier(kind, it.item.kind) && it.item.path != path);
+                for ((start, end), via) in split_range(range, &between) {
+                    let mut source = self.log_range(stem, start, end)?;
                     for item in via {
-                        source.via.push(self.place(item)?);
+                        source.via.push(self.traced_item(item)?);
                     }
-                    source.sources = self.beneath(&source, depth + 1)?;
+                    source.sources = self.nested_sources(&source, depth + 1)?;
                     found.push(source);
                 }
             }
         }
         // What a cited bullet of a person's rests on is told beneath it, not once more beside it.
-        let beneath: Vec<Source> = found.iter().flat_map(|it| it.sources.clone()).collect();
-        found.retain(|it| !beneath.iter().any(|lower| lower.holds(it)));
+        let beneath: Vec<SourceRange> = found.iter().flat_map(|it| it.sources.clone()).collect();
+        found.retain(|it| !beneath.iter().any(|lower| lower.contains(it)));
         Ok(found)
     }
 
     /// Returns a range that is gone, by the numbers that it had.
-    fn gone(&self, stem: &Stem, (start, end): (u32, u32)) -> Source {
-        Source {
+    fn missing_range(&self, stem: &Stem, (start, end): (u32, u32)) -> SourceRange {
+        SourceRange {
             path: self.sources.path_of(stem),
-            line_start: line_before_gone(start),
-            line_end: line_before_gone(end),
+            line_start: original_line_number(start),
+            line_end: original_line_number(end),
             text: String::new(),
             origin: None,
             gone: true,
@@ -378,16 +379,18 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns the words of a range of a log.
-    fn lines(&mut self, stem: &Stem, start: u32, end: u32) -> Result<Source, TraceError> {
+    fn log_range(&mut self, stem: &Stem, start: u32, end: u32) -> Result<SourceRange, TraceError> {
         let path = self.sources.path_of(stem);
-        let log = self.log(stem)?;
+        let log = self.traced_log(stem)?;
         let mut text = Vec::new();
-        let mut origin: Option<Origin> = None;
+        let mut origin: Option<TextOrigin> = None;
         let (mut gone, mut changed) = (false, false);
-        let known =
-            log.served.as_ref().map_or(0, |it| it.lines().last().map_or(0, ServedLine::number));
+        let known = log
+            .sanitized
+            .as_ref()
+            .map_or(0, |it| it.lines().last().map_or(0, SanitizedLine::number));
         for number in start..=end.min(known.max(start)) {
-            match log.served.as_ref().and_then(|it| it.line(number)) {
+            match log.sanitized.as_ref().and_then(|it| it.line(number)) {
                 Some(line) => {
                     let recorded = log.recorded.as_ref().and_then(|it| it.line_hash(number));
                     changed |= recorded.is_some_and(|it| it != line.hash().prefix64());
@@ -400,12 +403,12 @@ impl<'a> Tracer<'a> {
             }
         }
         gone |= end > known;
-        Ok(Source {
+        Ok(SourceRange {
             path,
             line_start: start,
             line_end: end,
             text: text.join("\n"),
-            origin: origin.map(Origin::name),
+            origin: origin.map(TextOrigin::name),
             gone,
             changed,
             via: Vec::new(),
@@ -414,30 +417,39 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns what lies beneath a source that is itself a file of ours.
-    fn beneath(&mut self, source: &Source, depth: usize) -> Result<Vec<Source>, TraceError> {
+    fn nested_sources(
+        &mut self,
+        source: &SourceRange,
+        depth: usize,
+    ) -> Result<Vec<SourceRange>, TraceError> {
         let mut found = Vec::new();
-        if depth > DEPTH_MAX {
+        if depth > SOURCE_DEPTH_MAX {
             return Ok(found);
         }
         let Some((kind, _)) = self.lineage.document(&source.path)? else {
-            return self.said(source);
+            return self.session_sources(source);
         };
         for item in self.lineage.items_of(&source.path)? {
             if (source.line_start..=source.line_end).contains(&item.line) {
-                found.extend(self.ranges(&source.path, kind, item.citation.as_ref(), depth)?);
+                found.extend(self.cited_ranges(
+                    &source.path,
+                    kind,
+                    item.citation.as_ref(),
+                    depth,
+                )?);
             }
         }
         Ok(found)
     }
 
     /// Returns what of the records of sessions the lines of a log rest on.
-    fn said(&mut self, source: &Source) -> Result<Vec<Source>, TraceError> {
+    fn session_sources(&mut self, source: &SourceRange) -> Result<Vec<SourceRange>, TraceError> {
         let mut found = Vec::new();
         for line in source.text.lines() {
             let Some(citation) = Item::parse(line).citation else { continue };
             for (stem, lines) in citation.files().filter(|(stem, _)| stem.is_session()) {
                 for &(start, end) in lines.ranges() {
-                    found.push(self.lines(stem, start, end)?);
+                    found.push(self.log_range(stem, start, end)?);
                 }
             }
         }
@@ -445,10 +457,10 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns the lines of logs that rest on a line of a record.
-    fn saying(&mut self, of: &Address) -> Result<Vec<Address>, TraceError> {
+    fn lines_citing_session(&mut self, of: &Address) -> Result<Vec<Address>, TraceError> {
         let mut found = Vec::new();
-        for stem in self.sources.logs_naming(&of.stem) {
-            let Some(log) = &self.log(&stem)?.served else { continue };
+        for stem in self.sources.logs_citing_session(&of.stem) {
+            let Some(log) = &self.traced_log(&stem)?.sanitized else { continue };
             for line in log.lines() {
                 let Some(citation) = Item::parse(line.text()).citation else { continue };
                 let mut lines = citation.files().filter(|it| *it.0 == of.stem).map(|it| it.1);
@@ -462,12 +474,12 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns an item's place and words.
-    fn place(&mut self, item: &ItemAt) -> Result<Place, TraceError> {
-        let text = self.file(&item.path)?.words(item.line);
-        Ok(Place { path: item.path.clone(), line: Some(item.line), text })
+    fn traced_item(&mut self, item: &ItemLocation) -> Result<TracedItem, TraceError> {
+        let text = self.traced_file(&item.path)?.item_text(item.line);
+        Ok(TracedItem { path: item.path.clone(), line: Some(item.line), text })
     }
 
-    fn file(&mut self, path: &str) -> Result<&File, TraceError> {
+    fn traced_file(&mut self, path: &str) -> Result<&TracedFile, TraceError> {
         if !self.files.contains_key(path) {
             let file = self.read_file(path)?;
             self.files.insert(path.to_owned(), file);
@@ -475,37 +487,37 @@ impl<'a> Tracer<'a> {
         Ok(&self.files[path])
     }
 
-    fn read_file(&self, path: &str) -> Result<File, TraceError> {
+    fn read_file(&self, path: &str) -> Result<TracedFile, TraceError> {
         let path = path.to_owned();
         let Some((kind, recorded)) = self.lineage.document(&path)? else {
-            return Err(TraceError::Unknown { path });
+            return Err(TraceError::NotInLineage { path });
         };
         let Some(document) = self.sources.document(&path) else {
-            return Err(TraceError::Gone { path });
+            return Err(TraceError::FileMissing { path });
         };
         if document.hash != recorded {
-            return Err(TraceError::Stale { path });
+            return Err(TraceError::FileChanged { path });
         }
         let body_at = frontmatter::split(&document.text).body_at;
         let front = document.text.get(..body_at).unwrap_or_default().matches('\n').count();
         let lines = document.text.split('\n').map(|it| it.trim_end().to_owned()).collect();
-        Ok(File { kind, lines, front })
+        Ok(TracedFile { kind, lines, frontmatter_lines: front })
     }
 
-    fn log(&mut self, stem: &Stem) -> Result<&Log, TraceError> {
+    fn traced_log(&mut self, stem: &Stem) -> Result<&TracedLog, TraceError> {
         if !self.logs.contains_key(stem) {
             // Of a weekly or monthly file other hashes are recorded, which only its own edits change.
             let recorded = if stem.is_summary() { None } else { self.lineage.log(stem)? };
-            let log = Log { served: self.sources.log(stem), recorded };
+            let log = TracedLog { sanitized: self.sources.log(stem), recorded };
             self.logs.insert(stem.clone(), log);
         }
         Ok(&self.logs[stem])
     }
 }
 
-impl File {
+impl TracedFile {
     /// Returns the item that a line belongs to.
-    fn item_on<'i>(
+    fn item_at_line<'i>(
         &self,
         path: &str,
         line: u32,
@@ -515,8 +527,9 @@ impl File {
         let next = items.get(at).map_or(u32::MAX, |it| it.line);
         let found = match (self.kind, at.checked_sub(1).and_then(|at| items.get(at))) {
             (DocumentKind::Memory, _) => items.first(),
-            (_, Some(item)) => Some(item)
-                .filter(|it| line < next && (line - it.line) as usize <= self.tail(it.line).len()),
+            (_, Some(item)) => Some(item).filter(|it| {
+                line < next && (line - it.line) as usize <= self.continuation_lines(it.line).len()
+            }),
             (_, None) => None,
         };
         let exists = usize::try_from(line).is_ok_and(|it| it <= self.lines.len());
@@ -528,7 +541,7 @@ impl File {
     }
 
     /// Returns the lines of the item that begins on `line`, the first one left out.
-    fn tail(&self, line: u32) -> &[String] {
+    fn continuation_lines(&self, line: u32) -> &[String] {
         let rest = usize::try_from(line).ok().and_then(|it| self.lines.get(it..)).unwrap_or(&[]);
         let mut after_blank = false;
         let ends = rest.iter().position(|text| match self.kind {
@@ -552,15 +565,17 @@ impl File {
     }
 
     /// Returns the words of the item that begins on `line`, on one line.
-    fn words(&self, line: u32) -> String {
+    fn item_text(&self, line: u32) -> String {
         let first = usize::try_from(line).ok().and_then(|it| it.checked_sub(1));
         let first = first.and_then(|it| self.lines.get(it)).map_or("", String::as_str);
         match self.kind {
             DocumentKind::Weekly | DocumentKind::Monthly => {
-                let kind =
-                    markdown::kinds_of_bullets([first]).first().copied().unwrap_or(LineKind::Blank);
+                let kind = markdown::classify_summary_lines([first])
+                    .first()
+                    .copied()
+                    .unwrap_or(LineKind::Blank);
                 let mut text = first.get(kind.text_at(first)..).unwrap_or(first).to_owned();
-                for more in self.tail(line) {
+                for more in self.continuation_lines(line) {
                     text.push(' ');
                     text.push_str(more.trim());
                 }
@@ -568,13 +583,13 @@ impl File {
             }
             DocumentKind::Memory => {
                 // The statement is the first paragraph of the body.
-                let body = self.lines.iter().skip(self.front);
+                let body = self.lines.iter().skip(self.frontmatter_lines);
                 let body = body.map(|it| it.trim()).skip_while(|it| it.is_empty());
                 body.take_while(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
             }
             DocumentKind::Wisdom => {
                 let title = first.trim().trim_start_matches("**").trim_end_matches("**");
-                let text = self.tail(line).iter().map(|it| it.trim());
+                let text = self.continuation_lines(line).iter().map(|it| it.trim());
                 let text = text.take_while(|it| !it.starts_with("<!--"));
                 let text: Vec<_> = text.filter(|it| !it.is_empty()).collect();
                 if text.is_empty() {
@@ -588,7 +603,10 @@ impl File {
 }
 
 /// Cuts a range where the items that rest on it change, so that each part has its own.
-fn split((start, end): (u32, u32), citing: &[Citing]) -> Vec<((u32, u32), Vec<&ItemAt>)> {
+fn split_range(
+    (start, end): (u32, u32),
+    citing: &[CitingItem],
+) -> Vec<((u32, u32), Vec<&ItemLocation>)> {
     let edges = citing.iter().flat_map(|it| [it.lines.0, it.lines.1.saturating_add(1)]);
     let starts: BTreeSet<u32> =
         edges.filter(|&it| start < it && it <= end).chain([start]).collect();
@@ -601,7 +619,7 @@ fn split((start, end): (u32, u32), citing: &[Citing]) -> Vec<((u32, u32), Vec<&I
 /// Returns whether items of kind `lower` stand between items of kind `upper` and the logs.
 ///
 /// Typed memories are made from a day's log itself.
-fn lies_between(upper: DocumentKind, lower: DocumentKind) -> bool {
+fn is_intermediate_tier(upper: DocumentKind, lower: DocumentKind) -> bool {
     use DocumentKind::{Monthly, Weekly, Wisdom};
     matches!((upper, lower), (Monthly | Wisdom, Weekly) | (Wisdom, Monthly))
 }
@@ -626,10 +644,10 @@ mod tests {
         ) {
             let end = start + width;
             let citing: Vec<_> = (0..).zip(ranges).map(|(number, (from, more))| {
-                let item = ItemAt { kind: DocumentKind::Weekly, path: String::new(), line: number };
-                Citing { item, lines: (from, from + more) }
+                let item = ItemLocation { kind: DocumentKind::Weekly, path: String::new(), line: number };
+                CitingItem { item, lines: (from, from + more) }
             }).collect();
-            let parts = split((start, end), &citing);
+            let parts = split_range((start, end), &citing);
             let mut next = start;
             for ((from, to), items) in parts {
                 prop_assert!(from == next && from <= to);

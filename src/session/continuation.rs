@@ -1,6 +1,6 @@
 //! What an agent is told that goes on from a session that it cannot see any more.
 
-use super::style::Style;
+use super::offline_summary::SummaryStyle;
 
 /// So many files are attached again at most, the last ones.
 pub const FILES_MAX: usize = 5;
@@ -9,7 +9,7 @@ pub const FILES_TOKENS_MAX: u64 = 50_000;
 
 /// What goes with a summary.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Around<'a> {
+pub struct ContinuationParts<'a> {
     /// The transcript, for who wants to know more.
     pub transcript: Option<&'a str>,
     /// The record that holds the same for good.
@@ -25,9 +25,13 @@ pub struct Around<'a> {
 }
 
 /// Wraps a summary.
-pub fn message(style: Style, summary: &str, around: &Around<'_>) -> String {
+pub fn continuation_message(
+    style: SummaryStyle,
+    summary: &str,
+    around: &ContinuationParts<'_>,
+) -> String {
     let what = match style {
-        Style::Partial => {
+        SummaryStyle::Partial => {
             "What follows sums up its later part; what came before it stands above, word for word."
         }
         _ => "What follows sums it up.",
@@ -78,14 +82,14 @@ mod tests {
     #[test]
     fn what_goes_with_a_summary_is_told() {
         let files = [("/p/a.md".to_owned(), "```\ncode\n```\n".to_owned())];
-        let around = Around {
+        let around = ContinuationParts {
             transcript: Some("/p/t.jsonl"),
             instructions: Some("Keep numbers."),
             auto_continue: true,
             files: &files,
-            ..Around::default()
+            ..ContinuationParts::default()
         };
-        let text = message(Style::Full, "## 1. A\n\n- b\n\n", &around);
+        let text = continuation_message(SummaryStyle::Full, "## 1. A\n\n- b\n\n", &around);
         for part in [
             "## 1. A\n\n- b\n\n## Additional",
             "Keep numbers.",
@@ -96,6 +100,9 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        assert!(!message(Style::Full, "a", &Around::default()).contains("Ask nothing"));
+        assert!(
+            !continuation_message(SummaryStyle::Full, "a", &ContinuationParts::default())
+                .contains("Ask nothing")
+        );
     }
 }

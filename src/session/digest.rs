@@ -6,48 +6,48 @@
 use std::collections::HashMap;
 
 use super::transcript::{
-    Entry, Transcript, What,
-    tool::{Call, Todo, TodoChange, TodoState, ToolKind},
+    EntryContent, Transcript, TranscriptEntry,
+    tool::{TodoChange, TodoItem, TodoState, ToolKind, ToolUse},
 };
-use crate::engine::extractive::told::{self, Tells};
+use crate::engine::extractive::sentence_class::{self, SentenceClass};
 
 /// A sentence that is longer is no statement but a list or a paste.
 const SENTENCE_CHARS_MAX: usize = 400;
 
 /// What a session holds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Digest<'a> {
+pub struct SessionDigest<'a> {
     /// What a person wrote, in order: everything, word for word.
-    pub messages: Vec<Said<'a>>,
+    pub messages: Vec<Utterance<'a>>,
     /// What the agent wrote, in order.
-    pub words: Vec<Said<'a>>,
+    pub replies: Vec<Utterance<'a>>,
     /// The files that were read or changed, in the order of their first use.
     pub files: Vec<FileUse>,
     /// The commands that were run, in order.
-    pub commands: Vec<Ran<'a>>,
+    pub commands: Vec<CommandRun<'a>>,
     /// The calls that failed, in order, each with what followed.
-    pub failures: Vec<Failure<'a>>,
+    pub failures: Vec<FailedCall<'a>>,
     /// What is to be done, and where that is from.
-    pub plan: Option<Plan<'a>>,
+    pub plan: Option<SessionPlan<'a>>,
     /// What was decided, with its reason where one is given.
-    pub decisions: Vec<Statement<'a>>,
+    pub decisions: Vec<SessionStatement<'a>>,
     /// What was reached.
-    pub outcomes: Vec<Statement<'a>>,
+    pub outcomes: Vec<SessionStatement<'a>>,
     /// What is open.
-    pub open: Vec<Statement<'a>>,
+    pub open: Vec<SessionStatement<'a>>,
     /// The agent's last call, and whether it failed.
-    pub last_call: Option<(At, &'a Call, Option<bool>)>,
+    pub last_call: Option<(EntryIndex, &'a ToolUse, Option<bool>)>,
 }
 
 /// Where something stands: the number of its entry in the transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct At(pub usize);
+pub struct EntryIndex(pub usize);
 
 /// Somebody's words.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Said<'a> {
+pub struct Utterance<'a> {
     /// Where.
-    pub at: At,
+    pub at: EntryIndex,
     /// The words, whole.
     pub text: &'a str,
 }
@@ -62,16 +62,16 @@ pub struct FileUse {
     /// How often it was changed.
     pub changes: usize,
     /// Whether its first use wrote it whole: it is new, or at least nobody looked.
-    pub is_written: bool,
+    pub is_new: bool,
     /// The last change, else the last use.
-    pub last: At,
+    pub last: EntryIndex,
 }
 
 /// A command that was run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ran<'a> {
+pub struct CommandRun<'a> {
     /// Where.
-    pub at: At,
+    pub at: EntryIndex,
     /// The command.
     pub command: &'a str,
     /// Whether it failed; `None` where no result is there.
@@ -80,53 +80,53 @@ pub struct Ran<'a> {
 
 /// A call that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failure<'a> {
+pub struct FailedCall<'a> {
     /// Where the call stands; the result's place where there is no call.
-    pub call_at: At,
+    pub call_at: EntryIndex,
     /// Where the result stands.
-    pub at: At,
+    pub at: EntryIndex,
     /// The call.
-    pub call: Option<&'a Call>,
+    pub call: Option<&'a ToolUse>,
     /// What it returned.
     pub text: &'a str,
     /// What came next.
-    pub followed: Followed<'a>,
+    pub follow_up: FollowUp<'a>,
 }
 
 /// What came after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Followed<'a> {
+pub enum FollowUp<'a> {
     /// The same was done again, and went well.
-    Solved {
+    Resolved {
         /// Where.
-        at: At,
+        at: EntryIndex,
         /// The first words of the agent after the failure.
-        words: Option<(At, &'a str)>,
+        words: Option<(EntryIndex, &'a str)>,
     },
     /// A person said something to it.
-    Corrected(At, &'a str),
+    Corrected(EntryIndex, &'a str),
     /// The agent said something.
-    Words(At, &'a str),
+    Replied(EntryIndex, &'a str),
     /// The agent did something.
-    Did(At, &'a Call),
+    Called(EntryIndex, &'a ToolUse),
     /// Nothing: the session ended.
-    Nothing,
+    SessionEnded,
 }
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Plan<'a> {
+pub enum SessionPlan<'a> {
     /// The to-do list as it stood last.
     Todo {
         /// Where it was changed last.
-        at: At,
+        at: EntryIndex,
         /// Its lines.
-        list: Vec<Todo>,
+        list: Vec<TodoItem>,
     },
     /// A plan that was shown to the person.
     Shown {
         /// Where.
-        at: At,
+        at: EntryIndex,
         /// The plan, whole.
         text: &'a str,
     },
@@ -134,9 +134,9 @@ pub enum Plan<'a> {
 
 /// A sentence that tells something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Statement<'a> {
+pub struct SessionStatement<'a> {
     /// Where.
-    pub at: At,
+    pub at: EntryIndex,
     /// The sentence.
     pub text: &'a str,
     /// Whether a person said it.
@@ -147,55 +147,61 @@ pub struct Statement<'a> {
 
 /// What is kept while a transcript is read through.
 #[derive(Debug, Default)]
-struct Lists<'c> {
+struct DigestState<'c> {
     cwd: Option<&'c str>,
     /// The number of each file.
     files: HashMap<String, usize>,
-    todos: Vec<Todo>,
-    todo_at: Option<At>,
+    todos: Vec<TodoItem>,
+    todo_at: Option<EntryIndex>,
 }
 
-impl<'a> Digest<'a> {
+impl<'a> SessionDigest<'a> {
     /// Reads a transcript through.
     pub fn of(transcript: &'a Transcript) -> Self {
         let mut digest = Self::default();
-        let own: Vec<(At, &Entry)> = transcript
+        let own: Vec<(EntryIndex, &TranscriptEntry)> = transcript
             .entries
             .iter()
             .enumerate()
-            .filter(|(_, it)| !it.is_side)
-            .map(|(at, it)| (At(at), it))
+            .filter(|(_, it)| !it.is_subagent)
+            .map(|(at, it)| (EntryIndex(at), it))
             .collect();
-        let results = results(&own);
-        let mut lists = Lists { cwd: transcript.cwd.as_deref(), ..Lists::default() };
+        let results = call_results(&own);
+        let mut lists = DigestState { cwd: transcript.cwd.as_deref(), ..DigestState::default() };
         for &(at, entry) in &own {
-            match &entry.what {
-                What::User(text) => {
-                    digest.messages.push(Said { at, text });
-                    digest.statements(at, text, true);
+            match &entry.content {
+                EntryContent::User(text) => {
+                    digest.messages.push(Utterance { at, text });
+                    digest.add_statements(at, text, true);
                 }
-                What::Assistant(text) => {
-                    digest.words.push(Said { at, text });
-                    digest.statements(at, text, false);
+                EntryContent::Assistant(text) => {
+                    digest.replies.push(Utterance { at, text });
+                    digest.add_statements(at, text, false);
                 }
-                What::Call(call) => {
+                EntryContent::Call(call) => {
                     let failed = results.get(&call.id[..]).map(|it| it.1);
-                    digest.call(at, call, failed, &mut lists);
+                    digest.add_call(at, call, failed, &mut lists);
                 }
                 _ => {}
             }
         }
         if let Some(at) = lists.todo_at {
-            digest.plan = Some(Plan::Todo { at, list: lists.todos });
+            digest.plan = Some(SessionPlan::Todo { at, list: lists.todos });
         }
-        digest.failures = failures(&own);
+        digest.failures = failed_calls(&own);
         digest
     }
 
-    fn call(&mut self, at: At, call: &'a Call, failed: Option<bool>, lists: &mut Lists<'_>) {
+    fn add_call(
+        &mut self,
+        at: EntryIndex,
+        call: &'a ToolUse,
+        failed: Option<bool>,
+        lists: &mut DigestState<'_>,
+    ) {
         self.last_call = Some((at, call, failed));
         if let Some(command) = call.command.as_deref().filter(|_| call.kind == ToolKind::Shell) {
-            self.commands.push(Ran { at, command, failed });
+            self.commands.push(CommandRun { at, command, failed });
         }
         let changes = call.kind.changes_files();
         // A change that was refused changed nothing.
@@ -203,7 +209,7 @@ impl<'a> Digest<'a> {
         if (changes || call.kind == ToolKind::Read) && counts {
             for file in &call.files {
                 let path = absolute(file, lists.cwd);
-                self.file(at, path, call.kind, lists);
+                self.add_file_use(at, path, call.kind, lists);
             }
         }
         if let Some(change) = &call.todo {
@@ -212,14 +218,20 @@ impl<'a> Digest<'a> {
             lists.todo_at = is_left.then_some(at);
         }
         if let Some(text) = call.plan.as_deref().filter(|_| failed != Some(true)) {
-            self.plan = Some(Plan::Shown { at, text });
+            self.plan = Some(SessionPlan::Shown { at, text });
         }
     }
 
-    fn file(&mut self, at: At, path: String, kind: ToolKind, lists: &mut Lists<'_>) {
+    fn add_file_use(
+        &mut self,
+        at: EntryIndex,
+        path: String,
+        kind: ToolKind,
+        lists: &mut DigestState<'_>,
+    ) {
         let number = *lists.files.entry(path).or_insert_with_key(|path| {
             let (path, is_written) = (path.clone(), kind == ToolKind::Write);
-            self.files.push(FileUse { path, reads: 0, changes: 0, is_written, last: at });
+            self.files.push(FileUse { path, reads: 0, changes: 0, is_new: is_written, last: at });
             self.files.len() - 1
         });
         let file = &mut self.files[number];
@@ -234,7 +246,7 @@ impl<'a> Digest<'a> {
         }
     }
 
-    fn statements(&mut self, at: At, text: &'a str, is_person: bool) {
+    fn add_statements(&mut self, at: EntryIndex, text: &'a str, is_person: bool) {
         let mut in_code = false;
         for line in text.lines() {
             if line.trim_start().starts_with("```") {
@@ -246,17 +258,17 @@ impl<'a> Digest<'a> {
                 continue;
             }
             let line = line.trim().trim_start_matches(['-', '*', '•']).trim_start();
-            for told in told::told(line) {
+            for told in sentence_class::classify_sentences(line) {
                 let text = told.text;
                 if text.chars().count() > SENTENCE_CHARS_MAX || text.ends_with(':') {
                     continue;
                 }
                 let has_reason = told.has_reason;
-                let statement = Statement { at, text, is_person, has_reason };
-                match told.tells {
-                    Tells::Decision => self.decisions.push(statement),
-                    Tells::Outcome if !is_person => self.outcomes.push(statement),
-                    Tells::Open if !is_person => self.open.push(statement),
+                let statement = SessionStatement { at, text, is_person, has_reason };
+                match told.class {
+                    SentenceClass::Decision => self.decisions.push(statement),
+                    SentenceClass::Outcome if !is_person => self.outcomes.push(statement),
+                    SentenceClass::Open if !is_person => self.open.push(statement),
                     _ => {}
                 }
             }
@@ -275,9 +287,9 @@ impl<'a> Digest<'a> {
 }
 
 impl TodoChange {
-    fn apply(&self, list: &mut Vec<Todo>) {
+    fn apply(&self, list: &mut Vec<TodoItem>) {
         match self {
-            Self::All(new) => list.clone_from(new),
+            Self::Replaced(new) => list.clone_from(new),
             Self::Added(todo) => list.push(todo.clone()),
             Self::Changed { number, text, state } => {
                 let Some(todo) = number.checked_sub(1).and_then(|it| list.get_mut(it)) else {
@@ -292,7 +304,7 @@ impl TodoChange {
     }
 }
 
-impl Plan<'_> {
+impl SessionPlan<'_> {
     /// Returns the plan as it is written down: a line for each of the list, or the text.
     pub fn text(&self) -> String {
         match self {
@@ -306,18 +318,18 @@ impl Plan<'_> {
     }
 
     /// Returns where it stands.
-    pub fn at(&self) -> At {
+    pub fn at(&self) -> EntryIndex {
         match self {
             Self::Todo { at, .. } | Self::Shown { at, .. } => *at,
         }
     }
 
     /// Returns what is not done yet.
-    pub fn pending(&self) -> Vec<&Todo> {
+    pub fn pending(&self) -> Vec<&TodoItem> {
         match self {
             Self::Todo { list, .. } => list
                 .iter()
-                .filter(|it| matches!(it.state, TodoState::Open | TodoState::Begun))
+                .filter(|it| matches!(it.state, TodoState::Open | TodoState::InProgress))
                 .collect(),
             Self::Shown { .. } => Vec::new(),
         }
@@ -338,23 +350,25 @@ fn absolute(path: &str, cwd: Option<&str>) -> String {
 }
 
 /// Returns the result of each call: where it stands, and whether the call failed.
-fn results<'a>(own: &[(At, &'a Entry)]) -> HashMap<&'a str, (At, bool)> {
+fn call_results<'a>(
+    own: &[(EntryIndex, &'a TranscriptEntry)],
+) -> HashMap<&'a str, (EntryIndex, bool)> {
     let mut results = HashMap::new();
     for &(at, entry) in own {
-        if let What::Result(result) = &entry.what {
+        if let EntryContent::Result(result) = &entry.content {
             results.insert(&result.call[..], (at, result.is_error));
         }
     }
     results
 }
 
-fn failures<'a>(own: &[(At, &'a Entry)]) -> Vec<Failure<'a>> {
-    let mut calls: HashMap<&str, (At, &Call)> = HashMap::new();
-    let mut failures: Vec<(usize, Failure<'a>)> = Vec::new();
+fn failed_calls<'a>(own: &[(EntryIndex, &'a TranscriptEntry)]) -> Vec<FailedCall<'a>> {
+    let mut calls: HashMap<&str, (EntryIndex, &ToolUse)> = HashMap::new();
+    let mut failures: Vec<(usize, FailedCall<'a>)> = Vec::new();
     for (index, &(at, entry)) in own.iter().enumerate() {
-        match &entry.what {
-            What::Call(call) => drop(calls.insert(&call.id, (at, call))),
-            What::Result(result) if result.is_error => {
+        match &entry.content {
+            EntryContent::Call(call) => drop(calls.insert(&call.id, (at, call))),
+            EntryContent::Result(result) if result.is_error => {
                 let call = calls.get(&result.call[..]).copied();
                 // What memoird itself returned is no part of the session.
                 if call.is_some_and(|(_, it)| it.kind == ToolKind::Memory) {
@@ -362,44 +376,46 @@ fn failures<'a>(own: &[(At, &'a Entry)]) -> Vec<Failure<'a>> {
                 }
                 let call_at = call.map_or(at, |it| it.0);
                 let (call, text) = (call.map(|it| it.1), &result.text[..]);
-                let followed = Followed::Nothing;
-                failures.push((index, Failure { call_at, at, call, text, followed }));
+                let followed = FollowUp::SessionEnded;
+                failures.push((index, FailedCall { call_at, at, call, text, follow_up: followed }));
             }
             _ => {}
         }
     }
-    let solved = solutions(own);
-    let next = next_said(own);
+    let solved = successful_calls(own);
+    let next = next_active(own);
     for (index, failure) in &mut failures {
-        failure.followed = followed(own, *index, failure, &solved, &next);
+        failure.follow_up = follow_up(own, *index, failure, &solved, &next);
     }
     failures.into_iter().map(|(_, it)| it).collect()
 }
 
 /// What a call does, so that a later one that does the same is found.
-fn purpose(call: &Call) -> Option<(ToolKind, &str)> {
+fn call_purpose(call: &ToolUse) -> Option<(ToolKind, &str)> {
     match call.kind {
         ToolKind::Shell => call.command.as_deref().map(|it| (ToolKind::Shell, it)),
         // A file that was refused to be changed may be written instead.
         ToolKind::Edit | ToolKind::Write => Some((ToolKind::Edit, call.files.first()?)),
         ToolKind::Read => Some((ToolKind::Read, call.files.first()?)),
-        ToolKind::Web | ToolKind::Search => Some((call.kind, &call.brief)),
+        ToolKind::Web | ToolKind::Search => Some((call.kind, &call.excerpt)),
         _ => None,
     }
 }
 
-type Purpose<'a> = (ToolKind, &'a str);
+type CallPurpose<'a> = (ToolKind, &'a str);
 
 /// Returns where calls of each purpose went well, ascending.
-fn solutions<'a>(own: &[(At, &'a Entry)]) -> HashMap<Purpose<'a>, Vec<At>> {
-    let mut calls: HashMap<&str, (At, &Call)> = HashMap::new();
-    let mut solved: HashMap<Purpose<'a>, Vec<At>> = HashMap::new();
+fn successful_calls<'a>(
+    own: &[(EntryIndex, &'a TranscriptEntry)],
+) -> HashMap<CallPurpose<'a>, Vec<EntryIndex>> {
+    let mut calls: HashMap<&str, (EntryIndex, &ToolUse)> = HashMap::new();
+    let mut solved: HashMap<CallPurpose<'a>, Vec<EntryIndex>> = HashMap::new();
     for &(at, entry) in own {
-        match &entry.what {
-            What::Call(call) => drop(calls.insert(&call.id, (at, call))),
-            What::Result(result) if !result.is_error => {
+        match &entry.content {
+            EntryContent::Call(call) => drop(calls.insert(&call.id, (at, call))),
+            EntryContent::Result(result) if !result.is_error => {
                 let call = calls.get(&result.call[..]);
-                if let Some(purpose) = call.and_then(|it| purpose(it.1)) {
+                if let Some(purpose) = call.and_then(|it| call_purpose(it.1)) {
                     solved.entry(purpose).or_default().push(at);
                 }
             }
@@ -410,36 +426,39 @@ fn solutions<'a>(own: &[(At, &'a Entry)]) -> HashMap<Purpose<'a>, Vec<At>> {
 }
 
 /// Returns for each entry the next one that says or does something, itself included.
-fn next_said(own: &[(At, &Entry)]) -> Vec<Option<usize>> {
+fn next_active(own: &[(EntryIndex, &TranscriptEntry)]) -> Vec<Option<usize>> {
     let mut next = vec![None; own.len() + 1];
     for (index, (_, entry)) in own.iter().enumerate().rev() {
-        let says = matches!(entry.what, What::User(_) | What::Assistant(_) | What::Call(_));
+        let says = matches!(
+            entry.content,
+            EntryContent::User(_) | EntryContent::Assistant(_) | EntryContent::Call(_)
+        );
         next[index] = if says { Some(index) } else { next[index + 1] };
     }
     next
 }
 
-fn followed<'a>(
-    own: &[(At, &'a Entry)],
+fn follow_up<'a>(
+    own: &[(EntryIndex, &'a TranscriptEntry)],
     index: usize,
-    failure: &Failure<'a>,
-    solved: &HashMap<Purpose<'a>, Vec<At>>,
+    failure: &FailedCall<'a>,
+    solved: &HashMap<CallPurpose<'a>, Vec<EntryIndex>>,
     next: &[Option<usize>],
-) -> Followed<'a> {
+) -> FollowUp<'a> {
     let next = next[index + 1].map(|it| own[it]);
-    let solved = failure.call.and_then(purpose).and_then(|it| solved.get(&it));
+    let solved = failure.call.and_then(call_purpose).and_then(|it| solved.get(&it));
     let solved = solved.and_then(|it| it.get(it.partition_point(|at| *at <= failure.at)));
     if let Some(&at) = solved {
-        let words = next.and_then(|(at, entry)| match &entry.what {
-            What::Assistant(text) | What::User(text) => Some((at, &text[..])),
+        let words = next.and_then(|(at, entry)| match &entry.content {
+            EntryContent::Assistant(text) | EntryContent::User(text) => Some((at, &text[..])),
             _ => None,
         });
-        return Followed::Solved { at, words };
+        return FollowUp::Resolved { at, words };
     }
-    match next.map(|(at, entry)| (at, &entry.what)) {
-        Some((at, What::User(text))) => Followed::Corrected(at, text),
-        Some((at, What::Assistant(text))) => Followed::Words(at, text),
-        Some((at, What::Call(call))) => Followed::Did(at, call),
-        _ => Followed::Nothing,
+    match next.map(|(at, entry)| (at, &entry.content)) {
+        Some((at, EntryContent::User(text))) => FollowUp::Corrected(at, text),
+        Some((at, EntryContent::Assistant(text))) => FollowUp::Replied(at, text),
+        Some((at, EntryContent::Call(call))) => FollowUp::Called(at, call),
+        _ => FollowUp::SessionEnded,
     }
 }

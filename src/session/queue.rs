@@ -15,13 +15,13 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    keep::{KeepError, Keeper, Kept, Request},
+    save::{SaveError, SaveRequest, SavedSession, SessionStore},
     transcript::{self, TranscriptError},
 };
 use crate::{
-    config::{self, Config, surroundings::Surroundings},
-    privacy::PolicyError,
-    store::{
+    config::{self, Config, environment::Environment},
+    privacy::PrivacyPolicyError,
+    store::fs::{
         layout::ROOT_FILE,
         spool::Spool,
         vault::{Vault, VaultError},
@@ -33,13 +33,13 @@ const TRIES_MAX: u32 = 3;
 /// Agents remove transcripts after so long.
 const AGE_MAX: TimeDelta = TimeDelta::days(30);
 /// A transcript that did not grow for so long is written to its end.
-const QUIET: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// So often that is looked at.
-const LOOKS_MAX: u32 = 12;
+const POLLS_MAX: u32 = 12;
 
 /// A session that is to be kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Job {
+pub struct QueuedSession {
     /// What the hook told of: `session-end`, `pre-compact`.
     pub event: String,
     /// The transcript.
@@ -58,26 +58,26 @@ pub struct Job {
 
 /// What became of a job.
 #[derive(Debug)]
-pub enum Done {
+pub enum QueueOutcome {
     /// The session is kept.
-    Kept(Kept),
+    Saved(SavedSession),
     /// There was nothing new in it.
-    Nothing,
+    NothingNew,
     /// No memory folder is for this folder of its session, yet.
-    Homeless(PathBuf),
+    NoMemoryFolder(PathBuf),
     /// It failed and is tried again, or put aside.
-    Failed(JobError),
+    Failed(QueueError),
 }
 
 /// Why a session is not kept.
 #[derive(Debug, thiserror::Error)]
-pub enum JobError {
+pub enum QueueError {
     /// The root cannot be opened.
     #[error(transparent)]
-    Config(#[from] config::Error),
+    Config(#[from] config::ConfigError),
     /// Its rules cannot be read.
     #[error(transparent)]
-    Policy(#[from] PolicyError),
+    Policy(#[from] PrivacyPolicyError),
     /// The transcript is not there.
     #[error("cannot read the transcript `{}`", path.display())]
     Unreadable {
@@ -98,7 +98,7 @@ pub enum JobError {
     },
     /// It could not be kept.
     #[error(transparent)]
-    Keep(#[from] KeepError),
+    Save(#[from] SaveError),
     /// The folder of the memory cannot be read.
     #[error(transparent)]
     Vault(#[from] VaultError),
@@ -112,10 +112,10 @@ pub enum JobError {
 /// Returns why the notes cannot be read.
 pub fn drain(
     config: &Config,
-    around: &Surroundings,
+    around: &Environment,
     now: DateTime<Utc>,
     waits: bool,
-) -> io::Result<Vec<(String, Done)>> {
+) -> io::Result<Vec<(String, QueueOutcome)>> {
     let spool = Spool::new(&around.state_home);
     if spool.names()?.is_empty() {
         return Ok(Vec::new());
@@ -127,22 +127,22 @@ pub fn drain(
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
             text => text.unwrap_or_default(),
         };
-        let Ok(mut job) = serde_json::from_str::<Job>(&text) else {
-            spool.put_aside(&name)?;
+        let Ok(mut job) = serde_json::from_str::<QueuedSession>(&text) else {
+            spool.mark_failed(&name)?;
             continue;
         };
-        let became = job.run(config, around, now);
+        let became = job.process(config, around, now);
         match &became {
-            Done::Kept(_) | Done::Nothing => spool.remove(&name)?,
-            Done::Homeless(_) if now - job.at > AGE_MAX => spool.remove(&name)?,
-            Done::Homeless(_) => {}
-            Done::Failed(error) => {
+            QueueOutcome::Saved(_) | QueueOutcome::NothingNew => spool.remove(&name)?,
+            QueueOutcome::NoMemoryFolder(_) if now - job.at > AGE_MAX => spool.remove(&name)?,
+            QueueOutcome::NoMemoryFolder(_) => {}
+            QueueOutcome::Failed(error) => {
                 job.tries += 1;
                 job.error = Some(error.to_string());
                 let text = serde_json::to_string(&job).map_err(io::Error::other)?;
                 spool.replace(&name, &text)?;
                 if job.tries >= TRIES_MAX {
-                    spool.put_aside(&name)?;
+                    spool.mark_failed(&name)?;
                 }
             }
         }
@@ -153,22 +153,22 @@ pub fn drain(
 
 /// What hooks have left.
 #[derive(Debug, Default)]
-pub struct Left {
+pub struct QueueContents {
     /// Sessions that nobody has looked at yet, or that are tried again.
-    pub waiting: Vec<Job>,
+    pub waiting: Vec<QueuedSession>,
     /// Sessions that failed [`TRIES_MAX`] times, with the names of their notes.
-    pub failed: Vec<(String, Job)>,
+    pub failed: Vec<(String, QueuedSession)>,
 }
 
 /// Returns what hooks have left; what cannot be read is left out.
-pub fn look(around: &Surroundings) -> Left {
+pub fn contents(around: &Environment) -> QueueContents {
     let spool = Spool::new(&around.state_home);
-    let job = |text: io::Result<String>| serde_json::from_str::<Job>(&text.ok()?).ok();
+    let job = |text: io::Result<String>| serde_json::from_str::<QueuedSession>(&text.ok()?).ok();
     let names = |names: io::Result<Vec<String>>| names.unwrap_or_default().into_iter();
     let waiting = names(spool.names()).filter_map(|it| job(spool.read(&it))).collect();
-    let failed =
-        names(spool.names_aside()).filter_map(|it| Some((it.clone(), job(spool.read_aside(&it))?)));
-    Left { waiting, failed: failed.collect() }
+    let failed = names(spool.failed_names())
+        .filter_map(|it| Some((it.clone(), job(spool.read_failed(&it))?)));
+    QueueContents { waiting, failed: failed.collect() }
 }
 
 /// Has the sessions that failed tried again by whoever works next; returns how many there are.
@@ -176,64 +176,65 @@ pub fn look(around: &Surroundings) -> Left {
 /// # Errors
 ///
 /// Returns why a note cannot be written.
-pub fn retry(around: &Surroundings) -> io::Result<usize> {
+pub fn retry_failed(around: &Environment) -> io::Result<usize> {
     let spool = Spool::new(&around.state_home);
     let _lock = spool.lock(true)?;
-    let failed = look(around).failed;
+    let failed = contents(around).failed;
     for (name, job) in &failed {
-        let text = serde_json::to_string(&Job { tries: 0, ..job.clone() });
-        spool.take_back(name, &text.map_err(io::Error::other)?)?;
+        let text = serde_json::to_string(&QueuedSession { tries: 0, ..job.clone() });
+        spool.retry(name, &text.map_err(io::Error::other)?)?;
     }
     Ok(failed.len())
 }
 
-impl Job {
-    fn run(&self, config: &Config, around: &Surroundings, now: DateTime<Utc>) -> Done {
-        match self.keep(config, around, now) {
-            Ok(Some(kept)) => Done::Kept(kept),
-            Ok(None) => Done::Homeless(self.cwd.clone()),
-            Err(JobError::Keep(KeepError::Nothing)) => Done::Nothing,
-            Err(error) => Done::Failed(error),
+impl QueuedSession {
+    fn process(&self, config: &Config, around: &Environment, now: DateTime<Utc>) -> QueueOutcome {
+        match self.save(config, around, now) {
+            Ok(Some(kept)) => QueueOutcome::Saved(kept),
+            Ok(None) => QueueOutcome::NoMemoryFolder(self.cwd.clone()),
+            Err(QueueError::Save(SaveError::NothingNew)) => QueueOutcome::NothingNew,
+            Err(error) => QueueOutcome::Failed(error),
         }
     }
 
-    fn keep(
+    fn save(
         &self,
         config: &Config,
-        around: &Surroundings,
+        around: &Environment,
         now: DateTime<Utc>,
-    ) -> Result<Option<Kept>, JobError> {
-        let Some(root) = config.choose_for(&self.cwd, around) else { return Ok(None) };
+    ) -> Result<Option<SavedSession>, QueueError> {
+        let Some(root) = config.root_for_folder(&self.cwd, around) else { return Ok(None) };
         let settings = config.open(&root, around)?;
         // A folder that nobody made a memory folder is none.
         if !settings.configured && !root.join(ROOT_FILE).is_file() {
             return Ok(None);
         }
-        let vault = Vault::of(&settings)?;
+        let vault = Vault::for_root(&settings)?;
         let rules = vault.rules();
-        let unreadable = |source| JobError::Unreadable { path: self.transcript.clone(), source };
-        settle(&self.transcript).map_err(unreadable)?;
+        let unreadable = |source| QueueError::Unreadable { path: self.transcript.clone(), source };
+        wait_until_stable(&self.transcript).map_err(unreadable)?;
         let file = File::open(&self.transcript).map_err(unreadable)?;
         let transcript = transcript::read(BufReader::with_capacity(1 << 16, file), None);
         let transcript = transcript.map_err(|source| {
             let path = self.transcript.clone();
-            JobError::NoTranscript { path, source }
+            QueueError::NoTranscript { path, source }
         })?;
-        let keeper = Keeper { vault: &vault, rules: &rules, zone: settings.zone.name.0, now };
-        let kept = keeper.keep(&Request::of_ended(&transcript, self.transcript.to_str()))?;
+        let keeper = SessionStore { vault: &vault, rules: &rules, zone: settings.zone.name.0, now };
+        let kept =
+            keeper.save(&SaveRequest::for_ended_session(&transcript, self.transcript.to_str()))?;
         Ok(Some(kept))
     }
 }
 
 /// Waits until a file does not grow any more: its agent may still be writing the end of it.
-fn settle(path: &Path) -> io::Result<()> {
+fn wait_until_stable(path: &Path) -> io::Result<()> {
     let size = || -> io::Result<u64> {
         let found = path.metadata()?;
         if found.is_file() { Ok(found.len()) } else { Err(io::ErrorKind::InvalidInput.into()) }
     };
     let mut last = size()?;
-    for _ in 0..LOOKS_MAX {
-        std::thread::sleep(QUIET);
+    for _ in 0..POLLS_MAX {
+        std::thread::sleep(POLL_INTERVAL);
         let now = size()?;
         if now == last {
             break;

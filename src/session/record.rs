@@ -9,7 +9,7 @@ use serde_yaml::Value;
 
 use crate::memory::{
     address::Stem,
-    frontmatter::{self, Writer, YAML_BYTES_MAX},
+    frontmatter::{self, FrontmatterWriter, YAML_BYTES_MAX},
 };
 
 /// How a record is marked whose body somebody brought.
@@ -17,7 +17,7 @@ pub const IMPORTED: &str = "imported";
 
 /// What the frontmatter of a record says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Header {
+pub struct RecordHeader {
     /// The name of the record: that of its file.
     pub id: String,
     /// The folder of the project.
@@ -50,15 +50,15 @@ pub struct Header {
 
 /// Returns the name of a record made of something that ended then; `copy` tells those of one second
 /// apart, from 1.
-pub fn id(ended: DateTime<FixedOffset>, copy: u32) -> String {
+pub fn record_id(ended: DateTime<FixedOffset>, copy: u32) -> String {
     let time = ended.format("%Y%m%d-%H%M%S");
     if copy <= 1 { format!("CMEM-{time}") } else { format!("CMEM-{time}-{copy}") }
 }
 
-impl Header {
+impl RecordHeader {
     /// Prints the frontmatter.
     pub fn print(&self) -> String {
-        let mut out = Writer::new();
+        let mut out = FrontmatterWriter::new();
         out.text("id", &self.id);
         let mut text = |key: &str, value: &Option<String>| {
             if let Some(value) = value {
@@ -121,14 +121,14 @@ impl Header {
     }
 
     /// Returns the number of the line after the frontmatter.
-    pub fn lines(&self) -> u32 {
+    pub fn line_count(&self) -> u32 {
         u32::try_from(self.print().matches('\n').count()).unwrap_or(u32::MAX)
     }
 }
 
 /// Returns what `session export` gives back: the text as it was brought, or the whole record.
-pub fn exported(record: &str) -> &str {
-    let is_body = Header::parse(record).is_some_and(|it| it.style == IMPORTED);
+pub fn export_text(record: &str) -> &str {
+    let is_body = RecordHeader::parse(record).is_some_and(|it| it.style == IMPORTED);
     if is_body { frontmatter::split(record).body(record) } else { record }
 }
 
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_header_prints_what_it_reads() {
-        let header = Header {
+        let header = RecordHeader {
             id: "CMEM-20260402-101500".to_owned(),
             project: Some("C:\\work: x".to_owned()),
             branch: Some("fix/a b".to_owned()),
@@ -154,24 +154,24 @@ mod tests {
             engine: Some("model/1 qwen3:8b".to_owned()),
             is_logged: true,
         };
-        assert_eq!(Header::parse(&format!("{}\nbody", header.print())), Some(header.clone()));
-        assert_eq!(header.print().lines().count(), header.lines() as usize);
-        assert_eq!(Header::parse("no frontmatter"), None);
-        assert_eq!(Header::parse("---\nid: 2026-04-02\n---\n"), None);
+        assert_eq!(RecordHeader::parse(&format!("{}\nbody", header.print())), Some(header.clone()));
+        assert_eq!(header.print().lines().count(), header.line_count() as usize);
+        assert_eq!(RecordHeader::parse("no frontmatter"), None);
+        assert_eq!(RecordHeader::parse("---\nid: 2026-04-02\n---\n"), None);
     }
 
     #[test]
     fn what_was_brought_comes_back() {
-        let header = Header {
+        let header = RecordHeader {
             id: "CMEM-20260402-101500".to_owned(),
             style: IMPORTED.to_owned(),
-            ..Header::default()
+            ..RecordHeader::default()
         };
         for text in ["a", "---\nb: 1\n---\r\nc\n\n", "\u{feff}x\r\n", "\n\n# t\n"] {
             let record = format!("{}{text}", header.print());
-            assert_eq!(exported(&record), text);
+            assert_eq!(export_text(&record), text);
         }
-        let own = Header { style: "full".to_owned(), ..header }.print();
-        assert_eq!(exported(&own), own);
+        let own = RecordHeader { style: "full".to_owned(), ..header }.print();
+        assert_eq!(export_text(&own), own);
     }
 }

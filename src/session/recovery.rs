@@ -1,12 +1,15 @@
 //! The recovery record: fourteen fields, and the list by which a program checks them.
 
 use super::{
-    digest::{Digest, FileUse, Plan},
-    page::{Page, one_line},
-    style::{self, Material, call_at, directives, failed, outcome, role, what_followed},
-    transcript::{cut, tool::TodoState},
+    cited_summary::{CitedSummary, one_line},
+    digest::{FileUse, SessionDigest, SessionPlan},
+    offline_summary::{
+        self, SummaryMaterial, call_at, call_outcome, directive_messages, failure_text, file_role,
+        follow_up_text,
+    },
+    transcript::{tool::TodoState, truncate},
 };
-use crate::engine::model::session::{RECOVERED, SaidSections};
+use crate::engine::model::session::{RECOVERY_TITLES, SummarySections};
 
 /// The heads of the fields, in their order.
 pub const FIELDS: [&str; 14] = [
@@ -27,7 +30,7 @@ pub const FIELDS: [&str; 14] = [
 ];
 
 /// Where a plan is from, in the order in which one is preferred.
-const SOURCES: [&str; 4] = ["workflow", "todo", "user-stated", "inferred"];
+const PLAN_SOURCES: [&str; 4] = ["workflow", "todo", "user-stated", "inferred"];
 
 /// So many working files are named; of more the last ones.
 const WORKING_FILES_MAX: usize = 8;
@@ -38,19 +41,19 @@ const LINES_MAX: usize = 10;
 
 /// Writes the fields. What a model `said` stands in the place of what a program finds, field by field; the
 /// facts (files, commands, the plan, the last action, what the user wants for good) are never a model's.
-pub(super) fn fields(
-    page: &mut Page<'_>,
-    material: &Material<'_>,
+pub(super) fn write_fields(
+    page: &mut CitedSummary<'_>,
+    material: &SummaryMaterial<'_>,
     id: Option<&str>,
-    said: Option<&SaidSections>,
+    said: Option<&SummarySections>,
 ) {
     let digest = material.digest;
     let worded = |title: &str| {
-        let at = RECOVERED.iter().position(|it| *it == title)?;
+        let at = RECOVERY_TITLES.iter().position(|it| *it == title)?;
         said?.get(at).filter(|it| !it.is_empty())
     };
     let mut names = FIELDS.iter();
-    let mut head = |page: &mut Page<'_>| {
+    let mut head = |page: &mut CitedSummary<'_>| {
         let name = names.next().copied().unwrap_or_default();
         page.heading(&format!("## {name}"));
     };
@@ -60,9 +63,9 @@ pub(super) fn fields(
     page.line(material.project.unwrap_or("(none)"));
     head(page);
     match (worded("Objective"), digest.messages.first()) {
-        (Some(lines), _) => style::said(page, lines),
-        (None, Some(first)) => page.bullet(&cut(&one_line(first.text), 600), [first.at]),
-        (None, None) => page.none(),
+        (Some(lines), _) => offline_summary::write_model_lines(page, lines),
+        (None, Some(first)) => page.bullet(&truncate(&one_line(first.text), 600), [first.at]),
+        (None, None) => page.nothing(),
     }
     head(page);
     plan(page, material);
@@ -71,66 +74,68 @@ pub(super) fn fields(
     head(page);
     let read: Vec<&FileUse> = digest.read_files().collect();
     if read.is_empty() {
-        page.none();
+        page.nothing();
     }
     for file in &read[read.len().saturating_sub(READ_FILES_MAX)..] {
-        page.bullet(&format!("{} [{}]", file.path, role(file)), [file.last]);
+        page.bullet(&format!("{} [{}]", file.path, file_role(file)), [file.last]);
     }
     head(page);
     last_action(page, digest);
     head(page);
     match worded("Decisions") {
-        Some(lines) => style::said(page, lines),
+        Some(lines) => offline_summary::write_model_lines(page, lines),
         None => decisions(page, digest),
     }
     head(page);
-    let directives = directives(digest);
+    let directives = directive_messages(digest);
     if directives.is_empty() {
-        page.none();
+        page.nothing();
     }
     for at in directives {
-        page.message(at);
+        page.user_message(at);
     }
     head(page);
     dependencies(page, digest);
     head(page);
     match worded("Known Issues") {
-        Some(lines) => style::said(page, lines),
+        Some(lines) => offline_summary::write_model_lines(page, lines),
         None => issues(page, digest),
     }
     head(page);
     let changed: Vec<&FileUse> = digest.changed_files().collect();
     if changed.is_empty() {
-        page.none();
+        page.nothing();
     }
     for file in changed {
-        page.bullet(&format!("{}: {}", file.path, role(file)), [file.last]);
+        page.bullet(&format!("{}: {}", file.path, file_role(file)), [file.last]);
     }
     head(page);
     match worded("Pending") {
         Some(lines) => {
             pending_of_plan(page, digest);
-            style::said(page, lines);
+            offline_summary::write_model_lines(page, lines);
         }
         None => pending(page, digest),
     }
     head(page);
     let notes = worded("Notes");
-    let last = digest.words.last();
+    let last = digest.replies.last();
     if let Some(lines) = notes {
-        style::said(page, lines);
+        offline_summary::write_model_lines(page, lines);
     }
     match last {
-        Some(said) => page
-            .bullet(&format!("The agent said last: {}", cut(&one_line(said.text), 480)), [said.at]),
-        None if notes.is_none() => page.none(),
+        Some(said) => page.bullet(
+            &format!("The agent said last: {}", truncate(&one_line(said.text), 480)),
+            [said.at],
+        ),
+        None if notes.is_none() => page.nothing(),
         None => {}
     }
 }
 
-fn decisions(page: &mut Page<'_>, digest: &Digest<'_>) {
+fn decisions(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     if digest.decisions.is_empty() {
-        page.none();
+        page.nothing();
     }
     for said in digest.decisions.iter().rev().take(LINES_MAX).rev() {
         page.bullet(said.text, [said.at]);
@@ -138,33 +143,33 @@ fn decisions(page: &mut Page<'_>, digest: &Digest<'_>) {
 }
 
 /// Failures that nothing solved.
-fn issues(page: &mut Page<'_>, digest: &Digest<'_>) {
+fn issues(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     let open: Vec<_> = digest
         .failures
         .iter()
-        .filter(|it| !matches!(it.followed, super::digest::Followed::Solved { .. }))
+        .filter(|it| !matches!(it.follow_up, super::digest::FollowUp::Resolved { .. }))
         .collect();
     if open.is_empty() {
-        page.none();
+        page.nothing();
     }
     for failure in &open[open.len().saturating_sub(LINES_MAX)..] {
-        let (words, at) = what_followed(failure);
+        let (words, at) = follow_up_text(failure);
         let cites = [failure.call_at, failure.at].into_iter().chain(at);
-        page.bullet(&format!("{}. {words}", failed(failure)), cites);
+        page.bullet(&format!("{}. {words}", failure_text(failure)), cites);
     }
 }
 
 /// The plan verbatim and whole, with its source, folded.
-fn plan(page: &mut Page<'_>, material: &Material<'_>) {
+fn plan(page: &mut CitedSummary<'_>, material: &SummaryMaterial<'_>) {
     let digest = material.digest;
-    let [workflow, todo, stated, inferred] = SOURCES;
+    let [workflow, todo, stated, inferred] = PLAN_SOURCES;
     let (source, text) = match (&material.workflow, &digest.plan) {
         (Some((path, text)), _) => (format!("{workflow} ({path})"), (*text).to_owned()),
-        (None, Some(plan @ Plan::Todo { .. })) => (todo.to_owned(), plan.text()),
-        (None, Some(plan @ Plan::Shown { .. })) => (stated.to_owned(), plan.text()),
+        (None, Some(plan @ SessionPlan::Todo { .. })) => (todo.to_owned(), plan.text()),
+        (None, Some(plan @ SessionPlan::Shown { .. })) => (stated.to_owned(), plan.text()),
         (None, None) => match digest.messages.first() {
             Some(first) => (inferred.to_owned(), first.text.to_owned()),
-            None => return page.none(),
+            None => return page.nothing(),
         },
     };
     page.line(format!("### Source: {source}"));
@@ -172,35 +177,35 @@ fn plan(page: &mut Page<'_>, material: &Material<'_>) {
     page.line("<details>");
     page.line("<summary>Plan</summary>");
     page.blank();
-    page.text(&text);
+    page.raw_text(&text);
     page.blank();
     page.line("</details>");
 }
 
-fn working_files(page: &mut Page<'_>, digest: &Digest<'_>) {
+fn working_files(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     let mut files: Vec<&FileUse> = digest.changed_files().collect();
     files.sort_by_key(|it| std::cmp::Reverse(it.last));
     if files.is_empty() {
-        page.none();
+        page.nothing();
     }
     let left_out = files.len().saturating_sub(WORKING_FILES_MAX);
     for file in files.iter().take(WORKING_FILES_MAX) {
-        page.bullet(&format!("{} [{}]", file.path, role(file)), [file.last]);
+        page.bullet(&format!("{} [{}]", file.path, file_role(file)), [file.last]);
     }
     if left_out > 0 {
         page.bullet(&format!("and {left_out} more, named under Changes Made"), []);
     }
 }
 
-fn last_action(page: &mut Page<'_>, digest: &Digest<'_>) {
-    let Some((at, call, failed)) = digest.last_call else { return page.none() };
+fn last_action(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
+    let Some((at, call, failed)) = digest.last_call else { return page.nothing() };
     let what = call.command.as_deref().or(call.files.first().map(String::as_str));
-    let what = what.map(|it| format!(" {}", cut(&one_line(it), 240))).unwrap_or_default();
-    page.bullet(&format!("{}{what} → {}", call.name, outcome(failed)), [at]);
+    let what = what.map(|it| format!(" {}", truncate(&one_line(it), 240))).unwrap_or_default();
+    page.bullet(&format!("{}{what} → {}", call.name, call_outcome(failed)), [at]);
 }
 
 /// Packages that commands added.
-fn dependencies(page: &mut Page<'_>, digest: &Digest<'_>) {
+fn dependencies(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     const ADDING: [&str; 9] = [
         "cargo add ",
         "npm install ",
@@ -216,38 +221,38 @@ fn dependencies(page: &mut Page<'_>, digest: &Digest<'_>) {
     for ran in &digest.commands {
         let adds = ran.failed == Some(false) && ADDING.iter().any(|it| ran.command.contains(it));
         if adds {
-            page.bullet(&format!("`{}`", cut(&one_line(ran.command), 160)), [ran.at]);
+            page.bullet(&format!("`{}`", truncate(&one_line(ran.command), 160)), [ran.at]);
             is_empty = false;
         }
     }
     if is_empty {
-        page.none();
+        page.nothing();
     }
 }
 
-fn pending(page: &mut Page<'_>, digest: &Digest<'_>) {
+fn pending(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     let any = pending_of_plan(page, digest);
     for said in digest.open.iter().rev().take(LINES_MAX).rev() {
         page.bullet(said.text, [said.at]);
     }
     if !any && digest.open.is_empty() {
-        page.none();
+        page.nothing();
     }
 }
 
 /// Writes what of the plan is not done, and returns whether there is any.
-fn pending_of_plan(page: &mut Page<'_>, digest: &Digest<'_>) -> bool {
-    let pending = digest.plan.as_ref().map(Plan::pending).unwrap_or_default();
-    let at = digest.plan.as_ref().map(Plan::at);
+fn pending_of_plan(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) -> bool {
+    let pending = digest.plan.as_ref().map(SessionPlan::pending).unwrap_or_default();
+    let at = digest.plan.as_ref().map(SessionPlan::at);
     for todo in &pending {
-        let begun = if todo.state == TodoState::Begun { " (under way)" } else { "" };
+        let begun = if todo.state == TodoState::InProgress { " (under way)" } else { "" };
         page.bullet(&format!("{}{begun}", todo.text), at);
     }
     !pending.is_empty()
 }
 
 /// Checks a record against its own list; returns what it fails, in words.
-pub fn check(material: &Material<'_>) -> Vec<String> {
+pub fn check_record(material: &SummaryMaterial<'_>) -> Vec<String> {
     let digest = material.digest;
     let mut found = Vec::new();
     let is_absolute =
@@ -281,7 +286,7 @@ pub fn check(material: &Material<'_>) -> Vec<String> {
     if digest.decisions.is_empty() {
         found.push("no decision was found".to_owned());
     } else if let Some(said) = digest.decisions.iter().find(|it| !it.has_reason) {
-        found.push(format!("a decision has no reason: {}", cut(said.text, 100)));
+        found.push(format!("a decision has no reason: {}", truncate(said.text, 100)));
     }
     found
 }

@@ -46,41 +46,41 @@ mod with_tests {
         process::{Signal, getpid, kill_process},
     };
 
-    enum Action {
+    enum FailpointAction {
         Kill,
         Fail(Errno),
         Wait(PathBuf),
     }
 
-    enum Where {
+    enum FailpointTarget {
         Step(u64),
         Named(String, u64),
     }
 
     #[derive(Default)]
-    struct Passed {
+    struct FailpointCounters {
         steps: u64,
         by_name: HashMap<&'static str, u64>,
     }
 
-    static ASKED: LazyLock<Option<(Action, Where)>> =
+    static CONFIGURED: LazyLock<Option<(FailpointAction, FailpointTarget)>> =
         LazyLock::new(|| parse(&std::env::var("MEMOIRD_FAIL").ok()?));
     static TRACE: LazyLock<Option<PathBuf>> =
         LazyLock::new(|| std::env::var_os("MEMOIRD_FAIL_TRACE").map(Into::into));
-    static PASSED: LazyLock<Mutex<Passed>> = LazyLock::new(Mutex::default);
+    static COUNTERS: LazyLock<Mutex<FailpointCounters>> = LazyLock::new(Mutex::default);
 
-    fn parse(text: &str) -> Option<(Action, Where)> {
+    fn parse(text: &str) -> Option<(FailpointAction, FailpointTarget)> {
         let (action, place) = text.rsplit_once('@')?;
         let action = match action {
-            "kill" => Action::Kill,
-            "enospc" => Action::Fail(Errno::NOSPC),
-            "eio" => Action::Fail(Errno::IO),
-            wait => Action::Wait(wait.strip_prefix("wait:")?.into()),
+            "kill" => FailpointAction::Kill,
+            "enospc" => FailpointAction::Fail(Errno::NOSPC),
+            "eio" => FailpointAction::Fail(Errno::IO),
+            wait => FailpointAction::Wait(wait.strip_prefix("wait:")?.into()),
         };
         let place = match (place.parse(), place.split_once('#')) {
-            (Ok(step), _) => Where::Step(step),
-            (_, Some((name, nth))) => Where::Named(name.to_owned(), nth.parse().ok()?),
-            _ => Where::Named(place.to_owned(), 1),
+            (Ok(step), _) => FailpointTarget::Step(step),
+            (_, Some((name, nth))) => FailpointTarget::Named(name.to_owned(), nth.parse().ok()?),
+            _ => FailpointTarget::Named(place.to_owned(), 1),
         };
         Some((action, place))
     }
@@ -91,10 +91,10 @@ mod with_tests {
     ///
     /// Returns the error that a test asked for.
     pub fn at(name: &'static str) -> io::Result<()> {
-        if ASKED.is_none() && TRACE.is_none() {
+        if CONFIGURED.is_none() && TRACE.is_none() {
             return Ok(());
         }
-        let mut passed = PASSED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut passed = COUNTERS.lock().unwrap_or_else(PoisonError::into_inner);
         passed.steps += 1;
         let step = passed.steps;
         let nth = passed.by_name.entry(name).or_default();
@@ -105,21 +105,21 @@ mod with_tests {
             file.write_all(format!("{name}\n").as_bytes())?;
         }
         drop(passed);
-        let Some((action, place)) = &*ASKED else { return Ok(()) };
+        let Some((action, place)) = &*CONFIGURED else { return Ok(()) };
         let here = match place {
-            Where::Step(number) => *number == step,
-            Where::Named(wanted, number) => wanted == name && *number == nth,
+            FailpointTarget::Step(number) => *number == step,
+            FailpointTarget::Named(wanted, number) => wanted == name && *number == nth,
         };
         match action {
-            Action::Kill if here => {
+            FailpointAction::Kill if here => {
                 kill_process(getpid(), Signal::KILL)?;
                 // The signal is on its way, and nothing more may happen before it arrives.
                 loop {
                     std::thread::park();
                 }
             }
-            Action::Fail(errno) if here => Err((*errno).into()),
-            Action::Wait(path) if here => {
+            FailpointAction::Fail(errno) if here => Err((*errno).into()),
+            FailpointAction::Wait(path) if here => {
                 File::create(path.with_extension("reached"))?;
                 while !path.exists() {
                     std::thread::sleep(Duration::from_millis(2));
@@ -136,14 +136,17 @@ mod with_tests {
 
         #[test]
         fn what_is_asked_for_is_read() {
-            assert!(matches!(parse("kill@17"), Some((Action::Kill, Where::Step(17)))));
+            assert!(matches!(
+                parse("kill@17"),
+                Some((FailpointAction::Kill, FailpointTarget::Step(17)))
+            ));
             assert!(matches!(
                 parse("eio@vault.sync#3"),
-                Some((Action::Fail(Errno::IO), Where::Named(name, 3))) if name == "vault.sync"
+                Some((FailpointAction::Fail(Errno::IO), FailpointTarget::Named(name, 3))) if name == "vault.sync"
             ));
             assert!(matches!(
                 parse("wait:/tmp/go@vault.place"),
-                Some((Action::Wait(_), Where::Named(name, 1))) if name == "vault.place"
+                Some((FailpointAction::Wait(_), FailpointTarget::Named(name, 1))) if name == "vault.place"
             ));
             assert!(parse("kill").is_none() && parse("dance@1").is_none());
         }

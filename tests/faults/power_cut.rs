@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use memoird::store::lineage::{Lineage, jobs::Outcome};
+use memoird::store::db::lineage::{Lineage, jobs::JobOutcome};
 
 use super::{
     disk::{Disk, is_root},
@@ -173,7 +173,7 @@ fn has_weeks(stage: &Stage, root: &Root, weeks: &[&str]) -> Result<(), String> {
         }
         let is_recorded = receipts.iter().any(|it| {
             it.period.to_string() == *week
-                && it.receipt.as_ref().is_some_and(|it| it.outcome == Outcome::Written)
+                && it.receipt.as_ref().is_some_and(|it| it.outcome == JobOutcome::Written)
         });
         if !is_recorded {
             return Err(format!("{week} was acknowledged, and has no receipt"));

@@ -8,24 +8,23 @@ use std::{collections::BTreeMap, path::Path};
 
 use chrono::{DateTime, Utc};
 use memoird::{
-    compaction::ground,
+    compaction::grounding,
     config::schedule::Schedule,
     memory::{
         address::{Address, Citation, Stem},
         atom,
-        decision::{Decision, Decisions, What},
-        document::{Owner, Summary, SummaryHeader},
+        decision::{Decision, DecisionKind, Decisions},
+        document::{BulletOwner, Summary, SummaryHeader},
         frontmatter::{self, YAML_BYTES_MAX},
-        item::{Item, Section},
-        log::{DailyLog, Origin},
+        item::{Item, SummarySection},
+        log::{DailyLog, TextOrigin},
         period::Period,
         typed::{self, MemoryType, TypedMemory},
         wisdom::{WisdomEntry, WisdomFile},
     },
     privacy::{
-        self, Rules, ServedLine,
-        hold::{self, Concern, characters, links},
-        inert as made_inert,
+        self, PrivacyRules, SanitizedLine, neutralize as made_inert,
+        quarantine::{self, Concern, characters, links},
     },
 };
 
@@ -70,7 +69,7 @@ pub fn daily_log(bytes: &[u8]) {
         assert!(raw[number as usize - 1].contains(line));
     }
     assert!(log.body_chars() <= bytes.len());
-    drop(atom::atoms(log.raw()));
+    drop(atom::find_atoms(log.raw()));
 }
 
 /// What is read as a citation prints as one that is read as the same.
@@ -102,7 +101,7 @@ pub fn typed(bytes: &[u8]) {
     let Ok(memory) = TypedMemory::parse(name, text) else { return };
     let again = TypedMemory::parse(name, &memory.print()).expect("what was printed is read");
     assert_eq!((&again.name, &again.description), (&memory.name, &memory.description));
-    assert_eq!((&again.body, again.is_ours()), (&memory.body, memory.is_ours()));
+    assert_eq!((&again.body, again.is_managed()), (&memory.body, memory.is_managed()));
     // The lines of other keys are kept or written anew; what they say is the same.
     assert_eq!(again.other_keys.values(), memory.other_keys.values());
 }
@@ -137,28 +136,28 @@ pub fn cron(bytes: &[u8]) {
 /// What is found lies in the text, in order and apart; what is shown in its place is no secret.
 pub fn secrets(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let rules = Rules::default();
+    let rules = PrivacyRules::default();
     let found = rules.find_secrets(text);
     assert!(found.iter().all(|it| !text[it.range.clone()].is_empty()));
     assert!(found.windows(2).all(|it| it[0].range.end <= it[1].range.start));
-    let shown = rules.shown(text);
-    if !found.iter().any(|it| rules.takes_out(it)) {
+    let shown = rules.mask_secrets(text);
+    if !found.iter().any(|it| rules.masks(it)) {
         assert_eq!(shown, text);
     }
 }
 
-const ORIGINS: [Origin; 3] = [Origin::Human, Origin::Agent, Origin::External];
+const ORIGINS: [TextOrigin; 3] = [TextOrigin::Human, TextOrigin::Agent, TextOrigin::External];
 
 /// A block has the concerns of its lines, and maybe more.
 pub fn held(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     for origin in ORIGINS {
         let lines: Vec<_> = text.lines().map(|it| (it, origin)).collect();
-        let block = hold::concerns_of_block(&lines);
+        let block = quarantine::concerns_of_block(&lines);
         assert!(block.windows(2).all(|it| it[0] < it[1]));
         assert!(block.iter().all(|it| it.0 < lines.len()));
         for (i, (line, _)) in lines.iter().enumerate() {
-            let alone = hold::concerns(line, origin);
+            let alone = quarantine::concerns(line, origin);
             assert!(alone.iter().all(|it| block.binary_search(&(i, *it)).is_ok()));
         }
     }
@@ -170,23 +169,23 @@ pub fn grounded(bytes: &[u8]) {
     let (said, lines) = text.split_once('\n').unwrap_or((text, text));
     let stem: Stem = "2026-04-02".parse().expect("a day");
     let Ok(log) = DailyLog::parse(stem, lines.as_bytes()) else { return };
-    let logs = [privacy::serve(&log, &Rules::default())];
+    let logs = [privacy::sanitize(&log, &PrivacyRules::default())];
     let told = logs[0].lines().iter().filter(|it| !it.text().trim().is_empty());
     let mut all: Option<Citation> = None;
     for line in told {
-        let one = Citation::one(logs[0].stem().clone(), line.number());
+        let one = Citation::single_line(logs[0].stem().clone(), line.number());
         match &mut all {
             Some(all) => all.merge(&one),
             None => all = Some(one.clone()),
         }
         let item = Item { text: line.text().to_owned(), citation: Some(one) };
-        match ground::check(&item, &logs[..]) {
+        match grounding::check(&item, &logs[..]) {
             Ok(()) => {}
-            Err(why) => assert!(why.is_look(), "{item}: {why}"),
+            Err(why) => assert!(why.is_suspicious(), "{item}: {why}"),
         }
     }
     let item = Item { text: said.to_owned(), citation: all };
-    drop(ground::check_written(&item, &logs[..]));
+    drop(grounding::check_model_item(&item, &logs[..]));
 }
 
 /// What is inert stays so, byte for byte, and nothing in it is hidden or loaded.
@@ -194,11 +193,11 @@ pub fn inert(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let written = made_inert(text);
     assert_eq!(made_inert(&written), written);
-    assert_eq!(characters::suspects(&written).next(), None);
+    assert_eq!(characters::suspicious_characters(&written).next(), None);
     // Code is nobody's to load.
     if !written.contains('`') {
-        let left = links::concerns(&written, Origin::Agent);
-        assert!(!left.has(Concern::RemoteImage), "{written}");
+        let left = links::concerns(&written, TextOrigin::Agent);
+        assert!(!left.contains(Concern::RemoteImage), "{written}");
     }
 }
 
@@ -206,14 +205,14 @@ pub fn inert(bytes: &[u8]) {
 pub fn served(bytes: &[u8]) {
     let stem: Stem = "2026-04-02".parse().expect("a day");
     let Ok(log) = DailyLog::parse(stem, bytes) else { return };
-    let served = privacy::serve(&log, &Rules::default());
+    let served = privacy::sanitize(&log, &PrivacyRules::default());
     let lines = log.lines();
     assert_eq!(served.lines().len(), lines.len());
     for (line, (number, text, _)) in served.lines().iter().zip(&lines) {
         assert_eq!(line.number(), *number);
-        assert!(!line.is_held() || line.text().is_empty());
+        assert!(!line.is_quarantined() || line.text().is_empty());
         assert!(!text.trim().is_empty() || line.text().trim().is_empty());
-        assert_eq!(served.line(*number).map(ServedLine::hash), Some(line.hash()));
+        assert_eq!(served.line(*number).map(SanitizedLine::hash), Some(line.hash()));
     }
     assert!(served.chars() <= log.body_chars());
 }
@@ -239,19 +238,20 @@ pub fn wisdom_writes(bytes: &[u8]) {
     let entries = file.entries().cloned().collect::<Vec<_>>();
     let read = WisdomFile::parse(&file.print());
     assert_eq!(read.entries().cloned().collect::<Vec<_>>(), entries);
-    assert!(entries.iter().all(WisdomEntry::is_ours));
+    assert!(entries.iter().all(WisdomEntry::is_managed));
     assert_eq!(entries.len(), 3);
-    file.merge(&id, Some((other, title)), &cite("2026-05-01:1-3"));
+    file.reinforce(&id, Some((other, title)), &cite("2026-05-01:1-3"));
     let merged = file.entries().cloned().collect::<Vec<_>>();
     let read = WisdomFile::parse(&file.print());
     assert_eq!(read.entries().cloned().collect::<Vec<_>>(), merged);
-    assert!(merged.iter().all(WisdomEntry::is_ours));
+    assert!(merged.iter().all(WisdomEntry::is_managed));
     // A person's words in the place of ours: still one entry under its name.
     let entry = merged.iter().find(|it| it.id() == Some(&id)).expect("it was added");
     let new = entry.reworded(words, Some(&cite("2026-05-02:1")));
     let reworded = file.print().replacen(&entry.raw, &new, 1);
-    let read = WisdomFile::parse(&file.reworded_as(&reworded));
-    let ids: Vec<_> = read.entries().filter(|it| it.is_ours()).filter_map(|it| it.id()).collect();
+    let read = WisdomFile::parse(&file.with_reworded_text(&reworded));
+    let ids: Vec<_> =
+        read.entries().filter(|it| it.is_managed()).filter_map(|it| it.id()).collect();
     let mut expected = merged.iter().filter_map(|it| it.id()).collect::<Vec<_>>();
     expected.retain(|it| ids.contains(it));
     assert_eq!(ids, expected);
@@ -278,9 +278,9 @@ pub fn typed_writes(bytes: &[u8]) {
         supersedes: (!why.is_empty()).then(|| why.to_owned()),
         recorded_body: None,
         other_keys: frontmatter::OtherKeys::default(),
-        body: typed::body(statement, Some(why), Some(description)),
+        body: typed::format_body(statement, Some(why), Some(description)),
     };
-    memory.seal();
+    memory.record_body_hash();
     let printed = memory.print();
     if frontmatter::split(&printed).yaml.is_none_or(|it| it.len() > YAML_BYTES_MAX) {
         // The schema lets no words through that make so much of it.
@@ -305,8 +305,10 @@ pub fn summary_writes(bytes: &[u8]) {
         extracted: vec!["2026-04-02".to_owned()],
         ..SummaryHeader::default()
     };
-    let sections =
-        [(Section::Decisions, items[..2].to_vec()), (Section::Context, items[2..].to_vec())];
+    let sections = [
+        (SummarySection::Decisions, items[..2].to_vec()),
+        (SummarySection::Context, items[2..].to_vec()),
+    ];
     let summary = Summary::from_draft(period, header, &sections);
     let read = Summary::parse(period, &summary.print()).expect("what was written is read");
     assert_eq!(read.header, summary.header);
@@ -314,8 +316,12 @@ pub fn summary_writes(bytes: &[u8]) {
     let told: Vec<_> = summary.bullets().map(|(_, item, section)| (item, section)).collect();
     assert_eq!(read.bullets().map(|(_, it, section)| (it, section)).collect::<Vec<_>>(), told);
     let ownership = read.ownership();
-    assert!(ownership.owners.iter().all(|it| *it == Owner::Ours), "{:?}", ownership.owners);
-    assert!(ownership.missing.is_empty());
+    assert!(
+        ownership.owners.iter().all(|it| *it == BulletOwner::Memoird),
+        "{:?}",
+        ownership.owners
+    );
+    assert!(ownership.missing_hashes.is_empty());
     let with_words = |it: &&&str| it.chars().any(char::is_alphanumeric);
     assert!(told.len() >= words.iter().filter(with_words).count());
 }
@@ -327,11 +333,11 @@ pub fn decision_writes(bytes: &[u8]) {
     let mut decisions = Decisions::with_key([7; 32]);
     let hashes = decisions.line_hash(line).into_iter().chain([hash.to_owned()]).collect();
     let at: DateTime<Utc> = DateTime::from_timestamp(1_775_000_000, 0).expect("a time");
-    let decision = Decision { at, what: What::Deleted, path: path.to_owned(), hashes };
+    let decision = Decision { at, what: DecisionKind::Deleted, path: path.to_owned(), hashes };
     decisions.apply(&decision);
     let printed = decision.print();
     assert_eq!(printed.matches('\n').count(), 1);
-    let read = Decisions::parse(&format!("{}{printed}", decisions.head()));
+    let read = Decisions::parse(&format!("{}{printed}", decisions.header_line()));
     assert!(read.unreadable().is_empty());
     assert_eq!(read.is_deleted(path, [line]), decisions.is_deleted(path, [line]));
     assert!(line.trim().is_empty() || read.is_deleted(path, [line]));

@@ -18,7 +18,7 @@
 
 use std::{fs, io::Write as _, os::unix::fs::symlink, path::Path};
 
-use memoird::memory::typed::{MemoryType, free_file_name, topic_of_proposal};
+use memoird::memory::typed::{MemoryType, free_file_name, proposed_topic};
 
 use super::support::{Ran, Root, database};
 
@@ -94,7 +94,7 @@ fn input_01_to_13_proposed_names_are_slugs_in_the_folder() {
         ("11 a file that tools read", "AGENTS.md", "user_agents.md"),
         ("11 another", "CLAUDE.md", "user_claude.md"),
     ] {
-        let name = free_file_name(MemoryType::User, topic_of_proposal(proposed), |_| false);
+        let name = free_file_name(MemoryType::User, proposed_topic(proposed), |_| false);
         assert_eq!(name, expected, "{input}");
     }
     // What no letter is left of, or where another script was left out, is told apart by a hash.
@@ -105,7 +105,7 @@ fn input_01_to_13_proposed_names_are_slugs_in_the_folder() {
         ("8 emoji", &emoji),
         ("13 Cyrillic", "p\u{430}ssword.md"),
     ] {
-        let name = free_file_name(MemoryType::User, topic_of_proposal(proposed), |_| false);
+        let name = free_file_name(MemoryType::User, proposed_topic(proposed), |_| false);
         let slug = name.strip_prefix("user_").and_then(|it| it.strip_suffix(".md")).unwrap();
         let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
         assert!((1..=48).contains(&slug.len()) && slug.bytes().all(plain), "{input}: {name}");
@@ -122,7 +122,7 @@ fn input_12_and_14_a_name_that_is_taken_gets_a_number() {
         ("14 the same name twice", "x.md", "x.md", "user_x-2.md"),
     ] {
         let name = |proposed, taken: &str| {
-            free_file_name(MemoryType::User, topic_of_proposal(proposed), |it| it == taken)
+            free_file_name(MemoryType::User, proposed_topic(proposed), |it| it == taken)
         };
         assert_eq!(name(second, &name(first, "")), expected, "{input}");
     }

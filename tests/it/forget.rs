@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use memoird::store::lineage::Lineage;
+use memoird::store::db::lineage::Lineage;
 
 use crate::support::{Ran, Root};
 
@@ -560,8 +560,8 @@ fn peak_at(root: &Root, step: &str, args: &[&str]) -> usize {
 
 #[test]
 fn the_history_is_looked_through_a_piece_at_a_time() {
-    use memoird::store::lineage::{
-        history::{Cause, NewVersion},
+    use memoird::store::db::lineage::{
+        history::{NewVersion, VersionCause},
         record::Commit,
     };
     let args = ["forget", "-y", "2026-03-03:4"];
@@ -580,7 +580,7 @@ fn the_history_is_looked_through_a_piece_at_a_time() {
         let text = format!("{number} {}\n", "x".repeat(size));
         let version = NewVersion {
             path: "memory/2025-01-01.md",
-            cause: Cause::Found,
+            cause: VersionCause::ExternalWrite,
             bytes: Some(text.as_bytes()),
         };
         let commit = Commit { versions: &[version], ..Commit::default() };

@@ -25,15 +25,15 @@ const LAYERS: [&str; 14] = [
 
 /// Each folder of data has one reader in `src`: a file, or a folder of one module.
 const READERS: [(&str, &str); 11] = [
-    ("schema/lineage/", "src/store/lineage/schema.rs"),
-    ("schema/ledger/", "src/store/ledger/mod.rs"),
+    ("schema/lineage/", "src/store/db/lineage/schema.rs"),
+    ("schema/ledger/", "src/store/db/ledger/mod.rs"),
     ("config/pricing.yaml", "src/model/pricing.rs"),
     ("prompts/", "src/model/prompt.rs"),
     ("schema/typed-memory.schema.json", "src/memory/typed_schema.rs"),
     ("schema/config.schema.json", "src/config/"),
     ("config/memoird.yaml", "src/config/"),
     ("config/secrets.yaml", "src/privacy/secrets/"),
-    ("config/quarantine.yaml", "src/privacy/hold/"),
+    ("config/quarantine.yaml", "src/privacy/quarantine/"),
     ("systemd/", "src/commands/"),
     ("tests/data/", "src/commands/"),
 ];
@@ -127,19 +127,20 @@ fn imports_point_down_only() {
 /// A file below that reads says here why it prints nothing of it.
 #[test]
 fn what_is_handed_out_goes_through_one_door() {
-    const READERS: [(&str, &str); 14] = [
+    const READERS: [(&str, &str); 15] = [
         ("src/commands/compact/mod.rs", "counts characters"),
-        ("src/commands/context.rs", "is where the door is asked"),
+        ("src/commands/workspace.rs", "is where the door is asked"),
         ("src/commands/coverage.rs", "serves the logs, and reads what was decided"),
         ("src/commands/demo.rs", "shows a journal of its own"),
         ("src/commands/doctor/keys.rs", "looks for keys and says where"),
         ("src/commands/forget.rs", "hands out lines one by one"),
         ("src/commands/history.rs", "hands out versions"),
+        ("src/commands/instruction_files.rs", "reads instruction files, which are no logs"),
         ("src/commands/log.rs", "says where an entry stands"),
         ("src/commands/mcp/memories.rs", "hands out memories by their parts"),
         ("src/commands/search.rs", "serves the logs, and hands out lines one by one"),
         ("src/commands/session/records.rs", "hands out records, and exports them for people"),
-        ("src/commands/session_start.rs", "hands out what lasts and the last week"),
+        ("src/commands/context.rs", "hands out what lasts and the last week"),
         ("src/commands/show.rs", "hands out files, and --raw for people"),
         ("src/commands/status/problems.rs", "counts characters, and looks at origins"),
     ];
@@ -152,7 +153,7 @@ fn what_is_handed_out_goes_through_one_door() {
         }
     }
     let door = |name: &str| sources().into_iter().find(|it| it.0 == name).unwrap().2;
-    for name in ["show.rs", "history.rs", "session/records.rs", "session_start.rs"]
+    for name in ["show.rs", "history.rs", "session/records.rs", "context.rs"]
         .map(|it| format!("src/commands/{it}"))
     {
         assert!(door(&name).contains(".hand("), "{name} hands out text past the door");
@@ -184,11 +185,11 @@ fn one_place_prints_and_one_speaks_sql() {
         assert!(!prints || allowed.contains(&&name[..]), "{name} prints");
         assert!(
             !code.contains("rusqlite")
-                || name.starts_with("src/store/lineage/")
-                || name.starts_with("src/store/ledger/")
-                || name.starts_with("src/store/postings/")
-                || name == "src/store/vectors.rs"
-                || name == "src/store/made.rs",
+                || name.starts_with("src/store/db/lineage/")
+                || name.starts_with("src/store/db/ledger/")
+                || name.starts_with("src/store/db/search_index/")
+                || name == "src/store/db/vectors.rs"
+                || name == "src/store/db/cache_db.rs",
             "{name} speaks SQL"
         );
     }
@@ -198,14 +199,14 @@ fn one_place_prints_and_one_speaks_sql() {
 /// request.
 #[test]
 fn a_key_is_exposed_in_one_place_and_handed_to_no_child() {
-    let exposing = ["src/model/door.rs"];
+    let exposing = ["src/model/client.rs"];
     // It becomes itself anew, which is to have the key.
     let becoming = "src/commands/run.rs";
     for (name, _, code) in sources() {
         let exposes = code.contains(".expose()") || code.contains("Secret::expose(");
         assert!(!exposes || exposing.contains(&&name[..]), "{name} exposes a key");
         let starts = ["process::Command", "Command::new(\""].iter().any(|it| code.contains(it));
-        let scrubs = code.contains("key::scrub(") || code.contains("pub fn scrub(");
+        let scrubs = code.contains("remove_key_variables(");
         let becomes = name == becoming && code.contains(".exec()") && !code.contains(".spawn()");
         assert!(
             !starts || scrubs || becomes,
@@ -235,11 +236,12 @@ fn the_files_of_a_root_are_opened_in_one_place() {
     let mut seen = 0;
     for (name, _, code) in sources() {
         // Settings are no files of a root, and are often links on purpose.
-        let is_vault = name.starts_with("src/store/vault/") && !name.ends_with("/settings.rs");
-        if is_vault || name == "src/store/private.rs" {
+        let is_vault =
+            name.starts_with("src/store/fs/vault/") && !name.ends_with("/settings_files.rs");
+        if is_vault || name == "src/store/fs/private_folder.rs" {
             seen += 1;
             let found = BY_PATH.into_iter().find(|it| code.contains(it));
-            assert_eq!(found, None, "{name} opens by a path; use `store::beneath`");
+            assert_eq!(found, None, "{name} opens by a path; use `store::fs::rooted_dir`");
         }
     }
     assert!(seen > 7, "the files that this looks at have moved");

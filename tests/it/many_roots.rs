@@ -2,9 +2,9 @@
 
 use std::{fmt::Write as _, fs};
 
-use memoird::store::{
+use memoird::store::fs::{
     layout::Layout,
-    lock::{DaemonLock, PassLock},
+    lock::{DaemonLock, RunLock},
 };
 use rustix::process::Signal;
 
@@ -63,7 +63,7 @@ fn what_is_wrong_with_one_folder_is_no_other_ones_matter() {
     fs::rename(root.home("r002"), root.home("elsewhere")).unwrap();
     write(&root.home("r002"), "no folder\n");
     fs::create_dir(layout(3).private_dir()).unwrap();
-    let busy = PassLock::acquire(layout(3).root(), &layout(3).pass_lock(), &|| false).unwrap();
+    let busy = RunLock::acquire(layout(3).root(), &layout(3).run_lock(), &|| false).unwrap();
     fs::create_dir_all(layout(4).database()).unwrap();
     let mut daemon = Daemon::start(&root);
     daemon.await_file(&week(&root, 5));

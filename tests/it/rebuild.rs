@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use memoird::store::lineage::Lineage;
+use memoird::store::db::lineage::Lineage;
 
 use crate::support::Root;
 

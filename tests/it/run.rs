@@ -467,12 +467,12 @@ fn other_commands_work_beside_it() {
 
 #[test]
 fn who_types_compact_meanwhile_is_told_and_waits() {
-    use memoird::store::{layout::Layout, lock::PassLock};
+    use memoird::store::fs::{layout::Layout, lock::RunLock};
     let root = Root::small();
     root.run(&["compact"]).ok();
     root.append("memory/2026-03-10.md", "- Backfill of 2020 begun, 40 GB\n");
     let layout = Layout::new(root.path(""), "memory");
-    let lock = PassLock::acquire(layout.root(), &layout.pass_lock(), &|| false).unwrap();
+    let lock = RunLock::acquire(layout.root(), &layout.run_lock(), &|| false).unwrap();
     let mut child = Command::new(assert_cmd::cargo::cargo_bin!("memoird"))
         .arg("compact")
         .env_clear()

@@ -1,7 +1,7 @@
 //! `memoird compact`: does all that is due now.
 
-mod asked;
-mod explained;
+mod explain;
+mod model_preview;
 
 use std::{
     process::ExitCode,
@@ -11,41 +11,45 @@ use std::{
 use chrono::NaiveDate;
 use serde::Serialize;
 
-use self::asked::Forecast;
+use self::model_preview::RunForecast;
 use super::{
     GlobalArgs,
-    context::{Call, Root},
-    error::{CommandError, Kind},
-    turn,
-    ui::{Progress, Ui},
+    error::{CommandError, CommandErrorKind},
+    run_lock,
+    ui::{ProgressDisplay, Ui},
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     compaction::{
-        self, Compactor, PassError, Passed, View, Watcher, archive, missing,
-        plan::{Job, Plan, Selection, WaitCause},
-        rebuild::{self, Look, Mended},
-        report::{JobReport, PassReport},
-        standstill,
+        self, CompactionError, Compactor, RootSnapshot, RunObserver, RunOutcome, archive,
+        integrity::{
+            rebuild::{self, CheckDepth, DatabaseRecovery},
+            vanished_files,
+        },
+        plan::{CompactionJob, CompactionPlan, Selection, WaitCause},
+        report::{JobReport, RunReport},
+        up_to_date,
     },
     config::settings::Keep,
     memory::{item::Tier, period::Period},
-    model::{embedding::Side, open},
+    model::{connect, embedding::EmbeddingInput},
     recall::search,
     store::{
-        inventory::Inventory,
-        lineage::{Lineage, jobs::Figures},
-        vault::Vault,
-        vectors::Vectors,
+        db::{
+            lineage::{Lineage, jobs::JobMetrics},
+            vectors::VectorDb,
+        },
+        fs::{inventory::Inventory, vault::Vault},
     },
 };
 
 /// Do all that is due now
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
-pub(super) struct Args {
+pub(super) struct CompactArgs {
     /// Only this tier
     #[arg(value_enum)]
-    tier: Option<TierName>,
+    tier: Option<TierArg>,
     /// Only this day, week, or month (2026-04-02, 2026-W14, 2026-04)
     #[arg(long, value_name = "PERIOD")]
     period: Option<Period>,
@@ -80,7 +84,7 @@ pub(super) struct Args {
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum TierName {
+enum TierArg {
     Extract,
     Weekly,
     Monthly,
@@ -89,11 +93,11 @@ enum TierName {
 
 /// What `--dry-run` prints: a report of nothing done yet, so that one schema describes both.
 #[derive(Serialize)]
-struct Foreseen {
+struct DryRunReport {
     dry_run: bool,
     jobs: Vec<PlannedJob>,
-    following: Vec<Following>,
-    waiting: Vec<Held>,
+    following: Vec<FollowingJob>,
+    waiting: Vec<WaitingJobReport>,
     written: usize,
     unchanged: usize,
     failed: usize,
@@ -103,7 +107,7 @@ struct Foreseen {
     archive_held: Option<String>,
     /// What the jobs would take of a model; missing with the extractive engine.
     #[serde(skip_serializing_if = "Option::is_none")]
-    forecast: Option<Forecast>,
+    forecast: Option<RunForecast>,
 }
 
 #[derive(Serialize)]
@@ -116,84 +120,93 @@ struct PlannedJob {
     reason: String,
     /// What can be known before.
     #[serde(flatten)]
-    figures: Figures,
+    figures: JobMetrics,
 }
 
 #[derive(Serialize)]
-struct Following {
+struct FollowingJob {
     tier: &'static str,
     period: String,
 }
 
 #[derive(Serialize)]
-struct Held {
+struct WaitingJobReport {
     tier: &'static str,
     period: String,
     reason: String,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
+pub(super) fn run(
+    global: &GlobalArgs,
+    args: &CompactArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
     let selection = args.selection();
     if let Some(period) = args.explain {
-        return explained::show(&call, &root, period, ui);
+        return explain::show_explanation(&call, &root, period, ui);
     }
     let engine = root.engine(&call)?;
     let now = call.now;
     if args.show_prompt {
-        return asked::show(&call, &root, &selection, ui);
+        return model_preview::show_prompts(&call, &root, &selection, ui);
     }
     if args.dry_run {
-        return foresee(&call, &root, args, &selection, engine.id(), ui);
+        return dry_run(&call, &root, args, &selection, engine.id(), ui);
     }
-    refuse_reader(&call, &root)?;
-    root.refuse_stranger()?;
-    if args.redo && !args.yes && !asked::is_agreed(&call, &root, &selection, ui)? {
+    require_writer(&call, &root)?;
+    root.require_memory_folder()?;
+    if args.redo && !args.yes && !model_preview::confirm_cost(&call, &root, &selection, ui)? {
         ui.note("nothing was changed");
         return Ok(ExitCode::SUCCESS);
     }
-    turn::wait(&root, ui)?;
+    run_lock::wait_for_run_lock(&root, ui)?;
     // What the daemon handed over may have been answered meanwhile.
-    if let Err(error) = engine.collect() {
+    if let Err(error) = engine.collect_batch() {
         ui.warn(format!("what was asked in a batch could not be fetched: {error}"));
     }
-    if standstill::covers(&selection)
+    if up_to_date::is_full_selection(&selection)
         && let Some(still) =
-            standstill::of(&root.vault, &root.settings, engine.id(), selection.open_week, now)
+            up_to_date::check(&root.vault, &root.settings, engine.id(), selection.open_week, now)
     {
-        show_report(&PassReport::default(), &still.plan, still.has_logs, None, ui);
-        learn(&call, &root, None, ui);
+        show_report(&RunReport::default(), &still.plan, still.has_logs, None, ui);
+        embed_new_lines(&call, &root, None, ui);
         return Ok(ExitCode::SUCCESS);
     }
     let clock = call.clock();
-    let mut say = |mended: &Mended| ui.warn(mended.to_string());
+    let mut say = |mended: &DatabaseRecovery| ui.warn(mended.to_string());
     if selection.accept_missing
         && let Some(lineage) = Lineage::open_existing(&root.vault.layout().database())?
     {
-        let held = compaction::peek(&root.vault, Some(&lineage))?.record.held;
+        let held = compaction::read_snapshot(&root.vault, Some(&lineage))?.record.damaged;
         for path in held.keys() {
             ui.note(format!("taken as it is: {path}"));
         }
-        let harmed = missing::harmed_decisions(&root.vault)?;
+        let harmed = vanished_files::decisions_damage(&root.vault)?;
         if let Some(why) = &harmed {
             ui.note(format!("what was decided is taken as it is: {why}"));
         }
-        match missing::look(&root.vault, &lineage)? {
+        match vanished_files::find_vanished(&root.vault, &lineage)? {
             Some(missing) => ui.note(format!("taken for gone for good: {missing}")),
             None if !held.is_empty() || harmed.is_some() => {}
             None => ui.note("no files are missing in such a number that it has to be accepted"),
         }
     }
-    let passed =
-        rebuild::with_mended(&root.vault, Look::Glance, now, &mut say, |lineage, mending| {
+    let passed = rebuild::with_database(
+        &root.vault,
+        CheckDepth::Quick,
+        now,
+        &mut say,
+        |lineage, mending| {
             let mut compactor = root.compactor(lineage, engine.as_ref(), &clock);
             if let Some(mending) = mending {
-                compactor.mend(mending, now)?;
+                compactor.rebuild_recovered(mending, now)?;
             }
-            pass(&mut compactor, "compact", &selection, ui)
-        })?;
-    let Passed { report, view, plan } = passed;
+            run_compaction(&mut compactor, "compact", &selection, ui)
+        },
+    )?;
+    let RunOutcome { report, snapshot: view, plan } = passed;
     if report.pruned > 0
         && let Keep::For(span) = root.settings.settings.history.keep
     {
@@ -203,8 +216,8 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
     let unknown = args.period.filter(|it| inventory.logs_of(*it).next().is_none());
     show_report(&report, &plan, !inventory.logs.is_empty(), unknown, ui);
     // What cannot be indexed now is indexed, or told of, by the next search.
-    drop(search::keep(&root.vault, inventory));
-    learn(&call, &root, Some(inventory), ui);
+    drop(search::update_index(&root.vault, inventory));
+    embed_new_lines(&call, &root, Some(inventory), ui);
     for held in &report.held {
         ui.warn(format!("{} {}", held.path, held.reason));
     }
@@ -217,15 +230,20 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
 }
 
 /// For so long vectors are made for the search by meaning.
-const LEARN_FOR: Duration = Duration::from_secs(60);
+const EMBED_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Has vectors made of new lines, where a server for that is configured.
-fn learn(call: &Call, root: &Root, inventory: Option<&Inventory>, ui: &Ui) {
-    let embedder = match open::embedder(&call.config, &root.settings, &call.around, Side::Line) {
+fn embed_new_lines(call: &Invocation, root: &MemoryRoot, inventory: Option<&Inventory>, ui: &Ui) {
+    let embedder = match connect::embedding_client(
+        &call.config,
+        &root.settings,
+        &call.environment,
+        EmbeddingInput::Line,
+    ) {
         Ok(Some(embedder)) => embedder,
         Ok(None) => {
             // What nobody searches by is not left lying about.
-            Vectors::remove(&root.vault.layout().vectors());
+            VectorDb::remove(&root.vault.layout().vectors());
             return;
         }
         Err(error) => {
@@ -234,19 +252,19 @@ fn learn(call: &Call, root: &Root, inventory: Option<&Inventory>, ui: &Ui) {
         }
     };
     let begun = Instant::now();
-    let mut goes_on = || begun.elapsed() < LEARN_FOR;
-    match search::learn(&root.vault, inventory, &embedder, &mut goes_on) {
+    let mut goes_on = || begun.elapsed() < EMBED_TIME_MAX;
+    match search::embed_lines(&root.vault, inventory, &embedder, &mut goes_on) {
         Ok(learned) => {
             if learned.lines > 0 {
                 ui.detail(format!("{} lines can be found by their meaning now", learned.lines));
             }
             if let Some(why) = learned.failed {
-                ui.warn(format!("{} logs wait for vectors: {why}", learned.left));
-            } else if learned.left > 0 {
+                ui.warn(format!("{} logs wait for vectors: {why}", learned.logs_left));
+            } else if learned.logs_left > 0 {
                 ui.note(format!(
                     "{} logs are without vectors yet; the daemon goes on with them, or the next \
                      `memoird compact`",
-                    learned.left
+                    learned.logs_left
                 ));
             }
         }
@@ -255,60 +273,73 @@ fn learn(call: &Call, root: &Root, inventory: Option<&Inventory>, ui: &Ui) {
 }
 
 /// Shows what would be done. It leaves nothing behind: no database is made, and nothing is remembered.
-fn foresee(
-    call: &Call,
-    root: &Root,
-    args: &Args,
+fn dry_run(
+    call: &Invocation,
+    root: &MemoryRoot,
+    args: &CompactArgs,
     selection: &Selection,
     engine: &str,
     ui: &Ui,
 ) -> Result<ExitCode, CommandError> {
     let now = call.now;
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
-    let view = compaction::peek(&root.vault, lineage.as_ref())?;
-    let plan = compaction::plan_of(&view, &asked::patient(root), engine, selection, now);
-    if let Some((tier, period)) = plan.sourceless {
-        return Err(PassError::NoSource { tier, period }.into());
+    let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
+    let plan = compaction::plan_snapshot(
+        &view,
+        &model_preview::without_quiet_period(root),
+        engine,
+        selection,
+        now,
+    );
+    if let Some((tier, period)) = plan.without_source {
+        return Err(CompactionError::NoSource { tier, period }.into());
     }
-    let missing = lineage.as_ref().map(|it| missing::look(&root.vault, it)).transpose()?;
+    let missing =
+        lineage.as_ref().map(|it| vanished_files::find_vanished(&root.vault, it)).transpose()?;
     match missing.flatten() {
         Some(missing) if selection.accept_missing => {
             ui.note(format!("would be taken for gone for good: {missing}"));
         }
-        Some(missing) => return Err(PassError::Missing(missing).into()),
+        Some(missing) => return Err(CompactionError::FilesVanished(missing).into()),
         None => {}
     }
     let whole = Selection::default();
-    let all = compaction::plan_of(&view, &asked::patient(root), engine, &whole, now);
+    let all = compaction::plan_snapshot(
+        &view,
+        &model_preview::without_quiet_period(root),
+        engine,
+        &whole,
+        now,
+    );
     let layout = root.vault.layout();
     let (archived, doubt) = if selection.is_whole() {
-        archive::foresee(&view, &all, lineage.as_ref(), &root.settings, layout, now)?
+        archive::preview_archive(&view, &all, lineage.as_ref(), &root.settings, layout, now)?
     } else {
         Default::default()
     };
     let archived = (archived, doubt.map(|it| it.to_string()));
-    let forecast = asked::forecast(call, root, &view, &plan)?;
+    let forecast = model_preview::forecast(call, root, &view, &plan)?;
     show_plan(&plan, &view, args.period, &root.vault, archived, forecast, ui)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns 69 where only the model was missing or a cap reached, and 1 where a job failed otherwise.
-fn exit_code(report: &PassReport) -> ExitCode {
+fn exit_code(report: &RunReport) -> ExitCode {
     let waits = report.unanswered > 0 || report.model.is_some() && report.left > 0;
     match report.failed.saturating_sub(report.unanswered) + report.held.len() {
-        0 if waits => Kind::Unavailable.exit_code().into(),
+        0 if waits => CommandErrorKind::Unavailable.exit_code().into(),
         0 => ExitCode::SUCCESS,
-        _ => Kind::Job.exit_code().into(),
+        _ => CommandErrorKind::Job.exit_code().into(),
     }
 }
 
-impl Args {
+impl CompactArgs {
     fn selection(&self) -> Selection {
         let tier = self.tier.map(|it| match it {
-            TierName::Extract => Tier::Extract,
-            TierName::Weekly => Tier::Weekly,
-            TierName::Monthly => Tier::Monthly,
-            TierName::Wisdom => Tier::Wisdom,
+            TierArg::Extract => Tier::Extract,
+            TierArg::Weekly => Tier::Weekly,
+            TierArg::Monthly => Tier::Monthly,
+            TierArg::Wisdom => Tier::Wisdom,
         });
         Selection {
             tiers: tier.into_iter().collect(),
@@ -323,37 +354,38 @@ impl Args {
 
 /// Does what is due, and then what was held up by a log that had been changed moments ago, as after
 /// a copy; not for ever, since a log may be written to all day.
-pub(super) fn pass(
+pub(super) fn run_compaction(
     compactor: &mut Compactor<'_>,
     trigger: &str,
     selection: &Selection,
     ui: &Ui,
-) -> Result<Passed, PassError> {
+) -> Result<RunOutcome, CompactionError> {
     const ROUNDS_MAX: u32 = 3;
     let quiet = compactor.settings.settings.compaction.quiet.as_duration();
-    let mut progress = Shown { progress: ui.progress(0), done: 0 };
-    let mut passed = compactor.pass(trigger, selection, &mut progress)?;
+    let mut progress = RunProgress { progress: ui.progress(0), done: 0 };
+    let mut passed = compactor.compact(trigger, selection, &mut progress)?;
     for _ in 0..ROUNDS_MAX {
         let mut waiting = passed.plan.waiting.iter();
-        let Some(written) = waiting.find(|it| matches!(it.cause, WaitCause::StillWritten(_)))
+        let Some(written) = waiting.find(|it| matches!(it.cause, WaitCause::BeingWritten(_)))
         else {
             break;
         };
         ui.detail(format!("{}; waiting", written.cause));
-        std::thread::sleep(quiet.min(LONGEST_WAIT));
-        let Passed { report, view, plan } = compactor.pass(trigger, selection, &mut progress)?;
-        passed.report.add(report);
-        (passed.view, passed.plan) = (view, plan);
+        std::thread::sleep(quiet.min(QUIET_WAIT_MAX));
+        let RunOutcome { report, snapshot: view, plan } =
+            compactor.compact(trigger, selection, &mut progress)?;
+        passed.report.merge(report);
+        (passed.snapshot, passed.plan) = (view, plan);
     }
     Ok(passed)
 }
 
 /// A person waits no longer for one round, whatever `compaction.quiet` says.
-const LONGEST_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
+const QUIET_WAIT_MAX: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Refuses to write a root that another host folds.
-pub(crate) fn refuse_reader(call: &Call, root: &Root) -> Result<(), CommandError> {
-    if root.settings.is_written_by(&call.around.host) {
+pub(crate) fn require_writer(call: &Invocation, root: &MemoryRoot) -> Result<(), CommandError> {
+    if root.settings.is_writer(&call.environment.host) {
         return Ok(());
     }
     let writer = root.settings.writer.as_deref().unwrap_or_default();
@@ -361,17 +393,17 @@ pub(crate) fn refuse_reader(call: &Call, root: &Root) -> Result<(), CommandError
         "`{}` is summarised by the host `{writer}`; this one only reads it",
         root.settings.path.display()
     );
-    Err(CommandError::new(Kind::Busy, what).hint("memoird init --take-over DIR"))
+    Err(CommandError::new(CommandErrorKind::Busy, what).hint("memoird init --take-over DIR"))
 }
 
 /// Shows a pass on a terminal.
-struct Shown {
-    progress: Progress,
+struct RunProgress {
+    progress: ProgressDisplay,
     done: u64,
 }
 
-impl Watcher for Shown {
-    fn begins(&mut self, job: &Job, left: usize) {
+impl RunObserver for RunProgress {
+    fn job_started(&mut self, job: &CompactionJob, left: usize) {
         self.progress.total(self.done + left as u64 + 1);
         self.progress.step(self.done, &format!("{} {}", job.tier, job.period));
         self.done += 1;
@@ -379,12 +411,12 @@ impl Watcher for Shown {
 }
 
 fn show_plan(
-    plan: &Plan,
-    view: &View,
+    plan: &CompactionPlan,
+    view: &RootSnapshot,
     period: Option<Period>,
     vault: &Vault,
     (archived, archive_held): (Vec<String>, Option<String>),
-    forecast: Option<Forecast>,
+    forecast: Option<RunForecast>,
     ui: &Ui,
 ) -> Result<(), CommandError> {
     let mut jobs = Vec::new();
@@ -393,15 +425,15 @@ fn show_plan(
     }
     if ui.is_json() {
         let following = plan
-            .following
+            .due_after
             .iter()
-            .map(|(tier, period)| Following { tier: tier.name(), period: period.to_string() });
-        let waiting = plan.waiting.iter().map(|it| Held {
+            .map(|(tier, period)| FollowingJob { tier: tier.name(), period: period.to_string() });
+        let waiting = plan.waiting.iter().map(|it| WaitingJobReport {
             tier: it.tier.name(),
             period: it.period.to_string(),
             reason: it.cause.to_string(),
         });
-        ui.json(&Foreseen {
+        ui.json(&DryRunReport {
             dry_run: true,
             jobs,
             following: following.collect(),
@@ -422,9 +454,9 @@ fn show_plan(
     if let Some(why) = archive_held {
         ui.note(format!("but not now: {why}"));
     }
-    if jobs.is_empty() && plan.following.is_empty() {
+    if jobs.is_empty() && plan.due_after.is_empty() {
         let unknown = period.filter(|it| view.inventory.logs_of(*it).next().is_none());
-        ui.note(nothing_due(plan, !view.inventory.logs.is_empty(), unknown));
+        ui.note(nothing_to_do(plan, !view.inventory.logs.is_empty(), unknown));
         return Ok(());
     }
     let mut rows: Vec<Vec<String>> = jobs
@@ -439,7 +471,7 @@ fn show_plan(
             ]
         })
         .collect();
-    rows.extend(plan.following.iter().map(|(tier, period)| {
+    rows.extend(plan.due_after.iter().map(|(tier, period)| {
         vec![
             tier.to_string(),
             period.to_string(),
@@ -451,14 +483,14 @@ fn show_plan(
     ui.table(&["tier", "period", "sources", "chars", "why"], &rows);
     let costs = match forecast {
         None => "costs nothing (extractive engine)".to_owned(),
-        Some(it) => it.words(plan.following.len()),
+        Some(it) => it.describe(plan.due_after.len()),
     };
     ui.note(format!("nothing was changed; {costs}"));
     Ok(())
 }
 
 impl PlannedJob {
-    fn new(job: &Job, view: &View, vault: &Vault) -> Result<Self, CommandError> {
+    fn new(job: &CompactionJob, view: &RootSnapshot, vault: &Vault) -> Result<Self, CommandError> {
         let inventory = &view.inventory;
         let mut source_chars = 0;
         match job.tier {
@@ -488,17 +520,23 @@ impl PlannedJob {
             paths: path.iter().cloned().collect(),
             path,
             reason: job.reason.to_string(),
-            figures: Figures {
+            figures: JobMetrics {
                 sources: u32::try_from(job.inputs.len()).unwrap_or(u32::MAX),
                 source_chars: source_chars as u64,
-                ..Figures::default()
+                ..JobMetrics::default()
             },
         })
     }
 }
 
 /// Shows what a pass did; `unknown` is a period that was asked for and has no logs.
-fn show_report(report: &PassReport, plan: &Plan, has_logs: bool, unknown: Option<Period>, ui: &Ui) {
+fn show_report(
+    report: &RunReport,
+    plan: &CompactionPlan,
+    has_logs: bool,
+    unknown: Option<Period>,
+    ui: &Ui,
+) {
     if ui.is_json() {
         ui.json(report);
         return;
@@ -507,7 +545,7 @@ fn show_report(report: &PassReport, plan: &Plan, has_logs: bool, unknown: Option
         .jobs
         .iter()
         .filter(|it| ui.is_verbose() || it.tier != "extract" || it.outcome != "unchanged");
-    let rows: Vec<Vec<String>> = told.map(row).collect();
+    let rows: Vec<Vec<String>> = told.map(report_row).collect();
     if !rows.is_empty() {
         ui.table(&["tier", "period", "outcome", "items", "chars", "of", "file or reason"], &rows);
     }
@@ -519,17 +557,19 @@ fn show_report(report: &PassReport, plan: &Plan, has_logs: bool, unknown: Option
     }
     if !report.joined.is_empty() {
         let logs = report.joined.len();
-        ui.good(format!("lines that came late were added to {logs} archived logs, which are back"));
+        ui.success(format!(
+            "lines that came late were added to {logs} archived logs, which are back"
+        ));
     }
     if !report.archived.is_empty() {
-        ui.good(format!("archived {} logs", report.archived.len()));
+        ui.success(format!("archived {} logs", report.archived.len()));
     }
     if let Some(why) = &report.archive_held {
         ui.warn(format!("old logs were not archived: {why}"));
     }
     if report.jobs.is_empty() {
         if report.archived.is_empty() && report.joined.is_empty() {
-            ui.note(nothing_due(plan, has_logs, unknown));
+            ui.note(nothing_to_do(plan, has_logs, unknown));
         }
         return;
     }
@@ -554,11 +594,11 @@ fn show_report(report: &PassReport, plan: &Plan, has_logs: bool, unknown: Option
     if report.failed > 0 {
         ui.warn(format!("{summary}; `memoird status` says more"));
     } else {
-        ui.good(summary);
+        ui.success(summary);
     }
 }
 
-fn row(job: &JobReport) -> Vec<String> {
+fn report_row(job: &JobReport) -> Vec<String> {
     let done = matches!(job.outcome, "written" | "unchanged");
     let files = if job.paths.is_empty() {
         job.path.clone().unwrap_or_default()
@@ -582,19 +622,19 @@ fn row(job: &JobReport) -> Vec<String> {
 }
 
 /// Says why nothing is done, and what will be next.
-fn nothing_due(plan: &Plan, has_logs: bool, unknown: Option<Period>) -> String {
+fn nothing_to_do(plan: &CompactionPlan, has_logs: bool, unknown: Option<Period>) -> String {
     if !has_logs {
         return "nothing to do: there are no logs yet (`memoird log TEXT` writes one)".to_owned();
     }
     if let Some(period) = unknown {
         return format!("nothing to do: there are no logs of {period}");
     }
-    if let Some((tier, period)) = plan.following.first() {
+    if let Some((tier, period)) = plan.due_after.first() {
         return format!(
             "nothing to do: {tier} {period} waits for what lies beneath it (`memoird compact`)"
         );
     }
-    let is_stuck = |it: &WaitCause| matches!(it, WaitCause::Parked(_) | WaitCause::Held(_));
+    let is_stuck = |it: &WaitCause| matches!(it, WaitCause::Stuck(_) | WaitCause::Damaged(_));
     let stuck = plan.waiting.iter().filter(|it| is_stuck(&it.cause)).count();
     if stuck > 0 {
         return format!("nothing to do, but {stuck} stuck: see `memoird status`");
@@ -616,26 +656,29 @@ fn nothing_due(plan: &Plan, has_logs: bool, unknown: Option<Period>) -> String {
     up_to_date + &and_undone
 }
 
-impl From<PassError> for CommandError {
-    fn from(error: PassError) -> Self {
+impl From<CompactionError> for CommandError {
+    fn from(error: CompactionError) -> Self {
         match error {
-            PassError::Vault(error) => error.into(),
-            PassError::Lineage(error) => error.into(),
-            PassError::Lock(error) => error.into(),
-            PassError::Random(_) | PassError::Forget(_) => Self::new(Kind::CannotWrite, error),
-            PassError::Gone { .. } => Self::new(Kind::Data, error)
+            CompactionError::Vault(error) => error.into(),
+            CompactionError::Lineage(error) => error.into(),
+            CompactionError::Lock(error) => error.into(),
+            CompactionError::NoRandomness(_) | CompactionError::ForgetUnfinished(_) => {
+                Self::new(CommandErrorKind::CannotWrite, error)
+            }
+            CompactionError::FolderMissing { .. } => Self::new(CommandErrorKind::Data, error)
                 .hint("mount or move the folder back, then `memoird compact`"),
-            PassError::Missing(_) => Self::new(Kind::Data, error)
+            CompactionError::FilesVanished(_) => Self::new(CommandErrorKind::Data, error)
                 .hint("put them back, then `memoird compact`")
                 .hint("are they gone for good? `memoird compact --accept-missing`"),
-            PassError::Held { why, .. } => {
-                let hints = why.remedies().iter();
-                hints.fold(Self::new(Kind::Data, error), |error, hint| error.hint(*hint))
+            CompactionError::Damaged { why, .. } => {
+                let hints = why.hints().iter();
+                hints
+                    .fold(Self::new(CommandErrorKind::Data, error), |error, hint| error.hint(*hint))
             }
-            PassError::Decisions { .. } => Self::new(Kind::Data, error)
+            CompactionError::DecisionsUnreadable { .. } => Self::new(CommandErrorKind::Data, error)
                 .hint("`memoird doctor --repair` puts it back as it was after the last run")
                 .hint("is it gone for good, or meant as it is? `memoird compact --accept-missing`"),
-            PassError::NoSource { .. } => Self::new(Kind::Usage, error)
+            CompactionError::NoSource { .. } => Self::new(CommandErrorKind::Usage, error)
                 .hint("put its logs back first; `memoird status` names those that are gone"),
         }
     }

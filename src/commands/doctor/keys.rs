@@ -6,18 +6,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::super::{
-    context::{Call, Root},
-    core_dump,
+use crate::commands::{
+    process_hardening,
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
-    compaction::check::Found,
+    compaction::integrity::check::CheckOutcome,
     config::{
         Config, SECRETS_FILE_NAME,
-        key::{self, KeySource},
+        api_key::{self, KeySource},
+        environment::Environment,
         root::ROOT_FILE_NAME,
         stray_key::lines_with_keys,
-        surroundings::Surroundings,
     },
 };
 
@@ -25,56 +25,56 @@ use crate::{
 const BYTES_MAX: u64 = 1024 * 1024;
 
 /// Judges the key of a root.
-pub(super) fn of_root(root: &Root, call: &Call) -> Found {
-    let around = &call.around;
+pub(super) fn check_keys(root: &MemoryRoot, call: &Invocation) -> CheckOutcome {
+    let around = &call.environment;
     let model = &root.settings.settings.model;
     let source = call.config.key_source(model, around);
     let said = match &source {
         None => "none is set, and none is needed".to_owned(),
         Some(source) => {
             if let Err(error) = source.read() {
-                return Found::Ill(vec![format!("{error}; {}", error.hint())]);
+                return CheckOutcome::Failed(vec![format!("{error}; {}", error.hint())]);
             }
             match source {
                 KeySource::File(_) | KeySource::Credential(_) if around.api_key.is_some() => {
-                    format!("{source}; {} is set too, and not used", key::VARIABLE)
+                    format!("{source}; {} is set too, and not used", api_key::VARIABLE)
                 }
                 KeySource::File(_) => format!("{source}, closed to others"),
                 KeySource::Credential(_) | KeySource::Variable(_) => source.to_string(),
             }
         }
     };
-    let mut files = of_configuration(call.config.file.as_deref());
+    let mut files = configuration_files(call.config.file.as_deref());
     files.push(root.settings.path.join(ROOT_FILE_NAME));
-    let mut warnings = misplaced(&files);
-    if core_dump::is_possible() {
+    let mut warnings = misplaced_keys(&files);
+    if process_hardening::can_dump_core() {
         warnings
             .push("a crash could write the memory of memoird to a disk; ulimit -c 0".to_owned());
     }
     if warnings.is_empty() {
-        return Found::Well(said);
+        return CheckOutcome::Passed(said);
     }
     if source.is_some() {
         warnings.insert(0, said);
     }
-    Found::Warning(warnings.join("\n"))
+    CheckOutcome::Warning(warnings.join("\n"))
 }
 
 /// Looks for keys where a configuration does not load; `None` when there is none.
-pub(super) fn without_root(explicit: Option<&Path>) -> Option<Found> {
-    let around = Surroundings::read().ok()?;
-    let file = Config::file(explicit, &around);
-    let warnings = misplaced(&of_configuration(Some(&file)));
-    (!warnings.is_empty()).then(|| Found::Warning(warnings.join("\n")))
+pub(super) fn check_keys_without_root(explicit: Option<&Path>) -> Option<CheckOutcome> {
+    let around = Environment::read().ok()?;
+    let file = Config::config_path(explicit, &around);
+    let warnings = misplaced_keys(&configuration_files(Some(&file)));
+    (!warnings.is_empty()).then(|| CheckOutcome::Warning(warnings.join("\n")))
 }
 
 /// Returns the files of the person's configuration.
-fn of_configuration(file: Option<&Path>) -> Vec<PathBuf> {
+fn configuration_files(file: Option<&Path>) -> Vec<PathBuf> {
     file.iter().flat_map(|it| [it.to_path_buf(), it.with_file_name(SECRETS_FILE_NAME)]).collect()
 }
 
 /// Tells of what looks like a key in those files and on the command line.
-fn misplaced(files: &[PathBuf]) -> Vec<String> {
+fn misplaced_keys(files: &[PathBuf]) -> Vec<String> {
     let mut found = Vec::new();
     for file in files {
         let is_short = fs::metadata(file).is_ok_and(|it| it.is_file() && it.len() <= BYTES_MAX);

@@ -2,7 +2,7 @@
 //!
 //! Without `--repair` it reads and never writes. Each check stands alone, so that one that cannot be
 //! made hides no other. What the machine is asked stands in `system` and `keys`, what is asked of memory in
-//! [`crate::compaction::check`], and what is done about it in [`crate::compaction::repair`].
+//! [`crate::compaction::integrity::check`], and what is done about it in [`crate::compaction::integrity::repair`].
 
 mod keys;
 mod sandbox;
@@ -15,29 +15,32 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    compact::refuse_reader,
-    context::{Call, Root},
-    error::{CommandError, Kind},
+    compact::require_writer,
+    error::{CommandError, CommandErrorKind},
     secrets,
     ui::{self, Ui},
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     compaction::{
-        self, View,
-        check::{self, Checked, Found},
+        self, RootSnapshot,
+        integrity::{
+            check::{self, CheckOutcome, CheckResult},
+            rebuild::{self, CheckDepth, OpenedDatabase},
+            repair,
+        },
         plan::Selection,
-        rebuild::{self, Look, Opened},
-        repair,
     },
     engine::configured,
     memory::{hash::ContentHash, index, typed_schema},
-    model::{embedding::Side, open},
+    model::{connect, embedding::EmbeddingInput},
     store::{
-        lineage::{Lineage, LineageError},
-        lock::PassLock,
-        postings::Postings,
-        vault::leftovers::REPLACED_DIR,
-        vectors::Vectors,
+        db::{
+            lineage::{Lineage, LineageError},
+            search_index::PostingsDb,
+            vectors::VectorDb,
+        },
+        fs::{lock::RunLock, vault::crash_cleanup::REPLACED_DIR},
     },
 };
 
@@ -46,7 +49,7 @@ use crate::{
 /// Without --repair it changes nothing. Exit code 0 says that all is well, 1 that something is not.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-pub(super) struct Args {
+pub(super) struct DoctorArgs {
     /// Put right what can be put right: nothing is deleted, what is replaced is kept in
     /// .memoird/quarantine
     #[arg(long)]
@@ -68,16 +71,16 @@ pub(super) struct Args {
 
 /// What `--json` prints; a document of `schema/doctor.schema.json`.
 #[derive(Serialize)]
-struct Report {
+struct DoctorReport {
     ok: bool,
-    checks: Vec<Check>,
+    checks: Vec<DoctorCheck>,
     /// What `--repair` did or, with `--dry-run`, would do.
     #[serde(skip_serializing_if = "Option::is_none")]
     repairs: Option<Vec<String>>,
 }
 
 #[derive(Serialize)]
-struct Check {
+struct DoctorCheck {
     name: &'static str,
     ok: bool,
     detail: String,
@@ -89,59 +92,72 @@ struct Check {
 /// No list of findings says more than this; the rest is counted.
 const FINDINGS_MAX: usize = 20;
 
-pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) fn run(
+    global: &GlobalArgs,
+    args: &DoctorArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
     if args.secrets {
-        let call = Call::read(global)?;
-        let root = call.root(global)?;
-        let asked = secrets::Asked {
-            deed: if args.repair { secrets::Deed::Redact } else { secrets::Deed::Tell },
+        let call = Invocation::load(global)?;
+        let root = call.selected_root(global)?;
+        let asked = secrets::SecretsRequest {
+            action: if args.repair {
+                secrets::SecretsAction::Redact
+            } else {
+                secrets::SecretsAction::List
+            },
             dry_run: args.dry_run,
             yes: args.yes,
-            verb: "memoird doctor --secrets --repair",
+            command: "memoird doctor --secrets --repair",
         };
         return secrets::run(&call, &root, asked, ui);
     }
     if args.sandbox {
-        let checks = sandbox::checks(global)?;
-        let report = Report { ok: checks.iter().all(|it| it.ok), checks, repairs: None };
+        let checks = sandbox::sandbox_checks(global)?;
+        let report = DoctorReport { ok: checks.iter().all(|it| it.ok), checks, repairs: None };
         show(&report, false, ui);
-        return Ok(if report.ok { ExitCode::SUCCESS } else { Kind::Job.exit_code().into() });
+        return Ok(if report.ok {
+            ExitCode::SUCCESS
+        } else {
+            CommandErrorKind::Job.exit_code().into()
+        });
     }
-    let opened = Call::read(global).and_then(|call| Ok((call.root(global)?, call)));
+    let opened = Invocation::load(global).and_then(|call| Ok((call.selected_root(global)?, call)));
     let mut repairs = None;
     let checks = match opened {
         Ok((root, call)) => {
             if args.repair {
-                repairs = mend(&root, &call, args, ui)?;
+                repairs = run_repair(&root, &call, args, ui)?;
             }
-            check_root(&root, &call)
+            root_checks(&root, &call)
         }
         // A configuration that does not load is what was asked about; a root that nobody named is not.
-        Err(error) if error.kind() == Kind::Config => {
+        Err(error) if error.kind() == CommandErrorKind::Config => {
             let mut found = vec![error.to_string()];
             found.extend(error.hints().iter().cloned());
-            let mut checks = vec![Check::new("configuration", Ok(Found::Ill(found)))];
-            let keys = keys::without_root(global.config.as_deref());
-            checks.extend(keys.map(|it| Check::new("keys", Ok(it))));
+            let mut checks =
+                vec![DoctorCheck::new("configuration", Ok(CheckOutcome::Failed(found)))];
+            let keys = keys::check_keys_without_root(global.config.as_deref());
+            checks.extend(keys.map(|it| DoctorCheck::new("keys", Ok(it))));
             checks
         }
         Err(error) => return Err(error),
     };
-    let report = Report { ok: checks.iter().all(|it| it.ok), checks, repairs };
+    let report = DoctorReport { ok: checks.iter().all(|it| it.ok), checks, repairs };
     show(&report, args.dry_run, ui);
-    Ok(if report.ok { ExitCode::SUCCESS } else { Kind::Job.exit_code().into() })
+    Ok(if report.ok { ExitCode::SUCCESS } else { CommandErrorKind::Job.exit_code().into() })
 }
 
 /// Repairs what can be repaired, if a person says so; `None` when they do not.
-fn mend(
-    root: &Root,
-    call: &Call,
-    args: &Args,
+fn run_repair(
+    root: &MemoryRoot,
+    call: &Invocation,
+    args: &DoctorArgs,
     ui: &Ui,
 ) -> Result<Option<Vec<String>>, CommandError> {
-    refuse_reader(call, root)?;
+    require_writer(call, root)?;
     let engine = root.engine(call)?;
-    root.refuse_stranger()?;
+    root.require_memory_folder()?;
     let now = call.now;
     let database = root.vault.layout().database();
     let damaged = match Lineage::open_existing(&database)
@@ -159,8 +175,8 @@ fn mend(
     }
     {
         let lineage = if damaged.is_none() { Lineage::open_existing(&database)? } else { None };
-        let view = compaction::peek(&root.vault, lineage.as_ref())?;
-        let steps = repair::steps(&root.vault, &view, lineage.as_ref())?;
+        let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
+        let steps = repair::plan_repair(&root.vault, &view, lineage.as_ref())?;
         plan.extend(steps.iter().map(ToString::to_string));
     }
     if plan.is_empty() || args.dry_run {
@@ -170,12 +186,12 @@ fn mend(
         for step in &plan {
             ui.note(step);
         }
-        match ui.ask("Do this? Nothing is deleted.") {
+        match ui.confirm("Do this? Nothing is deleted.") {
             Some(true) => {}
             Some(false) => return Ok(None),
             None => {
                 return Err(CommandError::new(
-                    Kind::Usage,
+                    CommandErrorKind::Usage,
                     "`--repair` asks, and nobody can answer",
                 )
                 .hint("memoird doctor --repair --yes")
@@ -184,104 +200,114 @@ fn mend(
         }
     }
     let clock = call.clock();
-    let Opened { mut lineage, mending, .. } = rebuild::open(&root.vault, Look::Close, now)?;
+    let OpenedDatabase { mut lineage, pending_rebuild: mending, .. } =
+        rebuild::open(&root.vault, CheckDepth::Full, now)?;
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
     let mut said = Vec::new();
     if let Some(mending) = mending {
-        said.push(mending.mended.to_string());
-        compactor.mend(mending, now)?;
+        said.push(mending.recovery.to_string());
+        compactor.rebuild_recovered(mending, now)?;
     }
     // What is left to do is looked at again: with the database much may have been put right.
-    let view = compactor.look(now)?;
-    let steps = repair::steps(&root.vault, &view, Some(compactor.lineage))?;
+    let view = compactor.take_snapshot(now)?;
+    let steps = repair::plan_repair(&root.vault, &view, Some(compactor.lineage))?;
     said.extend(compactor.repair(&steps, now)?);
     Ok(Some(said))
 }
 
-fn check_root(root: &Root, call: &Call) -> Vec<Check> {
+fn root_checks(root: &MemoryRoot, call: &Invocation) -> Vec<DoctorCheck> {
     let vault = &root.vault;
     let layout = vault.layout();
-    let is_reader = !root.settings.is_written_by(&call.around.host);
+    let is_reader = !root.settings.is_writer(&call.environment.host);
     let mut checks = vec![
-        Check::new("configuration", Ok(configuration(root, call))),
-        Check::new("keys", Ok(keys::of_root(root, call))),
-        Check::new("root", system::folder(layout.root(), is_reader)),
-        Check::new("memory folder", system::folder(&layout.full(layout.memory_dir()), is_reader)),
-        Check::new("private files", system::private_files(layout)),
-        Check::new("file system", system::file_system(layout.root())),
-        Check::new("disk space", system::disk_space(layout.root())),
-        Check::new("SQLite", Ok(system::sqlite())),
+        DoctorCheck::new("configuration", Ok(check_configuration(root, call))),
+        DoctorCheck::new("keys", Ok(keys::check_keys(root, call))),
+        DoctorCheck::new("root", system::check_folder(layout.root(), is_reader)),
+        DoctorCheck::new(
+            "memory folder",
+            system::check_folder(&layout.full(layout.memory_dir()), is_reader),
+        ),
+        DoctorCheck::new("private files", system::check_private_files(layout)),
+        DoctorCheck::new("file system", system::check_file_system(layout.root())),
+        DoctorCheck::new("disk space", system::check_disk_space(layout.root())),
+        DoctorCheck::new("SQLite", Ok(system::check_sqlite())),
     ];
     let (lineage, database) = match Lineage::open_existing(&layout.database()) {
         Ok(Some(lineage)) => {
             let sound = check::database(&lineage);
             let counts = sound.and_then(|()| lineage.counts()).map(|it| {
                 let version = Lineage::schema_version();
-                Found::Well(format!("schema {version}, {} items, {} logs", it.items, it.logs))
+                CheckOutcome::Passed(format!(
+                    "schema {version}, {} items, {} logs",
+                    it.items, it.logs
+                ))
             });
             (Some(lineage), counts)
         }
-        Ok(None) => (None, Ok(Found::Well("none yet".to_owned()))),
+        Ok(None) => (None, Ok(CheckOutcome::Passed("none yet".to_owned()))),
         Err(error) => (None, Err(error)),
     };
     let is_sound = database.is_ok();
-    checks.push(Check::new("database", database.map_err(Into::into)));
+    checks.push(DoctorCheck::new("database", database.map_err(Into::into)));
     let lineage = lineage.filter(|_| is_sound);
     let lineage = lineage.as_ref();
     if is_sound {
-        checks.push(Check::new("last run", check::witness(layout, lineage)));
+        checks.push(DoctorCheck::new("last run", check::commit_marker(layout, lineage)));
     }
-    match compaction::peek(vault, lineage) {
+    match compaction::read_snapshot(vault, lineage) {
         Ok(view) => {
             let documents = check::documents(vault, &view);
-            let torn = check::torn_files(vault, &view, lineage);
-            checks.push(Check::new(
+            let torn = check::damaged_files(vault, &view, lineage);
+            checks.push(DoctorCheck::new(
                 "torn files",
                 torn.map(|it| check::files(&it)).map_err(Into::into),
             ));
             if is_sound {
-                let found = check::recorded(vault, &view, lineage, &documents);
-                checks.push(Check::new("records", found));
+                let found = check::document_records(vault, &view, lineage, &documents);
+                checks.push(DoctorCheck::new("records", found));
                 let told = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts);
                 let found = told.map_err(Into::into);
                 let found = found.and_then(|it| check::receipts(vault, lineage, &it, None));
-                checks.push(Check::new("receipts", found));
+                checks.push(DoctorCheck::new("receipts", found));
             }
-            checks.push(Check::new("citations", check::citations(vault, &documents)));
-            checks.push(Check::new("orphans", Ok(check::orphans(vault, &view))));
-            checks.push(Check::new("links", Ok(system::links(layout, &view))));
-            checks.push(Check::new("typed memories", Ok(typed_memories(&view))));
-            checks.push(Check::new("MEMORY.md", Ok(index_in_step(&view))));
-            checks.push(Check::new("names and encodings", Ok(names(&view))));
-            checks.push(Check::new("decisions", check::decisions(vault, &view)));
-            checks.push(Check::new("clock", clock(root, call.now, &view, lineage)));
+            checks.push(DoctorCheck::new("citations", check::citations(vault, &documents)));
+            checks.push(DoctorCheck::new("orphans", Ok(check::orphans(vault, &view))));
+            checks.push(DoctorCheck::new("links", Ok(system::check_links(layout, &view))));
+            checks.push(DoctorCheck::new("typed memories", Ok(check_typed_memories(&view))));
+            checks.push(DoctorCheck::new("MEMORY.md", Ok(check_index(&view))));
+            checks.push(DoctorCheck::new("names and encodings", Ok(check_names(&view))));
+            checks.push(DoctorCheck::new("decisions", check::decisions(vault, &view)));
+            checks.push(DoctorCheck::new("clock", check_clock(root, call.now, &view, lineage)));
         }
-        Err(error) => checks.push(Check::new("files", Err(error.into()))),
+        Err(error) => checks.push(DoctorCheck::new("files", Err(error.into()))),
     }
     if is_sound {
-        checks.push(Check::new("unfinished work", unfinished(root, lineage)));
-        if let Some(begun) = check::undoing(vault, lineage).transpose() {
-            checks.push(Check::new("undo", begun.map(Found::Warning).map_err(Into::into)));
+        checks.push(DoctorCheck::new("unfinished work", check_unfinished_work(root, lineage)));
+        if let Some(begun) = check::unfinished_undo(vault, lineage).transpose() {
+            checks.push(DoctorCheck::new(
+                "undo",
+                begun.map(CheckOutcome::Warning).map_err(Into::into),
+            ));
         }
     }
-    if let Some(said) = Postings::unsound(&layout.search_index()) {
+    if let Some(said) = PostingsDb::find_damage(&layout.search_index()) {
         let said = format!("damaged ({said}); the next search makes it anew");
-        checks.push(Check::new("search index", Ok(Found::Warning(said))));
+        checks.push(DoctorCheck::new("search index", Ok(CheckOutcome::Warning(said))));
     }
-    if let Some(said) = Vectors::unsound(&layout.vectors()) {
+    if let Some(said) = VectorDb::find_damage(&layout.vectors()) {
         let said = format!("damaged ({said}); the next pass has them made anew");
-        checks.push(Check::new("vectors", Ok(Found::Warning(said))));
+        checks.push(DoctorCheck::new("vectors", Ok(CheckOutcome::Warning(said))));
     }
-    checks.extend(kept_copies(root).map(|it| Check::new("kept copies", it)));
+    checks.extend(check_replaced_copies(root).map(|it| DoctorCheck::new("kept copies", it)));
     checks
 }
 
-impl Check {
-    fn new(name: &'static str, checked: Checked) -> Self {
+impl DoctorCheck {
+    fn new(name: &'static str, checked: CheckResult) -> Self {
         let (ok, warning, detail) = match checked {
-            Ok(Found::Well(detail)) => (true, false, detail),
-            Ok(Found::Warning(detail)) => (true, true, detail),
-            Ok(Found::Ill(mut findings)) => {
+            Ok(CheckOutcome::Passed(detail)) => (true, false, detail),
+            Ok(CheckOutcome::Warning(detail)) => (true, true, detail),
+            Ok(CheckOutcome::Failed(mut findings)) => {
                 let more = findings.len().saturating_sub(FINDINGS_MAX);
                 findings.truncate(FINDINGS_MAX);
                 if more > 0 {
@@ -300,57 +326,74 @@ impl Check {
     }
 }
 
-fn configuration(root: &Root, call: &Call) -> Found {
-    let made =
-        configured::engine(&call.config, &root.settings, &call.around, std::time::Duration::ZERO);
+fn check_configuration(root: &MemoryRoot, call: &Invocation) -> CheckOutcome {
+    let made = configured::open_engine(
+        &call.config,
+        &root.settings,
+        &call.environment,
+        std::time::Duration::ZERO,
+    );
     if let Err(error) = made {
-        return Found::Ill(vec![error.to_string()]);
+        return CheckOutcome::Failed(vec![error.to_string()]);
     }
-    if let Err(error) = open::embedder(&call.config, &root.settings, &call.around, Side::Line) {
-        return Found::Ill(vec![format!("search.embeddings: {error}")]);
+    if let Err(error) = connect::embedding_client(
+        &call.config,
+        &root.settings,
+        &call.environment,
+        EmbeddingInput::Line,
+    ) {
+        return CheckOutcome::Failed(vec![format!("search.embeddings: {error}")]);
     }
-    Found::Well(match &call.config.file {
+    CheckOutcome::Passed(match &call.config.file {
         Some(file) => file.display().to_string(),
         None => "no config.yaml; the defaults hold".to_owned(),
     })
 }
 
-fn typed_memories(view: &View) -> Found {
+fn check_typed_memories(view: &RootSnapshot) -> CheckOutcome {
     let memories = &view.inventory.memories;
     let findings =
-        memories.iter().filter_map(|it| Some(typed_schema::check(it).err()?.to_string()));
-    Found::unless(findings.collect(), || format!("{} are in form", memories.len()))
+        memories.iter().filter_map(|it| Some(typed_schema::validate(it).err()?.to_string()));
+    CheckOutcome::from_findings(findings.collect(), || format!("{} are in form", memories.len()))
 }
 
-fn index_in_step(view: &View) -> Found {
+fn check_index(view: &RootSnapshot) -> CheckOutcome {
     let inventory = &view.inventory;
     let present = inventory.index.as_deref();
     if present.is_none() && inventory.memories.is_empty() {
-        return Found::Well("not needed yet".to_owned());
+        return CheckOutcome::Passed("not needed yet".to_owned());
     }
-    let wanted = index::render(present, &inventory.memories, &|it| inventory.rules.written(it));
+    let wanted =
+        index::render(present, &inventory.memories, &|it| inventory.rules.sanitize_output(it));
     if present.map(ContentHash::of) == Some(ContentHash::of(&wanted)) {
-        Found::Well("lists all typed memories".to_owned())
+        CheckOutcome::Passed("lists all typed memories".to_owned())
     } else {
-        Found::Ill(vec!["not in step with the typed memories; `memoird compact`".to_owned()])
+        CheckOutcome::Failed(vec![
+            "not in step with the typed memories; `memoird compact`".to_owned(),
+        ])
     }
 }
 
-fn names(view: &View) -> Found {
+fn check_names(view: &RootSnapshot) -> CheckOutcome {
     let problems = &view.inventory.problems;
     let findings = problems.iter().map(|it| ui::one_line(&format!("{}: {}", it.path, it.reason)));
-    Found::unless(findings.collect(), || "every file can be read".to_owned())
+    CheckOutcome::from_findings(findings.collect(), || "every file can be read".to_owned())
 }
 
 /// Compares the clock with the dates of logs and with the last run.
 ///
 /// Times of files are no witness: a file that was copied from elsewhere may carry any.
-fn clock(root: &Root, now: DateTime<Utc>, view: &View, lineage: Option<&Lineage>) -> Checked {
+fn check_clock(
+    root: &MemoryRoot,
+    now: DateTime<Utc>,
+    view: &RootSnapshot,
+    lineage: Option<&Lineage>,
+) -> CheckResult {
     let selection = Selection::default();
-    let plan = compaction::plan_of(
+    let plan = compaction::plan_snapshot(
         view,
         &root.settings,
-        &configured::id(&root.settings.settings),
+        &configured::engine_id(&root.settings.settings),
         &selection,
         now,
     );
@@ -367,16 +410,16 @@ fn clock(root: &Root, now: DateTime<Utc>, view: &View, lineage: Option<&Lineage>
             now.format(date)
         ));
     }
-    Ok(Found::unless(findings, || "no log and no run lies in the future".to_owned()))
+    Ok(CheckOutcome::from_findings(findings, || "no log and no run lies in the future".to_owned()))
 }
 
 /// Looks for what a crash left.
-fn unfinished(root: &Root, lineage: Option<&Lineage>) -> Checked {
-    let temporary = root.vault.temporary()?;
+fn check_unfinished_work(root: &MemoryRoot, lineage: Option<&Lineage>) -> CheckResult {
+    let temporary = root.vault.temp_files()?;
     let runs = lineage.map_or_else(|| Ok(Vec::new()), Lineage::open_runs)?;
-    if PassLock::is_held(&root.vault.layout().pass_lock())? {
+    if RunLock::is_held(&root.vault.layout().run_lock())? {
         let run = runs.last().map_or_else(String::new, |(run, _)| format!(" {run}"));
-        return Ok(Found::Well(format!("run{run} is at work")));
+        return Ok(CheckOutcome::Passed(format!("run{run} is at work")));
     }
     let mut findings = Vec::new();
     if !runs.is_empty() {
@@ -391,26 +434,26 @@ fn unfinished(root: &Root, lineage: Option<&Lineage>) -> Checked {
     findings.extend(
         temporary.iter().map(|it| format!("{it} is left; the next run that writes removes it")),
     );
-    findings.extend(check::forgetting(&root.vault));
-    Ok(Found::unless(findings, || "none".to_owned()))
+    findings.extend(check::unfinished_forget(&root.vault));
+    Ok(CheckOutcome::from_findings(findings, || "none".to_owned()))
 }
 
 /// Tells of copies of what stood under a temporary name after a crash: somebody's words may be in
 /// them, and only a person can tell. Says nothing where there are none.
-fn kept_copies(root: &Root) -> Option<Checked> {
-    let count = match root.vault.kept_copies() {
+fn check_replaced_copies(root: &MemoryRoot) -> Option<CheckResult> {
+    let count = match root.vault.saved_copies() {
         Ok(copies) if copies.is_empty() => return None,
         Ok(copies) => copies.len(),
         Err(error) => return Some(Err(error.into())),
     };
     let dir = root.vault.layout().private_dir().join(REPLACED_DIR);
-    Some(Ok(Found::Warning(format!(
+    Some(Ok(CheckOutcome::Warning(format!(
         "{count} in `{}`: what a crash left half replaced; look at them, then delete them",
         dir.display()
     ))))
 }
 
-fn show(report: &Report, dry_run: bool, ui: &Ui) {
+fn show(report: &DoctorReport, dry_run: bool, ui: &Ui) {
     if ui.is_json() {
         ui.json(report);
         return;
@@ -422,7 +465,7 @@ fn show(report: &Report, dry_run: bool, ui: &Ui) {
         ui.note("there is nothing that a program can repair");
     }
     let width = report.checks.iter().map(|it| it.name.chars().count()).max().unwrap_or(0);
-    for Check { name, ok, detail, warning } in &report.checks {
+    for DoctorCheck { name, ok, detail, warning } in &report.checks {
         let mark = match (ok, warning) {
             (true, false) => "ok  ",
             (true, true) => "note",
@@ -438,6 +481,6 @@ fn show(report: &Report, dry_run: bool, ui: &Ui) {
     if ill > 0 {
         ui.warn(format!("{ill} of {} checks found something", report.checks.len()));
     } else {
-        ui.good("all is well");
+        ui.success("all is well");
     }
 }

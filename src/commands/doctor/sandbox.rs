@@ -12,14 +12,14 @@ use std::{
     time::Duration,
 };
 
-use super::Check;
+use super::DoctorCheck;
 use crate::{
     commands::{GlobalArgs, error::CommandError},
-    compaction::check::Found,
+    compaction::integrity::check::CheckOutcome,
     config,
     daemon::{
-        loaded::Loaded,
-        sandbox::{Held, Limits},
+        runtime_config::RuntimeConfig,
+        sandbox::{SandboxLimits, SandboxStatus},
     },
 };
 
@@ -27,78 +27,83 @@ use crate::{
 const PROBE: &str = ".memoird-probe";
 
 /// Makes the checks.
-pub(super) fn checks(global: &GlobalArgs) -> Result<Vec<Check>, CommandError> {
-    let cwd = std::env::current_dir().map_err(|source| config::Error::Cwd { source })?;
-    let loaded = Loaded::read(global.config.as_deref(), &global.set, global.root.as_deref(), &cwd)?;
-    let limits = Limits::of(&loaded);
+pub(super) fn sandbox_checks(global: &GlobalArgs) -> Result<Vec<DoctorCheck>, CommandError> {
+    let cwd =
+        std::env::current_dir().map_err(|source| config::ConfigError::NoWorkingDir { source })?;
+    let loaded =
+        RuntimeConfig::read(global.config.as_deref(), &global.set, global.root.as_deref(), &cwd)?;
+    let limits = SandboxLimits::of(&loaded);
     // Made before, since none can be made afterwards.
     let listener = TcpListener::bind("127.0.0.1:0");
     let held = limits.enter();
     let kernel = match held {
-        Ok(Held::Wholly) => Found::Well("the kernel holds all rules".to_owned()),
-        Ok(Held::Partly) => {
-            Found::Warning("the kernel is older, and holds some of the rules".to_owned())
+        Ok(SandboxStatus::Full) => CheckOutcome::Passed("the kernel holds all rules".to_owned()),
+        Ok(SandboxStatus::Partial) => {
+            CheckOutcome::Warning("the kernel is older, and holds some of the rules".to_owned())
         }
-        Ok(Held::Not) => Found::Warning("this kernel has no Landlock".to_owned()),
-        Err(error) => Found::Warning(format!("the kernel refuses: {error}")),
+        Ok(SandboxStatus::Unsupported) => {
+            CheckOutcome::Warning("this kernel has no Landlock".to_owned())
+        }
+        Err(error) => CheckOutcome::Warning(format!("the kernel refuses: {error}")),
     };
-    let mut checks = vec![Check::new("sandbox", Ok(kernel))];
-    if let Some(why) = &limits.loosened {
+    let mut checks = vec![DoctorCheck::new("sandbox", Ok(kernel))];
+    if let Some(why) = &limits.relaxed_reason {
         let told = format!("{why}, so only writing outside your home is forbidden");
-        checks.push(Check::new("loosened", Ok(Found::Warning(told))));
+        checks.push(DoctorCheck::new("loosened", Ok(CheckOutcome::Warning(told))));
     }
     for root in &loaded.roots {
-        let made = make(root);
-        checks.push(Check::new(
+        let made = create_probe(root);
+        checks.push(DoctorCheck::new(
             "memory folder",
             Ok(match made {
-                Ok(()) => Found::Well(format!("{} can be written", root.display())),
-                Err(error) => {
-                    Found::Ill(vec![format!("{} cannot be written: {error}", root.display())])
-                }
+                Ok(()) => CheckOutcome::Passed(format!("{} can be written", root.display())),
+                Err(error) => CheckOutcome::Failed(vec![format!(
+                    "{} cannot be written: {error}",
+                    root.display()
+                )]),
             }),
         ));
     }
-    let home = &loaded.around.home;
-    checks.push(forbidden("write in your home", &make(home)));
-    checks.push(forbidden("list your home", &fs::read_dir(home).map(drop)));
-    checks.push(forbidden("write to the system", &make(Path::new("/etc"))));
+    let home = &loaded.environment.home;
+    checks.push(expect_refused("write in your home", &create_probe(home)));
+    checks.push(expect_refused("list your home", &fs::read_dir(home).map(drop)));
+    checks.push(expect_refused("write to the system", &create_probe(Path::new("/etc"))));
     if let Ok(listener) = &listener {
         let connected = listener
             .local_addr()
             .and_then(|it| TcpStream::connect_timeout(&it, Duration::from_secs(2)).map(drop));
-        checks.push(forbidden("connect to another port", &connected));
+        checks.push(expect_refused("connect to another port", &connected));
     }
-    checks.push(forbidden("listen on a port", &TcpListener::bind("127.0.0.1:0").map(drop)));
-    checks.push(Check::new("process", Ok(process())));
+    checks.push(expect_refused("listen on a port", &TcpListener::bind("127.0.0.1:0").map(drop)));
+    checks.push(DoctorCheck::new("process", Ok(process_restrictions())));
     Ok(checks)
 }
 
 /// Judges something that must not work.
-fn forbidden(what: &'static str, tried: &io::Result<()>) -> Check {
-    Check::new(
+fn expect_refused(what: &'static str, tried: &io::Result<()>) -> DoctorCheck {
+    DoctorCheck::new(
         what,
         Ok(match tried {
-            Ok(()) => Found::Warning("works".to_owned()),
+            Ok(()) => CheckOutcome::Warning("works".to_owned()),
             Err(error) => match error.kind() {
                 ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-                    Found::Well("is refused".to_owned())
+                    CheckOutcome::Passed("is refused".to_owned())
                 }
-                ErrorKind::NotFound => Found::Well("is not there".to_owned()),
-                _ => Found::Warning(format!("cannot be told: {error}")),
+                ErrorKind::NotFound => CheckOutcome::Passed("is not there".to_owned()),
+                _ => CheckOutcome::Warning(format!("cannot be told: {error}")),
             },
         }),
     )
 }
 
 /// Makes a file in a folder and takes it away.
-fn make(folder: &Path) -> io::Result<()> {
+fn create_probe(folder: &Path) -> io::Result<()> {
     let probe = tempfile::Builder::new().prefix(PROBE).tempfile_in(folder)?;
     probe.close()
 }
 
 /// Says what the kernel knows of this process.
-fn process() -> Found {
+fn process_restrictions() -> CheckOutcome {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let field = |name: &str| {
         let line = status.lines().find_map(|it| it.strip_prefix(name)?.strip_prefix(':'));
@@ -120,5 +125,5 @@ fn process() -> Found {
             (_, false) => format!("{words} {value}"),
         }
     });
-    Found::Well(told.join(", "))
+    CheckOutcome::Passed(told.join(", "))
 }

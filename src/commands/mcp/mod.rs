@@ -7,29 +7,29 @@
 //!
 //! - [`server`]: answers requests; takes a bounded number of them at once.
 //! - [`tools`]: the tools, their words and types, as compile-time constants.
-//! - [`take`]: what a tool is given; [`give`]: what it answers.
-//! - [`desk`]: opens the folder for a request, writes to it, and says how it stands.
-//! - [`reading`], [`memories`], [`records`]: what is read of it.
-//! - [`pipe`]: tells when nobody reads.
-//! - [`page`]: no answer is larger than a page.
+//! - [`requests`]: what a tool is given; [`responses`]: what it answers.
+//! - [`service`]: opens the folder for a request, writes to it, and says how it stands.
+//! - [`reads`], [`memories`], [`records`]: what is read of it.
+//! - [`transport`]: tells when nobody reads.
+//! - [`page_limit`]: no answer is larger than a page.
 //! - [`resources`], [`prompts`]: the files, and what to say at the start and the end of a session.
-//! - [`watch`]: notices that files changed.
-//! - [`setup`]: what an agent's program has to be told.
+//! - [`file_watch`]: notices that files changed.
+//! - [`client_config`]: what an agent's program has to be told.
 
-mod desk;
-mod give;
+mod client_config;
+mod file_watch;
 mod memories;
-mod page;
-mod pipe;
+mod page_limit;
 mod prompts;
-mod reading;
+mod reads;
 mod records;
+mod requests;
 mod resources;
+mod responses;
 mod server;
-mod setup;
-mod take;
+mod service;
 mod tools;
-mod watch;
+mod transport;
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
@@ -43,13 +43,13 @@ use rmcp::{
 
 use tokio::sync::Notify;
 
-use self::{desk::Desk, pipe::Told, server::Server};
+use self::{server::McpServer, service::McpService, transport::CloseNotifyingWriter};
 use super::{
     GlobalArgs,
-    context::Call,
-    error::{CommandError, Kind},
-    run::hide_panic_texts,
+    error::{CommandError, CommandErrorKind},
+    run::hide_panic_messages,
     ui::Ui,
+    workspace::Invocation,
 };
 
 /// The longest message that is read. A session record may be imported whole; what is longer is dropped
@@ -61,33 +61,33 @@ const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Speaks the Model Context Protocol on stdin and stdout, until stdin ends. Agents may read and log;
 /// what changes files is off until it is allowed.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct McpArgs {
     /// Let the agent correct items and import records, too [default: what `mcp.write` says]
     #[arg(long)]
     allow_write: bool,
     /// Print what to enter in the settings of an agent's program, and serve nothing
     #[arg(long, value_enum, value_name = "PROGRAM")]
-    print_config: Option<setup::Program>,
+    print_config: Option<client_config::McpClient>,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &McpArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
     if let Some(program) = args.print_config {
-        setup::print(program, global, args.allow_write, ui)?;
+        client_config::print_config(program, global, args.allow_write, ui)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
-    root.refuse_stranger()?;
-    hide_panic_texts();
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
+    root.require_memory_folder()?;
+    hide_panic_messages();
     let path: PathBuf = root.vault.layout().root().to_owned();
     let writes = args.allow_write || root.settings.settings.mcp.write;
-    let server = Server::new(Desk::new(global.clone(), path, writes));
+    let server = McpServer::new(McpService::new(global.clone(), path, writes));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(16)
         .enable_all()
         .build()
-        .map_err(|e| CommandError::new(Kind::CannotWrite, e))?;
+        .map_err(|e| CommandError::new(CommandErrorKind::CannotWrite, e))?;
     let done = runtime.block_on(serve(server));
     // A read of stdin that is under way cannot be taken back; nothing waits for it.
     runtime.shutdown_background();
@@ -96,10 +96,11 @@ pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode,
 }
 
 /// Answers until the other side has closed.
-async fn serve(server: Server) -> Result<(), CommandError> {
+async fn serve(server: McpServer) -> Result<(), CommandError> {
     let closed = Arc::new(Notify::new());
     let (input, output): (StdioReader, StdioWriter) = stdio_pipes();
-    let transport = AsyncRwTransport::new_server(input, Told::new(output, Arc::clone(&closed)));
+    let transport =
+        AsyncRwTransport::new_server(input, CloseNotifyingWriter::new(output, Arc::clone(&closed)));
     let transport = transport.with_max_line_length(MESSAGE_BYTES_MAX);
     let session = async {
         let running = rmcp::serve_server(server, transport).await?;
@@ -118,7 +119,7 @@ async fn serve(server: Server) -> Result<(), CommandError> {
         Err(_) if tokio::time::timeout(Duration::ZERO, closed.notified()).await.is_ok() => Ok(()),
         Err(error) => {
             let what = format!("no session came about: {error}");
-            Err(CommandError::new(Kind::Data, what).hint(
+            Err(CommandError::new(CommandErrorKind::Data, what).hint(
                 "`memoird mcp` is for an agent's program: memoird mcp --print-config claude-code",
             ))
         }

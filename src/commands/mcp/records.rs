@@ -1,29 +1,34 @@
 //! Session records, listed, read, and kept.
 
 use super::{
-    desk::{Seat, bad, not_allowed},
-    give, page,
-    reading::text,
-    take::{self, Operation},
+    page_limit,
+    reads::file_response,
+    requests::{self, CoreMemoryOperation},
+    responses,
+    service::{ServedFolder, invalid_argument, write_not_allowed},
 };
 use crate::{
-    commands::{error::CommandError, session::keeper, show},
+    commands::{error::CommandError, session::record_store, show},
     memory::{address::Stem, period::Period},
-    recall::handed::{self, NOTICE},
-    session::keep::IMPORT_BYTES_MAX,
+    recall::framing::{self, NOTICE},
+    session::save::IMPORT_BYTES_MAX,
 };
 
-impl Seat {
+impl ServedFolder {
     /// Lists session records.
     pub(super) fn session_list(
         &self,
-        asked: &take::SessionList,
-    ) -> Result<give::Records, CommandError> {
+        asked: &requests::SessionListParams,
+    ) -> Result<responses::RecordListResponse, CommandError> {
         let root = &self.agent;
-        let start = page::start(asked.cursor.as_ref()).map_err(bad)?;
-        let since = take::period("since", asked.since.as_ref()).map_err(bad)?.map(Period::first);
-        let until = take::period("until", asked.until.as_ref()).map_err(bad)?.map(Period::last);
-        let mut records = keeper(&self.call, root).records()?;
+        let start = page_limit::parse_cursor(asked.cursor.as_ref()).map_err(invalid_argument)?;
+        let since = requests::parse_period("since", asked.since.as_ref())
+            .map_err(invalid_argument)?
+            .map(Period::first);
+        let until = requests::parse_period("until", asked.until.as_ref())
+            .map_err(invalid_argument)?
+            .map(Period::last);
+        let mut records = record_store(&self.call, root).records()?;
         records.retain(|it| {
             let date = it.header.ended.map(|it| it.date_naive());
             let date = date.or_else(|| Some(it.header.id.parse::<Stem>().ok()?.date()));
@@ -35,80 +40,87 @@ impl Seat {
         });
         records
             .sort_by(|a, b| b.header.ended.cmp(&a.header.ended).then_with(|| b.path.cmp(&a.path)));
-        let seen = |it: String| handed::hand_line(&it, &root.rules);
+        let seen = |it: String| framing::sanitize_line(&it, &root.rules);
         let total = records.len();
-        let records = records.into_iter().map(|it| give::Record {
+        let records = records.into_iter().map(|it| responses::RecordEntry {
             id: it.header.id,
             path: it.path,
             project: it.header.project.map(seen),
             ended: it.header.ended.map(|it| it.to_rfc3339()),
             agent: it.header.agent.map(seen),
-            description: it.header.description.map(|it| page::short(&seen(it))),
+            description: it.header.description.map(|it| page_limit::truncate_piece(&seen(it))),
             tags: it.header.tags.into_iter().map(seen).collect(),
             style: seen(it.header.style),
         });
         let limit = asked.limit.unwrap_or(20).clamp(1, 100);
-        let (records, next_cursor) = page::cut(records.collect(), start, limit);
-        Ok(give::Records { notice: NOTICE, total, records, next_cursor })
+        let (records, next_cursor) = page_limit::cut_page(records.collect(), start, limit);
+        Ok(responses::RecordListResponse { notice: NOTICE, total, records, next_cursor })
     }
 
     /// Reads a session record as it may be seen.
     pub(super) fn session_export(
         &self,
-        asked: &take::SessionExport,
-    ) -> Result<give::Text, CommandError> {
+        asked: &requests::SessionExportParams,
+    ) -> Result<responses::FileResponse, CommandError> {
         let name = asked.id.trim_end_matches(".md");
         if !name.parse::<Stem>().is_ok_and(|it| it.is_session()) {
             let name: String = name.chars().take(80).collect();
-            return Err(bad(format!("`id`: `{name}` is not the name of a record"))
+            return Err(invalid_argument(format!("`id`: `{name}` is not the name of a record"))
                 .hint("a name like CMEM-20260402-101500; memory_session_list {} has them all"));
         }
-        let (path, handed, since) = show::handed_at(&self.call, &self.agent, name, None)?;
-        text(&self.agent, path, handed, since, (asked.from.unwrap_or(1), usize::MAX))
+        let (path, handed, since) = show::sanitized_at(&self.call, &self.agent, name, None)?;
+        file_response(&self.agent, path, handed, since, (asked.from.unwrap_or(1), usize::MAX))
     }
 
     /// Keeps a session record.
     pub(super) fn session_import(
         &self,
-        asked: &take::SessionImport,
-    ) -> Result<give::Imported, CommandError> {
+        asked: &requests::SessionImportParams,
+    ) -> Result<responses::ImportResponse, CommandError> {
         if asked.text.trim().is_empty() {
-            return Err(bad("`text` is empty".to_owned()));
+            return Err(invalid_argument("`text` is empty".to_owned()));
         }
         if asked.text.len() as u64 > IMPORT_BYTES_MAX {
-            return Err(bad(format!("`text` holds more than {} MiB", IMPORT_BYTES_MAX >> 20)));
+            return Err(invalid_argument(format!(
+                "`text` holds more than {} MiB",
+                IMPORT_BYTES_MAX >> 20
+            )));
         }
-        self.agent.refuse_stranger()?;
-        let (id, path, unchanged) = keeper(&self.call, &self.agent).import(&asked.text)?;
+        self.agent.require_memory_folder()?;
+        let (id, path, unchanged) = record_store(&self.call, &self.agent).import(&asked.text)?;
         let date = id.parse::<Stem>().ok().map(|it| it.date().to_string());
-        Ok(give::Imported { id, path, date, unchanged })
+        Ok(responses::ImportResponse { id, path, date, unchanged })
     }
 
     /// The three above in one.
     pub(super) fn core_memory(
         &self,
-        asked: take::CoreMemory,
-    ) -> Result<give::CoreMemory, CommandError> {
-        let mut given = give::CoreMemory::default();
+        asked: requests::CoreMemoryParams,
+    ) -> Result<responses::CoreMemoryResponse, CommandError> {
+        let mut given = responses::CoreMemoryResponse::default();
         match asked.operation {
-            Operation::List => {
-                let take::CoreMemory { project, tag, limit, cursor, .. } = asked;
+            CoreMemoryOperation::List => {
+                let requests::CoreMemoryParams { project, tag, limit, cursor, .. } = asked;
                 let (since, until) = (None, None);
-                let asked = take::SessionList { project, tag, since, until, limit, cursor };
+                let asked =
+                    requests::SessionListParams { project, tag, since, until, limit, cursor };
                 given.list = Some(self.session_list(&asked)?);
             }
-            Operation::Export => {
-                let id = asked.id.ok_or_else(|| bad("`id` is missing for `export`".to_owned()))?;
-                let asked = take::SessionExport { id, from: asked.from };
+            CoreMemoryOperation::Export => {
+                let id = asked
+                    .id
+                    .ok_or_else(|| invalid_argument("`id` is missing for `export`".to_owned()))?;
+                let asked = requests::SessionExportParams { id, from: asked.from };
                 given.export = Some(self.session_export(&asked)?);
             }
-            Operation::Import => {
-                if !self.writes {
-                    return Err(not_allowed("core_memory with `import`"));
+            CoreMemoryOperation::Import => {
+                if !self.allows_writes {
+                    return Err(write_not_allowed("core_memory with `import`"));
                 }
-                let text =
-                    asked.text.ok_or_else(|| bad("`text` is missing for `import`".to_owned()))?;
-                given.import = Some(self.session_import(&take::SessionImport { text })?);
+                let text = asked
+                    .text
+                    .ok_or_else(|| invalid_argument("`text` is missing for `import`".to_owned()))?;
+                given.import = Some(self.session_import(&requests::SessionImportParams { text })?);
             }
         }
         Ok(given)

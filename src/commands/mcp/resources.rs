@@ -4,19 +4,19 @@
 use rmcp::model::{Annotations, MetaObject, Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
 
-use super::{desk::Seat, page, reading::date_in, take::Whose};
+use super::{page_limit, reads::date_from_text, requests::MemoryOwner, service::ServedFolder};
 use crate::{
     commands::{
-        context::Root,
-        error::{CommandError, Kind},
+        error::{CommandError, CommandErrorKind},
         show,
+        workspace::MemoryRoot,
     },
     memory::period::{Grain, Period},
-    recall::handed::NOTICE,
+    recall::framing::NOTICE,
 };
 
 /// How many stand on a page of the list.
-pub(super) const PAGE: usize = 100;
+pub(super) const RESOURCES_PER_PAGE: usize = 100;
 const SCHEME: &str = "memoird://";
 const MARKDOWN: &str = "text/markdown";
 
@@ -24,10 +24,10 @@ const MARKDOWN: &str = "text/markdown";
 const FILES_MAX: usize = 20_000;
 
 /// Returns all that is listed: what lasts first, then months and weeks, the newest first.
-pub(super) fn list(seat: &Seat) -> Vec<Resource> {
+pub(super) fn list(seat: &ServedFolder) -> Vec<Resource> {
     let mut all = Vec::new();
-    let standing = |root: &Root, path: &str| root.vault.layout().full(path).is_file();
-    let mut add = |root: &Root, [place, whose]: [&str; 2], priority: f32| {
+    let standing = |root: &MemoryRoot, path: &str| root.vault.layout().full(path).is_file();
+    let mut add = |root: &MemoryRoot, [place, whose]: [&str; 2], priority: f32| {
         let layout = root.vault.layout();
         let of_both = [
             (layout.wisdom(), "wisdom", "WISDOM.md", "What lasts"),
@@ -37,7 +37,7 @@ pub(super) fn list(seat: &Seat) -> Vec<Resource> {
             if standing(root, &path) {
                 let name = format!("{place}{name}");
                 let title = format!("{title}{whose}");
-                all.push(resource(&name, file, &title).with_annotations(weight(priority)));
+                all.push(resource(&name, file, &title).with_annotations(with_priority(priority)));
             }
         }
     };
@@ -47,14 +47,14 @@ pub(super) fn list(seat: &Seat) -> Vec<Resource> {
     }
     let month = |it: &Period| resource(&format!("month/{it}"), &format!("{it}.md"), "A month");
     let week = |it: &Period| resource(&format!("week/{it}"), &format!("{it}.md"), "A week");
-    let months = periods(&seat.agent, Grain::Month);
-    all.extend(months.iter().map(|it| month(it).with_annotations(weight(0.5))));
-    let weeks = periods(&seat.agent, Grain::Week);
-    all.extend(weeks.iter().map(|it| week(it).with_annotations(weight(0.4))));
+    let months = summary_periods(&seat.agent, Grain::Month);
+    all.extend(months.iter().map(|it| month(it).with_annotations(with_priority(0.5))));
+    let weeks = summary_periods(&seat.agent, Grain::Week);
+    all.extend(weeks.iter().map(|it| week(it).with_annotations(with_priority(0.4))));
     all
 }
 
-fn weight(priority: f32) -> Annotations {
+fn with_priority(priority: f32) -> Annotations {
     Annotations::default().with_priority(priority)
 }
 
@@ -66,7 +66,7 @@ fn resource(place: &str, name: &str, title: &str) -> Resource {
 }
 
 /// Returns the periods of a width that have a file, the newest first.
-pub(super) fn periods(root: &Root, grain: Grain) -> Vec<Period> {
+pub(super) fn summary_periods(root: &MemoryRoot, grain: Grain) -> Vec<Period> {
     let layout = root.vault.layout();
     let (paths, _) = root.vault.files_below(&layout.summary_dir(grain), FILES_MAX);
     let period = |path: &String| {
@@ -97,16 +97,19 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// Returns the folder and the file that an address names.
-fn place<'a>(seat: &'a Seat, uri: &str) -> Result<(&'a Root, String), CommandError> {
+fn resolve_uri<'a>(
+    seat: &'a ServedFolder,
+    uri: &str,
+) -> Result<(&'a MemoryRoot, String), CommandError> {
     let said: String = uri.chars().take(120).collect();
     let unknown = || {
         let what = format!("`{said}` is the address of nothing here");
-        CommandError::new(Kind::Usage, what)
+        CommandError::new(CommandErrorKind::Usage, what)
             .hint("resources/list and resources/templates/list say which addresses there are")
     };
     let place = uri.strip_prefix(SCHEME).ok_or_else(unknown)?;
     let (root, place) = match place.strip_prefix("person/") {
-        Some(place) => (seat.of(Whose::Person)?, place),
+        Some(place) => (seat.root_of(MemoryOwner::Person)?, place),
         None => (&seat.agent, place),
     };
     let layout = root.vault.layout();
@@ -124,20 +127,20 @@ fn place<'a>(seat: &'a Seat, uri: &str) -> Result<(&'a Root, String), CommandErr
 }
 
 /// Returns the file, relative to its folder's root, that an address is of, whether or not it is there.
-pub(super) fn path_of(seat: &Seat, uri: &str) -> Option<std::path::PathBuf> {
-    let (root, file) = place(seat, uri).ok()?;
-    let (path, _) = root.find(&seat.call.around, &file).ok()?;
+pub(super) fn path_of_uri(seat: &ServedFolder, uri: &str) -> Option<std::path::PathBuf> {
+    let (root, file) = resolve_uri(seat, uri).ok()?;
+    let (path, _) = root.resolve_file(&seat.call.environment, &file).ok()?;
     Some(root.vault.layout().full(&path))
 }
 
 /// Reads what stands at an address, as it may be seen.
-pub(super) fn read(seat: &Seat, uri: &str) -> Result<ResourceContents, CommandError> {
-    let (root, file) = place(seat, uri)?;
-    let (path, handed, _) = show::handed_at(&seat.call, root, &file, None)?;
+pub(super) fn read(seat: &ServedFolder, uri: &str) -> Result<ResourceContents, CommandError> {
+    let (root, file) = resolve_uri(seat, uri)?;
+    let (path, handed, _) = show::sanitized_at(&seat.call, root, &file, None)?;
     let origin = handed.note.origin;
     let kind = root.vault.layout().kind_of(&path);
-    let date = handed.note.date.or_else(|| date_in(kind, &handed.text));
-    let lines = page::lines(&handed.text, 1, usize::MAX, page::RESOURCE_BYTES_MAX);
+    let date = handed.note.date.or_else(|| date_from_text(kind, &handed.text));
+    let lines = page_limit::cut_lines(&handed.text, 1, usize::MAX, page_limit::RESOURCE_BYTES_MAX);
     let of = date.as_ref().map_or(String::new(), |it| format!(" of {it}"));
     let rest = match lines.all - lines.to {
         0 => String::new(),

@@ -9,11 +9,11 @@ use std::{
     process::{Command, Stdio},
 };
 
-use super::failed;
+use super::file_error;
 use crate::{
     commands::error::CommandError,
-    config::{key, surroundings::Surroundings},
-    store::vault::settings::write_settings,
+    config::{api_key, environment::Environment},
+    store::fs::vault::settings_files::write_settings,
 };
 
 /// The name by which launchd knows the agent.
@@ -21,24 +21,24 @@ const LABEL: &str = "memoird";
 
 /// A launch agent for this program.
 #[derive(Debug)]
-pub(super) struct Agent {
+pub(super) struct LaunchAgent {
     /// Where it belongs.
     pub(super) path: PathBuf,
     /// What it says.
     pub(super) text: String,
 }
 
-impl Agent {
+impl LaunchAgent {
     /// Prepares the agent for the program at `program`; where the configuration was named by hand,
     /// `config` is its file.
-    pub(super) fn new(around: &Surroundings, program: &Path, config: Option<&Path>) -> Self {
+    pub(super) fn new(around: &Environment, program: &Path, config: Option<&Path>) -> Self {
         let library = around.home.join("Library");
         let path = library.join("LaunchAgents").join(format!("{LABEL}.plist"));
-        Self { path, text: text(program, config, &library.join("Logs/memoird.log")) }
+        Self { path, text: plist(program, config, &library.join("Logs/memoird.log")) }
     }
 
     /// Returns whether the file there says the same; `None` where there is none.
-    pub(super) fn is_same(&self) -> Option<bool> {
+    pub(super) fn matches_file(&self) -> Option<bool> {
         fs::read_to_string(&self.path).ok().map(|it| it == self.text)
     }
 
@@ -57,7 +57,7 @@ impl Agent {
     ///
     /// Returns what the system says.
     pub(super) fn remove(&self) -> Result<(), CommandError> {
-        fs::remove_file(&self.path).map_err(|e| failed("remove", &self.path, &e))
+        fs::remove_file(&self.path).map_err(|e| file_error("remove", &self.path, &e))
     }
 
     /// Has launchd start it; returns why not.
@@ -68,7 +68,7 @@ impl Agent {
     }
 
     /// Returns what to type where launchd does not answer.
-    pub(super) fn by_hand(&self) -> String {
+    pub(super) fn start_command(&self) -> String {
         format!("launchctl bootstrap {} \"{}\"", domain(), self.path.display())
     }
 }
@@ -79,7 +79,7 @@ pub(super) fn stop() -> Result<(), String> {
 }
 
 /// Returns the line in which launchd says how the agent is; or why there is none.
-pub(super) fn state() -> Result<String, String> {
+pub(super) fn agent_state() -> Result<String, String> {
     let said = launchctl(&["print", &format!("{}/{LABEL}", domain())])?;
     let line = said.lines().map(str::trim).find(|it| it.starts_with("state = "));
     Ok(line.map_or_else(|| "unknown".to_owned(), |it| it["state = ".len()..].to_owned()))
@@ -91,7 +91,7 @@ fn domain() -> String {
 }
 
 fn launchctl(words: &[&str]) -> Result<String, String> {
-    let output = key::scrub(&mut Command::new("launchctl"))
+    let output = api_key::remove_key_variables(&mut Command::new("launchctl"))
         .args(words)
         .stdin(Stdio::null())
         .output()
@@ -107,15 +107,15 @@ fn launchctl(words: &[&str]) -> Result<String, String> {
     ))
 }
 
-fn text(program: &Path, config: Option<&Path>, log: &Path) -> String {
+fn plist(program: &Path, config: Option<&Path>, log: &Path) -> String {
     let mut words = vec![program.to_string_lossy().into_owned(), "run".to_owned()];
     if let Some(config) = config {
         words.extend(["--config".to_owned(), config.to_string_lossy().into_owned()]);
     }
-    let element = |it: &String| format!("        <string>{}</string>\n", escaped(it));
+    let element = |it: &String| format!("        <string>{}</string>\n", xml_escaped(it));
     let arguments: Vec<_> = words.iter().map(element).collect();
     let arguments = arguments.concat();
-    let log = escaped(&log.to_string_lossy());
+    let log = xml_escaped(&log.to_string_lossy());
     format!(
         r#"<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
@@ -160,7 +160,7 @@ fn text(program: &Path, config: Option<&Path>, log: &Path) -> String {
 }
 
 /// Writes a text as the content of an element.
-fn escaped(text: &str) -> String {
+fn xml_escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
@@ -180,12 +180,12 @@ mod tests {
 
     #[test]
     fn the_agent_starts_this_program_with_its_configuration() {
-        let made = text(Path::new("/usr/local/bin/memoird"), None, Path::new("/l"));
+        let made = plist(Path::new("/usr/local/bin/memoird"), None, Path::new("/l"));
         assert_eq!(strings(&made, "ProgramArguments"), ["/usr/local/bin/memoird", "run"]);
         assert_eq!(strings(&made, "Label"), ["memoird"]);
         assert_eq!(strings(&made, "StandardErrorPath"), ["/l"]);
         let odd =
-            text(Path::new("/a & <b>/memoird"), Some(Path::new("/c d.yaml")), Path::new("/l"));
+            plist(Path::new("/a & <b>/memoird"), Some(Path::new("/c d.yaml")), Path::new("/l"));
         assert_eq!(
             strings(&odd, "ProgramArguments"),
             ["/a &amp; &lt;b&gt;/memoird", "run", "--config", "/c d.yaml"]
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn every_element_of_the_agent_is_closed() {
-        let made = text(Path::new("/a/memoird"), None, Path::new("/l"));
+        let made = plist(Path::new("/a/memoird"), None, Path::new("/l"));
         for name in ["plist", "dict", "array", "key", "string", "integer"] {
             let count = |it: &str| made.matches(it).count();
             let opened = count(&format!("<{name}>")) + count(&format!("<{name} "));

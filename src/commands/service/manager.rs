@@ -7,24 +7,24 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::config::key;
+use crate::config::api_key;
 
 /// The name of the unit.
-pub(super) const NAME: &str = "memoird.service";
+pub(super) const UNIT_NAME: &str = "memoird.service";
 
 /// Has the user manager read the unit and start it, or start it again; returns why not.
 pub(in crate::commands) fn start(again: bool) -> Result<(), String> {
     systemctl(&["daemon-reload"])?;
-    systemctl(&["enable", "--now", NAME])?;
+    systemctl(&["enable", "--now", UNIT_NAME])?;
     if again {
-        systemctl(&["restart", NAME])?;
+        systemctl(&["restart", UNIT_NAME])?;
     }
     Ok(())
 }
 
 /// Has the user manager stop the unit and forget it; returns why not.
 pub(super) fn stop() -> Result<(), String> {
-    systemctl(&["disable", "--now", NAME]).map(drop)
+    systemctl(&["disable", "--now", UNIT_NAME]).map(drop)
 }
 
 /// Has the user manager notice that files are gone.
@@ -34,13 +34,13 @@ pub(super) fn reload() -> Result<(), String> {
 
 /// What the manager says of the unit.
 #[derive(Debug, Default)]
-pub(super) struct Shown(BTreeMap<String, String>);
+pub(super) struct UnitProperties(BTreeMap<String, String>);
 
-impl Shown {
+impl UnitProperties {
     /// Asks; returns why there is no answer.
-    pub(super) fn ask() -> Result<Self, String> {
+    pub(super) fn query() -> Result<Self, String> {
         let names = "LoadState,UnitFileState,ActiveState,SubState,StatusText,MainPID,NRestarts,Result,MemoryCurrent";
-        let said = systemctl(&["show", NAME, "--property", names])?;
+        let said = systemctl(&["show", UNIT_NAME, "--property", names])?;
         let pairs = said.lines().filter_map(|it| it.split_once('='));
         let pairs = pairs.filter(|(_, value)| !value.is_empty() && *value != "[not set]");
         Ok(Self(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()))
@@ -53,9 +53,10 @@ impl Shown {
 }
 
 /// Returns whether the user's services run while the user is logged out; `None` when nobody says so.
-pub(in crate::commands) fn lingers() -> Option<bool> {
+pub(in crate::commands) fn is_linger_enabled() -> Option<bool> {
     let user = rustix::process::getuid().as_raw().to_string();
-    let said = run("loginctl", &["show-user", &user, "--property", "Linger", "--value"]).ok()?;
+    let said =
+        run_program("loginctl", &["show-user", &user, "--property", "Linger", "--value"]).ok()?;
     match said.trim() {
         "yes" => Some(true),
         "no" => Some(false),
@@ -66,11 +67,11 @@ pub(in crate::commands) fn lingers() -> Option<bool> {
 fn systemctl(words: &[&str]) -> Result<String, String> {
     let mut all = vec!["--user"];
     all.extend(words);
-    run("systemctl", &all)
+    run_program("systemctl", &all)
 }
 
-fn run(program: &str, words: &[&str]) -> Result<String, String> {
-    let output = key::scrub(&mut Command::new(program))
+fn run_program(program: &str, words: &[&str]) -> Result<String, String> {
+    let output = api_key::remove_key_variables(&mut Command::new(program))
         .args(words)
         .stdin(Stdio::null())
         .output()

@@ -14,46 +14,46 @@ use clap::Subcommand;
 use serde::Serialize;
 
 use self::{
-    launchd::Agent,
-    manager::Shown,
-    unit::{State, Unit},
+    launchd::LaunchAgent,
+    manager::UnitProperties,
+    unit::{SystemdUnit, UnitState},
 };
 use super::{
     GlobalArgs,
-    context::Call,
-    error::{CommandError, Kind},
+    error::{CommandError, CommandErrorKind},
     ui::Ui,
+    workspace::Invocation,
 };
 
 /// Install, remove, or look at the service of your own: a systemd user unit, on macOS a launch agent
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ServiceArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: ServiceCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum ServiceCommand {
     /// Write the unit for this program and the configured folders, and start it
-    Install(Install),
+    Install(InstallArgs),
     /// Stop the service and remove its unit; nothing else is touched
-    Uninstall(Uninstall),
+    Uninstall(UninstallArgs),
     /// Show the unit, its state, and whether it runs while you are logged out
     Status,
     /// Print the unit, or the launch agent, that `install` would write
-    Print(Print),
+    Print(PrintArgs),
 }
 
 #[derive(Debug, clap::Args)]
-struct Print {
+struct PrintArgs {
     /// What is to run it; by default what this system has
-    #[arg(long = "for", value_enum, value_name = "MANAGER")]
-    manager: Option<Manager>,
+    #[arg(long = "for", value_enum, value_name = "SYSTEM_MANAGER")]
+    manager: Option<ServiceManagerKind>,
 }
 
 /// What keeps services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Manager {
+enum ServiceManagerKind {
     /// A user unit
     Systemd,
     /// A launch agent of macOS
@@ -61,7 +61,7 @@ enum Manager {
 }
 
 #[derive(Debug, clap::Args)]
-struct Install {
+struct InstallArgs {
     /// Replace a unit that says something else
     #[arg(long)]
     force: bool,
@@ -74,7 +74,7 @@ struct Install {
 }
 
 #[derive(Debug, clap::Args)]
-struct Uninstall {
+struct UninstallArgs {
     /// Say what would be done, and do nothing
     #[arg(long)]
     dry_run: bool,
@@ -85,7 +85,7 @@ struct Uninstall {
 
 /// What `install` and `uninstall` print as JSON.
 #[derive(Default, Serialize)]
-struct Report {
+struct ServiceReport {
     dry_run: bool,
     wrote: Vec<String>,
     removed: Vec<String>,
@@ -97,7 +97,7 @@ struct Report {
 
 /// What `status` prints as JSON.
 #[derive(Default, Serialize)]
-struct Status {
+struct ServiceStatus {
     unit: String,
     /// `none`, `same`, `other-paths`, or `differs` from what would be written now.
     installed: &'static str,
@@ -113,58 +113,64 @@ struct Status {
     manager: Option<String>,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    let unit = unit_of(&call, global, None)?;
-    let agent = agent_of(&call, global)?;
-    if let Verb::Print(args) = &args.verb {
-        let text = match args.manager.unwrap_or(MANAGER) {
-            Manager::Systemd => unit.text(),
-            Manager::Launchd => &agent.text,
+pub(super) fn run(
+    global: &GlobalArgs,
+    args: &ServiceArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let call = Invocation::load(global)?;
+    let unit = systemd_unit(&call, global, None)?;
+    let agent = launch_agent(&call, global)?;
+    if let ServiceCommand::Print(args) = &args.verb {
+        let text = match args.manager.unwrap_or(SYSTEM_MANAGER) {
+            ServiceManagerKind::Systemd => unit.text(),
+            ServiceManagerKind::Launchd => &agent.text,
         };
         ui.data(text.trim_end());
         return Ok(ExitCode::SUCCESS);
     }
-    if MANAGER == Manager::Launchd {
-        return with_launchd(&call, &agent, &args.verb, ui);
+    if SYSTEM_MANAGER == ServiceManagerKind::Launchd {
+        return run_with_launchd(&call, &agent, &args.verb, ui);
     }
     match &args.verb {
-        Verb::Install(args) => install(&call, &unit, args, ui),
-        Verb::Uninstall(args) => uninstall(&unit, args, ui),
-        Verb::Status | Verb::Print(_) => Ok(status(&unit, ui)),
+        ServiceCommand::Install(args) => install(&call, &unit, args, ui),
+        ServiceCommand::Uninstall(args) => uninstall(&unit, args, ui),
+        ServiceCommand::Status | ServiceCommand::Print(_) => Ok(status(&unit, ui)),
     }
 }
 
 /// What keeps the services of this system.
-const MANAGER: Manager =
-    if cfg!(target_os = "macos") { Manager::Launchd } else { Manager::Systemd };
+const SYSTEM_MANAGER: ServiceManagerKind = if cfg!(target_os = "macos") {
+    ServiceManagerKind::Launchd
+} else {
+    ServiceManagerKind::Systemd
+};
 
-fn agent_of(call: &Call, global: &GlobalArgs) -> Result<Agent, CommandError> {
-    let named = global.config.is_some() || call.around.variable("MEMOIRD_CONFIG").is_some();
+fn launch_agent(call: &Invocation, global: &GlobalArgs) -> Result<LaunchAgent, CommandError> {
+    let named = global.config.is_some() || call.environment.variable("MEMOIRD_CONFIG").is_some();
     let config = call.config.file.as_deref().filter(|_| named);
-    Ok(Agent::new(&call.around, &this_program()?, config))
+    Ok(LaunchAgent::new(&call.environment, &this_program()?, config))
 }
 
 /// Does on macOS what the others do with systemd.
-fn with_launchd(
-    call: &Call,
-    agent: &Agent,
-    verb: &Verb,
+fn run_with_launchd(
+    call: &Invocation,
+    agent: &LaunchAgent,
+    verb: &ServiceCommand,
     ui: &Ui,
 ) -> Result<ExitCode, CommandError> {
     let shown = agent.path.display().to_string();
-    let mut report = Report::default();
+    let mut report = ServiceReport::default();
     match verb {
-        Verb::Install(args) => {
-            refuse_without_folders(call)?;
-            if agent.is_same() == Some(false) && !args.force {
+        ServiceCommand::Install(args) => {
+            require_configured_folders(call)?;
+            if agent.matches_file() == Some(false) && !args.force {
                 let what = format!("`{shown}` says something else than what would be written now");
-                return Err(
-                    CommandError::new(Kind::Usage, what).hint("memoird service install --force")
-                );
+                return Err(CommandError::new(CommandErrorKind::Usage, what)
+                    .hint("memoird service install --force"));
             }
             report.dry_run = args.dry_run;
-            report.wrote.extend((agent.is_same() != Some(true)).then_some(shown));
+            report.wrote.extend((agent.matches_file() != Some(true)).then_some(shown));
             if !args.dry_run {
                 agent.write()?;
                 if !args.no_start {
@@ -172,17 +178,17 @@ fn with_launchd(
                         Ok(()) => report.started = true,
                         Err(why) => report.to_do.push(format!(
                             "the service is not started ({why}); type: {}",
-                            agent.by_hand()
+                            agent.start_command()
                         )),
                     }
                 }
             }
         }
-        Verb::Uninstall(args) => {
+        ServiceCommand::Uninstall(args) => {
             report.dry_run = args.dry_run;
-            report.removed.extend(agent.is_same().map(|_| shown));
+            report.removed.extend(agent.matches_file().map(|_| shown));
             if !report.removed.is_empty() && !args.dry_run {
-                if !may_remove(args, ui)? {
+                if !confirm_removal(args, ui)? {
                     return Ok(ExitCode::SUCCESS);
                 }
                 if let Err(why) = launchd::stop() {
@@ -191,24 +197,24 @@ fn with_launchd(
                 agent.remove()?;
             }
         }
-        Verb::Status | Verb::Print(_) => {
-            let state = launchd::state();
-            let installed = match agent.is_same() {
+        ServiceCommand::Status | ServiceCommand::Print(_) => {
+            let state = launchd::agent_state();
+            let installed = match agent.matches_file() {
                 None => "none",
                 Some(true) => "same",
                 Some(false) => "differs",
             };
-            let status = Status {
+            let status = ServiceStatus {
                 unit: shown,
                 installed,
                 active: state.clone().ok(),
                 manager: state.err(),
-                ..Status::default()
+                ..ServiceStatus::default()
             };
             if ui.is_json() {
                 ui.json(&status);
             } else {
-                let Status { unit, active, manager, .. } = &status;
+                let ServiceStatus { unit, active, manager, .. } = &status;
                 let why = manager.as_ref().map(|it| format!("unknown ({it})"));
                 ui.data(format!("agent     {unit} ({installed})"));
                 ui.data(format!("service   {}", active.clone().or(why).unwrap_or_default()));
@@ -216,30 +222,33 @@ fn with_launchd(
             return Ok(ExitCode::SUCCESS);
         }
     }
-    report.tell(ui);
+    report.print(ui);
     Ok(ExitCode::SUCCESS)
 }
 
 fn this_program() -> Result<std::path::PathBuf, CommandError> {
     std::env::current_exe().map_err(|e| {
-        CommandError::new(Kind::CannotWrite, format!("cannot tell where this program is: {e}"))
+        CommandError::new(
+            CommandErrorKind::CannotWrite,
+            format!("cannot tell where this program is: {e}"),
+        )
     })
 }
 
-fn refuse_without_folders(call: &Call) -> Result<(), CommandError> {
+fn require_configured_folders(call: &Invocation) -> Result<(), CommandError> {
     if !call.config.roots.is_empty() {
         return Ok(());
     }
     let what = "no memory folder is configured, so the service would have nothing to do";
-    Err(CommandError::new(Kind::Usage, what).hint("memoird init DIR --service"))
+    Err(CommandError::new(CommandErrorKind::Usage, what).hint("memoird init DIR --service"))
 }
 
 /// Asks whether the service may be removed.
-fn may_remove(args: &Uninstall, ui: &Ui) -> Result<bool, CommandError> {
+fn confirm_removal(args: &UninstallArgs, ui: &Ui) -> Result<bool, CommandError> {
     if args.yes {
         return Ok(true);
     }
-    match ui.ask("Stop the service and remove its unit? Memories and settings stay.") {
+    match ui.confirm("Stop the service and remove its unit? Memories and settings stay.") {
         Some(true) => Ok(true),
         Some(false) => {
             ui.note("nothing was changed");
@@ -247,7 +256,7 @@ fn may_remove(args: &Uninstall, ui: &Ui) -> Result<bool, CommandError> {
         }
         None => {
             let what = "`uninstall` asks, and nobody can answer";
-            Err(CommandError::new(Kind::Usage, what)
+            Err(CommandError::new(CommandErrorKind::Usage, what)
                 .hint("memoird service uninstall --yes")
                 .hint("memoird service uninstall --dry-run"))
         }
@@ -255,75 +264,83 @@ fn may_remove(args: &Uninstall, ui: &Ui) -> Result<bool, CommandError> {
 }
 
 /// Prepares the unit for this program, with one more folder where one is being set up.
-pub(super) fn unit_of(
-    call: &Call,
+pub(super) fn systemd_unit(
+    call: &Invocation,
     global: &GlobalArgs,
     more: Option<&Path>,
-) -> Result<Unit, CommandError> {
+) -> Result<SystemdUnit, CommandError> {
     let program = this_program()?;
-    let named = global.config.is_some() || call.around.variable("MEMOIRD_CONFIG").is_some();
-    Ok(Unit::new(&call.around, &call.config, &program, named, more))
+    let named = global.config.is_some() || call.environment.variable("MEMOIRD_CONFIG").is_some();
+    Ok(SystemdUnit::new(&call.environment, &call.config, &program, named, more))
 }
 
 /// What to type where the manager does not answer.
-pub(super) const START_BY_HAND: &str =
+pub(super) const START_COMMAND: &str =
     "systemctl --user daemon-reload && systemctl --user enable --now memoird";
 
 /// What to type so that the service runs while nobody is logged in.
-pub(super) const LINGER: &str =
+pub(super) const LINGER_HINT: &str =
     "it runs only while you are logged in; so that it always does, type: loginctl enable-linger";
 
-fn install(call: &Call, unit: &Unit, args: &Install, ui: &Ui) -> Result<ExitCode, CommandError> {
-    refuse_without_folders(call)?;
+fn install(
+    call: &Invocation,
+    unit: &SystemdUnit,
+    args: &InstallArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    require_configured_folders(call)?;
     let shown = unit.path.display().to_string();
-    if unit.state == State::Differs && !args.force {
+    if unit.state == UnitState::Differs && !args.force {
         let what = format!("`{shown}` says something else than what would be written now");
-        return Err(CommandError::new(Kind::Usage, what)
+        return Err(CommandError::new(CommandErrorKind::Usage, what)
             .hint("memoird service install --force")
             .hint("what is yours belongs into a drop-in: systemctl --user edit memoird"));
     }
-    let mut report =
-        Report { dry_run: args.dry_run, plain: unit.plain.clone(), ..Report::default() };
-    if unit.state != State::Same {
+    let mut report = ServiceReport {
+        dry_run: args.dry_run,
+        plain: unit.plain_reason.clone(),
+        ..ServiceReport::default()
+    };
+    if unit.state != UnitState::Same {
         report.wrote.push(shown);
     }
-    if unit.plain.is_some() {
+    if unit.plain_reason.is_some() {
         report.wrote.push(unit.drop_in().display().to_string());
     }
     if !args.dry_run {
         unit.write()?;
         if !args.no_start {
-            match manager::start(matches!(unit.state, State::Differs | State::Moved)) {
+            match manager::start(matches!(unit.state, UnitState::Differs | UnitState::OtherPaths)) {
                 Ok(()) => report.started = true,
                 Err(why) => report
                     .to_do
-                    .push(format!("the service is not started ({why}); type: {START_BY_HAND}")),
+                    .push(format!("the service is not started ({why}); type: {START_COMMAND}")),
             }
         }
     }
-    if manager::lingers() == Some(false) {
-        report.to_do.push(LINGER.to_owned());
+    if manager::is_linger_enabled() == Some(false) {
+        report.to_do.push(LINGER_HINT.to_owned());
     }
-    report.tell(ui);
+    report.print(ui);
     Ok(ExitCode::SUCCESS)
 }
 
-fn uninstall(unit: &Unit, args: &Uninstall, ui: &Ui) -> Result<ExitCode, CommandError> {
+fn uninstall(unit: &SystemdUnit, args: &UninstallArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
     let files = unit.files();
-    let mut report = Report { dry_run: args.dry_run, ..Report::default() };
+    let mut report = ServiceReport { dry_run: args.dry_run, ..ServiceReport::default() };
     report.removed.extend(files.iter().map(|it| it.display().to_string()));
     if files.is_empty() || args.dry_run {
-        report.tell(ui);
+        report.print(ui);
         return Ok(ExitCode::SUCCESS);
     }
-    if !may_remove(args, ui)? {
+    if !confirm_removal(args, ui)? {
         return Ok(ExitCode::SUCCESS);
     }
     if let Err(why) = manager::stop() {
         report.to_do.push(format!("the service could not be stopped ({why})"));
     }
     for file in &files {
-        fs::remove_file(file).map_err(|e| failed("remove", file, &e))?;
+        fs::remove_file(file).map_err(|e| file_error("remove", file, &e))?;
         // The folder of drop-ins, where nothing else is in it.
         if let Some(folder) = file.parent().filter(|it| it.extension().is_some()) {
             drop(fs::remove_dir(folder));
@@ -332,26 +349,26 @@ fn uninstall(unit: &Unit, args: &Uninstall, ui: &Ui) -> Result<ExitCode, Command
     if let Err(why) = manager::reload() {
         tracing::debug!("{why}");
     }
-    report.tell(ui);
+    report.print(ui);
     Ok(ExitCode::SUCCESS)
 }
 
-fn status(unit: &Unit, ui: &Ui) -> ExitCode {
-    let asked = Shown::ask();
+fn status(unit: &SystemdUnit, ui: &Ui) -> ExitCode {
+    let asked = UnitProperties::query();
     let (shown, manager) = match asked {
         Ok(shown) => (shown, None),
-        Err(why) => (Shown::default(), Some(why)),
+        Err(why) => (UnitProperties::default(), Some(why)),
     };
     let text = |name: &str| shown.get(name).map(str::to_owned);
     let number = |name: &str| shown.get(name).and_then(|it| it.parse::<u64>().ok());
     let small = |name: &str| number(name).and_then(|it| u32::try_from(it).ok());
-    let status = Status {
+    let status = ServiceStatus {
         unit: unit.path.display().to_string(),
         installed: match unit.state {
-            State::New => "none",
-            State::Same => "same",
-            State::Moved => "other-paths",
-            State::Differs => "differs",
+            UnitState::New => "none",
+            UnitState::Same => "same",
+            UnitState::OtherPaths => "other-paths",
+            UnitState::Differs => "differs",
         },
         enabled: text("UnitFileState"),
         active: text("ActiveState"),
@@ -359,7 +376,7 @@ fn status(unit: &Unit, ui: &Ui) -> ExitCode {
         pid: small("MainPID").filter(|it| *it > 0),
         restarts: small("NRestarts"),
         memory_bytes: number("MemoryCurrent"),
-        lingers: manager::lingers(),
+        lingers: manager::is_linger_enabled(),
         plain: unit.drop_in().exists(),
         manager,
     };
@@ -367,22 +384,24 @@ fn status(unit: &Unit, ui: &Ui) -> ExitCode {
     if ui.is_json() {
         ui.json(&status);
     } else {
-        status.tell(unit, ui);
+        status.print(unit, ui);
     }
-    if is_well { ExitCode::SUCCESS } else { Kind::Job.exit_code().into() }
+    if is_well { ExitCode::SUCCESS } else { CommandErrorKind::Job.exit_code().into() }
 }
 
-impl Status {
-    fn tell(&self, unit: &Unit, ui: &Ui) {
+impl ServiceStatus {
+    fn print(&self, unit: &SystemdUnit, ui: &Ui) {
         ui.data(match unit.state {
-            State::New => "unit      not installed; `memoird service install` does it".to_owned(),
-            State::Same => format!("unit      {}", self.unit),
-            State::Moved => format!(
+            UnitState::New => {
+                "unit      not installed; `memoird service install` does it".to_owned()
+            }
+            UnitState::Same => format!("unit      {}", self.unit),
+            UnitState::OtherPaths => format!(
                 "unit      {}, which names other paths than are configured now; \
                  `memoird service install` brings it in step",
                 self.unit
             ),
-            State::Differs => format!(
+            UnitState::Differs => format!(
                 "unit      {}, which says something else than what would be written now; \
                  `memoird service install --force` writes it anew",
                 self.unit
@@ -404,7 +423,7 @@ impl Status {
         if let Some(restarts) = self.restarts.filter(|it| *it > 0) {
             ui.data(format!("restarts  {restarts}; `journalctl --user -u memoird` says why"));
         }
-        ui.data(match (self.plain, &unit.plain) {
+        ui.data(match (self.plain, &unit.plain_reason) {
             (true, Some(why)) => format!("sandbox   without namespaces: {why}"),
             (true, None) => "sandbox   without namespaces, by a drop-in".to_owned(),
             (false, _) => {
@@ -413,14 +432,14 @@ impl Status {
         });
         match self.lingers {
             Some(true) => ui.data("linger    it runs while you are logged out, too"),
-            Some(false) => ui.data(format!("linger    {LINGER}")),
+            Some(false) => ui.data(format!("linger    {LINGER_HINT}")),
             None => {}
         }
     }
 }
 
-impl Report {
-    fn tell(&self, ui: &Ui) {
+impl ServiceReport {
+    fn print(&self, ui: &Ui) {
         if ui.is_json() {
             ui.json(self);
             return;
@@ -439,7 +458,7 @@ impl Report {
             ui.warn(what);
         }
         if self.started {
-            ui.good("the service runs; `memoird service status` says how it is");
+            ui.success("the service runs; `memoird service status` says how it is");
         } else if self.wrote.is_empty() && self.removed.is_empty() && self.to_do.is_empty() {
             ui.note("nothing to do");
         }
@@ -447,6 +466,9 @@ impl Report {
 }
 
 /// Says that a file or folder could not be changed.
-pub(super) fn failed(what: &str, path: &Path, error: &io::Error) -> CommandError {
-    CommandError::new(Kind::CannotWrite, format!("cannot {what} `{}`: {error}", path.display()))
+pub(super) fn file_error(what: &str, path: &Path, error: &io::Error) -> CommandError {
+    CommandError::new(
+        CommandErrorKind::CannotWrite,
+        format!("cannot {what} `{}`: {error}", path.display()),
+    )
 }

@@ -10,53 +10,53 @@ use std::{
 
 use crate::{
     commands::error::CommandError,
-    config::{Config, settings::Provider, surroundings::Surroundings},
-    store::vault::settings::write_settings,
+    config::{Config, environment::Environment, settings::Provider},
+    store::fs::vault::settings_files::write_settings,
 };
 
 /// The unit as it is shipped.
-const UNIT: &str = include_str!("../../../systemd/memoird.service");
+const UNIT_TEMPLATE: &str = include_str!("../../../systemd/memoird.service");
 /// What takes out of it what needs namespaces.
-const PLAIN: &str = include_str!("../../../systemd/memoird-plain.conf");
+const PLAIN_DROP_IN: &str = include_str!("../../../systemd/memoird-plain.conf");
 
 /// The lines of the unit that name paths, and are written anew.
-const PATHS: [&str; 3] = ["ExecStart=", "BindReadOnlyPaths=", "BindPaths="];
+const PATH_KEYS: [&str; 3] = ["ExecStart=", "BindReadOnlyPaths=", "BindPaths="];
 
 /// The socket of the manager itself, in a folder that is hidden.
 const NOTIFY_SOCKET: &str = "BindReadOnlyPaths=%t/systemd/notify";
 
 /// What is to be done with the unit.
 #[derive(Debug)]
-pub(in crate::commands) struct Unit {
+pub(in crate::commands) struct SystemdUnit {
     /// Where it belongs.
     pub(in crate::commands) path: PathBuf,
     text: String,
     /// How it stands to the file that is there.
-    pub(in crate::commands) state: State,
+    pub(in crate::commands) state: UnitState,
     /// Why it is to run without namespaces.
-    pub(in crate::commands) plain: Option<String>,
+    pub(in crate::commands) plain_reason: Option<String>,
     /// Folders that must be there when it starts.
     folders: Vec<PathBuf>,
 }
 
 /// How a unit stands to the file of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::commands) enum State {
+pub(in crate::commands) enum UnitState {
     /// There is no file.
     New,
     /// The file says the same.
     Same,
     /// The file names other paths, and is ours for the rest.
-    Moved,
+    OtherPaths,
     /// The file says something else, so it is somebody's own or an older one.
     Differs,
 }
 
-impl Unit {
+impl SystemdUnit {
     /// Prepares the unit for the program at `program`, which serves the folders of a configuration
     /// and `more`. Where the file of the configuration was named by hand, `named` says so.
     pub(in crate::commands) fn new(
-        around: &Surroundings,
+        around: &Environment,
         config: &Config,
         program: &Path,
         named: bool,
@@ -64,7 +64,7 @@ impl Unit {
     ) -> Self {
         let path = around.config_home.join("systemd/user/memoird.service");
         let state_folder =
-            around.ledger().parent().map_or_else(|| around.ledger(), Path::to_path_buf);
+            around.ledger_path().parent().map_or_else(|| around.ledger_path(), Path::to_path_buf);
         let mut readable = vec![program.to_path_buf(), around.config_folder()];
         // A configuration is often a link into a folder that its owner keeps.
         let file = config.file.as_deref();
@@ -86,22 +86,25 @@ impl Unit {
         let metrics = config.settings.metrics_file.as_ref();
         let metrics = metrics.map(|it| around.absolute(Path::new(it), &around.home));
         writable.extend(metrics.and_then(|it| Some(it.parent()?.to_path_buf())));
-        let places = Places {
+        let places = UnitPaths {
             program,
             config: file.filter(|_| named),
             readable: &distinct(readable),
             state: &state_folder,
             writable: &distinct(writable),
         };
-        let text = text(&places);
+        let text = unit_text(&places);
         let state = match fs::read_to_string(&path) {
-            Ok(there) if there == text => State::Same,
-            Ok(there) if without_paths(&there).eq(without_paths(&text)) => State::Moved,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => State::New,
-            _ => State::Differs,
+            Ok(there) if there == text => UnitState::Same,
+            Ok(there) if lines_without_paths(&there).eq(lines_without_paths(&text)) => {
+                UnitState::OtherPaths
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => UnitState::New,
+            _ => UnitState::Differs,
         };
-        let plain = runs_programs(config).or_else(|| no_namespaces(Path::new("/proc/sys")));
-        Self { path, text, state, plain, folders: vec![state_folder] }
+        let plain = user_program_reason(config)
+            .or_else(|| namespaces_disabled_reason(Path::new("/proc/sys")));
+        Self { path, text, state, plain_reason: plain, folders: vec![state_folder] }
     }
 
     /// Returns what it says.
@@ -122,15 +125,15 @@ impl Unit {
                 .recursive(true)
                 .mode(0o700)
                 .create(folder)
-                .map_err(|e| super::failed("make", folder, &e))?;
+                .map_err(|e| super::file_error("make", folder, &e))?;
         }
         write_settings(&self.path, &self.text)?;
         let drop_in = self.drop_in();
-        match &self.plain {
-            Some(_) => write_settings(&drop_in, PLAIN)?,
+        match &self.plain_reason {
+            Some(_) => write_settings(&drop_in, PLAIN_DROP_IN)?,
             // One that a person wrote stays.
-            None if fs::read_to_string(&drop_in).is_ok_and(|it| it == PLAIN) => {
-                fs::remove_file(&drop_in).map_err(|e| super::failed("remove", &drop_in, &e))?;
+            None if fs::read_to_string(&drop_in).is_ok_and(|it| it == PLAIN_DROP_IN) => {
+                fs::remove_file(&drop_in).map_err(|e| super::file_error("remove", &drop_in, &e))?;
             }
             None => {}
         }
@@ -140,14 +143,14 @@ impl Unit {
     /// Returns the files of it that stand there, the drop-in of ours too.
     pub(in crate::commands) fn files(&self) -> Vec<PathBuf> {
         let drop_in = self.drop_in();
-        let ours = fs::read_to_string(&drop_in).is_ok_and(|it| it == PLAIN);
+        let ours = fs::read_to_string(&drop_in).is_ok_and(|it| it == PLAIN_DROP_IN);
         let unit = Some(self.path.clone()).filter(|it| it.exists());
         unit.into_iter().chain(ours.then_some(drop_in)).collect()
     }
 }
 
 /// What a unit names.
-struct Places<'a> {
+struct UnitPaths<'a> {
     program: &'a Path,
     config: Option<&'a Path>,
     readable: &'a [PathBuf],
@@ -155,23 +158,23 @@ struct Places<'a> {
     writable: &'a [PathBuf],
 }
 
-fn text(places: &Places<'_>) -> String {
-    let Places { program, config, readable, state, writable } = places;
-    let mut start = format!("ExecStart={} run", quoted(program));
+fn unit_text(places: &UnitPaths<'_>) -> String {
+    let UnitPaths { program, config, readable, state, writable } = places;
+    let mut start = format!("ExecStart={} run", systemd_quoted(program));
     if let Some(config) = config {
-        start = format!("{start} --config {}", quoted(config));
+        start = format!("{start} --config {}", systemd_quoted(config));
     }
     let lines = |key: &str, paths: &[PathBuf]| -> Vec<String> {
-        paths.iter().map(|it| format!("{key}=-{}", quoted(it))).collect()
+        paths.iter().map(|it| format!("{key}=-{}", systemd_quoted(it))).collect()
     };
-    let mut binds = vec![format!("BindPaths={}", quoted(state))];
+    let mut binds = vec![format!("BindPaths={}", systemd_quoted(state))];
     binds.extend(lines("BindPaths", writable));
     let mut reads = vec![NOTIFY_SOCKET.to_owned()];
     reads.extend(lines("BindReadOnlyPaths", readable));
     let mut written = [Some(vec![start]), Some(reads), Some(binds)];
     let mut text = String::new();
-    for line in UNIT.lines() {
-        match PATHS.iter().position(|key| line.starts_with(key)) {
+    for line in UNIT_TEMPLATE.lines() {
+        match PATH_KEYS.iter().position(|key| line.starts_with(key)) {
             // The first line of a key becomes all of them.
             Some(at) => {
                 for line in written[at].take().into_iter().flatten() {
@@ -185,12 +188,12 @@ fn text(places: &Places<'_>) -> String {
 }
 
 /// Returns the lines of a unit that name no paths.
-fn without_paths(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().filter(|it| !PATHS.iter().any(|key| it.starts_with(key)))
+fn lines_without_paths(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|it| !PATH_KEYS.iter().any(|key| it.starts_with(key)))
 }
 
 /// Says which programs of the person's own the daemon starts: they need a home.
-fn runs_programs(config: &Config) -> Option<String> {
+fn user_program_reason(config: &Config) -> Option<String> {
     let settings = &config.settings;
     let is_program = matches!(settings.model.provider, Provider::Command | Provider::ClaudeCli);
     if settings.model.command.is_some() || is_program {
@@ -201,7 +204,7 @@ fn runs_programs(config: &Config) -> Option<String> {
 }
 
 /// Says why an unprivileged process can make no user namespace here.
-fn no_namespaces(sysctl: &Path) -> Option<String> {
+fn namespaces_disabled_reason(sysctl: &Path) -> Option<String> {
     let says = |name: &str, value: &str| {
         fs::read_to_string(sysctl.join(name)).is_ok_and(|it| it.trim() == value)
     };
@@ -230,7 +233,7 @@ fn distinct(paths: Vec<PathBuf>) -> Vec<PathBuf> {
 }
 
 /// Writes a path as one word of a line of systemd.
-fn quoted(path: &Path) -> String {
+fn systemd_quoted(path: &Path) -> String {
     let path = path.to_string_lossy();
     let escaped =
         path.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
@@ -248,7 +251,7 @@ mod tests {
 
     #[track_caller]
     fn check(program: &str, config: Option<&str>, expected: &str) {
-        let text = text(&Places {
+        let text = unit_text(&UnitPaths {
             program: Path::new(program),
             config: config.map(Path::new),
             readable: &["/r".into()],
@@ -257,9 +260,9 @@ mod tests {
         });
         assert_eq!(lines(&text, "ExecStart="), [expected]);
         assert_eq!(lines(&text, "BindReadOnlyPaths="), ["%t/systemd/notify", "-/r"]);
-        assert!(UNIT.contains(NOTIFY_SOCKET));
+        assert!(UNIT_TEMPLATE.contains(NOTIFY_SOCKET));
         assert_eq!(lines(&text, "BindPaths="), ["/s", "-\"/home/a b/m\"", "-/m"]);
-        assert!(without_paths(&text).eq(without_paths(UNIT)));
+        assert!(lines_without_paths(&text).eq(lines_without_paths(UNIT_TEMPLATE)));
     }
 
     #[test]
@@ -286,8 +289,8 @@ mod tests {
                 || it.starts_with("Bind")
                 || it == "CapabilityBoundingSet"
         };
-        let plain = options(PLAIN);
-        for option in options(UNIT).into_iter().filter(needs) {
+        let plain = options(PLAIN_DROP_IN);
+        for option in options(UNIT_TEMPLATE).into_iter().filter(needs) {
             assert!(plain.contains(&option), "{option}");
         }
     }
@@ -295,7 +298,7 @@ mod tests {
     #[test]
     fn a_system_without_user_namespaces_is_told_by_its_settings() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(no_namespaces(dir.path()), None);
+        assert_eq!(namespaces_disabled_reason(dir.path()), None);
         let path = dir.path().join("user/max_user_namespaces");
         fs::create_dir(path.parent().unwrap()).unwrap();
         let write = |text: &str| {
@@ -303,8 +306,12 @@ mod tests {
             fs::File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
         };
         write("15000\n");
-        assert_eq!(no_namespaces(dir.path()), None);
+        assert_eq!(namespaces_disabled_reason(dir.path()), None);
         write("0\n");
-        assert!(no_namespaces(dir.path()).unwrap().contains("user.max_user_namespaces = 0"));
+        assert!(
+            namespaces_disabled_reason(dir.path())
+                .unwrap()
+                .contains("user.max_user_namespaces = 0")
+        );
     }
 }

@@ -5,28 +5,26 @@ use std::{io::Read as _, path::PathBuf, process::ExitCode};
 use chrono::NaiveDate;
 use serde::Serialize;
 
-use super::{
-    super::{
-        GlobalArgs, context,
-        context::{Call, Root},
-        error::{CommandError, Kind},
-        ui::Ui,
-    },
-    keeper, open,
+use super::{open_input, record_store};
+use crate::commands::{
+    GlobalArgs,
+    error::{CommandError, CommandErrorKind},
+    ui::Ui,
+    workspace::{self, Invocation, MemoryRoot},
 };
 use crate::{
     memory::address::Stem,
-    recall::handed::Handed,
+    recall::framing::FramedText,
     session::{
-        keep::{Found, IMPORT_BYTES_MAX},
         record,
+        save::{IMPORT_BYTES_MAX, StoredRecord},
     },
-    store::layout::FileKind,
+    store::fs::layout::FileKind,
 };
 
 /// List the records of sessions, the newest first
 #[derive(Debug, clap::Args)]
-pub(super) struct ListArgs {
+pub(super) struct SessionListArgs {
     /// Only those of this project: its folder, or a part of its path
     #[arg(long, value_name = "DIR")]
     project: Option<String>,
@@ -43,7 +41,7 @@ pub(super) struct ListArgs {
 
 /// Print a record as it may be seen
 #[derive(Debug, clap::Args)]
-pub(super) struct ShowArgs {
+pub(super) struct SessionShowArgs {
     /// The record: CMEM-20260402-101500
     #[arg(value_name = "ID")]
     id: String,
@@ -51,7 +49,7 @@ pub(super) struct ShowArgs {
 
 /// Print a record, or what was imported, byte for byte
 #[derive(Debug, clap::Args)]
-pub(super) struct ExportArgs {
+pub(super) struct SessionExportArgs {
     /// The record: CMEM-20260402-101500
     #[arg(long, value_name = "ID")]
     id: String,
@@ -59,7 +57,7 @@ pub(super) struct ExportArgs {
 
 /// Keep a record that stands in a file, byte for byte
 #[derive(Debug, clap::Args)]
-pub(super) struct ImportArgs {
+pub(super) struct SessionImportArgs {
     /// The file; `-` for stdin
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -67,7 +65,7 @@ pub(super) struct ImportArgs {
 
 /// A record as `--json` lists it.
 #[derive(Serialize)]
-struct Listed {
+struct RecordListItem {
     id: String,
     path: String,
     project: Option<String>,
@@ -84,15 +82,15 @@ struct Listed {
 }
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct RecordReport<'a> {
     path: &'a str,
     kind: &'static str,
     #[serde(flatten)]
-    handed: Handed,
+    handed: FramedText,
 }
 
 #[derive(Serialize)]
-struct Imported {
+struct RecordImportReport {
     id: String,
     path: String,
     unchanged: bool,
@@ -100,15 +98,15 @@ struct Imported {
 
 pub(super) fn list(
     global: &GlobalArgs,
-    args: &ListArgs,
+    args: &SessionListArgs,
     ui: &Ui,
 ) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
-    let mut records = keeper(&call, &root).records()?;
-    records.retain(|it| args.fits(it));
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
+    let mut records = record_store(&call, &root).records()?;
+    records.retain(|it| args.matches(it));
     records.sort_by(|a, b| b.header.ended.cmp(&a.header.ended).then_with(|| b.path.cmp(&a.path)));
-    let records: Vec<Listed> = records.into_iter().map(|it| listed(&root, it)).collect();
+    let records: Vec<RecordListItem> = records.into_iter().map(|it| list_item(&root, it)).collect();
     if ui.is_json() {
         ui.json(&serde_json::json!({ "records": records }));
     } else if records.is_empty() {
@@ -135,8 +133,8 @@ pub(super) fn list(
     Ok(ExitCode::SUCCESS)
 }
 
-impl ListArgs {
-    fn fits(&self, record: &Found) -> bool {
+impl SessionListArgs {
+    fn matches(&self, record: &StoredRecord) -> bool {
         let header = &record.header;
         let date = header.ended.map(|it| it.date_naive());
         let date = date.or_else(|| Some(header.id.parse::<Stem>().ok()?.date()));
@@ -149,10 +147,10 @@ impl ListArgs {
 }
 
 /// Takes a record as it may be seen: somebody else may have written it.
-fn listed(root: &Root, record: Found) -> Listed {
-    let seen = |text: String| crate::recall::handed::hand_line(&text, &root.rules);
+fn list_item(root: &MemoryRoot, record: StoredRecord) -> RecordListItem {
+    let seen = |text: String| crate::recall::framing::sanitize_line(&text, &root.rules);
     let header = record.header;
-    Listed {
+    RecordListItem {
         id: header.id,
         path: record.path,
         project: header.project.map(seen),
@@ -171,83 +169,82 @@ fn listed(root: &Root, record: Found) -> Listed {
 
 pub(super) fn show(
     global: &GlobalArgs,
-    args: &ShowArgs,
+    args: &SessionShowArgs,
     ui: &Ui,
 ) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
-    let (path, bytes) = bytes_of(&root, &args.id)?;
-    let handed = root.hand(&path, &bytes);
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
+    let (path, bytes) = record_bytes(&root, &args.id)?;
+    let handed = root.sanitized_file(&path, &bytes);
     if ui.is_json() {
-        ui.json(&Shown { path: &path, kind: FileKind::Session.name(), handed });
+        ui.json(&RecordReport { path: &path, kind: FileKind::Session.name(), handed });
     } else {
-        ui.file(handed.text.as_bytes());
+        ui.bytes(handed.text.as_bytes());
     }
     Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn export(
     global: &GlobalArgs,
-    args: &ExportArgs,
+    args: &SessionExportArgs,
     ui: &Ui,
 ) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
     if ui.is_json() {
         let what = "what is exported is the record itself, byte for byte";
-        return Err(CommandError::new(Kind::Usage, what)
+        return Err(CommandError::new(CommandErrorKind::Usage, what)
             .hint(format!("memoird session show {} --json", args.id)));
     }
-    let (_, bytes) = bytes_of(&root, &args.id)?;
+    let (_, bytes) = record_bytes(&root, &args.id)?;
     let text = String::from_utf8_lossy(&bytes);
-    ui.file(record::exported(&text).as_bytes());
+    ui.bytes(record::export_text(&text).as_bytes());
     Ok(ExitCode::SUCCESS)
 }
 
 /// Reads the record with that name.
-fn bytes_of(root: &Root, id: &str) -> Result<(String, Vec<u8>), CommandError> {
+fn record_bytes(root: &MemoryRoot, id: &str) -> Result<(String, Vec<u8>), CommandError> {
     let name = id.rsplit('/').next().unwrap_or(id).trim_end_matches(".md");
     let stem = name.parse::<Stem>().ok().filter(Stem::is_session);
     let stem = stem.ok_or_else(|| {
-        CommandError::new(Kind::Usage, format!("`{id}` is not the name of a record"))
+        CommandError::new(CommandErrorKind::Usage, format!("`{id}` is not the name of a record"))
             .hint("a name like CMEM-20260402-101500; `memoird session list` has them all")
     })?;
-    let path = root.vault.layout().source(&stem);
+    let path = root.vault.layout().source_path(&stem);
     let found = root
         .vault
         .read(&path)?
-        .ok_or_else(|| context::missing(&path).hint("memoird session list"))?;
+        .ok_or_else(|| workspace::no_such_file(&path).hint("memoird session list"))?;
     Ok((path, found.bytes))
 }
 
 pub(super) fn import(
     global: &GlobalArgs,
-    args: &ImportArgs,
+    args: &SessionImportArgs,
     ui: &Ui,
 ) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    let root = call.root(global)?;
+    let call = Invocation::load(global)?;
+    let root = call.selected_root(global)?;
     let name = args.file.display();
     let mut bytes = Vec::new();
-    open(&args.file)?
-        .take(IMPORT_BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|e| CommandError::new(Kind::Data, format!("cannot read `{name}`: {e}")))?;
+    open_input(&args.file)?.take(IMPORT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|e| {
+        CommandError::new(CommandErrorKind::Data, format!("cannot read `{name}`: {e}"))
+    })?;
     if bytes.len() as u64 > IMPORT_BYTES_MAX {
         let what = format!("`{name}` holds more than {} MiB", IMPORT_BYTES_MAX >> 20);
-        return Err(CommandError::new(Kind::Data, what)
+        return Err(CommandError::new(CommandErrorKind::Data, what)
             .hint("memoird session compact makes a record of a transcript"));
     }
     let text = String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        CommandError::new(Kind::Data, format!("`{name}` is not UTF-8 at byte {at}"))
+        CommandError::new(CommandErrorKind::Data, format!("`{name}` is not UTF-8 at byte {at}"))
     })?;
     if text.trim().is_empty() {
-        return Err(CommandError::new(Kind::Data, format!("`{name}` is empty")));
+        return Err(CommandError::new(CommandErrorKind::Data, format!("`{name}` is empty")));
     }
-    let (id, path, unchanged) = keeper(&call, &root).import(&text)?;
+    let (id, path, unchanged) = record_store(&call, &root).import(&text)?;
     if ui.is_json() {
-        ui.json(&Imported { id, path, unchanged });
+        ui.json(&RecordImportReport { id, path, unchanged });
         return Ok(ExitCode::SUCCESS);
     }
     let how = if unchanged { "stands there already" } else { "is kept" };

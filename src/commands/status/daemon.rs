@@ -7,17 +7,17 @@ use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    commands::{context::Root, error::CommandError},
+    commands::{error::CommandError, workspace::MemoryRoot},
     config::{
         schedule::Schedule,
         settings::{EngineKind, Settings},
     },
-    store::lock::{DaemonLock, PassLock},
+    store::fs::lock::{DaemonLock, RunLock},
 };
 
 /// When a line of the schedule fires next.
 #[derive(Serialize)]
-pub(super) struct Tick {
+pub(super) struct ScheduleEntry {
     pub(super) job: &'static str,
     pub(super) next: Option<String>,
     #[serde(skip)]
@@ -26,7 +26,7 @@ pub(super) struct Tick {
 
 /// Who serves the folder.
 #[derive(Default, Serialize)]
-pub(super) struct Daemon {
+pub(super) struct DaemonStatus {
     pub(super) running: bool,
     pub(super) pid: Option<u32>,
     pub(super) since: Option<String>,
@@ -43,7 +43,7 @@ pub(super) struct Daemon {
 
 /// How changes are noticed.
 #[derive(Default, Serialize)]
-pub(super) struct Watcher {
+pub(super) struct WatcherStatus {
     pub(super) mode: Option<String>,
     /// Why it looks itself, though the system could tell it.
     pub(super) why: Option<String>,
@@ -71,7 +71,7 @@ struct DaemonFile {
     waiting_until: Option<DateTime<Utc>>,
 }
 
-impl Daemon {
+impl DaemonStatus {
     /// Says in a word or two what it does.
     pub(super) fn state(&self) -> &'static str {
         match self {
@@ -83,11 +83,14 @@ impl Daemon {
     }
 }
 
-pub(super) fn daemon(root: &Root, zone: Tz) -> Result<(Daemon, Watcher), CommandError> {
+pub(super) fn daemon_status(
+    root: &MemoryRoot,
+    zone: Tz,
+) -> Result<(DaemonStatus, WatcherStatus), CommandError> {
     let layout = root.vault.layout();
     let lock = layout.daemon_lock();
     let Some(pid) = DaemonLock::holder(&lock)? else {
-        return Ok((Daemon::default(), Watcher::default()));
+        return Ok((DaemonStatus::default(), WatcherStatus::default()));
     };
     let about = std::fs::read(layout.private_dir().join("daemon.json")).ok();
     let about = about.and_then(|it| serde_json::from_slice::<DaemonFile>(&it).ok());
@@ -96,18 +99,18 @@ pub(super) fn daemon(root: &Root, zone: Tz) -> Result<(Daemon, Watcher), Command
     // The lock file is written when the daemon starts, and never again.
     let locked = std::fs::metadata(&lock).and_then(|it| it.modified()).ok();
     let locked = locked.map(DateTime::<Utc>::from);
-    let shown = |it: Option<DateTime<Utc>>| it.map(|it| time(it, zone));
-    let daemon = Daemon {
+    let shown = |it: Option<DateTime<Utc>>| it.map(|it| rfc3339(it, zone));
+    let daemon = DaemonStatus {
         running: true,
         pid: Some(pid).filter(|&it| it > 0),
         since: shown(about.since.or(locked)),
-        restart: restart(pid, about.version.as_deref()),
+        restart: restart_reason(pid, about.version.as_deref()),
         version: about.version,
         paused: about.paused,
         waiting: about.waiting,
         waiting_until: shown(about.waiting_until),
     };
-    let watcher = Watcher {
+    let watcher = WatcherStatus {
         mode: about.mode,
         why: about.why,
         last_event: shown(about.last_event),
@@ -120,7 +123,7 @@ pub(super) fn daemon(root: &Root, zone: Tz) -> Result<(Daemon, Watcher), Command
 
 /// Says why a daemon should be started again: it is another version than this program, or its program
 /// was replaced since it began.
-fn restart(pid: u32, version: Option<&str>) -> Option<String> {
+fn restart_reason(pid: u32, version: Option<&str>) -> Option<String> {
     let ours = env!("CARGO_PKG_VERSION");
     if let Some(version) = version.filter(|it| *it != ours) {
         return Some(format!("it is memoird {version}, and this is {ours}"));
@@ -131,10 +134,14 @@ fn restart(pid: u32, version: Option<&str>) -> Option<String> {
 }
 
 /// Says why what is due is not done yet.
-pub(super) fn why_not_yet(root: &Root, daemon: &Daemon, ticks: &[Tick]) -> String {
+pub(super) fn delay_reason(
+    root: &MemoryRoot,
+    daemon: &DaemonStatus,
+    ticks: &[ScheduleEntry],
+) -> String {
     let settings = &root.settings.settings;
     let is_free = settings.engine == EngineKind::Extractive;
-    if PassLock::is_held(&root.vault.layout().pass_lock()).unwrap_or(false) {
+    if RunLock::is_held(&root.vault.layout().run_lock()).unwrap_or(false) {
         return "it is being made right now".to_owned();
     }
     if !daemon.running {
@@ -158,12 +165,12 @@ pub(super) fn why_not_yet(root: &Root, daemon: &Daemon, ticks: &[Tick]) -> Strin
     )
 }
 
-pub(super) fn schedule(settings: &Settings, zone: Tz, now: DateTime<Utc>) -> Vec<Tick> {
+pub(super) fn schedule(settings: &Settings, zone: Tz, now: DateTime<Utc>) -> Vec<ScheduleEntry> {
     let lines = &settings.schedule;
     let tick = |job, line: &Schedule| {
         let next = line.next_after(now.with_timezone(&zone));
-        let shown = next.map_or_else(|| "never".to_owned(), shown);
-        Tick { job, next: next.map(|it| it.to_rfc3339()), shown }
+        let shown = next.map_or_else(|| "never".to_owned(), local_time);
+        ScheduleEntry { job, next: next.map(|it| it.to_rfc3339()), shown }
     };
     vec![
         tick("extract", &lines.extract),
@@ -174,10 +181,10 @@ pub(super) fn schedule(settings: &Settings, zone: Tz, now: DateTime<Utc>) -> Vec
 }
 
 /// Prints a time as people read it.
-pub(super) fn shown(time: DateTime<Tz>) -> String {
+pub(super) fn local_time(time: DateTime<Tz>) -> String {
     time.format("%a %Y-%m-%d %H:%M").to_string()
 }
 
-pub(super) fn time(at: DateTime<Utc>, zone: Tz) -> String {
+pub(super) fn rfc3339(at: DateTime<Utc>, zone: Tz) -> String {
     at.with_timezone(&zone).to_rfc3339_opts(SecondsFormat::Secs, false)
 }

@@ -4,19 +4,19 @@ use serde::Serialize;
 
 use crate::{
     commands::{
-        context::{Call, Root},
         error::CommandError,
+        workspace::{Invocation, MemoryRoot},
     },
     model::{
-        embedding::{Embed as _, Side},
-        open,
+        connect,
+        embedding::{EmbeddingInput, EmbeddingModel as _},
     },
-    store::{ledger::Ledger, vectors::Vectors},
+    store::db::{ledger::Ledger, vectors::VectorDb},
 };
 
 /// The server that makes vectors, as `status` shows it.
 #[derive(Serialize)]
-pub(super) struct Embeddings {
+pub(super) struct EmbeddingsStatus {
     model: String,
     server: Option<String>,
     /// How many lines have vectors.
@@ -29,24 +29,33 @@ pub(super) struct Embeddings {
 
 /// Looks at the server of a root and at what it has made; `None` where none is configured. Makes nothing,
 /// and sends nothing.
-pub(super) fn look(call: &Call, root: &Root) -> Result<Option<Embeddings>, CommandError> {
+pub(super) fn embeddings_status(
+    call: &Invocation,
+    root: &MemoryRoot,
+) -> Result<Option<EmbeddingsStatus>, CommandError> {
     let Some(settings) = &root.settings.settings.search.embeddings else { return Ok(None) };
     let model = settings.name.clone();
-    let made = open::embedder(&call.config, &root.settings, &call.around, Side::Line);
+    let made = connect::embedding_client(
+        &call.config,
+        &root.settings,
+        &call.environment,
+        EmbeddingInput::Line,
+    );
     let embedder = match made {
         Ok(Some(embedder)) => embedder,
         Ok(None) => return Ok(None),
         Err(error) => {
             let state = error.to_string();
-            return Ok(Some(Embeddings { model, server: None, lines: 0, left: None, state }));
+            return Ok(Some(EmbeddingsStatus { model, server: None, lines: 0, left: None, state }));
         }
     };
-    let ledger = Ledger::open_existing(&call.around.ledger())?;
-    let closed = ledger.map(|it| embedder.door().closed(&it, call.now)).transpose()?.flatten();
-    let known = Vectors::existing(&root.vault.layout().vectors(), embedder.view());
+    let ledger = Ledger::open_existing(&call.environment.ledger_path())?;
+    let closed =
+        ledger.map(|it| embedder.client().circuit_error(&it, call.now)).transpose()?.flatten();
+    let known = VectorDb::open_existing(&root.vault.layout().vectors(), embedder.space_id());
     let counted = known.and_then(|it| {
         let Some(it) = it else { return Ok((0, None)) };
-        Ok((it.count()?, it.left()?))
+        Ok((it.count()?, it.pending_files()?))
     });
     let (lines, left) = counted.as_ref().map_or((0, None), |it| *it);
     let state = match (closed, counted) {
@@ -54,13 +63,13 @@ pub(super) fn look(call: &Call, root: &Root) -> Result<Option<Embeddings>, Comma
         (None, Err(error)) => error.to_string(),
         (None, Ok(_)) => "ready".to_owned(),
     };
-    let server = Some(embedder.door().wire().server().to_owned());
-    Ok(Some(Embeddings { model, server, lines, left, state }))
+    let server = Some(embedder.client().endpoint().server().to_owned());
+    Ok(Some(EmbeddingsStatus { model, server, lines, left, state }))
 }
 
-impl Embeddings {
+impl EmbeddingsStatus {
     /// Says it in a few words.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let Self { model, lines, left, state, .. } = self;
         let left = match left {
             None => ", none looked at yet".to_owned(),

@@ -4,14 +4,14 @@ use serde::Serialize;
 
 use crate::{
     commands::{
-        context::{Call, Root},
         error::CommandError,
+        workspace::{Invocation, MemoryRoot},
     },
     config::settings::{Cap, EngineKind},
-    model::open,
+    model::connect,
     store::{
-        ledger::{Charged, Ledger},
-        vault::Vault,
+        db::ledger::{ChargedTotals, Ledger},
+        fs::vault::Vault,
     },
 };
 
@@ -29,42 +29,51 @@ pub(super) struct EngineStatus {
 #[derive(Default, Serialize)]
 pub(super) struct BudgetStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) day: Option<Used>,
+    pub(super) day: Option<BudgetUse>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) month: Option<Used>,
+    pub(super) month: Option<BudgetUse>,
 }
 
 /// What has been used in one stretch of time, over all roots; what is under way counts as its worst case.
 #[derive(Serialize)]
-pub(super) struct Used {
+pub(super) struct BudgetUse {
     #[serde(flatten)]
-    pub(super) charged: Charged,
+    pub(super) charged: ChargedTotals,
     pub(super) cap_usd: Option<f64>,
     pub(super) cap_tokens: Option<u64>,
     pub(super) cap_calls: Option<u32>,
 }
 
 /// Looks at the engine of a root and at the ledger. Makes nothing, and sends nothing.
-pub(super) fn look(call: &Call, root: &Root) -> Result<(EngineStatus, BudgetStatus), CommandError> {
+pub(super) fn engine_status(
+    call: &Invocation,
+    root: &MemoryRoot,
+) -> Result<(EngineStatus, BudgetStatus), CommandError> {
     let settings = &root.settings.settings;
     if settings.engine == EngineKind::Extractive {
         let state = Some("ready".to_owned());
         let status = EngineStatus { engine: "extractive", provider: None, model: None, state };
         return Ok((status, BudgetStatus::default()));
     }
-    let ledger = Ledger::open_existing(&call.around.ledger())?;
-    let vault = Vault::of(&root.settings)?;
-    let door =
-        open::door(&call.config, &root.settings, &call.around, vault, std::time::Duration::ZERO);
+    let ledger = Ledger::open_existing(&call.environment.ledger_path())?;
+    let vault = Vault::for_root(&root.settings)?;
+    let door = connect::client(
+        &call.config,
+        &root.settings,
+        &call.environment,
+        vault,
+        std::time::Duration::ZERO,
+    );
     let state = match (&door, &ledger) {
         (Err(error), _) => error.to_string(),
-        (Ok(door), Some(ledger)) => {
-            door.closed(ledger, call.now)?.map_or_else(|| "ready".to_owned(), |it| it.to_string())
-        }
+        (Ok(door), Some(ledger)) => door
+            .circuit_error(ledger, call.now)?
+            .map_or_else(|| "ready".to_owned(), |it| it.to_string()),
         (Ok(_), None) => "ready".to_owned(),
     };
     let root_name = root.settings.path.to_string_lossy();
-    let waiting = ledger.as_ref().map(|it| it.in_batches(&root_name)).transpose()?.flatten();
+    let waiting =
+        ledger.as_ref().map(|it| it.pending_batch_requests(&root_name)).transpose()?.flatten();
     let state = match waiting {
         Some((count, since)) => {
             let since = since.with_timezone(&root.settings.zone.name.0).format("%Y-%m-%d %H:%M");
@@ -85,7 +94,7 @@ pub(super) fn look(call: &Call, root: &Root) -> Result<(EngineStatus, BudgetStat
         Some(ledger) => ledger.charged(today, None)?,
         None => Default::default(),
     };
-    let used = |charged: Charged, cap: &Cap| Used {
+    let used = |charged: ChargedTotals, cap: &Cap| BudgetUse {
         charged,
         cap_usd: cap.usd,
         cap_tokens: cap.tokens,
@@ -97,9 +106,9 @@ pub(super) fn look(call: &Call, root: &Root) -> Result<(EngineStatus, BudgetStat
     Ok((status, budget))
 }
 
-impl Used {
+impl BudgetUse {
     /// Says it in a few words: `0.12 of 1.00 USD, 14 of 200 calls`.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let Self { charged, cap_usd, cap_tokens, cap_calls } = self;
         let of = |cap: Option<String>| cap.map(|it| format!(" of {it}")).unwrap_or_default();
         let mut words = format!(

@@ -5,10 +5,10 @@
 mod daemon;
 mod embeddings;
 mod engine;
+mod jobs;
 mod problems;
 mod sessions;
-mod show;
-mod work;
+mod text;
 
 use std::{path::Path, process::ExitCode};
 
@@ -16,42 +16,44 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use self::{
-    daemon::{Daemon, Tick, Watcher},
-    embeddings::Embeddings,
+    daemon::{DaemonStatus, ScheduleEntry, WatcherStatus},
+    embeddings::EmbeddingsStatus,
     engine::{BudgetStatus, EngineStatus},
-    problems::{Logs, Problem},
-    sessions::Sessions,
-    work::{Due, LastRun, NextDue, Stuck, TierStatus},
+    jobs::{DueJob, LastRunStatus, NextDueJob, StuckJob, TierReport},
+    problems::{LogScan, StatusProblem},
+    sessions::SessionQueueStatus,
 };
 use super::{
     GlobalArgs,
-    context::{Call, Root},
-    error::{CommandError, Kind},
+    error::{CommandError, CommandErrorKind},
     ui::Ui,
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     compaction::{
-        self, PassError, View,
-        check::{self, Found},
-        missing::{self, Missing},
-        plan::{Plan, Selection},
+        self, CompactionError, RootSnapshot,
+        integrity::{
+            check::{self, CheckOutcome},
+            vanished_files::{self, VanishedFiles},
+        },
+        plan::{CompactionPlan, Selection},
         review,
     },
     config::{self, root::ZoneSource},
     engine::configured,
-    privacy::Rules,
-    store::lineage::{Lineage, LineageError, jobs::JobRow},
+    privacy::PrivacyRules,
+    store::db::lineage::{Lineage, LineageError, jobs::JobRow},
 };
 
 /// Show what there is, what is due and why
 ///
 /// Exit code 1 says that something is stuck or failed when it was last tried.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct StatusArgs {}
 
 /// What is said of one root; a document of `schema/status.schema.json`.
 #[derive(Serialize)]
-struct Status {
+struct StatusReport {
     root: String,
     agent_name: String,
     zone: String,
@@ -59,37 +61,37 @@ struct Status {
     zone_source: &'static str,
     /// The host that alone writes here, where it is another one.
     writer: Option<String>,
-    tiers: Vec<TierStatus>,
-    schedule: Vec<Tick>,
-    daemon: Daemon,
-    watcher: Watcher,
+    tiers: Vec<TierReport>,
+    schedule: Vec<ScheduleEntry>,
+    daemon: DaemonStatus,
+    watcher: WatcherStatus,
     model: EngineStatus,
     budget: BudgetStatus,
     /// What makes vectors for the search by meaning.
     #[serde(skip_serializing_if = "Option::is_none")]
-    embeddings: Option<Embeddings>,
-    parked: Vec<Stuck>,
+    embeddings: Option<EmbeddingsStatus>,
+    parked: Vec<StuckJob>,
     /// Work that was taken back and waits for changed input.
-    undone: Vec<Stuck>,
+    undone: Vec<StuckJob>,
     /// Jobs that are due and did not work when they were last tried.
-    failed: Vec<Stuck>,
+    failed: Vec<StuckJob>,
     quarantined: usize,
     /// How many of the logs stand in the archive.
     archived: usize,
     /// Files of somebody else under names of ours.
-    foreign: Vec<Foreign>,
-    problems: Vec<Problem>,
+    foreign: Vec<ForeignFile>,
+    problems: Vec<StatusProblem>,
     /// What hooks left of sessions, of this folder and of none.
-    sessions: Sessions,
-    last_run: Option<LastRun>,
+    sessions: SessionQueueStatus,
+    last_run: Option<LastRunStatus>,
     /// The period that is due next by itself, and when.
-    next_due: Option<NextDue>,
+    next_due: Option<NextDueJob>,
     /// Why what is due is not done yet.
     not_yet: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Foreign {
+struct ForeignFile {
     tier: &'static str,
     period: String,
     path: String,
@@ -97,31 +99,35 @@ struct Foreign {
 
 /// What is said of all roots.
 #[derive(Serialize)]
-struct Roots {
-    roots: Vec<OneOf>,
+struct AllRootsReport {
+    roots: Vec<RootStatus>,
 }
 
 /// A root, or why nothing can be said of it.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum OneOf {
-    There(Box<Status>),
+enum RootStatus {
+    There(Box<StatusReport>),
     Not { root: String, error: String },
 }
 
-pub(super) fn run(global: &GlobalArgs, _args: Args, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let call = Call::read(global)?;
-    match call.config.choose(global.root.as_deref(), &call.around) {
+pub(super) fn run(
+    global: &GlobalArgs,
+    _args: StatusArgs,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    let call = Invocation::load(global)?;
+    match call.config.select_root(global.root.as_deref(), &call.environment) {
         Ok(path) => {
-            let status = status(&call, &path)?;
+            let status = root_status(&call, &path)?;
             if ui.is_json() {
                 ui.json(&status);
             } else {
-                show::show(&status, ui);
+                text::print_status(&status, ui);
             }
-            Ok(exit_code(status.is_well()))
+            Ok(exit_code(status.is_healthy()))
         }
-        Err(config::Error::WhichRoot { .. }) if !call.config.roots.is_empty() => {
+        Err(config::ConfigError::NoRootSelected { .. }) if !call.config.roots.is_empty() => {
             Ok(all_roots(&call, ui))
         }
         Err(error) => Err(error.into()),
@@ -129,41 +135,42 @@ pub(super) fn run(global: &GlobalArgs, _args: Args, ui: &Ui) -> Result<ExitCode,
 }
 
 fn exit_code(is_well: bool) -> ExitCode {
-    if is_well { ExitCode::SUCCESS } else { Kind::Job.exit_code().into() }
+    if is_well { ExitCode::SUCCESS } else { CommandErrorKind::Job.exit_code().into() }
 }
 
 /// Shows each configured root in a line; one that is missing stops no other.
-fn all_roots(call: &Call, ui: &Ui) -> ExitCode {
-    let roots: Vec<OneOf> = call
+fn all_roots(call: &Invocation, ui: &Ui) -> ExitCode {
+    let roots: Vec<RootStatus> = call
         .config
         .roots
         .iter()
-        .map(|known| match status(call, &known.path) {
-            Ok(status) => OneOf::There(Box::new(status)),
+        .map(|known| match root_status(call, &known.path) {
+            Ok(status) => RootStatus::There(Box::new(status)),
             Err(error) => {
-                OneOf::Not { root: known.path.display().to_string(), error: error.to_string() }
+                RootStatus::Not { root: known.path.display().to_string(), error: error.to_string() }
             }
         })
         .collect();
-    let is_well = roots.iter().all(|it| matches!(it, OneOf::There(status) if status.is_well()));
+    let is_well =
+        roots.iter().all(|it| matches!(it, RootStatus::There(status) if status.is_healthy()));
     if ui.is_json() {
-        ui.json(&Roots { roots });
+        ui.json(&AllRootsReport { roots });
         return exit_code(is_well);
     }
     let rows: Vec<Vec<String>> = roots
         .iter()
         .map(|it| match it {
-            OneOf::There(it) => vec![
-                short(&it.root, call),
+            RootStatus::There(it) => vec![
+                with_tilde(&it.root, call),
                 it.tiers.iter().find(|it| it.tier == DAILY).map_or(0, |it| it.files).to_string(),
                 it.due().count().to_string(),
                 (it.parked.len() + it.failed.len()).to_string(),
                 it.problems.len().to_string(),
                 it.daemon.state().to_owned(),
             ],
-            OneOf::Not { root, error } => {
+            RootStatus::Not { root, error } => {
                 let unknown = || "-".to_owned();
-                let root = short(root, call);
+                let root = with_tilde(root, call);
                 vec![root, unknown(), unknown(), unknown(), unknown(), error.clone()]
             }
         })
@@ -174,46 +181,52 @@ fn all_roots(call: &Call, ui: &Ui) -> ExitCode {
 }
 
 /// Returns a path with `~` for the person's home.
-fn short(path: &str, call: &Call) -> String {
-    match Path::new(path).strip_prefix(&call.around.home) {
+fn with_tilde(path: &str, call: &Invocation) -> String {
+    match Path::new(path).strip_prefix(&call.environment.home) {
         Ok(below) => format!("~/{}", below.display()),
         Err(_) => path.to_owned(),
     }
 }
 
 /// Looks at one root, for whoever asks for the document that `--json` prints.
-pub(super) fn document(call: &Call, path: &Path) -> Result<serde_json::Value, CommandError> {
-    serde_json::to_value(status(call, path)?).map_err(|e| CommandError::new(Kind::Data, e))
+pub(super) fn status_json(
+    call: &Invocation,
+    path: &Path,
+) -> Result<serde_json::Value, CommandError> {
+    serde_json::to_value(root_status(call, path)?)
+        .map_err(|e| CommandError::new(CommandErrorKind::Data, e))
 }
 
 /// The name of the tier of logs, which nothing makes.
 const DAILY: &str = "daily";
 
 /// Looks at one root.
-fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
-    let root = call.open(path)?;
+fn root_status(call: &Invocation, path: &Path) -> Result<StatusReport, CommandError> {
+    let root = call.open_root(path)?;
     let settings = &root.settings;
     let zone = settings.zone.name.0;
     let now = call.now;
     let mut problems = Vec::new();
-    let seen = match look(&root, now) {
+    let seen = match gather(&root, now) {
         // What the files say can be shown without it.
-        Err(PassError::Lineage(
-            error @ (LineageError::Damaged { .. } | LineageError::NotOurs { .. }),
+        Err(CompactionError::Lineage(
+            error @ (LineageError::Damaged { .. } | LineageError::ForeignDatabase { .. }),
         )) => {
             let path = ".memoird/lineage.db".to_owned();
-            problems.push(Problem { path, reason: error.to_string() });
-            Seen::by(&root, None, now)
+            problems.push(StatusProblem { path, reason: error.to_string() });
+            StatusInputs::read(&root, None, now)
         }
         seen => seen,
     };
-    let Seen { view, plan, asked, logs, above } = seen?;
-    let Asked { failed, undone, undoing, last_run, missing, amiss, waiting } = asked;
+    let StatusInputs { view, plan, asked, logs, above } = seen?;
+    let DatabaseFindings { failed, undone, undoing, last_run, missing, amiss, waiting } = asked;
     let path = ".memoird/lineage.db";
     if problems.is_empty() {
-        problems.extend(amiss.into_iter().map(|reason| Problem { path: path.to_owned(), reason }));
+        problems.extend(
+            amiss.into_iter().map(|reason| StatusProblem { path: path.to_owned(), reason }),
+        );
     }
-    problems.extend(missing.map(|it| Problem {
+    problems.extend(missing.map(|it| StatusProblem {
         path: settings.memory_dir.display().to_string(),
         reason: format!(
             "{it}; nothing is written until they are back, or until \
@@ -221,7 +234,7 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         ),
     }));
     let path = root.vault.layout().decisions();
-    problems.extend(missing::harmed_decisions(&root.vault)?.map(|why| Problem {
+    problems.extend(vanished_files::decisions_damage(&root.vault)?.map(|why| StatusProblem {
         reason: format!(
             "{}, so nothing is written: `memoird doctor --repair` puts it back as it was after the last \
              run, `memoird compact --accept-missing` takes it as it is",
@@ -230,31 +243,33 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         path,
     }));
     problems.extend(
-        check::forgetting(&root.vault)
-            .map(|reason| Problem { path: root.vault.layout().forgetting(), reason }),
+        check::unfinished_forget(&root.vault)
+            .map(|reason| StatusProblem { path: root.vault.layout().forget_state(), reason }),
     );
-    problems.extend(undoing.map(|reason| Problem { path: root.vault.layout().undoing(), reason }));
+    problems.extend(
+        undoing.map(|reason| StatusProblem { path: root.vault.layout().undo_state(), reason }),
+    );
     let log_chars = logs.chars;
-    problems.extend(problems::found_problems(&root, &view, &plan, logs));
-    let (daemon, watcher) = daemon::daemon(&root, zone)?;
+    problems.extend(problems::collect_problems(&root, &view, &plan, logs));
+    let (daemon, watcher) = daemon::daemon_status(&root, zone)?;
     let schedule = daemon::schedule(&settings.settings, zone, now);
-    let is_due = !plan.jobs.is_empty() || !plan.following.is_empty();
-    let not_yet = is_due.then(|| daemon::why_not_yet(&root, &daemon, &schedule));
-    let (model, budget) = engine::look(call, &root)?;
-    Ok(Status {
+    let is_due = !plan.jobs.is_empty() || !plan.due_after.is_empty();
+    let not_yet = is_due.then(|| daemon::delay_reason(&root, &daemon, &schedule));
+    let (model, budget) = engine::engine_status(call, &root)?;
+    Ok(StatusReport {
         root: settings.path.display().to_string(),
-        agent_name: Rules::told(&settings.agent_name),
+        agent_name: PrivacyRules::mask_message(&settings.agent_name),
         zone: settings.zone.name.to_string(),
         zone_source: zone_source(settings.zone.source),
-        writer: settings.writer.clone().filter(|it| *it != call.around.host),
-        tiers: work::tiers(&view.inventory, &plan, log_chars),
+        writer: settings.writer.clone().filter(|it| *it != call.environment.host),
+        tiers: jobs::tier_reports(&view.inventory, &plan, log_chars),
         schedule,
         daemon,
         watcher,
         model,
         budget,
-        embeddings: embeddings::look(call, &root)?,
-        parked: work::parked(&plan),
+        embeddings: embeddings::embeddings_status(call, &root)?,
+        parked: jobs::stuck_jobs(&plan),
         undone,
         failed,
         quarantined: waiting + above,
@@ -262,58 +277,62 @@ fn status(call: &Call, path: &Path) -> Result<Status, CommandError> {
         foreign: plan
             .foreign
             .iter()
-            .map(|&(tier, period)| Foreign {
+            .map(|&(tier, period)| ForeignFile {
                 tier: tier.name(),
                 period: period.to_string(),
                 path: root.vault.layout().summary(period),
             })
             .collect(),
         problems,
-        sessions: Sessions::look(call, &settings.path),
+        sessions: SessionQueueStatus::read(call, &settings.path),
         last_run,
-        next_due: work::next_due(&plan, zone),
+        next_due: jobs::next_due(&plan, zone),
         not_yet,
     })
 }
 
 /// What files and database say together.
-struct Seen {
-    view: View,
-    plan: Plan,
-    asked: Asked,
-    logs: Logs,
+struct StatusInputs {
+    view: RootSnapshot,
+    plan: CompactionPlan,
+    asked: DatabaseFindings,
+    logs: LogScan,
     /// How much of weeks and months waits for `review`.
     above: usize,
 }
 
 /// What the database is asked.
-struct Asked {
-    failed: Vec<Stuck>,
-    undone: Vec<Stuck>,
+struct DatabaseFindings {
+    failed: Vec<StuckJob>,
+    undone: Vec<StuckJob>,
     /// What was begun to be taken back and is not finished.
     undoing: Option<String>,
-    last_run: Option<LastRun>,
-    missing: Option<Missing>,
+    last_run: Option<LastRunStatus>,
+    missing: Option<VanishedFiles>,
     /// What the last receipts say that the files do not.
     amiss: Vec<String>,
     /// How much of logs, and how many changes, wait for `review`.
     waiting: usize,
 }
 
-fn look(root: &Root, now: DateTime<Utc>) -> Result<Seen, PassError> {
+fn gather(root: &MemoryRoot, now: DateTime<Utc>) -> Result<StatusInputs, CompactionError> {
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
-    Seen::by(root, lineage.as_ref(), now)
+    StatusInputs::read(root, lineage.as_ref(), now)
 }
 
-impl Seen {
-    fn by(root: &Root, lineage: Option<&Lineage>, now: DateTime<Utc>) -> Result<Self, PassError> {
+impl StatusInputs {
+    fn read(
+        root: &MemoryRoot,
+        lineage: Option<&Lineage>,
+        now: DateTime<Utc>,
+    ) -> Result<Self, CompactionError> {
         let settings = &root.settings;
-        let (view, receipts) = compaction::peek_with_receipts(&root.vault, lineage)?;
+        let (view, receipts) = compaction::read_snapshot_with_receipts(&root.vault, lineage)?;
         let selection = Selection::default();
-        let plan = compaction::plan_of(
+        let plan = compaction::plan_snapshot(
             &view,
             settings,
-            &configured::id(&settings.settings),
+            &configured::engine_id(&settings.settings),
             &selection,
             now,
         );
@@ -321,10 +340,14 @@ impl Seen {
         let (asked, logs, above) = std::thread::scope(|scope| {
             let inventory = &view.inventory;
             let files = scope.spawn(move || {
-                let logs = Logs::read(root, inventory);
-                (logs, review::held_above(&root.vault, inventory, false).map(|it| it.len()))
+                let logs = LogScan::read(root, inventory);
+                (
+                    logs,
+                    review::quarantined_in_summaries(&root.vault, inventory, false)
+                        .map(|it| it.len()),
+                )
             });
-            let asked = Self::ask(root, lineage, &receipts, &view, &plan);
+            let asked = Self::query_database(root, lineage, &receipts, &view, &plan);
             let (logs, above) =
                 files.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             (asked, logs, above)
@@ -332,41 +355,42 @@ impl Seen {
         Ok(Self { view, plan, asked: asked?, logs: logs?, above: above? })
     }
 
-    fn ask(
-        root: &Root,
+    fn query_database(
+        root: &MemoryRoot,
         lineage: Option<&Lineage>,
         receipts: &[JobRow],
-        view: &View,
-        plan: &Plan,
-    ) -> Result<Asked, PassError> {
+        view: &RootSnapshot,
+        plan: &CompactionPlan,
+    ) -> Result<DatabaseFindings, CompactionError> {
         let settings = &root.settings;
-        let failed = work::failed(receipts, plan);
-        let undone = work::undone(receipts, view, plan);
-        let undoing = check::undoing(&root.vault, lineage)?;
-        let last_run = work::last_run(lineage, receipts, settings.zone.name.0)?;
-        let missing = lineage.map(|it| missing::look(&root.vault, it)).transpose()?.flatten();
+        let failed = jobs::failed_jobs(receipts, plan);
+        let undone = jobs::undone_jobs(receipts, view, plan);
+        let undoing = check::unfinished_undo(&root.vault, lineage)?;
+        let last_run = jobs::last_run(lineage, receipts, settings.zone.name.0)?;
+        let missing =
+            lineage.map(|it| vanished_files::find_vanished(&root.vault, it)).transpose()?.flatten();
         let inventory = Some(&view.inventory);
         let amiss = [
             check::receipts(&root.vault, lineage, receipts, inventory),
-            check::witness(root.vault.layout(), lineage),
+            check::commit_marker(root.vault.layout(), lineage),
         ];
         let amiss = amiss.into_iter().filter_map(|it| match it {
-            Ok(Found::Ill(found)) => Some(found),
+            Ok(CheckOutcome::Failed(found)) => Some(found),
             _ => None,
         });
         let amiss = amiss.flatten().collect();
-        let waiting = lineage.map_or(Ok(0), Lineage::waiting)?;
-        Ok(Asked { failed, undone, undoing, last_run, missing, amiss, waiting })
+        let waiting = lineage.map_or(Ok(0), Lineage::review_queue_len)?;
+        Ok(DatabaseFindings { failed, undone, undoing, last_run, missing, amiss, waiting })
     }
 }
 
-impl Status {
-    fn is_well(&self) -> bool {
+impl StatusReport {
+    fn is_healthy(&self) -> bool {
         self.parked.is_empty() && self.failed.is_empty()
     }
 
     /// Returns all that is due.
-    fn due(&self) -> impl Iterator<Item = &Due> {
+    fn due(&self) -> impl Iterator<Item = &DueJob> {
         self.tiers.iter().flat_map(|it| &it.due)
     }
 }

@@ -3,38 +3,45 @@
 use serde::Serialize;
 
 use crate::{
-    commands::context::Root,
-    compaction::{View, plan::Plan},
+    commands::workspace::MemoryRoot,
+    compaction::{RootSnapshot, plan::CompactionPlan},
     memory::{
         address::Stem,
-        log::{DailyLog, OriginError, may_tell_origin},
+        log::{DailyLog, OriginError, may_declare_origin},
     },
     parallel,
-    store::{
+    store::fs::{
         inventory::{Inventory, LogFile},
-        vault::{VaultError, read::Folders},
+        vault::{VaultError, read::FolderCache},
     },
 };
 
 #[derive(Serialize)]
-pub(super) struct Problem {
+pub(super) struct StatusProblem {
     pub(super) path: String,
     pub(super) reason: String,
 }
 
-pub(super) fn found_problems(root: &Root, view: &View, plan: &Plan, logs: Logs) -> Vec<Problem> {
+pub(super) fn collect_problems(
+    root: &MemoryRoot,
+    view: &RootSnapshot,
+    plan: &CompactionPlan,
+    logs: LogScan,
+) -> Vec<StatusProblem> {
     let found = view.inventory.problems.iter().chain(&plan.problems);
-    let mut problems: Vec<Problem> =
-        found.map(|it| Problem { path: it.path.clone(), reason: it.reason.clone() }).collect();
-    problems.extend(gone_sources(root, &view.inventory));
+    let mut problems: Vec<StatusProblem> = found
+        .map(|it| StatusProblem { path: it.path.clone(), reason: it.reason.clone() })
+        .collect();
+    problems.extend(missing_sources(root, &view.inventory));
     problems.extend(logs.unread_origins);
-    let held = view.record.held.iter();
-    problems
-        .extend(held.map(|(path, why)| Problem { path: path.clone(), reason: why.to_string() }));
+    let held = view.record.damaged.iter();
+    problems.extend(
+        held.map(|(path, why)| StatusProblem { path: path.clone(), reason: why.to_string() }),
+    );
     let unreadable = view.inventory.decisions.unreadable();
     if !unreadable.is_empty() {
         let lines: Vec<String> = unreadable.iter().map(usize::to_string).collect();
-        problems.push(Problem {
+        problems.push(StatusProblem {
             path: root.vault.layout().decisions(),
             reason: format!("cannot read line {} and passes over it", lines.join(", ")),
         });
@@ -43,18 +50,18 @@ pub(super) fn found_problems(root: &Root, view: &View, plan: &Plan, logs: Logs) 
 }
 
 /// What only the bytes of the logs say. Each is read once: with many, that is most of the work.
-pub(super) struct Logs {
+pub(super) struct LogScan {
     pub(super) chars: usize,
     /// Those whose frontmatter says of their origin what nobody understands.
-    pub(super) unread_origins: Vec<Problem>,
+    pub(super) unread_origins: Vec<StatusProblem>,
 }
 
-impl Logs {
-    pub(super) fn read(root: &Root, inventory: &Inventory) -> Result<Self, VaultError> {
-        let folders = root.vault.folders();
+impl LogScan {
+    pub(super) fn read(root: &MemoryRoot, inventory: &Inventory) -> Result<Self, VaultError> {
+        let folders = root.vault.folder_cache();
         let files: Vec<(&Stem, &LogFile)> = inventory.logs.iter().collect();
         let mut logs = Self { chars: 0, unread_origins: Vec::new() };
-        for read in parallel::map(&files, |(stem, file)| Self::of(&folders, stem, file)) {
+        for read in parallel::map(&files, |(stem, file)| Self::read_log(&folders, stem, file)) {
             let (chars, unread_origin) = read?;
             logs.chars += chars;
             logs.unread_origins.extend(unread_origin);
@@ -62,37 +69,39 @@ impl Logs {
         Ok(logs)
     }
 
-    fn of(
-        folders: &Folders<'_>,
+    fn read_log(
+        folders: &FolderCache<'_>,
         stem: &Stem,
         file: &LogFile,
-    ) -> Result<(usize, Option<Problem>), VaultError> {
+    ) -> Result<(usize, Option<StatusProblem>), VaultError> {
         // One that went away meanwhile has no characters.
         let Some(found) = folders.read(&file.path)? else { return Ok((0, None)) };
         let chars = String::from_utf8_lossy(&found.bytes).chars().count();
-        if !may_tell_origin(&found.bytes) {
+        if !may_declare_origin(&found.bytes) {
             return Ok((chars, None));
         }
         // One that cannot be read is told by the scan.
         let error = DailyLog::parse(stem.clone(), &found.bytes).ok().and_then(|it| it.origin_error);
-        let told =
-            |error: OriginError| Problem { path: file.path.clone(), reason: error.to_string() };
+        let told = |error: OriginError| StatusProblem {
+            path: file.path.clone(),
+            reason: error.to_string(),
+        };
         Ok((chars, error.map(told)))
     }
 }
 
 /// Names the logs that weekly files rest on and that are no longer there.
-fn gone_sources(root: &Root, inventory: &Inventory) -> Vec<Problem> {
+fn missing_sources(root: &MemoryRoot, inventory: &Inventory) -> Vec<StatusProblem> {
     let layout = root.vault.layout();
     let mut problems = Vec::new();
     for file in inventory.weekly.values() {
         let sources = file.header.iter().flat_map(|it| it.sources.keys());
         let stems = sources.filter_map(|it| it.parse::<Stem>().ok());
         for stem in stems.filter(|it| !inventory.logs.contains_key(it)) {
-            let path = layout.source(&stem);
-            if !root.vault.is_taken(&path) {
+            let path = layout.source_path(&stem);
+            if !root.vault.exists(&path) {
                 let reason = format!("source gone; what {} says of it stays", file.path);
-                problems.push(Problem { path, reason });
+                problems.push(StatusProblem { path, reason });
             }
         }
     }

@@ -5,34 +5,34 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::{
-    commands::context::Call,
-    privacy::Rules,
-    session::queue::{self, Job},
+    commands::workspace::Invocation,
+    privacy::PrivacyRules,
+    session::queue::{self, QueuedSession},
 };
 
 /// What is said of it.
 #[derive(Default, Serialize)]
-pub(super) struct Sessions {
+pub(super) struct SessionQueueStatus {
     /// Sessions of this folder that wait for whoever does the work.
     pub(super) waiting: usize,
     /// Sessions of projects that have no memory folder.
     pub(super) homeless: usize,
     /// Sessions that failed for good.
-    pub(super) failed: Vec<Failed>,
+    pub(super) failed: Vec<FailedSession>,
 }
 
 /// A session that could not be kept.
 #[derive(Serialize)]
-pub(super) struct Failed {
+pub(super) struct FailedSession {
     pub(super) transcript: String,
     pub(super) reason: String,
 }
 
-impl Sessions {
+impl SessionQueueStatus {
     /// Looks at what is left, of the folder at `root` and of none.
-    pub(super) fn look(call: &Call, root: &Path) -> Self {
-        let left = queue::look(&call.around);
-        let home = |job: &Job| call.config.choose_for(&job.cwd, &call.around);
+    pub(super) fn read(call: &Invocation, root: &Path) -> Self {
+        let left = queue::contents(&call.environment);
+        let home = |job: &QueuedSession| call.config.root_for_folder(&job.cwd, &call.environment);
         let mut found = Self::default();
         for job in &left.waiting {
             match home(job) {
@@ -43,9 +43,9 @@ impl Sessions {
         }
         for (_, job) in left.failed {
             if home(&job).is_none_or(|it| it == root) {
-                found.failed.push(Failed {
-                    transcript: Rules::told(&job.transcript.to_string_lossy()),
-                    reason: Rules::told(&job.error.unwrap_or_default()),
+                found.failed.push(FailedSession {
+                    transcript: PrivacyRules::mask_message(&job.transcript.to_string_lossy()),
+                    reason: PrivacyRules::mask_message(&job.error.unwrap_or_default()),
                 });
             }
         }

@@ -4,24 +4,24 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::cut::Wish;
+use super::targets::ForgetRequest;
 use crate::{
-    compaction::{Compactor, PassError},
+    compaction::{CompactionError, Compactor},
     memory::{item::Tier, period::Period},
 };
 
 /// What is under way, as the private folder keeps it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Pending {
+pub(super) enum ForgetProgress {
     /// The wish is to be carried out, and then this is left.
-    Remove(Box<Wish>, Left),
+    Remove(Box<ForgetRequest>, RemainingWork),
     /// It was; this is left.
-    Refold(Left),
+    Refold(RemainingWork),
 }
 
 /// What is left to be done after all has gone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Left {
+pub(super) struct RemainingWork {
     /// Tier and period.
     pub(super) again: BTreeSet<(String, String)>,
     /// Whether the database is to be written anew.
@@ -30,38 +30,38 @@ pub(super) struct Left {
 
 impl Compactor<'_> {
     /// Reads the note; `None` where nothing is under way.
-    pub(super) fn pending(&self) -> Result<Option<Pending>, PassError> {
-        let path = self.vault.layout().forgetting();
+    pub(super) fn forget_progress(&self) -> Result<Option<ForgetProgress>, CompactionError> {
+        let path = self.vault.layout().forget_state();
         let Some(text) = self.vault.read_text(&path)? else { return Ok(None) };
-        let unreadable = || PassError::Forget(format!("`{path}` cannot be read"));
+        let unreadable = || CompactionError::ForgetUnfinished(format!("`{path}` cannot be read"));
         serde_json::from_str(&text).map(Some).map_err(|_| unreadable())
     }
 
     /// Returns what an earlier wish left to be done.
-    pub(super) fn left(&self) -> Result<Left, PassError> {
-        match self.pending()? {
-            Some(Pending::Refold(left)) => Ok(left),
-            _ => Ok(Left::default()),
+    pub(super) fn remaining_work(&self) -> Result<RemainingWork, CompactionError> {
+        match self.forget_progress()? {
+            Some(ForgetProgress::Refold(left)) => Ok(left),
+            _ => Ok(RemainingWork::default()),
         }
     }
 
     /// Takes note of what is left; with nothing left the note goes.
-    pub(super) fn keep_left(&self, left: &Left) -> Result<(), PassError> {
-        if *left == Left::default() {
-            return Ok(self.vault.remove_private(&self.vault.layout().forgetting())?);
+    pub(super) fn save_remaining_work(&self, left: &RemainingWork) -> Result<(), CompactionError> {
+        if *left == RemainingWork::default() {
+            return Ok(self.vault.remove_private(&self.vault.layout().forget_state())?);
         }
-        self.note(&Pending::Refold(left.clone()))
+        self.save_progress(&ForgetProgress::Refold(left.clone()))
     }
 
     /// Writes the note.
-    pub(super) fn note(&self, pending: &Pending) -> Result<(), PassError> {
-        let text =
-            serde_json::to_string(pending).map_err(|error| PassError::Forget(error.to_string()))?;
-        Ok(self.vault.write_private(&self.vault.layout().forgetting(), &text)?)
+    pub(super) fn save_progress(&self, pending: &ForgetProgress) -> Result<(), CompactionError> {
+        let text = serde_json::to_string(pending)
+            .map_err(|error| CompactionError::ForgetUnfinished(error.to_string()))?;
+        Ok(self.vault.write_private(&self.vault.layout().forget_state(), &text)?)
     }
 }
 
-impl Left {
+impl RemainingWork {
     /// Returns what is to be made again.
     pub(super) fn periods(&self) -> BTreeSet<(Tier, Period)> {
         let parsed = |(tier, period): &(String, String)| {
@@ -72,6 +72,6 @@ impl Left {
 }
 
 /// Returns the names of what is to be made again.
-pub(super) fn named((tier, period): (Tier, Period)) -> (String, String) {
+pub(super) fn names_of((tier, period): (Tier, Period)) -> (String, String) {
     (tier.name().to_owned(), period.to_string())
 }

@@ -5,35 +5,40 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 
 use super::{
-    cut::{Needles, Wish},
-    reach::{Reach, survey_files},
+    impact::{ForgetImpact, find_impact_in_files},
+    targets::{ForgetPatterns, ForgetRequest},
 };
 use crate::{
     compaction::{
-        Compactor, JobError, PassError,
-        commit::{NewFile, Recorded, passed},
-        records,
+        CompactionError, Compactor, JobFailure,
+        journal::{
+            commit::{FileWrite, RecordedChanges, reach_failpoint},
+            records,
+        },
     },
     memory::{
-        decision::{Decision, Decisions, What},
+        decision::{Decision, DecisionKind, Decisions},
         log::DailyLog,
     },
-    store::{lineage::jobs::RunId, lock::WriteLock, private, vault::VaultError},
+    store::{
+        db::lineage::jobs::RunId,
+        fs::{lock::WriteLock, private_folder, vault::VaultError},
+    },
 };
 
 /// So few that a crash between their removal and its record looks like no mass disappearance.
-const REMOVED_AT_ONCE: usize = 4;
+const REMOVED_AT_ONCE_MAX: usize = 4;
 /// How often it begins anew because a person wrote a file at the same moment.
-const TRIES: usize = 5;
+const TRIES_MAX: usize = 5;
 
 impl Compactor<'_> {
     /// Bars the lines, so that nothing is made of them again.
-    pub(super) fn bar(
+    pub(super) fn block_lines(
         &self,
         decisions: &Decisions,
-        wish: &Wish,
+        wish: &ForgetRequest,
         now: DateTime<Utc>,
-    ) -> Result<(), PassError> {
+    ) -> Result<(), CompactionError> {
         let all = [(String::new(), &wish.lines)].into_iter();
         let scopes = all.chain(wish.logs.iter().map(|(log, lines)| (log.clone(), lines)));
         let scopes: Vec<_> = scopes.filter(|(_, lines)| !lines.is_empty()).collect();
@@ -42,7 +47,7 @@ impl Compactor<'_> {
             let new = lines.iter().filter(|it| !decisions.is_forgotten(&log, it));
             let hashes: Vec<String> = new.filter_map(|it| decisions.line_hash(it)).collect();
             if !hashes.is_empty() {
-                made.push(Decision { at: now, what: What::Forgotten, path: log, hashes });
+                made.push(Decision { at: now, what: DecisionKind::Forgotten, path: log, hashes });
             }
         }
         self.append_decisions(&made)
@@ -50,29 +55,33 @@ impl Compactor<'_> {
 
     /// Takes items, memories, and lines out of the files, and returns the wish with all that it was
     /// found to mean.
-    pub(super) fn remove(&mut self, run: RunId, first: &Reach) -> Result<Wish, PassError> {
-        let mut wish = first.wish.clone();
+    pub(super) fn remove_targets(
+        &mut self,
+        run: RunId,
+        first: &ForgetImpact,
+    ) -> Result<ForgetRequest, CompactionError> {
+        let mut wish = first.request.clone();
         for attempt in 1.. {
-            let (reach, _) = survey_files(self.vault, &wish)?;
-            wish = reach.wish.clone();
+            let (reach, _) = find_impact_in_files(self.vault, &wish)?;
+            wish = reach.request.clone();
             let (gone, left): (Vec<_>, Vec<_>) =
                 reach.files.into_iter().partition(|it| it.text.is_none());
-            let written = self.write_anew(run, &left).and_then(|()| {
-                self.remove_all(run, gone.into_iter().map(|it| (it.path.clone(), it)).collect())?;
-                passed("forget.items")?;
+            let written = self.rewrite_files(run, &left).and_then(|()| {
+                self.remove_files(run, gone.into_iter().map(|it| (it.path.clone(), it)).collect())?;
+                reach_failpoint("forget.items")?;
                 let (gone, left): (Vec<_>, Vec<_>) =
                     reach.logs.into_iter().partition(|(_, it)| it.text.is_none());
-                let left: Vec<NewFile> = left.into_iter().map(|(_, it)| it).collect();
-                self.write_anew(run, &left)?;
-                self.remove_all(run, gone)
+                let left: Vec<FileWrite> = left.into_iter().map(|(_, it)| it).collect();
+                self.rewrite_files(run, &left)?;
+                self.remove_files(run, gone)
             });
             match written {
                 Ok(()) => break,
                 // A person was faster: what they wrote is looked through, too.
-                Err(JobError::Vault(VaultError::Changed { .. })) if attempt < TRIES => {}
-                Err(JobError::Vault(error)) => return Err(error.into()),
-                Err(JobError::Critical(error)) => return Err(error),
-                Err(error) => return Err(PassError::Forget(error.to_string())),
+                Err(JobFailure::Vault(VaultError::Changed { .. })) if attempt < TRIES_MAX => {}
+                Err(JobFailure::Vault(error)) => return Err(error.into()),
+                Err(JobFailure::Critical(error)) => return Err(error),
+                Err(error) => return Err(CompactionError::ForgetUnfinished(error.to_string())),
             }
         }
         Ok(wish)
@@ -80,7 +89,7 @@ impl Compactor<'_> {
 
     /// Writes files anew; the history does not keep what they were. Where the lines of a log stand now
     /// is noticed by the next pass, which follows them.
-    fn write_anew(&mut self, run: RunId, files: &[NewFile]) -> Result<(), JobError> {
+    fn rewrite_files(&mut self, run: RunId, files: &[FileWrite]) -> Result<(), JobFailure> {
         if files.is_empty() {
             return Ok(());
         }
@@ -89,43 +98,47 @@ impl Compactor<'_> {
             .iter()
             .filter_map(|it| records::of_path(layout, &it.path, it.text.as_deref()?))
             .collect();
-        let recorded = Recorded { documents, forgets: true, ..Recorded::default() };
-        self.write(Some(run), None, files, &recorded)
+        let recorded = RecordedChanges { documents, forgets: true, ..RecordedChanges::default() };
+        self.write_files(Some(run), None, files, &recorded)
     }
 
     /// Removes files, each with the path that the lineage names it by.
-    fn remove_all(
+    fn remove_files(
         &mut self,
         run: RunId,
-        mut files: Vec<(String, NewFile)>,
-    ) -> Result<(), JobError> {
+        mut files: Vec<(String, FileWrite)>,
+    ) -> Result<(), JobFailure> {
         while !files.is_empty() {
-            let few = files.split_off(files.len().saturating_sub(REMOVED_AT_ONCE));
-            let (removed, few): (Vec<String>, Vec<NewFile>) = few.into_iter().unzip();
-            let recorded = Recorded { removed, forgets: true, ..Recorded::default() };
-            self.write(Some(run), None, &few, &recorded)?;
+            let few = files.split_off(files.len().saturating_sub(REMOVED_AT_ONCE_MAX));
+            let (removed, few): (Vec<String>, Vec<FileWrite>) = few.into_iter().unzip();
+            let recorded = RecordedChanges { removed, forgets: true, ..RecordedChanges::default() };
+            self.write_files(Some(run), None, &few, &recorded)?;
         }
         Ok(())
     }
 
     /// Leaves the lines blank in the last version of logs that are no longer there: it may be the only
     /// copy of all others.
-    pub(super) fn forget_within(&mut self, reach: &Reach) -> Result<(), PassError> {
-        let paths: BTreeSet<&str> = reach.vanished.iter().map(|it| &it.path[..]).collect();
-        let needles = Needles::of(&reach.wish);
+    pub(super) fn blank_vanished_lines(
+        &mut self,
+        reach: &ForgetImpact,
+    ) -> Result<(), CompactionError> {
+        let paths: BTreeSet<&str> = reach.vanished_lines.iter().map(|it| &it.path[..]).collect();
+        let needles = ForgetPatterns::new(&reach.request);
         for path in paths {
             let mut versions = self.lineage.versions_of(path)?.into_iter().rev();
             let last = versions.find_map(|it| Some((it.id, it.hash?)));
             let (Some((id, hash)), Some(stem)) = (last, self.vault.layout().stem_at(path)) else {
                 continue;
             };
-            if reach.wish.logs.contains_key(stem.as_str()) {
+            if reach.request.logs.contains_key(stem.as_str()) {
                 continue;
             }
             let Some(bytes) = self.lineage.content(hash)? else { continue };
-            let left = DailyLog::parse(stem, &bytes).ok().and_then(|it| needles.blank_log(&it));
+            let left =
+                DailyLog::parse(stem, &bytes).ok().and_then(|it| needles.blank_lines_in_log(&it));
             if let Some(left) = left {
-                self.lineage.forget_within(id, left.as_bytes())?;
+                self.lineage.replace_version_content(id, left.as_bytes())?;
             }
         }
         Ok(())
@@ -137,9 +150,9 @@ impl Compactor<'_> {
         lock: &WriteLock,
         decisions: &Decisions,
         names: &BTreeSet<String>,
-    ) -> Result<(), PassError> {
+    ) -> Result<(), CompactionError> {
         let gone: BTreeSet<&str> =
-            names.iter().map(String::as_str).filter(|it| !self.vault.is_taken(it)).collect();
+            names.iter().map(String::as_str).filter(|it| !self.vault.exists(it)).collect();
         if gone.is_empty() {
             return Ok(());
         }
@@ -159,7 +172,7 @@ impl Compactor<'_> {
         &self,
         lock: &WriteLock,
         path_of: impl Fn(&Decision) -> Option<String>,
-    ) -> Result<(), PassError> {
+    ) -> Result<(), CompactionError> {
         let path = self.vault.layout().decisions();
         let Some(text) = self.vault.read_text(&path)? else { return Ok(()) };
         let line_for = |line: &str| match serde_json::from_str::<Decision>(line) {
@@ -180,9 +193,9 @@ impl Compactor<'_> {
         let copy = |text: &str| {
             let failed =
                 |source| VaultError::Io { action: "write", path: layout.private_dir(), source };
-            private::copy_decisions(layout, text.as_bytes()).map_err(failed)
+            private_folder::write_decisions_copy(layout, text.as_bytes()).map_err(failed)
         };
-        let held = private::decisions_copy(layout);
+        let held = private_folder::decisions_copy(layout);
         let follows = held.is_some_and(|it| !kept.as_bytes().starts_with(&it));
         if follows {
             copy(&same)?;

@@ -6,7 +6,7 @@
 //! and a second pass over the same files plans nothing.
 //!
 //! The tiers rest on each other: a month waits until none of its weeks is due, and wisdom takes
-//! months oldest first. [`Plan::jobs`] can be done now; [`Plan::following`] when those are done.
+//! months oldest first. [`CompactionPlan::jobs`] can be done now; `CompactionPlan::due_after` when those are done.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,7 +16,7 @@ use std::{
 use chrono::{DateTime, Duration, NaiveDate, TimeZone as _, Utc};
 use chrono_tz::Tz;
 
-use super::{check::Torn, kept};
+use super::{integrity::check::Damage, summary::orphaned_items};
 use crate::{
     memory::{
         address::Stem,
@@ -24,7 +24,7 @@ use crate::{
         item::Tier,
         period::{Grain, Period},
     },
-    store::inventory::{Inventory, LogFile, Problem, SummaryFile},
+    store::fs::inventory::{FileProblem, Inventory, LogFile, SummaryFile},
 };
 
 /// What a plan needs to know of the root beside its files.
@@ -44,35 +44,39 @@ pub struct PlanSettings {
 
 /// What the database knows beside the files.
 #[derive(Clone, Debug, Default)]
-pub struct Record {
+pub struct RecordedState {
     /// Per log, the first 16 hex digits of the hash that it had when it was extracted.
     pub extracted: BTreeMap<String, String>,
     /// Which engine read a day last for its typed memories, as far as the database knows.
-    pub read_by: BTreeMap<Period, String>,
+    pub extracted_by: BTreeMap<Period, String>,
     /// Logs with lines of which memories are made when a person accepts them.
-    pub waiting: BTreeSet<String>,
+    pub quarantined_logs: BTreeSet<String>,
     /// Months already distilled into `WISDOM.md`, each with the hash of its body then, if known.
     pub distilled: BTreeMap<Period, Option<String>>,
     /// Months whose entries in `WISDOM.md` cite a line that reads otherwise now, each with the log.
-    pub unsettled: Vec<(Period, String)>,
+    pub stale_wisdom: Vec<(Period, String)>,
     /// Jobs that were done and left no file, because there was nothing to say.
-    pub settled: BTreeSet<ContentHash>,
+    pub skipped: BTreeSet<ContentHash>,
     /// Jobs that failed three times, with the last reason.
-    pub parked: BTreeMap<ContentHash, String>,
+    pub stuck: BTreeMap<ContentHash, String>,
     /// Generated files of which a person is to say whether they are damaged, each with what is odd
     /// and what to do: nothing is made of them, or in their place.
-    pub held: BTreeMap<String, Torn>,
+    pub damaged: BTreeMap<String, Damage>,
 }
 
-impl Record {
+impl RecordedState {
     /// Returns the engine that read a day for its typed memories: as the database knows, else as the
     /// week's file says. `None` where nobody knows.
-    pub fn reader_of<'a>(&'a self, day: Period, inventory: &'a Inventory) -> Option<&'a str> {
+    pub fn extracting_engine<'a>(
+        &'a self,
+        day: Period,
+        inventory: &'a Inventory,
+    ) -> Option<&'a str> {
         let week = || {
             let header = inventory.weekly.get(&day.parent()?)?.header.as_ref()?;
             header.extracted.contains(&day.to_string()).then_some(&header.engine[..])
         };
-        self.read_by.get(&day).map(String::as_str).or_else(week)
+        self.extracted_by.get(&day).map(String::as_str).or_else(week)
     }
 }
 
@@ -90,9 +94,9 @@ pub struct Selection {
     /// date or after it.
     pub redo: Option<Option<NaiveDate>>,
     /// Also these, though their inputs are the same: a line of theirs was forgotten.
-    pub again: BTreeSet<(Tier, Period)>,
+    pub rewrite: BTreeSet<(Tier, Period)>,
     /// Nothing but those.
-    pub only_again: bool,
+    pub only_rewrite: bool,
     /// Files that are gone in numbers are gone for good.
     pub accept_missing: bool,
     /// Also the running week, provisionally, once its logs have been quiet for [`OPEN_WEEK_QUIET`].
@@ -108,19 +112,19 @@ impl Selection {
     /// then.
     pub fn is_whole(&self) -> bool {
         let wisdom = self.tiers.is_empty() || self.tiers.contains(&Tier::Wisdom);
-        wisdom && self.period.is_none() && !self.only_again
+        wisdom && self.period.is_none() && !self.only_rewrite
     }
 }
 
 /// One file to be made, or one day to be extracted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Job {
+pub struct CompactionJob {
     /// What is made.
     pub tier: Tier,
     /// For which time.
     pub period: Period,
     /// Why.
-    pub reason: Reason,
+    pub reason: DueReason,
     /// Per source (a log's stem, a week's or month's name) the first 16 hex digits of its hash.
     pub inputs: BTreeMap<String, String>,
     /// Hash of tier, period, and inputs: the same work has the same fingerprint.
@@ -131,7 +135,7 @@ pub struct Job {
 
 /// Why a job is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum DueReason {
     /// There is no file yet.
     New,
     /// These sources are new or changed since the file was made.
@@ -148,7 +152,7 @@ pub enum Reason {
 
 /// A period that is not due now but will be looked at again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WaitingPeriod {
     /// What is to be made.
     pub tier: Tier,
     /// For which time.
@@ -163,42 +167,42 @@ pub enum WaitCause {
     /// The end of the period and of its grace.
     Closes(DateTime<Tz>),
     /// A log that was changed moments ago.
-    StillWritten(String),
+    BeingWritten(String),
     /// A person, or changed input: it failed three times.
-    Parked(String),
+    Stuck(String),
     /// A person, or changed input: it was taken back.
     Undone,
     /// A person: the file, or one that it rests on, looks damaged.
-    Held(String),
+    Damaged(String),
 }
 
 /// What is to be done, in the order in which to do it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct CompactionPlan {
     /// Jobs that can be done now.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<CompactionJob>,
     /// Periods that become due when the jobs are done.
-    pub following: Vec<(Tier, Period)>,
+    pub due_after: Vec<(Tier, Period)>,
     /// Periods that are not due yet, or are held up.
-    pub waiting: Vec<Waiting>,
+    pub waiting: Vec<WaitingPeriod>,
     /// Files of somebody else under our names: read, never written.
     pub foreign: Vec<(Tier, Period)>,
     /// Files made by another engine, per tier.
     pub other_engine: BTreeMap<Tier, usize>,
     /// What is asked for by force and has no source.
-    pub sourceless: Option<(Tier, Period)>,
+    pub without_source: Option<(Tier, Period)>,
     /// What is odd about the dates of logs.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FileProblem>,
 }
 
 /// Says what is due at `now`.
 pub fn plan(
     inventory: &Inventory,
-    record: &Record,
+    record: &RecordedState,
     settings: &PlanSettings,
     selection: &Selection,
     now: DateTime<Utc>,
-) -> Plan {
+) -> CompactionPlan {
     let planner = Planner {
         inventory,
         record,
@@ -206,7 +210,7 @@ pub fn plan(
         selection,
         now,
         closed_before: (now - settings.grace).with_timezone(&settings.zone).date_naive(),
-        plan: Plan::default(),
+        plan: CompactionPlan::default(),
     };
     planner.run()
 }
@@ -227,31 +231,31 @@ pub fn start_of_day(date: NaiveDate, zone: Tz) -> DateTime<Utc> {
 
 struct Planner<'a> {
     inventory: &'a Inventory,
-    record: &'a Record,
+    record: &'a RecordedState,
     settings: &'a PlanSettings,
     selection: &'a Selection,
     now: DateTime<Utc>,
     /// A period has closed when it ends on or before this day: the local day of `now - grace`.
     closed_before: NaiveDate,
-    plan: Plan,
+    plan: CompactionPlan,
 }
 
 impl Planner<'_> {
-    fn run(mut self) -> Plan {
+    fn run(mut self) -> CompactionPlan {
         self.note_future_logs();
         self.note_late_logs();
         if self.settings.extract {
-            self.extracts();
+            self.plan_days();
         }
-        self.weeks();
-        self.months();
-        self.wisdom();
+        self.plan_weeks();
+        self.plan_months();
+        self.plan_wisdom();
         // Tiers wait for each other whether they are asked for or not, so what is not asked for
         // leaves the plan only now.
-        self.plan.sourceless = self.sourceless();
+        self.plan.without_source = self.missing_source();
         let mut plan = std::mem::take(&mut self.plan);
         plan.jobs.retain(|it| self.is_selected(it.tier, it.period));
-        plan.following.retain(|&(tier, period)| self.is_selected(tier, period));
+        plan.due_after.retain(|&(tier, period)| self.is_selected(tier, period));
         plan.waiting.retain(|it| self.is_selected(it.tier, it.period));
         plan.jobs.sort_by_key(|job| (job.tier, job.period));
         plan
@@ -259,7 +263,7 @@ impl Planner<'_> {
 
     /// Finds out whether what is forced has nothing to be made from: its logs are gone, or there were
     /// never any.
-    fn sourceless(&self) -> Option<(Tier, Period)> {
+    fn missing_source(&self) -> Option<(Tier, Period)> {
         let period = self.selection.period.filter(|_| self.selection.force)?;
         let tier = *self.selection.tiers.first().unwrap_or(&Tier::of_period(period));
         let has_logs = |period: Period| self.inventory.logs_of(period).next().is_some();
@@ -280,7 +284,7 @@ impl Planner<'_> {
             if stem.date() > today + Duration::days(1) {
                 let reason =
                     format!("dated in the future (today is {today}); it waits for its day");
-                self.plan.problems.push(Problem { path: log.path.clone(), reason });
+                self.plan.problems.push(FileProblem { path: log.path.clone(), reason });
             }
         }
     }
@@ -288,16 +292,16 @@ impl Planner<'_> {
     /// A log that came after its day was archived is joined with it by the next pass, unless it is
     /// being written to.
     fn note_late_logs(&mut self) {
-        for (stem, late) in &self.inventory.late {
-            if self.is_still_written(late) {
+        for (stem, late) in &self.inventory.late_logs {
+            if self.is_being_written(late) {
                 let period = Period::containing(Grain::Week, stem.date());
-                let cause = WaitCause::StillWritten(late.path.clone());
-                self.plan.waiting.push(Waiting { tier: Tier::Weekly, period, cause });
+                let cause = WaitCause::BeingWritten(late.path.clone());
+                self.plan.waiting.push(WaitingPeriod { tier: Tier::Weekly, period, cause });
             }
         }
     }
 
-    fn extracts(&mut self) {
+    fn plan_days(&mut self) {
         let days: BTreeSet<NaiveDate> = self.inventory.logs.keys().map(Stem::date).collect();
         for day in days {
             let period = Period::containing(Grain::Day, day);
@@ -305,25 +309,26 @@ impl Planner<'_> {
                 continue;
             }
             let inputs = self.log_inputs(period);
-            let extracted = self.extracted_in(period);
-            let changed = changed(&inputs, &extracted);
-            let reason = if extracted.is_empty() { Reason::New } else { Reason::Changed(changed) };
-            let due = reason != Reason::Changed(Vec::new())
-                || self.selection.again.contains(&(Tier::Extract, period));
+            let extracted = self.extracted_inputs(period);
+            let changed = changed_inputs(&inputs, &extracted);
+            let reason =
+                if extracted.is_empty() { DueReason::New } else { DueReason::Changed(changed) };
+            let due = reason != DueReason::Changed(Vec::new())
+                || self.selection.rewrite.contains(&(Tier::Extract, period));
             let mut reason = due.then_some(reason);
-            let engine = self.record.reader_of(period, self.inventory);
+            let engine = self.record.extracting_engine(period, self.inventory);
             if let Some(engine) =
                 engine.filter(|it| reason.is_none() && *it != self.settings.engine)
             {
                 *self.plan.other_engine.entry(Tier::Extract).or_default() += 1;
                 reason = self.redo_reason(Tier::Extract, period, engine);
             }
-            self.consider(Tier::Extract, period, inputs, reason);
+            self.add_if_due(Tier::Extract, period, inputs, reason);
         }
     }
 
     /// What of a day was extracted, as the database knows it, else as the week's file says.
-    fn extracted_in(&self, day: Period) -> BTreeMap<String, String> {
+    fn extracted_inputs(&self, day: Period) -> BTreeMap<String, String> {
         let week = day.parent().and_then(|week| self.inventory.weekly.get(&week));
         let header = week
             .and_then(|file| file.header.as_ref())
@@ -339,7 +344,7 @@ impl Planner<'_> {
             .collect()
     }
 
-    fn weeks(&mut self) {
+    fn plan_weeks(&mut self) {
         let with_logs =
             self.inventory.logs.keys().map(|stem| Period::containing(Grain::Week, stem.date()));
         let weeks: BTreeSet<Period> =
@@ -347,13 +352,13 @@ impl Planner<'_> {
         for week in weeks {
             let inputs = self.log_inputs(week);
             let file = self.inventory.weekly.get(&week);
-            self.summary(Tier::Weekly, week, inputs, file);
+            self.plan_summary(Tier::Weekly, week, inputs, file);
         }
     }
 
-    fn months(&mut self) {
+    fn plan_months(&mut self) {
         let weekly = self.inventory.weekly.keys().copied();
-        let pending: BTreeSet<Period> = self.unfinished(Tier::Weekly).collect();
+        let pending: BTreeSet<Period> = self.pending_periods(Tier::Weekly).collect();
         let months: BTreeSet<Period> =
             weekly.chain(pending.iter().copied()).filter_map(Period::parent).collect();
         for month in months {
@@ -363,16 +368,16 @@ impl Planner<'_> {
             let forced = self.is_forced(Tier::Monthly, month) && !inputs.is_empty();
             if weeks_pending && self.is_closed(month) && !forced {
                 if file.is_none_or(|it| it.header.is_some()) {
-                    self.plan.following.push((Tier::Monthly, month));
+                    self.plan.due_after.push((Tier::Monthly, month));
                 }
                 continue;
             }
-            self.summary(Tier::Monthly, month, inputs, file);
+            self.plan_summary(Tier::Monthly, month, inputs, file);
         }
     }
 
     /// Decides about a weekly or monthly file.
-    fn summary(
+    fn plan_summary(
         &mut self,
         tier: Tier,
         period: Period,
@@ -397,53 +402,55 @@ impl Planner<'_> {
                 start_of_day(period.last_source_day() + Duration::days(1), self.settings.zone);
             let closes = (closes + self.settings.grace).with_timezone(&self.settings.zone);
             let cause = WaitCause::Closes(closes);
-            self.plan.waiting.push(Waiting { tier, period, cause });
-            if !self.is_running_week(tier, period) {
+            self.plan.waiting.push(WaitingPeriod { tier, period, cause });
+            if !self.wants_open_week(tier, period) {
                 return;
             }
         }
         let reason = match header.flatten() {
-            None => Some(Reason::New),
+            None => Some(DueReason::New),
             Some(header) => {
-                let mut changed = changed(&inputs, &header.sources);
-                changed.extend(kept::returned(header, &inputs, self.inventory).cloned());
+                let mut changed = changed_inputs(&inputs, &header.sources);
+                changed.extend(
+                    orphaned_items::returned_sources(header, &inputs, self.inventory).cloned(),
+                );
                 changed.sort();
                 changed.dedup();
                 if !changed.is_empty() {
-                    Some(Reason::Changed(changed))
+                    Some(DueReason::Changed(changed))
                 } else if header.partial && self.is_closed(period) {
-                    Some(Reason::Closed)
-                } else if self.selection.again.contains(&(tier, period)) {
-                    Some(Reason::Forced)
+                    Some(DueReason::Closed)
+                } else if self.selection.rewrite.contains(&(tier, period)) {
+                    Some(DueReason::Forced)
                 } else if header.fallback && header.engine != self.settings.engine {
-                    Some(Reason::MadeOffline)
+                    Some(DueReason::MadeOffline)
                 } else {
                     self.redo_reason(tier, period, &header.engine)
                 }
             }
         };
-        self.consider(tier, period, inputs, reason);
+        self.add_if_due(tier, period, inputs, reason);
     }
 
     /// Returns whether a provisional file of this open period is wanted now.
-    fn is_running_week(&self, tier: Tier, period: Period) -> bool {
+    fn wants_open_week(&self, tier: Tier, period: Period) -> bool {
         let today = self.now.with_timezone(&self.settings.zone).date_naive();
         let quiet = OPEN_WEEK_QUIET;
         self.selection.open_week
             && tier == Tier::Weekly
             && period.first() <= today
-            && !self.inventory.logs_of(period).any(|(_, log)| self.is_younger(log, quiet))
+            && !self.inventory.logs_of(period).any(|(_, log)| self.was_changed_within(log, quiet))
     }
 
-    fn redo_reason(&self, tier: Tier, period: Period, engine: &str) -> Option<Reason> {
+    fn redo_reason(&self, tier: Tier, period: Period, engine: &str) -> Option<DueReason> {
         let since = self.selection.redo?;
         let recent = since.is_none_or(|since| period.last() >= since);
         let wanted = recent && engine != self.settings.engine && self.is_selected(tier, period);
-        wanted.then(|| Reason::OtherEngine(engine.to_owned()))
+        wanted.then(|| DueReason::OtherEngine(engine.to_owned()))
     }
 
-    fn wisdom(&mut self) {
-        let pending: BTreeSet<Period> = self.unfinished(Tier::Monthly).collect();
+    fn plan_wisdom(&mut self) {
+        let pending: BTreeSet<Period> = self.pending_periods(Tier::Monthly).collect();
         let months: BTreeSet<Period> =
             self.inventory.monthly.keys().chain(&pending).copied().collect();
         let mut held_up = false;
@@ -451,81 +458,88 @@ impl Planner<'_> {
             held_up |= pending.contains(&month);
             let Some(file) = self.inventory.monthly.get(&month).filter(|_| !held_up) else {
                 if !self.record.distilled.contains_key(&month) {
-                    self.plan.following.push((Tier::Wisdom, month));
+                    self.plan.due_after.push((Tier::Wisdom, month));
                 }
                 continue;
             };
             let inputs = BTreeMap::from([(month.to_string(), file.body_hash.clone())]);
             let reason = match self.record.distilled.get(&month) {
-                None => Some(Reason::New),
+                None => Some(DueReason::New),
                 Some(Some(hash)) if *hash != file.body_hash => {
-                    Some(Reason::Changed(vec![month.to_string()]))
+                    Some(DueReason::Changed(vec![month.to_string()]))
                 }
                 Some(_) => {
-                    let unsettled = self.record.unsettled.iter().filter(|it| it.0 == month);
+                    let unsettled = self.record.stale_wisdom.iter().filter(|it| it.0 == month);
                     let logs: Vec<String> = unsettled.map(|it| it.1.clone()).collect();
-                    (!logs.is_empty()).then_some(Reason::Changed(logs))
+                    (!logs.is_empty()).then_some(DueReason::Changed(logs))
                 }
             };
             let before = self.plan.waiting.len();
-            self.consider(Tier::Wisdom, month, inputs, reason);
+            self.add_if_due(Tier::Wisdom, month, inputs, reason);
             // A month that was just changed on disk must not be overtaken by a younger one.
             held_up |= self.plan.waiting[before..]
                 .iter()
-                .any(|it| !matches!(it.cause, WaitCause::Parked(_) | WaitCause::Undone));
+                .any(|it| !matches!(it.cause, WaitCause::Stuck(_) | WaitCause::Undone));
         }
     }
 
     /// Enters a job if it is due or forced, selected, not done before, and nothing holds it up.
-    fn consider(
+    fn add_if_due(
         &mut self,
         tier: Tier,
         period: Period,
         inputs: BTreeMap<String, String>,
-        reason: Option<Reason>,
+        reason: Option<DueReason>,
     ) {
         let forced = self.is_forced(tier, period);
-        let Some(reason) = reason.or(forced.then_some(Reason::Forced)) else { return };
+        let Some(reason) = reason.or(forced.then_some(DueReason::Forced)) else { return };
         if inputs.is_empty() {
             return;
         }
         let fingerprint = match reason {
             // The same inputs have been folded before.
-            Reason::MadeOffline => {
+            DueReason::MadeOffline => {
                 let again = fingerprint(tier, period, &inputs);
                 ContentHash::of(format!("{again} {}", self.settings.engine))
             }
             _ => fingerprint(tier, period, &inputs),
         };
         let undone = !forced && self.inventory.decisions.is_undone(fingerprint);
-        let redone = matches!(reason, Reason::OtherEngine(_));
-        if !forced && !undone && !redone && self.record.settled.contains(&fingerprint) {
+        let redone = matches!(reason, DueReason::OtherEngine(_));
+        if !forced && !undone && !redone && self.record.skipped.contains(&fingerprint) {
             return;
         }
         let held_up = if undone {
             Some(WaitCause::Undone)
-        } else if let Some(why) = self.held(tier, period) {
-            Some(WaitCause::Held(why))
-        } else if let Some(why) = self.record.parked.get(&fingerprint).filter(|_| !forced) {
-            Some(WaitCause::Parked(why.clone()))
+        } else if let Some(why) = self.damage_reason(tier, period) {
+            Some(WaitCause::Damaged(why))
+        } else if let Some(why) = self.record.stuck.get(&fingerprint).filter(|_| !forced) {
+            Some(WaitCause::Stuck(why.clone()))
         } else if matches!(tier, Tier::Extract | Tier::Weekly) {
-            self.still_written(period).map(|log| WaitCause::StillWritten(log.path.clone()))
+            self.log_being_written(period).map(|log| WaitCause::BeingWritten(log.path.clone()))
         } else {
             None
         };
         if let Some(cause) = held_up {
-            self.plan.waiting.push(Waiting { tier, period, cause });
+            self.plan.waiting.push(WaitingPeriod { tier, period, cause });
         } else {
             let partial = !self.is_closed(period);
-            self.plan.jobs.push(Job { tier, period, reason, inputs, fingerprint, partial });
+            self.plan.jobs.push(CompactionJob {
+                tier,
+                period,
+                reason,
+                inputs,
+                fingerprint,
+                partial,
+            });
         }
     }
 
     /// Returns why nothing can be made of or in the place of a file that looks damaged.
     ///
     /// A month would lose what a week said that cannot be read. The week itself is made again.
-    fn held(&self, tier: Tier, period: Period) -> Option<String> {
-        let told = |path: &str| Some(format!("{path} {}", self.record.held.get(path)?));
+    fn damage_reason(&self, tier: Tier, period: Period) -> Option<String> {
+        let told = |path: &str| Some(format!("{path} {}", self.record.damaged.get(path)?));
         // Who makes a file of somebody else's anew by force has decided about it.
         let decided = |it: &SummaryFile| it.header.is_none() && self.is_forced(tier, period);
         let is_open = |it: &&SummaryFile| !decided(it);
@@ -547,29 +561,29 @@ impl Planner<'_> {
 
     /// Returns the log of the period that was changed moments ago. A time after `now` is settled:
     /// a wrong clock must not hold a file up for ever.
-    fn still_written(&self, period: Period) -> Option<&LogFile> {
-        self.inventory.logs_of(period).map(|(_, log)| log).find(|log| self.is_still_written(log))
+    fn log_being_written(&self, period: Period) -> Option<&LogFile> {
+        self.inventory.logs_of(period).map(|(_, log)| log).find(|log| self.is_being_written(log))
     }
 
-    fn is_still_written(&self, log: &LogFile) -> bool {
-        self.is_younger(log, self.settings.quiet)
+    fn is_being_written(&self, log: &LogFile) -> bool {
+        self.was_changed_within(log, self.settings.quiet)
     }
 
-    fn is_younger(&self, log: &LogFile, quiet: Duration) -> bool {
+    fn was_changed_within(&self, log: &LogFile, quiet: Duration) -> bool {
         let now = self.now.timestamp_nanos_opt().unwrap_or(i64::MAX);
         let quiet = quiet.num_nanoseconds().unwrap_or(i64::MAX);
         (0..quiet).contains(&now.saturating_sub(log.stamp.mtime_ns))
     }
 
     /// Returns the periods of a tier that will yet be made in this pass or wait for a quiet moment.
-    fn unfinished(&self, tier: Tier) -> impl Iterator<Item = Period> + '_ {
+    fn pending_periods(&self, tier: Tier) -> impl Iterator<Item = Period> + '_ {
         let jobs = self.plan.jobs.iter().filter(move |it| it.tier == tier).map(|it| it.period);
-        let following = self.plan.following.iter().filter(move |it| it.0 == tier).map(|it| it.1);
+        let following = self.plan.due_after.iter().filter(move |it| it.0 == tier).map(|it| it.1);
         let written = self
             .plan
             .waiting
             .iter()
-            .filter(move |it| it.tier == tier && matches!(it.cause, WaitCause::StillWritten(_)))
+            .filter(move |it| it.tier == tier && matches!(it.cause, WaitCause::BeingWritten(_)))
             .map(|it| it.period);
         jobs.chain(following).chain(written)
     }
@@ -577,7 +591,7 @@ impl Planner<'_> {
     fn log_inputs(&self, period: Period) -> BTreeMap<String, String> {
         self.inventory
             .logs_of(period)
-            .map(|(stem, log)| (stem.to_string(), log.input.hex16()))
+            .map(|(stem, log)| (stem.to_string(), log.input_hash.hex16()))
             .collect()
     }
 
@@ -596,10 +610,10 @@ impl Planner<'_> {
     }
 
     fn is_selected(&self, tier: Tier, period: Period) -> bool {
-        if self.selection.again.contains(&(tier, period)) {
+        if self.selection.rewrite.contains(&(tier, period)) {
             return true;
         }
-        if self.selection.only_again {
+        if self.selection.only_rewrite {
             return false;
         }
         if tier == Tier::Extract && self.is_day_of_selected(period) {
@@ -642,7 +656,10 @@ impl Planner<'_> {
 
 /// Returns the inputs that `known` lacks or names with another hash. A source that is only in
 /// `known` has vanished, which changes nothing.
-fn changed(inputs: &BTreeMap<String, String>, known: &BTreeMap<String, String>) -> Vec<String> {
+fn changed_inputs(
+    inputs: &BTreeMap<String, String>,
+    known: &BTreeMap<String, String>,
+) -> Vec<String> {
     inputs
         .iter()
         .filter(|(name, hash)| known.get(*name) != Some(hash))
@@ -662,7 +679,7 @@ pub fn fingerprint(tier: Tier, period: Period, inputs: &BTreeMap<String, String>
     ContentHash::of(text)
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for DueReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// More names than this say nothing more.
         const NAMES_MAX: usize = 3;
@@ -687,10 +704,10 @@ impl fmt::Display for WaitCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closes(at) => write!(f, "open until {}", at.format("%Y-%m-%d %H:%M %Z")),
-            Self::StillWritten(path) => write!(f, "{path} is still being written"),
-            Self::Parked(why) => write!(f, "stuck: {why}"),
+            Self::BeingWritten(path) => write!(f, "{path} is still being written"),
+            Self::Stuck(why) => write!(f, "stuck: {why}"),
             Self::Undone => f.write_str("taken back by undo; waits for changed input"),
-            Self::Held(why) => write!(f, "held: {why}"),
+            Self::Damaged(why) => write!(f, "held: {why}"),
         }
     }
 }

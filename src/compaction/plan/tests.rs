@@ -1,17 +1,17 @@
 use super::*;
 use crate::{
     memory::{
-        decision::{Decision, What},
+        decision::{Decision, DecisionKind},
         document::SummaryHeader,
     },
-    store::inventory::{LogFile, Stamp},
+    store::fs::inventory::{FileStat, LogFile},
 };
 
 /// A root in a few words: `2026-04-02` is a log, `2026-W14` a weekly file that names the logs
 /// beneath it as they are, `2026-04` a monthly file likewise.
-struct Root {
+struct PlanFixture {
     inventory: Inventory,
-    record: Record,
+    record: RecordedState,
     settings: PlanSettings,
     selection: Selection,
 }
@@ -20,7 +20,7 @@ fn log_hash(stem: &Stem, version: u32) -> ContentHash {
     ContentHash::of(format!("{stem} {version}"))
 }
 
-impl Root {
+impl PlanFixture {
     fn new(names: &str) -> Self {
         let settings = PlanSettings {
             zone: chrono_tz::UTC,
@@ -31,7 +31,7 @@ impl Root {
         };
         let mut root = Self {
             inventory: Inventory::default(),
-            record: Record::default(),
+            record: RecordedState::default(),
             settings,
             selection: Selection::default(),
         };
@@ -47,9 +47,9 @@ impl Root {
     fn log(&mut self, name: &str, version: u32) {
         let stem: Stem = name.parse().unwrap();
         let hash = log_hash(&stem, version);
-        let stamp = Stamp { inode: 1, size: 1, mtime_ns: 0 };
+        let stamp = FileStat { inode: 1, size: 1, mtime_ns: 0 };
         let path = format!("memory/{name}.md");
-        self.inventory.logs.insert(stem, LogFile { path, stamp, hash, input: hash });
+        self.inventory.logs.insert(stem, LogFile { path, stamp, hash, input_hash: hash });
     }
 
     fn fold(&mut self, period: Period, engine: &str) {
@@ -72,7 +72,7 @@ impl Root {
         let hash = ContentHash::of(format!("{period} {header:?}"));
         let file = SummaryFile {
             path: format!("{period}.md"),
-            stamp: Stamp::default(),
+            stamp: FileStat::default(),
             hash,
             body_hash: hash.hex16(),
             chars: 100,
@@ -88,7 +88,7 @@ impl Root {
     fn undo(&mut self, fingerprint: ContentHash) {
         let at = DateTime::UNIX_EPOCH;
         let hashes = vec![fingerprint.hex16()];
-        let decision = Decision { at, what: What::Undone, path: String::new(), hashes };
+        let decision = Decision { at, what: DecisionKind::Undone, path: String::new(), hashes };
         self.inventory.decisions.apply(&decision);
     }
 
@@ -98,7 +98,7 @@ impl Root {
         self
     }
 
-    fn plan(&self, now: &str) -> Plan {
+    fn plan(&self, now: &str) -> CompactionPlan {
         let now = DateTime::parse_from_rfc3339(now).unwrap().with_timezone(&Utc);
         plan(&self.inventory, &self.record, &self.settings, &self.selection, now)
     }
@@ -109,7 +109,7 @@ impl Root {
         let plan = self.plan(now);
         let jobs: Vec<_> =
             plan.jobs.iter().map(|it| format!("{}:{}", it.tier, it.period)).collect();
-        let following: Vec<_> = plan.following.iter().map(|(t, p)| format!("{t}:{p}")).collect();
+        let following: Vec<_> = plan.due_after.iter().map(|(t, p)| format!("{t}:{p}")).collect();
         let mut found = jobs.join(" ");
         if !following.is_empty() {
             found = format!("{found} | {}", following.join(" "));
@@ -120,7 +120,7 @@ impl Root {
 
 #[test]
 fn a_week_with_one_log_is_due_when_it_has_closed_and_grace_has_passed() {
-    let root = Root::new("2026-04-02"); // a Thursday; the week ends with Sunday the 5th
+    let root = PlanFixture::new("2026-04-02"); // a Thursday; the week ends with Sunday the 5th
     root.check("2026-04-05T23:59:59Z", "");
     root.check("2026-04-06T01:59:59Z", "");
     root.check("2026-04-06T02:00:00Z", "weekly:2026-W14");
@@ -129,14 +129,14 @@ fn a_week_with_one_log_is_due_when_it_has_closed_and_grace_has_passed() {
 
 #[test]
 fn a_second_pass_plans_nothing() {
-    let root =
-        Root::new("2026-04-02 2026-04-09-standup 2026-W14 2026-W15 2026-04").distilled("2026-04");
+    let root = PlanFixture::new("2026-04-02 2026-04-09-standup 2026-W14 2026-W15 2026-04")
+        .distilled("2026-04");
     root.check("2026-05-10T09:00:00Z", "");
 }
 
 #[test]
 fn another_engine_makes_nothing_due_unless_asked() {
-    let mut root = Root::new("2026-03-05 2026-04-02 2026-W10 2026-W14 2026-03 2026-04")
+    let mut root = PlanFixture::new("2026-03-05 2026-04-02 2026-W10 2026-W14 2026-03 2026-04")
         .distilled("2026-03 2026-04");
     root.settings.engine = "extractive/2".to_owned();
     root.check("2026-05-10T09:00:00Z", "");
@@ -155,9 +155,9 @@ fn another_engine_makes_nothing_due_unless_asked() {
 
 #[test]
 fn weeks_across_months_and_years_belong_to_their_thursday() {
-    let root = Root::new("2026-12-31 2027-01-02");
+    let root = PlanFixture::new("2026-12-31 2027-01-02");
     root.check("2027-01-04T02:00:00Z", "weekly:2026-W53 | monthly:2026-12 wisdom:2026-12");
-    let root = Root::new("2024-12-30");
+    let root = PlanFixture::new("2024-12-30");
     root.check("2025-01-06T02:00:00Z", "weekly:2025-W01");
     root.check("2025-02-03T02:00:00Z", "weekly:2025-W01 | monthly:2025-01 wisdom:2025-01");
 }
@@ -165,19 +165,20 @@ fn weeks_across_months_and_years_belong_to_their_thursday() {
 #[test]
 fn a_month_waits_for_the_week_of_its_last_thursday() {
     // The last Thursday of April 2026 is the 30th; its week ends on May the 3rd.
-    let root = Root::new("2026-04-02 2026-W14");
+    let root = PlanFixture::new("2026-04-02 2026-W14");
     root.check("2026-05-01T09:00:00Z", "");
     root.check("2026-05-04T01:59:00Z", "");
     root.check("2026-05-04T02:00:00Z", "monthly:2026-04 | wisdom:2026-04"); // though W18 has no log
-    let root = Root::new("2026-04-02 2026-04-30 2026-W14");
+    let root = PlanFixture::new("2026-04-02 2026-04-30 2026-W14");
     root.check("2026-05-04T02:00:00Z", "weekly:2026-W18 | monthly:2026-04 wisdom:2026-04");
 }
 
 #[test]
 fn late_and_edited_logs_refold_their_chain_only() {
-    let mut root =
-        Root::new("2026-03-04 2026-04-02 2026-04-15 2026-W10 2026-W14 2026-W16 2026-03 2026-04")
-            .distilled("2026-03 2026-04");
+    let mut root = PlanFixture::new(
+        "2026-03-04 2026-04-02 2026-04-15 2026-W10 2026-W14 2026-W16 2026-03 2026-04",
+    )
+    .distilled("2026-03 2026-04");
     root.log("2026-04-03", 1);
     root.check("2026-05-10T09:00:00Z", "weekly:2026-W14 | monthly:2026-04");
     root.log("2026-04-15", 2);
@@ -191,20 +192,20 @@ fn late_and_edited_logs_refold_their_chain_only() {
 
 #[test]
 fn a_refolded_month_is_distilled_again_when_its_hash_is_known() {
-    let mut root = Root::new("2026-04-02 2026-W14 2026-04");
+    let mut root = PlanFixture::new("2026-04-02 2026-W14 2026-04");
     root.record.distilled.insert("2026-04".parse().unwrap(), Some("0000000000000000".to_owned()));
     root.check("2026-05-10T09:00:00Z", "wisdom:2026-04");
 }
 
 #[test]
 fn what_has_no_source_is_not_made_by_force() {
-    let force = |root: &mut Root, period: &str| {
+    let force = |root: &mut PlanFixture, period: &str| {
         root.selection =
             Selection { period: period.parse().ok(), force: true, ..Selection::default() };
         let plan = root.plan("2026-05-20T09:00:00Z");
-        (plan.jobs.len(), plan.sourceless.map(|it| it.1.to_string()))
+        (plan.jobs.len(), plan.without_source.map(|it| it.1.to_string()))
     };
-    let mut root = Root::new("2026-04-02 2026-W14 2026-W15 2026-04");
+    let mut root = PlanFixture::new("2026-04-02 2026-W14 2026-W15 2026-04");
     assert_eq!(force(&mut root, "2026-W14"), (1, None));
     assert_eq!(force(&mut root, "2026-W15"), (0, Some("2026-W15".to_owned())));
     assert_eq!(force(&mut root, "2026-04"), (1, None));
@@ -217,11 +218,12 @@ fn what_has_no_source_is_not_made_by_force() {
 
 #[test]
 fn a_line_that_reads_otherwise_makes_wisdom_look_again() {
-    let mut root = Root::new("2026-04-02 2026-W14 2026-W15 2026-W16 2026-W17 2026-W18 2026-04");
+    let mut root =
+        PlanFixture::new("2026-04-02 2026-W14 2026-W15 2026-W16 2026-W17 2026-W18 2026-04");
     let month: Period = "2026-04".parse().unwrap();
     let hash = root.inventory.monthly[&month].body_hash.clone();
     root.record.distilled.insert(month, Some(hash));
-    root.record.unsettled = vec![(month, "2026-04-02".to_owned())];
+    root.record.stale_wisdom = vec![(month, "2026-04-02".to_owned())];
     let jobs = root.plan("2026-05-20T09:00:00Z").jobs;
     let found: Vec<_> = jobs.iter().map(|it| (it.tier, it.reason.to_string())).collect();
     assert_eq!(found, [(Tier::Wisdom, "changed: 2026-04-02".to_owned())]);
@@ -229,7 +231,7 @@ fn a_line_that_reads_otherwise_makes_wisdom_look_again() {
 
 #[test]
 fn a_vanished_log_makes_nothing_due() {
-    let mut root = Root::new("2026-04-02 2026-04-03 2026-W14 2026-04").distilled("2026-04");
+    let mut root = PlanFixture::new("2026-04-02 2026-04-03 2026-W14 2026-04").distilled("2026-04");
     root.inventory.logs.retain(|stem, _| stem.as_str() != "2026-04-03");
     root.check("2026-05-10T09:00:00Z", "");
     root.inventory.logs.clear();
@@ -241,7 +243,7 @@ fn a_vanished_log_makes_nothing_due() {
 
 #[test]
 fn three_months_of_downtime_are_caught_up_oldest_first() {
-    let root = Root::new("2026-01-07 2026-02-11 2026-03-18");
+    let root = PlanFixture::new("2026-01-07 2026-02-11 2026-03-18");
     root.check(
         "2026-05-10T09:00:00Z",
         "weekly:2026-W02 weekly:2026-W07 weekly:2026-W12 \
@@ -251,7 +253,7 @@ fn three_months_of_downtime_are_caught_up_oldest_first() {
 
 #[test]
 fn a_clock_set_back_plans_nothing_and_names_future_logs() {
-    let root = Root::new("2026-04-02 2026-04-09");
+    let root = PlanFixture::new("2026-04-02 2026-04-09");
     root.check("2026-04-01T00:00:00Z", "");
     let problems = root.plan("2026-04-01T00:00:00Z").problems;
     assert_eq!(problems.len(), 1, "tomorrow is no problem: {problems:?}");
@@ -268,7 +270,7 @@ fn days_end_in_the_zone_of_the_root() {
         ("Asia/Kathmandu", "2026-04-05T18:15:00Z"),
         ("Pacific/Kiritimati", "2026-04-05T10:00:00Z"), // UTC+14
     ] {
-        let mut root = Root::new("2026-04-02");
+        let mut root = PlanFixture::new("2026-04-02");
         root.settings.zone = zone.parse().unwrap();
         root.settings.grace = Duration::zero();
         let at = DateTime::parse_from_rfc3339(closes).unwrap();
@@ -290,7 +292,7 @@ fn days_on_which_the_clocks_change_end_once() {
     for (log, closes) in
         [("2026-03-29", "2026-03-29T22:00:00Z"), ("2026-10-25", "2026-10-25T23:00:00Z")]
     {
-        let mut root = Root::new(log);
+        let mut root = PlanFixture::new(log);
         root.settings.zone = "Europe/Berlin".parse().unwrap();
         root.settings.grace = Duration::zero();
         let at = DateTime::parse_from_rfc3339(closes).unwrap();
@@ -301,7 +303,7 @@ fn days_on_which_the_clocks_change_end_once() {
 
 #[test]
 fn a_log_being_written_holds_up_its_week_and_month() {
-    let mut root = Root::new("2026-04-02 2026-04-09 2026-W15");
+    let mut root = PlanFixture::new("2026-04-02 2026-04-09 2026-W15");
     let now = DateTime::parse_from_rfc3339("2026-05-10T09:00:00Z").unwrap();
     let log = root.inventory.logs.values_mut().next().unwrap();
     log.stamp.mtime_ns = now.timestamp_nanos_opt().unwrap() - 1_999_999_999;
@@ -312,9 +314,9 @@ fn a_log_being_written_holds_up_its_week_and_month() {
 
 #[test]
 fn parked_weeks_do_not_hold_up_their_month() {
-    let mut root = Root::new("2026-04-02 2026-04-09 2026-W15");
+    let mut root = PlanFixture::new("2026-04-02 2026-04-09 2026-W15");
     let job = root.plan("2026-05-10T09:00:00Z").jobs.remove(0);
-    root.record.parked.insert(job.fingerprint, "no disk".to_owned());
+    root.record.stuck.insert(job.fingerprint, "no disk".to_owned());
     root.check("2026-05-10T09:00:00Z", "monthly:2026-04 | wisdom:2026-04");
     root.log("2026-04-02", 2); // changed input is a new piece of work
     root.check("2026-05-10T09:00:00Z", "weekly:2026-W14 | monthly:2026-04 wisdom:2026-04");
@@ -322,14 +324,14 @@ fn parked_weeks_do_not_hold_up_their_month() {
 
 #[test]
 fn what_was_taken_back_waits_for_changed_input_and_holds_nothing_up() {
-    let mut root = Root::new("2026-04-02 2026-04-09 2026-W15");
+    let mut root = PlanFixture::new("2026-04-02 2026-04-09 2026-W15");
     let job = root.plan("2026-05-10T09:00:00Z").jobs.remove(0);
     root.undo(job.fingerprint);
     root.check("2026-05-10T09:00:00Z", "monthly:2026-04 | wisdom:2026-04");
     let waiting = root.plan("2026-05-10T09:00:00Z").waiting;
     assert_eq!((waiting[0].period, &waiting[0].cause), (job.period, &WaitCause::Undone));
     // Also when the last receipt says that there was nothing to do.
-    root.record.settled.insert(job.fingerprint);
+    root.record.skipped.insert(job.fingerprint);
     assert_eq!(root.plan("2026-05-10T09:00:00Z").waiting, waiting);
     root.selection = Selection { period: Some(job.period), force: true, ..Selection::default() };
     root.check("2026-05-10T09:00:00Z", "weekly:2026-W14");
@@ -340,7 +342,7 @@ fn what_was_taken_back_waits_for_changed_input_and_holds_nothing_up() {
 
 #[test]
 fn wisdom_goes_on_past_a_month_that_was_taken_back() {
-    let mut root = Root::new("2026-03-04 2026-04-02 2026-W10 2026-W14 2026-03 2026-04");
+    let mut root = PlanFixture::new("2026-03-04 2026-04-02 2026-W10 2026-W14 2026-03 2026-04");
     let job = root.plan("2026-05-10T09:00:00Z").jobs.remove(0);
     assert_eq!((job.tier, job.period.to_string()), (Tier::Wisdom, "2026-03".to_owned()));
     root.undo(job.fingerprint);
@@ -349,7 +351,7 @@ fn wisdom_goes_on_past_a_month_that_was_taken_back() {
 
 #[test]
 fn foreign_files_are_read_and_left_alone_until_forced() {
-    let mut root = Root::new("2026-04-02 2026-W14");
+    let mut root = PlanFixture::new("2026-04-02 2026-W14");
     root.inventory.weekly.values_mut().next().unwrap().header = None;
     root.check("2026-05-10T09:00:00Z", "monthly:2026-04 | wisdom:2026-04");
     assert_eq!(
@@ -363,7 +365,7 @@ fn foreign_files_are_read_and_left_alone_until_forced() {
 
 #[test]
 fn a_provisional_week_is_made_again_when_it_closes_and_feeds_no_month() {
-    let mut root = Root::new("2026-04-02 2026-W14");
+    let mut root = PlanFixture::new("2026-04-02 2026-W14");
     root.inventory.weekly.values_mut().next().unwrap().header.as_mut().unwrap().partial = true;
     root.check("2026-04-04T09:00:00Z", "");
     root.check("2026-05-10T09:00:00Z", "weekly:2026-W14 | monthly:2026-04 wisdom:2026-04");
@@ -371,7 +373,7 @@ fn a_provisional_week_is_made_again_when_it_closes_and_feeds_no_month() {
 
 #[test]
 fn a_selection_narrows_but_does_not_jump_the_queue() {
-    let mut root = Root::new("2026-04-02");
+    let mut root = PlanFixture::new("2026-04-02");
     root.selection.tiers = vec![Tier::Monthly];
     root.check("2026-05-10T09:00:00Z", "| monthly:2026-04");
     root.selection.tiers = vec![Tier::Weekly];
@@ -382,7 +384,7 @@ fn a_selection_narrows_but_does_not_jump_the_queue() {
 
 #[test]
 fn forcing_an_open_week_makes_it_provisional() {
-    let mut root = Root::new("2026-04-02");
+    let mut root = PlanFixture::new("2026-04-02");
     root.selection =
         Selection { period: "2026-W14".parse().ok(), force: true, ..Selection::default() };
     let plan = root.plan("2026-04-03T09:00:00Z");
@@ -391,7 +393,7 @@ fn forcing_an_open_week_makes_it_provisional() {
 
 #[test]
 fn the_running_week_is_made_where_it_is_wanted_and_its_logs_are_quiet() {
-    let mut root = Root::new("2026-03-31 2026-04-02 2026-04-07");
+    let mut root = PlanFixture::new("2026-03-31 2026-04-02 2026-04-07");
     root.selection.open_week = true;
     // The week of the 7th has not begun; of the 4th nothing is made but its week.
     let plan = root.plan("2026-04-04T09:00:00Z");
@@ -399,7 +401,7 @@ fn the_running_week_is_made_where_it_is_wanted_and_its_logs_are_quiet() {
         plan.jobs.iter().map(|it| (it.tier, it.period.to_string(), it.partial)).collect();
     assert!(made.contains(&(Tier::Weekly, "2026-W14".to_owned(), true)), "{made:?}");
     assert!(!made.iter().any(|it| it.1 == "2026-W15"), "{made:?}");
-    assert!(plan.following.is_empty() && made.iter().all(|it| it.0 <= Tier::Weekly), "{made:?}");
+    assert!(plan.due_after.is_empty() && made.iter().all(|it| it.0 <= Tier::Weekly), "{made:?}");
     // It waits for its end all the same.
     assert!(plan.waiting.iter().any(|it| matches!(it.cause, WaitCause::Closes(_))));
     root.selection.open_week = false;
@@ -408,7 +410,7 @@ fn the_running_week_is_made_where_it_is_wanted_and_its_logs_are_quiet() {
 
 #[test]
 fn wisdom_takes_months_oldest_first() {
-    let mut root = Root::new("2026-03-04 2026-04-02 2026-W10 2026-W14 2026-04");
+    let mut root = PlanFixture::new("2026-03-04 2026-04-02 2026-W10 2026-W14 2026-04");
     root.check("2026-05-10T09:00:00Z", "monthly:2026-03 | wisdom:2026-03 wisdom:2026-04");
     root.fold("2026-03".parse().unwrap(), "extractive/1");
     root.check("2026-05-10T09:00:00Z", "wisdom:2026-03 wisdom:2026-04");
@@ -416,7 +418,7 @@ fn wisdom_takes_months_oldest_first() {
 
 #[test]
 fn a_day_is_extracted_once_it_has_closed_and_again_when_it_changed() {
-    let mut root = Root::new("2026-04-02 2026-04-02-standup");
+    let mut root = PlanFixture::new("2026-04-02 2026-04-02-standup");
     root.settings.extract = true;
     root.check("2026-04-03T01:00:00Z", "");
     root.check("2026-04-03T02:00:00Z", "extract:2026-04-02");
@@ -438,8 +440,8 @@ fn a_day_is_extracted_once_it_has_closed_and_again_when_it_changed() {
 
 #[test]
 fn what_left_no_file_is_not_tried_again() {
-    let mut root = Root::new("2026-04-02");
+    let mut root = PlanFixture::new("2026-04-02");
     let job = root.plan("2026-04-08T02:00:00Z").jobs.remove(0);
-    root.record.settled.insert(job.fingerprint);
+    root.record.skipped.insert(job.fingerprint);
     root.check("2026-04-08T02:00:00Z", "");
 }

@@ -8,70 +8,79 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Proposed, changes::Change};
+use super::{ReviewProposal, file_changes::ProposedChange};
 use crate::{
-    compaction::{Compactor, PassError},
-    engine::{Engine, Unread},
+    compaction::{CompactionError, Compactor},
+    engine::{Engine, UnreadableMemory},
     memory::{
         address::{Citation, Stem},
-        decision::{Decision, Decisions, Verdict, What},
+        decision::{Decision, DecisionKind, Decisions, Verdict},
         item::Item,
         period::{Grain, Period},
     },
-    privacy::{self, Rules},
-    store::lineage::review::{NewProposal, Proposal, ProposalState},
+    privacy::{self, PrivacyRules},
+    store::db::lineage::review::{NewProposal, Proposal, ProposalState},
 };
 
 /// An item that the check kept out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::compaction) struct KeptOut {
+pub(crate) struct ExcludedItem {
     /// What it says.
     pub(in crate::compaction) text: String,
     /// The lines that it cites.
     pub(in crate::compaction) citation: Option<Citation>,
     /// Why.
-    pub(in crate::compaction) why: String,
+    pub(in crate::compaction) reason: String,
     /// Whether it looks like an attack.
-    pub(in crate::compaction) looks_ill: bool,
+    pub(in crate::compaction) looks_like_attack: bool,
     /// Whether nothing else speaks against it, and a person may let it pass.
-    pub(in crate::compaction) passes: bool,
+    pub(in crate::compaction) may_be_accepted: bool,
 }
 
 /// The longest part of a reply that is kept for a person to read, in characters.
 const SAID_CHARS_MAX: usize = 2000;
 
 /// Returns a part of a reply that is no memory as what was kept out: as it came.
-pub(in crate::compaction) fn unread(unread: Unread) -> KeptOut {
-    let Unread { said, why, citation } = unread;
+pub(in crate::compaction) fn exclude_unreadable(unread: UnreadableMemory) -> ExcludedItem {
+    let UnreadableMemory { text: said, reason: why, citation } = unread;
     let text = said.chars().take(SAID_CHARS_MAX).collect();
-    KeptOut { text, citation, why, looks_ill: false, passes: false }
+    ExcludedItem { text, citation, reason: why, looks_like_attack: false, may_be_accepted: false }
 }
 
 /// Returns what of it a person is told: what a model drafted, and what looks like an attack. The built-in
 /// engine says again what its lines say, and what else is kept out of its drafts are slips of its own.
-pub(in crate::compaction) fn told(
-    kept_out: &[KeptOut],
+pub(in crate::compaction) fn proposals_of_items(
+    kept_out: &[ExcludedItem],
     target: &str,
     engine: &dyn Engine,
     decisions: &Decisions,
-    rules: &Rules,
+    rules: &PrivacyRules,
 ) -> Vec<NewProposal> {
     let mut told: Vec<NewProposal> = Vec::new();
-    for KeptOut { text, citation, why, looks_ill, passes } in kept_out {
+    for ExcludedItem {
+        text,
+        citation,
+        reason: why,
+        looks_like_attack: looks_ill,
+        may_be_accepted: passes,
+    } in kept_out
+    {
         if !looks_ill && !engine.is_model() {
             continue;
         }
-        let change = Change::Item {
-            text: rules.shown(text).into_owned(),
-            reason: rules.shown(why).into_owned(),
+        let change = ProposedChange::Item {
+            text: rules.mask_secrets(text).into_owned(),
+            reason: rules.mask_secrets(why).into_owned(),
             engine: engine.id().to_owned(),
             passes: *passes && !engine.is_model(),
         };
         let sources = citation.as_ref().map(Citation::to_string).unwrap_or_default();
-        if decisions.reviewed(target, &change.key(&sources)) == Some(Verdict::Refused) {
+        if decisions.review_verdict(target, &change.decision_key(&sources))
+            == Some(Verdict::Refused)
+        {
             continue;
         }
-        let new = change.as_row(target, sources);
+        let new = change.to_row(target, sources);
         if !told.contains(&new) {
             told.push(new);
         }
@@ -81,15 +90,16 @@ pub(in crate::compaction) fn told(
 
 /// Says in a receipt what was kept out: which lines it rests on, and why; no words of it, which may be
 /// those of an attack.
-pub(in crate::compaction) fn note(kept_out: &[KeptOut]) -> Option<String> {
+pub(in crate::compaction) fn exclusion_note(kept_out: &[ExcludedItem]) -> Option<String> {
     /// More than these are only counted.
     const TOLD_MAX: usize = 3;
-    let one = |it: &KeptOut| {
+    let one = |it: &ExcludedItem| {
         let cited = it.citation.as_ref().map_or("no line".to_owned(), Citation::to_string);
         // What is quoted in it are words of the item.
-        let quoted = it.why.find('`').zip(it.why.rfind('`'));
-        let why = quoted.map(|(from, to)| format!("{}`…`{}", &it.why[..from], &it.why[to + 1..]));
-        format!("{cited} ({})", why.as_deref().unwrap_or(&it.why))
+        let quoted = it.reason.find('`').zip(it.reason.rfind('`'));
+        let why =
+            quoted.map(|(from, to)| format!("{}`…`{}", &it.reason[..from], &it.reason[to + 1..]));
+        format!("{cited} ({})", why.as_deref().unwrap_or(&it.reason))
     };
     let mut told: Vec<String> = kept_out.iter().take(TOLD_MAX).map(one).collect();
     if kept_out.len() > TOLD_MAX {
@@ -99,8 +109,9 @@ pub(in crate::compaction) fn note(kept_out: &[KeptOut]) -> Option<String> {
 }
 
 /// Returns whether a person let the words of an item pass.
-pub(in crate::compaction) fn may_pass(item: &Item, rules: &Rules) -> bool {
-    let is_accepted = |stem: &Stem| rules.reviewed(stem, &item.text) == Some(Verdict::Accepted);
+pub(in crate::compaction) fn is_accepted(item: &Item, rules: &PrivacyRules) -> bool {
+    let is_accepted =
+        |stem: &Stem| rules.review_verdict(stem, &item.text) == Some(Verdict::Accepted);
     item.citation.as_ref().is_some_and(|it| {
         it.files()
             .all(|(stem, _)| is_accepted(stem) || week_of(stem).is_some_and(|it| is_accepted(&it)))
@@ -108,7 +119,7 @@ pub(in crate::compaction) fn may_pass(item: &Item, rules: &Rules) -> bool {
 }
 
 /// Returns the names of what the file of a period is made of, as far as these lines stand there.
-fn inputs_of(period: Period, sources: &str) -> Vec<Stem> {
+fn input_stems(period: Period, sources: &str) -> Vec<Stem> {
     let Ok(citation) = sources.parse::<Citation>() else { return Vec::new() };
     let name = |stem: &Stem| match period.grain() {
         Grain::Month => week_of(stem).unwrap_or_else(|| stem.clone()),
@@ -128,20 +139,20 @@ fn week_of(log: &Stem) -> Option<Stem> {
 }
 
 /// Returns what is decided about the words of an item, besides that it is decided about.
-pub(super) fn decisions_of(
+pub(super) fn text_decisions(
     row: &Proposal,
-    change: &Change,
-    what: What,
+    change: &ProposedChange,
+    what: DecisionKind,
     decisions: &Decisions,
     at: DateTime<Utc>,
 ) -> Vec<Decision> {
-    let Change::Item { text, passes: true, .. } = change else { return Vec::new() };
-    if what == What::Refused {
+    let ProposedChange::Item { text, passes: true, .. } = change else { return Vec::new() };
+    if what == DecisionKind::Refused {
         return Vec::new();
     }
-    let names = inputs_of(row.period, &row.sources).into_iter();
+    let names = input_stems(row.period, &row.sources).into_iter();
     let decision = |name: Stem| {
-        let hash = decisions.line_hash(&privacy::words_decided(&name, text));
+        let hash = decisions.line_hash(&privacy::decision_text(&name, text));
         Decision { at, what, path: name.to_string(), hashes: hash.into_iter().collect() }
     };
     names.map(decision).collect()
@@ -153,7 +164,7 @@ impl Compactor<'_> {
     /// # Errors
     ///
     /// Returns why nothing could be written.
-    pub fn accept_items(&mut self, items: &[Proposed]) -> Result<(), PassError> {
-        self.say_of_all(items, What::Accepted, ProposalState::Accepted)
+    pub fn accept_items(&mut self, items: &[ReviewProposal]) -> Result<(), CompactionError> {
+        self.record_verdicts(items, DecisionKind::Accepted, ProposalState::Accepted)
     }
 }

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::{Change, Proposed, Waiting};
+use super::{ProposedChange, ReviewProposal, ReviewQueue};
 use crate::{
     compaction::{
         Compactor, Selection,
-        scripted::{Scripted, served, with_engine, write_old},
+        tests::scripted_engine::{ScriptedEngine, generated_text, with_compactor, write_old_file},
     },
     memory::decision::Verdict,
-    store::lineage::Lineage,
+    store::db::lineage::Lineage,
 };
 
 const LOG: &str =
@@ -32,24 +32,26 @@ fn wrong(words: &str) -> String {
 
 fn with(said: fn(&str) -> String, is_model: bool, test: impl FnOnce(&mut Compactor<'_>, &Path)) {
     let dir = tempfile::tempdir().unwrap();
-    write_old(&dir.path().join("memory/2020-03-03.md"), LOG);
-    with_engine(dir.path(), &Scripted { said, is_model }, |it| test(it, dir.path()));
+    write_old_file(&dir.path().join("memory/2020-03-03.md"), LOG);
+    with_compactor(dir.path(), &ScriptedEngine { rephrase: said, is_model }, |it| {
+        test(it, dir.path());
+    });
 }
 
 fn pass(compactor: &mut Compactor<'_>) -> String {
-    let report = compactor.pass("test", &Selection::default(), &mut ()).unwrap().report;
+    let report = compactor.compact("test", &Selection::default(), &mut ()).unwrap().report;
     let week = report.jobs.iter().find(|it| it.tier == "weekly");
     week.map_or_else(String::new, |it| it.reason.clone())
 }
 
-fn waiting(compactor: &Compactor<'_>, decided: bool) -> Waiting {
+fn waiting(compactor: &Compactor<'_>, decided: bool) -> ReviewQueue {
     let lineage: &Lineage = compactor.lineage;
-    let view = crate::compaction::peek(compactor.vault, Some(lineage)).unwrap();
-    super::waiting(compactor.vault, Some(lineage), &view.inventory, decided).unwrap()
+    let view = crate::compaction::read_snapshot(compactor.vault, Some(lineage)).unwrap();
+    super::review_queue(compactor.vault, Some(lineage), &view.inventory, decided).unwrap()
 }
 
 /// Returns the items of the week's file that wait.
-fn of_week(compactor: &Compactor<'_>) -> Vec<Proposed> {
+fn of_week(compactor: &Compactor<'_>) -> Vec<ReviewProposal> {
     let mut changes = waiting(compactor, false).changes;
     changes.retain(|it| it.row.target == WEEK);
     changes
@@ -66,10 +68,10 @@ fn an_item_that_only_looks_ill_is_told_and_comes_in_when_it_is_accepted() {
         assert!(!reason.contains("previous instructions"), "{reason}");
         let items = of_week(compactor);
         assert_eq!(items.len(), 1, "{items:?}");
-        assert_eq!(items[0].lines[0].1, "- The rig ran for nine hours.");
+        assert_eq!(items[0].source_lines[0].1, "- The rig ran for nine hours.");
         assert_eq!(items[0].run, Some(compactor.lineage.last_runs(1).unwrap()[0].id));
-        assert!(matches!(&items[0].change, Change::Item { passes: true, .. }), "{items:?}");
-        assert!(!served(compactor.vault).contains("previous instructions"));
+        assert!(matches!(&items[0].change, ProposedChange::Item { passes: true, .. }), "{items:?}");
+        assert!(!generated_text(compactor.vault).contains("previous instructions"));
         compactor.accept_items(&items).unwrap();
         assert_eq!(of_week(compactor), []);
         pass(compactor);
@@ -100,11 +102,12 @@ fn what_a_model_drafted_and_no_line_says_is_only_told() {
         for target in [WEEK, "memory/monthly/2020-03.md", "WISDOM.md", "memory/MEMORY.md"] {
             assert!(targets.contains(&target), "{target}: {targets:?}");
         }
-        let only_told = |it: &&Proposed| matches!(it.change, Change::Item { passes: false, .. });
+        let only_told =
+            |it: &&ReviewProposal| matches!(it.change, ProposedChange::Item { passes: false, .. });
         assert_eq!(all.iter().filter(only_told).count(), all.len(), "{all:?}");
         // What was read is not told again, also not when the file is made again.
         compactor.refuse_changes(&of_week(compactor)).unwrap();
-        write_old(&dir.join("memory/2020-03-04.md"), "- Next: the parser.\n");
+        write_old_file(&dir.join("memory/2020-03-04.md"), "- Next: the parser.\n");
         pass(compactor);
         assert!(compactor.vault.read_text(WEEK).unwrap().unwrap().contains("parser"));
         assert_eq!(of_week(compactor), []);
@@ -116,7 +119,7 @@ fn what_the_last_pass_kept_out_takes_the_place_of_what_the_one_before_did() {
     with(wrong, true, |compactor, dir| {
         pass(compactor);
         let before = waiting(compactor, false).changes.len();
-        write_old(&dir.join("memory/2020-03-03.md"), "- The rig ran for nine hours, again.\n");
+        write_old_file(&dir.join("memory/2020-03-03.md"), "- The rig ran for nine hours, again.\n");
         pass(compactor);
         let items = of_week(compactor);
         assert_eq!(items.len(), 1, "{items:?}");

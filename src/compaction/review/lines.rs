@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use super::{HeldLine, read_raw};
+use super::{QuarantinedLine, read_log_or_summary};
 use crate::{
-    compaction::{Compactor, PassError, View},
+    compaction::{CompactionError, Compactor, RootSnapshot},
     memory::{
         address::{Address, Stem},
-        decision::{Decision, Verdict, What},
+        decision::{Decision, DecisionKind, Verdict},
         log::DailyLog,
     },
     privacy,
-    store::lineage::record::{Commit, LogRecord},
+    store::db::lineage::record::{Commit, LogRecord},
 };
 
 impl Compactor<'_> {
@@ -24,58 +24,58 @@ impl Compactor<'_> {
     /// Returns why nothing could be written.
     pub fn review_lines(
         &mut self,
-        lines: &[HeldLine],
+        lines: &[QuarantinedLine],
         verdict: Option<Verdict>,
-    ) -> Result<(), PassError> {
-        let _alone = self.alone(&|| false)?;
+    ) -> Result<(), CompactionError> {
+        let _alone = self.acquire_run_lock(&|| false)?;
         let now = (self.clock)();
-        self.refuse_if_missing(false)?;
+        self.refuse_if_vanished(false)?;
         self.recover(now)?;
-        let decisions = self.new_decisions()?;
-        let view = self.look(now)?;
+        let decisions = self.create_decisions_key()?;
+        let view = self.take_snapshot(now)?;
         let mut made = Vec::new();
         let mut logs = BTreeMap::new();
         for line in lines {
             let stem = &line.address.stem;
-            let Some(log) = read_raw(self.vault, stem)? else { continue };
+            let Some(log) = read_log_or_summary(self.vault, stem)? else { continue };
             let all = log.lines();
             let Some((_, text, _)) = all.iter().find(|it| it.0 == line.address.line) else {
                 continue;
             };
             let what = match verdict {
-                Some(Verdict::Accepted) => What::Accepted,
-                Some(Verdict::Refused) => What::Refused,
-                None => What::Restored,
+                Some(Verdict::Accepted) => DecisionKind::Accepted,
+                Some(Verdict::Refused) => DecisionKind::Refused,
+                None => DecisionKind::Restored,
             };
-            let words = privacy::words_decided(stem, text);
+            let words = privacy::decision_text(stem, text);
             let hashes = decisions.line_hash(&words).into_iter().collect();
             made.push(Decision { at: now, what, path: stem.to_string(), hashes });
             logs.insert(stem.clone(), log);
         }
         self.append_decisions(&made)?;
         // What waits is told from the record, which is to say so at once.
-        let view = if made.is_empty() { view } else { self.look(now)? };
+        let view = if made.is_empty() { view } else { self.take_snapshot(now)? };
         self.record_review(lines, &logs, &view, now)?;
-        self.said_in_review(verdict.is_none(), now)
+        self.record_review_run(verdict.is_none(), now)
     }
 
     fn record_review(
         &mut self,
-        lines: &[HeldLine],
+        lines: &[QuarantinedLine],
         logs: &BTreeMap<Stem, DailyLog>,
-        view: &View,
+        view: &RootSnapshot,
         now: DateTime<Utc>,
-    ) -> Result<(), PassError> {
+    ) -> Result<(), CompactionError> {
         let addresses: Vec<Address> = lines.iter().map(|it| it.address.clone()).collect();
-        self.lineage.settle_held(&addresses)?;
+        self.lineage.remove_quarantined(&addresses)?;
         let known = self.lineage.logs()?;
         // Of weekly and monthly files no lines are recorded as held: they are read when it is asked.
         let records: Vec<LogRecord> = logs
             .iter()
             .filter(|(stem, log)| known.get(*stem).is_some_and(|it| it.hash == log.hash))
             .map(|(stem, log)| {
-                let served = privacy::serve(log, &view.inventory.rules);
-                LogRecord::of(&served, self.vault.layout().source(stem))
+                let served = privacy::sanitize(log, &view.inventory.rules);
+                LogRecord::of(&served, self.vault.layout().source_path(stem))
             })
             .collect();
         self.lineage.commit(&Commit { logs: &records, at: now, ..Commit::default() })?;

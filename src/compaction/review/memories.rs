@@ -5,36 +5,40 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Proposed,
-    changes::{Change, Own, Ready, ReviewError},
-    read_source,
+    ReviewProposal,
+    file_changes::{PreparedEdit, ProposedChange, ReviewError, UserReplacement},
+    read_sanitized,
 };
 use crate::{
     compaction::{
-        Compactor, View,
-        commit::{NewFile, Recorded},
-        late::{self, Offer},
-        records,
-        standing::{Logs, Source, Standing},
+        Compactor, RootSnapshot,
+        journal::{
+            commit::{FileWrite, RecordedChanges},
+            records,
+        },
+        reconcile::{
+            source_match::{CitedLine, LogsByStem, SourceMatch},
+            stale::{self, MemoryProposal},
+        },
     },
     memory::{
         address::{Address, Citation},
-        correction::{self, PlaceError, Words},
+        correction::{self, CorrectionTargetError, CorrectionText},
         decision::Decisions,
         hash::ContentHash,
         typed::TypedMemory,
     },
-    privacy::Rules,
+    privacy::PrivacyRules,
     store::{
-        lineage::review::NewProposal,
-        vault::{Vault, VaultError},
+        db::lineage::review::NewProposal,
+        fs::vault::{Vault, VaultError},
     },
 };
 
 /// What a typed memory would say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MemoryWords {
+pub struct ProposedMemory {
     /// The title.
     pub name: String,
     /// The line for the index.
@@ -45,13 +49,13 @@ pub struct MemoryWords {
     pub sources: Vec<String>,
 }
 
-impl MemoryWords {
+impl ProposedMemory {
     /// Returns what it would say, for people.
-    pub fn said(&self) -> String {
-        said(&self.name, &self.description, &self.body)
+    pub fn display_text(&self) -> String {
+        memory_text(&self.name, &self.description, &self.body)
     }
 
-    fn of(memory: &TypedMemory) -> Self {
+    fn from_memory(memory: &TypedMemory) -> Self {
         let source = |(at, hash): &(Address, String)| format!("{at}#{hash}");
         Self {
             name: memory.name.clone(),
@@ -62,26 +66,30 @@ impl MemoryWords {
     }
 
     /// Finds the lines where they stand now.
-    pub(super) fn find(&self, vault: &Vault, rules: &Rules) -> Result<Standing, VaultError> {
+    pub(super) fn find_sources(
+        &self,
+        vault: &Vault,
+        rules: &PrivacyRules,
+    ) -> Result<SourceMatch, VaultError> {
         let source = |it: &String| {
             let (at, hash) = it.split_once('#')?;
             Some((at.parse().ok()?, Some(hash.to_owned())))
         };
-        let sources: Vec<Source> = self.sources.iter().filter_map(source).collect();
-        let mut logs = Logs::new();
+        let sources: Vec<CitedLine> = self.sources.iter().filter_map(source).collect();
+        let mut logs = LogsByStem::new();
         for (at, _) in &sources {
             if !logs.contains_key(&at.stem) {
-                logs.insert(at.stem.clone(), read_source(vault, &at.stem, rules)?);
+                logs.insert(at.stem.clone(), read_sanitized(vault, &at.stem, rules)?);
             }
         }
-        Ok(Standing::find(&sources, &logs, &self.body))
+        Ok(SourceMatch::find(&sources, &logs, &self.body))
     }
 
     /// Returns whether a file says this already; without words, whether it is gone.
-    pub(super) fn stand(words: Option<&Self>, path: &str, text: Option<&str>) -> bool {
+    pub(super) fn is_applied(words: Option<&Self>, path: &str, text: Option<&str>) -> bool {
         match (words, text) {
             (Some(words), Some(text)) => {
-                parse(path, text).is_some_and(|it| it.body.trim() == words.body.trim())
+                parse_memory(path, text).is_some_and(|it| it.body.trim() == words.body.trim())
             }
             (None, None) => true,
             _ => false,
@@ -91,99 +99,100 @@ impl MemoryWords {
 
 /// Returns what would become of a memory as a change to be proposed; `None` where it would say what it
 /// says, or what it said before the person edited it, or where they have decided about it before.
-pub(in crate::compaction) fn offered(
-    offer: &Offer,
+pub(in crate::compaction) fn propose_memory(
+    offer: &MemoryProposal,
     path: &str,
     decisions: &Decisions,
 ) -> Option<NewProposal> {
-    let Offer { before, after, why } = offer;
+    let MemoryProposal { before, after, why } = offer;
     if let Some(after) = after
         && (after.body.trim() == before.body.trim()
             || before.recorded_body == Some(ContentHash::of(&after.body).hex16()))
     {
         return None;
     }
-    let words = after.as_ref().map(MemoryWords::of);
-    let change = Change::Memory { words, base: base_of(before), reason: (*why).to_owned() };
+    let words = after.as_ref().map(ProposedMemory::from_memory);
+    let change =
+        ProposedChange::Memory { words, base: base_hash(before), reason: (*why).to_owned() };
     let cited = after.as_ref().unwrap_or(before).sources.iter().map(|(at, _)| at);
     let sources = Citation::from_addresses(cited).map(|it| it.to_string()).unwrap_or_default();
-    change.proposed(path, sources, decisions)
+    change.to_proposal(path, sources, decisions)
 }
 
 /// Returns the hash of what a memory says. Its sources do not count: they follow their lines.
-pub(super) fn base_of(memory: &TypedMemory) -> String {
+pub(super) fn base_hash(memory: &TypedMemory) -> String {
     let TypedMemory { name, description, body, .. } = memory;
     ContentHash::of(format!("{name}\n{description}\n{body}")).hex16()
 }
 
 /// Reads the memory at a path.
-pub(super) fn parse(path: &str, text: &str) -> Option<TypedMemory> {
+pub(super) fn parse_memory(path: &str, text: &str) -> Option<TypedMemory> {
     let name = path.rsplit('/').next().unwrap_or(path);
     TypedMemory::parse(Path::new(name), text).ok()
 }
 
 impl Compactor<'_> {
     /// Makes ready what is written when a change of a memory is made.
-    pub(super) fn edit_memory<'a>(
+    pub(super) fn prepare_memory_edit<'a>(
         &self,
-        accepted: &'a (Proposed, Option<Own>),
-        view: &View,
-    ) -> Result<Ready<'a>, ReviewError> {
-        let (Proposed { id, row, change, .. }, own) = accepted;
+        accepted: &'a (ReviewProposal, Option<UserReplacement>),
+        view: &RootSnapshot,
+    ) -> Result<PreparedEdit<'a>, ReviewError> {
+        let (ReviewProposal { id, row, change, .. }, own) = accepted;
         let stale = || ReviewError::Stale { id: id.clone() };
-        let Change::Memory { words, base, .. } = change else { return Err(stale()) };
+        let ProposedChange::Memory { words, base, .. } = change else { return Err(stale()) };
         let path = row.target.clone();
-        let changed = || ReviewError::Changed { id: id.clone(), path: path.clone() };
+        let changed = || ReviewError::FileChanged { id: id.clone(), path: path.clone() };
         let standing = self.vault.read_text(&path)?.ok_or_else(changed)?;
-        let memory = parse(&path, &standing).filter(|it| base_of(it) == *base);
+        let memory = parse_memory(&path, &standing).filter(|it| base_hash(it) == *base);
         let memory = memory.ok_or_else(changed)?;
         let lines = match words {
-            Some(words) => words.find(self.vault, &view.inventory.rules)?,
-            None => Standing::default(),
+            Some(words) => words.find_sources(self.vault, &view.inventory.rules)?,
+            None => SourceMatch::default(),
         };
         let text = match (own, words) {
-            (Some(own), _) => Some(in_own_words(&memory, &standing, &own.text, &lines)?),
+            (Some(own), _) => Some(with_user_text(&memory, &standing, &own.text, &lines)?),
             (None, None) => None,
-            (None, Some(_)) if !lines.lost.is_empty() || lines.gone => return Err(stale()),
+            (None, Some(_)) if !lines.lost.is_empty() || lines.log_missing => return Err(stale()),
             (None, Some(words)) => {
-                let MemoryWords { name, description, body, .. } = words.clone();
+                let ProposedMemory { name, description, body, .. } = words.clone();
                 let new = TypedMemory { name, description, body, ..memory.clone() };
-                let mut new = late::with_sources(&new, &lines.left);
+                let mut new = stale::with_sources(&new, &lines.present);
                 // What was ours before the person edited it is ours again; theirs stays theirs.
                 if new.recorded_body.is_some() {
-                    new.seal();
+                    new.record_body_hash();
                 }
                 Some(new.print())
             }
         };
-        let mut recorded = Recorded::default();
+        let mut recorded = RecordedChanges::default();
         match &text {
             Some(text) => {
                 recorded.documents.extend(records::of_path(self.vault.layout(), &path, text));
             }
             None => recorded.removed.push(path.clone()),
         }
-        let file = NewFile { path, text, standing: Some(standing) };
-        Ok(Ready { file, recorded, changes: vec![accepted] })
+        let file = FileWrite { path, text, current: Some(standing) };
+        Ok(PreparedEdit { file, recorded, changes: vec![accepted] })
     }
 }
 
 /// Puts a person's words in the place of the statement. It rests on the lines that it was proposed for.
-fn in_own_words(
+fn with_user_text(
     memory: &TypedMemory,
     standing: &str,
     text: &str,
-    lines: &Standing,
+    lines: &SourceMatch,
 ) -> Result<String, ReviewError> {
     let file = |error: &dyn std::fmt::Display| ReviewError::File(error.to_string());
-    let mut words = Words::parse(text).map_err(|e| file(&e))?;
-    words.citation = lines.lines_left();
-    let hash_of = |at: &Address| lines.left.iter().find(|it| it.0 == *at)?.1.clone();
-    let done = correction::of_memory(memory, standing, None, &words, &hash_of);
+    let mut words = CorrectionText::parse(text).map_err(|e| file(&e))?;
+    words.citation = lines.present_lines();
+    let hash_of = |at: &Address| lines.present.iter().find(|it| it.0 == *at)?.1.clone();
+    let done = correction::correct_memory(memory, standing, None, &words, &hash_of);
     let done = match done {
-        Err(PlaceError::Sources) => {
+        Err(CorrectionTargetError::FixedSources) => {
             words.citation = None;
-            correction::of_memory(memory, standing, None, &words, &hash_of)
+            correction::correct_memory(memory, standing, None, &words, &hash_of)
         }
         done => done,
     };
@@ -194,7 +203,7 @@ fn in_own_words(
 }
 
 /// Returns what a memory says, for people: title and line of the index where the body does not say them.
-pub(super) fn said(name: &str, description: &str, body: &str) -> String {
+pub(super) fn memory_text(name: &str, description: &str, body: &str) -> String {
     let labels = [name, description].into_iter().filter(|it| !body.contains(it));
     labels.chain([body.trim()]).collect::<Vec<_>>().join("\n")
 }

@@ -1,11 +1,11 @@
 //! What waits for a person, and what comes of their word.
 //!
-//! Three kinds of things wait, and [`waiting`] lists all:
+//! Three kinds of things wait, and [`review_queue`] lists all:
 //!
 //! - [`lines`]: lines that the served view holds back, of logs, and of what people wrote in weekly and
 //!   monthly files. What is said of one is a decision, and makes another input of its file, so that the
 //!   next pass makes what rests on it again.
-//! - [`changes`]: changes of files. What is said of one is done at once, and is a decision too:
+//! - [`file_changes`]: changes of files. What is said of one is done at once, and is a decision too:
 //!   without it the change would be proposed again when the database is lost. Proposed are all changes
 //!   of `WISDOM.md`, where a person wants to see each before it is made ([`wisdom`]), and those of
 //!   typed memories that a person wrote or edited ([`memories`]).
@@ -14,7 +14,7 @@
 //! A line is known by the hash that decisions know it by, a change by its number, and to decisions by
 //! the hash of what it would write.
 
-mod changes;
+mod file_changes;
 mod items;
 #[cfg(test)]
 mod items_tests;
@@ -25,41 +25,43 @@ mod wisdom;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::{
-    changes::{Change, Own, ReviewError},
-    memories::MemoryWords,
+    file_changes::{ProposedChange, ReviewError, UserReplacement},
+    memories::ProposedMemory,
 };
 pub(super) use self::{
-    items::{KeptOut, may_pass, note, told, unread},
-    memories::offered,
-    wisdom::changes_of,
+    items::{ExcludedItem, exclude_unreadable, exclusion_note, is_accepted, proposals_of_items},
+    memories::propose_memory,
+    wisdom::proposals_of_edit,
 };
-use super::PassError;
+use super::CompactionError;
 use crate::{
     memory::{
         address::{Address, Citation, Stem},
         decision::Verdict,
         document::Summary,
         hash::ContentHash,
-        log::{DailyLog, Origin},
+        log::{DailyLog, TextOrigin},
         period::Period,
         wisdom::WisdomFile,
     },
     parallel,
-    privacy::{self, Rules, ServedLog},
+    privacy::{self, PrivacyRules, SanitizedLog},
     store::{
-        inventory::{Inventory, SummaryFile},
-        lineage::{
+        db::lineage::{
             Lineage,
             jobs::RunId,
-            review::{HeldRecord, HeldWhat, Proposal, ProposalState},
+            review::{Proposal, ProposalState, QuarantineRecord, QuarantineScope},
         },
-        vault::{Vault, VaultError},
+        fs::{
+            inventory::{Inventory, SummaryFile},
+            vault::{Vault, VaultError},
+        },
     },
 };
 
 /// A line of a log that waits for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldLine {
+pub struct QuarantinedLine {
     /// What it is called: the beginning of the keyed hash of its words and the name of its log.
     pub id: String,
     /// Where it stands.
@@ -69,28 +71,28 @@ pub struct HeldLine {
     /// The line as it stands, with secrets marked.
     pub text: String,
     /// Whose words it is.
-    pub origin: Origin,
+    pub origin: TextOrigin,
     /// Why it is held, by the names of concerns.
-    pub why: Vec<String>,
+    pub reasons: Vec<String>,
     /// Whether the line itself is kept out, or only what would rest on it alone.
-    pub what: HeldWhat,
+    pub what: QuarantineScope,
     /// What was said of it; `None` while it waits.
     pub verdict: Option<Verdict>,
 }
 
 /// A change that waits for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Proposed {
+pub struct ReviewProposal {
     /// What it is called.
     pub id: String,
     /// The row.
     pub row: Proposal,
     /// What would be done.
-    pub change: Change,
+    pub change: ProposedChange,
     /// What stands there now; `None` where there is nothing yet. Secrets are marked.
-    pub before: Option<String>,
+    pub current: Option<String>,
     /// The lines that it rests on, as they may be seen.
-    pub lines: Vec<(Address, String)>,
+    pub source_lines: Vec<(Address, String)>,
     /// Whether it can no longer be made: the file or its lines were changed since.
     pub is_stale: bool,
     /// The run that it came of, where that is still known.
@@ -101,11 +103,11 @@ pub struct Proposed {
 
 /// All that waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Waiting {
+pub struct ReviewQueue {
     /// Lines, by log and number.
-    pub lines: Vec<HeldLine>,
+    pub lines: Vec<QuarantinedLine>,
     /// Changes, oldest first.
-    pub changes: Vec<Proposed>,
+    pub changes: Vec<ReviewProposal>,
 }
 
 /// Returns all that waits for a person, and with `decided` also what they have spoken about before.
@@ -116,15 +118,15 @@ pub struct Waiting {
 /// # Errors
 ///
 /// Returns why files or the database cannot be read.
-pub fn waiting(
+pub fn review_queue(
     vault: &Vault,
     lineage: Option<&Lineage>,
     inventory: &Inventory,
     decided: bool,
-) -> Result<Waiting, PassError> {
-    let held = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::held)?;
+) -> Result<ReviewQueue, CompactionError> {
+    let held = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::quarantined)?;
     let known = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::logs)?;
-    let mut waiting = Waiting::default();
+    let mut waiting = ReviewQueue::default();
     let marked: BTreeSet<&Stem> = held.keys().map(|it| &it.stem).collect();
     let none = BTreeMap::new();
     let rules = &inventory.rules;
@@ -134,16 +136,18 @@ pub fn waiting(
             continue;
         }
         let Some(log) = vault.read_log(stem)? else { continue };
-        let served = privacy::serve(&log, rules);
+        let served = privacy::sanitize(&log, rules);
         let alone = if is_known { &held } else { &none };
-        waiting.lines.extend(lines_held(&log, &served, &file.path, alone, rules, decided));
+        waiting.lines.extend(quarantined_lines(&log, &served, &file.path, alone, rules, decided));
     }
-    waiting.lines.extend(held_above(vault, inventory, decided)?);
+    waiting.lines.extend(quarantined_in_summaries(vault, inventory, decided)?);
     for row in lineage.map_or_else(|| Ok(Vec::new()), |it| it.proposals(decided))? {
         // One of a newer memoird waits for it.
-        let Ok(change) = serde_json::from_str::<Change>(&row.change) else { continue };
-        let run = lineage.map(|it| it.run_of_work(row.fingerprint)).transpose()?.flatten();
-        waiting.changes.push(Proposed { run, ..proposed(vault, inventory, row, change)? });
+        let Ok(change) = serde_json::from_str::<ProposedChange>(&row.change) else { continue };
+        let run = lineage.map(|it| it.last_run_of_job(row.fingerprint)).transpose()?.flatten();
+        waiting
+            .changes
+            .push(ReviewProposal { run, ..load_proposal(vault, inventory, row, change)? });
     }
     Ok(waiting)
 }
@@ -154,25 +158,25 @@ pub fn waiting(
 /// # Errors
 ///
 /// Returns why a file cannot be read.
-pub fn held_above(
+pub fn quarantined_in_summaries(
     vault: &Vault,
     inventory: &Inventory,
     decided: bool,
-) -> Result<Vec<HeldLine>, VaultError> {
+) -> Result<Vec<QuarantinedLine>, VaultError> {
     let files: Vec<(&Period, &SummaryFile)> =
         inventory.weekly.iter().chain(&inventory.monthly).collect();
     let rules = &inventory.rules;
-    let folders = vault.folders();
+    let folders = vault.folder_cache();
     let of = |(period, file): &(&Period, &SummaryFile)| {
         let Some(text) = folders.read_text(&file.path)? else { return Ok(Vec::new()) };
         // One that cannot be read is a problem of the inventory.
         let Ok(summary) = Summary::parse(**period, &text) else { return Ok(Vec::new()) };
-        let served = privacy::serve_own_lines(&summary, &text, rules);
-        let log = |it: &ServedLog| DailyLog::parse(it.stem().clone(), text.as_bytes()).ok();
+        let served = privacy::sanitize_own_lines(&summary, &text, rules);
+        let log = |it: &SanitizedLog| DailyLog::parse(it.stem().clone(), text.as_bytes()).ok();
         let Some((log, served)) = served.and_then(|it| Some((log(&it)?, it))) else {
             return Ok(Vec::new());
         };
-        Ok(lines_held(&log, &served, &file.path, &BTreeMap::new(), rules, decided))
+        Ok(quarantined_lines(&log, &served, &file.path, &BTreeMap::new(), rules, decided))
     };
     let mut lines = Vec::new();
     for held in parallel::map(&files, of) {
@@ -183,39 +187,39 @@ pub fn held_above(
 
 /// Returns the lines of a file that wait, and with `decided` also those that a person has spoken
 /// about. `alone` are lines that alone carry no memory.
-fn lines_held(
+fn quarantined_lines(
     log: &DailyLog,
-    served: &ServedLog,
+    served: &SanitizedLog,
     path: &str,
-    alone: &BTreeMap<Address, (HeldWhat, HeldRecord)>,
-    rules: &Rules,
+    alone: &BTreeMap<Address, (QuarantineScope, QuarantineRecord)>,
+    rules: &PrivacyRules,
     decided: bool,
-) -> Vec<HeldLine> {
+) -> Vec<QuarantinedLine> {
     let stem = &log.stem;
     let mut lines = Vec::new();
     // A secret may begin in a line above, so each line is seen as part of its log.
-    let seen = rules.shown_lines(log.raw());
+    let seen = rules.mask_secret_lines(log.raw());
     for (line, (number, text, _)) in served.lines().iter().zip(log.lines()) {
         let address = served.address(line);
-        let alone = alone.get(&address).filter(|it| it.0 == HeldWhat::Memory);
-        let verdict = rules.reviewed(stem, text);
+        let alone = alone.get(&address).filter(|it| it.0 == QuarantineScope::Memory);
+        let verdict = rules.review_verdict(stem, text);
         if verdict.is_some() && !decided {
             continue;
         }
-        let (what, why) = match (line.held(), alone, verdict) {
+        let (what, why) = match (line.quarantine(), alone, verdict) {
             (Some(it), ..) => {
-                (HeldWhat::Line, it.concerns.iter().map(|it| it.name().to_owned()).collect())
+                (QuarantineScope::Line, it.concerns.iter().map(|it| it.name().to_owned()).collect())
             }
-            (None, Some((_, it)), _) => (HeldWhat::Memory, it.why.clone()),
-            (None, None, Some(_)) => (HeldWhat::Line, Vec::new()),
+            (None, Some((_, it)), _) => (QuarantineScope::Memory, it.why.clone()),
+            (None, None, Some(_)) => (QuarantineScope::Line, Vec::new()),
             (None, None, None) => continue,
         };
-        lines.push(HeldLine {
-            id: line_id(stem, &privacy::words_decided(stem, text)),
+        lines.push(QuarantinedLine {
+            id: line_id(stem, &privacy::decision_text(stem, text)),
             path: path.to_owned(),
-            text: line_of(&seen, number, text).to_owned(),
+            text: displayed_line(&seen, number, text).to_owned(),
             origin: line.origin(),
-            why,
+            reasons: why,
             what,
             verdict,
             address,
@@ -225,7 +229,7 @@ fn lines_held(
 }
 
 /// Returns a line of a log as it was seen, without its line end; as long as the raw one stands there.
-fn line_of<'a>(seen: &'a [String], number: u32, raw: &str) -> &'a str {
+fn displayed_line<'a>(seen: &'a [String], number: u32, raw: &str) -> &'a str {
     let at = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
     let line = seen.get(at).map_or("", |it| it.trim_end_matches('\r'));
     // The mark at the start of a file belongs to no line.
@@ -233,38 +237,38 @@ fn line_of<'a>(seen: &'a [String], number: u32, raw: &str) -> &'a str {
 }
 
 /// Says of a change what stands there now, and what it rests on.
-fn proposed(
+fn load_proposal(
     vault: &Vault,
     inventory: &Inventory,
     row: Proposal,
-    change: Change,
-) -> Result<Proposed, PassError> {
+    change: ProposedChange,
+) -> Result<ReviewProposal, CompactionError> {
     let rules = &inventory.rules;
     let cited = row.sources.parse::<Citation>().ok();
     let mut cited: Vec<Address> = cited.iter().flat_map(Citation::addresses).collect();
-    let (before, is_stale) = if let Change::Memory { words, base, .. } = &change {
+    let (before, is_stale) = if let ProposedChange::Memory { words, base, .. } = &change {
         let text = vault.read_text(&row.target)?;
-        let memory = text.and_then(|it| memories::parse(&row.target, &it));
-        let mut is_stale = memory.as_ref().is_none_or(|it| memories::base_of(it) != *base);
+        let memory = text.and_then(|it| memories::parse_memory(&row.target, &it));
+        let mut is_stale = memory.as_ref().is_none_or(|it| memories::base_hash(it) != *base);
         if let Some(words) = words {
-            let found = words.find(vault, rules)?;
-            is_stale |= !found.lost.is_empty() || found.gone;
-            cited = found.left.into_iter().chain(found.lost).map(|it| it.0).collect();
+            let found = words.find_sources(vault, rules)?;
+            is_stale |= !found.lost.is_empty() || found.log_missing;
+            cited = found.present.into_iter().chain(found.lost).map(|it| it.0).collect();
         }
-        (memory.map(|it| memories::said(&it.name, &it.description, &it.body)), is_stale)
+        (memory.map(|it| memories::memory_text(&it.name, &it.description, &it.body)), is_stale)
     } else {
         let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
         let mut entries = wisdom.iter().flat_map(WisdomFile::entries);
-        let entry = change.entry().and_then(|id| entries.find(|it| it.id() == Some(id)));
+        let entry = change.entry_id().and_then(|id| entries.find(|it| it.id() == Some(id)));
         let before = entry.map(|it| format!("{}: {}", it.title, it.text));
-        let is_stale = change.entry().is_some() && before.is_none();
+        let is_stale = change.entry_id().is_some() && before.is_none();
         (before, is_stale)
     };
     let mut logs = BTreeMap::new();
     let mut lines = Vec::new();
     for at in cited {
         if !logs.contains_key(&at.stem) {
-            logs.insert(at.stem.clone(), read_source(vault, &at.stem, rules)?);
+            logs.insert(at.stem.clone(), read_sanitized(vault, &at.stem, rules)?);
         }
         let log = logs.get(&at.stem).and_then(Option::as_ref);
         if let Some(line) = log.and_then(|it| it.line(at.line)) {
@@ -277,28 +281,41 @@ fn proposed(
         ProposalState::Accepted => Some(Verdict::Accepted),
         ProposalState::Refused => Some(Verdict::Refused),
     };
-    let before = before.map(|it| rules.shown(&it).into_owned());
+    let before = before.map(|it| rules.mask_secrets(&it).into_owned());
     let is_stale = is_stale && verdict.is_none();
     let id = format!("w{}", row.id);
-    Ok(Proposed { id, row, change, before, lines, is_stale, run: None, verdict })
+    Ok(ReviewProposal {
+        id,
+        row,
+        change,
+        current: before,
+        source_lines: lines,
+        is_stale,
+        run: None,
+        verdict,
+    })
 }
 
 /// Reads a log, or a weekly or monthly file, that lines are cited of.
-fn read_source(vault: &Vault, stem: &Stem, rules: &Rules) -> Result<Option<ServedLog>, VaultError> {
-    Ok(read_raw(vault, stem)?.map(|it| privacy::serve(&it, rules)))
+fn read_sanitized(
+    vault: &Vault,
+    stem: &Stem,
+    rules: &PrivacyRules,
+) -> Result<Option<SanitizedLog>, VaultError> {
+    Ok(read_log_or_summary(vault, stem)?.map(|it| privacy::sanitize(&it, rules)))
 }
 
-/// Reads what [`read_source`] does, as it stands.
-fn read_raw(vault: &Vault, stem: &Stem) -> Result<Option<DailyLog>, VaultError> {
+/// Reads what [`read_sanitized`] does, as it stands.
+fn read_log_or_summary(vault: &Vault, stem: &Stem) -> Result<Option<DailyLog>, VaultError> {
     if !stem.is_summary() {
         return vault.read_log(stem);
     }
-    let text = vault.read_text(&vault.layout().source(stem))?;
+    let text = vault.read_text(&vault.layout().source_path(stem))?;
     Ok(text.and_then(|it| DailyLog::parse(stem.clone(), it.as_bytes()).ok()))
 }
 
 /// Says that changes wait, for receipts.
-pub(super) fn wait(changes: usize) -> String {
+pub(super) fn waiting_message(changes: usize) -> String {
     let these = if changes == 1 { "change waits" } else { "changes wait" };
     format!("{changes} {these} for `memoird review`")
 }

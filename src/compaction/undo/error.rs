@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    compaction::PassError,
+    compaction::CompactionError,
     store::{
-        lineage::{
+        db::lineage::{
             LineageError,
             jobs::{RunId, RunRow},
         },
-        vault::VaultError,
+        fs::vault::VaultError,
     },
 };
 
 /// A later run that holds one up.
 #[derive(Clone, Debug)]
-pub struct Later {
+pub struct DependentRun {
     /// It.
     pub run: RunRow,
     /// The files that tie it.
@@ -27,7 +27,7 @@ pub struct Later {
 pub enum UndoError {
     /// The last run wrote down what a person said in `review`, which is taken back there.
     #[error("run {run}, the last one, wrote no file: it is what you said in `review`")]
-    Said {
+    ReviewOnly {
         /// The run.
         run: RunId,
         /// The last one that can be taken back here.
@@ -35,10 +35,10 @@ pub enum UndoError {
     },
     /// Nothing is recorded, or nothing is left.
     #[error("no run is recorded that could be taken back")]
-    Nothing,
+    NothingToUndo,
     /// There is no such run.
     #[error("there is no run {run}")]
-    Unknown {
+    UnknownRun {
         /// The number.
         run: RunId,
         /// Runs that can be taken back, the oldest first.
@@ -46,13 +46,13 @@ pub enum UndoError {
     },
     /// The run wrote no file of ours.
     #[error("run {run} wrote no file that could be taken back")]
-    NothingOf {
+    NoFilesWritten {
         /// The run.
         run: RunId,
     },
     /// It was taken back before.
     #[error("run {run} was taken back before, by run {by}")]
-    Taken {
+    AlreadyUndone {
         /// The run.
         run: RunId,
         /// Who took it back.
@@ -60,27 +60,27 @@ pub enum UndoError {
     },
     /// It put back what was harmed.
     #[error("run {run} put back what a disk or a slip had harmed, and that is not taken back")]
-    Repair {
+    IsRepair {
         /// The run.
         run: RunId,
     },
     /// What was forgotten cannot come back.
     #[error("run {run} removed what a person wanted forgotten, which cannot be undone")]
-    Forgot {
+    IsForget {
         /// The run.
         run: RunId,
     },
     /// Others would stand on nothing.
     #[error("later runs rest on run {run}")]
-    RestedOn {
+    HasDependents {
         /// The run.
         run: RunId,
         /// The others, the oldest first.
-        later: Vec<Later>,
+        later: Vec<DependentRun>,
     },
     /// No file can be brought back.
     #[error("no file of it can be brought back: {path} {reason}")]
-    Kept {
+    NoFileRestorable {
         /// The first of the files.
         path: String,
         /// Why it stays.
@@ -88,13 +88,13 @@ pub enum UndoError {
     },
     /// Something else was done since the person was asked.
     #[error("something was written since you were asked")]
-    Overtaken,
+    ChangedSinceShown,
     /// It was begun and could not be finished.
     #[error(
         "run {run} is taken back only in part: {done} of {all} files are done, {}: {source}",
         match next { Some(path) => format!("`{path}` is the first that is left"), None => "what is left is to record it".to_owned() }
     )]
-    CutOff {
+    Interrupted {
         /// The run.
         run: RunId,
         /// Whether later ones are taken back with it.
@@ -110,7 +110,7 @@ pub enum UndoError {
     },
     /// A pass would have been stopped too.
     #[error(transparent)]
-    Pass(#[from] PassError),
+    Pass(#[from] CompactionError),
 }
 
 impl From<LineageError> for UndoError {

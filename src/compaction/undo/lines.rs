@@ -5,52 +5,56 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::foresight::Foresight;
+use super::preview::UndoPreview;
 use crate::{
     compaction::{
-        observe::{Changed, follow, follow_lines, moves, period_of, recite},
-        records,
+        journal::records,
+        reconcile::edits::{
+            LineMaps, map_lines, period_of_path, remap_citation, remap_wisdom_sources,
+            replace_citation,
+        },
     },
     memory::{
         address::{Address, Stem},
-        document::{Block, Summary, SummaryHeader},
+        document::{Summary, SummaryBlock, SummaryHeader},
         item::Item,
         log::DailyLog,
         period::Period,
         typed::TypedMemory,
-        wisdom::{WisdomFile, WisdomMark},
+        wisdom::{WisdomEntryMeta, WisdomFile},
     },
     privacy,
     store::{
-        layout::FileKind,
-        lineage::{LineageError, history::VersionId, record::LogRecord},
+        db::lineage::{LineageError, history::VersionId, record::LogRecord},
+        fs::layout::FileKind,
     },
 };
 
 /// Hashes by which a file names its sources, first as they were and then as they are.
-pub(super) type Renames = BTreeMap<String, (String, String)>;
+pub(super) type SourceHashChanges = BTreeMap<String, (String, String)>;
 
-impl Foresight<'_> {
+impl UndoPreview<'_> {
     /// Returns the text of a version with its citations where the lines stand now. `weeks` are the
     /// bodies of weeks that are restored too and were changed by the same.
-    pub(super) fn follow(
+    pub(super) fn update_citations(
         &self,
         path: &str,
         kind: FileKind,
         text: &str,
         version: VersionId,
         known: &BTreeMap<Stem, LogRecord>,
-        weeks: &Renames,
+        weeks: &SourceHashChanges,
     ) -> Result<Option<String>, LineageError> {
-        let mut changed = Changed::new();
+        let mut changed = LineMaps::new();
         let mut older = BTreeMap::new();
         let mut renames = weeks.clone();
-        for stem in self.sources(path, text) {
+        for stem in self.source_stems(path, text) {
             let Some(now) = known.get(&stem) else { continue };
-            let Some(then) = self.log_at(&stem, version)?.filter(|it| it.hash != now.hash) else {
+            let Some(then) = self.log_as_of(&stem, version)?.filter(|it| it.hash != now.hash)
+            else {
                 continue;
             };
-            let moves = moves(&then, now);
+            let moves = map_lines(&then, now);
             if moves.only_moved() && !stem.is_summary() {
                 renames.insert(stem.to_string(), (then.hash.hex16(), now.hash.hex16()));
             }
@@ -61,33 +65,37 @@ impl Foresight<'_> {
             return Ok(None);
         }
         let followed = match kind {
-            FileKind::Weekly | FileKind::Monthly => {
-                period_of(path).and_then(|period| summary(period, text, &changed, &renames))
-            }
-            FileKind::Memory => memory(path, text, &changed),
-            FileKind::Wisdom => wisdom(text, &older, &changed),
+            FileKind::Weekly | FileKind::Monthly => period_of_path(path)
+                .and_then(|period| update_summary(period, text, &changed, &renames)),
+            FileKind::Memory => update_memory(path, text, &changed),
+            FileKind::Wisdom => update_wisdom(text, &older, &changed),
             _ => None,
         };
         Ok(followed.filter(|it| it != text))
     }
 
     /// Returns the files that a text cites or names as its sources.
-    fn sources(&self, path: &str, text: &str) -> BTreeSet<Stem> {
+    fn source_stems(&self, path: &str, text: &str) -> BTreeSet<Stem> {
         let document = records::of_path(self.vault.layout(), path, text);
         let items = document.into_iter().flat_map(|it| it.items);
         let cited = items.filter_map(|it| it.citation);
         let mut stems: BTreeSet<Stem> = cited
             .flat_map(|it| it.files().map(|(stem, _)| stem.clone()).collect::<Vec<_>>())
             .collect();
-        let header = period_of(path).and_then(|it| SummaryHeader::read(it, text).ok().flatten());
+        let header =
+            period_of_path(path).and_then(|it| SummaryHeader::read(it, text).ok().flatten());
         let named = header.into_iter().flat_map(|it| it.sources.into_keys());
         stems.extend(named.filter_map(|it| it.parse::<Stem>().ok()));
         stems
     }
 
     /// Returns a log, or a file that is cited itself, as it was known when a version came about.
-    fn log_at(&self, stem: &Stem, version: VersionId) -> Result<Option<LogRecord>, LineageError> {
-        let path = self.vault.layout().source(stem);
+    fn log_as_of(
+        &self,
+        stem: &Stem,
+        version: VersionId,
+    ) -> Result<Option<LogRecord>, LineageError> {
+        let path = self.vault.layout().source_path(stem);
         let versions = self.lineage.versions_of(&path)?;
         let then = versions.iter().rev().find(|it| it.id <= version);
         let Some(hash) = then.and_then(|it| it.hash) else { return Ok(None) };
@@ -98,12 +106,17 @@ impl Foresight<'_> {
         }
         let log = DailyLog::parse(stem.clone(), &bytes).ok();
         // Hashes are of the raw lines, whatever may be seen of them.
-        let rules = privacy::Rules::default();
-        Ok(log.map(|it| LogRecord::of(&privacy::serve(&it, &rules), path)))
+        let rules = privacy::PrivacyRules::default();
+        Ok(log.map(|it| LogRecord::of(&privacy::sanitize(&it, &rules), path)))
     }
 }
 
-fn summary(period: Period, text: &str, changed: &Changed, renames: &Renames) -> Option<String> {
+fn update_summary(
+    period: Period,
+    text: &str,
+    changed: &LineMaps,
+    renames: &SourceHashChanges,
+) -> Option<String> {
     let mut summary = Summary::parse(period, text).ok()?;
     let header = summary.header.as_mut()?;
     let mut any = false;
@@ -114,11 +127,11 @@ fn summary(period: Period, text: &str, changed: &Changed, renames: &Renames) -> 
         }
     }
     for block in &mut summary.blocks {
-        let Block::Bullet(item, raw) = block else { continue };
+        let SummaryBlock::Bullet(item, raw) = block else { continue };
         let Some(citation) = &item.citation else { continue };
-        let moved = follow(changed, citation);
+        let moved = remap_citation(changed, citation);
         if moved != *citation {
-            *raw = recite(raw, &moved);
+            *raw = replace_citation(raw, &moved);
             *item = Item { text: item.text.clone(), citation: Some(moved) };
             any = true;
         }
@@ -126,23 +139,28 @@ fn summary(period: Period, text: &str, changed: &Changed, renames: &Renames) -> 
     any.then(|| summary.print())
 }
 
-fn memory(path: &str, text: &str, changed: &Changed) -> Option<String> {
+fn update_memory(path: &str, text: &str, changed: &LineMaps) -> Option<String> {
     let name = path.rsplit('/').next()?;
-    let mut memory = TypedMemory::parse(name.as_ref(), text).ok().filter(TypedMemory::is_ours)?;
+    let mut memory =
+        TypedMemory::parse(name.as_ref(), text).ok().filter(TypedMemory::is_managed)?;
     let before = memory.sources.clone();
     for (Address { stem, line }, _) in &mut memory.sources {
-        *line = changed.get(stem).map_or(*line, |it| it.place(*line));
+        *line = changed.get(stem).map_or(*line, |it| it.line_or_position(*line));
     }
     (memory.sources != before).then(|| memory.print())
 }
 
-fn wisdom(text: &str, older: &BTreeMap<Stem, LogRecord>, changed: &Changed) -> Option<String> {
+fn update_wisdom(
+    text: &str,
+    older: &BTreeMap<Stem, LogRecord>,
+    changed: &LineMaps,
+) -> Option<String> {
     let mut file = WisdomFile::parse(text);
-    let marks: Vec<WisdomMark> = file.entries().filter_map(|it| it.mark.clone()).collect();
+    let marks: Vec<WisdomEntryMeta> = file.entries().filter_map(|it| it.meta.clone()).collect();
     let mut any = false;
     for mark in marks {
         if mark.sources.files().any(|(stem, _)| changed.contains_key(stem)) {
-            any |= file.readdress(&mark.id, &follow_lines(older, changed, &mark));
+            any |= file.set_sources(&mark.id, &remap_wisdom_sources(older, changed, &mark));
         }
     }
     any.then(|| file.print())

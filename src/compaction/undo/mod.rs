@@ -1,11 +1,11 @@
 //! A run taken back: its files as they stood before it, and its work refused until an input changes.
 //!
-//! - [`past`]: which runs rest on which, and how far a file can be brought back; pure.
+//! - [`dependencies`]: which runs rest on which, and how far a file can be brought back; pure.
 //! - [`lines`]: citations of an older text where the lines stand now.
-//! - [`said`]: what a person said of changes that are made no longer, or again.
-//! - [`work`]: what is refused, and how that is written down.
-//! - [`foresight`] puts together what would be done, for a dry run as for the deed.
-//! - [`begun`]: the note of what is not finished.
+//! - [`proposals`]: what a person said of changes that are made no longer, or again.
+//! - [`refused_jobs`]: what is refused, and how that is written down.
+//! - [`preview`] puts together what would be done, for a dry run as for the deed.
+//! - [`resume`]: the note of what is not finished.
 //! - [`error`]: why a run is not taken back.
 //!
 //! What is refused is written down first, in receipts and among the decisions, so that no pass brings
@@ -16,31 +16,33 @@
 //! Taking a run back is a run itself. Its receipts name the work that it refused, so that taking it
 //! back in turn lifts just that.
 
-pub mod begun;
+mod dependencies;
 pub mod error;
-pub mod foresight;
 mod lines;
-mod past;
-mod said;
-pub mod work;
+pub mod preview;
+mod proposals;
+pub mod refused_jobs;
+pub mod resume;
 
-pub(super) use self::past::REPAIR;
+pub(super) use self::dependencies::REPAIR_TRIGGER;
 
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
-pub(super) use self::past::REVIEW;
+pub(super) use self::dependencies::REVIEW_TRIGGER;
 use self::{
+    dependencies::{RestorePoint, RunHistory, UNDO_TRIGGER},
     error::UndoError,
-    foresight::Foresight,
-    past::{Back, Past, TRIGGER},
-    work::Work,
+    preview::UndoPreview,
+    refused_jobs::UndoJob,
 };
 use super::{
-    Compactor, JobError, PassError, View,
-    commit::{NewFile, Recorded},
-    records,
+    CompactionError, Compactor, JobFailure, RootSnapshot,
+    journal::{
+        commit::{FileWrite, RecordedChanges},
+        records,
+    },
 };
 use crate::{
     memory::{
@@ -48,69 +50,69 @@ use crate::{
         hash::ContentHash,
     },
     store::{
-        failpoint,
-        lineage::{
+        db::lineage::{
             history::VersionId,
             jobs::{RunId, RunRow},
             record::Commit,
         },
-        vault::VaultError,
+        failpoint,
+        fs::vault::VaultError,
     },
 };
 
 /// What is to be taken back.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Request {
+pub struct UndoRequest {
     /// The run; when none is named, the one that is taken back only in part, else the last one that
     /// can be.
     pub run: Option<RunId>,
     /// Also the later ones that rest on it.
-    pub with_later: bool,
+    pub with_dependents: bool,
 }
 
 /// What will be done, or was done.
 #[derive(Debug)]
-pub struct Undoing {
+pub struct UndoPlan {
     /// The runs that are taken back, the newest first.
     pub runs: Vec<RunRow>,
     /// Their files, by path.
-    pub files: Vec<UndoneFile>,
+    pub files: Vec<UndoFile>,
     /// Files in which they followed lines that moved; that stays.
-    pub moved: BTreeSet<String>,
+    pub relocated: BTreeSet<String>,
     /// Work that waits for changed input from now on.
-    pub refused: Vec<Work>,
+    pub refused: Vec<UndoJob>,
     /// Work that waits no longer.
-    pub lifted: Vec<Work>,
+    pub lifted: Vec<UndoJob>,
 }
 
 /// What becomes of a file.
 #[derive(Debug)]
-pub struct UndoneFile {
+pub struct UndoFile {
     /// Relative to the root.
     pub path: String,
     /// What is done with it.
-    pub fate: Fate,
+    pub outcome: UndoOutcome,
     /// The version that stands there then.
     pub version: Option<VersionId>,
     /// Whether its citations follow lines that moved since.
-    pub followed: bool,
+    pub citations_updated: bool,
     /// Why it is not as it was before.
     pub reason: Option<String>,
-    standing: Option<String>,
+    current: Option<String>,
     text: Option<String>,
     /// The oldest run whose write is taken back.
-    before: Option<RunId>,
+    oldest_run: Option<RunId>,
 }
 
 /// What is done with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum UndoOutcome {
     /// An older version stands there.
     Restored,
     /// The runs had made it, and it is gone.
     Removed,
     /// It stands as it should: somebody, or an attempt that was cut off, was faster.
-    Already,
+    Unchanged,
     /// A person changed it since, so it is left as it is.
     Kept,
     /// The bytes of the older version are no longer kept, so it is left as it is.
@@ -126,15 +128,15 @@ impl Compactor<'_> {
     /// Returns why it cannot be done; what was begun is taken up by the same call.
     pub fn undo(
         &mut self,
-        request: Request,
+        request: UndoRequest,
         expected: &[RunId],
-    ) -> Result<(RunId, Undoing), UndoError> {
-        let _alone = self.alone(&|| false)?;
+    ) -> Result<(RunId, UndoPlan), UndoError> {
+        let _alone = self.acquire_run_lock(&|| false)?;
         let now = (self.clock)();
         // What people did meanwhile is theirs and not of the run that is taken back.
-        let view = self.notice_alone(TRIGGER, now)?;
-        self.sweep()?;
-        self.undo_noticed(request, Some(expected), &view, now)
+        let view = self.reconcile_locked(UNDO_TRIGGER, now)?;
+        self.remove_temp_files()?;
+        self.undo_reconciled(request, Some(expected), &view, now)
     }
 
     /// Finishes what was begun to be taken back and was cut off: a pass would take files that are half
@@ -146,29 +148,29 @@ impl Compactor<'_> {
         &mut self,
         now: DateTime<Utc>,
         accepted: bool,
-    ) -> Result<Vec<String>, PassError> {
+    ) -> Result<Vec<String>, CompactionError> {
         let mut told = Vec::new();
         // One that cannot be finished holds up none that was begun before it.
         let mut tried = BTreeSet::new();
         loop {
-            let open = begun::all_unfinished(self.vault, self.lineage)?;
+            let open = resume::all_unfinished(self.vault, self.lineage)?;
             let Some(next) = open.into_iter().find(|it| tried.insert(it.run)) else {
                 return Ok(told);
             };
-            told.extend(self.finish_undoing_of(next, now, accepted)?);
+            told.extend(self.finish_one_undo(next, now, accepted)?);
         }
     }
 
-    fn finish_undoing_of(
+    fn finish_one_undo(
         &mut self,
-        request: Request,
+        request: UndoRequest,
         now: DateTime<Utc>,
         accepted: bool,
-    ) -> Result<Option<String>, PassError> {
-        self.take_notice(TRIGGER, now, accepted)?;
-        let view = self.look(now)?;
-        view.refuse_held(|_| !accepted)?;
-        let error = match self.undo_noticed(request, None, &view, now) {
+    ) -> Result<Option<String>, CompactionError> {
+        self.reconcile_snapshot(UNDO_TRIGGER, now, accepted)?;
+        let view = self.take_snapshot(now)?;
+        view.refuse_damaged(|_| !accepted)?;
+        let error = match self.undo_reconciled(request, None, &view, now) {
             Ok((run, undoing)) => {
                 let told = |first: &RunRow| {
                     let first = first.id;
@@ -178,7 +180,7 @@ impl Compactor<'_> {
                 };
                 return Ok(undoing.runs.last().map(told));
             }
-            Err(UndoError::CutOff { source, .. }) => *source,
+            Err(UndoError::Interrupted { source, .. }) => *source,
             Err(error) => error,
         };
         match error {
@@ -189,14 +191,14 @@ impl Compactor<'_> {
 
     /// Takes runs back once it is known what people did. `expected` are the runs that a person was
     /// shown, if one is asked.
-    fn undo_noticed(
+    fn undo_reconciled(
         &mut self,
-        request: Request,
+        request: UndoRequest,
         expected: Option<&[RunId]>,
-        view: &View,
+        view: &RootSnapshot,
         now: DateTime<Utc>,
-    ) -> Result<(RunId, Undoing), UndoError> {
-        let foresight = Foresight {
+    ) -> Result<(RunId, UndoPlan), UndoError> {
+        let foresight = UndoPreview {
             vault: self.vault,
             lineage: self.lineage,
             view,
@@ -204,27 +206,27 @@ impl Compactor<'_> {
             engine: self.engine.id(),
             now,
         };
-        let past = foresight.past()?;
-        let undoing = foresight.undo(request)?;
+        let past = foresight.run_history()?;
+        let undoing = foresight.plan(request)?;
         let taken: Vec<RunId> = undoing.runs.iter().map(|it| it.id).collect();
         if expected.is_some_and(|it| it != taken) {
-            return Err(UndoError::Overtaken);
+            return Err(UndoError::ChangedSinceShown);
         }
-        let run = self.run(&mut None, TRIGGER, now)?;
-        let done = self.take_back(run, &undoing, request, &past, view, now);
+        let run = self.ensure_run(&mut None, UNDO_TRIGGER, now)?;
+        let done = self.apply_undo(run, &undoing, request, &past, view, now);
         self.end_run(run)?;
-        done.map_err(|error| self.cut_off(&undoing, error))?;
+        done.map_err(|error| self.interrupted(&undoing, error))?;
         Ok((run, undoing))
     }
 
     /// Says how far it came.
-    fn cut_off(&self, undoing: &Undoing, error: UndoError) -> UndoError {
+    fn interrupted(&self, undoing: &UndoPlan, error: UndoError) -> UndoError {
         let Some(run) = undoing.runs.last().map(|it| it.id) else { return error };
-        let wanted: Vec<&UndoneFile> = undoing.files.iter().filter(|it| it.is_written()).collect();
-        let stands = |it: &UndoneFile| self.vault.read_text(&it.path).is_ok_and(|is| is == it.text);
+        let wanted: Vec<&UndoFile> = undoing.files.iter().filter(|it| it.is_written()).collect();
+        let stands = |it: &UndoFile| self.vault.read_text(&it.path).is_ok_and(|is| is == it.text);
         let left: Vec<&str> =
             wanted.iter().filter(|it| !stands(it)).map(|it| &it.path[..]).collect();
-        UndoError::CutOff {
+        UndoError::Interrupted {
             run,
             with_later: undoing.runs.len() > 1,
             done: wanted.len() - left.len(),
@@ -234,30 +236,30 @@ impl Compactor<'_> {
         }
     }
 
-    fn take_back(
+    fn apply_undo(
         &mut self,
         run: RunId,
-        undoing: &Undoing,
-        request: Request,
-        past: &Past,
-        view: &View,
+        undoing: &UndoPlan,
+        request: UndoRequest,
+        past: &RunHistory,
+        view: &RootSnapshot,
         now: DateTime<Utc>,
     ) -> Result<(), UndoError> {
         if let Some(first) = undoing.runs.last() {
-            begun::note(self.vault, self.lineage, first, request.with_later, run)?;
+            resume::add_note(self.vault, self.lineage, first, request.with_dependents, run)?;
         }
-        passed("undo.noted")?;
+        reach_undo_failpoint("undo.noted")?;
         let receipts = undoing.receipts(now);
         let nothing = || Commit { at: now, ..Commit::default() };
         let done: Vec<_> = receipts.iter().map(|(job, it)| (job, it, nothing())).collect();
-        self.lineage.commit_done(run, &done)?;
-        passed("undo.receipts")?;
+        self.lineage.commit_finished_jobs(run, &done)?;
+        reach_undo_failpoint("undo.receipts")?;
         self.write_decisions(&view.inventory.decisions, &undoing.decisions(now))?;
-        self.follow_proposals(undoing, view, now)?;
-        passed("undo.decided")?;
-        let mut files: Vec<NewFile> =
-            undoing.files.iter().filter(|it| it.is_written()).map(UndoneFile::to_write).collect();
-        let mut recorded = Recorded::default();
+        self.update_proposals(undoing, view, now)?;
+        reach_undo_failpoint("undo.decided")?;
+        let mut files: Vec<FileWrite> =
+            undoing.files.iter().filter(|it| it.is_written()).map(UndoFile::to_write).collect();
+        let mut recorded = RecordedChanges::default();
         for file in &files {
             match &file.text {
                 Some(text) => recorded.documents.extend(records::of_path(
@@ -270,125 +272,126 @@ impl Compactor<'_> {
         }
         let whole = undoing.files.iter().filter(|it| it.text.is_some()).map(|it| &it.path[..]);
         let whole: BTreeSet<&str> = whole.collect();
-        self.follow_written(view, &whole, &mut files, &mut recorded).map_err(undo_failed)?;
-        self.write_all(run, &files, &recorded)?;
-        passed("undo.written")?;
-        self.index_after(run, undoing, past, now)?;
-        passed("undo.index")?;
+        self.update_citations_of_written(view, &whole, &mut files, &mut recorded)
+            .map_err(pass_error)?;
+        self.write_undo(run, &files, &recorded)?;
+        reach_undo_failpoint("undo.written")?;
+        self.update_index_after_undo(run, undoing, past, now)?;
+        reach_undo_failpoint("undo.index")?;
         let taken: Vec<RunId> = undoing.runs.iter().map(|it| it.id).collect();
-        self.lineage.take_back(run, &taken)?;
-        passed("undo.taken")?;
-        Ok(begun::tidy(self.vault, self.lineage)?)
+        self.lineage.record_undone_runs(run, &taken)?;
+        reach_undo_failpoint("undo.taken")?;
+        Ok(resume::drop_finished_notes(self.vault, self.lineage)?)
     }
 
-    fn write_all(
+    fn write_undo(
         &mut self,
         run: RunId,
-        files: &[NewFile],
-        recorded: &Recorded,
-    ) -> Result<(), PassError> {
-        self.write(Some(run), None, files, recorded).map_err(undo_failed)
+        files: &[FileWrite],
+        recorded: &RecordedChanges,
+    ) -> Result<(), CompactionError> {
+        self.write_files(Some(run), None, files, recorded).map_err(pass_error)
     }
 
     /// Brings the index up to date; one that the runs had made goes with the last memory.
-    fn index_after(
+    fn update_index_after_undo(
         &mut self,
         run: RunId,
-        undoing: &Undoing,
-        past: &Past,
+        undoing: &UndoPlan,
+        past: &RunHistory,
         now: DateTime<Utc>,
-    ) -> Result<(), PassError> {
-        let view = self.look(now)?;
+    ) -> Result<(), CompactionError> {
+        let view = self.take_snapshot(now)?;
         let path = self.vault.layout().index();
         let runs = undoing.runs.iter().map(|it| it.id).collect();
         if let (Some(index), true) = (&view.inventory.index, view.inventory.memories.is_empty()) {
-            let back = past.back(&path, &runs, Some(ContentHash::of(index)));
-            if back.is_some_and(|it| it.to.is_none()) {
-                let file = NewFile { path, text: None, standing: Some(index.clone()) };
-                return self.write_all(run, &[file], &Recorded::default());
+            let back = past.restore_point(&path, &runs, Some(ContentHash::of(index)));
+            if back.is_some_and(|it| it.content.is_none()) {
+                let file = FileWrite { path, text: None, current: Some(index.clone()) };
+                return self.write_undo(run, &[file], &RecordedChanges::default());
             }
         }
         self.refresh_index(Some(run), &view).map(drop)
     }
 
-    fn write_decisions(&self, known: &Decisions, made: &[Decision]) -> Result<(), PassError> {
+    fn write_decisions(&self, known: &Decisions, made: &[Decision]) -> Result<(), CompactionError> {
         if !made.is_empty() && !known.has_key() {
-            self.new_decisions()?;
+            self.create_decisions_key()?;
         }
         self.append_decisions(made)
     }
 }
 
-impl UndoneFile {
-    fn new(path: &str, standing: Option<String>, back: &Back) -> Self {
-        let fate = if standing.is_none() { Fate::Already } else { Fate::Removed };
-        let reason = back
-            .stopped
-            .then(|| format!("somebody else changed it before run {} wrote it again", back.before));
+impl UndoFile {
+    fn new(path: &str, standing: Option<String>, back: &RestorePoint) -> Self {
+        let fate = if standing.is_none() { UndoOutcome::Unchanged } else { UndoOutcome::Removed };
+        let reason = back.stopped_by_user.then(|| {
+            format!("somebody else changed it before run {} wrote it again", back.oldest_run)
+        });
         Self {
             path: path.to_owned(),
-            fate,
+            outcome: fate,
             version: None,
-            followed: false,
+            citations_updated: false,
             reason,
-            standing,
+            current: standing,
             text: None,
-            before: Some(back.before),
+            oldest_run: Some(back.oldest_run),
         }
     }
 
     fn kept(path: &str, standing: Option<String>, reason: String) -> Self {
         Self {
             path: path.to_owned(),
-            fate: Fate::Kept,
+            outcome: UndoOutcome::Kept,
             version: None,
-            followed: false,
+            citations_updated: false,
             reason: Some(reason),
-            standing,
+            current: standing,
             text: None,
-            before: None,
+            oldest_run: None,
         }
     }
 
     fn is_written(&self) -> bool {
-        matches!(self.fate, Fate::Restored | Fate::Removed)
+        matches!(self.outcome, UndoOutcome::Restored | UndoOutcome::Removed)
     }
 
-    fn to_write(&self) -> NewFile {
-        NewFile {
+    fn to_write(&self) -> FileWrite {
+        FileWrite {
             path: self.path.clone(),
             text: self.text.clone(),
-            standing: self.standing.clone(),
+            current: self.current.clone(),
         }
     }
 }
 
-impl Fate {
+impl UndoOutcome {
     /// Returns the name that JSON uses.
     pub fn name(self) -> &'static str {
         match self {
             Self::Restored => "restored",
             Self::Removed => "removed",
-            Self::Already => "unchanged",
+            Self::Unchanged => "unchanged",
             Self::Kept => "kept",
             Self::Lost => "lost",
         }
     }
 }
 
-fn undo_failed(error: JobError) -> PassError {
+fn pass_error(error: JobFailure) -> CompactionError {
     match error {
-        JobError::Critical(error) => error,
-        JobError::Vault(error) => error.into(),
-        other => failed("undo", std::io::Error::other(other.to_string())).into(),
+        JobFailure::Critical(error) => error,
+        JobFailure::Vault(error) => error.into(),
+        other => write_error("undo", std::io::Error::other(other.to_string())).into(),
     }
 }
 
-fn failed(path: &str, source: std::io::Error) -> VaultError {
+fn write_error(path: &str, source: std::io::Error) -> VaultError {
     VaultError::Io { action: "write", path: path.into(), source }
 }
 
 /// Passes a step that tests stop at.
-fn passed(name: &'static str) -> Result<(), VaultError> {
-    failpoint::at(name).map_err(|source| failed(name, source))
+fn reach_undo_failpoint(name: &'static str) -> Result<(), VaultError> {
+    failpoint::at(name).map_err(|source| write_error(name, source))
 }

@@ -3,12 +3,15 @@
 
 use serde::{Serialize, Serializer};
 
-use super::{counts::Counts, material::Material, page::Page, tokens::atom_term, words::Stems};
+use super::{
+    candidates::CandidateSet, corpus_stats::CorpusCounts, parsed_log::ParsedLog,
+    tokens::atom_term_hash, words::StemCache,
+};
 use crate::memory::{address::Address, atom, period::Period};
 
 /// How the engine chose for one week or month.
 #[derive(Clone, Debug, Serialize)]
-pub struct Explanation {
+pub struct SummaryExplanation {
     /// The week or month.
     #[serde(serialize_with = "as_text")]
     pub period: Period,
@@ -21,14 +24,14 @@ pub struct Explanation {
     /// How many sentences and clauses there were to choose from.
     pub units: usize,
     /// What was chosen, best first.
-    pub chosen: Vec<Choice>,
+    pub chosen: Vec<ExplainedUnit>,
     /// What was left out first, best first, and then what repeats others.
-    pub left_out: Vec<Choice>,
+    pub left_out: Vec<ExplainedUnit>,
 }
 
 /// A sentence or clause, and what came of it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Choice {
+pub struct ExplainedUnit {
     /// The line where it begins.
     #[serde(serialize_with = "as_text")]
     pub address: Address,
@@ -41,7 +44,7 @@ pub struct Choice {
     /// What it added when its turn came, for each 100 characters that it costs. 0 for what repeats others.
     pub value: f64,
     /// What came of it.
-    pub why: Why,
+    pub why: SelectionOutcome,
     /// Its words and figures that weigh most in this period, heaviest first, each with its weight.
     pub weighs_most: Vec<(String, f64)>,
 }
@@ -49,7 +52,7 @@ pub struct Choice {
 /// What came of a sentence or clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum SelectionOutcome {
     /// It stands in the file.
     Chosen,
     /// It was worth more than the last one in, and longer than the room that was left.
@@ -60,9 +63,9 @@ pub enum Why {
     Repeats,
 }
 
-impl Why {
+impl SelectionOutcome {
     /// Returns the words for people.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Chosen => "chosen",
             Self::DidNotFit => "did not fit",
@@ -78,17 +81,17 @@ fn as_text<S: Serializer>(value: &impl ToString, serializer: S) -> Result<S::Ok,
 
 /// Finds the words behind the features, which are but hashes.
 #[derive(Default)]
-pub(super) struct Namer {
-    stems: Stems,
+pub(super) struct TermNamer {
+    stems: StemCache,
 }
 
-impl Namer {
+impl TermNamer {
     /// Returns the words and atoms of a text that weigh most.
-    pub(super) fn heaviest(
+    pub(super) fn heaviest_terms(
         &mut self,
-        material: &Material,
-        counts: &Counts,
-        (page, text): (&Page, &str),
+        material: &CandidateSet,
+        counts: &CorpusCounts,
+        (page, text): (&ParsedLog, &str),
     ) -> Vec<(String, f64)> {
         const MOST: usize = 4;
         let mut found: Vec<(String, f64)> = Vec::new();
@@ -96,14 +99,14 @@ impl Namer {
             Some(known) => known.1 = known.1.max(weight),
             None => found.push((words.to_owned(), weight)),
         };
-        for atom in atom::atoms(text) {
-            if let Some(weight) = material.weight_of(counts, atom_term(&atom.norm(text))) {
+        for atom in atom::find_atoms(text) {
+            if let Some(weight) = material.weight_of(counts, atom_term_hash(&atom.norm(text))) {
                 add(atom.text(text), weight);
             }
         }
         for word in text.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty()) {
             let mut weight = None;
-            self.stems.each(page.language, word, |term| {
+            self.stems.for_each_stem(page.language, word, |term| {
                 let here = material.weight_of(counts, term);
                 weight = weight.into_iter().chain(here).reduce(f64::max);
             });

@@ -21,10 +21,11 @@ use std::{
 };
 
 use super::{
-    cues,
+    cue_phrases,
     statements::{
-        self, Block, Gist, KEEP, Sentence, Shape, Words, bare_title, capitalised, code_share,
-        has_keep, is_small, is_titled, shorten, split_label, stands_alone, title_of,
+        self, BlockShape, KEEP_MARK, LogBlock, LogSentence, StatementTerms, WordList,
+        capitalize_title, code_share, has_keep_mark, is_one_of_titles, is_self_contained,
+        is_stop_word, normalized_title, split_label, title_of, truncate_at_word,
     },
 };
 use crate::{
@@ -43,27 +44,30 @@ const NAME_CHARS_MAX: usize = 120;
 /// A line of the index: under 120 characters.
 const DESCRIPTION_CHARS_MAX: usize = 119;
 /// From this share of common content words on, two memories say the same.
-const SAME: f64 = 0.6;
-const SAME_WISH: f64 = 0.4;
+const DUPLICATE_OVERLAP: f64 = 0.6;
+const DUPLICATE_PREFERENCE_OVERLAP: f64 = 0.4;
 /// Above this share of code words a rule is about code, and code can be read.
 const CODE_SHARE_MAX: f64 = 0.3;
 
 /// Proposes typed memories from one day; none is the usual answer.
 pub(super) fn extract(input: &ExtractInput<'_>) -> Vec<MemoryDraft> {
-    let blocks = statements::blocks(input.log);
-    let day = Day { blocks: &blocks, classes: Classes::of(&blocks) };
-    let mut found: Vec<Found> = (0..blocks.len()).filter_map(|at| day.read(at)).collect();
+    let blocks = statements::parse_blocks(input.log);
+    let day = MemoryExtractor { blocks: &blocks, roles: BlockRoles::of(&blocks) };
+    let mut found: Vec<MemoryCandidate> =
+        (0..blocks.len()).filter_map(|at| day.read_block(at)).collect();
     // Best first; of equals the one that was said last, since it may correct the others.
     found.sort_by(|a, b| b.score.cmp(&a.score).then(b.first_line().cmp(&a.first_line())));
 
     if found.is_empty() {
         return Vec::new();
     }
-    let mut known: Vec<Known> = input.existing.iter().map(Known::of_memory).collect();
+    let mut known: Vec<ComparableMemory> =
+        input.existing.iter().map(ComparableMemory::of_memory).collect();
     let mut drafts = Vec::new();
     for found in found {
-        let own = Known::of_statement(found.kind, &found.statement, &found.statement);
-        if known.iter().any(|it| own.is_said_by(it)) || rests_on_existing(&found, input) {
+        let own = ComparableMemory::of_statement(found.kind, &found.statement, &found.statement);
+        if known.iter().any(|it| own.is_duplicate_of(it)) || shares_unchanged_source(&found, input)
+        {
             continue;
         }
         let addresses: Vec<Address> = found
@@ -82,36 +86,36 @@ pub(super) fn extract(input: &ExtractInput<'_>) -> Vec<MemoryDraft> {
 }
 
 /// What a memory says, for comparing.
-struct Known {
+struct ComparableMemory {
     kind: MemoryType,
     /// The word that opens the statement: of a person's wish, the name.
     opener: Option<String>,
-    gist: Gist,
+    gist: StatementTerms,
 }
 
-impl Known {
+impl ComparableMemory {
     fn of_memory(memory: &TypedMemory) -> Self {
         let all = format!("{} {} {}", memory.name, memory.description, memory.body);
         Self::of_statement(memory.kind, &memory.body, &all)
     }
 
     fn of_statement(kind: MemoryType, statement: &str, all: &str) -> Self {
-        let opener = Words::of(statement).iter().next().map(str::to_owned);
-        Self { kind, opener, gist: Gist::of(all) }
+        let opener = WordList::of(statement).iter().next().map(str::to_owned);
+        Self { kind, opener, gist: StatementTerms::of(all) }
     }
 
     /// Two wishes of one person need less in common to be the same.
-    fn is_said_by(&self, other: &Self) -> bool {
+    fn is_duplicate_of(&self, other: &Self) -> bool {
         let one_person =
             self.kind == MemoryType::User && other.kind == self.kind && self.opener == other.opener;
-        let same = if one_person { SAME_WISH } else { SAME };
-        self.gist.within(&other.gist) >= same || self.gist.likeness(&other.gist) >= same
+        let same = if one_person { DUPLICATE_PREFERENCE_OVERLAP } else { DUPLICATE_OVERLAP };
+        self.gist.containment(&other.gist) >= same || self.gist.similarity(&other.gist) >= same
     }
 }
 
 /// What a block holds, before it is compared with what is known.
 #[derive(Debug)]
-struct Found {
+struct MemoryCandidate {
     kind: MemoryType,
     score: u32,
     title: String,
@@ -122,7 +126,7 @@ struct Found {
     lines: BTreeSet<u32>,
 }
 
-impl Found {
+impl MemoryCandidate {
     fn first_line(&self) -> u32 {
         self.lines.first().copied().unwrap_or_default()
     }
@@ -130,9 +134,9 @@ impl Found {
     fn into_draft(self, citation: Citation) -> MemoryDraft {
         MemoryDraft {
             kind: self.kind,
-            topic: topic_of(&self.title, &self.statement),
-            name: shorten(&self.title, NAME_CHARS_MAX),
-            description: shorten(&self.statement, DESCRIPTION_CHARS_MAX),
+            topic: topic_words(&self.title, &self.statement),
+            name: truncate_at_word(&self.title, NAME_CHARS_MAX),
+            description: truncate_at_word(&self.statement, DESCRIPTION_CHARS_MAX),
             statement: self.statement,
             why: self.why,
             how_to_apply: self.how_to_apply,
@@ -144,7 +148,7 @@ impl Found {
 
 /// The sections that say what the blocks beneath them are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum BlockRole {
     /// What was said about somebody's work.
     Feedback,
     /// Guidance, named as such.
@@ -155,58 +159,58 @@ pub(super) enum Class {
     Task,
 }
 
-struct Day<'a> {
-    blocks: &'a [Block],
-    classes: Classes<'a>,
+struct MemoryExtractor<'a> {
+    blocks: &'a [LogBlock],
+    roles: BlockRoles<'a>,
 }
 
 /// What the titled blocks of a log say; each is asked once for every block beneath it.
-pub(super) struct Classes<'a> {
-    blocks: &'a [Block],
-    known: Vec<OnceCell<Option<Class>>>,
+pub(super) struct BlockRoles<'a> {
+    blocks: &'a [LogBlock],
+    roles: Vec<OnceCell<Option<BlockRole>>>,
 }
 
-impl<'a> Classes<'a> {
+impl<'a> BlockRoles<'a> {
     /// Returns those of a log's blocks.
-    pub(super) fn of(blocks: &'a [Block]) -> Self {
-        Self { blocks, known: vec![OnceCell::new(); blocks.len()] }
+    pub(super) fn of(blocks: &'a [LogBlock]) -> Self {
+        Self { blocks, roles: vec![OnceCell::new(); blocks.len()] }
     }
 
     /// Returns what the nearest titled block above a block says.
-    pub(super) fn above(&self, at: usize) -> Option<Class> {
-        statements::context(self.blocks, at).find_map(|above| {
-            *self.known[above].get_or_init(|| {
+    pub(super) fn role_above(&self, at: usize) -> Option<BlockRole> {
+        statements::enclosing_blocks(self.blocks, at).find_map(|above| {
+            *self.roles[above].get_or_init(|| {
                 let text = self.blocks[above].text.trim_end_matches(':');
-                class_of(split_label(text).map_or(text, |(label, _)| label))
+                role_of_label(split_label(text).map_or(text, |(label, _)| label))
             })
         })
     }
 }
 
 /// A reason, and the lines that it stands on.
-struct Why {
+struct StatedReason {
     text: String,
     lines: Vec<u32>,
 }
 
-impl Day<'_> {
+impl MemoryExtractor<'_> {
     /// Reads one block: the best that it says, if anything.
-    fn read(&self, at: usize) -> Option<Found> {
+    fn read_block(&self, at: usize) -> Option<MemoryCandidate> {
         let block = &self.blocks[at];
-        if matches!(block.shape, Shape::Heading(_) | Shape::Bullet { task: true }) {
+        if matches!(block.shape, BlockShape::Heading(_) | BlockShape::Bullet { task: true }) {
             return None;
         }
-        let section = self.classes.above(at);
-        if matches!(section, Some(Class::Task | Class::Reason)) {
+        let section = self.roles.role_above(at);
+        if matches!(section, Some(BlockRole::Task | BlockRole::Reason)) {
             return None;
         }
         let label = split_label(&block.text);
-        let own = label.and_then(|(label, _)| class_of(label));
-        if matches!(own, Some(Class::Task | Class::Reason)) {
+        let own = label.and_then(|(label, _)| role_of_label(label));
+        if matches!(own, Some(BlockRole::Task | BlockRole::Reason)) {
             return None;
         }
         let class = own.or(section);
-        if class.is_none() && !may_matter(&block.text) {
+        if class.is_none() && !may_hold_memory(&block.text) {
             return None;
         }
         let from = match (own, label) {
@@ -215,68 +219,80 @@ impl Day<'_> {
         };
         let sentences = block.sentences_from(from);
         self.feedback(at, class, &sentences)
-            .or_else(|| self.person(at, class == Some(Class::Preference), &sentences))
-            .or_else(|| self.decision(at, class == Some(Class::Decision), &sentences))
+            .or_else(|| self.person(at, class == Some(BlockRole::Preference), &sentences))
+            .or_else(|| self.decision(at, class == Some(BlockRole::Decision), &sentences))
             .or_else(|| deadline(&sentences))
             .or_else(|| reference(block))
     }
 
     /// Guidance on how to work, with why.
-    fn feedback(&self, at: usize, class: Option<Class>, sentences: &[Sentence]) -> Option<Found> {
+    fn feedback(
+        &self,
+        at: usize,
+        class: Option<BlockRole>,
+        sentences: &[LogSentence],
+    ) -> Option<MemoryCandidate> {
         match class {
-            Some(Class::Feedback) => return self.labelled_feedback(at, false, sentences),
-            Some(Class::Lesson) => return self.labelled_feedback(at, true, sentences),
+            Some(BlockRole::Feedback) => return self.labelled_feedback(at, false, sentences),
+            Some(BlockRole::Lesson) => return self.labelled_feedback(at, true, sentences),
             _ => {}
         }
         sentences.iter().enumerate().find_map(|(i, sentence)| {
-            self.instructed(at, sentence, &sentences[i + 1..])
-                .or_else(|| self.rule(at, sentence, &sentences[i + 1..]))
+            self.user_instruction(at, sentence, &sentences[i + 1..])
+                .or_else(|| self.reasoned_rule(at, sentence, &sentences[i + 1..]))
         })
     }
 
     /// Under a title or label the words need less to be a rule: a lesson needs no word such as
     /// `always`, if its reason is told.
-    fn labelled_feedback(&self, at: usize, lesson: bool, sentences: &[Sentence]) -> Option<Found> {
-        let rule = sentences.iter().position(|it| it.words().has(cues::RULE));
+    fn labelled_feedback(
+        &self,
+        at: usize,
+        lesson: bool,
+        sentences: &[LogSentence],
+    ) -> Option<MemoryCandidate> {
+        let rule = sentences.iter().position(|it| it.words().has(cue_phrases::RULE));
         if rule.is_none() && !lesson {
             return None;
         }
         let lead = sentences.first()?;
         let said = unquoted(&lead.text);
-        if code_share(said) > CODE_SHARE_MAX * 2.0 || reports(said) {
+        if code_share(said) > CODE_SHARE_MAX * 2.0 || is_report(said) {
             return None;
         }
         let (mut statement, mut lines) = (said.to_owned(), lead.lines.clone());
-        let mut why = self.told_why(at);
+        let mut why = self.labelled_reason(at);
         if why.is_none() {
-            why = split_reason(said).or_else(|| split_at(said, &[" — ", " – ", "; "])).map(
+            why = split_reason(said).or_else(|| split_at_mark(said, &[" — ", " – ", "; "])).map(
                 |(said, text)| {
                     statement = said;
-                    Why { text, lines: lead.lines.clone() }
+                    StatedReason { text, lines: lead.lines.clone() }
                 },
             );
         }
-        why = why.or_else(|| self.failure_before(at)).or_else(|| why_next(&sentences[1..]));
+        why =
+            why.or_else(|| self.preceding_failure(at)).or_else(|| reason_in_next(&sentences[1..]));
         if let Some(rule) = rule {
-            if rule > 0 && stands_alone(&sentences[rule].text) {
-                statement = format!("{} {}", closed(&statement), sentences[rule].text);
+            if rule > 0 && is_self_contained(&sentences[rule].text) {
+                statement = format!("{} {}", with_full_stop(&statement), sentences[rule].text);
                 lines.extend(&sentences[rule].lines);
             }
             // What else is said beside a rule is said for it.
             why = why.or_else(|| {
                 let mut rest = sentences.iter().enumerate().skip(1).filter(|&(i, _)| i != rule);
                 let (_, next) = rest.next().filter(|(_, it)| it.words().len() >= 4)?;
-                Some(Why { text: next.text.clone(), lines: next.lines.clone() })
+                Some(StatedReason { text: next.text.clone(), lines: next.lines.clone() })
             });
         }
         let why = why?;
         lines.extend(&why.lines);
-        stands_alone(&statement)
-            .then(|| self.found(MemoryType::Feedback, 14, at, &statement, Some(why.text), lines))
+        is_self_contained(&statement).then(|| {
+            self.candidate(MemoryType::Feedback, 14, at, &statement, Some(why.text), lines)
+        })
     }
 
     /// A lesson right after the bullet that tells what went wrong has its reason there.
-    fn failure_before(&self, at: usize) -> Option<Why> {
+    fn preceding_failure(&self, at: usize) -> Option<StatedReason> {
         let before = self.blocks.get(at.checked_sub(1)?)?;
         let lesson = &self.blocks[at];
         let beside = before.heading == lesson.heading
@@ -284,22 +300,27 @@ impl Day<'_> {
             && before.shape == lesson.shape;
         let (label, rest) = split_label(&before.text).filter(|_| beside)?;
         let last = label.split_whitespace().next_back().unwrap_or_default();
-        if !Words::of(last).opens_with(cues::FAILURES) {
+        if !WordList::of(last).opens_with(cue_phrases::FAILURES) {
             return None;
         }
         let told = before.sentences_from(rest).into_iter().next()?;
-        Some(Why { text: told.text, lines: told.lines })
+        Some(StatedReason { text: told.text, lines: told.lines })
     }
 
     /// `User instructed: always … ` and its like.
-    fn instructed(&self, at: usize, sentence: &Sentence, rest: &[Sentence]) -> Option<Found> {
+    fn user_instruction(
+        &self,
+        at: usize,
+        sentence: &LogSentence,
+        rest: &[LogSentence],
+    ) -> Option<MemoryCandidate> {
         /// The one who instructs opens the sentence.
         const INSTRUCTED_WORD_MAX: usize = 3;
         /// And says early that it is meant to last.
         const STANDING_REACH: usize = 6;
         let words = sentence.words();
-        let (told, width) = words.find(cues::INSTRUCTED)?;
-        let standing = words.find(cues::STANDING)?.0;
+        let (told, width) = words.find(cue_phrases::INSTRUCTED)?;
+        let standing = words.find(cue_phrases::LASTING_WORDS)?.0;
         // A relayed request that names no lasting rule is a task.
         if told > INSTRUCTED_WORD_MAX
             || standing + 1 < told
@@ -314,10 +335,10 @@ impl Day<'_> {
         let (mut statement, mut why, mut lines) =
             (sentence.text.clone(), None, sentence.lines.clone());
         let reason =
-            split_reason(&statement).or_else(|| split_at(&statement, &["; ", " — ", " – "]));
+            split_reason(&statement).or_else(|| split_at_mark(&statement, &["; ", " — ", " – "]));
         if let Some((said, reason)) = reason {
             (statement, why) = (said, Some(reason));
-        } else if let Some(told) = self.told_why(at).or_else(|| why_next(rest)) {
+        } else if let Some(told) = self.labelled_reason(at).or_else(|| reason_in_next(rest)) {
             lines.extend(told.lines);
             why = Some(told.text);
         }
@@ -326,54 +347,65 @@ impl Day<'_> {
         }
         let why = why.unwrap_or(who);
         // `…, so I changed it`: that was the task, and it is done.
-        let done = Words::of(&why).opens_with(cues::SO_I);
-        let passing = Words::of(&statement).opens_with(cues::NO_RULES);
-        (stands_alone(&statement) && !done && !passing)
-            .then(|| self.found(MemoryType::Feedback, 13, at, &statement, Some(why), lines))
+        let done = WordList::of(&why).opens_with(cue_phrases::SO_FIRST_PERSON);
+        let passing = WordList::of(&statement).opens_with(cue_phrases::NOT_RULES);
+        (is_self_contained(&statement) && !done && !passing)
+            .then(|| self.candidate(MemoryType::Feedback, 13, at, &statement, Some(why), lines))
     }
 
     /// `Always … because …`: an imperative with its reason near it.
-    fn rule(&self, at: usize, sentence: &Sentence, rest: &[Sentence]) -> Option<Found> {
-        if !sentence.words().opens_with(cues::RULE_OPENERS)
-            || !commands(&sentence.text)
+    fn reasoned_rule(
+        &self,
+        at: usize,
+        sentence: &LogSentence,
+        rest: &[LogSentence],
+    ) -> Option<MemoryCandidate> {
+        if !sentence.words().opens_with(cue_phrases::RULE_OPENERS)
+            || !is_command(&sentence.text)
             || code_share(&sentence.text) > CODE_SHARE_MAX
         {
             return None;
         }
         let (mut statement, mut lines) = (sentence.text.clone(), sentence.lines.clone());
         // After an imperative, what stands behind a colon or a dash says why.
-        let reason =
-            split_reason(&statement).or_else(|| split_at(&statement, &[": ", "; ", " — ", " – "]));
+        let reason = split_reason(&statement)
+            .or_else(|| split_at_mark(&statement, &[": ", "; ", " — ", " – "]));
         let why = if let Some((said, why)) = reason {
             statement = said;
             why
         } else {
-            let why = self.told_why(at).or_else(|| why_next(rest))?;
+            let why = self.labelled_reason(at).or_else(|| reason_in_next(rest))?;
             lines.extend(why.lines);
             why.text
         };
         // A reason of today makes a rule of today.
-        (stands_alone(&statement) && !Words::of(&why).has(cues::PASSING))
-            .then(|| self.found(MemoryType::Feedback, 12, at, &statement, Some(why), lines))
+        (is_self_contained(&statement) && !WordList::of(&why).has(cue_phrases::TRANSIENT))
+            .then(|| self.candidate(MemoryType::Feedback, 12, at, &statement, Some(why), lines))
     }
 
     /// A person's preference, role, or standing wish.
-    fn person(&self, at: usize, labelled: bool, sentences: &[Sentence]) -> Option<Found> {
+    fn person(
+        &self,
+        at: usize,
+        labelled: bool,
+        sentences: &[LogSentence],
+    ) -> Option<MemoryCandidate> {
         if labelled {
-            let lead = sentences.first().filter(|it| stands_alone(&it.text))?;
+            let lead = sentences.first().filter(|it| is_self_contained(&it.text))?;
             let opens = lead.words();
-            let passing = opens.opens_with(cues::TASK_OPENERS) || reports(&lead.text);
+            let passing = opens.opens_with(cue_phrases::TASK_OPENERS) || is_report(&lead.text);
             return (!passing && code_share(&lead.text) <= CODE_SHARE_MAX).then(|| {
                 let statement = lead.text.clone();
-                self.found(MemoryType::User, 11, at, &statement, None, lead.lines.clone())
+                self.candidate(MemoryType::User, 11, at, &statement, None, lead.lines.clone())
             });
         }
         let speaker = speaker(&self.blocks[at].text);
-        let may_tell = |it: &&Sentence| cues::PERSON_CUES.iter().any(|cues| it.words().has(*cues));
+        let may_tell =
+            |it: &&LogSentence| cue_phrases::PERSON_CUES.iter().any(|cues| it.words().has(*cues));
         sentences.iter().filter(may_tell).find_map(|sentence| {
             let (said, spoken_at) = match speaker {
                 Some((_, rest))
-                    if sentence.text.starts_with(first_words(&self.blocks[at].text)) =>
+                    if sentence.text.starts_with(opening_label(&self.blocks[at].text)) =>
                 {
                     (sentence.text.get(rest..).unwrap_or_default(), true)
                 }
@@ -384,10 +416,11 @@ impl Day<'_> {
             // A wish may hold for what might come: `… when a date might slip`.
             let certain = said.replace(" might ", " ").replace(" could ", " ");
             let about = wish.is_some() || about_person(said);
-            if !stands_alone(&certain) || code_share(said) > CODE_SHARE_MAX || !about {
+            if !is_self_contained(&certain) || code_share(said) > CODE_SHARE_MAX || !about {
                 return None;
             }
-            let first_person = Words::of(said).iter().any(|w| cues::FIRST_PERSON.contains(&w));
+            let first_person =
+                WordList::of(said).iter().any(|w| cue_phrases::FIRST_PERSON.contains(&w));
             let statement = match speaker {
                 Some((name, _)) if first_person || spoken_at => format!("{name}: {said}"),
                 _ => said.to_owned(),
@@ -400,21 +433,26 @@ impl Day<'_> {
                 Some((said, why)) => (said, Some(why)),
                 None => (statement, None),
             };
-            Some(self.found(MemoryType::User, 10, at, &statement, why, lines))
+            Some(self.candidate(MemoryType::User, 10, at, &statement, why, lines))
         })
     }
 
     /// A decision with its reason.
-    fn decision(&self, at: usize, labelled: bool, sentences: &[Sentence]) -> Option<Found> {
+    fn decision(
+        &self,
+        at: usize,
+        labelled: bool,
+        sentences: &[LogSentence],
+    ) -> Option<MemoryCandidate> {
         sentences.iter().enumerate().find_map(|(i, sentence)| {
             let words = sentence.words();
-            let decided = (words.opens_with(cues::DECIDED)
-                && !words.opens_with(cues::NO_DECISIONS))
+            let decided = (words.opens_with(cue_phrases::DECIDED)
+                && !words.opens_with(cue_phrases::NOT_DECISIONS))
                 || split_label(&sentence.text).is_some_and(|(_, rest)| {
-                    Words::of(&sentence.text[rest..]).opens_with(cues::DECIDED)
+                    WordList::of(&sentence.text[rest..]).opens_with(cue_phrases::DECIDED)
                 });
             let first_of_labelled = labelled && i == 0;
-            if (!decided && (!first_of_labelled || reports(&sentence.text)))
+            if (!decided && (!first_of_labelled || is_report(&sentence.text)))
                 || code_share(&sentence.text) > if decided { CODE_SHARE_MAX } else { 0.0 }
             {
                 return None;
@@ -427,13 +465,15 @@ impl Day<'_> {
             let why = if let Some((said, why)) = reason {
                 statement = said;
                 Some(why)
-            } else if let Some(told) = self.told_why(at).or_else(|| why_next(&sentences[i + 1..])) {
+            } else if let Some(told) =
+                self.labelled_reason(at).or_else(|| reason_in_next(&sentences[i + 1..]))
+            {
                 lines.extend(told.lines);
                 Some(told.text)
             } else {
                 // The road not taken is reason enough only where a choice is named as such.
-                words.find(cues::INSTEAD).filter(|_| decided)?;
-                let dashed = split_at(&statement, &[" — ", " – "]);
+                words.find(cue_phrases::INSTEAD).filter(|_| decided)?;
+                let dashed = split_at_mark(&statement, &[" — ", " – "]);
                 if let Some((said, _)) = &dashed {
                     statement.clone_from(said);
                 }
@@ -446,36 +486,37 @@ impl Day<'_> {
             let empty = matches!(last, "this" | "that" | "it" | "them")
                 || (!decided && last.ends_with("ed"));
             // Appointments and private days have reasons too.
-            let own = why
-                .as_deref()
-                .is_some_and(|why| Words::of(why).iter().any(|w| cues::NO_REASON.contains(&w)));
-            let day = words.iter().any(|w| cues::WEEKDAYS.contains(&w));
-            (stands_alone(&statement) && !empty && !own && !day)
-                .then(|| self.found(MemoryType::Project, score, at, &statement, why, lines))
+            let own = why.as_deref().is_some_and(|why| {
+                WordList::of(why).iter().any(|w| cue_phrases::NOT_REASONS.contains(&w))
+            });
+            let day = words.iter().any(|w| cue_phrases::WEEKDAYS.contains(&w));
+            (is_self_contained(&statement) && !empty && !own && !day)
+                .then(|| self.candidate(MemoryType::Project, score, at, &statement, why, lines))
         })
     }
 
     /// Returns the reason that a labelled neighbour gives: a child, or the next lines.
-    fn told_why(&self, at: usize) -> Option<Why> {
-        self.neighbour(at, cues::REASON_TITLES)
+    fn labelled_reason(&self, at: usize) -> Option<StatedReason> {
+        self.labelled_neighbour(at, cue_phrases::REASON_TITLES)
     }
 
-    fn neighbour(&self, at: usize, titles: &[&str]) -> Option<Why> {
-        /// A rule's `Why` stands right beneath it.
+    fn labelled_neighbour(&self, at: usize, titles: &[&str]) -> Option<StatedReason> {
+        /// A rule's `StatedReason` stands right beneath it.
         const REACH: usize = 4;
         self.blocks.iter().enumerate().skip(at + 1).take(REACH).find_map(|(i, block)| {
             let near = block.parent == Some(at)
                 || (block.heading == self.blocks[at].heading
-                    && block.shape == Shape::Paragraph
-                    && (at + 1..i).all(|between| self.blocks[between].shape == Shape::Paragraph));
+                    && block.shape == BlockShape::Paragraph
+                    && (at + 1..i)
+                        .all(|between| self.blocks[between].shape == BlockShape::Paragraph));
             let (label, rest) = split_label(&block.text)?;
             let text = block.text[rest..].trim();
-            (near && is_titled(label, titles) && !text.is_empty())
-                .then(|| Why { text: text.to_owned(), lines: block.lines() })
+            (near && is_one_of_titles(label, titles) && !text.is_empty())
+                .then(|| StatedReason { text: text.to_owned(), lines: block.lines() })
         })
     }
 
-    fn found(
+    fn candidate(
         &self,
         kind: MemoryType,
         score: u32,
@@ -483,8 +524,8 @@ impl Day<'_> {
         statement: &str,
         why: Option<String>,
         lines: Vec<u32>,
-    ) -> Found {
-        let how = self.neighbour(at, cues::APPLY_TITLES);
+    ) -> MemoryCandidate {
+        let how = self.labelled_neighbour(at, cue_phrases::HOW_TO_APPLY_TITLES);
         let mut lines: BTreeSet<u32> = lines.into_iter().collect();
         let how_to_apply = how.map(|how| {
             lines.extend(how.lines);
@@ -493,9 +534,9 @@ impl Day<'_> {
         let statement = without_keep(statement);
         let score = score
             + u32::from(how_to_apply.is_some())
-            + 4 * u32::from(!self.blocks[at].keep.is_empty());
-        let title = capitalised(&title_of(&statement, NAME_CHARS_MAX));
-        Found {
+            + 4 * u32::from(!self.blocks[at].keep_lines.is_empty());
+        let title = capitalize_title(&title_of(&statement, NAME_CHARS_MAX));
+        MemoryCandidate {
             kind,
             score,
             title,
@@ -509,39 +550,41 @@ impl Day<'_> {
 
 /// Returns whether a block holds a word without which no rule here finds anything: most hold none,
 /// and are not read further.
-fn may_matter(text: &str) -> bool {
+fn may_hold_memory(text: &str) -> bool {
     static TABLES: LazyLock<u64> = LazyLock::new(|| {
         let tables = [
-            cues::INSTRUCTED,
-            cues::RULE_OPENERS,
-            cues::DECIDED,
-            cues::DEADLINE,
-            cues::KEPT_IN,
-            cues::ROLES,
+            cue_phrases::INSTRUCTED,
+            cue_phrases::RULE_OPENERS,
+            cue_phrases::DECIDED,
+            cue_phrases::DEADLINE,
+            cue_phrases::STORED_IN,
+            cue_phrases::ROLES,
         ];
         // `is a` says nothing without a role behind it.
-        let person = cues::PERSON_CUES.iter().filter(|it| it.bit() != cues::IS_A.bit());
+        let person =
+            cue_phrases::PERSON_CUES.iter().filter(|it| it.bit() != cue_phrases::IS_A.bit());
         tables.iter().chain(person).fold(0, |all, table| all | table.bit())
     });
-    text.contains("http") || Words::may_stand_in(text, *TABLES)
+    text.contains("http") || WordList::may_occur_in(text, *TABLES)
 }
 
 /// A goal or deadline with an explicit date.
-fn deadline(sentences: &[Sentence]) -> Option<Found> {
+fn deadline(sentences: &[LogSentence]) -> Option<MemoryCandidate> {
     let sentence = sentences.iter().find(|it| {
         let words = it.words();
-        words.has(cues::DEADLINE)
+        words.has(cue_phrases::DEADLINE)
             && has_date(words)
-            && stands_alone(&it.text)
-            && !reports(&it.text)
-            && (!words.opens_with(cues::TASK_OPENERS) || words.opens_with(cues::DEADLINE))
+            && is_self_contained(&it.text)
+            && !is_report(&it.text)
+            && (!words.opens_with(cue_phrases::TASK_OPENERS)
+                || words.opens_with(cue_phrases::DEADLINE))
             && code_share(&it.text) <= CODE_SHARE_MAX
     })?;
     let statement = without_keep(&sentence.text);
-    Some(Found {
+    Some(MemoryCandidate {
         kind: MemoryType::Project,
         score: 8,
-        title: capitalised(&title_of(&statement, NAME_CHARS_MAX)),
+        title: capitalize_title(&title_of(&statement, NAME_CHARS_MAX)),
         statement,
         why: None,
         how_to_apply: None,
@@ -550,7 +593,7 @@ fn deadline(sentences: &[Sentence]) -> Option<Found> {
 }
 
 /// A link with a purpose: what is found there is named, and nothing is done with it.
-fn reference(block: &Block) -> Option<Found> {
+fn reference(block: &LogBlock) -> Option<MemoryCandidate> {
     const WORDS_MAX: usize = 14;
     /// `Okta dashboard https://…`: no more than a name stands before the link.
     const BARE_WORDS_MAX: usize = 5;
@@ -562,25 +605,27 @@ fn reference(block: &Block) -> Option<Found> {
         &["/pull/", "/issues/", "/commit/", "/merge_requests/", "/runs/", "/jobs/"];
     let text = block.text.as_str();
     let Some(at) = text.find("https://").or_else(|| text.find("http://")) else {
-        return kept_in(block);
+        return named_location(block);
     };
     if text[at + 4..].contains("http") {
         return None;
     }
     let url_end = text[at..].find([' ', '>', ')', '"']).map_or(text.len(), |end| at + end);
     let (before, after) = (&text[..at], &text[url_end..]);
-    let words = Words::of(before);
+    let words = WordList::of(before);
     let tail = before.trim_end_matches(['<', '(', '[', ']', '`', ' ']);
     let bare = tail.split(" (").next().unwrap_or(tail);
-    let names_place =
-        bare.split_whitespace().next_back().is_some_and(|w| Words::of(w).opens_with(cues::PLACES))
-            && words.len() <= BARE_WORDS_MAX;
+    let names_place = bare
+        .split_whitespace()
+        .next_back()
+        .is_some_and(|w| WordList::of(w).opens_with(cue_phrases::REFERENCE_NOUNS))
+        && words.len() <= BARE_WORDS_MAX;
     let named = tail.ends_with([':', '—', '–']) || before.ends_with("](") || names_place;
     // `docs for the API`, `API docs`; but not `docs cleanup`.
-    let place = words.find(cues::PLACES);
-    let named_as = Words::of(bare);
+    let place = words.find(cue_phrases::REFERENCE_NOUNS);
+    let named_as = WordList::of(bare);
     let place_alone =
-        place.is_some_and(|(at, width)| named_as.iter().nth(at + width).is_none_or(is_small));
+        place.is_some_and(|(at, width)| named_as.iter().nth(at + width).is_none_or(is_stop_word));
     // `Supplier price sheet: https://…`: a label that names a thing, and nothing but the link.
     let labelled = tail.ends_with(':')
         && split_label(text).is_some_and(|(label, rest)| {
@@ -588,30 +633,33 @@ fn reference(block: &Block) -> Option<Found> {
                 && (2..=LABEL_WORDS_MAX).contains(&label.split_whitespace().count())
                 && label.starts_with(char::is_uppercase)
         })
-        && Words::of(after).len() <= NOTE_WORDS_MAX
-        && !words.has(cues::NARRATIVE);
-    let at_last = tail.split_whitespace().next_back().is_some_and(|w| cues::AT.contains(&w));
+        && WordList::of(after).len() <= NOTE_WORDS_MAX
+        && !words.has(cue_phrases::NARRATIVE);
+    let at_last = tail
+        .split_whitespace()
+        .next_back()
+        .is_some_and(|w| cue_phrases::LOCATION_PREPOSITIONS.contains(&w));
     let before_last = tail.split_whitespace().rev().nth(1).unwrap_or_default();
-    let found_at = words.has(cues::LIVES_AT)
+    let found_at = words.has(cue_phrases::LIVES_AT)
         || (at_last
-            && Words::of(before_last).opens_with(cues::PLACES)
-            && !Words::of(after).has(cues::PASSING));
+            && WordList::of(before_last).opens_with(cue_phrases::REFERENCE_NOUNS)
+            && !WordList::of(after).has(cue_phrases::TRANSIENT));
     let fits = (1..=WORDS_MAX).contains(&words.len())
         && ((labelled && (place.is_none() || place_alone))
             || place.is_some() && ((named && place_alone) || found_at))
-        && Words::of(after).len() <= WORDS_MAX
-        && !reports(before)
-        && !words.opens_with(cues::TASK_OPENERS)
-        && !words.opens_with(cues::POINTERS)
-        && !words.has(cues::PASSING)
+        && WordList::of(after).len() <= WORDS_MAX
+        && !is_report(before)
+        && !words.opens_with(cue_phrases::TASK_OPENERS)
+        && !words.opens_with(cue_phrases::BACK_REFERENCES)
+        && !words.has(cue_phrases::TRANSIENT)
         && !text.contains('?')
         && !WORK_ITEMS.iter().any(|part| text[at..url_end].contains(part));
     let statement = without_keep(text);
     let name = if at_last { tail.rsplit_once(' ').map_or(tail, |(name, _)| name) } else { before };
-    fits.then(|| Found {
+    fits.then(|| MemoryCandidate {
         kind: MemoryType::Reference,
         score: 6,
-        title: shorten(
+        title: truncate_at_word(
             name.trim_matches(|c: char| !c.is_alphanumeric() && c != '"' && c != ')'),
             NAME_CHARS_MAX,
         ),
@@ -623,25 +671,25 @@ fn reference(block: &Block) -> Option<Found> {
 }
 
 /// `Importer bugs are tracked in the Linear project "INGEST"`: a named place without a link.
-fn kept_in(block: &Block) -> Option<Found> {
+fn named_location(block: &LogBlock) -> Option<MemoryCandidate> {
     const SUBJECT_WORDS_MAX: usize = 6;
     let sentence = block.sentences_from(0).into_iter().next()?;
     let text = sentence.text.as_str();
-    let words = Words::of(text);
-    let (at, width) = words.find(cues::KEPT_IN)?;
+    let words = WordList::of(text);
+    let (at, width) = words.find(cue_phrases::STORED_IN)?;
     let place = words.offset(at + width).map(|from| &text[from..])?;
     let named = place.contains(['"', '“'])
         || place.split_whitespace().any(|w| w.starts_with(char::is_uppercase));
     let fits = (1..=SUBJECT_WORDS_MAX).contains(&at)
         && named
-        && !words.has(cues::NARRATIVE)
+        && !words.has(cue_phrases::NARRATIVE)
         && code_share(text) <= 0.0
-        && !reports(text)
-        && stands_alone(text);
-    fits.then(|| Found {
+        && !is_report(text)
+        && is_self_contained(text);
+    fits.then(|| MemoryCandidate {
         kind: MemoryType::Reference,
         score: 5,
-        title: capitalised(&title_of(text, NAME_CHARS_MAX)),
+        title: capitalize_title(&title_of(text, NAME_CHARS_MAX)),
         statement: without_keep(text),
         why: None,
         how_to_apply: None,
@@ -649,46 +697,50 @@ fn kept_in(block: &Block) -> Option<Found> {
     })
 }
 
-pub(super) fn class_of(label: &str) -> Option<Class> {
-    static CLASSES: LazyLock<HashMap<&str, Class>> = LazyLock::new(|| {
+pub(super) fn role_of_label(label: &str) -> Option<BlockRole> {
+    static CLASSES: LazyLock<HashMap<&str, BlockRole>> = LazyLock::new(|| {
         let tables = [
-            (Class::Task, cues::TASK_TITLES),
-            (Class::Reason, cues::APPLY_TITLES),
-            (Class::Reason, cues::REASON_TITLES),
-            (Class::Preference, cues::PREFERENCE_TITLES),
-            (Class::Decision, cues::DECISION_TITLES),
-            (Class::Lesson, cues::LESSON_TITLES),
-            (Class::Feedback, cues::FEEDBACK_TITLES),
+            (BlockRole::Task, cue_phrases::TASK_TITLES),
+            (BlockRole::Reason, cue_phrases::HOW_TO_APPLY_TITLES),
+            (BlockRole::Reason, cue_phrases::REASON_TITLES),
+            (BlockRole::Preference, cue_phrases::PREFERENCE_TITLES),
+            (BlockRole::Decision, cue_phrases::DECISION_TITLES),
+            (BlockRole::Lesson, cue_phrases::LESSON_TITLES),
+            (BlockRole::Feedback, cue_phrases::FEEDBACK_TITLES),
         ];
         // Of a title in two tables the later one wins.
         tables.iter().flat_map(|(class, titles)| titles.iter().map(|it| (*it, *class))).collect()
     });
-    let title = bare_title(label);
+    let title = normalized_title(label);
     if let Some(class) = CLASSES.get(title.as_str()) {
         return Some(*class);
     }
     // `Correction from Ines` is titled `Correction`.
-    let short = cues::BY.iter().filter_map(|word| title.find(word)).min().map(|at| &title[..at]);
+    let short = cue_phrases::NAME_PREPOSITIONS
+        .iter()
+        .filter_map(|word| title.find(word))
+        .min()
+        .map(|at| &title[..at]);
     let short = short.unwrap_or(&title);
     if let Some(class) = CLASSES.get(short) {
         return Some(*class);
     }
     let (words, last) = (short.split(' ').count(), short.rsplit(' ').next()?);
     match last {
-        "feedback" if words <= 3 => Some(Class::Feedback),
-        _ if words <= 3 && cues::LESSON_NOUNS.contains(&last) => Some(Class::Lesson),
+        "feedback" if words <= 3 => Some(BlockRole::Feedback),
+        _ if words <= 3 && cue_phrases::LESSON_NOUNS.contains(&last) => Some(BlockRole::Lesson),
         _ => None,
     }
 }
 
 /// Returns whether a sentence opens as a rule, with a verb that commands after `always` or `never`.
-fn commands(text: &str) -> bool {
-    let words = Words::of(text);
-    let Some((0, width)) = words.find(cues::RULE_OPENERS) else { return false };
+fn is_command(text: &str) -> bool {
+    let words = WordList::of(text);
+    let Some((0, width)) = words.find(cue_phrases::RULE_OPENERS) else { return false };
     let Some(verb_at) = words.offset(width) else { return false };
     // `Always-on mode` is a name.
     let joined = text[..verb_at].ends_with(['-', '/', ':']);
-    !joined && !words.opens_with(cues::NO_RULES) && !reports(&text[verb_at..])
+    !joined && !words.opens_with(cue_phrases::NOT_RULES) && !is_report(&text[verb_at..])
 }
 
 /// Splits a sentence at the marker of a reason: what is said, and why.
@@ -698,13 +750,13 @@ pub(super) fn split_reason(text: &str) -> Option<(String, String)> {
     if let Some(split) = split_otherwise(text) {
         return Some(split);
     }
-    let words = Words::of(text);
+    let words = WordList::of(text);
     let list: Vec<&str> = words.iter().collect();
     let offsets: Vec<usize> = (0..list.len()).filter_map(|at| words.offset(at)).collect();
     let mut from = SAID_WORDS_MIN;
     while from < list.len() {
-        let because = words.find_from(from, cues::BECAUSE);
-        let so_that = words.find_from(from, cues::SO_THAT);
+        let because = words.find_from(from, cue_phrases::BECAUSE);
+        let so_that = words.find_from(from, cue_phrases::SO_THAT);
         let (at, width, keeps) = match (because, so_that) {
             (Some((a, w)), Some((b, _))) if a <= b => (a, w, false),
             (_, Some((b, w))) => (b, w, true),
@@ -720,13 +772,13 @@ pub(super) fn split_reason(text: &str) -> Option<(String, String)> {
                 before.trim_end().ends_with([',', '—', ';'])
                     && !next.chars().any(|c| c.is_ascii_digit())
             }
-            "so" if width == 1 => cues::AFTER_SO.contains(&next),
+            "so" if width == 1 => cue_phrases::AFTER_SO.contains(&next),
             _ => true,
         };
         // In `do X, never do Y because of Z` the reason given is the one that does not count.
-        let refused = list[1..at].iter().any(|w| cues::NEGATIONS.contains(w))
+        let refused = list[1..at].iter().any(|w| cue_phrases::NEGATIONS.contains(w))
             && !before.trim_end().ends_with([',', '—', ';']);
-        let negated = refused || cues::NEGATIONS.contains(&list[at - 1]);
+        let negated = refused || cue_phrases::NEGATIONS.contains(&list[at - 1]);
         if !marks || negated || list.len() - at - width < WHY_WORDS_MIN {
             continue;
         }
@@ -737,107 +789,109 @@ pub(super) fn split_reason(text: &str) -> Option<(String, String)> {
         if opened {
             why = why.split(')').next().unwrap_or(why);
         }
-        return Some((closed(said), why.trim_end_matches(['.', ' ']).to_owned()));
+        return Some((with_full_stop(said), why.trim_end_matches(['.', ' ']).to_owned()));
     }
     None
 }
 
 /// Splits at the first of `marks`: what is said, and after the mark why.
-fn split_at(text: &str, marks: &[&str]) -> Option<(String, String)> {
+fn split_at_mark(text: &str, marks: &[&str]) -> Option<(String, String)> {
     let found = marks.iter().filter_map(|mark| text.find(mark).map(|at| (at, mark.len())));
     let (at, width) = found.min()?;
     let (said, why) = (&text[..at], &text[at + width..]);
     // What follows a colon in many parts is a list of steps.
     let list = text[at..].starts_with(':') && why.matches(", ").count() > 1;
-    (Words::of(said).len() >= 4 && Words::of(why).len() >= 4 && !list)
-        .then(|| (closed(said), why.trim_end_matches('.').to_owned()))
+    (WordList::of(said).len() >= 4 && WordList::of(why).len() >= 4 && !list)
+        .then(|| (with_full_stop(said), why.trim_end_matches('.').to_owned()))
 }
 
 /// `…, readers lose track otherwise`: the marker may also end the reason.
 fn split_otherwise(text: &str) -> Option<(String, String)> {
-    let words = Words::of(text);
+    let words = WordList::of(text);
     let last = words.iter().last()?;
-    if !cues::OTHERWISE.holds(last) {
+    if !cue_phrases::OTHERWISE.contains(last) {
         return None;
     }
     let at = [", ", "; ", " — ", " – "].iter().filter_map(|mark| text.rfind(mark)).max()?;
     let why = text[at..].trim_start_matches([',', ';', ' ', '—', '–']).trim_end_matches('.');
-    Some((closed(&text[..at]), why.to_owned()))
+    Some((with_full_stop(&text[..at]), why.to_owned()))
 }
 
 /// The next sentence gives the reason where it says so itself.
-fn why_next(rest: &[Sentence]) -> Option<Why> {
+fn reason_in_next(rest: &[LogSentence]) -> Option<StatedReason> {
     let next = rest.first()?;
     let words = next.words();
-    let says_why = words.opens_with(cues::BECAUSE)
-        || words.opens_with(cues::OTHERWISE)
-        || split_label(&next.text).is_some_and(|(label, _)| is_titled(label, cues::REASON_TITLES));
-    says_why.then(|| Why { text: next.text.clone(), lines: next.lines.clone() })
+    let says_why = words.opens_with(cue_phrases::BECAUSE)
+        || words.opens_with(cue_phrases::OTHERWISE)
+        || split_label(&next.text)
+            .is_some_and(|(label, _)| is_one_of_titles(label, cue_phrases::REASON_TITLES));
+    says_why.then(|| StatedReason { text: next.text.clone(), lines: next.lines.clone() })
 }
 
 /// Returns whether the words name a person and say what that person wants or is.
 pub(super) fn about_person(text: &str) -> bool {
-    is_about_person(text, &Words::of(text))
+    is_about_person(text, &WordList::of(text))
 }
 
 /// Like [`about_person`], of a text whose words are known.
-pub(super) fn is_about_person(text: &str, words: &Words) -> bool {
+pub(super) fn is_about_person(text: &str, words: &WordList) -> bool {
     /// `is a senior Go engineer`: so many words after `is a` the role must stand.
     const ROLE_REACH: usize = 4;
     /// No other table tells of a person.
     static TABLES: LazyLock<u64> =
-        LazyLock::new(|| cues::PERSON_CUES.iter().fold(0, |all, table| all | table.bit()));
-    if !words.may_have(*TABLES) {
+        LazyLock::new(|| cue_phrases::PERSON_CUES.iter().fold(0, |all, table| all | table.bit()));
+    if !words.may_contain(*TABLES) {
         return false;
     }
-    let wish = words.opens_with(cues::I_WISH);
-    if (opens_as_report(words) && !wish) || words.opens_with(cues::CONDITIONS) {
+    let wish = words.opens_with(cue_phrases::FIRST_PERSON_FACTS);
+    if (opens_as_report(words) && !wish) || words.opens_with(cue_phrases::CONDITIONS) {
         return false;
     }
     let person_at = |at: usize| words.offset(at).is_some_and(|o| is_person(&text[o..]));
     // The one or two words before must be the name: `Jamie prefers`, `the user prefers`.
     let of_person = |at: usize| (1..=3).contains(&at) && person_at(at - 1);
-    if let Some((at, _)) = words.find(cues::PREFERS) {
+    if let Some((at, _)) = words.find(cue_phrases::PREFERS) {
         return of_person(at);
     }
-    if let Some((at, width)) = words.find(cues::WANTS) {
+    if let Some((at, width)) = words.find(cue_phrases::WANTS) {
         // To want something once is a task.
-        return of_person(at) && words.find_from(at + width, cues::HABIT).is_some();
+        return of_person(at) && words.find_from(at + width, cue_phrases::HABIT).is_some();
     }
     if preference_in(text, words).is_some_and(|from_name| from_name.len() == text.len()) {
         return true;
     }
-    if let Some((at, width)) = words.find(cues::FAVORITE) {
+    if let Some((at, width)) = words.find(cue_phrases::FAVORITE) {
         let near = |from: usize, to: usize| {
-            words.iter().skip(from).take(to).any(|w| cues::IS.contains(&w))
+            words.iter().skip(from).take(to).any(|w| cue_phrases::TO_BE_PRESENT.contains(&w))
         };
         return at <= 3 && near(at + width, 5) || at > 0 && near(at - 1, 1);
     }
-    if words.has(cues::ABOUT_PERSON) {
-        return words.iter().any(|w| cues::FIRST_PERSON.contains(&w)) || person_at(0);
+    if words.has(cue_phrases::PERSON_FACTS) {
+        return words.iter().any(|w| cue_phrases::FIRST_PERSON.contains(&w)) || person_at(0);
     }
-    if let Some((at, width)) = words.find(cues::IS_A) {
-        let role = words.iter().skip(at + width).take(ROLE_REACH).any(|w| cues::ROLES.holds(w));
-        let article = usize::from(words.opens_with(cues::ARTICLES));
+    if let Some((at, width)) = words.find(cue_phrases::IS_A) {
+        let role =
+            words.iter().skip(at + width).take(ROLE_REACH).any(|w| cue_phrases::ROLES.contains(w));
+        let article = usize::from(words.opens_with(cue_phrases::ARTICLES));
         let named = (article..at).all(person_at) && (article + 1..=article + 3).contains(&at);
-        return role && named && !words.has(cues::NARRATIVE)
-            || role && words.opens_with(cues::I_WISH);
+        return role && named && !words.has(cue_phrases::NARRATIVE)
+            || role && words.opens_with(cue_phrases::FIRST_PERSON_FACTS);
     }
     // `In future, don't …`: whoever says this wants it to last.
-    let opener = words.find(cues::FROM_NOW_ON).filter(|&(at, _)| at == 0);
-    opener.is_some_and(|(_, width)| words.find_from(width, cues::RULE).is_some())
+    let opener = words.find(cue_phrases::FROM_NOW_ON).filter(|&(at, _)| at == 0);
+    opener.is_some_and(|(_, width)| words.find_from(width, cue_phrases::RULE).is_some())
 }
 
 /// Returns the part from the name on of `Matched Ana's preference for short agendas`.
 fn preference_of(text: &str) -> Option<&str> {
-    preference_in(text, &Words::of(text))
+    preference_in(text, &WordList::of(text))
 }
 
-fn preference_in<'t>(text: &'t str, words: &Words) -> Option<&'t str> {
+fn preference_in<'t>(text: &'t str, words: &WordList) -> Option<&'t str> {
     // `as` says only where it holds; what it is comes after a colon.
     let from = |at: usize| words.offset(at).map_or("", |offset| &text[offset..]);
-    let (at, width) = words.find(cues::HAS_PREFERENCE).or_else(|| {
-        let found = words.find(cues::PREFERENCE_AS)?;
+    let (at, width) = words.find(cue_phrases::HAS_PREFERENCE).or_else(|| {
+        let found = words.find(cue_phrases::PREFERENCE_AS)?;
         from(found.0).contains(": ").then_some(found)
     })?;
     // `Ana's preference for the later slot` is about one slot.
@@ -860,27 +914,27 @@ fn preference_in<'t>(text: &'t str, words: &Words) -> Option<&'t str> {
 }
 
 fn is_person(text: &str) -> bool {
-    let word = Words::of(text);
-    word.opens_with(cues::PERSONS) || is_name(text)
+    let word = WordList::of(text);
+    word.opens_with(cue_phrases::PERSONS) || is_name(text)
 }
 
 fn is_name(text: &str) -> bool {
     text.chars().next().is_some_and(char::is_uppercase)
-        && !Words::of(text).iter().next().is_some_and(is_small)
+        && !WordList::of(text).iter().next().is_some_and(is_stop_word)
 }
 
 /// Returns whether a sentence reports what was done: a verb in the past opens it.
-pub(super) fn reports(text: &str) -> bool {
-    opens_as_report(&Words::of(text))
+pub(super) fn is_report(text: &str) -> bool {
+    opens_as_report(&WordList::of(text))
 }
 
-/// Like [`reports`], of a text whose words are known.
-pub(super) fn opens_as_report(words: &Words) -> bool {
+/// Like [`is_report`], of a text whose words are known.
+pub(super) fn opens_as_report(words: &WordList) -> bool {
     let first = words.iter().next().unwrap_or_default();
     let past = first.chars().count() > 4 && first.ends_with("ed");
     let ongoing = first.chars().count() > 5 && first.ends_with("ing");
-    words.opens_with(cues::REPORT_OPENERS)
-        || ((past || ongoing) && !cues::NO_REPORTS.contains(&first))
+    words.opens_with(cue_phrases::REPORT_OPENERS)
+        || ((past || ongoing) && !cue_phrases::NOT_REPORTS.contains(&first))
 }
 
 /// Returns the speaker of `14:03 Ana: …` and the byte offset of the words.
@@ -896,12 +950,12 @@ fn speaker(text: &str) -> Option<(&str, usize)> {
 }
 
 /// The start by which the first sentence of a block is known.
-fn first_words(text: &str) -> &str {
+fn opening_label(text: &str) -> &str {
     split_label(text).map_or(text, |(label, _)| label)
 }
 
 /// Returns whether a date stands among the words: a full one, or a day beside a month.
-pub(super) fn has_date(words: &Words) -> bool {
+pub(super) fn has_date(words: &WordList) -> bool {
     let list: Vec<&str> = words.iter().collect();
     let is_day = |w: &str| {
         let digits = w.trim_end_matches(|c: char| c.is_alphabetic());
@@ -911,7 +965,7 @@ pub(super) fn has_date(words: &Words) -> bool {
         |w: &str| w.len() == 4 && w.parse::<u32>().is_ok_and(|n| (1990..2200).contains(&n));
     list.iter().enumerate().any(|(i, word)| {
         let near = |from: usize, to: usize| list.get(from..to.min(list.len())).unwrap_or_default();
-        if cues::MONTHS.holds(word) {
+        if cue_phrases::MONTHS.contains(word) {
             near(i.saturating_sub(2), i + 2).iter().any(|w| is_day(w) || is_year(w))
         } else {
             is_year(word) && near(i + 1, i + 3).iter().filter(|w| is_day(w)).count() == 2
@@ -924,23 +978,23 @@ fn unquoted(text: &str) -> &str {
 }
 
 /// Ends a sentence that was cut.
-fn closed(text: &str) -> String {
+fn with_full_stop(text: &str) -> String {
     let text = text.trim_end();
     if text.ends_with(['.', '!', ')', '”', '"']) { text.to_owned() } else { format!("{text}.") }
 }
 
 /// Takes the mark, and a note in brackets at the end, away.
 pub(super) fn without_keep(text: &str) -> String {
-    without_mark(text).into_owned()
+    without_keep_mark(text).into_owned()
 }
 
 /// Like [`without_keep`], in place where there is no mark.
-pub(super) fn without_mark(text: &str) -> Cow<'_, str> {
+pub(super) fn without_keep_mark(text: &str) -> Cow<'_, str> {
     let text = without_note(text);
-    if !has_keep(text) {
+    if !has_keep_mark(text) {
         return Cow::Borrowed(text.trim());
     }
-    let words = text.split_whitespace().filter(|word| *word != KEEP);
+    let words = text.split_whitespace().filter(|word| *word != KEEP_MARK);
     Cow::Owned(words.collect::<Vec<_>>().join(" "))
 }
 
@@ -957,14 +1011,14 @@ fn without_note(text: &str) -> &str {
 }
 
 /// Returns two to six content words for the file's name.
-fn topic_of(title: &str, statement: &str) -> String {
+fn topic_words(title: &str, statement: &str) -> String {
     const WORDS_MIN: usize = 2;
     const WORDS_MAX: usize = 6;
     let content = |text: &str| -> Vec<String> {
         let mut seen = BTreeSet::new();
-        Words::of(&Decisions::without_marks(text))
+        WordList::of(&Decisions::strip_secret_placeholders(text))
             .iter()
-            .filter(|w| !is_small(w) && !w.starts_with("http") && w.chars().count() <= 24)
+            .filter(|w| !is_stop_word(w) && !w.starts_with("http") && w.chars().count() <= 24)
             .filter(|w| seen.insert((*w).to_owned()))
             .map(str::to_owned)
             .take(WORDS_MAX)
@@ -978,7 +1032,7 @@ fn topic_of(title: &str, statement: &str) -> String {
 }
 
 /// Returns whether a memory already rests on a line of this one, unchanged since.
-fn rests_on_existing(found: &Found, input: &ExtractInput<'_>) -> bool {
+fn shares_unchanged_source(found: &MemoryCandidate, input: &ExtractInput<'_>) -> bool {
     input.existing.iter().flat_map(|memory| &memory.sources).any(|(address, hash)| {
         address.stem == *input.log.stem()
             && found.lines.contains(&address.line)
@@ -993,12 +1047,15 @@ mod tests {
     use super::*;
     use crate::{
         memory::{hash::ContentHash, log::DailyLog},
-        privacy::{self, ServedLog},
+        privacy::{self, SanitizedLog},
     };
 
-    fn served(text: &str) -> ServedLog {
+    fn served(text: &str) -> SanitizedLog {
         let stem = "2026-04-02".parse().unwrap();
-        privacy::serve(&DailyLog::parse(stem, text.as_bytes()).unwrap(), &privacy::Rules::default())
+        privacy::sanitize(
+            &DailyLog::parse(stem, text.as_bytes()).unwrap(),
+            &privacy::PrivacyRules::default(),
+        )
     }
 
     fn drafts(text: &str) -> Vec<MemoryDraft> {
@@ -1248,9 +1305,9 @@ mod tests {
                     .map(|it| log.line(it.line).unwrap().text())
                     .flat_map(|line| [line.to_owned(), line.replace("**", "")])
                     .collect();
-                let source = Words::of(&lines.join(" "));
+                let source = WordList::of(&lines.join(" "));
                 let said = format!("{} {}", draft.statement, draft.why.unwrap_or_default());
-                for word in Words::of(&said).iter() {
+                for word in WordList::of(&said).iter() {
                     proptest::prop_assert!(source.iter().any(|it| it == word), "{word} in {text:?}");
                 }
             }

@@ -1,55 +1,56 @@
 //! The extractive engine: deterministic, offline, made of the words of the logs.
 //!
-//! A fold reads its logs into statements ([`page`]), cuts them into sentences and clauses
-//! ([`sentence`]), weighs what each holds ([`material`], [`words`], [`tokens`], [`counts`]), chooses what
+//! A fold reads its logs into statements ([`parsed_log`]), cuts them into sentences and clauses
+//! ([`sentence`]), weighs what each holds ([`candidates`], [`words`], [`tokens`], [`corpus_stats`]), chooses what
 //! adds most for its length ([`select`]), and joins the chosen words into cited bullets in sections
 //! ([`render`], [`sections`]). Words are cut and joined, never changed; what is added stands in brackets
-//! and comes from a closed list ([`gloss`]). [`explain`](mod@explain) tells why.
+//! and comes from a closed list ([`annotations`]). [`explain`](mod@explain) tells why.
 //!
 //! # Invariants
 //!
 //! - The same input gives the same draft: no clock, no randomness, no order of a hash map.
-//! - The body never passes [`Budget::limit_chars`](super::Budget), and passes `target_chars` only where
+//! - The body never passes [`Budget::limit_chars`](super::LengthBudget), and passes `target_chars` only where
 //!   a single statement does; lines marked `#keep` are not counted.
 //! - Each item cites each line whose words it uses, headings too.
 //! - No step is quadratic in the length of a period.
 
-pub mod counts;
+pub mod corpus_stats;
 // One phrase a line would make pages of what is read as a table.
 #[rustfmt::skip]
-mod cues;
+mod cue_phrases;
+mod annotations;
+mod candidates;
 mod explain;
-mod fold;
-mod gloss;
-mod material;
 mod memories;
-mod page;
+mod parsed_log;
 mod render;
 mod sections;
 mod select;
 mod sentence;
+pub mod sentence_class;
 mod statements;
+mod summary;
 mod tokens;
-pub mod told;
 mod wisdom;
 mod words;
 
-pub use explain::{Choice, Explanation, Why};
+pub use explain::{ExplainedUnit, SelectionOutcome, SummaryExplanation};
 
 use super::{
-    DistilInput, Draft, Engine, EngineError, ExtractInput, Extraction, FoldInput, WisdomOp,
+    DistillInput, Engine, EngineDraft, EngineError, ExtractInput, Extraction, SummaryInput,
+    WisdomOp,
 };
-use crate::memory::item::{Item, Section};
+use crate::memory::item::{Item, SummarySection};
 
 /// Returns what stands in a file whoever drafts it: what people wrote in the weeks of a month, and lines
 /// marked `#keep`, word for word, each with its section.
-pub fn standing(input: &FoldInput<'_>) -> Vec<(Section, Item)> {
-    fold::standing(input)
+pub fn pinned_items(input: &SummaryInput<'_>) -> Vec<(SummarySection, Item)> {
+    summary::pinned_items(input)
 }
 
 /// Tells how the engine chooses for a week or a month; writes nothing.
-pub fn explain(input: &FoldInput<'_>) -> Explanation {
-    fold::explain(input)
+pub fn explain(input: &SummaryInput<'_>) -> SummaryExplanation {
+    summary::explain(input)
 }
 
 /// The engine that needs no model.
@@ -61,15 +62,15 @@ impl Engine for Extractive {
         "extractive/2"
     }
 
-    fn fold(&self, input: &FoldInput<'_>) -> Result<Draft, EngineError> {
-        fold::fold(input)
+    fn summarize(&self, input: &SummaryInput<'_>) -> Result<EngineDraft, EngineError> {
+        summary::summarize(input)
     }
 
     fn extract(&self, input: &ExtractInput<'_>) -> Result<Extraction, EngineError> {
-        Ok(Extraction { drafts: memories::extract(input), unread: Vec::new() })
+        Ok(Extraction { drafts: memories::extract(input), unreadable: Vec::new() })
     }
 
-    fn distil(&self, input: &DistilInput<'_>) -> Result<Vec<WisdomOp>, EngineError> {
-        Ok(wisdom::distil(input))
+    fn distill(&self, input: &DistillInput<'_>) -> Result<Vec<WisdomOp>, EngineError> {
+        Ok(wisdom::distill(input))
     }
 }

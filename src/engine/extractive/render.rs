@@ -8,14 +8,14 @@ use std::collections::{BTreeSet, HashSet};
 use crate::memory::{
     address::{Address, Citation},
     atom,
-    item::{Item, Section},
+    item::{Item, SummarySection},
     period::{Grain, Period},
 };
 
 use super::{
-    gloss::Gloss,
-    material::{Material, READS_ALONE_STEMS, Unit},
-    page::{Form, Page, Statement},
+    annotations::Annotation,
+    candidates::{CandidateSet, CandidateUnit, SELF_CONTAINED_STEMS},
+    parsed_log::{LogStatement, ParsedLog, StatementForm},
     sections,
 };
 
@@ -29,17 +29,17 @@ const HEADED_CHARS_MAX: usize = 400;
 const GAP_MAX: usize = 12;
 
 /// A bullet that grows.
-struct Bullet {
+struct BulletBuilder {
     page: usize,
-    section: Section,
+    section: SummarySection,
     heading: Option<usize>,
     /// The heading that it stands below, said or not.
-    below: Option<usize>,
+    under_heading: Option<usize>,
     text: String,
     chars: usize,
     lines: BTreeSet<u32>,
     /// Lines of other pages, from which additions of the program are known.
-    also: Vec<Address>,
+    annotation_sources: Vec<Address>,
     /// Citations of bullets of weekly files.
     cites: Option<Citation>,
     last_statement: usize,
@@ -51,15 +51,15 @@ struct Bullet {
 
 /// Makes the sections of a file from `chosen` units, in the order of the file; only headings that
 /// were `opened` are said.
-pub(super) fn sections(
-    material: &Material,
+pub(super) fn render_sections(
+    material: &CandidateSet,
     chosen: &[usize],
-    section_of: impl Fn(usize) -> Section,
+    section_of: impl Fn(usize) -> SummarySection,
     opened: &HashSet<usize>,
-) -> Vec<(Section, Vec<Item>)> {
-    let mut done = bullets(material, chosen, section_of, opened);
+) -> Vec<(SummarySection, Vec<Item>)> {
+    let mut done = build_bullets(material, chosen, section_of, opened);
     done.sort_by_key(|b| (b.section, material.pages[b.page].stem.date(), b.first));
-    let mut sections: Vec<(Section, Vec<Item>)> = Vec::new();
+    let mut sections: Vec<(SummarySection, Vec<Item>)> = Vec::new();
     for bullet in done {
         let section = bullet.section;
         let item = bullet.finish(material);
@@ -74,13 +74,13 @@ pub(super) fn sections(
 /// Returns how many characters the bullets of `chosen` units take in each section, marks and line ends
 /// counted. What one page takes does not hang on other pages.
 pub(super) fn section_chars(
-    material: &Material,
+    material: &CandidateSet,
     chosen: &[usize],
-    section_of: impl Fn(usize) -> Section,
+    section_of: impl Fn(usize) -> SummarySection,
     opened: &HashSet<usize>,
-) -> Vec<(Section, usize)> {
-    let mut sections: Vec<(Section, usize)> = Vec::new();
-    for bullet in bullets(material, chosen, section_of, opened) {
+) -> Vec<(SummarySection, usize)> {
+    let mut sections: Vec<(SummarySection, usize)> = Vec::new();
+    for bullet in build_bullets(material, chosen, section_of, opened) {
         let chars = bullet.chars + BULLET_MARKS;
         match sections.iter_mut().find(|(section, _)| *section == bullet.section) {
             Some((_, sum)) => *sum += chars,
@@ -91,17 +91,17 @@ pub(super) fn section_chars(
 }
 
 /// Joins `chosen` units into bullets; those of one page stand together.
-fn bullets(
-    material: &Material,
+fn build_bullets(
+    material: &CandidateSet,
     chosen: &[usize],
-    section_of: impl Fn(usize) -> Section,
+    section_of: impl Fn(usize) -> SummarySection,
     opened: &HashSet<usize>,
-) -> Vec<Bullet> {
+) -> Vec<BulletBuilder> {
     let mut units: Vec<usize> = chosen.to_vec();
     units.sort_unstable_by_key(|&u| material.units[u].at);
-    let mut done: Vec<Bullet> = Vec::new();
+    let mut done: Vec<BulletBuilder> = Vec::new();
     // The bullet that is open in each section; it closes when the heading changes.
-    let mut open: Vec<Bullet> = Vec::new();
+    let mut open: Vec<BulletBuilder> = Vec::new();
     let mut rest = units.as_slice();
     while let Some(&first) = rest.first() {
         let at = material.units[first].at;
@@ -116,13 +116,13 @@ fn bullets(
         rest = after;
         // A statement stands in one section, that of its best-placed clause.
         let section = section_of(first);
-        let piece = phrase(material, statement_units);
+        let piece = join_pieces(material, statement_units);
         let heading = material.units[first].heading.filter(|head| opened.contains(head));
         let stems = statement_units.iter().map(|&u| material.units[u].stems).max().unwrap_or(0);
         // Whether the bullet above says the heading, and the statement needs no more.
         let mut said = false;
         if let Some(index) = open.iter().position(|b| b.section == section) {
-            if open[index].takes(material, &material.units[first], heading, &piece) {
+            if open[index].accepts(material, &material.units[first], heading, &piece) {
                 open[index].add(material, statement_units, &piece);
                 continue;
             }
@@ -130,11 +130,11 @@ fn bullets(
             let statement = &material.pages[at.page].statements[at.statement];
             // `Files changed: …` asks for what they were changed.
             let asks = sections::is_template_head(&statement.text[..statement.label]);
-            said = above.heading == heading && stems >= READS_ALONE_STEMS && !asks;
+            said = above.heading == heading && stems >= SELF_CONTAINED_STEMS && !asks;
             done.push(above);
         }
         let place = (section, heading);
-        let mut bullet = Bullet::new(material, &material.units[first], place, said);
+        let mut bullet = BulletBuilder::new(material, &material.units[first], place, said);
         bullet.add(material, statement_units, &piece);
         open.push(bullet);
     }
@@ -143,7 +143,7 @@ fn bullets(
 }
 
 /// Returns the length of a body made of `sections`, citations not counted.
-pub(super) fn body_chars(period: Period, sections: &[(Section, Vec<Item>)]) -> usize {
+pub(super) fn body_chars(period: Period, sections: &[(SummarySection, Vec<Item>)]) -> usize {
     let bullets = |items: &[Item]| items.iter().map(|it| bullet_chars(&it.text)).sum::<usize>();
     let heads = sections.iter().map(|(section, items)| head_chars(*section) + bullets(items));
     title_chars(period) + heads.sum::<usize>()
@@ -156,7 +156,7 @@ pub(super) fn title_chars(period: Period) -> usize {
 }
 
 /// Returns what the heading of a section costs.
-pub(super) fn head_chars(section: Section) -> usize {
+pub(super) fn head_chars(section: SummarySection) -> usize {
     "\n### \n".len() + section.title().chars().count()
 }
 
@@ -169,7 +169,7 @@ pub(super) fn bullet_chars(text: &str) -> usize {
 }
 
 /// Joins the chosen pieces of one statement, without its label.
-fn phrase(material: &Material, units: &[usize]) -> String {
+fn join_pieces(material: &CandidateSet, units: &[usize]) -> String {
     let at = material.units[units[0]].at;
     let statement = &material.pages[at.page].statements[at.statement];
     let mut text = String::new();
@@ -183,21 +183,21 @@ fn phrase(material: &Material, units: &[usize]) -> String {
                 text.push_str(&statement.text[statement.pieces[before].end..piece.start]);
             }
             // Whole sentences follow each other; where one breaks off, a mark says so.
-            Some(_) if piece.opens && is_closed(&text) => text.push(' '),
+            Some(_) if piece.starts_sentence && ends_sentence(&text) => text.push(' '),
             Some(_) => text.push_str(" … "),
             None => {}
         }
-        push_glossed(&mut text, (words, piece.start), &material.units[unit].glosses);
+        push_annotated(&mut text, (words, piece.start), &material.units[unit].annotations);
         last = Some(index);
     }
-    balanced(text.trim_end_matches([',', ';', ' ', '—', '–']))
+    without_unbalanced_marks(text.trim_end_matches([',', ';', ' ', '—', '–']))
 }
 
 /// Adds words that begin at a byte of their statement, and what the program adds to them.
-fn push_glossed(text: &mut String, (words, start): (&str, usize), glosses: &[Gloss]) {
+fn push_annotated(text: &mut String, (words, start): (&str, usize), glosses: &[Annotation]) {
     let mut from = 0;
     for gloss in glosses {
-        let at = gloss.at - start;
+        let at = gloss.offset - start;
         text.push_str(&words[from..at]);
         text.push(' ');
         text.push_str(&gloss.text);
@@ -206,11 +206,11 @@ fn push_glossed(text: &mut String, (words, start): (&str, usize), glosses: &[Glo
     text.push_str(&words[from..]);
 }
 
-impl Bullet {
+impl BulletBuilder {
     fn new(
-        material: &Material,
-        unit: &Unit,
-        (section, heading): (Section, Option<usize>),
+        material: &CandidateSet,
+        unit: &CandidateUnit,
+        (section, heading): (SummarySection, Option<usize>),
         heading_said: bool,
     ) -> Self {
         let page = &material.pages[unit.at.page];
@@ -219,7 +219,7 @@ impl Bullet {
         if let Some(head) =
             heading.filter(|_| !heading_said).map(|h| &page.heads[material.heads[h].head])
         {
-            text = head_words(&head.text);
+            text = without_list_number(&head.text);
             text.push_str(": ");
             lines.extend(&head.lines);
         }
@@ -227,11 +227,11 @@ impl Bullet {
             page: unit.at.page,
             section,
             heading,
-            below: unit.heading,
+            under_heading: unit.heading,
             chars: text.chars().count(),
             text,
             lines,
-            also: Vec::new(),
+            annotation_sources: Vec::new(),
             cites: None,
             last_statement: unit.at.statement,
             last_lead: None,
@@ -241,7 +241,13 @@ impl Bullet {
     }
 
     /// Whether the next statement goes into this bullet.
-    fn takes(&self, material: &Material, unit: &Unit, heading: Option<usize>, piece: &str) -> bool {
+    fn accepts(
+        &self,
+        material: &CandidateSet,
+        unit: &CandidateUnit,
+        heading: Option<usize>,
+        piece: &str,
+    ) -> bool {
         let statement = &material.pages[unit.at.page].statements[unit.at.statement];
         let label = statement.text[..statement.label].chars().count();
         let lead = match unit.lead.filter(|_| unit.lead != self.last_lead) {
@@ -250,7 +256,7 @@ impl Bullet {
         };
         self.page == unit.at.page
             && self.heading == heading
-            && self.below == unit.heading
+            && self.under_heading == unit.heading
             && self.cites.is_none()
             && statement.cites.is_none()
             && (heading.is_some() || unit.at.statement - self.last_statement <= GAP_MAX)
@@ -258,10 +264,10 @@ impl Bullet {
                 <= if heading.is_some() { HEADED_CHARS_MAX } else { BULLET_CHARS_MAX }
     }
 
-    fn add(&mut self, material: &Material, units: &[usize], phrase: &str) {
+    fn add(&mut self, material: &CandidateSet, units: &[usize], phrase: &str) {
         let unit = &material.units[units[0]];
-        let page: &Page = &material.pages[unit.at.page];
-        let statement: &Statement = &page.statements[unit.at.statement];
+        let page: &ParsedLog = &material.pages[unit.at.page];
+        let statement: &LogStatement = &page.statements[unit.at.statement];
         let fresh = self.text.is_empty() || self.text.ends_with(": ");
         let mut next = String::new();
         if let Some(lead) = unit.lead
@@ -270,7 +276,7 @@ impl Bullet {
             let head = &page.heads[material.heads[lead].head];
             // A parent that stands right before has just been said.
             if fresh || head.statement != Some(self.last_statement) {
-                next.push_str(&head_words(&head.text));
+                next.push_str(&without_list_number(&head.text));
                 next.push_str(": ");
             }
             self.lines.extend(&head.lines);
@@ -282,7 +288,7 @@ impl Bullet {
         }
         next.push_str(phrase);
         if !fresh {
-            join(&mut self.text, &next);
+            append_statement(&mut self.text, &next);
         }
         self.text.push_str(&next);
         self.chars = self.text.chars().count();
@@ -291,8 +297,8 @@ impl Bullet {
         for &unit in units {
             let piece = statement.pieces[material.units[unit].at.piece];
             self.lines.extend(statement.lines_of(piece.start, piece.end));
-            let cites = material.units[unit].glosses.iter().flat_map(|it| &it.cites);
-            self.also.extend(cites.cloned());
+            let cites = material.units[unit].annotations.iter().flat_map(|it| &it.citations);
+            self.annotation_sources.extend(cites.cloned());
         }
         if !label.is_empty() {
             self.lines.extend(statement.lines_of(0, statement.label));
@@ -300,23 +306,23 @@ impl Bullet {
         if let Some(citation) = &statement.cites {
             self.cites = Some(citation.clone());
         }
-        if statement.form == Form::Row {
+        if statement.form == StatementForm::Row {
             // Words of the header may stand in the row.
             self.lines.extend(statement.header);
         }
     }
 
-    fn finish(self, material: &Material) -> Item {
+    fn finish(self, material: &CandidateSet) -> Item {
         let page = &material.pages[self.page];
         let own = self.lines.iter().map(|&line| page.address(line));
-        let addresses: Vec<Address> = own.chain(self.also).collect();
+        let addresses: Vec<Address> = own.chain(self.annotation_sources).collect();
         let citation = self.cites.or_else(|| Citation::from_addresses(&addresses));
         Item { text: self.text, citation }
     }
 }
 
 /// Returns the words of a head without the number that it had in a list of heads.
-fn head_words(text: &str) -> String {
+fn without_list_number(text: &str) -> String {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let rest = text[digits..].strip_prefix(['.', ')']).and_then(|rest| rest.strip_prefix(' '));
     let is_month = |words: &str| {
@@ -325,13 +331,13 @@ fn head_words(text: &str) -> String {
     };
     match rest.filter(|_| (1..=2).contains(&digits)) {
         // `2. April` is a day.
-        Some(words) if !is_month(words) => balanced(words),
-        _ => balanced(text),
+        Some(words) if !is_month(words) => without_unbalanced_marks(words),
+        _ => without_unbalanced_marks(text),
     }
 }
 
 /// Whether the text ends as a sentence does.
-fn is_closed(text: &str) -> bool {
+fn ends_sentence(text: &str) -> bool {
     let closed = text.trim_end_matches(CLOSERS);
     closed.ends_with(['.', '!', '?', '…', '。', '！', '？', '؟', '।', '۔'])
 }
@@ -340,11 +346,11 @@ fn is_closed(text: &str) -> bool {
 const CLOSERS: [char; 7] = [')', '"', '”', '’', '»', ']', '\''];
 
 /// Joins the next statement of a bullet, so that no small letter follows a full stop.
-fn join(text: &mut String, next: &str) {
-    if is_closed(text) && text.ends_with('.') && next.starts_with(char::is_lowercase) {
+fn append_statement(text: &mut String, next: &str) {
+    if ends_sentence(text) && text.ends_with('.') && next.starts_with(char::is_lowercase) {
         text.truncate(text.trim_end_matches('.').len());
         text.push_str("; ");
-    } else if is_closed(text) || text.trim_end_matches(CLOSERS).ends_with([':', ';']) {
+    } else if ends_sentence(text) || text.trim_end_matches(CLOSERS).ends_with([':', ';']) {
         text.push(' ');
     } else {
         text.push_str("; ");
@@ -352,7 +358,7 @@ fn join(text: &mut String, next: &str) {
 }
 
 /// Cuts the marks that lost their partner: backticks, brackets, and quotes.
-pub(super) fn balanced(text: &str) -> String {
+pub(super) fn without_unbalanced_marks(text: &str) -> String {
     // All quotes that are looked for begin with the same byte; most texts hold no mark at all.
     let quote = "“".as_bytes()[0];
     if !text.bytes().any(|b| matches!(b, b'`' | b'(' | b')' | b'[' | b']') || b == quote) {
@@ -436,7 +442,7 @@ mod tests {
         #[track_caller]
         fn check(text: &str, next: &str, expected: &str) {
             let mut text = text.to_owned();
-            join(&mut text, next);
+            append_statement(&mut text, next);
             assert_eq!(text + next, expected);
         }
         check(
@@ -455,7 +461,7 @@ mod tests {
     fn heads_lose_their_number() {
         #[track_caller]
         fn check(text: &str, expected: &str) {
-            assert_eq!(head_words(text), expected);
+            assert_eq!(without_list_number(text), expected);
         }
         check("2. Partial weekly merge", "Partial weekly merge");
         check("3) Console tests", "Console tests");
@@ -468,7 +474,7 @@ mod tests {
     fn lone_marks_are_cut() {
         #[track_caller]
         fn check(text: &str, expected: &str) {
-            assert_eq!(balanced(text), expected);
+            assert_eq!(without_unbalanced_marks(text), expected);
         }
         check("a `b` (c)", "a `b` (c)");
         check("a `b (c", "a b (c");

@@ -8,13 +8,13 @@ use std::{
 };
 
 use super::{
-    cues,
+    cue_phrases,
     words::{HashedMap, hash_bytes},
 };
 
 /// What a statement tells, which decides the section of a week that it stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Class {
+pub(super) enum StatementClass {
     /// Done, shipped, fixed, measured.
     Outcome,
     /// Chosen, and perhaps why.
@@ -27,21 +27,21 @@ pub(super) enum Class {
 
 /// Where a cue must stand to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum CuePosition {
     /// Among the first words.
     Front,
     /// Anywhere.
     Any,
     /// In a heading or lead-in.
-    Head,
+    Heading,
 }
 
 /// Cues by class and place, one line per language: English, German, French, Spanish, Italian,
 /// Portuguese, Dutch. Phrases are parted by `|`.
-const CUES: [(Class, Place, &[&str]); 9] = [
+const CUES: [(StatementClass, CuePosition, &[&str]); 9] = [
     (
-        Class::Decision,
-        Place::Head,
+        StatementClass::Decision,
+        CuePosition::Heading,
         &[
             "decision|decisions|decided|key decisions|design decisions|choices|rationale|trade-offs|agreed|correction|corrections|\
              lesson|lessons|rule|rules",
@@ -54,8 +54,8 @@ const CUES: [(Class, Place, &[&str]); 9] = [
         ],
     ),
     (
-        Class::Open,
-        Place::Head,
+        StatementClass::Open,
+        CuePosition::Heading,
         &[
             "outstanding|open|open items|open questions|open loops|todo|todos|to do|to-do|next|next steps|next up|blockers|blocked|pending|\
          follow-up|follow-ups|follow up|follow ups|remaining|risks|action items|issues|carried forward|waiting|not done|deferred|known issues",
@@ -68,8 +68,8 @@ const CUES: [(Class, Place, &[&str]); 9] = [
         ],
     ),
     (
-        Class::Outcome,
-        Place::Head,
+        StatementClass::Outcome,
+        CuePosition::Heading,
         &[
             "outcome|outcomes|results|result|done|completed|shipped|released|changes|what was done|what changed|what i did|accomplished|\
          deliverables|files changed|delivered|fixes|implementation|changes made|summary of changes|build & test|verification|merged|\
@@ -83,8 +83,8 @@ const CUES: [(Class, Place, &[&str]); 9] = [
         ],
     ),
     (
-        Class::Context,
-        Place::Head,
+        StatementClass::Context,
+        CuePosition::Heading,
         &[
             "context|background|root cause|root causes|problem|notes|observations|learned|learnings|problem statement|motivation|symptom|symptoms",
             "hintergrund|kontext|ursache|notizen|beobachtungen",
@@ -96,8 +96,8 @@ const CUES: [(Class, Place, &[&str]); 9] = [
         ],
     ),
     (
-        Class::Decision,
-        Place::Any,
+        StatementClass::Decision,
+        CuePosition::Any,
         &[
             "decided|we decided|decision is|decision was|we chose|i chose|chose to|chosen|opted|agreed to|agreed on|agreed that|going with|went with|settled on|\
          in favor of|in favour of|rather than|instead of|will use|we'll use|ruled out|rejected|prefer|by design|trade-off|treated as",
@@ -110,8 +110,8 @@ const CUES: [(Class, Place, &[&str]); 9] = [
         ],
     ),
     (
-        Class::Open,
-        Place::Any,
+        StatementClass::Open,
+        CuePosition::Any,
         &[
             "blocked|blocked on|blocked by|waiting for|waiting on|awaiting|todo|not yet|still need|still needs|still pending|pending|unresolved|\
          open question|open loop|open loops|next step|next steps|follow up|follow-up|needs to be|needs review|to be confirmed|tbd|outstanding|\
@@ -125,8 +125,8 @@ const CUES: [(Class, Place, &[&str]); 9] = [
         ],
     ),
     (
-        Class::Outcome,
-        Place::Front,
+        StatementClass::Outcome,
+        CuePosition::Front,
         &[
             "added|fixed|shipped|released|merged|implemented|completed|finished|moved|updated|updating|refactored|built|deployed|measured|removed|created|\
          extracted|published|renamed|resolved|replaced|wrote|changed|migrated|upgraded|closed|opened|passed|passes|pass|ran|delivered|sent|launched|\
@@ -142,8 +142,8 @@ const CUES: [(Class, Place, &[&str]); 9] = [
         ],
     ),
     (
-        Class::Outcome,
-        Place::Any,
+        StatementClass::Outcome,
+        CuePosition::Any,
         &[
             "shipped|was released|went live|is live|is done|now works|tests pass|all pass|is fixed|was fixed|was merged|signed off|was approved|were approved",
             "ist fertig|läuft jetzt|ist behoben|ist live|wurde ausgeliefert|wurde behoben",
@@ -155,8 +155,8 @@ const CUES: [(Class, Place, &[&str]); 9] = [
         ],
     ),
     (
-        Class::Open,
-        Place::Front,
+        StatementClass::Open,
+        CuePosition::Front,
         &[
             "need to|waiting|confirm|watch|monitor|investigate|continue to|check whether|ask|remaining|build the|draft the|refine|finish|keep an eye",
             "warten|klären|prüfen|nachfragen",
@@ -176,21 +176,21 @@ const REASONS: &str = "because|since|so that|due to|in order to|the reason|weil|
 /// A cue at the front stands among so many first words.
 const FRONT_WORDS: usize = 3;
 
-struct Cue {
+struct SectionCue {
     words: Vec<&'static str>,
-    class: Class,
-    place: Place,
+    class: StatementClass,
+    position: CuePosition,
 }
 
-fn table() -> &'static HashedMap<Vec<Cue>> {
-    static TABLE: OnceLock<HashedMap<Vec<Cue>>> = OnceLock::new();
+fn cue_table() -> &'static HashedMap<Vec<SectionCue>> {
+    static TABLE: OnceLock<HashedMap<Vec<SectionCue>>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let mut table = HashedMap::<Vec<Cue>>::default();
+        let mut table = HashedMap::<Vec<SectionCue>>::default();
         for (class, place, languages) in CUES {
             for phrase in languages.iter().flat_map(|phrases| phrases.split('|')) {
                 let words: Vec<_> = phrase.split_whitespace().collect();
                 let Some(first) = words.first() else { continue };
-                let cue = Cue { class, place, words: words.clone() };
+                let cue = SectionCue { class, position: place, words: words.clone() };
                 table.entry(hash_bytes(first.as_bytes())).or_default().push(cue);
             }
         }
@@ -199,41 +199,41 @@ fn table() -> &'static HashedMap<Vec<Cue>> {
 }
 
 /// Tells the class of what stands under a heading or lead-in, if it says so.
-pub(super) fn class_of_head(head: &str) -> Option<Class> {
+pub(super) fn class_of_head(head: &str) -> Option<StatementClass> {
     /// A longer heading tells a story; that a cue stands in it proves little.
     const WORDS_MAX: usize = 6;
     if has_more_words(head, WORDS_MAX) {
         return None;
     }
     let lower = head.to_lowercase();
-    let words = split(&lower);
+    let words = split_words(&lower);
     if words.len() > WORDS_MAX {
         return None;
     }
-    let found = hits(&words).filter(|(_, cue)| cue.place == Place::Head);
+    let found = matching_cues(&words).filter(|(_, cue)| cue.position == CuePosition::Heading);
     found.min_by_key(|&(at, cue)| (at, cue.class)).map(|(_, cue)| cue.class)
 }
 
 /// Tells the class of a statement from its own words.
 ///
 /// In what somebody says (`spoken`), the first words give away no task: `I need to hear it`.
-pub(super) fn class_of_words(text: &str, spoken: bool) -> Class {
+pub(super) fn class_of_words(text: &str, spoken: bool) -> StatementClass {
     let lower = text.to_lowercase();
-    let words = split(&lower);
+    let words = split_words(&lower);
     let mut front = None;
     let mut any = None;
-    for (at, cue) in hits(&words) {
-        match cue.place {
-            Place::Front if spoken && cue.class == Class::Open => {}
-            Place::Front if at < FRONT_WORDS => {
+    for (at, cue) in matching_cues(&words) {
+        match cue.position {
+            CuePosition::Front if spoken && cue.class == StatementClass::Open => {}
+            CuePosition::Front if at < FRONT_WORDS => {
                 front.get_or_insert(cue.class);
             }
             // Of several, a decision tells most, then what is open.
-            Place::Any => {
+            CuePosition::Any => {
                 let rank = |class| {
-                    matches!(class, Class::Decision)
+                    matches!(class, StatementClass::Decision)
                         .then_some(2)
-                        .unwrap_or(u8::from(class == Class::Open))
+                        .unwrap_or(u8::from(class == StatementClass::Open))
                 };
                 if any.is_none_or(|class| rank(class) < rank(cue.class)) {
                     any = Some(cue.class);
@@ -243,18 +243,20 @@ pub(super) fn class_of_words(text: &str, spoken: bool) -> Class {
         }
     }
     match (front, any) {
-        (_, Some(Class::Decision)) => Class::Decision,
+        (_, Some(StatementClass::Decision)) => StatementClass::Decision,
         (Some(class), _) => class,
-        (None, class) => class.unwrap_or(Class::Context),
+        (None, class) => class.unwrap_or(StatementClass::Context),
     }
 }
 
 /// Whether the words open with a decision, rather than mention one.
 pub(super) fn opens_with_decision(text: &str) -> bool {
     let lower = text.to_lowercase();
-    let words = split(&lower);
-    hits(&words).any(|(at, cue)| {
-        at < FRONT_WORDS && cue.class == Class::Decision && cue.place != Place::Front
+    let words = split_words(&lower);
+    matching_cues(&words).any(|(at, cue)| {
+        at < FRONT_WORDS
+            && cue.class == StatementClass::Decision
+            && cue.position != CuePosition::Front
     })
 }
 
@@ -262,7 +264,7 @@ pub(super) fn opens_with_decision(text: &str) -> bool {
 pub(super) fn gives_reason(text: &str) -> bool {
     static TABLE: OnceLock<HashMap<&'static str, &'static str>> = OnceLock::new();
     let lower = text.to_lowercase();
-    let words = split(&lower);
+    let words = split_words(&lower);
     let reasons = TABLE.get_or_init(|| {
         let parts = REASONS.split('|').map(|it| it.split_once(' ').unwrap_or((it, "")));
         parts.collect()
@@ -275,11 +277,11 @@ pub(super) fn gives_reason(text: &str) -> bool {
 }
 
 /// Whether the words tell of a change from one thing to another.
-pub(super) fn tells_change(text: &str) -> bool {
+pub(super) fn mentions_change(text: &str) -> bool {
     const CUES: &str = "from|was|now|no longer|instead|moved|switched|replaced|shifted|changed|increased|decreased|delayed|\
         postponed|revised|corrected|→|->|jetzt|nicht mehr|désormais|ahora|ya no|ora|agora|nu|niet meer";
     let lower = text.to_lowercase();
-    let words = split(&lower);
+    let words = split_words(&lower);
     let has = |cue: &str| words.contains(&cue);
     (has("from") && has("to"))
         || (has("was") && has("now"))
@@ -299,10 +301,11 @@ pub(super) fn is_template_head(head: &str) -> bool {
     if has_more_words(head, 3) {
         return false;
     }
-    let (neutral, weekdays) = NAMES
-        .get_or_init(|| (NEUTRAL.split('|').collect(), cues::WEEKDAYS.iter().copied().collect()));
+    let (neutral, weekdays) = NAMES.get_or_init(|| {
+        (NEUTRAL.split('|').collect(), cue_phrases::WEEKDAYS.iter().copied().collect())
+    });
     let lower = head.to_lowercase();
-    let words = split(&lower);
+    let words = split_words(&lower);
     let joined = words.join(" ");
     weekdays.contains(&joined[..])
         || words.len() <= 3 && (neutral.contains(&joined[..]) || class_of_head(head).is_some())
@@ -313,7 +316,7 @@ fn has_more_words(text: &str, most: usize) -> bool {
     text.split_whitespace().filter(|it| it.contains(char::is_alphanumeric)).nth(most).is_some()
 }
 
-fn split(lower: &str) -> Vec<&str> {
+fn split_words(lower: &str) -> Vec<&str> {
     lower
         .split(|c: char| {
             c.is_whitespace()
@@ -326,9 +329,11 @@ fn split(lower: &str) -> Vec<&str> {
         .collect()
 }
 
-fn hits<'w>(words: &'w [&'w str]) -> impl Iterator<Item = (usize, &'static Cue)> + 'w {
+fn matching_cues<'w>(
+    words: &'w [&'w str],
+) -> impl Iterator<Item = (usize, &'static SectionCue)> + 'w {
     words.iter().enumerate().flat_map(move |(at, word)| {
-        let cues = table().get(&hash_bytes(word.as_bytes())).map_or(&[][..], Vec::as_slice);
+        let cues = cue_table().get(&hash_bytes(word.as_bytes())).map_or(&[][..], Vec::as_slice);
         cues.iter().filter(move |cue| words[at..].starts_with(&cue.words)).map(move |cue| (at, cue))
     })
 }
@@ -338,32 +343,32 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, expected: Class) {
+    fn check(text: &str, expected: StatementClass) {
         assert_eq!(class_of_words(text, false), expected, "{text:?}");
     }
 
     #[test]
     fn words_tell_the_class() {
-        check("Fixed the race in the queue", Class::Outcome);
-        check("I finally fixed it", Class::Outcome);
-        check("We decided to stay on version 3", Class::Decision);
-        check("SQLite instead of Postgres", Class::Decision);
-        check("Blocked on the vendor's reply", Class::Open);
-        check("The room was full of people", Class::Context);
-        check("Wir haben beschlossen, bei Version 3 zu bleiben", Class::Decision);
-        check("Warten auf die Antwort", Class::Open);
-        check("Corrigé le bogue du tri", Class::Outcome);
-        check("Queda pendiente la respuesta del banco", Class::Open);
-        check("Abbiamo deciso di aspettare", Class::Decision);
-        check("Ainda não temos resposta", Class::Open);
-        check("Opgelost: de fout in de sortering", Class::Outcome);
+        check("Fixed the race in the queue", StatementClass::Outcome);
+        check("I finally fixed it", StatementClass::Outcome);
+        check("We decided to stay on version 3", StatementClass::Decision);
+        check("SQLite instead of Postgres", StatementClass::Decision);
+        check("Blocked on the vendor's reply", StatementClass::Open);
+        check("The room was full of people", StatementClass::Context);
+        check("Wir haben beschlossen, bei Version 3 zu bleiben", StatementClass::Decision);
+        check("Warten auf die Antwort", StatementClass::Open);
+        check("Corrigé le bogue du tri", StatementClass::Outcome);
+        check("Queda pendiente la respuesta del banco", StatementClass::Open);
+        check("Abbiamo deciso di aspettare", StatementClass::Decision);
+        check("Ainda não temos resposta", StatementClass::Open);
+        check("Opgelost: de fout in de sortering", StatementClass::Outcome);
     }
 
     #[test]
     fn talk_is_no_task() {
-        assert_eq!(class_of_words("I need to hear that song again", true), Class::Context);
-        assert_eq!(class_of_words("Need to renew the insurance", false), Class::Open);
-        assert_eq!(class_of_words("I am still waiting for the visa", true), Class::Open);
+        assert_eq!(class_of_words("I need to hear that song again", true), StatementClass::Context);
+        assert_eq!(class_of_words("Need to renew the insurance", false), StatementClass::Open);
+        assert_eq!(class_of_words("I am still waiting for the visa", true), StatementClass::Open);
     }
 
     #[test]
@@ -381,10 +386,10 @@ mod tests {
 
     #[test]
     fn headings_tell_the_class() {
-        assert_eq!(class_of_head("Key decisions"), Some(Class::Decision));
-        assert_eq!(class_of_head("Next steps"), Some(Class::Open));
-        assert_eq!(class_of_head("Offene Punkte"), Some(Class::Open));
-        assert_eq!(class_of_head("What was done"), Some(Class::Outcome));
+        assert_eq!(class_of_head("Key decisions"), Some(StatementClass::Decision));
+        assert_eq!(class_of_head("Next steps"), Some(StatementClass::Open));
+        assert_eq!(class_of_head("Offene Punkte"), Some(StatementClass::Open));
+        assert_eq!(class_of_head("What was done"), Some(StatementClass::Outcome));
         assert_eq!(class_of_head("Task: sort the list by date"), None);
     }
 }

@@ -16,23 +16,23 @@ use std::{
 };
 
 use super::{
-    material::{Material, PieceAt, READS_ALONE_STEMS, Unit, real},
+    candidates::{CandidateSet, CandidateUnit, PiecePosition, SELF_CONTAINED_STEMS, as_f64},
     words::HashedMap,
 };
 
 /// What was chosen, best first, and what was passed over because it says the same.
 #[derive(Default)]
-pub(super) struct Ranking {
+pub(super) struct UnitRanking {
     /// Units in the order of choice.
     pub(super) order: Vec<usize>,
     /// About how many characters the units up to each of these take.
-    pub(super) filled: Vec<usize>,
+    pub(super) cumulative_chars: Vec<usize>,
     /// What each unit was worth when it was chosen, per character.
-    pub(super) worth: HashMap<usize, f64>,
+    pub(super) values: HashMap<usize, f64>,
     /// Units that repeat a chosen one.
     pub(super) repeats: Vec<usize>,
     /// The heads that each unit brought.
-    pub(super) brought: HashMap<usize, Vec<usize>>,
+    pub(super) opened_heads: HashMap<usize, Vec<usize>>,
 }
 
 /// In a week, the first unit of a day gets so much of what a typical unit adds; of a month nobody asks
@@ -40,24 +40,24 @@ pub(super) struct Ranking {
 pub(super) const DAY_SHARE: f64 = 0.5;
 
 /// A second clause of a statement saves its label and reads better than a fragment.
-const SAME_STATEMENT: f64 = 1.13;
+const SAME_STATEMENT_FACTOR: f64 = 1.13;
 
 /// Each bullet has its marks and its citation, which nobody counts but everybody reads.
 const COST_BASE: f64 = 8.0;
 
 /// A heading that a unit can be read without goes with it where it adds so many times as much for
 /// its length.
-const DENSER: f64 = 3.0;
+const DENSITY_RATIO_MIN: f64 = 3.0;
 
 /// So many units are looked at again before one is chosen. Where even more are worth nearly the same
 /// (thousands of lines of one shape), the best of these will do; logs that people and agents write
 /// need less than half of it.
-const LOOKED_AT_MAX: usize = 500;
+const REEVALUATED_MAX: usize = 500;
 
 /// Two units whose stems overlap by so much say the same.
 const REPEAT_JACCARD: f64 = 0.7;
 
-struct Candidate {
+struct ScoredUnit {
     score: f64,
     unit: usize,
     /// Which push of the unit this is: only the last one counts.
@@ -65,20 +65,20 @@ struct Candidate {
 }
 
 /// Candidates, best first.
-struct Queue {
-    heap: BinaryHeap<Candidate>,
+struct CandidateQueue {
+    heap: BinaryHeap<ScoredUnit>,
     /// Per unit, how often it was pushed.
     pushes: Vec<u32>,
 }
 
-impl Queue {
+impl CandidateQueue {
     fn push(&mut self, score: f64, unit: usize) {
         self.pushes[unit] += 1;
-        self.heap.push(Candidate { score, unit, push: self.pushes[unit] });
+        self.heap.push(ScoredUnit { score, unit, push: self.pushes[unit] });
     }
 
     /// Takes the best candidate, without those that were pushed anew.
-    fn pop(&mut self) -> Option<Candidate> {
+    fn pop(&mut self) -> Option<ScoredUnit> {
         loop {
             let top = self.heap.pop()?;
             if top.push == self.pushes[top.unit] {
@@ -88,32 +88,32 @@ impl Queue {
     }
 }
 
-impl PartialEq for Candidate {
+impl PartialEq for ScoredUnit {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Candidate {}
+impl Eq for ScoredUnit {}
 
-impl PartialOrd for Candidate {
+impl PartialOrd for ScoredUnit {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Candidate {
+impl Ord for ScoredUnit {
     fn cmp(&self, other: &Self) -> Ordering {
         self.score.total_cmp(&other.score).then(other.unit.cmp(&self.unit))
     }
 }
 
-struct Choice<'m> {
-    material: &'m Material,
+struct GreedySelection<'m> {
+    material: &'m CandidateSet,
     /// Per feature, in how many chosen units it stands.
     covered: Vec<u32>,
     /// Per feature, what one more such unit adds.
-    adds: Vec<f64>,
+    marginal_weights: Vec<f64>,
     head_open: Vec<bool>,
     chosen: Vec<bool>,
     /// Chosen units, and those that repeat one.
@@ -133,16 +133,16 @@ struct Choice<'m> {
 /// Ranks units until they would fill about `chars` characters.
 ///
 /// `day_share` is what the first unit of a day gets besides, in units of what a typical one adds.
-pub(super) fn rank(
-    material: &Material,
+pub(super) fn rank_units(
+    material: &CandidateSet,
     factor: impl Fn(usize) -> f64,
     day_share: f64,
     chars: usize,
-) -> Ranking {
-    let mut choice = Choice::new(material);
+) -> UnitRanking {
+    let mut choice = GreedySelection::new(material);
     let mut first: Vec<f64> = (0..material.units.len()).map(|u| choice.features_gain(u)).collect();
     if first.is_empty() {
-        return Ranking::default();
+        return UnitRanking::default();
     }
     let middle = first.len() / 2;
     choice.day_gain = day_share * *first.select_nth_unstable_by(middle, f64::total_cmp).1;
@@ -150,19 +150,20 @@ pub(super) fn rank(
     for (u, unit) in material.units.iter().enumerate() {
         by_statement.entry((unit.at.page, unit.at.statement)).or_default().push(u);
     }
-    let score = |choice: &Choice<'_>, unit: usize| choice.score(unit) * factor(unit);
+    let score = |choice: &GreedySelection<'_>, unit: usize| choice.score(unit) * factor(unit);
     let mut needed_by = HashMap::<usize, Vec<usize>>::new();
     for (u, unit) in material.units.iter().enumerate() {
-        if let Some(needed) = unit.needs {
+        if let Some(needed) = unit.requires {
             needed_by.entry(needed).or_default().push(u);
         }
     }
     let count = material.units.len();
-    let mut queue = Queue { heap: BinaryHeap::with_capacity(count), pushes: vec![0; count] };
+    let mut queue =
+        CandidateQueue { heap: BinaryHeap::with_capacity(count), pushes: vec![0; count] };
     for unit in 0..count {
         queue.push(score(&choice, unit), unit);
     }
-    let mut ranking = Ranking::default();
+    let mut ranking = UnitRanking::default();
     let mut filled = 0;
     // The best of those that were looked at since the last choice, and how many these were.
     let (mut best, mut looked_at) = (None::<(f64, usize)>, 0);
@@ -180,20 +181,20 @@ pub(super) fn rank(
         let mut chosen = (now, top.unit);
         if queue.heap.peek().is_some_and(|next| next.score > now) {
             queue.push(now, top.unit);
-            if looked_at < LOOKED_AT_MAX {
+            if looked_at < REEVALUATED_MAX {
                 continue;
             }
             chosen = best.unwrap_or(chosen);
         }
         (best, looked_at) = (None, 0);
         let (now, chosen) = chosen;
-        if choice.repeats(chosen) {
+        if choice.repeats_chosen(chosen) {
             choice.closed[chosen] = true;
             ranking.repeats.push(chosen);
             continue;
         }
         // What a unit needs goes before it, so that each prefix of the ranking can be read.
-        let mut together: Vec<usize> = choice.missing(chosen).collect();
+        let mut together: Vec<usize> = choice.unmet_requirements(chosen).collect();
         together.reverse();
         together.push(chosen);
         let key = statement_key(material.units[chosen].at);
@@ -201,13 +202,13 @@ pub(super) fn rank(
         let mut opened: Vec<usize> = Vec::new();
         for &unit in &together {
             filled += choice.own_cost(unit);
-            ranking.worth.insert(unit, now);
+            ranking.values.insert(unit, now);
             ranking.order.push(unit);
-            ranking.filled.push(filled);
-            let heads = choice.take(unit);
+            ranking.cumulative_chars.push(filled);
+            let heads = choice.choose(unit);
             opened.extend(&heads);
             if !heads.is_empty() {
-                ranking.brought.insert(unit, heads);
+                ranking.opened_heads.insert(unit, heads);
             }
         }
         let siblings = by_statement.get(&key).filter(|_| opens).into_iter().flatten().copied();
@@ -232,12 +233,12 @@ pub(super) fn rank(
     ranking
 }
 
-fn statement_key(at: PieceAt) -> (usize, usize) {
+fn statement_key(at: PiecePosition) -> (usize, usize) {
     (at.page, at.statement)
 }
 
-impl<'m> Choice<'m> {
-    fn new(material: &'m Material) -> Self {
+impl<'m> GreedySelection<'m> {
+    fn new(material: &'m CandidateSet) -> Self {
         let mut days = HashMap::new();
         let day_of_page = material
             .pages
@@ -262,10 +263,10 @@ impl<'m> Choice<'m> {
         Self {
             material,
             covered: vec![0; material.weights.len()],
-            adds: material.weights.clone(),
+            marginal_weights: material.weights.clone(),
             head_open: vec![false; material.heads.len()],
             chosen: vec![false; material.units.len()],
-            closed: material.units.iter().map(|unit| unit.is_former).collect(),
+            closed: material.units.iter().map(|unit| unit.is_replaced).collect(),
             day_of_page,
             day_units: vec![0; days.len()],
             statement_of,
@@ -280,29 +281,29 @@ impl<'m> Choice<'m> {
         self.statement_open[self.statement_of[unit].0]
     }
 
-    fn closed_heads(&self, unit: usize) -> impl Iterator<Item = usize> + '_ {
+    fn unopened_heads(&self, unit: usize) -> impl Iterator<Item = usize> + '_ {
         let unit = &self.material.units[unit];
         let heading = unit.heading.filter(|&head| !self.head_open[head]);
         let heading =
-            heading.filter(|&head| unit.stems < READS_ALONE_STEMS || self.is_denser(head, unit));
+            heading.filter(|&head| unit.stems < SELF_CONTAINED_STEMS || self.is_denser(head, unit));
         heading.into_iter().chain(unit.lead.filter(|&head| !self.head_open[head]))
     }
 
     /// Whether a heading adds more for its length than what stands below it.
-    fn is_denser(&self, head: usize, unit: &Unit) -> bool {
+    fn is_denser(&self, head: usize, unit: &CandidateUnit) -> bool {
         let head = &self.material.heads[head];
-        let own = self.gain_of(&unit.features) / (real(unit.chars) + COST_BASE);
-        self.gain_of(&head.features) / real(head.chars.max(1)) > own * DENSER
+        let own = self.gain_of(&unit.features) / (as_f64(unit.chars) + COST_BASE);
+        self.gain_of(&head.features) / as_f64(head.chars.max(1)) > own * DENSITY_RATIO_MIN
     }
 
     fn gain_of(&self, range: &std::ops::Range<usize>) -> f64 {
         let features = &self.material.features[range.clone()];
-        features.iter().map(|&feature| self.adds[feature as usize]).sum()
+        features.iter().map(|&feature| self.marginal_weights[feature as usize]).sum()
     }
 
     /// The units that would have to be chosen with this one, nearest first.
-    fn missing(&self, unit: usize) -> impl Iterator<Item = usize> + '_ {
-        let needed = |&unit: &usize| self.material.units[unit].needs;
+    fn unmet_requirements(&self, unit: usize) -> impl Iterator<Item = usize> + '_ {
+        let needed = |&unit: &usize| self.material.units[unit].requires;
         std::iter::successors(needed(&unit), needed).take_while(|&unit| !self.chosen[unit])
     }
 
@@ -310,21 +311,23 @@ impl<'m> Choice<'m> {
     fn features_gain(&self, unit: usize) -> f64 {
         let of = |range: &std::ops::Range<usize>| self.gain_of(range);
         let heads: f64 =
-            self.closed_heads(unit).map(|head| of(&self.material.heads[head].features)).sum();
-        let needed: f64 =
-            self.missing(unit).map(|needed| of(&self.material.units[needed].features)).sum();
+            self.unopened_heads(unit).map(|head| of(&self.material.heads[head].features)).sum();
+        let needed: f64 = self
+            .unmet_requirements(unit)
+            .map(|needed| of(&self.material.units[needed].features))
+            .sum();
         of(&self.material.units[unit].features) + needed + heads
     }
 
     fn cost(&self, unit: usize) -> usize {
         let needed: usize =
-            self.missing(unit).map(|needed| self.material.units[needed].chars + 1).sum();
+            self.unmet_requirements(unit).map(|needed| self.material.units[needed].chars + 1).sum();
         self.own_cost(unit) + needed
     }
 
     fn own_cost(&self, unit: usize) -> usize {
         let heads: usize =
-            self.closed_heads(unit).map(|head| self.material.heads[head].chars).sum();
+            self.unopened_heads(unit).map(|head| self.material.heads[head].chars).sum();
         let found = &self.material.units[unit];
         let label = if self.is_statement_open(unit) { 0 } else { self.statement_of[unit].1 };
         found.chars + label + heads + 3
@@ -336,14 +339,14 @@ impl<'m> Choice<'m> {
         let mut gain = self.features_gain(unit) + self.day_gain * ((day + 1.0).sqrt() - day.sqrt());
         gain *= found.factor;
         if self.is_statement_open(unit) {
-            gain *= SAME_STATEMENT;
+            gain *= SAME_STATEMENT_FACTOR;
         }
-        gain / (real(self.cost(unit)) + COST_BASE)
+        gain / (as_f64(self.cost(unit)) + COST_BASE)
     }
 
     /// Marks a unit as chosen; returns the heads that it opened.
-    fn take(&mut self, unit: usize) -> Vec<usize> {
-        let opened: Vec<usize> = self.closed_heads(unit).collect();
+    fn choose(&mut self, unit: usize) -> Vec<usize> {
+        let opened: Vec<usize> = self.unopened_heads(unit).collect();
         let material = self.material;
         let found = &material.units[unit];
         self.cover(&material.features[found.features.clone()]);
@@ -368,7 +371,7 @@ impl<'m> Choice<'m> {
             self.covered[feature] += 1;
             let covered = f64::from(self.covered[feature]);
             let share = (covered + 1.0).sqrt() - covered.sqrt();
-            self.adds[feature] = self.material.weights[feature] * share;
+            self.marginal_weights[feature] = self.material.weights[feature] * share;
         }
     }
 
@@ -386,14 +389,14 @@ impl<'m> Choice<'m> {
     }
 
     /// Whether the unit says what a chosen unit of another statement says, without a new number.
-    fn repeats(&self, unit: usize) -> bool {
+    fn repeats_chosen(&self, unit: usize) -> bool {
         /// Chosen units do not repeat each other, so that few share a rare stem.
         const COMPARED_MAX: usize = 400;
         let found = &self.material.units[unit];
         let features = &self.material.features[found.features.clone()];
         let news = features
             .iter()
-            .any(|&f| self.material.exact[f as usize] && self.covered[f as usize] == 0);
+            .any(|&f| self.material.is_exact[f as usize] && self.covered[f as usize] == 0);
         if news {
             return false;
         }
@@ -424,5 +427,5 @@ fn jaccard(a: &[u32], b: &[u32]) -> f64 {
             }
         }
     }
-    real(both) / real((a.len() + b.len() - both).max(1))
+    as_f64(both) / as_f64((a.len() + b.len() - both).max(1))
 }

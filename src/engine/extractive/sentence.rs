@@ -5,17 +5,17 @@
 
 use std::{collections::HashSet, sync::OnceLock};
 
-use super::words::is_unspaced;
+use super::words::is_spaceless_script;
 
 /// A sentence or clause of a text, by byte offsets; white space around it is outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct StatementPiece {
     /// Offset of the first character.
     pub(super) start: usize,
     /// Offset after the last character.
     pub(super) end: usize,
     /// Whether a sentence begins here; else a clause goes on.
-    pub(super) opens: bool,
+    pub(super) starts_sentence: bool,
 }
 
 /// Both parts of a sentence cut at a comma or dash have at least so many characters.
@@ -31,24 +31,24 @@ const PIECE_CHARS_MAX: usize = 360;
 const SPAN_BYTES_MAX: usize = 240;
 
 /// Cuts `text` (one line) into pieces, in order.
-pub(super) fn pieces(text: &str) -> Vec<Piece> {
+pub(super) fn split_pieces(text: &str) -> Vec<StatementPiece> {
     let mut found = Vec::new();
-    let mut sentence = Sentence { start: 0, cuts: Vec::new() };
+    let mut sentence = SentenceCuts { start: 0, cuts: Vec::new() };
     let mut listed = false;
     let mut next = 0;
-    while let Some(skipped) = text.as_bytes()[next..].iter().position(|&b| may_cut(b)) {
+    while let Some(skipped) = text.as_bytes()[next..].iter().position(|&b| may_start_cut(b)) {
         let at = next + skipped;
         let c = text[at..].chars().next().unwrap_or(' ');
         let previous = text[..at].chars().next_back().unwrap_or(' ');
         next = at + c.len_utf8();
-        if let Some(end) = guarded(text, at, c, previous) {
+        if let Some(end) = protected_span_end(text, at, c, previous) {
             next = next.max(end);
         } else if let Some(end) = sentence_end(text, at, c) {
             sentence.close(text, end, &mut found);
-            sentence = Sentence { start: end, cuts: Vec::new() };
+            sentence = SentenceCuts { start: end, cuts: Vec::new() };
             next = next.max(end);
             listed = false;
-        } else if let Some((left, right)) = clause_cut(text, at, c, previous, listed) {
+        } else if let Some((left, right)) = clause_boundary(text, at, c, previous, listed) {
             sentence.cuts.push((left, right));
             listed = false;
         } else if c == ',' {
@@ -60,7 +60,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
 }
 
 /// Whether a mark that begins with this byte may guard, end, or cut something.
-fn may_cut(first: u8) -> bool {
+fn may_start_cut(first: u8) -> bool {
     first >= 0x80
         || matches!(
             first,
@@ -68,14 +68,14 @@ fn may_cut(first: u8) -> bool {
         )
 }
 
-struct Sentence {
+struct SentenceCuts {
     start: usize,
     /// Where a clause may end and the next begin.
     cuts: Vec<(usize, usize)>,
 }
 
-impl Sentence {
-    fn close(&self, text: &str, end: usize, found: &mut Vec<Piece>) {
+impl SentenceCuts {
+    fn close(&self, text: &str, end: usize, found: &mut Vec<StatementPiece>) {
         if self.cuts.is_empty() {
             push(text, self.start, end, true, found);
             return;
@@ -90,7 +90,7 @@ impl Sentence {
             }
             // A date, a sum, or a state that stands behind a dash says nothing without its subject.
             let next = self.cuts.get(index + 1).map_or(end, |cut| cut.0);
-            if !has_words(&text[start..left]) || !has_words(&text[right..next]) {
+            if !has_enough_letters(&text[start..left]) || !has_enough_letters(&text[right..next]) {
                 continue;
             }
             let left_chars = text[start..left].chars().count();
@@ -108,12 +108,12 @@ impl Sentence {
 }
 
 /// Tells text from a bare value, such as a date with its times.
-fn has_words(text: &str) -> bool {
+fn has_enough_letters(text: &str) -> bool {
     text.chars().filter(|c| c.is_alphabetic()).nth(LETTERS_MIN - 1).is_some()
 }
 
 /// Adds the piece, cut further where it is far too long to be one statement.
-fn push(text: &str, start: usize, end: usize, mut opens: bool, found: &mut Vec<Piece>) {
+fn push(text: &str, start: usize, end: usize, mut opens: bool, found: &mut Vec<StatementPiece>) {
     let mut rest = start;
     while rest < end {
         let slice = &text[rest..end];
@@ -129,7 +129,11 @@ fn push(text: &str, start: usize, end: usize, mut opens: bool, found: &mut Vec<P
         let trimmed = piece.trim();
         if !trimmed.is_empty() {
             let from = rest + lead;
-            found.push(Piece { start: from, end: from + trimmed.len(), opens });
+            found.push(StatementPiece {
+                start: from,
+                end: from + trimmed.len(),
+                starts_sentence: opens,
+            });
             opens = false;
         }
         rest = cut;
@@ -143,7 +147,7 @@ fn nth_char(text: &str, chars: usize) -> Option<usize> {
 }
 
 /// Returns where the code, bracket, bold, or address that opens at `at` ends.
-fn guarded(text: &str, at: usize, c: char, previous: char) -> Option<usize> {
+fn protected_span_end(text: &str, at: usize, c: char, previous: char) -> Option<usize> {
     let rest = &text[at..];
     match c {
         '`' => {
@@ -184,12 +188,12 @@ fn guarded(text: &str, at: usize, c: char, previous: char) -> Option<usize> {
             }
             None
         }
-        'h' if is_address(rest) => Some(at + rest.find(char::is_whitespace).unwrap_or(rest.len())),
+        'h' if is_url(rest) => Some(at + rest.find(char::is_whitespace).unwrap_or(rest.len())),
         _ => None,
     }
 }
 
-fn is_address(text: &str) -> bool {
+fn is_url(text: &str) -> bool {
     let rest = text.strip_prefix("http");
     rest.is_some_and(|rest| rest.starts_with("://") || rest.starts_with("s://"))
 }
@@ -277,7 +281,7 @@ fn is_abbreviation(before: &str) -> bool {
 /// Returns where the left clause ends and the right one begins, if the mark at `at` parts them.
 ///
 /// After another comma (`listed`), `and` may well bring the last of a list, which says nothing alone.
-fn clause_cut(
+fn clause_boundary(
     text: &str,
     at: usize,
     c: char,
@@ -291,7 +295,7 @@ fn clause_cut(
         '–' | '-' if previous == ' ' && rest.starts_with(' ') => Some((at, after)),
         ',' if rest.starts_with(' ') => {
             let next = rest[1..].split(|c: char| !c.is_alphanumeric() && c != '\'').next()?;
-            is_conjunction(next).then_some((at, after)).filter(|_| !(ends_list(next) && listed))
+            is_conjunction(next).then_some((at, after)).filter(|_| !(may_end_list(next) && listed))
         }
         _ => None,
     }
@@ -308,7 +312,7 @@ fn is_conjunction(word: &str) -> bool {
 }
 
 /// Whether the conjunction also joins the last of a list.
-fn ends_list(word: &str) -> bool {
+fn may_end_list(word: &str) -> bool {
     ["and", "und", "et", "y", "e", "en", "и", "а"].contains(&word)
 }
 
@@ -316,7 +320,7 @@ fn ends_list(word: &str) -> bool {
 ///
 /// Words that are articles as well (`das`, `het`, `la`) are left out: most sentences with them stand
 /// alone.
-pub(super) fn points_back(sentence: &str) -> bool {
+pub(super) fn refers_back(sentence: &str) -> bool {
     const WORDS: &str = "he she it they this that these those his her their its him them and but so or nor yet then \
         which because therefore er sie es dies diese dieser dieses ihm ihr ihnen und aber oder denn deshalb darum \
         danach il elle ils elles cela ça et mais ou donc él ella ellos ellas esto eso y pero o lui lei loro questo \
@@ -332,7 +336,7 @@ pub(super) fn points_back(sentence: &str) -> bool {
 }
 
 /// Returns at most `chars` characters of `text`, cut after a clause or else after a word.
-pub(super) fn cut(text: &str, chars: usize) -> &str {
+pub(super) fn truncate_at_clause(text: &str, chars: usize) -> &str {
     let Some((end, _)) = text.char_indices().nth(chars) else { return text };
     // One character more, so that a word or clause that just fits is seen to end.
     let next = end + text[end..].chars().next().map_or(0, char::len_utf8);
@@ -348,7 +352,7 @@ pub(super) fn cut(text: &str, chars: usize) -> &str {
 }
 
 /// Whether the text is written without spaces, for the most part.
-pub(super) fn mostly_unspaced(text: &str) -> bool {
+pub(super) fn is_mostly_spaceless(text: &str) -> bool {
     // Latin, Cyrillic, Arabic and their neighbours take two bytes at most.
     if text.bytes().all(|b| b < 0xE0) {
         return false;
@@ -356,7 +360,7 @@ pub(super) fn mostly_unspaced(text: &str) -> bool {
     let (mut unspaced, mut all) = (0_usize, 0_usize);
     for c in text.chars().take(200).filter(|c| c.is_alphanumeric()) {
         all += 1;
-        unspaced += usize::from(is_unspaced(c));
+        unspaced += usize::from(is_spaceless_script(c));
     }
     unspaced * 2 > all
 }
@@ -369,7 +373,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        let found: Vec<_> = pieces(text).into_iter().map(|p| &text[p.start..p.end]).collect();
+        let found: Vec<_> = split_pieces(text).into_iter().map(|p| &text[p.start..p.end]).collect();
         assert_eq!(found, expected);
     }
 
@@ -408,7 +412,7 @@ mod tests {
     fn some_sentences_point_back() {
         #[track_caller]
         fn check(text: &str, expected: bool) {
-            assert_eq!(points_back(text), expected, "{text:?}");
+            assert_eq!(refers_back(text), expected, "{text:?}");
         }
         check("She takes it to Henk.", true);
         check("It's 141, not 142.", true);
@@ -424,7 +428,7 @@ mod tests {
     fn a_cut_ends_with_a_clause_or_a_word() {
         #[track_caller]
         fn check(text: &str, chars: usize, expected: &str) {
-            assert_eq!(cut(text, chars), expected);
+            assert_eq!(truncate_at_clause(text, chars), expected);
         }
         check("one two three", 20, "one two three");
         check("one two three", 9, "one two");
@@ -438,17 +442,17 @@ mod tests {
     #[test]
     fn a_huge_line_is_cut() {
         let text = "wort ".repeat(50_000);
-        let found = pieces(&text);
+        let found = split_pieces(&text);
         assert!(found.len() > 500 && found.iter().all(|p| p.end - p.start <= 400));
-        assert!(pieces(&"界".repeat(10_000)).len() > 20);
-        assert!(!pieces(&"(".repeat(100_000)).is_empty());
+        assert!(split_pieces(&"界".repeat(10_000)).len() > 20);
+        assert!(!split_pieces(&"(".repeat(100_000)).is_empty());
     }
 
     proptest! {
         #[test]
         fn pieces_keep_order_and_lose_only_marks(text in "[a-zé東 .,;!?—()`*-]{0,120}") {
             let mut last = 0;
-            for p in pieces(&text) {
+            for p in split_pieces(&text) {
                 prop_assert!(p.start >= last && p.end > p.start);
                 prop_assert!(!text[last..p.start].contains(char::is_alphanumeric));
                 last = p.end;

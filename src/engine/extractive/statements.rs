@@ -17,34 +17,34 @@ use rust_stemmers::{Algorithm, Stemmer};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::{
-    cues::{self, Cues},
+    cue_phrases::{self, CueTable},
     words::{HashedMap, HashedSet, hash_bytes},
 };
 use crate::{
-    memory::{log::Origin, markdown::LineKind},
-    privacy::{ServedLine, ServedLog},
+    memory::{log::TextOrigin, markdown::LineKind},
+    privacy::{SanitizedLine, SanitizedLog},
 };
 
 /// A heading, a bullet, or a paragraph.
 #[derive(Clone, Debug)]
-pub(super) struct Block {
+pub(super) struct LogBlock {
     /// The words, on one line.
     pub(super) text: String,
     /// What it is.
-    pub(super) shape: Shape,
+    pub(super) shape: BlockShape,
     /// The block that introduces it: a bullet above, or the paragraph that ends in a colon.
     pub(super) parent: Option<usize>,
     /// The heading that it stands under.
     pub(super) heading: Option<usize>,
     /// The lines that a person or agent marked with `#keep`.
-    pub(super) keep: Vec<u32>,
+    pub(super) keep_lines: Vec<u32>,
     /// Where in `text` each line begins, with the line's number; ascending, never empty.
     starts: Vec<(usize, u32)>,
 }
 
-/// What a [`Block`] is.
+/// What a [`LogBlock`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum BlockShape {
     /// A heading of that level.
     Heading(u8),
     /// A list item; a task box makes it a task.
@@ -58,116 +58,118 @@ pub(super) enum Shape {
 
 /// A sentence and the lines it stands on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sentence {
+pub(super) struct LogSentence {
     /// As it stands.
     pub(super) text: String,
     /// Line numbers, ascending.
     pub(super) lines: Vec<u32>,
     /// Cut when a rule first asks for them.
-    words: OnceCell<Words>,
+    words: OnceCell<WordList>,
 }
 
 /// The words of a text in lower case, ready for cues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Words {
+pub(super) struct WordList {
     /// All words, one after the other.
     lower: String,
-    list: Vec<Word>,
+    list: Vec<WordEntry>,
     /// The tables of which a phrase may stand here: the bits of all words.
     tables: u64,
 }
 
-/// One of [`Words`].
+/// One of [`WordList`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Word {
+struct WordEntry {
     /// Where it ends in the text in lower case; it begins where the one before ends.
     end: usize,
     /// Where it begins in the text that was read.
-    at: usize,
+    source_offset: usize,
     /// The hash of its letters.
     hash: u64,
-    /// The tables that have a phrase which begins with this word, as [`Cues::bit`].
+    /// The tables that have a phrase which begins with this word, as [`CueTable::bit`].
     tables: u64,
 }
 
 /// What a statement is about: content stems, and apart from them its values (numbers, dates,
 /// weekdays), which a newer statement may change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Gist {
+pub(super) struct StatementTerms {
     /// Stems of content words.
-    pub(super) stems: Terms,
+    pub(super) stems: TermSet,
     /// Words that hold a digit, months, and weekdays.
-    pub(super) values: Terms,
+    pub(super) values: TermSet,
 }
 
 /// A set of words, as hashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Terms(
+pub(super) struct TermSet(
     /// Invariant: ascending, each once.
     Vec<u64>,
 );
 
 /// Makes gists; keeps the stems that it made.
 #[derive(Default)]
-pub(super) struct Gists {
-    known: HashedMap<Term>,
+pub(super) struct TermExtractor {
+    class_by_word: HashedMap<WordClass>,
 }
 
-/// What a word is in a [`Gist`].
+/// What a word is in a [`StatementTerms`].
 #[derive(Clone, Copy)]
-enum Term {
+enum WordClass {
     Stem(u64),
     Value(u64),
-    Small,
+    StopWord,
 }
 
 /// Cuts a log into blocks, in order. Lines of external origin are left out.
-pub(super) fn blocks(log: &ServedLog) -> Vec<Block> {
-    let mut cutter = Cutter::default();
+pub(super) fn parse_blocks(log: &SanitizedLog) -> Vec<LogBlock> {
+    let mut cutter = BlockParser::default();
     for line in log.lines() {
-        cutter.take(line);
+        cutter.push_line(line);
     }
     cutter.blocks
 }
 
 #[derive(Default)]
-struct Cutter {
-    blocks: Vec<Block>,
+struct BlockParser {
+    blocks: Vec<LogBlock>,
     /// Headings above, by level.
     headings: Vec<(u8, usize)>,
     /// Bullets above, by indent.
     bullets: Vec<(usize, usize)>,
     /// The paragraph that ends in a colon and introduces the list that follows.
-    intro: Option<usize>,
+    intro_block: Option<usize>,
     /// Whether the next text line continues the last block.
-    open: bool,
+    continues: bool,
 }
 
-impl Cutter {
-    fn take(&mut self, line: &ServedLine) {
-        if line.origin() == Origin::External {
-            self.open = false;
+impl BlockParser {
+    fn push_line(&mut self, line: &SanitizedLine) {
+        if line.origin() == TextOrigin::External {
+            self.continues = false;
             return;
         }
         match line.kind() {
             LineKind::Heading { level, .. } => {
                 self.headings.retain(|&(above, _)| above < level);
                 self.bullets.clear();
-                self.intro = None;
+                self.intro_block = None;
                 let heading = self.headings.last().map(|&(_, at)| at);
-                self.push(line, Shape::Heading(level), None, heading);
+                self.push(line, BlockShape::Heading(level), None, heading);
                 self.headings.push((level, self.blocks.len() - 1));
-                self.open = false;
+                self.continues = false;
             }
             LineKind::ListItem { indent, task, .. } => {
                 self.bullets.retain(|&(above, _)| above < indent);
-                let parent = self.bullets.last().map(|&(_, at)| at).or(self.intro);
+                let parent = self.bullets.last().map(|&(_, at)| at).or(self.intro_block);
                 let heading = self.headings.last().map(|&(_, at)| at);
-                self.push(line, Shape::Bullet { task: task.is_some() }, parent, heading);
+                self.push(line, BlockShape::Bullet { task: task.is_some() }, parent, heading);
                 self.bullets.push((indent, self.blocks.len() - 1));
-                self.open = true;
+                self.continues = true;
             }
-            LineKind::Text if self.open && !self.begins_anew(line.words()) => self.extend(line),
+            LineKind::Text if self.continues && !self.starts_new_block(line.words()) => {
+                self.extend(line);
+            }
             LineKind::Text | LineKind::AfterComment { .. } => {
                 let indented = line.text().starts_with([' ', '\t']);
                 let parent = self.bullets.last().map(|&(_, at)| at).filter(|_| indented);
@@ -175,61 +177,61 @@ impl Cutter {
                     self.bullets.clear();
                 }
                 let heading = self.headings.last().map(|&(_, at)| at);
-                self.push(line, Shape::Paragraph, parent, heading);
-                self.open = true;
+                self.push(line, BlockShape::Paragraph, parent, heading);
+                self.continues = true;
             }
-            LineKind::Blank => self.open = false,
+            LineKind::Blank => self.continues = false,
             _ => {
-                self.open = false;
-                self.intro = None;
+                self.continues = false;
+                self.intro_block = None;
                 self.bullets.clear();
             }
         }
         let last = self.blocks.len().checked_sub(1);
         if let Some((at, LineKind::Text)) = last.map(|at| (at, line.kind())) {
-            let introduces = self.blocks[at].shape == Shape::Paragraph
+            let introduces = self.blocks[at].shape == BlockShape::Paragraph
                 && self.blocks[at].text.trim_end().ends_with(':');
-            self.intro = introduces.then_some(at);
+            self.intro_block = introduces.then_some(at);
         }
     }
 
     /// A label opens a statement of its own: `**Why:** …` under a rule, `Note: …` after a full stop.
-    fn begins_anew(&self, words: &str) -> bool {
+    fn starts_new_block(&self, words: &str) -> bool {
         let closed = self.blocks.last().is_some_and(|it| it.text.ends_with(['.', '!', '?']));
         let labelled = split_label(words).is_some_and(|(label, _)| {
             label.starts_with(char::is_uppercase) && label.split_whitespace().count() <= 3
         });
-        opens_with_label(words) || (closed && labelled)
+        starts_with_bold_label(words) || (closed && labelled)
     }
 
     fn push(
         &mut self,
-        line: &ServedLine,
-        shape: Shape,
+        line: &SanitizedLine,
+        shape: BlockShape,
         parent: Option<usize>,
         heading: Option<usize>,
     ) {
-        self.blocks.push(Block {
-            text: plain(line.words()),
+        self.blocks.push(LogBlock {
+            text: strip_bold(line.words()),
             shape,
             parent,
             heading,
-            keep: marked_keep(line).then_some(line.number()).into_iter().collect(),
+            keep_lines: is_marked_keep(line).then_some(line.number()).into_iter().collect(),
             starts: vec![(0, line.number())],
         });
     }
 
-    fn extend(&mut self, line: &ServedLine) {
+    fn extend(&mut self, line: &SanitizedLine) {
         if let Some(block) = self.blocks.last_mut() {
             block.text.push(' ');
             block.starts.push((block.text.len(), line.number()));
-            block.text.push_str(&plain(line.words()));
-            block.keep.extend(marked_keep(line).then_some(line.number()));
+            block.text.push_str(&strip_bold(line.words()));
+            block.keep_lines.extend(is_marked_keep(line).then_some(line.number()));
         }
     }
 }
 
-impl Block {
+impl LogBlock {
     /// Returns the numbers of its lines.
     pub(super) fn lines(&self) -> Vec<u32> {
         self.starts.iter().map(|&(_, line)| line).collect()
@@ -241,12 +243,15 @@ impl Block {
     }
 
     /// Cuts the text from byte `from` on into sentences.
-    pub(super) fn sentences_from(&self, from: usize) -> Vec<Sentence> {
+    pub(super) fn sentences_from(&self, from: usize) -> Vec<LogSentence> {
         let text = self.text.get(from..).unwrap_or_default();
         // A mark is no word, and would hide where a sentence ends; spaces keep the offsets.
-        let marked = !self.keep.is_empty();
-        let bare =
-            if marked { Cow::Owned(text.replace(KEEP, BLANK_KEEP)) } else { Cow::Borrowed(text) };
+        let marked = !self.keep_lines.is_empty();
+        let bare = if marked {
+            Cow::Owned(text.replace(KEEP_MARK, BLANK_KEEP_MARK))
+        } else {
+            Cow::Borrowed(text)
+        };
         sentence_ranges(&bare)
             .into_iter()
             .map(|(start, end)| {
@@ -257,7 +262,7 @@ impl Block {
                     text.to_owned()
                 };
                 let lines = self.lines_of(from + start, from + end);
-                Sentence { text, lines, words: OnceCell::new() }
+                LogSentence { text, lines, words: OnceCell::new() }
             })
             .filter(|sentence| !sentence.text.is_empty())
             .collect()
@@ -275,7 +280,7 @@ impl Block {
 }
 
 /// Returns the blocks that a block stands in, nearest first: those that introduce it, then headings.
-pub(super) fn context(blocks: &[Block], at: usize) -> impl Iterator<Item = usize> {
+pub(super) fn enclosing_blocks(blocks: &[LogBlock], at: usize) -> impl Iterator<Item = usize> {
     let parents = std::iter::successors(blocks[at].parent, |&above| blocks[above].parent);
     parents.chain(std::iter::successors(blocks[at].heading, |&above| blocks[above].heading))
 }
@@ -326,19 +331,19 @@ fn label_end(text: &str, chars_max: usize) -> Option<(usize, usize)> {
 }
 
 /// Returns whether a title or label is one of `titles`, whatever its number, date, or case.
-pub(super) fn is_titled(label: &str, titles: &[&str]) -> bool {
-    let title = bare_title(label);
+pub(super) fn is_one_of_titles(label: &str, titles: &[&str]) -> bool {
+    let title = normalized_title(label);
     titles.iter().any(|it| title == *it)
 }
 
 /// Returns the words of a title or label in lower case, without numbers and dates; empty for a text
 /// that is too long to be one.
-pub(super) fn bare_title(label: &str) -> String {
+pub(super) fn normalized_title(label: &str) -> String {
     const TITLE_BYTES_MAX: usize = 120;
     if label.len() > TITLE_BYTES_MAX {
         return String::new();
     }
-    let words = Words::of(label);
+    let words = WordList::of(label);
     let plain: Vec<&str> =
         words.iter().filter(|w| !w.chars().any(|c| c.is_ascii_digit())).collect();
     plain.join(" ")
@@ -346,7 +351,7 @@ pub(super) fn bare_title(label: &str) -> String {
 
 /// Cuts text into sentences, as byte ranges.
 pub(super) fn sentence_ranges(text: &str) -> Vec<(usize, usize)> {
-    let mut starts = plain_starts(text)
+    let mut starts = ascii_sentence_starts(text)
         .unwrap_or_else(|| text.split_sentence_bound_indices().map(|(at, _)| at).collect());
     starts.push(text.len());
     let mut ranges: Vec<(usize, usize)> = Vec::new();
@@ -357,7 +362,8 @@ pub(super) fn sentence_ranges(text: &str) -> Vec<(usize, usize)> {
             Some(last)
                 if piece.starts_with(char::is_lowercase)
                     || !ends_sentence(&text[last.0..last.1])
-                    || (ends_in_day(&text[last.0..last.1]) && opens_with_month(piece)) =>
+                    || (ends_with_day_number(&text[last.0..last.1])
+                        && starts_with_month(piece)) =>
             {
                 last.1 = end;
             }
@@ -369,7 +375,7 @@ pub(super) fn sentence_ranges(text: &str) -> Vec<(usize, usize)> {
 
 /// Returns where sentences begin by the rules of Unicode (UAX #29), told from the few characters
 /// around each mark; `None` where those characters are not plain ASCII, and the tables must tell.
-fn plain_starts(text: &str) -> Option<Vec<usize>> {
+fn ascii_sentence_starts(text: &str) -> Option<Vec<usize>> {
     // Latin, Greek, and Cyrillic letters, dashes, quotes, dots, and signs end no sentence.
     let quiet = |c: char| matches!(c, ' '..='~' | '\u{A0}'..='\u{52F}' | '\u{2010}'..='\u{2023}' | '\u{2026}' | '\u{2190}'..='\u{27BF}');
     let bytes = text.as_bytes();
@@ -420,7 +426,7 @@ fn plain_starts(text: &str) -> Option<Vec<usize>> {
 }
 
 /// `31. Juli` is one date.
-fn ends_in_day(text: &str) -> bool {
+fn ends_with_day_number(text: &str) -> bool {
     let last = text.split_whitespace().next_back().unwrap_or_default();
     let digits = last.trim_end_matches('.');
     digits.len() < last.len()
@@ -428,8 +434,8 @@ fn ends_in_day(text: &str) -> bool {
         && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-fn opens_with_month(text: &str) -> bool {
-    Words::of(text).opens_with(cues::MONTHS)
+fn starts_with_month(text: &str) -> bool {
+    WordList::of(text).opens_with(cue_phrases::MONTHS)
 }
 
 /// Abbreviations, open quotes, and open code spans do not end a sentence.
@@ -449,14 +455,14 @@ fn ends_sentence(text: &str) -> bool {
     balanced && !ABBREVIATIONS.contains(&last)
 }
 
-impl Sentence {
+impl LogSentence {
     /// Returns its words.
-    pub(super) fn words(&self) -> &Words {
-        self.words.get_or_init(|| Words::of(&self.text))
+    pub(super) fn words(&self) -> &WordList {
+        self.words.get_or_init(|| WordList::of(&self.text))
     }
 }
 
-impl Words {
+impl WordList {
     /// Reads the words of a text.
     pub(super) fn of(text: &str) -> Self {
         let mut words = Self::default();
@@ -473,21 +479,21 @@ impl Words {
         self.tables = 0;
         for (at, word) in text.unicode_word_indices() {
             let start = self.lower.len();
-            push_lower(&mut self.lower, word);
+            push_lowercase(&mut self.lower, word);
             let word = &self.lower[start..];
             let hash = hash_bytes(word.as_bytes());
             let tables = LEXICON.tables_of(word, hash);
             self.tables |= tables;
-            self.list.push(Word { end: self.lower.len(), at, hash, tables });
+            self.list.push(WordEntry { end: self.lower.len(), source_offset: at, hash, tables });
         }
     }
 
     /// Returns whether a phrase of one of the tables, given as bits, may stand in a text.
-    pub(super) fn may_stand_in(text: &str, tables: u64) -> bool {
+    pub(super) fn may_occur_in(text: &str, tables: u64) -> bool {
         let mut lower = String::new();
         text.unicode_words().any(|word| {
             lower.clear();
-            push_lower(&mut lower, word);
+            push_lowercase(&mut lower, word);
             LEXICON.tables_of(&lower, hash_bytes(lower.as_bytes())) & tables != 0
         })
     }
@@ -506,35 +512,35 @@ impl Words {
 
     /// Returns the byte offset, in the text that was read, at which a word begins.
     pub(super) fn offset(&self, at: usize) -> Option<usize> {
-        self.list.get(at).map(|word| word.at)
+        self.list.get(at).map(|word| word.source_offset)
     }
 
     /// Returns the place of the first of `cues`, as word index and number of words.
-    pub(super) fn find(&self, cues: Cues) -> Option<(usize, usize)> {
+    pub(super) fn find(&self, cues: CueTable) -> Option<(usize, usize)> {
         self.find_from(0, cues)
     }
 
     /// Like [`Self::find`], from word `from` on.
-    pub(super) fn find_from(&self, from: usize, cues: Cues) -> Option<(usize, usize)> {
-        if !self.may_have(cues.bit()) {
+    pub(super) fn find_from(&self, from: usize, cues: CueTable) -> Option<(usize, usize)> {
+        if !self.may_contain(cues.bit()) {
             return None;
         }
-        (from..self.len()).find_map(|at| self.longest_at(at, cues).map(|width| (at, width)))
+        (from..self.len()).find_map(|at| self.longest_cue_at(at, cues).map(|width| (at, width)))
     }
 
     /// Returns whether any of `cues` stands in the text.
-    pub(super) fn has(&self, cues: Cues) -> bool {
+    pub(super) fn has(&self, cues: CueTable) -> bool {
         self.find(cues).is_some()
     }
 
     /// Returns whether a phrase of one of the tables may stand in the text; each is a bit.
-    pub(super) fn may_have(&self, tables: u64) -> bool {
+    pub(super) fn may_contain(&self, tables: u64) -> bool {
         self.tables & tables != 0
     }
 
     /// Returns whether the text begins with one of `cues`.
-    pub(super) fn opens_with(&self, cues: Cues) -> bool {
-        self.longest_at(0, cues).is_some()
+    pub(super) fn opens_with(&self, cues: CueTable) -> bool {
+        self.longest_cue_at(0, cues).is_some()
     }
 
     /// Returns the words in order.
@@ -543,7 +549,7 @@ impl Words {
     }
 
     /// Returns the width of the longest cue that stands at word `at`.
-    fn longest_at(&self, at: usize, cues: Cues) -> Option<usize> {
+    fn longest_cue_at(&self, at: usize, cues: CueTable) -> Option<usize> {
         // This is asked for every word of every log, and most words open no phrase.
         let word = self.list.get(at)?;
         if word.tables & cues.bit() == 0 {
@@ -552,12 +558,12 @@ impl Words {
         LEXICON
             .phrases_of(word.hash)
             .filter(|(table, _)| *table == cues.bit())
-            .filter_map(|(_, phrase)| self.width_at(at, phrase))
+            .filter_map(|(_, phrase)| self.phrase_len_at(at, phrase))
             .max()
     }
 
     /// Returns the number of words of a phrase, if it stands at word `at`.
-    fn width_at(&self, at: usize, phrase: &str) -> Option<usize> {
+    fn phrase_len_at(&self, at: usize, phrase: &str) -> Option<usize> {
         let mut width = 0;
         for part in phrase.split([' ', '-']) {
             let word = self.get(at + width)?;
@@ -575,7 +581,7 @@ impl Words {
     }
 }
 
-fn push_lower(lower: &mut String, word: &str) {
+fn push_lowercase(lower: &mut String, word: &str) {
     if word.is_ascii() {
         let start = lower.len();
         lower.push_str(word);
@@ -586,25 +592,26 @@ fn push_lower(lower: &mut String, word: &str) {
 }
 
 /// A phrase, with the bit of its table.
-type Phrase = (u64, &'static str);
+type CuePhrase = (u64, &'static str);
 
 /// Which tables have a phrase that begins with a word.
 #[derive(Default)]
-struct Lexicon {
+struct CueIndex {
     /// By the hash of the phrase's first word: the bits of all their tables, and the phrases.
-    words: HashedMap<(u64, Vec<Phrase>)>,
+    words: HashedMap<(u64, Vec<CuePhrase>)>,
     /// Phrases whose first word is open, with its start: `j'` of `j'*`.
-    open: Vec<(&'static str, Phrase)>,
+    prefix_phrases: Vec<(&'static str, CuePhrase)>,
 }
 
-static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
-    let mut lexicon = Lexicon::default();
-    let all =
-        cues::ALL.iter().flat_map(|table| table.phrases().iter().map(|it| (table.bit(), *it)));
+static LEXICON: LazyLock<CueIndex> = LazyLock::new(|| {
+    let mut lexicon = CueIndex::default();
+    let all = cue_phrases::ALL_TABLES
+        .iter()
+        .flat_map(|table| table.phrases().iter().map(|it| (table.bit(), *it)));
     for (table, phrase) in all {
         let first = phrase.split([' ', '-']).next().unwrap_or_default();
         if let Some(start) = first.strip_suffix('*') {
-            lexicon.open.push((start, (table, phrase)));
+            lexicon.prefix_phrases.push((start, (table, phrase)));
         } else {
             let entry = lexicon.words.entry(hash_bytes(first.as_bytes())).or_default();
             entry.0 |= table;
@@ -614,46 +621,46 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
     lexicon
 });
 
-impl Lexicon {
+impl CueIndex {
     fn tables_of(&self, word: &str, hash: u64) -> u64 {
-        let open = self.open.iter().filter(|(start, _)| word.starts_with(start));
+        let open = self.prefix_phrases.iter().filter(|(start, _)| word.starts_with(start));
         open.fold(self.words.get(&hash).map_or(0, |(tables, _)| *tables), |all, (_, (table, _))| {
             all | table
         })
     }
 
     /// Returns the phrases that may begin with a word, given by its hash.
-    fn phrases_of(&self, hash: u64) -> impl Iterator<Item = &Phrase> {
+    fn phrases_of(&self, hash: u64) -> impl Iterator<Item = &CuePhrase> {
         let known = self.words.get(&hash).map_or(&[][..], |(_, phrases)| phrases);
-        known.iter().chain(self.open.iter().map(|(_, phrase)| phrase))
+        known.iter().chain(self.prefix_phrases.iter().map(|(_, phrase)| phrase))
     }
 }
 
-impl Gists {
+impl TermExtractor {
     /// Tells what some words are about.
-    pub(super) fn of(&mut self, words: &Words) -> Gist {
+    pub(super) fn extract(&mut self, words: &WordList) -> StatementTerms {
         let (mut stems, mut values) = (Vec::with_capacity(words.len()), Vec::new());
         for (word, entry) in words.iter().zip(&words.list) {
-            match *self.known.entry(entry.hash).or_insert_with(|| Term::of(word)) {
-                Term::Stem(stem) => stems.push(stem),
-                Term::Value(value) => values.push(value),
-                Term::Small => {}
+            match *self.class_by_word.entry(entry.hash).or_insert_with(|| WordClass::of(word)) {
+                WordClass::Stem(stem) => stems.push(stem),
+                WordClass::Value(value) => values.push(value),
+                WordClass::StopWord => {}
             }
         }
-        Gist { stems: stems.into(), values: values.into() }
+        StatementTerms { stems: stems.into(), values: values.into() }
     }
 }
 
-impl Term {
+impl WordClass {
     fn of(word: &str) -> Self {
         let word = word.strip_suffix("'s").unwrap_or(word);
         if word.chars().any(|c| c.is_ascii_digit())
-            || cues::MONTHS.holds(word) && word != "may"
-            || cues::WEEKDAYS.contains(&word)
+            || cue_phrases::MONTHS.contains(word) && word != "may"
+            || cue_phrases::WEEKDAYS.contains(&word)
         {
             Self::Value(hash_bytes(word.as_bytes()))
-        } else if is_small(word) {
-            Self::Small
+        } else if is_stop_word(word) {
+            Self::StopWord
         } else {
             let stem = Stemmer::create(Algorithm::English).stem(word);
             Self::Stem(hash_bytes(stem.as_bytes()))
@@ -661,7 +668,7 @@ impl Term {
     }
 }
 
-impl From<Vec<u64>> for Terms {
+impl From<Vec<u64>> for TermSet {
     fn from(mut terms: Vec<u64>) -> Self {
         terms.sort_unstable();
         terms.dedup();
@@ -669,7 +676,7 @@ impl From<Vec<u64>> for Terms {
     }
 }
 
-impl Terms {
+impl TermSet {
     /// Returns how many there are.
     pub(super) fn len(&self) -> usize {
         self.0.len()
@@ -686,7 +693,7 @@ impl Terms {
     }
 
     /// Returns how many stand in both.
-    pub(super) fn shared(&self, other: &Self) -> usize {
+    pub(super) fn shared_count(&self, other: &Self) -> usize {
         let (mut a, mut b) = (self.0.as_slice(), other.0.as_slice());
         let mut shared = 0;
         while let ([first, rest @ ..], [second, others @ ..]) = (a, b) {
@@ -699,43 +706,45 @@ impl Terms {
 
     /// Returns whether all of them stand in `other`.
     pub(super) fn is_subset(&self, other: &Self) -> bool {
-        self.shared(other) == self.len()
+        self.shared_count(other) == self.len()
     }
 
     /// Returns whether none of them stands in `other`.
     pub(super) fn is_disjoint(&self, other: &Self) -> bool {
-        self.shared(other) == 0
+        self.shared_count(other) == 0
     }
 }
 
-impl Gist {
+impl StatementTerms {
     /// Reads what a text is about.
     pub(super) fn of(text: &str) -> Self {
-        Gists::default().of(&Words::of(text))
+        TermExtractor::default().extract(&WordList::of(text))
     }
 
     /// Returns the share of stems that both have, of those that either has.
-    pub(super) fn likeness(&self, other: &Self) -> f64 {
-        let shared = self.stems.shared(&other.stems);
+    pub(super) fn similarity(&self, other: &Self) -> f64 {
+        let shared = self.stems.shared_count(&other.stems);
         ratio(shared, self.stems.len() + other.stems.len() - shared)
     }
 
     /// Returns the share of the stems of the smaller one that both have.
     pub(super) fn overlap(&self, other: &Self) -> f64 {
-        ratio(self.stems.shared(&other.stems), self.stems.len().min(other.stems.len()))
+        ratio(self.stems.shared_count(&other.stems), self.stems.len().min(other.stems.len()))
     }
 
     /// Returns the share of this one's stems and values that stand in `other`.
-    pub(super) fn within(&self, other: &Self) -> f64 {
-        let shared = self.stems.shared(&other.stems) + self.values.shared(&other.values);
+    pub(super) fn containment(&self, other: &Self) -> f64 {
+        let shared =
+            self.stems.shared_count(&other.stems) + self.values.shared_count(&other.values);
         ratio(shared, self.stems.len() + self.values.len())
     }
 }
 
 /// Returns whether a word says little by itself.
-pub(super) fn is_small(word: &str) -> bool {
-    static SMALL: LazyLock<HashedSet> =
-        LazyLock::new(|| cues::SMALL_WORDS.iter().map(|it| hash_bytes(it.as_bytes())).collect());
+pub(super) fn is_stop_word(word: &str) -> bool {
+    static SMALL: LazyLock<HashedSet> = LazyLock::new(|| {
+        cue_phrases::STOP_WORDS.iter().map(|it| hash_bytes(it.as_bytes())).collect()
+    });
     SMALL.contains(&hash_bytes(word.as_bytes()))
 }
 
@@ -745,7 +754,7 @@ fn ratio(part: usize, whole: usize) -> f64 {
 }
 
 /// Cuts at a word so that at most `chars_max` characters remain, the dots that show the cut counted.
-pub(super) fn shorten(text: &str, chars_max: usize) -> String {
+pub(super) fn truncate_at_word(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
         return text.to_owned();
     }
@@ -771,20 +780,25 @@ pub(super) fn title_of(statement: &str, chars_max: usize) -> String {
     let statement = statement.trim().trim_end_matches(['.', '!', ';', ':']);
     // `Decided with Ana: …` names the act; what was decided comes after.
     let statement = match split_label(statement) {
-        Some((label, rest)) if Words::of(label).opens_with(cues::DECIDED) => &statement[rest..],
+        Some((label, rest)) if WordList::of(label).opens_with(cue_phrases::DECIDED) => {
+            &statement[rest..]
+        }
         _ => statement,
     };
     let cuts = [" — ", " – ", "; ", " (", ": ", ". "];
     let clause = cuts.iter().filter_map(|cut| statement.find(cut)).min().map_or(statement, |at| {
         if statement[..at].split_whitespace().count() >= 2 { &statement[..at] } else { statement }
     });
-    let clause =
-        if clause.chars().count() > chars_max { short_clause(clause, chars_max) } else { clause };
-    shorten(unquoted(clause.trim().trim_matches('*')), chars_max)
+    let clause = if clause.chars().count() > chars_max {
+        longest_fitting_clause(clause, chars_max)
+    } else {
+        clause
+    };
+    truncate_at_word(strip_outer_quotes(clause.trim().trim_matches('*')), chars_max)
 }
 
 /// Returns a text without the quotes around all of it; one that quotes a part keeps them.
-fn unquoted(text: &str) -> &str {
+fn strip_outer_quotes(text: &str) -> &str {
     let inner =
         [('"', '"'), ('“', '”'), ('„', '“'), ('«', '»')].into_iter().find_map(|(open, shut)| {
             let inner = text.strip_prefix(open)?.strip_suffix(shut)?;
@@ -794,14 +808,14 @@ fn unquoted(text: &str) -> &str {
 }
 
 /// Returns the longest start of a clause that fits and ends where a part of it begins.
-fn short_clause(clause: &str, chars_max: usize) -> &str {
+fn longest_fitting_clause(clause: &str, chars_max: usize) -> &str {
     /// Shorter than this and it is an aside: `By the way, …`.
     const WORDS_MIN: usize = 5;
     let whole = |start: &str| {
         let even = |mark: char| start.matches(mark).count().is_multiple_of(2);
         even('`') && even('"') && start.matches('(').count() == start.matches(')').count()
     };
-    cues::PARTS
+    cue_phrases::CLAUSE_STARTS
         .iter()
         .flat_map(|mark| clause.match_indices(mark).map(|(at, _)| &clause[..at]))
         .filter(|start| start.chars().count() <= chars_max && whole(start))
@@ -811,7 +825,7 @@ fn short_clause(clause: &str, chars_max: usize) -> &str {
 }
 
 /// Writes the first word of a title large, unless it is a name that must stay as it is.
-pub(super) fn capitalised(title: &str) -> String {
+pub(super) fn capitalize_title(title: &str) -> String {
     let first = title.split_whitespace().next().unwrap_or_default();
     let plain = first
         .trim_end_matches([',', ':', ';'])
@@ -825,19 +839,19 @@ pub(super) fn capitalised(title: &str) -> String {
 }
 
 /// Returns whether nothing in the words points outside of them or ties them to a moment.
-pub(super) fn stands_alone(text: &str) -> bool {
-    is_whole(text, &Words::of(text))
+pub(super) fn is_self_contained(text: &str) -> bool {
+    words_are_self_contained(text, &WordList::of(text))
 }
 
-/// Like [`stands_alone`], of a text whose words are known.
-pub(super) fn is_whole(text: &str, words: &Words) -> bool {
+/// Like [`is_self_contained`], of a text whose words are known.
+pub(super) fn words_are_self_contained(text: &str, words: &WordList) -> bool {
     const WORDS_MIN: usize = 3;
     const WORDS_MAX: usize = 60;
     let trimmed = text.trim_end();
     (WORDS_MIN..=WORDS_MAX).contains(&words.len())
-        && !words.opens_with(cues::POINTERS)
-        && !words.has(cues::PASSING)
-        && !words.has(cues::ROUTINE)
+        && !words.opens_with(cue_phrases::BACK_REFERENCES)
+        && !words.has(cue_phrases::TRANSIENT)
+        && !words.has(cue_phrases::ROUTINE)
         && !text.contains('?')
         && !text.contains("...")
         && !trimmed.ends_with([':', '…', ',', '→'])
@@ -874,7 +888,7 @@ fn is_camel(word: &str) -> bool {
 }
 
 /// Takes the asterisks and underscores of bold away, outside code.
-fn plain(text: &str) -> String {
+fn strip_bold(text: &str) -> String {
     if !text.contains(['*', '_']) {
         return text.trim().to_owned();
     }
@@ -892,25 +906,29 @@ fn plain(text: &str) -> String {
     out.trim().to_owned()
 }
 
-fn opens_with_label(words: &str) -> bool {
+fn starts_with_bold_label(words: &str) -> bool {
     words.starts_with("**") && (words.contains(":**") || words.contains("**:"))
 }
 
-fn marked_keep(line: &ServedLine) -> bool {
-    line.origin() != Origin::External
-        && has_keep(line.text())
-        && line.text().split('`').step_by(2).any(|part| part.split_whitespace().any(|w| w == KEEP))
+fn is_marked_keep(line: &SanitizedLine) -> bool {
+    line.origin() != TextOrigin::External
+        && has_keep_mark(line.text())
+        && line
+            .text()
+            .split('`')
+            .step_by(2)
+            .any(|part| part.split_whitespace().any(|w| w == KEEP_MARK))
 }
 
 /// Returns whether the mark stands anywhere in a text.
-pub(super) fn has_keep(text: &str) -> bool {
-    text.contains('#') && text.contains(KEEP)
+pub(super) fn has_keep_mark(text: &str) -> bool {
+    text.contains('#') && text.contains(KEEP_MARK)
 }
 
 /// The mark that a line is to be kept.
-pub(super) const KEEP: &str = "#keep";
-/// As many spaces as [`KEEP`] has bytes.
-const BLANK_KEEP: &str = "     ";
+pub(super) const KEEP_MARK: &str = "#keep";
+/// As many spaces as [`KEEP_MARK`] has bytes.
+const BLANK_KEEP_MARK: &str = "     ";
 
 #[cfg(test)]
 mod tests {
@@ -929,7 +947,7 @@ mod tests {
             ];
             let text: String = picks.iter().map(|&i| pieces[i]).collect();
             let told: Vec<usize> = text.split_sentence_bound_indices().map(|(at, _)| at).collect();
-            if let Some(starts) = plain_starts(&text) {
+            if let Some(starts) = ascii_sentence_starts(&text) {
                 prop_assert_eq!(starts, told, "{:?}", text);
             }
         }
@@ -941,14 +959,14 @@ mod tests {
                 "from ", "now ", "on ", "日本 ",
             ];
             let text: String = picks.iter().map(|&i| pieces[i]).collect();
-            let words = Words::of(&text);
-            for &cues in cues::ALL {
+            let words = WordList::of(&text);
+            for &cues in cue_phrases::ALL_TABLES {
                 let longest = |at: usize| {
-                    cues.phrases().iter().filter_map(|phrase| words.width_at(at, phrase)).max()
+                    cues.phrases().iter().filter_map(|phrase| words.phrase_len_at(at, phrase)).max()
                 };
                 let first = (0..words.len()).find_map(|at| longest(at).map(|width| (at, width)));
                 prop_assert_eq!(words.find(cues), first, "{:?}", text);
-                let may = Words::may_stand_in(&text, cues.bit());
+                let may = WordList::may_occur_in(&text, cues.bit());
                 prop_assert!(may || first.is_none(), "{:?}", text);
             }
         }

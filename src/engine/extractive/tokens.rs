@@ -2,11 +2,11 @@
 
 use crate::memory::atom::{self, AtomKind};
 
-use super::words::{Language, Stems, hash_bytes, mix};
+use super::words::{Language, StemCache, combine_hashes, hash_bytes};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// The stem of a word, or two characters of a script without spaces.
     Stem,
     /// A capitalised word inside a sentence.
@@ -18,13 +18,13 @@ pub(super) enum Kind {
     /// A version, which is both.
     Version,
     /// The last part of a file's or a web address, by which it is known as well.
-    Tail,
+    LastSegment,
 }
 
-impl Kind {
-    /// All kinds; the place of each is its number in a [`Packed`] token.
+impl TokenKind {
+    /// All kinds; the place of each is its number in a [`PackedToken`] token.
     const ALL: [Self; 6] =
-        [Self::Stem, Self::Name, Self::Figure, Self::Technical, Self::Version, Self::Tail];
+        [Self::Stem, Self::Name, Self::Figure, Self::Technical, Self::Version, Self::LastSegment];
 
     /// Whether it is a number, a date, or the like.
     pub(super) fn is_exact(self) -> bool {
@@ -36,7 +36,7 @@ impl Kind {
         matches!(self, Self::Technical | Self::Version)
     }
 
-    fn of(kind: AtomKind) -> Self {
+    fn of_atom(kind: AtomKind) -> Self {
         match kind {
             AtomKind::Number
             | AtomKind::Money
@@ -54,48 +54,48 @@ impl Kind {
 
 /// A token whose term has a number: the number and the kind in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Packed(u32);
+pub(super) struct PackedToken(u32);
 
-impl Packed {
+impl PackedToken {
     /// Packs a token. There are never so many terms that a number would not fit.
-    pub(super) fn new(number: u32, kind: Kind) -> Self {
+    pub(super) fn new(number: u32, kind: TokenKind) -> Self {
         Self(number << 3 | kind as u32)
     }
 
     /// Returns the number of the term.
-    pub(super) fn number(self) -> u32 {
+    pub(super) fn term_id(self) -> u32 {
         self.0 >> 3
     }
 
     /// Returns the kind.
-    pub(super) fn kind(self) -> Kind {
-        Kind::ALL[(self.0 & 7) as usize]
+    pub(super) fn kind(self) -> TokenKind {
+        TokenKind::ALL[(self.0 & 7) as usize]
     }
 }
 
 /// Calls `each` with the term and the kind of each token of `text`, stems first.
-pub(super) fn read(
-    stems: &mut Stems,
+pub(super) fn for_each_token(
+    stems: &mut StemCache,
     language: Language,
     text: &str,
-    mut each: impl FnMut(u64, Kind),
+    mut each: impl FnMut(u64, TokenKind),
 ) {
-    stems.each(language, text, |stem| each(stem, Kind::Stem));
-    for atom in atom::atoms(text) {
+    stems.for_each_stem(language, text, |stem| each(stem, TokenKind::Stem));
+    for atom in atom::find_atoms(text) {
         let norm = atom.norm(text);
-        each(atom_term(&norm), Kind::of(atom.kind));
+        each(atom_term_hash(&norm), TokenKind::of_atom(atom.kind));
         if matches!(atom.kind, AtomKind::Url | AtomKind::Path)
             && let Some((_, tail)) = norm.trim_end_matches('/').rsplit_once('/')
             && !tail.is_empty()
         {
-            each(atom_term(tail), Kind::Tail);
+            each(atom_term_hash(tail), TokenKind::LastSegment);
         }
     }
 }
 
 /// Returns the term of an atom, apart from the stem of the same letters.
-pub(super) fn atom_term(norm: &str) -> u64 {
-    mix(hash_bytes(norm.as_bytes()), 0xA7)
+pub(super) fn atom_term_hash(norm: &str) -> u64 {
+    combine_hashes(hash_bytes(norm.as_bytes()), 0xA7)
 }
 
 #[cfg(test)]
@@ -106,25 +106,27 @@ mod tests {
     fn tokens_keep_their_order_and_kind() {
         let text = "Priya moved docs/plan.md to v2.1 on 2026-04-02 for €4,100";
         let mut found = Vec::new();
-        let language = Language::of([text].into_iter());
-        read(&mut Stems::default(), language, text, |term, kind| found.push((term, kind)));
-        let atoms: Vec<_> = found.iter().filter(|it| it.1 != Kind::Stem).copied().collect();
+        let language = Language::detect([text].into_iter());
+        for_each_token(&mut StemCache::default(), language, text, |term, kind| {
+            found.push((term, kind));
+        });
+        let atoms: Vec<_> = found.iter().filter(|it| it.1 != TokenKind::Stem).copied().collect();
         let expected = [
-            ("docs/plan.md", Kind::Technical),
-            ("plan.md", Kind::Tail),
-            ("v2.1", Kind::Version),
-            ("2026-04-02", Kind::Figure),
+            ("docs/plan.md", TokenKind::Technical),
+            ("plan.md", TokenKind::LastSegment),
+            ("v2.1", TokenKind::Version),
+            ("2026-04-02", TokenKind::Figure),
         ];
-        assert_eq!(atoms[..4], expected.map(|(norm, kind)| (atom_term(norm), kind)));
-        assert_eq!(atoms[4].1, Kind::Figure);
-        assert!(found[..4].iter().all(|it| it.1 == Kind::Stem));
+        assert_eq!(atoms[..4], expected.map(|(norm, kind)| (atom_term_hash(norm), kind)));
+        assert_eq!(atoms[4].1, TokenKind::Figure);
+        assert!(found[..4].iter().all(|it| it.1 == TokenKind::Stem));
     }
 
     #[test]
     fn packed_tokens_are_what_they_were() {
-        for kind in Kind::ALL {
-            let packed = Packed::new(268_435_455, kind);
-            assert_eq!((packed.number(), packed.kind()), (268_435_455, kind));
+        for kind in TokenKind::ALL {
+            let packed = PackedToken::new(268_435_455, kind);
+            assert_eq!((packed.term_id(), packed.kind()), (268_435_455, kind));
         }
     }
 }

@@ -23,26 +23,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{Months, NaiveDate};
 
 use super::{
-    cues,
+    cue_phrases,
     memories::{
-        Class, Classes, about_person, class_of, has_date, is_about_person, opens_as_report,
-        split_reason, without_keep, without_mark,
+        BlockRole, BlockRoles, about_person, has_date, is_about_person, opens_as_report,
+        role_of_label, split_reason, without_keep, without_keep_mark,
     },
     statements::{
-        self, Block, Gist, Gists, Sentence, Shape, Terms, Words, capitalised, code_share, is_whole,
-        sentence_ranges, split_label, title_of,
+        self, BlockShape, LogBlock, LogSentence, StatementTerms, TermExtractor, TermSet, WordList,
+        capitalize_title, code_share, sentence_ranges, split_label, title_of,
+        words_are_self_contained,
     },
     words::{HashedMap, hash_bytes},
 };
 use crate::{
-    engine::{DistilInput, WisdomOp},
+    engine::{DistillInput, WisdomOp},
     memory::{
         address::{Address, Citation},
-        log::Origin,
+        log::TextOrigin,
         typed::{MemoryType, TypedMemory},
-        wisdom::{WisdomEntry, WisdomMark},
+        wisdom::{WisdomEntry, WisdomEntryMeta},
     },
-    privacy::ServedLog,
+    privacy::SanitizedLog,
 };
 
 /// More entries a month than this would push out what lasts longer.
@@ -56,7 +57,7 @@ const SENTENCES_MAX: usize = 3;
 /// Longer than this and it is no principle.
 const TEXT_CHARS_MAX: usize = 420;
 /// From this likeness on, two statements differ in their values only.
-const SAME_BUT_VALUES: f64 = 0.75;
+const SAME_EXCEPT_VALUES: f64 = 0.75;
 /// A new entry that shares this much with another one says nothing new.
 const SAME_TOPIC: f64 = 0.4;
 /// A value that was replaced so often is the date of a routine, not a fact that changed.
@@ -65,34 +66,36 @@ const REPLACED_MAX: usize = 3;
 const OLDEST_CITED: usize = 2;
 const NEWEST_CITED: usize = 6;
 /// An entry that was not said again for so long is offered for dropping.
-const FORGOTTEN_AFTER: Months = Months::new(3);
+const UNREINFORCED_AFTER: Months = Months::new(3);
 
 /// Proposes edits of the entries from one month.
-pub(super) fn distil(input: &DistilInput<'_>) -> Vec<WisdomOp> {
-    let said = Said::of(input.logs);
-    let own = words_of_people(input);
-    let mut pieces = said.recurring();
-    pieces.extend(said.kept());
-    pieces.extend(input.memories.iter().filter_map(|memory| piece_of_memory(memory, input.logs)));
+pub(super) fn distill(input: &DistillInput<'_>) -> Vec<WisdomOp> {
+    let said = LogSentences::build(input.logs);
+    let own = user_statements(input);
+    let mut pieces = said.recurring_candidates();
+    pieces.extend(said.marked_candidates());
+    pieces.extend(
+        input.memories.iter().filter_map(|memory| candidate_from_memory(memory, input.logs)),
+    );
     for piece in &mut pieces {
-        heed_items(piece, input);
-        heed_people(piece, &own);
+        apply_month_items(piece, input);
+        apply_user_statements(piece, &own);
     }
-    pieces.extend(own.iter().filter(|it| it.stands).map(OwnWords::piece));
+    pieces.extend(own.iter().filter(|it| it.is_lasting).map(UserStatement::to_candidate));
     // Best first; then by words, so that equal scores do not depend on the order of reading.
     pieces.sort_by(|a, b| b.score.cmp(&a.score).then_with(|| a.text.cmp(&b.text)));
 
-    let entries: Vec<(Gist, &WisdomEntry)> = input
+    let entries: Vec<(StatementTerms, &WisdomEntry)> = input
         .entries
         .iter()
-        .map(|it| (Gist::of(&format!("{} {}", it.title, it.text)), it))
+        .map(|it| (StatementTerms::of(&format!("{} {}", it.title, it.text)), it))
         .collect();
     let mut merged: BTreeMap<&str, WisdomOp> = BTreeMap::new();
     let mut adds: Vec<WisdomOp> = Vec::new();
-    let mut added: Vec<Gist> = Vec::new();
+    let mut added: Vec<StatementTerms> = Vec::new();
     for (gist, entry) in &entries {
-        if let Some(mark) = &entry.mark
-            && let Some(words) = said.corrected(entry, gist, mark, &own)
+        if let Some(mark) = &entry.meta
+            && let Some(words) = said.user_correction(entry, gist, mark, &own)
         {
             // Whatever else repeats it says nothing new.
             added.push(words.gist.clone());
@@ -100,8 +103,8 @@ pub(super) fn distil(input: &DistilInput<'_>) -> Vec<WisdomOp> {
         }
     }
     for piece in pieces {
-        if let Some(entry) = said.entry_of(&piece, &entries) {
-            if let Some(mark) = &entry.mark
+        if let Some(entry) = said.matching_entry(&piece, &entries) {
+            if let Some(mark) = &entry.meta
                 && let Some(op) = piece.merge_into(entry, mark)
                 && !merged.contains_key(mark.id.as_str())
             {
@@ -117,28 +120,28 @@ pub(super) fn distil(input: &DistilInput<'_>) -> Vec<WisdomOp> {
             adds.push(WisdomOp::Add {
                 title: piece.title,
                 text: piece.text,
-                category: category(piece.kind, input.categories),
+                category: category_for(piece.kind, input.categories),
                 reason: piece.reason,
                 citation,
             });
         }
     }
     for (gist, entry) in &entries {
-        let Some(mark) = &entry.mark else { continue };
+        let Some(mark) = &entry.meta else { continue };
         if !merged.contains_key(mark.id.as_str())
-            && let Some(citation) = said.again(gist, mark)
+            && let Some(citation) = said.new_occurrences(gist, mark)
         {
             let reason = format!("said again on {}", citation.newest_date());
             let op = WisdomOp::Merge { id: mark.id.clone(), words: None, reason, citation };
             merged.insert(&mark.id, op);
         }
     }
-    let drops = forgotten(input, &merged);
+    let drops = unreinforced_drops(input, &merged);
     // In the order of the file, so that the ids, which mean nothing, decide nothing.
     let mut ops: Vec<WisdomOp> = input
         .entries
         .iter()
-        .filter_map(|entry| merged.remove(entry.mark.as_ref()?.id.as_str()))
+        .filter_map(|entry| merged.remove(entry.meta.as_ref()?.id.as_str()))
         .collect();
     ops.extend(adds);
     ops.extend(drops);
@@ -147,7 +150,7 @@ pub(super) fn distil(input: &DistilInput<'_>) -> Vec<WisdomOp> {
 
 /// What a piece of wisdom is, for its category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum EntryKind {
     Person,
     Rule,
     Decision,
@@ -156,152 +159,153 @@ enum Kind {
 
 /// Something that may become an entry.
 #[derive(Clone, Debug)]
-struct Piece {
-    kind: Kind,
+struct EntryCandidate {
+    kind: EntryKind,
     title: String,
     text: String,
-    gist: Gist,
+    gist: StatementTerms,
     score: usize,
     reason: String,
     /// Where it was said, ascending.
-    sayings: Vec<Saying>,
+    occurrences: Vec<Occurrence>,
     /// The newest place where it was said in these words.
-    own: Saying,
+    newest: Occurrence,
 }
 
 /// The lines of one sentence at one place; never empty.
-type Saying = Vec<Address>;
+type Occurrence = Vec<Address>;
 
 /// All that own words said in the logs, each distinct sentence once.
-struct Said<'a> {
-    logs: &'a [ServedLog],
+struct LogSentences<'a> {
+    logs: &'a [SanitizedLog],
     /// By their words.
-    places: Vec<Place>,
+    sentences: Vec<DistinctSentence>,
     /// The places whose gist holds a stem, by its hash.
-    holders: HashedMap<Vec<usize>>,
-    kept: Vec<(String, Saying)>,
+    by_stem: HashedMap<Vec<usize>>,
+    marked: Vec<(String, Occurrence)>,
 }
 
 /// Where a sentence stands, and what it is about.
-struct Place {
+struct DistinctSentence {
     text: String,
-    gist: Gist,
+    gist: StatementTerms,
     /// Whether it may be an entry by its words alone.
-    stands: bool,
+    is_lasting: bool,
     /// In the order of the logs: which one, and the lines in it.
-    sayings: Vec<(usize, Vec<u32>)>,
+    occurrences: Vec<(usize, Vec<u32>)>,
     days: BTreeSet<NaiveDate>,
     /// Not below a heading or label under which tasks stand, at least once.
-    lasting: bool,
+    is_outside_tasks: bool,
 }
 
 /// Sentences that differ in their values only.
-type Cluster<'a> = Vec<&'a Place>;
+type SentenceCluster<'a> = Vec<&'a DistinctSentence>;
 
-impl<'a> Said<'a> {
-    fn of(logs: &'a [ServedLog]) -> Self {
+impl<'a> LogSentences<'a> {
+    fn build(logs: &'a [SanitizedLog]) -> Self {
         let mut said =
-            Self { logs, places: Vec::new(), holders: HashedMap::default(), kept: Vec::new() };
-        let (mut gists, mut words) = (Gists::default(), Words::default());
+            Self { logs, sentences: Vec::new(), by_stem: HashedMap::default(), marked: Vec::new() };
+        let (mut gists, mut words) = (TermExtractor::default(), WordList::default());
         // The place of a sentence, by the hash of its words.
         let mut known = HashedMap::default();
         for (log, served) in logs.iter().enumerate() {
-            let blocks = statements::blocks(served);
-            let classes = Classes::of(&blocks);
+            let blocks = statements::parse_blocks(served);
+            let classes = BlockRoles::of(&blocks);
             for (at, block) in blocks.iter().enumerate() {
-                let lasting = block.shape != (Shape::Bullet { task: true })
-                    && classes.above(at) != Some(Class::Task);
-                said.read(log, block, lasting, (&mut known, &mut gists, &mut words));
+                let lasting = block.shape != (BlockShape::Bullet { task: true })
+                    && classes.role_above(at) != Some(BlockRole::Task);
+                said.add_block(log, block, lasting, (&mut known, &mut gists, &mut words));
             }
         }
-        said.places.sort_unstable_by(|a, b| a.text.cmp(&b.text));
-        for (at, place) in said.places.iter().enumerate() {
+        said.sentences.sort_unstable_by(|a, b| a.text.cmp(&b.text));
+        for (at, place) in said.sentences.iter().enumerate() {
             for &stem in place.gist.stems.hashes() {
-                said.holders.entry(stem).or_default().push(at);
+                said.by_stem.entry(stem).or_default().push(at);
             }
         }
         said
     }
 
-    fn read(
+    fn add_block(
         &mut self,
         log: usize,
-        block: &Block,
+        block: &LogBlock,
         lasting: bool,
-        (known, gists, words): (&mut HashedMap<usize>, &mut Gists, &mut Words),
+        (known, gists, words): (&mut HashedMap<usize>, &mut TermExtractor, &mut WordList),
     ) {
-        if matches!(block.shape, Shape::Heading(_)) && block.keep.is_empty() {
+        if matches!(block.shape, BlockShape::Heading(_)) && block.keep_lines.is_empty() {
             return;
         }
         let sentences = block.sentences_from(0);
-        for &line in &block.keep {
+        for &line in &block.keep_lines {
             // The marked line speaks for itself, not for the whole paragraph.
-            let marked: Vec<&Sentence> =
+            let marked: Vec<&LogSentence> =
                 sentences.iter().filter(|it| it.lines.contains(&line)).collect();
             let text: Vec<&str> = marked.iter().map(|it| it.text.as_str()).collect();
             let lines: BTreeSet<u32> =
                 marked.iter().flat_map(|it| it.lines.iter().copied()).collect();
-            let saying = self.saying(log, lines);
-            self.kept.push((without_keep(&text.join(" ")), saying));
+            let saying = self.occurrence(log, lines);
+            self.marked.push((without_keep(&text.join(" ")), saying));
         }
-        if matches!(block.shape, Shape::Heading(_)) {
+        if matches!(block.shape, BlockShape::Heading(_)) {
             return;
         }
         for sentence in sentences {
-            let text = without_mark(&sentence.text);
-            let at = *known.entry(hash_bytes(text.as_bytes())).or_insert(self.places.len());
-            if at == self.places.len() {
+            let text = without_keep_mark(&sentence.text);
+            let at = *known.entry(hash_bytes(text.as_bytes())).or_insert(self.sentences.len());
+            if at == self.sentences.len() {
                 words.read(&text);
-                self.places.push(Place {
-                    gist: gists.of(words),
-                    stands: stands(&text, words),
+                self.sentences.push(DistinctSentence {
+                    gist: gists.extract(words),
+                    is_lasting: is_lasting(&text, words),
                     text: text.into_owned(),
-                    sayings: Vec::new(),
+                    occurrences: Vec::new(),
                     days: BTreeSet::new(),
-                    lasting: false,
+                    is_outside_tasks: false,
                 });
             }
-            let place = &mut self.places[at];
-            place.sayings.push((log, sentence.lines));
+            let place = &mut self.sentences[at];
+            place.occurrences.push((log, sentence.lines));
             place.days.insert(self.logs[log].date());
-            place.lasting |= lasting;
+            place.is_outside_tasks |= lasting;
         }
     }
 
-    fn saying(&self, log: usize, lines: impl IntoIterator<Item = u32>) -> Saying {
+    fn occurrence(&self, log: usize, lines: impl IntoIterator<Item = u32>) -> Occurrence {
         let stem = self.logs[log].stem();
         lines.into_iter().map(|line| Address { stem: stem.clone(), line }).collect()
     }
 
     /// Returns all sayings of a sentence, in the order of the logs.
-    fn sayings(&self, place: &Place) -> impl Iterator<Item = Saying> {
-        place.sayings.iter().map(|(log, lines)| self.saying(*log, lines.iter().copied()))
+    fn occurrences(&self, place: &DistinctSentence) -> impl Iterator<Item = Occurrence> {
+        place.occurrences.iter().map(|(log, lines)| self.occurrence(*log, lines.iter().copied()))
     }
 
     /// Returns the statements that recur, the newest values of each.
-    fn recurring(&self) -> Vec<Piece> {
-        let mut clusters: Vec<Cluster<'_>> = Vec::new();
-        for place in &self.places {
-            if !place.lasting || place.gist.stems.len() < 2 || !place.stands {
+    fn recurring_candidates(&self) -> Vec<EntryCandidate> {
+        let mut clusters: Vec<SentenceCluster<'_>> = Vec::new();
+        for place in &self.sentences {
+            if !place.is_outside_tasks || place.gist.stems.len() < 2 || !place.is_lasting {
                 continue;
             }
-            let like = |it: &Cluster<'_>| it[0].gist.likeness(&place.gist) >= SAME_BUT_VALUES;
+            let like =
+                |it: &SentenceCluster<'_>| it[0].gist.similarity(&place.gist) >= SAME_EXCEPT_VALUES;
             match clusters.iter_mut().find(|it| like(it)) {
                 Some(cluster) => cluster.push(place),
                 None => clusters.push(vec![place]),
             }
         }
-        clusters.iter().flat_map(|cluster| self.pieces_of(cluster)).collect()
+        clusters.iter().flat_map(|cluster| self.split_by_values(cluster)).collect()
     }
 
     /// Splits a cluster by values. Of values that never stood on one day the newest is true; values
     /// that were said side by side are different things.
-    fn pieces_of(&self, cluster: &[&Place]) -> Vec<Piece> {
-        let mut by_values: BTreeMap<&Terms, Cluster<'_>> = BTreeMap::new();
+    fn split_by_values(&self, cluster: &[&DistinctSentence]) -> Vec<EntryCandidate> {
+        let mut by_values: BTreeMap<&TermSet, SentenceCluster<'_>> = BTreeMap::new();
         for place in cluster {
             by_values.entry(&place.gist.values).or_default().push(place);
         }
-        let spans: Vec<(BTreeSet<NaiveDate>, &Cluster<'_>)> = by_values
+        let spans: Vec<(BTreeSet<NaiveDate>, &SentenceCluster<'_>)> = by_values
             .values()
             .map(|said| (said.iter().flat_map(|it| it.days.iter().copied()).collect(), said))
             .collect();
@@ -321,23 +325,27 @@ impl<'a> Said<'a> {
                 }
                 // The wording that was used most; of equals the longest, since it says most.
                 let best = said.iter().max_by_key(|it| (it.days.len(), it.text.chars().count()))?;
-                let mut sayings: Vec<Saying> =
-                    said.iter().flat_map(|place| self.sayings(place)).collect();
+                let mut sayings: Vec<Occurrence> =
+                    said.iter().flat_map(|place| self.occurrences(place)).collect();
                 sayings.sort();
-                let own = self.sayings(best).last()?;
-                Some(piece_of_text(&best.text, sayings, own, all.len()))
+                let own = self.occurrences(best).last()?;
+                Some(candidate_from_text(&best.text, sayings, own, all.len()))
             })
             .collect()
     }
 
-    fn kept(&self) -> Vec<Piece> {
+    fn marked_candidates(&self) -> Vec<EntryCandidate> {
         let mut pieces = Vec::new();
-        for (text, saying) in &self.kept {
-            if Words::of(text).len() < 3 {
+        for (text, saying) in &self.marked {
+            if WordList::of(text).len() < 3 {
                 continue;
             }
-            let mut piece =
-                piece_of_text(&sentences_of(text), vec![saying.clone()], saying.clone(), 1);
+            let mut piece = candidate_from_text(
+                &first_sentences(text),
+                vec![saying.clone()],
+                saying.clone(),
+                1,
+            );
             piece.score += 20;
             "marked #keep".clone_into(&mut piece.reason);
             pieces.push(piece);
@@ -348,134 +356,137 @@ impl<'a> Said<'a> {
     /// Returns the entry that a piece is about: one with the same values before one with others.
     ///
     /// An entry whose own value is said beside the new one is about something else.
-    fn entry_of<'e>(
+    fn matching_entry<'e>(
         &self,
-        piece: &Piece,
-        entries: &[(Gist, &'e WisdomEntry)],
+        piece: &EntryCandidate,
+        entries: &[(StatementTerms, &'e WisdomEntry)],
     ) -> Option<&'e WisdomEntry> {
-        let covering = || entries.iter().filter(|(gist, _)| covers(gist, &piece.gist));
-        if let Some((_, entry)) = covering().find(|(gist, _)| !conflict(gist, &piece.gist)) {
+        let covering = || entries.iter().filter(|(gist, _)| covers_candidate(gist, &piece.gist));
+        if let Some((_, entry)) =
+            covering().find(|(gist, _)| !has_conflicting_values(gist, &piece.gist))
+        {
             return Some(entry);
         }
-        let first = piece.sayings.first().and_then(|it| it.first()).map(|it| it.stem.date());
-        let beside = |gist: &Gist, mark: &WisdomMark| {
-            self.again(gist, mark).is_some_and(|it| Some(it.newest_date()) >= first)
+        let first = piece.occurrences.first().and_then(|it| it.first()).map(|it| it.stem.date());
+        let beside = |gist: &StatementTerms, mark: &WisdomEntryMeta| {
+            self.new_occurrences(gist, mark).is_some_and(|it| Some(it.newest_date()) >= first)
         };
         covering()
-            .find(|(gist, entry)| !entry.mark.as_ref().is_some_and(|mark| beside(gist, mark)))
+            .find(|(gist, entry)| !entry.meta.as_ref().is_some_and(|mark| beside(gist, mark)))
             .map(|(_, entry)| *entry)
     }
 
     /// Returns the words of a person's that an entry has to say instead of its own: it rests on a
     /// line that they cite, and says what that line says, or much the same as they do.
-    fn corrected<'w>(
+    fn user_correction<'w>(
         &self,
         entry: &WisdomEntry,
-        gist: &Gist,
-        mark: &WisdomMark,
-        own: &'w [OwnWords],
-    ) -> Option<&'w OwnWords> {
+        gist: &StatementTerms,
+        mark: &WisdomEntryMeta,
+        own: &'w [UserStatement],
+    ) -> Option<&'w UserStatement> {
         /// From this likeness on, two statements on the same line are about the same.
         const ALIKE: f64 = 0.5;
-        let about = |words: &&OwnWords| {
+        let about = |words: &&UserStatement| {
             let shared = |at: &Address| {
                 mark.sources.lines_of(&at.stem).is_some_and(|lines| lines.contains(at.line))
             };
             let repeats = |at: &Address| {
                 let log = self.logs.iter().find(|log| *log.stem() == at.stem);
                 let line = log.and_then(|log| log.line(at.line));
-                line.is_some_and(|line| covers(&Gist::of(line.words()), gist))
+                line.is_some_and(|line| covers_candidate(&StatementTerms::of(line.words()), gist))
             };
             let shared: Vec<Address> = words.citation.addresses().filter(shared).collect();
-            !shared.is_empty() && (words.gist.likeness(gist) >= ALIKE || shared.iter().any(repeats))
+            !shared.is_empty()
+                && (words.gist.similarity(gist) >= ALIKE || shared.iter().any(repeats))
         };
-        let found: Vec<&OwnWords> = own.iter().filter(about).collect();
+        let found: Vec<&UserStatement> = own.iter().filter(about).collect();
         let said = found.iter().any(|it| it.text == entry.text);
         found.first().copied().filter(|_| !said)
     }
 
     /// Returns the lines, newer than the last that count, that say again what an entry says.
-    fn again(&self, entry: &Gist, mark: &WisdomMark) -> Option<Citation> {
+    fn new_occurrences(&self, entry: &StatementTerms, mark: &WisdomEntryMeta) -> Option<Citation> {
         /// With fewer stems in common two sentences are about different things.
         const SHARED_MIN: usize = 3;
-        let mut shared = vec![0_usize; self.places.len()];
+        let mut shared = vec![0_usize; self.sentences.len()];
         for stem in entry.stems.hashes() {
-            for &place in self.holders.get(stem).map_or(&[][..], Vec::as_slice) {
+            for &place in self.by_stem.get(stem).map_or(&[][..], Vec::as_slice) {
                 shared[place] += 1;
             }
         }
-        let told = self.places.iter().zip(shared).filter(|(place, shared)| {
+        let told = self.sentences.iter().zip(shared).filter(|(place, shared)| {
             *shared >= SHARED_MIN
                 && place.days.last().is_some_and(|day| *day > mark.last_reinforced)
                 && !place.text.contains('?')
-                && says_again(entry, &place.gist)
+                && repeats_entry(entry, &place.gist)
         });
         let new = |it: &Address| {
             it.stem.date() > mark.last_reinforced
                 && !mark.sources.lines_of(&it.stem).is_some_and(|set| set.contains(it.line))
         };
-        let mut sayings: Vec<Saying> = told
-            .flat_map(|(place, _)| self.sayings(place))
+        let mut sayings: Vec<Occurrence> = told
+            .flat_map(|(place, _)| self.occurrences(place))
             .filter(|it| it.iter().all(new))
             .collect();
         sayings.sort();
-        cite(&sayings, &[])
+        cite_occurrences(&sayings, &[])
     }
 }
 
 /// Words of a person's, above the lines that they cite: a bullet of theirs in a week or a month,
 /// or a typed memory that they changed.
-struct OwnWords {
+struct UserStatement {
     title: String,
     text: String,
-    gist: Gist,
+    gist: StatementTerms,
     citation: Citation,
     /// Whether they may be an entry by themselves.
-    stands: bool,
+    is_lasting: bool,
 }
 
 /// Finds what people wrote: a bullet of theirs cites the weekly or monthly file that it stands in.
-fn words_of_people(input: &DistilInput<'_>) -> Vec<OwnWords> {
+fn user_statements(input: &DistillInput<'_>) -> Vec<UserStatement> {
     let mut own = Vec::new();
     for (_, item) in input.items {
-        let Some(citation) = item.citation.as_ref().filter(|it| it.rests_on_summary()) else {
+        let Some(citation) = item.citation.as_ref().filter(|it| it.cites_summary()) else {
             continue;
         };
         let bare = item.text.trim_start_matches("[ ] ").trim_start_matches("[x] ");
-        let text = sentences_of(&without_mark(bare));
-        let words = Words::of(&text);
+        let text = first_sentences(&without_keep_mark(bare));
+        let words = WordList::of(&text);
         if words.len() < 3 {
             continue;
         }
-        own.push(OwnWords {
-            title: title(&text),
-            gist: Gist::of(&text),
-            stands: stands(&text, &words),
+        own.push(UserStatement {
+            title: title_for(&text),
+            gist: StatementTerms::of(&text),
+            is_lasting: is_lasting(&text, &words),
             citation: citation.clone(),
             text,
         });
     }
-    for memory in input.memories.iter().filter(|it| !it.is_ours()) {
-        if let Some(piece) = piece_of_memory(memory, input.logs)
+    for memory in input.memories.iter().filter(|it| !it.is_managed()) {
+        if let Some(piece) = candidate_from_memory(memory, input.logs)
             && let Some(citation) = piece.citation()
         {
-            let Piece { title, text, gist, .. } = piece;
-            own.push(OwnWords { title, text, gist, citation, stands: false });
+            let EntryCandidate { title, text, gist, .. } = piece;
+            own.push(UserStatement { title, text, gist, citation, is_lasting: false });
         }
     }
     own
 }
 
-impl OwnWords {
-    fn piece(&self) -> Piece {
-        let lines: Saying = self.citation.addresses().collect();
-        let mut piece = piece_of_text(&self.text, vec![lines.clone()], lines, 1);
+impl UserStatement {
+    fn to_candidate(&self) -> EntryCandidate {
+        let lines: Occurrence = self.citation.addresses().collect();
+        let mut piece = candidate_from_text(&self.text, vec![lines.clone()], lines, 1);
         piece.score += 10;
         "a person wrote it".clone_into(&mut piece.reason);
         piece
     }
 
-    fn correction(&self, mark: &WisdomMark) -> WisdomOp {
+    fn correction(&self, mark: &WisdomEntryMeta) -> WisdomOp {
         WisdomOp::Merge {
             id: mark.id.clone(),
             words: Some((self.title.clone(), self.text.clone())),
@@ -486,9 +497,9 @@ impl OwnWords {
 }
 
 /// Where a person said otherwise what a line says, their words stand for it.
-fn heed_people(piece: &mut Piece, own: &[OwnWords]) {
-    let within = |words: &&OwnWords| {
-        piece.own.iter().all(|it| {
+fn apply_user_statements(piece: &mut EntryCandidate, own: &[UserStatement]) {
+    let within = |words: &&UserStatement| {
+        piece.newest.iter().all(|it| {
             words.citation.lines_of(&it.stem).is_some_and(|lines| lines.contains(it.line))
         })
     };
@@ -496,30 +507,30 @@ fn heed_people(piece: &mut Piece, own: &[OwnWords]) {
         piece.title.clone_from(&words.title);
         piece.text.clone_from(&words.text);
         piece.gist = words.gist.clone();
-        piece.own = words.citation.addresses().collect();
+        piece.newest = words.citation.addresses().collect();
     }
 }
 
-impl Piece {
+impl EntryCandidate {
     fn citation(&self) -> Option<Citation> {
-        cite(&self.sayings, &self.own)
+        cite_occurrences(&self.occurrences, &self.newest)
     }
 
     /// Returns the edit of an entry that says the same, or `None` when nothing is new about it.
-    fn merge_into(&self, entry: &WisdomEntry, mark: &WisdomMark) -> Option<WisdomOp> {
-        let newer = |it: &&Saying| it.iter().all(|it| it.stem.date() > mark.last_reinforced);
-        let new: Vec<Saying> = self.sayings.iter().filter(newer).cloned().collect();
-        let citation = cite(&new, &[])?;
-        let told = Gist::of(&entry.text);
+    fn merge_into(&self, entry: &WisdomEntry, mark: &WisdomEntryMeta) -> Option<WisdomOp> {
+        let newer = |it: &&Occurrence| it.iter().all(|it| it.stem.date() > mark.last_reinforced);
+        let new: Vec<Occurrence> = self.occurrences.iter().filter(newer).cloned().collect();
+        let citation = cite_occurrences(&new, &[])?;
+        let told = StatementTerms::of(&entry.text);
         // What a person wrote is not brought up to date by what a log repeats.
-        let changed = !mark.sources.rests_on_summary()
-            && told.likeness(&self.gist) >= SAME_BUT_VALUES
+        let changed = !mark.sources.cites_summary()
+            && told.similarity(&self.gist) >= SAME_EXCEPT_VALUES
             && !told.values.is_empty()
             && told.values != self.gist.values;
         let day = citation.newest_date();
         let (words, reason, citation) = if changed {
             let words = (self.title.clone(), self.text.clone());
-            (Some(words), format!("a newer value on {day}"), cite(&new, &self.own)?)
+            (Some(words), format!("a newer value on {day}"), cite_occurrences(&new, &self.newest)?)
         } else {
             (None, format!("said again on {day}"), citation)
         };
@@ -528,17 +539,20 @@ impl Piece {
 }
 
 /// Returns whether a sentence says something that would change what somebody does, and lasts.
-fn stands(text: &str, words: &Words) -> bool {
-    if !(words.has(cues::RULE) || words.has(cues::STANDS) || is_about_person(text, words)) {
+fn is_lasting(text: &str, words: &WordList) -> bool {
+    if !(words.has(cue_phrases::RULE)
+        || words.has(cue_phrases::LASTING_LIMITS)
+        || is_about_person(text, words))
+    {
         return false;
     }
-    if !is_whole(text, words)
+    if !words_are_self_contained(text, words)
         || text.chars().count() > TEXT_CHARS_MAX
         || opens_as_report(words)
-        || words.opens_with(cues::TASK_OPENERS)
-        || words.opens_with(cues::NO_RULES)
-        || words.has(cues::NARRATIVE)
-        || (has_date(words) && !words.has(cues::DEADLINE) && !words.has(cues::RULE))
+        || words.opens_with(cue_phrases::TASK_OPENERS)
+        || words.opens_with(cue_phrases::NOT_RULES)
+        || words.has(cue_phrases::NARRATIVE)
+        || (has_date(words) && !words.has(cue_phrases::DEADLINE) && !words.has(cue_phrases::RULE))
         || code_share(text) > 0.3
         || text.contains("http")
     {
@@ -546,88 +560,97 @@ fn stands(text: &str, words: &Words) -> bool {
     }
     let label = split_label(text);
     !label.is_some_and(|(label, _)| {
-        matches!(class_of(label), Some(Class::Task | Class::Reason))
-            || Words::of(label).opens_with(cues::TASK_OPENERS)
+        matches!(role_of_label(label), Some(BlockRole::Task | BlockRole::Reason))
+            || WordList::of(label).opens_with(cue_phrases::TASK_OPENERS)
     })
 }
 
-fn piece_of_text(text: &str, sayings: Vec<Saying>, own: Saying, days: usize) -> Piece {
-    let words = Words::of(text);
-    let rule = words.has(cues::RULE);
+fn candidate_from_text(
+    text: &str,
+    sayings: Vec<Occurrence>,
+    own: Occurrence,
+    days: usize,
+) -> EntryCandidate {
+    let words = WordList::of(text);
+    let rule = words.has(cue_phrases::RULE);
     let person = about_person(text);
     let kind = match (person, rule) {
-        (true, _) => Kind::Person,
-        (_, true) => Kind::Rule,
-        _ if words.opens_with(cues::DECIDED) => Kind::Decision,
-        _ => Kind::Fact,
+        (true, _) => EntryKind::Person,
+        (_, true) => EntryKind::Rule,
+        _ if words.opens_with(cue_phrases::DECIDED) => EntryKind::Decision,
+        _ => EntryKind::Fact,
     };
     let score = days
         + 4 * usize::from(rule)
         + 4 * usize::from(person)
         + 3 * usize::from(split_reason(text).is_some());
-    Piece {
+    EntryCandidate {
         kind,
-        title: title(text),
+        title: title_for(text),
         text: text.to_owned(),
-        gist: Gist::of(text),
+        gist: StatementTerms::of(text),
         score,
         reason: format!("said on {days} days"),
-        sayings,
-        own,
+        occurrences: sayings,
+        newest: own,
     }
 }
 
 /// Makes a piece of a typed memory that guides; deadlines and one-off choices do not.
-fn piece_of_memory(memory: &TypedMemory, logs: &[ServedLog]) -> Option<Piece> {
-    let mut addresses: Saying = memory.sources.iter().map(|(address, _)| address.clone()).collect();
+fn candidate_from_memory(memory: &TypedMemory, logs: &[SanitizedLog]) -> Option<EntryCandidate> {
+    let mut addresses: Occurrence =
+        memory.sources.iter().map(|(address, _)| address.clone()).collect();
     let external = addresses.iter().any(|it| {
         let log = logs.iter().find(|log| *log.stem() == it.stem);
-        log.and_then(|log| log.line(it.line)).is_some_and(|line| line.origin() == Origin::External)
+        log.and_then(|log| log.line(it.line))
+            .is_some_and(|line| line.origin() == TextOrigin::External)
     });
     if addresses.is_empty() || external {
         return None;
     }
     addresses.sort();
-    let (statement, why) = parts_of_body(&memory.body);
-    let words = Words::of(&statement);
+    let (statement, why) = split_body(&memory.body);
+    let words = WordList::of(&statement);
     let (kind, score) = match memory.kind {
-        MemoryType::User => (Kind::Person, 14),
-        MemoryType::Feedback => (Kind::Rule, 16),
-        MemoryType::Project => (Kind::Decision, 8),
+        MemoryType::User => (EntryKind::Person, 14),
+        MemoryType::Feedback => (EntryKind::Rule, 16),
+        MemoryType::Project => (EntryKind::Decision, 8),
         MemoryType::Reference => return None,
     };
-    let guides = words.has(cues::RULE) || words.has(cues::STANDS) || words.has(cues::INSTEAD);
+    let guides = words.has(cue_phrases::RULE)
+        || words.has(cue_phrases::LASTING_LIMITS)
+        || words.has(cue_phrases::INSTEAD);
     let one_off =
         memory.kind == MemoryType::Project && (!guides || why.is_none() || has_date(&words));
     // What somebody likes best matters once it comes up again.
-    let taste = memory.kind == MemoryType::User && words.has(cues::FAVORITE);
+    let taste = memory.kind == MemoryType::User && words.has(cue_phrases::FAVORITE);
     if words.len() < 3 || one_off || taste {
         return None;
     }
     // Who said it is no reason, once the statement names them.
-    let why = why.filter(|it| Words::of(it).len() >= 4 && !statement.starts_with(it.as_str()));
+    let why = why.filter(|it| WordList::of(it).len() >= 4 && !statement.starts_with(it.as_str()));
     let text = match why {
-        Some(why) if Words::of(&why).opens_with(cues::SO_THAT) => {
+        Some(why) if WordList::of(&why).opens_with(cue_phrases::SO_THAT) => {
             format!("{} {why}", statement.trim_end_matches('.'))
         }
         Some(why) => format!("{} — {why}", statement.trim_end_matches('.')),
         None => statement.clone(),
     };
     let text = if text.chars().count() <= TEXT_CHARS_MAX { text } else { statement };
-    Some(Piece {
+    Some(EntryCandidate {
         kind,
-        title: title(&memory.name),
-        gist: Gist::of(&text),
-        text: sentences_of(&text),
+        title: title_for(&memory.name),
+        gist: StatementTerms::of(&text),
+        text: first_sentences(&text),
         score,
         reason: format!("from {}", memory.file_name.display()),
-        sayings: vec![addresses.clone()],
-        own: addresses,
+        occurrences: vec![addresses.clone()],
+        newest: addresses,
     })
 }
 
 /// Splits the body of a typed memory into its statement and its reason.
-fn parts_of_body(body: &str) -> (String, Option<String>) {
+fn split_body(body: &str) -> (String, Option<String>) {
     let mut statement = Vec::new();
     let mut why = Vec::new();
     let mut in_why = false;
@@ -635,13 +658,13 @@ fn parts_of_body(body: &str) -> (String, Option<String>) {
         body.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
     {
         let bare = line.replace("**", "");
-        let label = split_label(&bare).map(|(label, rest)| (class_of(label), rest));
+        let label = split_label(&bare).map(|(label, rest)| (role_of_label(label), rest));
         match label {
-            Some((Some(Class::Reason), rest)) if why.is_empty() && !in_why => {
+            Some((Some(BlockRole::Reason), rest)) if why.is_empty() && !in_why => {
                 in_why = true;
                 why.push(bare[rest..].to_owned());
             }
-            Some((Some(Class::Reason), _)) => break,
+            Some((Some(BlockRole::Reason), _)) => break,
             _ if in_why => why.push(bare),
             _ => statement.push(bare),
         }
@@ -651,20 +674,20 @@ fn parts_of_body(body: &str) -> (String, Option<String>) {
 
 /// What the month's file says of the same lines counts: that it was worth a bullet, and what a
 /// person corrected in it.
-fn heed_items(piece: &mut Piece, input: &DistilInput<'_>) {
-    let Some(cited) = Citation::from_addresses(piece.sayings.iter().flatten()) else { return };
+fn apply_month_items(piece: &mut EntryCandidate, input: &DistillInput<'_>) {
+    let Some(cited) = Citation::from_addresses(piece.occurrences.iter().flatten()) else { return };
     for (_, item) in input.items {
-        if !item.citation.as_ref().is_some_and(|it| it.shares_line_with(&cited)) {
+        if !item.citation.as_ref().is_some_and(|it| it.overlaps(&cited)) {
             continue;
         }
-        let gist = Gist::of(&item.text);
+        let gist = StatementTerms::of(&item.text);
         // No engine changes a value, so a bullet that lacks those of its lines is a person's.
         let corrected = !piece.gist.values.is_empty()
             && piece.gist.values.is_disjoint(&gist.values)
             && !gist.values.is_empty()
-            && piece.gist.likeness(&gist) >= SAME_BUT_VALUES;
+            && piece.gist.similarity(&gist) >= SAME_EXCEPT_VALUES;
         if corrected {
-            piece.title = title(&item.text);
+            piece.title = title_for(&item.text);
             piece.text.clone_from(&item.text);
             piece.gist = gist;
         }
@@ -674,46 +697,50 @@ fn heed_items(piece: &mut Piece, input: &DistilInput<'_>) {
 }
 
 /// Returns whether an entry already says what a piece says.
-fn covers(entry: &Gist, piece: &Gist) -> bool {
+fn covers_candidate(entry: &StatementTerms, piece: &StatementTerms) -> bool {
     const COVERED: f64 = 0.6;
-    let shared = piece.stems.shared(&entry.stems);
+    let shared = piece.stems.shared_count(&entry.stems);
     shared >= 2
         && (piece.overlap(entry) >= 0.8
-            || piece.likeness(entry) >= 0.5
-            || piece.within(entry) >= COVERED)
+            || piece.similarity(entry) >= 0.5
+            || piece.containment(entry) >= COVERED)
 }
 
 /// Returns whether two say the same but for other values.
-fn conflict(a: &Gist, b: &Gist) -> bool {
+fn has_conflicting_values(a: &StatementTerms, b: &StatementTerms) -> bool {
     let other_values = !a.values.is_subset(&b.values) && !b.values.is_subset(&a.values);
-    other_values && a.overlap(b) >= SAME_BUT_VALUES
+    other_values && a.overlap(b) >= SAME_EXCEPT_VALUES
 }
 
 /// Returns whether a line about the same says again what an entry says, without another value.
-fn says_again(entry: &Gist, line: &Gist) -> bool {
+fn repeats_entry(entry: &StatementTerms, line: &StatementTerms) -> bool {
     let values_agree = line.values.is_subset(&entry.values) || entry.values.is_subset(&line.values);
-    values_agree && (line.likeness(entry) >= 0.6 || entry.within(line) >= 0.7)
+    values_agree && (line.similarity(entry) >= 0.6 || entry.containment(line) >= 0.7)
 }
 
-fn same_topic(a: &Gist, b: &Gist) -> bool {
+fn same_topic(a: &StatementTerms, b: &StatementTerms) -> bool {
     const SHARED_MIN: usize = 3;
     // What differs in its values only was found to be two things.
-    if conflict(a, b) {
+    if has_conflicting_values(a, b) {
         return false;
     }
-    let values = a.values.shared(&b.values);
-    let shared = a.stems.shared(&b.stems) + values;
-    a.overlap(b) >= 0.8 || (shared >= SHARED_MIN && a.within(b).max(b.within(a)) >= SAME_TOPIC)
+    let values = a.values.shared_count(&b.values);
+    let shared = a.stems.shared_count(&b.stems) + values;
+    a.overlap(b) >= 0.8
+        || (shared >= SHARED_MIN && a.containment(b).max(b.containment(a)) >= SAME_TOPIC)
 }
 
 /// Entries of ours that nobody said again for long; oldest first.
-fn forgotten(input: &DistilInput<'_>, merged: &BTreeMap<&str, WisdomOp>) -> Vec<WisdomOp> {
-    let mut marks: Vec<&WisdomMark> = input
+fn unreinforced_drops(
+    input: &DistillInput<'_>,
+    merged: &BTreeMap<&str, WisdomOp>,
+) -> Vec<WisdomOp> {
+    let mut marks: Vec<&WisdomEntryMeta> = input
         .entries
         .iter()
-        .filter_map(|entry| entry.mark.as_ref())
+        .filter_map(|entry| entry.meta.as_ref())
         .filter(|mark| !merged.contains_key(mark.id.as_str()))
-        .filter(|mark| mark.last_reinforced + FORGOTTEN_AFTER < input.month.last())
+        .filter(|mark| mark.last_reinforced + UNREINFORCED_AFTER < input.month.last())
         .collect();
     marks.sort_by_key(|mark| (mark.last_reinforced, &mark.id));
     marks
@@ -726,60 +753,62 @@ fn forgotten(input: &DistilInput<'_>, merged: &BTreeMap<&str, WisdomOp>) -> Vec<
 }
 
 /// Cites the oldest and the newest places, one a day where there are many, and `own` in any case.
-fn cite(sayings: &[Saying], own: &[Address]) -> Option<Citation> {
+fn cite_occurrences(sayings: &[Occurrence], own: &[Address]) -> Option<Citation> {
     let mut days = BTreeSet::new();
     let few = sayings.len() <= OLDEST_CITED + NEWEST_CITED;
     let first_of_day =
-        |it: &&Saying| few || it.first().is_some_and(|it| days.insert(it.stem.date()));
-    let sayings: Vec<&Saying> = sayings.iter().filter(first_of_day).collect();
+        |it: &&Occurrence| few || it.first().is_some_and(|it| days.insert(it.stem.date()));
+    let sayings: Vec<&Occurrence> = sayings.iter().filter(first_of_day).collect();
     let newest_at = sayings.len().saturating_sub(NEWEST_CITED);
     let chosen = sayings.iter().enumerate().filter(|&(i, _)| i < OLDEST_CITED || i >= newest_at);
     Citation::from_addresses(chosen.flat_map(|(_, it)| it.iter()).chain(own))
 }
 
 /// The label where a statement has one that says more than when, else its lead clause.
-fn title(text: &str) -> String {
+fn title_for(text: &str) -> String {
     let title = match split_label(text) {
-        Some((label, _)) if label.split_whitespace().count() >= 2 && !tells_when(label) => {
+        Some((label, _)) if label.split_whitespace().count() >= 2 && !is_date_label(label) => {
             label.to_owned()
         }
         Some((label, _)) if label.split_whitespace().count() >= 4 => label.to_owned(),
-        Some((label, rest)) if tells_when(label) && Words::of(&text[rest..]).len() >= 4 => {
+        Some((label, rest)) if is_date_label(label) && WordList::of(&text[rest..]).len() >= 4 => {
             title_of(&text[rest..], TITLE_CHARS_MAX)
         }
         _ => title_of(text, TITLE_CHARS_MAX),
     };
-    capitalised(&title)
+    capitalize_title(&title)
 }
 
-fn tells_when(label: &str) -> bool {
-    Words::of(label).has(cues::MONTHS)
-        || Words::of(label).iter().any(|w| cues::WEEKDAYS.contains(&w))
+fn is_date_label(label: &str) -> bool {
+    WordList::of(label).has(cue_phrases::MONTHS)
+        || WordList::of(label).iter().any(|w| cue_phrases::WEEKDAYS.contains(&w))
 }
 
-fn sentences_of(text: &str) -> String {
+fn first_sentences(text: &str) -> String {
     let end =
         sentence_ranges(text).into_iter().take(SENTENCES_MAX).next_back().map_or(0, |(_, end)| end);
     text[..end].trim().to_owned()
 }
 
 /// Of the categories that people chose, the one that shares a word with ours; else none.
-fn category(kind: Kind, given: &[String]) -> Option<String> {
+fn category_for(kind: EntryKind, given: &[String]) -> Option<String> {
     let (own, words): (&str, &[&str]) = match kind {
-        Kind::Person => ("People", &["people", "person", "preferences", "user", "team", "who"]),
-        Kind::Rule => (
+        EntryKind::Person => {
+            ("People", &["people", "person", "preferences", "user", "team", "who"])
+        }
+        EntryKind::Rule => (
             "How to work",
             &["how", "work", "process", "rules", "practice", "practices", "workflow"],
         ),
-        Kind::Decision => ("Decisions", &["decisions", "architecture", "design", "choices"]),
-        Kind::Fact => {
+        EntryKind::Decision => ("Decisions", &["decisions", "architecture", "design", "choices"]),
+        EntryKind::Fact => {
             ("Standing facts", &["facts", "standing", "context", "limits", "constraints", "domain"])
         }
     };
     if given.is_empty() {
         return Some(own.to_owned());
     }
-    given.iter().find(|it| Words::of(it).iter().any(|word| words.contains(&word))).cloned()
+    given.iter().find(|it| WordList::of(it).iter().any(|word| words.contains(&word))).cloned()
 }
 
 #[cfg(test)]
@@ -790,7 +819,7 @@ mod tests {
     use crate::{
         memory::{
             hash::ContentHash,
-            item::{Item, Section},
+            item::{Item, SummarySection},
             log::DailyLog,
             period::Period,
         },
@@ -798,21 +827,21 @@ mod tests {
     };
 
     /// One log a day from 1 April 2026 on, of the text that each gives.
-    fn logs(days: &[&str]) -> Vec<ServedLog> {
+    fn logs(days: &[&str]) -> Vec<SanitizedLog> {
         days.iter()
             .enumerate()
             .map(|(i, text)| {
                 let stem = format!("2026-04-{:02}", i + 1).parse().unwrap();
-                privacy::serve(
+                privacy::sanitize(
                     &DailyLog::parse(stem, text.as_bytes()).unwrap(),
-                    &privacy::Rules::default(),
+                    &privacy::PrivacyRules::default(),
                 )
             })
             .collect()
     }
 
     fn edits(days: &[&str], entries: &[WisdomEntry], memories: &[TypedMemory]) -> Vec<WisdomOp> {
-        let input = DistilInput {
+        let input = DistillInput {
             month: "2026-04".parse::<Period>().unwrap(),
             items: &[],
             logs: &logs(days),
@@ -820,8 +849,8 @@ mod tests {
             memories,
             categories: &[],
         };
-        let ops = distil(&input);
-        assert_eq!(ops, distil(&input), "the same input gives the same edits");
+        let ops = distill(&input);
+        assert_eq!(ops, distill(&input), "the same input gives the same edits");
         ops
     }
 
@@ -850,7 +879,7 @@ mod tests {
             title: title.to_owned(),
             text: text.to_owned(),
             category: None,
-            mark: (!id.is_empty()).then(|| WisdomMark {
+            meta: (!id.is_empty()).then(|| WisdomEntryMeta {
                 id: id.to_owned(),
                 hash: ContentHash::of(text).hex8(),
                 sources: format!("{last}:1").parse().unwrap(),
@@ -1083,9 +1112,9 @@ mod tests {
             text: "The upload limit is 50 MB per file".to_owned(),
             citation: Some("2026-04-01:1; 2026-04-02:1".parse().unwrap()),
         };
-        let ops = distil(&DistilInput {
+        let ops = distill(&DistillInput {
             month: "2026-04".parse().unwrap(),
-            items: &[(Some(Section::Themes), corrected)],
+            items: &[(Some(SummarySection::Themes), corrected)],
             logs: &days,
             entries: &[],
             memories: &[],
@@ -1111,8 +1140,8 @@ mod tests {
                     let log = logs.iter().find(|log| *log.stem() == it.stem).unwrap();
                     log.line(it.line).unwrap().text().to_owned()
                 });
-                let source = Words::of(&cited.collect::<Vec<_>>().join(" "));
-                for word in Words::of(&format!("{text} {title}")).iter() {
+                let source = WordList::of(&cited.collect::<Vec<_>>().join(" "));
+                for word in WordList::of(&format!("{text} {title}")).iter() {
                     proptest::prop_assert!(source.iter().any(|it| it == word), "{word}");
                 }
             }

@@ -13,14 +13,14 @@ use std::{
 use rust_stemmers::{Algorithm, Stemmer};
 
 /// A map whose keys are hashes already.
-pub(super) type HashedMap<V> = HashMap<u64, V, BuildHasherDefault<Identity>>;
+pub(super) type HashedMap<V> = HashMap<u64, V, BuildHasherDefault<IdentityHasher>>;
 
 /// A set of hashes.
-pub(super) type HashedSet = std::collections::HashSet<u64, BuildHasherDefault<Identity>>;
+pub(super) type HashedSet = std::collections::HashSet<u64, BuildHasherDefault<IdentityHasher>>;
 
 /// Passes a hash through as it is.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Identity(u64);
+pub(super) struct IdentityHasher(u64);
 
 /// A language that we can stem or whose function words we know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,23 +28,23 @@ pub(super) struct Language(usize);
 
 /// Makes stems; keeps what it has seen.
 #[derive(Default)]
-pub(super) struct Stems {
-    per_language: Vec<Vocabulary>,
+pub(super) struct StemCache {
+    per_language: Vec<LanguageStems>,
 }
 
 #[derive(Default)]
-struct Vocabulary {
+struct LanguageStems {
     stemmer: Option<Stemmer>,
     stop: HashedSet,
     /// Hash of a word to hash of its stem; 0 for a stop word.
-    known: HashedMap<u64>,
+    stem_by_word: HashedMap<u64>,
     ready: bool,
 }
 
 /// The most words that are remembered per language; a log of random bytes must not cost memory.
-const KNOWN_MAX: usize = 400_000;
+const CACHED_WORDS_MAX: usize = 400_000;
 
-impl Hasher for Identity {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -71,7 +71,7 @@ pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
 }
 
 /// Mixes two hashes into one; the order matters.
-pub(super) fn mix(a: u64, b: u64) -> u64 {
+pub(super) fn combine_hashes(a: u64, b: u64) -> u64 {
     finish((a.rotate_left(21) ^ b).wrapping_mul(0xD6E8_FEB8_6659_FD93))
 }
 
@@ -82,41 +82,46 @@ fn finish(mut state: u64) -> u64 {
     state | 1
 }
 
-impl Stems {
+impl StemCache {
     /// Calls `each` with the hash of each content stem of `text`, in order; `fold` sees 0 where a
     /// stop word stands, so that pairs do not reach over it by accident of the caller.
-    pub(super) fn each(&mut self, language: Language, text: &str, mut each: impl FnMut(u64)) {
-        self.per_language.resize_with(LANGUAGES.len(), Vocabulary::default);
+    pub(super) fn for_each_stem(
+        &mut self,
+        language: Language,
+        text: &str,
+        mut each: impl FnMut(u64),
+    ) {
+        self.per_language.resize_with(LANGUAGES.len(), LanguageStems::default);
         let vocabulary = &mut self.per_language[language.0];
         vocabulary.prepare(language);
         let mut buffer = String::new();
-        for_words(text, |word| match word {
-            Word::Letters(letters) => {
+        for_each_word(text, |word| match word {
+            WordToken::Letters(letters) => {
                 let stem = vocabulary.stem(letters, &mut buffer);
                 if stem != 0 {
                     each(stem);
                 }
             }
-            Word::Pair(pair) => each(hash_bytes(pair.as_bytes())),
+            WordToken::Pair(pair) => each(hash_bytes(pair.as_bytes())),
         });
     }
 }
 
-impl Vocabulary {
+impl LanguageStems {
     fn prepare(&mut self, language: Language) {
         if std::mem::replace(&mut self.ready, true) {
             return;
         }
         let data = &LANGUAGES[language.0];
         self.stemmer = data.algorithm.map(Stemmer::create);
-        let words = data.function_words.split(' ').chain(data.fillers.split(' '));
+        let words = data.function_words.split(' ').chain(data.filler_words.split(' '));
         self.stop = words.map(|w| hash_bytes(w.as_bytes())).collect();
     }
 
     /// Returns the hash of the stem, or 0 for a word that says nothing.
     fn stem(&mut self, word: &str, buffer: &mut String) -> u64 {
         let raw = hash_bytes(word.as_bytes());
-        if let Some(&stem) = self.known.get(&raw) {
+        if let Some(&stem) = self.stem_by_word.get(&raw) {
             return stem;
         }
         buffer.clear();
@@ -137,22 +142,22 @@ impl Vocabulary {
             let stem = self.stemmer.as_ref().map(|s| s.stem(buffer));
             hash_bytes(stem.as_deref().unwrap_or(buffer).as_bytes())
         };
-        if self.known.len() >= KNOWN_MAX {
-            self.known.clear();
+        if self.stem_by_word.len() >= CACHED_WORDS_MAX {
+            self.stem_by_word.clear();
         }
-        self.known.insert(raw, stem);
+        self.stem_by_word.insert(raw, stem);
         stem
     }
 }
 
-enum Word<'t> {
+enum WordToken<'t> {
     Letters(&'t str),
     /// Two neighbouring characters of a script without spaces, or a lonely one.
     Pair(&'t str),
 }
 
 /// Calls `each` with the words of `text`, in order.
-fn for_words<'t>(text: &'t str, mut each: impl FnMut(Word<'t>)) {
+fn for_each_word<'t>(text: &'t str, mut each: impl FnMut(WordToken<'t>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
@@ -165,17 +170,17 @@ fn for_words<'t>(text: &'t str, mut each: impl FnMut(Word<'t>)) {
         let mut end = at;
         for (offset, c) in text[start..].char_indices() {
             let here = start + offset;
-            if is_unspaced(c) {
+            if is_spaceless_script(c) {
                 if lonely.is_none() && here > start {
                     break;
                 }
                 if let Some(previous) = lonely.replace(here) {
-                    each(Word::Pair(&text[previous..here + c.len_utf8()]));
+                    each(WordToken::Pair(&text[previous..here + c.len_utf8()]));
                 }
                 end = here + c.len_utf8();
             } else if lonely.is_some() {
                 break;
-            } else if c.is_alphanumeric() || is_mark(c) {
+            } else if c.is_alphanumeric() || is_combining_mark(c) {
                 end = here + c.len_utf8();
             } else if matches!(c, '\'' | '’') && here > start {
                 // Inside a word only: the end does not move before a letter follows.
@@ -188,8 +193,8 @@ fn for_words<'t>(text: &'t str, mut each: impl FnMut(Word<'t>)) {
             continue;
         }
         match lonely {
-            None => each(Word::Letters(&text[start..end])),
-            Some(last) if last == start => each(Word::Pair(&text[start..end])),
+            None => each(WordToken::Letters(&text[start..end])),
+            Some(last) if last == start => each(WordToken::Pair(&text[start..end])),
             Some(_) => {}
         }
         at = end;
@@ -197,7 +202,7 @@ fn for_words<'t>(text: &'t str, mut each: impl FnMut(Word<'t>)) {
 }
 
 /// Whether words of this character's script stand without spaces between them.
-pub(super) fn is_unspaced(c: char) -> bool {
+pub(super) fn is_spaceless_script(c: char) -> bool {
     matches!(u32::from(c),
         0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF // Thai, Lao, Burmese, Khmer
         | 0x3040..=0x30FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF
@@ -205,7 +210,7 @@ pub(super) fn is_unspaced(c: char) -> bool {
 }
 
 /// Whether this is a combining mark, which belongs to the letter before it.
-fn is_mark(c: char) -> bool {
+fn is_combining_mark(c: char) -> bool {
     matches!(u32::from(c), 0x0300..=0x036F | 0x0900..=0x0DFF | 0x0591..=0x05C7 | 0x064B..=0x065F)
 }
 
@@ -214,7 +219,7 @@ struct LanguageData {
     /// Frequent words that tell the language and say nothing else.
     function_words: &'static str,
     /// More words that say nothing: greetings, agreement, filler.
-    fillers: &'static str,
+    filler_words: &'static str,
 }
 
 impl Language {
@@ -241,7 +246,7 @@ impl Language {
     /// Tells the language of some lines.
     ///
     /// Latin text without any function word counts as English, the language of most short notes.
-    pub(super) fn of<'t>(lines: impl Iterator<Item = &'t str>) -> Self {
+    pub(super) fn detect<'t>(lines: impl Iterator<Item = &'t str>) -> Self {
         /// Enough words to be sure; reading on would only cost time.
         const WORDS_MAX: usize = 600;
         let table = function_word_table();
@@ -249,8 +254,8 @@ impl Language {
         let (mut words, mut latin, mut scripts) = (0, 0, [0_u32; 3]);
         let mut buffer = String::new();
         for line in lines {
-            for_words(line, |word| {
-                let Word::Letters(letters) = word else {
+            for_each_word(line, |word| {
+                let WordToken::Letters(letters) = word else {
                     words += 1;
                     return;
                 };
@@ -307,7 +312,7 @@ fn function_word_table() -> &'static HashedMap<Vec<usize>> {
 
 /// The languages; the first is none, the last three are told by their script.
 static LANGUAGES: [LanguageData; 14] = [
-    LanguageData { algorithm: None, function_words: "", fillers: "" },
+    LanguageData { algorithm: None, function_words: "", filler_words: "" },
     LanguageData {
         algorithm: Some(Algorithm::English),
         function_words: "the and of to in is was are were be been being it its it's this that these those with for \
@@ -318,7 +323,7 @@ static LANGUAGES: [LanguageData; 14] = [
             very just also any all am i'm i've i'd i'll we're we've we'd we'll you're you've you'll he's she's \
             they're they've that's there's what's don't doesn't didn't isn't wasn't aren't weren't can't couldn't \
             won't wouldn't shouldn't haven't hasn't hadn't let's nor per via upon",
-        fillers: "hi hey hello wow oh ah haha hmm ok okay yes yeah yep no nope sure thanks thank bye cool great nice awesome \
+        filler_words: "hi hey hello wow oh ah haha hmm ok okay yes yeah yep no nope sure thanks thank bye cool great nice awesome \
             amazing wonderful glad good well really totally definitely absolutely lot lots kind sort thing things get \
             gets got getting go goes going went gonna wanna gotta like much many way bit still even ever now",
     },
@@ -328,75 +333,75 @@ static LANGUAGES: [LanguageData; 14] = [
             auch es an werden wurden aus er hat dass sie nach wird bei um am sind noch wie über so zum haben nur oder aber vor \
             zur bis mehr durch man sein wurde wenn was ich wir ihr uns mir mich dich ihm ihn kann war waren als da weil \
             sehr schon hier dort dann doch kein keine habe hatte hatten",
-        fillers: "hallo ja nein danke bitte gut super toll genau",
+        filler_words: "hallo ja nein danke bitte gut super toll genau",
     },
     LanguageData {
         algorithm: Some(Algorithm::French),
         function_words: "le la les de des du et est un une que qui dans pour pas sur plus avec ce cette ces par au aux il \
             elle on nous vous ils elles sont été être a ont avait mais ou où donc ne se sa son ses leur leurs je tu me \
             te lui y en si comme tout tous très aussi bien fait après avant sans sous entre chez",
-        fillers: "bonjour salut oui non merci bon super",
+        filler_words: "bonjour salut oui non merci bon super",
     },
     LanguageData {
         algorithm: Some(Algorithm::Spanish),
         function_words: "el la los las de del y es un una que en para por con no se su sus lo al más pero como le ya o \
             fue ha han este esta estos estas porque cuando muy sin sobre también me hasta hay donde quien desde todo \
             nos durante todos uno les ni contra otros ese eso ante ellos e mi yo tu te era ser está están",
-        fillers: "hola sí gracias bueno bien vale claro",
+        filler_words: "hola sí gracias bueno bien vale claro",
     },
     LanguageData {
         algorithm: Some(Algorithm::Italian),
         function_words: "il lo la i gli le di del della dei delle e è un una che in per non con si su al alla ai da dal \
             dalla sono come ma più anche o ha hanno questo questa questi queste nel nella se ci io tu lui lei noi voi \
             loro mi ti era stato essere cosa quando molto dove perché già ancora dopo",
-        fillers: "ciao sì no grazie bene bello",
+        filler_words: "ciao sì no grazie bene bello",
     },
     LanguageData {
         algorithm: Some(Algorithm::Portuguese),
         function_words: "o a os as de do da dos das e é um uma que em no na nos nas para por com não se seu sua ao à mais \
             mas como foi ele ela isso este esta são ou quando muito já também só pelo pela até sem sobre eu você nós \
             depois então está estão ser tem têm",
-        fillers: "olá oi sim obrigado obrigada bom bem",
+        filler_words: "olá oi sim obrigado obrigada bom bem",
     },
     LanguageData {
         algorithm: Some(Algorithm::Dutch),
         function_words: "de het een en van in is dat op te zijn met voor niet aan er om die ook als dan maar uit bij nog \
             naar heeft hij ze wordt door over tot je we ik was werd worden kan deze dit zo wel geen hebben had of zich \
             mijn ons onze omdat toen waar wat",
-        fillers: "hallo hoi ja nee bedankt goed leuk",
+        filler_words: "hallo hoi ja nee bedankt goed leuk",
     },
     LanguageData {
         algorithm: Some(Algorithm::Russian),
         function_words: "и в не на я быть он с что а по это она этот к но они мы весь который из у то за свой от так о для \
             ты же все год вы как бы до или если уже при были был была",
-        fillers: "привет да нет спасибо хорошо",
+        filler_words: "привет да нет спасибо хорошо",
     },
     LanguageData {
         algorithm: Some(Algorithm::Greek),
         function_words: "και το η ο του της να με για που στο στη από δεν θα είναι τα οι τον την μας σε",
-        fillers: "",
+        filler_words: "",
     },
     LanguageData {
         algorithm: Some(Algorithm::Arabic),
         function_words: "في من على إلى أن هذا هذه التي الذي مع عن كان كانت ما لا هو هي",
-        fillers: "",
+        filler_words: "",
     },
     LanguageData {
         algorithm: Some(Algorithm::Swedish),
         function_words: "och att det som en på är av för med den till inte om ett han men var jag sig från vi så kan när \
             hade har där eller nu också bara",
-        fillers: "hej tack ja nej",
+        filler_words: "hej tack ja nej",
     },
     LanguageData {
         algorithm: Some(Algorithm::Danish),
         function_words: "og at det som en på er af for med den til ikke om et han men var jeg sig fra vi så kan når hvor \
             havde har der eller nu også kun blev",
-        fillers: "hej tak ja nej",
+        filler_words: "hej tak ja nej",
     },
     LanguageData {
         algorithm: Some(Algorithm::Turkish),
         function_words: "ve bir bu da de için ile çok ama gibi daha ne var olarak sonra kadar olan değil her o ben sen biz",
-        fillers: "",
+        filler_words: "",
     },
 ];
 
@@ -406,8 +411,8 @@ mod tests {
 
     fn stems(text: &str) -> Vec<u64> {
         let mut found = Vec::new();
-        let language = Language::of([text].into_iter());
-        Stems::default().each(language, text, |stem| found.push(stem));
+        let language = Language::detect([text].into_iter());
+        StemCache::default().for_each_stem(language, text, |stem| found.push(stem));
         found
     }
 
@@ -437,7 +442,7 @@ mod tests {
 
     #[track_caller]
     fn check_language(text: &str, expected: usize) {
-        assert_eq!(Language::of([text].into_iter()), Language(expected), "{text:?}");
+        assert_eq!(Language::detect([text].into_iter()), Language(expected), "{text:?}");
     }
 
     #[test]

@@ -6,25 +6,25 @@
 
 use std::collections::HashSet;
 
-use super::data::{Block, Line};
+use super::request_data::{DataBlock, DataLine};
 use crate::memory::{address::Citation, atom};
 
 /// So much of a bullet's words must stand in the lines.
-const SHARE_MIN: f64 = 0.6;
+const WORD_SHARE_MIN: f64 = 0.6;
 
 /// A bullet rests on few lines.
 const LINES_MAX: usize = 3;
 
 /// Returns the lines that hold what the bullet says.
-pub fn align(text: &str, blocks: &[Block]) -> Option<Citation> {
-    let wanted = words(text);
+pub fn find_citation(text: &str, blocks: &[DataBlock]) -> Option<Citation> {
+    let wanted = significant_words(text);
     if wanted.len() < 2 {
         return None;
     }
     let mut open: HashSet<String> = wanted.clone();
-    let mut chosen: Vec<&Line> = Vec::new();
+    let mut chosen: Vec<&DataLine> = Vec::new();
     while chosen.len() < LINES_MAX && !open.is_empty() {
-        let gain = |line: &&Line| words(&line.text).intersection(&open).count();
+        let gain = |line: &&DataLine| significant_words(&line.text).intersection(&open).count();
         let lines = blocks.iter().flat_map(|it| &it.lines);
         let best = lines.map(|it| (gain(&it), it)).max_by_key(|(gain, _)| *gain);
         // A line that adds one word adds nothing.
@@ -33,7 +33,7 @@ pub fn align(text: &str, blocks: &[Block]) -> Option<Citation> {
         else {
             break;
         };
-        for word in words(&line.text) {
+        for word in significant_words(&line.text) {
             open.remove(&word);
         }
         chosen.push(line);
@@ -41,8 +41,8 @@ pub fn align(text: &str, blocks: &[Block]) -> Option<Citation> {
     #[expect(clippy::cast_precision_loss, reason = "a bullet has few words")]
     let share = (wanted.len() - open.len()) as f64 / wanted.len() as f64;
     let holds = |raw: &str| chosen.iter().any(|it| it.text.contains(raw));
-    let atoms_stand = atom::atoms(text).iter().all(|it| holds(it.text(text)));
-    if share < SHARE_MIN || !atoms_stand {
+    let atoms_stand = atom::find_atoms(text).iter().all(|it| holds(it.text(text)));
+    if share < WORD_SHARE_MIN || !atoms_stand {
         return None;
     }
     let mut citations = chosen.into_iter().map(|it| it.citation.clone());
@@ -54,7 +54,7 @@ pub fn align(text: &str, blocks: &[Block]) -> Option<Citation> {
 }
 
 /// Returns the words that carry meaning, in lower case.
-fn words(text: &str) -> HashSet<String> {
+fn significant_words(text: &str) -> HashSet<String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|it| it.chars().count() > 3 || it.chars().any(|c| c.is_ascii_digit()))
         .map(str::to_lowercase)
@@ -64,15 +64,18 @@ fn words(text: &str) -> HashSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{engine::model::data, memory::log::DailyLog, privacy};
+    use crate::{engine::model::request_data, memory::log::DailyLog, privacy};
 
     #[track_caller]
     fn check(bullet: &str, expected: Option<&str>) {
         let text = "- Alice moved the importer to SQLite\n- Bob measured 3.2 s per GB on the importer\n- Lunch";
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
-        let blocks = data::of_logs(&[privacy::serve(&log, &privacy::Rules::default())]);
+        let blocks = request_data::blocks_of_logs(&[privacy::sanitize(
+            &log,
+            &privacy::PrivacyRules::default(),
+        )]);
         assert_eq!(
-            align(bullet, &blocks).map(|it| it.to_string()).as_deref(),
+            find_citation(bullet, &blocks).map(|it| it.to_string()).as_deref(),
             expected,
             "{bullet}"
         );

@@ -7,14 +7,14 @@
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::fold::unfenced;
+use super::summary::without_code_fence;
 
 /// Words before a value are few.
 const STARTS_MAX: usize = 64;
 
 /// Returns the object or list in a reply.
-pub fn value(text: &str) -> Option<Value> {
-    let text = unfenced(text);
+pub fn find_value(text: &str) -> Option<Value> {
+    let text = without_code_fence(text);
     if let Ok(value) = serde_json::from_str::<Value>(text) {
         return is_compound(&value).then_some(value);
     }
@@ -47,7 +47,7 @@ mod tests {
             ("nothing", None),
             ("3", None),
         ] {
-            assert_eq!(value(text).map(|it| it.to_string()).as_deref(), expected, "{text}");
+            assert_eq!(find_value(text).map(|it| it.to_string()).as_deref(), expected, "{text}");
         }
     }
 }

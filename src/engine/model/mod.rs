@@ -2,44 +2,47 @@
 //!
 //! It writes requests and reads replies; what is between is [`crate::model`]. Whatever the model says
 //! is a draft like any other: the flow checks it against the lines that it cites, and what does not
-//! stand goes back once ([`Engine::mend`]).
+//! stand goes back once (`Engine::retry_rejected`).
 //!
-//! - [`data`]: the data of a request, fenced by a marker that no log can know.
-//! - [`fold`]: weeks and months, as Markdown.
+//! - [`request_data`]: the data of a request, fenced by a marker that no log can know.
+//! - [`summary`]: weeks and months, as Markdown.
 //! - [`align`]: lines for a bullet that cites none.
 //! - [`json`]: a JSON value in a reply that may hold more.
-//! - [`extract`]: typed memories, as JSON.
-//! - [`combined`]: a week and the memories of its days, in one request.
+//! - [`memories`]: typed memories, as JSON.
+//! - [`week_batch`]: a week and the memories of its days, in one request.
 //! - [`session`]: a session of a coding agent, as nine sections.
 //! - [`handoff`]: a session handed over, by a model that works with tools.
-//! - [`distil`]: edits of `WISDOM.md`, as JSON.
+//! - [`wisdom`]: edits of `WISDOM.md`, as JSON.
 
 pub mod align;
-pub mod combined;
-pub mod data;
-mod distil;
-mod extract;
-pub mod fold;
 pub mod handoff;
 pub mod json;
+mod memories;
+pub mod request_data;
 pub mod session;
+pub mod summary;
+pub mod week_batch;
+mod wisdom;
 
 use chrono::{DateTime, Utc};
 
-use self::data::Block;
+use self::request_data::DataBlock;
 use super::{
-    DaysInput, DistilInput, Draft, Engine, EngineError, ExtractInput, Extraction, Fault, FoldInput,
-    WisdomOp, extractive::Extractive,
+    DistillInput, DraftFault, Engine, EngineDraft, EngineError, ExtractInput, Extraction,
+    SummaryInput, WeekExtractInput, WisdomOp, extractive::Extractive,
 };
 use crate::{
     config::settings::{Compaction, Wisdom},
-    model::{Ask, CallError, Message, Request, Scheduled, Spent, WorkEnd, prompt::Prompts},
+    model::{
+        CallError, LanguageModel, Message, ModelRequest, ScheduledOutcome, Spending, WorkOutcome,
+        prompt::Prompts,
+    },
 };
 
 /// Drafts by asking a model.
 pub struct ModelEngine {
     /// The way to it.
-    pub ask: Box<dyn Ask>,
+    pub ask: Box<dyn LanguageModel>,
     /// The instructions.
     pub prompts: Prompts,
     /// What is named in files: `model/1 claude-haiku-5-5`.
@@ -55,16 +58,16 @@ pub struct ModelEngine {
     /// How `WISDOM.md` is kept, for the instructions.
     pub wisdom: Wisdom,
     /// Weeks that are asked for together with their days, and not answered yet.
-    pub awaited: combined::Awaited,
+    pub pending_weeks: week_batch::PendingWeeks,
 }
 
 /// Returns the name of this engine with a model.
-pub fn id_of(model: &str) -> String {
+pub fn model_engine_id(model: &str) -> String {
     format!("model/1 {model}")
 }
 
 /// Returns whether a name is that of this engine, with whatever model.
-pub fn is_id(id: &str) -> bool {
+pub fn is_model_engine_id(id: &str) -> bool {
     id.starts_with("model/")
 }
 
@@ -77,70 +80,70 @@ impl Engine for ModelEngine {
         true
     }
 
-    fn fold(&self, input: &FoldInput<'_>) -> Result<Draft, EngineError> {
+    fn summarize(&self, input: &SummaryInput<'_>) -> Result<EngineDraft, EngineError> {
         // Lines that are carried over whole need no model.
-        if input.budget.whole {
-            return Extractive.fold(input);
+        if input.budget.verbatim {
+            return Extractive.summarize(input);
         }
-        self.fold_by_model(input)
+        self.summarize_by_model(input)
     }
 
-    fn mend(
+    fn retry_rejected(
         &self,
-        input: &FoldInput<'_>,
-        draft: &Draft,
-        faults: &[Fault],
-    ) -> Result<Option<Draft>, EngineError> {
-        self.mend_by_model(input, draft, faults)
+        input: &SummaryInput<'_>,
+        draft: &EngineDraft,
+        faults: &[DraftFault],
+    ) -> Result<Option<EngineDraft>, EngineError> {
+        self.retry_by_model(input, draft, faults)
     }
 
     fn extract(&self, input: &ExtractInput<'_>) -> Result<Extraction, EngineError> {
         self.extract_by_model(input)
     }
 
-    fn read_week(
+    fn extract_week(
         &self,
-        input: &FoldInput<'_>,
-        days: &DaysInput<'_>,
+        input: &SummaryInput<'_>,
+        days: &WeekExtractInput<'_>,
         may_ask: bool,
     ) -> Result<Option<Extraction>, EngineError> {
-        self.read_week_by_model(input, days, may_ask)
+        self.extract_week_by_model(input, days, may_ask)
     }
 
-    fn distil(&self, input: &DistilInput<'_>) -> Result<Vec<WisdomOp>, EngineError> {
-        self.distil_by_model(input)
+    fn distill(&self, input: &DistillInput<'_>) -> Result<Vec<WisdomOp>, EngineError> {
+        self.distill_by_model(input)
     }
 
-    fn unready(&self, now: DateTime<Utc>) -> Option<CallError> {
-        self.ask.unready(now)
+    fn unavailable_reason(&self, now: DateTime<Utc>) -> Option<CallError> {
+        self.ask.unavailable_reason(now)
     }
 
     fn begin_run(&self, run: i64) {
-        self.ask.begin_run(run);
+        self.ask.set_run(run);
     }
 
-    fn take_spent(&self) -> Spent {
-        self.ask.take_spent()
+    fn take_spent(&self) -> Spending {
+        self.ask.take_spending()
     }
 
-    fn settle(&self, end: WorkEnd) {
-        self.ask.settle(end);
+    fn end_work(&self, end: WorkOutcome) {
+        self.ask.finish_work(end);
     }
 
-    fn rest(&self) {
-        self.ask.rest();
+    fn on_idle(&self) {
+        self.ask.on_idle();
     }
 
-    fn collect(&self) -> Result<bool, CallError> {
-        self.ask.collect()
+    fn collect_batch(&self) -> Result<bool, CallError> {
+        self.ask.fetch_batched()
     }
 
-    fn begin_scheduled(&self) -> Result<bool, CallError> {
-        self.ask.begin_scheduled()
+    fn begin_scheduled_run(&self) -> Result<bool, CallError> {
+        self.ask.begin_scheduled_run()
     }
 
-    fn end_scheduled(&self) -> Result<Scheduled, CallError> {
-        self.ask.end_scheduled()
+    fn end_scheduled_run(&self) -> Result<ScheduledOutcome, CallError> {
+        self.ask.end_scheduled_run()
     }
 }
 
@@ -152,7 +155,7 @@ impl ModelEngine {
     /// Returns how many characters of data fit into one request beside the instructions and the reply.
     ///
     /// How many characters a token has was learned from the replies before.
-    fn room_chars(&self, request: &Request) -> usize {
+    fn room_chars(&self, request: &ModelRequest) -> usize {
         let said = self.ask.context_tokens().unwrap_or(self.context_tokens);
         let window = said.min(self.context_tokens);
         let tokens = window.saturating_sub(request.max_output_tokens);
@@ -171,22 +174,22 @@ impl ModelEngine {
     /// # Errors
     ///
     /// Returns why one of them was not answered.
-    fn in_parts<T>(
+    fn ask_in_parts<T>(
         &self,
-        blocks: &[Block],
-        empty: &Request,
-        mut ask: impl FnMut(&[Vec<Block>], usize) -> Result<T, EngineError>,
+        blocks: &[DataBlock],
+        empty: &ModelRequest,
+        mut ask: impl FnMut(&[Vec<DataBlock>], usize) -> Result<T, EngineError>,
     ) -> Result<Vec<T>, EngineError> {
         let mut room = self.room_chars(empty);
         let mut cuts = 0;
         loop {
-            let parts = data::parts(blocks.to_vec(), room);
-            let asked = together((0..parts.len()).map(|i| ask(&parts, i)));
+            let parts = request_data::split_into_parts(blocks.to_vec(), room);
+            let asked = collect_replies((0..parts.len()).map(|i| ask(&parts, i)));
             let is_too_long = matches!(asked, Err(EngineError::Model(CallError::TooLong { .. })));
             if !is_too_long || cuts == CUTS_MAX {
                 return asked;
             }
-            let chars = |part: &Vec<Block>| part.iter().map(Block::chars).sum::<usize>();
+            let chars = |part: &Vec<DataBlock>| part.iter().map(DataBlock::chars).sum::<usize>();
             let longest = parts.iter().map(chars).max().unwrap_or_default();
             // The server may have said how much it takes.
             room = self.room_chars(empty).min(longest / 2);
@@ -197,7 +200,7 @@ impl ModelEngine {
     /// Asks for a list as JSON; once more, with what is wrong, where the reply cannot be read.
     fn ask_for_list<T>(
         &self,
-        request: Request,
+        request: ModelRequest,
         read: &dyn Fn(&str) -> Result<Vec<T>, String>,
     ) -> Result<Vec<T>, EngineError> {
         let text = self.ask(&request)?;
@@ -209,22 +212,24 @@ impl ModelEngine {
             "That cannot be read: {why}. Reply with the JSON object alone, in the form that was asked \
              for."
         );
-        read(&self.ask(&answered(request, &text, told))?).map_err(unreadable)
+        read(&self.ask(&with_follow_up(request, &text, told))?).map_err(unreadable)
     }
 
-    fn ask(&self, request: &Request) -> Result<String, EngineError> {
-        Ok(self.ask.ask(request).map_err(EngineError::Model)?.text)
+    fn ask(&self, request: &ModelRequest) -> Result<String, EngineError> {
+        Ok(self.ask.complete(request).map_err(EngineError::Model)?.text)
     }
 }
 
 /// Returns all that was asked, or why one is missing. The first that is ends it, but for one that is
 /// answered later: then the others can be asked in the meantime.
-fn together<T>(asked: impl Iterator<Item = Result<T, EngineError>>) -> Result<Vec<T>, EngineError> {
+fn collect_replies<T>(
+    asked: impl Iterator<Item = Result<T, EngineError>>,
+) -> Result<Vec<T>, EngineError> {
     let (mut all, mut later) = (Vec::new(), None);
     for one in asked {
         match one {
             Ok(one) => all.push(one),
-            Err(error @ EngineError::Model(CallError::Batched)) => later = Some(error),
+            Err(error @ EngineError::Model(CallError::AwaitingBatch)) => later = Some(error),
             Err(error) => return Err(error),
         }
     }
@@ -232,7 +237,7 @@ fn together<T>(asked: impl Iterator<Item = Result<T, EngineError>>) -> Result<Ve
 }
 
 /// Appends a reply and what is said to it.
-fn answered(mut request: Request, reply: &str, then: String) -> Request {
+fn with_follow_up(mut request: ModelRequest, reply: &str, then: String) -> ModelRequest {
     request.messages.push(Message::assistant(reply));
     request.messages.push(Message::user(then));
     request
@@ -240,5 +245,5 @@ fn answered(mut request: Request, reply: &str, then: String) -> Request {
 
 /// What a reply is, when it is not what was asked for.
 fn unreadable(what: impl Into<String>) -> EngineError {
-    EngineError::Model(CallError::Unreadable(what.into()))
+    EngineError::Model(CallError::InvalidReply(what.into()))
 }

@@ -1,13 +1,13 @@
 //! Sessions: the entries of a transcript out, sections back.
 
-use super::{ModelEngine, answered, data, unreadable};
+use super::{ModelEngine, request_data, unreadable, with_follow_up};
 use crate::{
     engine::EngineError,
-    model::{CallError, Message, Request, Stage, prompt::PromptName},
+    model::{CallError, Message, ModelRequest, Stage, prompt::PromptName},
 };
 
 /// The headings of the sections, in their order.
-pub const SECTIONS: [&str; 9] = [
+pub const SECTION_TITLES: [&str; 9] = [
     "Primary Request and Intent",
     "Key Technical Concepts",
     "Files and Code Sections",
@@ -20,47 +20,48 @@ pub const SECTIONS: [&str; 9] = [
 ];
 
 /// The headings of what a recovery record has of a model, in their order.
-pub const RECOVERED: [&str; 5] = ["Objective", "Decisions", "Known Issues", "Pending", "Notes"];
+pub const RECOVERY_TITLES: [&str; 5] =
+    ["Objective", "Decisions", "Known Issues", "Pending", "Notes"];
 
 /// What of a session is summed up, and what for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum SummaryScope {
     /// All of it, in nine sections.
     Whole,
     /// Its later part, in the same.
-    Part,
+    LaterPart,
     /// Where it stands, for a recovery record.
     Recovery,
 }
 
-impl Wanted {
+impl SummaryScope {
     /// Returns the headings of its sections, in their order.
     pub fn titles(self) -> &'static [&'static str] {
         match self {
-            Self::Whole | Self::Part => &SECTIONS,
-            Self::Recovery => &RECOVERED,
+            Self::Whole | Self::LaterPart => &SECTION_TITLES,
+            Self::Recovery => &RECOVERY_TITLES,
         }
     }
 }
 
 /// What is wrong with sections: each line that may not stand, and why.
-pub type Rejects<'a> = dyn Fn(&[String]) -> Vec<(String, String)> + 'a;
+pub type LineChecker<'a> = dyn Fn(&[String]) -> Vec<(String, String)> + 'a;
 
 /// So many lines that may not stand are named to the model.
-const REJECTED_TOLD_MAX: usize = 12;
+const REJECTED_SHOWN_MAX: usize = 12;
 
 /// How often a session is cut shorter because the model cannot take it.
 const CUTS_MAX: usize = 4;
 
 /// How soon an entry is left out where the session is too long. In this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weight {
+pub enum EntryPriority {
     /// What a tool returned.
     Result,
     /// That it was called.
     Call,
     /// What the agent said.
-    Words,
+    AgentText,
     /// What the user said.
     User,
 }
@@ -69,16 +70,16 @@ pub enum Weight {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionEntry {
     /// How soon it is left out.
-    pub weight: Weight,
+    pub priority: EntryPriority,
     /// Who, and what.
     pub text: String,
     /// Its place in the transcript.
-    pub at: usize,
+    pub index: usize,
 }
 
 /// A line of a section, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SaidLine {
+pub struct SummaryLine {
     /// The line as it is to stand, without what it rests on.
     pub text: String,
     /// The places in the transcript that it rests on.
@@ -86,7 +87,7 @@ pub struct SaidLine {
 }
 
 /// The sections of a summary, checked line by line.
-pub type SaidSections = Vec<Vec<SaidLine>>;
+pub type SummarySections = Vec<Vec<SummaryLine>>;
 
 impl ModelEngine {
     /// Asks for the summary of a session, or of a part of one. `name` is what the ledger calls it. Where
@@ -95,25 +96,25 @@ impl ModelEngine {
     /// # Errors
     ///
     /// Returns why there is no summary that could be read.
-    pub fn session(
+    pub fn summarize_session(
         &self,
         name: &str,
         entries: &[SessionEntry],
-        wanted: Wanted,
+        wanted: SummaryScope,
         instructions: Option<&str>,
-        rejects: &Rejects<'_>,
+        rejects: &LineChecker<'_>,
     ) -> Result<Vec<String>, EngineError> {
         let request = |data: &str| self.session_request(name, data, wanted, instructions);
         let titles = wanted.titles();
         let mut room = self.room_chars(&request(""));
         for _ in 0..CUTS_MAX {
-            let asked = request(&data::fence(&fit(entries, room), &self.nonce));
+            let asked = request(&request_data::fence(&fit_entries(entries, room), &self.nonce));
             match self.ask_session(asked, titles, rejects) {
                 Err(EngineError::Model(CallError::TooLong { .. })) => room /= 2,
                 asked => return asked,
             }
         }
-        let asked = request(&data::fence(&fit(entries, room), &self.nonce));
+        let asked = request(&request_data::fence(&fit_entries(entries, room), &self.nonce));
         self.ask_session(asked, titles, rejects)
     }
 
@@ -121,14 +122,14 @@ impl ModelEngine {
         &self,
         name: &str,
         data: &str,
-        wanted: Wanted,
+        wanted: SummaryScope,
         instructions: Option<&str>,
-    ) -> Request {
+    ) -> ModelRequest {
         let part = "It is the later part of the session; what came before it stays as it is and needs no summary.";
         let (prompt, scope) = match wanted {
-            Wanted::Whole => (PromptName::Session, Some("It is the whole session.")),
-            Wanted::Part => (PromptName::Session, Some(part)),
-            Wanted::Recovery => (PromptName::Recovery, None),
+            SummaryScope::Whole => (PromptName::Session, Some("It is the whole session.")),
+            SummaryScope::LaterPart => (PromptName::Session, Some(part)),
+            SummaryScope::Recovery => (PromptName::Recovery, None),
         };
         let prompt = self.prompts.get(prompt);
         let mut system = match scope {
@@ -140,7 +141,7 @@ impl ModelEngine {
             system.push_str(instructions.trim());
             system.push_str("\n\nCall no tools. Answer with text alone.");
         }
-        Request {
+        ModelRequest {
             stage: Stage::Session,
             name: None,
             period: name.to_owned(),
@@ -156,20 +157,20 @@ impl ModelEngine {
     /// Asks, and once more where a section is missing or lines may not stand.
     fn ask_session(
         &self,
-        request: Request,
+        request: ModelRequest,
         titles: &[&'static str],
-        rejects: &Rejects<'_>,
+        rejects: &LineChecker<'_>,
     ) -> Result<Vec<String>, EngineError> {
         let text = self.ask(&request)?;
-        let missing = match sections(&text, titles) {
+        let missing = match parse_reply(&text, titles) {
             Ok(first) => {
                 let rejected = rejects(&first);
                 if rejected.is_empty() {
                     return Ok(first);
                 }
-                let again = self.ask(&answered(request, &text, told(&rejected)));
+                let again = self.ask(&with_follow_up(request, &text, retry_message(&rejected)));
                 // What stands of the first one stands, whatever becomes of the second.
-                let again = again.ok().and_then(|it| sections(&it, titles).ok());
+                let again = again.ok().and_then(|it| parse_reply(&it, titles).ok());
                 let better = again.filter(|it| rejects(it).len() < rejected.len());
                 return Ok(better.unwrap_or(first));
             }
@@ -179,20 +180,22 @@ impl ModelEngine {
             "The section \"{missing}\" is missing. Write `<summary>` again with all {} sections.",
             titles.len()
         );
-        sections(&self.ask(&answered(request, &text, told))?, titles)
+        parse_reply(&self.ask(&with_follow_up(request, &text, told))?, titles)
             .map_err(|missing| unreadable(format!("the section \"{missing}\" is missing")))
     }
 }
 
 /// Returns the entries that fit: results go first, and the oldest of them, what the user said last.
-pub(super) fn fit(entries: &[SessionEntry], room_chars: usize) -> String {
+pub(super) fn fit_entries(entries: &[SessionEntry], room_chars: usize) -> String {
     // Room for the number before it.
     let chars = |entry: &SessionEntry| entry.text.chars().count() + 8;
     let mut total: usize = entries.iter().map(chars).sum();
     let mut is_out = vec![false; entries.len()];
-    for weight in [Weight::Result, Weight::Call, Weight::Words, Weight::User] {
+    for weight in
+        [EntryPriority::Result, EntryPriority::Call, EntryPriority::AgentText, EntryPriority::User]
+    {
         for (entry, is_out) in entries.iter().zip(&mut is_out) {
-            if total > room_chars && entry.weight == weight {
+            if total > room_chars && entry.priority == weight {
                 *is_out = true;
                 total -= chars(entry);
             }
@@ -217,21 +220,21 @@ pub(super) fn fit(entries: &[SessionEntry], room_chars: usize) -> String {
 /// # Errors
 ///
 /// Returns the heading of the first section that is missing.
-fn sections(reply: &str, titles: &[&'static str]) -> Result<Vec<String>, &'static str> {
+fn parse_reply(reply: &str, titles: &[&'static str]) -> Result<Vec<String>, &'static str> {
     let behind = reply.rsplit_once("</analysis>").map_or(reply, |it| it.1);
     let summary = behind.split_once("<summary>").map_or(behind, |it| it.1);
     let summary = summary.split_once("</summary>").map_or(summary, |it| it.0);
-    under(summary, titles)
+    split_at_titles(summary, titles)
 }
 
 /// Says which lines of a reply may not stand.
-fn told(rejected: &[(String, String)]) -> String {
+fn retry_message(rejected: &[(String, String)]) -> String {
     let mut told = String::from("These lines do not stand in the entries that they name:\n");
-    for (line, why) in rejected.iter().take(REJECTED_TOLD_MAX) {
+    for (line, why) in rejected.iter().take(REJECTED_SHOWN_MAX) {
         told.push_str(&[line.trim(), "\n  ", why, "\n"].concat());
     }
-    if rejected.len() > REJECTED_TOLD_MAX {
-        let more = (rejected.len() - REJECTED_TOLD_MAX).to_string();
+    if rejected.len() > REJECTED_SHOWN_MAX {
+        let more = (rejected.len() - REJECTED_SHOWN_MAX).to_string();
         told.push_str(&["and ", &more, " more\n"].concat());
     }
     told.push_str(
@@ -246,7 +249,10 @@ fn told(rejected: &[(String, String)]) -> String {
 /// # Errors
 ///
 /// Returns the first heading that is missing.
-pub(super) fn under(text: &str, titles: &[&'static str]) -> Result<Vec<String>, &'static str> {
+pub(super) fn split_at_titles(
+    text: &str,
+    titles: &[&'static str],
+) -> Result<Vec<String>, &'static str> {
     let mut found: Vec<Option<String>> = vec![None; titles.len()];
     let mut open: Option<usize> = None;
     for line in text.lines() {
@@ -286,7 +292,7 @@ mod tests {
         let mut reply = String::from(
             "<analysis>\n## 1. Primary Request and Intent\nx\n</analysis>\n<summary>\n",
         );
-        for (n, title) in SECTIONS.iter().enumerate() {
+        for (n, title) in SECTION_TITLES.iter().enumerate() {
             let head = [
                 format!("## {}. {title}", n + 1),
                 format!("{}. **{title}:**", n + 1),
@@ -295,27 +301,28 @@ mod tests {
             let about = n.to_string();
             reply.push_str(&[&head[n % 3], "\n\n\n- about ", &about, "\n\n\n\n- more\n"].concat());
         }
-        let sections = sections(&format!("{reply}</summary> bye"), &SECTIONS).unwrap();
+        let sections = parse_reply(&format!("{reply}</summary> bye"), &SECTION_TITLES).unwrap();
         assert_eq!(sections[4], "- about 4\n\n- more");
         let cut = reply.split("Pending Tasks").next().unwrap();
-        assert_eq!(super::sections(cut, &SECTIONS), Err("Pending Tasks"));
+        assert_eq!(super::parse_reply(cut, &SECTION_TITLES), Err("Pending Tasks"));
     }
 
     #[test]
     fn what_the_user_said_is_left_out_last() {
-        let entry = |weight, text: &str| SessionEntry { weight, text: text.to_owned(), at: 0 };
+        let entry =
+            |weight, text: &str| SessionEntry { priority: weight, text: text.to_owned(), index: 0 };
         let entries = [
-            entry(Weight::User, "user: aaaa"),
-            entry(Weight::Result, "result: bbbb"),
-            entry(Weight::Words, "agent: cccc"),
-            entry(Weight::Result, "result: dddd"),
+            entry(EntryPriority::User, "user: aaaa"),
+            entry(EntryPriority::Result, "result: bbbb"),
+            entry(EntryPriority::AgentText, "agent: cccc"),
+            entry(EntryPriority::Result, "result: dddd"),
         ];
         assert_eq!(
-            fit(&entries, 1_000),
+            fit_entries(&entries, 1_000),
             "[1] user: aaaa\n[2] result: bbbb\n[3] agent: cccc\n[4] result: dddd\n"
         );
-        let kept = |room: usize| fit(&entries, room).matches(": ").count();
+        let kept = |room: usize| fit_entries(&entries, room).matches(": ").count();
         assert_eq!([kept(64), kept(45), kept(20), kept(0)], [3, 2, 1, 0]);
-        assert!(fit(&entries, 20).ends_with("[1] user: aaaa\n"));
+        assert!(fit_entries(&entries, 20).ends_with("[1] user: aaaa\n"));
     }
 }

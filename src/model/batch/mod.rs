@@ -1,10 +1,10 @@
 //! Batches: a scheduled pass hands its folds to the provider in one piece, which answers them within a
 //! day at a lower price.
 //!
-//! A pass begins by fetching what was answered since ([`Door::begin_scheduled`]; one that a person waits for
-//! only fetches, [`Door::collect`]). What it asks then and
+//! A pass begins by fetching what was answered since (`ModelClient::begin_scheduled_run`; one that a person waits for
+//! only fetches, `ModelClient::fetch_batched`). What it asks then and
 //! has no reply to is queued, and its work waits; at its end the queue is sent
-//! ([`Door::end_scheduled`]). A reply is kept like one from before a crash: a later pass asks the same
+//! (`ModelClient::end_scheduled_run`). A reply is kept like one from before a crash: a later pass asks the same
 //! and finds it. Where the sources were changed meanwhile the question is another one, and the reply is
 //! dropped after some days.
 //!
@@ -28,20 +28,23 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
-use self::wire::{Progress, Said};
+use self::wire::{BatchProgress, BatchResult};
 use super::{
-    CallError, Reply, Request, Scheduled, Stage, anthropic,
-    door::{Door, Got, Wire, breaker, dialect, passed, read_whole, text_bytes},
-    failure::Fault,
-    http::Answer,
+    CallError, ModelReply, ModelRequest, ScheduledOutcome, Stage, anthropic,
+    client::{
+        CallOutcome, ModelClient, ProviderEndpoint, check_fully_read, circuit_of, dialect_of,
+        reach_failpoint, text_bytes,
+    },
+    failure::ErrorClass,
+    http::HttpResponse,
     openai, telemetry,
 };
 use crate::{
     clock,
     memory::hash::{ContentHash, hex},
-    store::ledger::{
-        CallId, ServerRow, Settled,
-        batch::{BatchRow, BatchedRow, Fate},
+    store::db::ledger::{
+        CallId, CallResult, ServerRow,
+        batch::{BatchRequestOutcome, BatchRequestRow, BatchRow},
     },
 };
 
@@ -52,65 +55,65 @@ const REQUESTS_MAX: usize = 1000;
 const BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// How often a request is asked in batches before it is asked directly.
-const TRIES_MAX: u32 = 2;
+const BATCH_TRIES_MAX: u32 = 2;
 
 /// How long a server that refused a batch is given none.
-const DIRECT: TimeDelta = TimeDelta::days(1);
+const BATCHES_REFUSED_FOR: TimeDelta = TimeDelta::days(1);
 
 /// How long a batch of which it is not known whether it arrived is looked for.
-const LOOKED_FOR: TimeDelta = TimeDelta::minutes(10);
+const SEARCH_PERIOD: TimeDelta = TimeDelta::minutes(10);
 
 /// A provider's clock may differ from ours by so much.
-const CLOCKS_DIFFER: TimeDelta = TimeDelta::hours(1);
+const CLOCK_SKEW_MAX: TimeDelta = TimeDelta::hours(1);
 
 /// A batch that has not ended after so long is given up; providers end them after a day.
-const GIVEN_UP: TimeDelta = TimeDelta::days(2);
+const BATCH_AGE_MAX: TimeDelta = TimeDelta::days(2);
 
 /// How long a reply is kept that nobody asked for again.
-const KEPT: TimeDelta = TimeDelta::days(3);
+const UNUSED_REPLY_AGE_MAX: TimeDelta = TimeDelta::days(3);
 
 /// Stands in the place of a reply that is to come.
-const TO_COME: &str = "{\"state\":\"to come\"}";
+const PENDING_REPLY_MARKER: &str = "{\"state\":\"to come\"}";
 
 /// A request that waits for the end of its pass.
-pub(super) struct Queued {
-    row: BatchedRow,
+pub(super) struct QueuedRequest {
+    row: BatchRequestRow,
     body: Value,
     length: usize,
 }
 
-impl Wire {
+impl ProviderEndpoint {
     /// Returns whether the provider has batches.
     pub fn has_batches(&self) -> bool {
         matches!(self, Self::Anthropic { .. } | Self::Openai { .. })
     }
 }
 
-impl Door {
+impl ModelClient {
     /// Begins a scheduled pass: fetches what batches have answered, and lets the pass make new ones.
     /// Returns whether anything came.
     ///
     /// # Errors
     ///
     /// Returns why not all could be fetched. The pass may go on.
-    pub fn begin_scheduled(&self) -> Result<bool, CallError> {
-        if !self.parts.wire.has_batches() || self.parts.vault.is_none() {
+    pub fn begin_scheduled_run(&self) -> Result<bool, CallError> {
+        if !self.config.endpoint.has_batches() || self.config.vault.is_none() {
             return Ok(false);
         }
-        self.state().is_scheduled = self.parts.batch;
-        if !self.parts.ledger.exists() {
+        self.state().is_scheduled = self.config.batch;
+        if !self.config.ledger_path.exists() {
             return Ok(false);
         }
         let now = clock::now().map_err(|e| CallError::Config(e.to_string()))?;
-        let root = self.root();
-        for row in self.ledger(|it| it.left_queued(&root))? {
-            self.take_back(row)?;
+        let root = self.root_name();
+        for row in self.ledger(|it| it.unsent_requests(&root))? {
+            self.cancel_queued(row)?;
         }
-        for row in self.ledger(|it| it.kept_since(&root, now - KEPT))? {
+        for row in self.ledger(|it| it.unused_replies_before(&root, now - UNUSED_REPLY_AGE_MAX))? {
             self.drop_reply(row.key);
-            self.ledger(|it| it.note_fate(row.call, Fate::Done, now))?;
+            self.ledger(|it| it.record_request_outcome(row.call, BatchRequestOutcome::Done, now))?;
         }
-        self.look_after_all(now, |_| true)
+        self.poll_batches(now, |_| true)
     }
 
     /// Fetches what batches have answered, for a pass that makes no new ones: somebody else may be about to
@@ -119,23 +122,25 @@ impl Door {
     /// # Errors
     ///
     /// Returns why not all could be fetched. The pass may go on.
-    pub fn collect(&self) -> Result<bool, CallError> {
-        let is_there = self.parts.wire.has_batches() && self.parts.ledger.exists();
-        if !is_there || self.parts.vault.is_none() {
+    pub fn fetch_batched(&self) -> Result<bool, CallError> {
+        let is_there = self.config.endpoint.has_batches() && self.config.ledger_path.exists();
+        if !is_there || self.config.vault.is_none() {
             return Ok(false);
         }
         let now = clock::now().map_err(|e| CallError::Config(e.to_string()))?;
-        self.look_after_all(now, |it| it.remote.is_some())
+        self.poll_batches(now, |it| it.remote.is_some())
     }
 
-    fn look_after_all(
+    fn poll_batches(
         &self,
         now: DateTime<Utc>,
         is_ours: impl Fn(&BatchRow) -> bool,
     ) -> Result<bool, CallError> {
         let (mut came, mut failed) = (false, None);
-        for batch in self.ledger(|it| it.batches(&self.root()))?.into_iter().filter(is_ours) {
-            match self.look_after(&batch, now) {
+        for batch in
+            self.ledger(|it| it.open_batches(&self.root_name()))?.into_iter().filter(is_ours)
+        {
+            match self.poll_batch(&batch, now) {
                 Ok(more) => came |= more,
                 Err(error) => failed = Some(error),
             }
@@ -152,24 +157,24 @@ impl Door {
     /// # Errors
     ///
     /// Returns why it could not be sent. It is asked anew by a later pass.
-    pub fn end_scheduled(&self) -> Result<Scheduled, CallError> {
+    pub fn end_scheduled_run(&self) -> Result<ScheduledOutcome, CallError> {
         let queue = {
             let mut state = self.state();
             state.is_scheduled = false;
             std::mem::take(&mut state.queue)
         };
-        if !self.parts.wire.has_batches() || !self.parts.ledger.exists() {
-            return Ok(Scheduled::default());
+        if !self.config.endpoint.has_batches() || !self.config.ledger_path.exists() {
+            return Ok(ScheduledOutcome::default());
         }
-        let again = if queue.is_empty() { false } else { self.hand_over(queue)? };
-        let waits = self.ledger(|it| it.batches(&self.root()))?;
-        Ok(Scheduled { waits: !waits.is_empty(), again })
+        let again = if queue.is_empty() { false } else { self.submit_batch(queue)? };
+        let waits = self.ledger(|it| it.open_batches(&self.root_name()))?;
+        Ok(ScheduledOutcome { batch_pending: !waits.is_empty(), run_again: again })
     }
 
     /// Queues a request, or says that it waits already. `false`: it is to be asked directly.
-    pub(super) fn queue(
+    pub(super) fn enqueue(
         &self,
-        request: &Request,
+        request: &ModelRequest,
         key: ContentHash,
         row: &ServerRow,
         now: DateTime<Utc>,
@@ -178,19 +183,19 @@ impl Door {
         if !self.state().is_scheduled || !is_fold || request.messages.len() > 1 {
             return Ok(false);
         }
-        let known = self.ledger(|it| it.batched(key, now))?;
-        if known.waits {
+        let known = self.ledger(|it| it.batch_status(key, now))?;
+        if known.is_pending {
             return Ok(true);
         }
-        let refuses = row.direct_until.is_some_and(|it| now < it);
-        if refuses || known.direct || known.tries >= TRIES_MAX {
+        let refuses = row.no_batches_until.is_some_and(|it| now < it);
+        if refuses || known.needs_direct_call || known.unanswered_batches >= BATCH_TRIES_MAX {
             return Ok(false);
         }
-        let model = &self.parts.model;
-        let body = match &self.parts.wire {
-            Wire::Anthropic { .. } => anthropic::body(request, model),
-            Wire::Openai { .. } => openai::body(request, model, dialect(row)),
-            Wire::Ollama { .. } | Wire::Command(_) => return Ok(false),
+        let model = &self.config.model;
+        let body = match &self.config.endpoint {
+            ProviderEndpoint::Anthropic { .. } => anthropic::body(request, model),
+            ProviderEndpoint::Openai { .. } => openai::body(request, model, dialect_of(row)),
+            ProviderEndpoint::Ollama { .. } | ProviderEndpoint::Command(_) => return Ok(false),
         };
         let length = body.to_string().len();
         {
@@ -202,41 +207,43 @@ impl Door {
             }
         }
         let call = self.reserve(request, now, true)?;
-        let row = BatchedRow { call, key, bytes: text_bytes(request) };
-        self.ledger(|it| it.queue(&row, &self.root(), now))?;
-        if let Some(vault) = &self.parts.vault {
-            vault.keep_reply(key, TO_COME).map_err(|e| CallError::Ledger(e.to_string()))?;
+        let row = BatchRequestRow { call, key, bytes: text_bytes(request) };
+        self.ledger(|it| it.queue_request(&row, &self.root_name(), now))?;
+        if let Some(vault) = &self.config.vault {
+            vault
+                .save_reply(key, PENDING_REPLY_MARKER)
+                .map_err(|e| CallError::Ledger(e.to_string()))?;
         }
-        self.state().queue.push(Queued { row, body, length });
+        self.state().queue.push(QueuedRequest { row, body, length });
         Ok(true)
     }
 
     /// Sends a batch. Returns whether the server takes none, so that all is to be asked directly.
-    fn hand_over(&self, queue: Vec<Queued>) -> Result<bool, CallError> {
+    fn submit_batch(&self, queue: Vec<QueuedRequest>) -> Result<bool, CallError> {
         let now = clock::now().map_err(|e| CallError::Config(e.to_string()))?;
-        passed("batch.pass_ended")?;
+        reach_failpoint("batch.pass_ended")?;
         // Since the pass ended somebody may have had words forgotten that are in it.
-        let (queue, forgotten): (Vec<Queued>, Vec<Queued>) =
-            queue.into_iter().partition(|it| self.is_to_come(it.row.key));
+        let (queue, forgotten): (Vec<QueuedRequest>, Vec<QueuedRequest>) =
+            queue.into_iter().partition(|it| self.is_reply_pending(it.row.key));
         for queued in forgotten {
-            self.take_back(queued.row)?;
+            self.cancel_queued(queued.row)?;
         }
         if queue.is_empty() {
             return Ok(false);
         }
-        let token = token()?;
-        let rows: Vec<BatchedRow> = queue.iter().map(|it| it.row).collect();
+        let token = random_token()?;
+        let rows: Vec<BatchRequestRow> = queue.iter().map(|it| it.row).collect();
         let calls: Vec<CallId> = rows.iter().map(|it| it.call).collect();
-        let whose = (self.parts.wire.server(), &self.parts.model[..], &self.root()[..]);
+        let whose = (self.config.endpoint.server(), &self.config.model[..], &self.root_name()[..]);
         let batch = self.ledger(|it| it.begin_batch(whose, &token, &calls, now))?;
-        passed("batch.recorded")?;
-        let name = |it: Queued| (wire::name_of(it.row.call.number(), &token), it.body);
+        reach_failpoint("batch.recorded")?;
+        let name = |it: QueuedRequest| (wire::call_name(it.row.call.number(), &token), it.body);
         let requests = queue.into_iter().map(name).collect();
         let error = match self.send_batch(requests, &token, now) {
             Ok(remote) => {
-                passed("batch.sent")?;
-                self.ledger(|it| it.open_batch(batch, &remote))?;
-                passed("batch.opened")?;
+                reach_failpoint("batch.sent")?;
+                self.ledger(|it| it.record_batch_accepted(batch, &remote))?;
+                reach_failpoint("batch.opened")?;
                 return Ok(false);
             }
             Err(error) => error,
@@ -244,7 +251,7 @@ impl Door {
         // Whether it arrived is looked up by the next pass.
         if !error.may_have_cost() {
             for row in rows {
-                self.take_back(row)?;
+                self.cancel_queued(row)?;
             }
             self.ledger(|it| it.end_batch(batch))?;
         }
@@ -254,15 +261,18 @@ impl Door {
                 | CallError::TooLong { .. }
                 | CallError::Unavailable { status: 501, .. }
         );
-        let known = self.row()?;
+        let known = self.server_row()?;
         if is_refused {
-            self.note(&ServerRow { direct_until: Some(now + DIRECT), ..known })?;
+            self.save_server_row(&ServerRow {
+                no_batches_until: Some(now + BATCHES_REFUSED_FOR),
+                ..known
+            })?;
             tracing::warn!(
                 "{error}: it takes no batches, so the model is asked directly for a day"
             );
             return Ok(true);
         }
-        self.note_failed(known, &error, now)?;
+        self.record_failure(known, &error, now)?;
         Err(error)
     }
 
@@ -273,20 +283,21 @@ impl Door {
         token: &str,
         now: DateTime<Utc>,
     ) -> Result<String, CallError> {
-        let headers = self.headers();
-        let server = self.parts.wire.server();
-        let named = |answer: &Answer| {
-            let body = self.body_of(answer)?;
-            let name = wire::plain(&body["id"]).filter(|it| !self.holds_key(it));
+        let headers = self.request_headers();
+        let server = self.config.endpoint.server();
+        let named = |answer: &HttpResponse| {
+            let body = self.response_json(answer)?;
+            let name = wire::safe_id(&body["id"]).filter(|it| !self.contains_key(it));
             let what = "JSON that names no batch";
-            name.ok_or(CallError::Garbage { server: server.to_owned(), what })
+            name.ok_or(CallError::UnexpectedResponse { server: server.to_owned(), what })
         };
-        if let Wire::Anthropic { .. } = self.parts.wire {
+        if let ProviderEndpoint::Anthropic { .. } = self.config.endpoint {
             let body = wire::anthropic_body(requests);
-            return named(&self.http.post(server, wire::ANTHROPIC, &headers, body, now)?);
+            return named(&self.http.post(server, wire::ANTHROPIC_PATH, &headers, body, now)?);
         }
         let (kind, body) = wire::openai_file(requests, token);
-        let uploaded = self.http.upload(server, wire::OPENAI_FILES, &headers, &kind, body, now);
+        let uploaded =
+            self.http.upload(server, wire::OPENAI_FILES_PATH, &headers, &kind, body, now);
         // A file alone costs nothing, whatever became of it.
         let file = uploaded.and_then(|it| named(&it)).map_err(|error| match error {
             error if error.may_have_cost() => CallError::Connect {
@@ -296,75 +307,76 @@ impl Door {
             error => error,
         })?;
         let body = wire::openai_body(&file, token);
-        named(&self.http.post(server, wire::OPENAI, &headers, body, now)?)
+        named(&self.http.post(server, wire::OPENAI_PATH, &headers, body, now)?)
     }
 
     /// Looks how far a batch is, and fetches what it has. Returns whether anything came.
-    fn look_after(&self, batch: &BatchRow, now: DateTime<Utc>) -> Result<bool, CallError> {
-        let is_old = now - batch.at > GIVEN_UP;
-        if batch.server != self.parts.wire.server() {
+    fn poll_batch(&self, batch: &BatchRow, now: DateTime<Utc>) -> Result<bool, CallError> {
+        let is_old = now - batch.at > BATCH_AGE_MAX;
+        if batch.server != self.config.endpoint.server() {
             // Nobody can ask for it while another server is configured.
-            return if is_old { self.give_up(batch, now) } else { Ok(false) };
+            return if is_old { self.abandon_batch(batch, now) } else { Ok(false) };
         }
-        let row = self.row()?;
-        self.gate(&row, now)?;
-        match self.fetch(batch, now) {
-            Ok(None) if is_old => self.give_up(batch, now),
+        let row = self.server_row()?;
+        self.check_circuit(&row, now)?;
+        match self.fetch_results(batch, now) {
+            Ok(None) if is_old => self.abandon_batch(batch, now),
             Ok(came) => Ok(came.is_some()),
             // It was deleted there.
-            Err(CallError::Request { status: 404 | 410, .. }) => self.give_up(batch, now),
+            Err(CallError::Request { status: 404 | 410, .. }) => self.abandon_batch(batch, now),
             Err(error) if is_old => {
                 tracing::warn!("{error}; a batch is given up");
-                self.give_up(batch, now)
+                self.abandon_batch(batch, now)
             }
             Err(error) => {
-                self.note_failed(row, &error, now)?;
+                self.record_failure(row, &error, now)?;
                 Err(error)
             }
         }
     }
 
     /// Fetches what a batch has; `None` while it has not ended.
-    fn fetch(&self, batch: &BatchRow, now: DateTime<Utc>) -> Result<Option<()>, CallError> {
-        let server = self.parts.wire.server();
-        let is_anthropic = matches!(self.parts.wire, Wire::Anthropic { .. });
+    fn fetch_results(&self, batch: &BatchRow, now: DateTime<Utc>) -> Result<Option<()>, CallError> {
+        let server = self.config.endpoint.server();
+        let is_anthropic = matches!(self.config.endpoint, ProviderEndpoint::Anthropic { .. });
         let remote = if let Some(remote) = &batch.remote {
             remote.clone()
-        } else if let Some(remote) = self.find(batch, now)? {
-            self.ledger(|it| it.open_batch(batch.id, &remote))?;
+        } else if let Some(remote) = self.find_submitted(batch, now)? {
+            self.ledger(|it| it.record_batch_accepted(batch.id, &remote))?;
             remote
-        } else if now - batch.at < LOOKED_FOR {
+        } else if now - batch.at < SEARCH_PERIOD {
             return Ok(None);
         } else {
-            return self.give_up(batch, now).map(|_| Some(()));
+            return self.abandon_batch(batch, now).map(|_| Some(()));
         };
         let progress = if is_anthropic {
-            let body = self.get(&format!("{}/{remote}", wire::ANTHROPIC), now)?;
+            let body = self.get_json(&format!("{}/{remote}", wire::ANTHROPIC_PATH), now)?;
             wire::anthropic_progress(&body, &remote)
         } else {
-            wire::openai_progress(&self.get(&format!("{}/{remote}", wire::OPENAI), now)?)
+            wire::openai_progress(&self.get_json(&format!("{}/{remote}", wire::OPENAI_PATH), now)?)
         };
         let what = "JSON that is no batch";
-        match progress.ok_or(CallError::Garbage { server: server.to_owned(), what })? {
-            Progress::Working => return Ok(None),
-            Progress::Refused => {
-                for row in self.ledger(|it| it.waiting(batch.id))? {
-                    self.end_unasked(row, "request", Fate::Direct, now)?;
+        match progress.ok_or(CallError::UnexpectedResponse { server: server.to_owned(), what })? {
+            BatchProgress::Working => return Ok(None),
+            BatchProgress::Refused => {
+                for row in self.ledger(|it| it.pending_requests(batch.id))? {
+                    self.settle_unsent(row, "request", BatchRequestOutcome::CallDirectly, now)?;
                 }
             }
-            Progress::Ended(paths) => {
-                let headers = self.headers();
-                let mut waiting = self.ledger(|it| it.waiting(batch.id))?;
+            BatchProgress::Ended(paths) => {
+                let headers = self.request_headers();
+                let mut waiting = self.ledger(|it| it.pending_requests(batch.id))?;
                 for path in paths {
-                    let mut take = |line: &[u8]| self.take(batch, line, &mut waiting, now);
+                    let mut take =
+                        |line: &[u8]| self.process_result_line(batch, line, &mut waiting, now);
                     let answer = self.http.get_lines(server, &path, &headers, now, &mut take)?;
                     if !answer.is_ok() {
-                        return Err(self.error_of(&answer));
+                        return Err(self.response_error(&answer));
                     }
                 }
                 // What is not spoken of was not asked, as far as anybody knows.
                 for row in waiting {
-                    self.lose(row, now)?;
+                    self.mark_lost(row, now)?;
                 }
             }
         }
@@ -373,86 +385,96 @@ impl Door {
     }
 
     /// Looks for a batch of which it is not known whether it arrived.
-    fn find(&self, batch: &BatchRow, now: DateTime<Utc>) -> Result<Option<String>, CallError> {
-        let server = self.parts.wire.server();
-        let found = if let Wire::Anthropic { .. } = self.parts.wire {
-            let requests = self.ledger(|it| it.waiting(batch.id))?.len();
-            let list = self.get(&wire::anthropic_list(), now)?;
-            wire::anthropic_listed(&list, requests, batch.at - CLOCKS_DIFFER)
+    fn find_submitted(
+        &self,
+        batch: &BatchRow,
+        now: DateTime<Utc>,
+    ) -> Result<Option<String>, CallError> {
+        let server = self.config.endpoint.server();
+        let found = if let ProviderEndpoint::Anthropic { .. } = self.config.endpoint {
+            let requests = self.ledger(|it| it.pending_requests(batch.id))?.len();
+            let list = self.get_json(&wire::anthropic_list_path(), now)?;
+            wire::anthropic_candidates(&list, requests, batch.at - CLOCK_SKEW_MAX)
         } else {
-            wire::openai_listed(&self.get(&wire::openai_list(), now)?, &batch.token)
+            wire::openai_candidates(&self.get_json(&wire::openai_list_path(), now)?, &batch.token)
         };
         for remote in found {
-            if !self.ledger(|it| it.knows_batch(server, &remote))? {
+            if !self.ledger(|it| it.is_own_batch(server, &remote))? {
                 return Ok(Some(remote));
             }
         }
         Ok(None)
     }
 
-    fn get(&self, path: &str, now: DateTime<Utc>) -> Result<Value, CallError> {
-        let server = self.parts.wire.server();
-        self.body_of(&self.http.get(server, path, &self.headers(), now)?)
+    fn get_json(&self, path: &str, now: DateTime<Utc>) -> Result<Value, CallError> {
+        let server = self.config.endpoint.server();
+        self.response_json(&self.http.get(server, path, &self.request_headers(), now)?)
     }
 
     /// Takes one line of the results.
-    fn take(
+    fn process_result_line(
         &self,
         batch: &BatchRow,
         line: &[u8],
-        waiting: &mut Vec<BatchedRow>,
+        waiting: &mut Vec<BatchRequestRow>,
         now: DateTime<Utc>,
     ) -> Result<(), CallError> {
-        let server = self.parts.wire.server();
-        let is_anthropic = matches!(self.parts.wire, Wire::Anthropic { .. });
+        let server = self.config.endpoint.server();
+        let is_anthropic = matches!(self.config.endpoint, ProviderEndpoint::Anthropic { .. });
         let read = if is_anthropic { wire::anthropic_line(line) } else { wire::openai_line(line) };
         // What speaks of none of ours is not for us.
         let Some((name, said)) = read else { return Ok(()) };
-        let call = wire::call_of(&name, &batch.token);
+        let call = wire::parse_call_name(&name, &batch.token);
         let at = waiting.iter().position(|it| Some(it.call.number()) == call);
         let Some(at) = at else { return Ok(()) };
         let row = waiting.swap_remove(at);
         let answer = match said {
-            Said::Answer(answer) => answer,
-            Said::Nothing => return self.end_unasked(row, "expired", Fate::Again, now),
+            BatchResult::Answer(answer) => answer,
+            BatchResult::NotProcessed => {
+                return self.settle_unsent(row, "expired", BatchRequestOutcome::Retry, now);
+            }
         };
         let reply = if is_anthropic {
             anthropic::reply(server, &answer)
         } else {
-            openai::reply(server, &answer).and_then(|it| read_whole(it, row.bytes))
+            openai::reply(server, &answer).and_then(|it| check_fully_read(it, row.bytes))
         };
-        let reply = reply.and_then(|it| self.without_key(it));
+        let reply = reply.and_then(|it| self.reject_leaked_key(it));
         let fate = match &reply {
             Ok(reply) => {
-                passed("batch.fetched")?;
-                let fate = self.keep_batched(row.key, reply)?;
-                passed("batch.kept")?;
+                reach_failpoint("batch.fetched")?;
+                let fate = self.store_batched_reply(row.key, reply)?;
+                reach_failpoint("batch.kept")?;
                 fate
             }
             Err(error) => {
                 if let CallError::TooLong { limit: limit @ Some(_) } = *error {
-                    let known = self.row()?;
-                    self.note(&ServerRow { context_tokens: limit, ..known })?;
+                    let known = self.server_row()?;
+                    self.save_server_row(&ServerRow { context_tokens: limit, ..known })?;
                 }
-                self.drop_to_come(row.key);
-                if error.fault() == Fault::Server { Fate::Again } else { Fate::Direct }
+                self.drop_pending_marker(row.key);
+                if error.class() == ErrorClass::Server {
+                    BatchRequestOutcome::Retry
+                } else {
+                    BatchRequestOutcome::CallDirectly
+                }
             }
         };
         let took = (now - batch.at).to_std().unwrap_or(Duration::ZERO);
-        let got = Got { reply, requests: 1, lost: 0, took };
-        let span = telemetry::begin_batched(&self.parts.wire, &self.parts.model);
-        let cost_usd = self.settle_call(row.call, &got, true)?;
-        span.in_scope(|| telemetry::end(&span, &got, cost_usd));
-        self.ledger(|it| it.note_fate(row.call, fate, now))
+        let got = CallOutcome { reply, requests: 1, lost: 0, duration: took };
+        let span = telemetry::batched_chat_span(&self.config.endpoint, &self.config.model);
+        let cost_usd = self.settle_charge(row.call, &got, true)?;
+        span.in_scope(|| telemetry::record_outcome(&span, &got, cost_usd));
+        self.ledger(|it| it.record_request_outcome(row.call, fate, now))
     }
 
     /// Counts the reply to a request as used, and what it cost as spent, if it came from a batch.
-    pub(super) fn take_batched(&self, key: ContentHash) -> Result<(), CallError> {
-        if !self.parts.wire.has_batches() || !self.parts.ledger.exists() {
+    pub(super) fn claim_batched(&self, key: ContentHash) -> Result<(), CallError> {
+        if !self.config.endpoint.has_batches() || !self.config.ledger_path.exists() {
             return Ok(());
         }
         let now = clock::now().map_err(|e| CallError::Config(e.to_string()))?;
-        if let Some(cost_usd) = self.ledger(|it| it.take_kept(key, now))? {
+        if let Some(cost_usd) = self.ledger(|it| it.mark_reply_used(key, now))? {
             let mut state = self.state();
             state.spent.calls += 1;
             state.spent.cost_usd += cost_usd;
@@ -461,109 +483,115 @@ impl Door {
     }
 
     /// Keeps a reply, unless the wish for it was taken back.
-    fn keep_batched(&self, key: ContentHash, reply: &Reply) -> Result<Fate, CallError> {
+    fn store_batched_reply(
+        &self,
+        key: ContentHash,
+        reply: &ModelReply,
+    ) -> Result<BatchRequestOutcome, CallError> {
         let failed = |e: &dyn std::fmt::Display| CallError::Ledger(e.to_string());
-        let Some(vault) = &self.parts.vault else { return Ok(Fate::Done) };
-        if vault.kept_reply(key).map_err(|e| failed(&e))?.is_none() {
-            return Ok(Fate::Done);
+        let Some(vault) = &self.config.vault else { return Ok(BatchRequestOutcome::Done) };
+        if vault.saved_reply(key).map_err(|e| failed(&e))?.is_none() {
+            return Ok(BatchRequestOutcome::Done);
         }
         let text = serde_json::to_string(reply).map_err(|e| failed(&e))?;
-        vault.keep_reply(key, &text).map_err(|e| failed(&e))?;
-        Ok(Fate::Kept)
+        vault.save_reply(key, &text).map_err(|e| failed(&e))?;
+        Ok(BatchRequestOutcome::Replied)
     }
 
     /// Ends a request that nobody was asked, which costs nothing.
-    fn end_unasked(
+    fn settle_unsent(
         &self,
-        row: BatchedRow,
+        row: BatchRequestRow,
         outcome: &str,
-        fate: Fate,
+        fate: BatchRequestOutcome,
         now: DateTime<Utc>,
     ) -> Result<(), CallError> {
-        self.drop_to_come(row.key);
-        let settled = Settled { outcome, usd: Some(0.0), ..Settled::default() };
-        self.ledger(|it| it.settle(row.call, &settled))?;
-        self.ledger(|it| it.note_fate(row.call, fate, now))
+        self.drop_pending_marker(row.key);
+        let settled = CallResult { outcome, usd: Some(0.0), ..CallResult::default() };
+        self.ledger(|it| it.finish_call(row.call, &settled))?;
+        self.ledger(|it| it.record_request_outcome(row.call, fate, now))
     }
 
     /// Takes back a request that never left.
-    fn take_back(&self, row: BatchedRow) -> Result<(), CallError> {
-        self.drop_to_come(row.key);
-        self.ledger(|it| it.unqueue(row.call))
+    fn cancel_queued(&self, row: BatchRequestRow) -> Result<(), CallError> {
+        self.drop_pending_marker(row.key);
+        self.ledger(|it| it.remove_queued(row.call))
     }
 
     /// Ends a request of which nobody knows what became; it stays charged.
-    fn lose(&self, row: BatchedRow, now: DateTime<Utc>) -> Result<(), CallError> {
-        self.drop_to_come(row.key);
-        self.ledger(|it| it.end_unsure(row.call, "lost", 0, 1, 0))?;
-        self.ledger(|it| it.note_fate(row.call, Fate::Again, now))
+    fn mark_lost(&self, row: BatchRequestRow, now: DateTime<Utc>) -> Result<(), CallError> {
+        self.drop_pending_marker(row.key);
+        self.ledger(|it| it.finish_call_of_unknown_cost(row.call, "lost", 0, 1, 0))?;
+        self.ledger(|it| it.record_request_outcome(row.call, BatchRequestOutcome::Retry, now))
     }
 
-    fn give_up(&self, batch: &BatchRow, now: DateTime<Utc>) -> Result<bool, CallError> {
-        for row in self.ledger(|it| it.waiting(batch.id))? {
-            self.lose(row, now)?;
+    fn abandon_batch(&self, batch: &BatchRow, now: DateTime<Utc>) -> Result<bool, CallError> {
+        for row in self.ledger(|it| it.pending_requests(batch.id))? {
+            self.mark_lost(row, now)?;
         }
         self.ledger(|it| it.end_batch(batch.id))?;
         Ok(true)
     }
 
     /// Returns whether a reply is still wished for.
-    fn is_to_come(&self, key: ContentHash) -> bool {
-        let Some(vault) = &self.parts.vault else { return true };
-        vault.kept_reply(key).is_ok_and(|it| it.as_deref() == Some(TO_COME))
+    fn is_reply_pending(&self, key: ContentHash) -> bool {
+        let Some(vault) = &self.config.vault else { return true };
+        vault.saved_reply(key).is_ok_and(|it| it.as_deref() == Some(PENDING_REPLY_MARKER))
     }
 
     /// Removes what says that a reply is to come; a reply stays.
-    fn drop_to_come(&self, key: ContentHash) {
-        let is_to_come = self.parts.vault.is_some() && self.is_to_come(key);
+    fn drop_pending_marker(&self, key: ContentHash) {
+        let is_to_come = self.config.vault.is_some() && self.is_reply_pending(key);
         if is_to_come {
             self.drop_reply(key);
         }
     }
 
     fn drop_reply(&self, key: ContentHash) {
-        if let Some(vault) = &self.parts.vault {
+        if let Some(vault) = &self.config.vault {
             // It is dropped with the next one that is made of it, and nobody reads it until then.
-            drop(vault.drop_reply(key));
+            drop(vault.remove_reply(key));
         }
     }
 
     /// Counts a request that failed.
-    fn note_failed(
+    fn record_failure(
         &self,
         row: ServerRow,
         error: &CallError,
         now: DateTime<Utc>,
     ) -> Result<(), CallError> {
-        let next = breaker(&row).failed(error, &self.parts.account, now);
-        let (failures, open_until, barred) = (next.failures, next.open_until, next.barred);
-        self.note(&ServerRow { failures, open_until, barred, ..row })
+        let next = circuit_of(&row).after_failure(error, &self.config.account, now);
+        let (failures, open_until, barred) = (next.failures, next.open_until, next.blocked_account);
+        self.save_server_row(&ServerRow { failures, open_until, refused_account: barred, ..row })
     }
 
     /// Returns the JSON of an answer, or what it says went wrong.
-    fn body_of(&self, answer: &Answer) -> Result<Value, CallError> {
+    fn response_json(&self, answer: &HttpResponse) -> Result<Value, CallError> {
         if !answer.is_ok() {
-            return Err(self.error_of(answer));
+            return Err(self.response_error(answer));
         }
-        let server = self.parts.wire.server();
-        answer.json().map_err(|what| CallError::Garbage { server: server.to_owned(), what })
+        let server = self.config.endpoint.server();
+        answer
+            .json()
+            .map_err(|what| CallError::UnexpectedResponse { server: server.to_owned(), what })
     }
 
-    fn error_of(&self, answer: &Answer) -> CallError {
-        let server = self.parts.wire.server();
-        match self.parts.wire {
-            Wire::Anthropic { .. } => anthropic::error(server, answer),
+    fn response_error(&self, answer: &HttpResponse) -> CallError {
+        let server = self.config.endpoint.server();
+        match self.config.endpoint {
+            ProviderEndpoint::Anthropic { .. } => anthropic::error(server, answer),
             _ => openai::error(server, answer, answer.status),
         }
     }
 
-    fn root(&self) -> String {
-        self.parts.root.to_string_lossy().into_owned()
+    fn root_name(&self) -> String {
+        self.config.root.to_string_lossy().into_owned()
     }
 }
 
 /// Returns a new random name.
-fn token() -> Result<String, CallError> {
+fn random_token() -> Result<String, CallError> {
     let mut bytes = [0u8; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .map_err(|e| CallError::Config(format!("the system gives no random bytes: {e}")))?;

@@ -7,23 +7,23 @@
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
-use crate::model::http::{Answer, Headers};
+use crate::model::http::{HttpResponse, ResponseHeaders};
 
 /// Anthropic's batches, below the server's address.
-pub(super) const ANTHROPIC: &str = "/v1/messages/batches";
+pub(super) const ANTHROPIC_PATH: &str = "/v1/messages/batches";
 
 /// The batches of `OpenAI`, below the server's address with its `/v1`.
-pub(super) const OPENAI: &str = "/batches";
+pub(super) const OPENAI_PATH: &str = "/batches";
 
 /// Its files.
-pub(super) const OPENAI_FILES: &str = "/files";
+pub(super) const OPENAI_FILES_PATH: &str = "/files";
 
 /// How many batches are listed to find one again.
-const LISTED_MAX: usize = 100;
+const BATCHES_LISTED_MAX: usize = 100;
 
 /// How far a batch is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum BatchProgress {
     /// It is being worked on.
     Working,
     /// It has ended, and its results lie at these paths.
@@ -34,11 +34,11 @@ pub(super) enum Progress {
 
 /// What a batch says of one of its requests.
 #[derive(Clone, Debug)]
-pub(super) enum Said {
+pub(super) enum BatchResult {
     /// An answer as it would have come without a batch.
-    Answer(Answer),
+    Answer(HttpResponse),
     /// Nothing: it was not asked in time, or the batch was taken back.
-    Nothing,
+    NotProcessed,
 }
 
 /// Returns the body that hands requests to Anthropic: names and bodies.
@@ -49,15 +49,15 @@ pub(super) fn anthropic_body(requests: Vec<(String, Value)>) -> Vec<u8> {
 }
 
 /// Returns how far a batch of Anthropic's is; `None` where the answer is none.
-pub(super) fn anthropic_progress(body: &Value, remote: &str) -> Option<Progress> {
+pub(super) fn anthropic_progress(body: &Value, remote: &str) -> Option<BatchProgress> {
     match body["processing_status"].as_str()? {
-        "ended" => Some(Progress::Ended(vec![format!("{ANTHROPIC}/{remote}/results")])),
-        _ => Some(Progress::Working),
+        "ended" => Some(BatchProgress::Ended(vec![format!("{ANTHROPIC_PATH}/{remote}/results")])),
+        _ => Some(BatchProgress::Working),
     }
 }
 
 /// Reads a line of Anthropic's results: the name of a request, and what is said of it.
-pub(super) fn anthropic_line(line: &[u8]) -> Option<(String, Said)> {
+pub(super) fn anthropic_line(line: &[u8]) -> Option<(String, BatchResult)> {
     let line: Value = serde_json::from_slice(line).ok()?;
     let name = line["custom_id"].as_str()?.to_owned();
     let result = &line["result"];
@@ -65,19 +65,23 @@ pub(super) fn anthropic_line(line: &[u8]) -> Option<(String, Said)> {
         "succeeded" => answer(200, &result["message"], None),
         // An error in the place of a message, as some gateways send it with 200.
         "errored" => answer(200, &result["error"], None),
-        _ => Said::Nothing,
+        _ => BatchResult::NotProcessed,
     };
     Some((name, said))
 }
 
 /// Returns the path at which Anthropic lists its batches.
-pub(super) fn anthropic_list() -> String {
-    format!("{ANTHROPIC}?limit={LISTED_MAX}")
+pub(super) fn anthropic_list_path() -> String {
+    format!("{ANTHROPIC_PATH}?limit={BATCHES_LISTED_MAX}")
 }
 
 /// Returns those of a list that may be a batch of so many requests that was sent at the earliest at
 /// `since`. It carries no name of ours; its results will.
-pub(super) fn anthropic_listed(body: &Value, requests: usize, since: DateTime<Utc>) -> Vec<String> {
+pub(super) fn anthropic_candidates(
+    body: &Value,
+    requests: usize,
+    since: DateTime<Utc>,
+) -> Vec<String> {
     let count = |it: &Value| {
         let counts = it["request_counts"].as_object().into_iter().flatten();
         counts.filter_map(|it| it.1.as_u64()).sum::<u64>()
@@ -87,7 +91,7 @@ pub(super) fn anthropic_listed(body: &Value, requests: usize, since: DateTime<Ut
         at.is_some_and(|it| it >= since) && count(it) == requests as u64
     };
     let data = body["data"].as_array().into_iter().flatten();
-    data.filter(is_it).filter_map(|it| plain(&it["id"])).collect()
+    data.filter(is_it).filter_map(|it| safe_id(&it["id"])).collect()
 }
 
 /// Returns the content type and the body that upload requests to `OpenAI`. `token` is random, so that
@@ -126,42 +130,44 @@ pub(super) fn openai_body(file: &str, token: &str) -> Vec<u8> {
 }
 
 /// Returns how far a batch of `OpenAI`'s is; `None` where the answer is none.
-pub(super) fn openai_progress(body: &Value) -> Option<Progress> {
-    let files = ["output_file_id", "error_file_id"].into_iter().filter_map(|it| plain(&body[it]));
-    let files = files.map(|it| format!("{OPENAI_FILES}/{it}/content"));
+pub(super) fn openai_progress(body: &Value) -> Option<BatchProgress> {
+    let files = ["output_file_id", "error_file_id"].into_iter().filter_map(|it| safe_id(&body[it]));
+    let files = files.map(|it| format!("{OPENAI_FILES_PATH}/{it}/content"));
     match body["status"].as_str()? {
-        "completed" | "expired" | "cancelled" => Some(Progress::Ended(files.collect())),
-        "failed" => Some(Progress::Refused),
-        _ => Some(Progress::Working),
+        "completed" | "expired" | "cancelled" => Some(BatchProgress::Ended(files.collect())),
+        "failed" => Some(BatchProgress::Refused),
+        _ => Some(BatchProgress::Working),
     }
 }
 
 /// Reads a line of `OpenAI`'s results.
-pub(super) fn openai_line(line: &[u8]) -> Option<(String, Said)> {
+pub(super) fn openai_line(line: &[u8]) -> Option<(String, BatchResult)> {
     let line: Value = serde_json::from_slice(line).ok()?;
     let name = line["custom_id"].as_str()?.to_owned();
     let response = &line["response"];
     let status = response["status_code"].as_u64().and_then(|it| u16::try_from(it).ok());
     let said = match status {
         Some(status) => answer(status, &response["body"], response["request_id"].as_str()),
-        None => Said::Nothing,
+        None => BatchResult::NotProcessed,
     };
     Some((name, said))
 }
 
 /// Returns the path at which `OpenAI` lists its batches.
-pub(super) fn openai_list() -> String {
-    format!("{OPENAI}?limit={LISTED_MAX}")
+pub(super) fn openai_list_path() -> String {
+    format!("{OPENAI_PATH}?limit={BATCHES_LISTED_MAX}")
 }
 
 /// Returns the one of a list that carries our token.
-pub(super) fn openai_listed(body: &Value, token: &str) -> Vec<String> {
+pub(super) fn openai_candidates(body: &Value, token: &str) -> Vec<String> {
     let data = body["data"].as_array().into_iter().flatten();
-    data.filter(|it| it["metadata"]["memoird"] == token).filter_map(|it| plain(&it["id"])).collect()
+    data.filter(|it| it["metadata"]["memoird"] == token)
+        .filter_map(|it| safe_id(&it["id"]))
+        .collect()
 }
 
 /// Returns a server's name for a thing if it can stand in a path as it is.
-pub(super) fn plain(name: &Value) -> Option<String> {
+pub(super) fn safe_id(name: &Value) -> Option<String> {
     const CHARS_MAX: usize = 128;
     let is_plain = |it: &&str| {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
@@ -171,31 +177,31 @@ pub(super) fn plain(name: &Value) -> Option<String> {
 }
 
 /// Returns what one of our names stands for: the number of a call.
-pub(super) fn call_of(name: &str, token: &str) -> Option<i64> {
+pub(super) fn parse_call_name(name: &str, token: &str) -> Option<i64> {
     name.strip_prefix(token)?.strip_prefix('-')?.parse().ok()
 }
 
 /// Returns the name of a call in a batch.
-pub(super) fn name_of(call: i64, token: &str) -> String {
+pub(super) fn call_name(call: i64, token: &str) -> String {
     format!("{token}-{call}")
 }
 
-fn answer(status: u16, body: &Value, request_id: Option<&str>) -> Said {
-    let request_id = request_id.and_then(|it| plain(&json!(it)));
-    let headers = Headers { request_id, ..Headers::default() };
-    Said::Answer(Answer { status, headers, body: body.to_string().into_bytes() })
+fn answer(status: u16, body: &Value, request_id: Option<&str>) -> BatchResult {
+    let request_id = request_id.and_then(|it| safe_id(&json!(it)));
+    let headers = ResponseHeaders { request_id, ..ResponseHeaders::default() };
+    BatchResult::Answer(HttpResponse { status, headers, body: body.to_string().into_bytes() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{CallError, Reply, anthropic, openai};
+    use crate::model::{CallError, ModelReply, anthropic, openai};
 
     const TOKEN: &str = "0123456789abcdef";
 
     fn bodies() -> Vec<(String, Value)> {
         let body = |text: &str| json!({ "model": "m", "messages": [text], "stream": false });
-        vec![(name_of(7, TOKEN), body("a\nb")), (name_of(8, TOKEN), body("c"))]
+        vec![(call_name(7, TOKEN), body("a\nb")), (call_name(8, TOKEN), body("c"))]
     }
 
     #[test]
@@ -224,24 +230,25 @@ mod tests {
     fn progress_is_read_and_no_address_followed() {
         let ended =
             json!({ "processing_status": "ended", "results_url": "https://evil.example/x" });
-        let at = Progress::Ended(vec!["/v1/messages/batches/b_1/results".to_owned()]);
+        let at = BatchProgress::Ended(vec!["/v1/messages/batches/b_1/results".to_owned()]);
         assert_eq!(anthropic_progress(&ended, "b_1"), Some(at));
-        for (status, expected) in
-            [("in_progress", Some(Progress::Working)), ("canceling", Some(Progress::Working))]
-        {
+        for (status, expected) in [
+            ("in_progress", Some(BatchProgress::Working)),
+            ("canceling", Some(BatchProgress::Working)),
+        ] {
             assert_eq!(anthropic_progress(&json!({ "processing_status": status }), "b"), expected);
         }
         assert_eq!(anthropic_progress(&json!({ "id": "b" }), "b"), None);
         for (body, expected) in [
-            (json!({ "status": "validating" }), Some(Progress::Working)),
-            (json!({ "status": "failed" }), Some(Progress::Refused)),
+            (json!({ "status": "validating" }), Some(BatchProgress::Working)),
+            (json!({ "status": "failed" }), Some(BatchProgress::Refused)),
             (
                 json!({ "status": "completed", "output_file_id": "f-1", "error_file_id": null }),
-                Some(Progress::Ended(vec!["/files/f-1/content".to_owned()])),
+                Some(BatchProgress::Ended(vec!["/files/f-1/content".to_owned()])),
             ),
             (
                 json!({ "status": "expired", "output_file_id": "../x", "error_file_id": "f-2" }),
-                Some(Progress::Ended(vec!["/files/f-2/content".to_owned()])),
+                Some(BatchProgress::Ended(vec!["/files/f-2/content".to_owned()])),
             ),
             (json!({}), None),
         ] {
@@ -249,17 +256,17 @@ mod tests {
         }
     }
 
-    fn anthropic_reply(line: &Value) -> Option<Result<Reply, CallError>> {
+    fn anthropic_reply(line: &Value) -> Option<Result<ModelReply, CallError>> {
         match anthropic_line(line.to_string().as_bytes())?.1 {
-            Said::Answer(answer) => Some(anthropic::reply("s", &answer)),
-            Said::Nothing => None,
+            BatchResult::Answer(answer) => Some(anthropic::reply("s", &answer)),
+            BatchResult::NotProcessed => None,
         }
     }
 
-    fn openai_reply(line: &Value) -> Option<Result<Reply, CallError>> {
+    fn openai_reply(line: &Value) -> Option<Result<ModelReply, CallError>> {
         match openai_line(line.to_string().as_bytes())?.1 {
-            Said::Answer(answer) => Some(openai::reply("s", &answer)),
-            Said::Nothing => None,
+            BatchResult::Answer(answer) => Some(openai::reply("s", &answer)),
+            BatchResult::NotProcessed => None,
         }
     }
 
@@ -306,16 +313,16 @@ mod tests {
             one("old", "2026-04-13T06:59:00Z", 1), one("other", "2026-04-13T07:01:00Z", 2),
             one("it", "2026-04-13T07:01:00Z", 1), one("../it", "2026-04-13T07:01:00Z", 1),
         ] });
-        assert_eq!(anthropic_listed(&list, 2, since), ["it"]);
-        assert_eq!(openai_listed(&list, "other"), ["other"]);
-        assert!(openai_listed(&list, "none").is_empty());
+        assert_eq!(anthropic_candidates(&list, 2, since), ["it"]);
+        assert_eq!(openai_candidates(&list, "other"), ["other"]);
+        assert!(openai_candidates(&list, "none").is_empty());
     }
 
     #[test]
     fn only_our_own_names_are_known() {
-        assert_eq!(call_of(&name_of(12, TOKEN), TOKEN), Some(12));
+        assert_eq!(parse_call_name(&call_name(12, TOKEN), TOKEN), Some(12));
         for name in ["12", "0123456789abcdef", "0123456789abcdef-x", "other-12"] {
-            assert_eq!(call_of(name, TOKEN), None, "{name}");
+            assert_eq!(parse_call_name(name, TOKEN), None, "{name}");
         }
     }
 }

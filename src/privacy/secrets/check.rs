@@ -8,7 +8,7 @@ use serde::Deserialize;
 /// What is asked of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Check {
+pub enum ValueCheck {
     /// Nothing: the form says it all.
     #[default]
     None,
@@ -26,7 +26,7 @@ pub enum Check {
     Phone,
 }
 
-impl Check {
+impl ValueCheck {
     /// Tells whether `value`, which stands after `before`, passes.
     pub fn passes(self, value: &str, before: &str) -> bool {
         match self {
@@ -53,14 +53,14 @@ pub fn entropy(value: &str) -> f64 {
 /// What kinds of characters a value has.
 #[derive(Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "a set of four")]
-struct Classes {
+struct CharClasses {
     lower: bool,
     upper: bool,
     digit: bool,
     symbol: bool,
 }
 
-impl Classes {
+impl CharClasses {
     fn of(value: &str) -> Self {
         let mut classes = Self::default();
         for c in value.chars() {
@@ -82,7 +82,7 @@ impl Classes {
 }
 
 fn is_mixed(value: &str) -> bool {
-    let classes = Classes::of(value);
+    let classes = CharClasses::of(value);
     classes.digit && (classes.lower || classes.upper) && !is_code(value) && !is_words(value)
 }
 
@@ -99,13 +99,15 @@ fn is_words(value: &str) -> bool {
         // A word, a number, a word with a number after it (`v2`, `sha256`), or camel case.
         let stem = part.trim_end_matches(|c: char| c.is_ascii_digit());
         (letters == 0 && digits <= 8)
-            || (letters == stem.chars().count() && digits <= 4 && turns(stem) <= stem.len() / 4 + 1)
+            || (letters == stem.chars().count()
+                && digits <= 4
+                && case_changes(stem) <= stem.len() / 4 + 1)
     };
     parts().count() > 0 && parts().all(is_plain) && (parts().count() > 1 || value.len() < 20)
 }
 
 /// How often the case of letters turns up: once per word in camel case, at random in a key.
-fn turns(word: &str) -> usize {
+fn case_changes(word: &str) -> usize {
     let chars = || word.chars().map(char::is_uppercase);
     chars().zip(chars().skip(1)).filter(|(a, b)| !a && *b).count()
 }
@@ -151,15 +153,15 @@ fn is_password(value: &str, before: &str) -> bool {
     if length < 4 || is_code(value) {
         return false;
     }
-    let classes = Classes::of(value);
+    let classes = CharClasses::of(value);
     let glue = before.trim_end_matches(['"', '\'', '`']);
     if glue.len() < before.len() {
         // In quotes. Words with blanks between them are a text about passwords.
         let is_one = !value.contains(' ') || (classes.digit && classes.count() > 2);
-        return is_one && !is_type(value);
+        return is_one && !is_type_or_scheme(value);
     }
     let value = value.trim_end_matches(['.', ')', ']']);
-    if is_type(value) {
+    if is_type_or_scheme(value) {
         return false;
     }
     let is_flag = || ["-p", "--password"].iter().any(|it| glue.trim_end().ends_with(it));
@@ -178,11 +180,11 @@ fn is_password(value: &str, before: &str) -> bool {
 
 /// Words joined by dashes or slashes and such, and nothing else.
 fn is_words_only(value: &str) -> bool {
-    is_words(value) && !(Classes::of(value).digit && value.chars().all(char::is_alphanumeric))
+    is_words(value) && !(CharClasses::of(value).digit && value.chars().all(char::is_alphanumeric))
 }
 
 /// Names of types, and of what passwords are hashed or wrapped with.
-fn is_type(value: &str) -> bool {
+fn is_type_or_scheme(value: &str) -> bool {
     const TYPES: [&str; 20] = [
         "string",
         "str",
@@ -268,52 +270,52 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(check: Check, before: &str, value: &str, passes: bool) {
+    fn check(check: ValueCheck, before: &str, value: &str, passes: bool) {
         assert_eq!(check.passes(value, before), passes, "{check:?} {before}{value}");
     }
 
     #[test]
     fn what_words_code_and_hashes_pass() {
-        check(Check::Mixed, "", "k3J9fQ2mZx81LtPw", true);
-        check(Check::Mixed, "", "0123deadbeef4567", true);
-        check(Check::Mixed, "", "refresh-token-v2", false);
-        check(Check::Mixed, "", "process.env.API_KEY_2", false);
-        check(Check::Mixed, "", "getToken2()", false);
-        check(Check::Mixed, "", "D3D_PRESENT_TOKEN_0", false);
-        check(Check::Mixed, "", "onlyletters", false);
-        check(Check::Random, "", "9c1f2ab04d7e6f589c1f2ab04d7e6f589c1f2ab0", false);
-        check(Check::Random, "", "3f2b8c1e-0d4a-4c59-9e7b-5a1d2c3b4e5f", false);
-        check(Check::Random, "", "src/privacy/secrets/rules2.rs", false);
-        check(Check::Random, "", "k3J9fQ2mZx81LtPwk3J9fQ2mZx81LtPw", true);
+        check(ValueCheck::Mixed, "", "k3J9fQ2mZx81LtPw", true);
+        check(ValueCheck::Mixed, "", "0123deadbeef4567", true);
+        check(ValueCheck::Mixed, "", "refresh-token-v2", false);
+        check(ValueCheck::Mixed, "", "process.env.API_KEY_2", false);
+        check(ValueCheck::Mixed, "", "getToken2()", false);
+        check(ValueCheck::Mixed, "", "D3D_PRESENT_TOKEN_0", false);
+        check(ValueCheck::Mixed, "", "onlyletters", false);
+        check(ValueCheck::Random, "", "9c1f2ab04d7e6f589c1f2ab04d7e6f589c1f2ab0", false);
+        check(ValueCheck::Random, "", "3f2b8c1e-0d4a-4c59-9e7b-5a1d2c3b4e5f", false);
+        check(ValueCheck::Random, "", "src/privacy/secrets/rules2.rs", false);
+        check(ValueCheck::Random, "", "k3J9fQ2mZx81LtPwk3J9fQ2mZx81LtPw", true);
     }
 
     #[test]
     fn how_a_password_is_written_decides() {
-        check(Check::Password, "password=", "hunter2", true);
-        check(Check::Password, "password=", "correcthorse", true);
-        check(Check::Password, "password=", "string", false);
-        check(Check::Password, "password: \"", "correcthorse", true);
-        check(Check::Password, "password: \"", "must not be shown", false);
-        check(Check::Password, "password: ", "hunter2", true);
-        check(Check::Password, "password: ", "reset", false);
-        check(Check::Password, "password: ", "two-step-v2", false);
-        check(Check::Password, "password is ", "Sommer2024!", true);
-        check(Check::Password, "password is ", "sha256-hashed", false);
-        check(Check::Password, "password=", "get_password()", false);
-        check(Check::Password, "password=", "self.password", false);
-        check(Check::Password, "password: ", "typing.Optional[bytes]", false);
-        check(Check::Password, "password = ", "getpass.getpass(", false);
+        check(ValueCheck::Password, "password=", "hunter2", true);
+        check(ValueCheck::Password, "password=", "correcthorse", true);
+        check(ValueCheck::Password, "password=", "string", false);
+        check(ValueCheck::Password, "password: \"", "correcthorse", true);
+        check(ValueCheck::Password, "password: \"", "must not be shown", false);
+        check(ValueCheck::Password, "password: ", "hunter2", true);
+        check(ValueCheck::Password, "password: ", "reset", false);
+        check(ValueCheck::Password, "password: ", "two-step-v2", false);
+        check(ValueCheck::Password, "password is ", "Sommer2024!", true);
+        check(ValueCheck::Password, "password is ", "sha256-hashed", false);
+        check(ValueCheck::Password, "password=", "get_password()", false);
+        check(ValueCheck::Password, "password=", "self.password", false);
+        check(ValueCheck::Password, "password: ", "typing.Optional[bytes]", false);
+        check(ValueCheck::Password, "password = ", "getpass.getpass(", false);
     }
 
     #[test]
     fn numbers_of_persons_have_checksums() {
-        check(Check::Card, "", "4242 4242 4242 4242", true);
-        check(Check::Card, "", "4242 4242 4242 4243", false);
-        check(Check::Card, "", "0000000000000000", false);
-        check(Check::Iban, "", "DE89 3704 0044 0532 0130 00", true);
-        check(Check::Iban, "", "DE88 3704 0044 0532 0130 00", false);
-        check(Check::Phone, "", "+49 170 1234567", true);
-        check(Check::Phone, "", "+12 345", false);
-        check(Check::Phone, "", "+123456789", false);
+        check(ValueCheck::Card, "", "4242 4242 4242 4242", true);
+        check(ValueCheck::Card, "", "4242 4242 4242 4243", false);
+        check(ValueCheck::Card, "", "0000000000000000", false);
+        check(ValueCheck::Iban, "", "DE89 3704 0044 0532 0130 00", true);
+        check(ValueCheck::Iban, "", "DE88 3704 0044 0532 0130 00", false);
+        check(ValueCheck::Phone, "", "+49 170 1234567", true);
+        check(ValueCheck::Phone, "", "+12 345", false);
+        check(ValueCheck::Phone, "", "+123456789", false);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! - [`rules`]: what is looked for, read from `config/secrets.yaml` and a file of the user's own.
 //! - [`scan`]: one walk over a text that says where it stands.
-//! - [`apart`]: what a text holds once its parts are joined.
+//! - [`split_secrets`]: what a text holds once its parts are joined.
 //! - [`check`]: what a value must look like, beyond its form.
 //!
 //! Pure: text in, places out. The value itself is never kept, so that no error can show it.
@@ -13,12 +13,12 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use rules::{Compiled, RuleError};
+use rules::{CompiledSecretRules, SecretRuleError};
 
-pub(super) mod apart;
 pub mod check;
 pub mod rules;
 pub mod scan;
+pub(super) mod split_secrets;
 #[cfg(test)]
 mod tests;
 
@@ -27,11 +27,11 @@ const BUILT_IN: &str = include_str!("../../../config/secrets.yaml");
 
 /// What is looked for, ready to be used. Cheap to copy.
 #[derive(Clone)]
-pub struct SecretRules(Arc<Compiled>);
+pub struct SecretRules(Arc<CompiledSecretRules>);
 
 /// A place in a text that must not be seen, or that tells of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct SecretMatch {
     /// The id of the rule, such as `github-token`: what a mark calls it.
     pub kind: Arc<str>,
     /// Where it stands, in bytes of the whole text.
@@ -60,14 +60,14 @@ impl SecretRules {
     /// # Errors
     ///
     /// Names the rule, what is wrong with it, and how to mend it.
-    pub fn with_user(yaml: &str) -> Result<Self, RuleError> {
+    pub fn with_user(yaml: &str) -> Result<Self, SecretRuleError> {
         rules::compile(BUILT_IN, Some(yaml)).map(|it| Self(Arc::new(it)))
     }
 
     /// Returns the places to be hidden, in their order; none touches another.
     ///
     /// Give it a whole log: a key may go over several lines.
-    pub fn find(&self, text: &str) -> Vec<Found> {
+    pub fn find(&self, text: &str) -> Vec<SecretMatch> {
         scan::find(&self.0, text)
     }
 

@@ -19,7 +19,8 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 
-use super::{super::lent::Lent, check::Check, scan};
+use super::{check::ValueCheck, scan};
+use crate::privacy::reclaimable::Reclaimable;
 
 /// The most text of rules that is read, in bytes.
 const BYTES_MAX: usize = 256 * 1024;
@@ -32,18 +33,18 @@ const RULES_MAX: usize = 500;
 const REGEX_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// How far behind a prefix its body may reach, in bytes: a long JWT.
-const REACH: usize = 4 * 1024;
+const TOKEN_BYTES_MAX: usize = 4 * 1024;
 
 /// How far behind a prefix a body of several lines may reach, in bytes: a large RSA key with room.
-const REACH_LINES: usize = 16 * 1024;
+const MULTILINE_TOKEN_BYTES_MAX: usize = 16 * 1024;
 
 /// What parts an example of the built-in file, so that nobody takes it for a key that is in use.
 #[cfg(test)]
-const JOINER: char = '¦';
+const EXAMPLE_SEPARATOR: char = '¦';
 
 /// What is wrong with rules for secrets.
 #[derive(Debug, thiserror::Error)]
-pub enum RuleError {
+pub enum SecretRuleError {
     /// Longer than is read.
     #[error("the rules for secrets are longer than {} KiB; drop what is not needed", BYTES_MAX / 1024)]
     TooLong,
@@ -67,7 +68,7 @@ pub enum RuleError {
     #[error(
         "secret rule `{id}`: there are two of this id; rename one, or join their expressions with `|`"
     )]
-    Twice {
+    Duplicate {
         /// The id of both.
         id: String,
     },
@@ -111,7 +112,7 @@ pub enum RuleError {
     #[error(
         "secret rule `{id}`: it does not find its example {number} of a secret; mend the expression, or lower `entropy`"
     )]
-    Missed {
+    MissedExample {
         /// The rule.
         id: String,
         /// Which example, from 1. Its text may be a secret and is not shown.
@@ -121,7 +122,7 @@ pub enum RuleError {
     #[error(
         "secret rule `{id}`: it finds something in its clean example {number}; make the expression narrower"
     )]
-    Alarm {
+    FalsePositive {
         /// The rule.
         id: String,
         /// Which example, from 1.
@@ -150,8 +151,8 @@ pub enum RuleError {
 /// A file of rules.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct File {
-    rules: Vec<Entry>,
+struct SecretRulesYaml {
+    rules: Vec<SecretRuleEntry>,
     allow: Vec<String>,
     off: Vec<String>,
 }
@@ -159,7 +160,7 @@ struct File {
 /// A rule as written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Entry {
+pub(super) struct SecretRuleEntry {
     pub(super) id: String,
     #[serde(default)]
     pub(super) prefixes: Vec<String>,
@@ -174,67 +175,67 @@ pub(super) struct Entry {
     #[serde(default)]
     entropy: f64,
     #[serde(default)]
-    check: Check,
+    check: ValueCheck,
     #[serde(default)]
     personal: bool,
     /// How many lines it may go over: 1, or more.
-    #[serde(default = "one")]
+    #[serde(default = "default_lines")]
     lines: u8,
     #[serde(default)]
-    pub(super) examples: Examples,
+    pub(super) examples: SecretRuleExamples,
 }
 
-fn one() -> u8 {
+fn default_lines() -> u8 {
     1
 }
 
 /// Texts that show what a rule is for.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Examples {
+pub(super) struct SecretRuleExamples {
     pub(super) secret: Vec<String>,
     pub(super) clean: Vec<String>,
 }
 
 /// Rules made ready.
-pub(super) struct Compiled {
+pub(super) struct CompiledSecretRules {
     /// The most specific first: where two rules see the same place, the earlier one names it.
-    pub(super) rules: Vec<Rule>,
+    pub(super) rules: Vec<SecretRule>,
     /// All prefixes and keywords, in lower case.
     pub(super) literals: AhoCorasick,
     /// The rules that start from each literal.
     pub(super) by_literal: Vec<Vec<u16>>,
     /// The rules that start from none.
-    pub(super) anywhere: Vec<u16>,
+    pub(super) without_literal: Vec<u16>,
     allowed: HashSet<String>,
-    allowed_forms: Vec<Regex>,
+    allowed_patterns: Vec<Regex>,
 }
 
 /// A rule made ready.
-pub(super) struct Rule {
+pub(super) struct SecretRule {
     pub(super) kind: Arc<str>,
     pub(super) is_personal: bool,
     pub(super) entropy: f64,
-    pub(super) check: Check,
-    pub(super) form: Form,
+    pub(super) check: ValueCheck,
+    pub(super) form: SecretRuleForm,
 }
 
 /// How a rule is looked for.
-pub(super) enum Form {
+pub(super) enum SecretRuleForm {
     /// Right behind one of its prefixes.
-    Token { prefixes: Vec<String>, body: Expression, reach: usize, may_wrap: bool },
+    Token { prefixes: Vec<String>, body: LazyRegex, reach: usize, may_wrap: bool },
     /// In the lines around a keyword.
-    Value { regex: Expression, group: Option<usize>, lines: u8 },
+    Value { regex: LazyRegex, group: Option<usize>, lines: u8 },
 }
 
 /// An expression that is compiled when it is first needed: most logs need few of them, and all of
 /// them take longer than a command should.
-pub(super) struct Expression {
+pub(super) struct LazyRegex {
     text: String,
-    compiled: OnceLock<Lent<Regex>>,
+    compiled: OnceLock<Reclaimable<Regex>>,
 }
 
-impl Expression {
+impl LazyRegex {
     fn new(text: String) -> Self {
         Self { text, compiled: OnceLock::new() }
     }
@@ -243,13 +244,13 @@ impl Expression {
         let compiled = self.compiled.get_or_init(|| {
             let text = self.text.clone();
             let known = "a user's are compiled when they are read, ours by a test";
-            Lent::new(move || regex(&text).expect(known))
+            Reclaimable::new(move || build_regex(&text).expect(known))
         });
         compiled.get()
     }
 }
 
-impl Compiled {
+impl CompiledSecretRules {
     pub(super) fn kinds(&self) -> impl Iterator<Item = &str> {
         self.rules.iter().map(|it| &*it.kind)
     }
@@ -257,63 +258,68 @@ impl Compiled {
     /// Whether a value is known to be none: a placeholder, a mark of ours, what the user allows.
     pub(super) fn is_allowed(&self, value: &str) -> bool {
         self.allowed.contains(&value.to_ascii_lowercase())
-            || self.allowed_forms.iter().any(|it| it.is_match(value))
+            || self.allowed_patterns.iter().any(|it| it.is_match(value))
     }
 }
 
-fn read(yaml: &str) -> Result<File, RuleError> {
+fn parse_yaml(yaml: &str) -> Result<SecretRulesYaml, SecretRuleError> {
     if yaml.len() > BYTES_MAX {
-        return Err(RuleError::TooLong);
+        return Err(SecretRuleError::TooLong);
     }
     // An empty file, or one of comments, is no rules.
-    Ok(serde_yaml::from_str::<Option<File>>(yaml)?.unwrap_or_default())
+    Ok(serde_yaml::from_str::<Option<SecretRulesYaml>>(yaml)?.unwrap_or_default())
 }
 
 /// Returns the rules of the program's own file, as written.
 #[cfg(test)]
-pub(super) fn entries(yaml: &str) -> Vec<Entry> {
-    read(yaml).unwrap().rules
+pub(super) fn entries(yaml: &str) -> Vec<SecretRuleEntry> {
+    parse_yaml(yaml).unwrap().rules
 }
 
 /// Returns an example of the program's own file as it would stand in a text.
 #[cfg(test)]
-pub(super) fn joined(example: &str) -> String {
-    example.replace(JOINER, "")
+pub(super) fn join_example(example: &str) -> String {
+    example.replace(EXAMPLE_SEPARATOR, "")
 }
 
 /// Makes rules ready: the user's, then the program's.
-pub(super) fn compile(built_in: &str, user: Option<&str>) -> Result<Compiled, RuleError> {
-    let own = read(built_in)?;
-    let user = user.map(read).transpose()?.unwrap_or_default();
+pub(super) fn compile(
+    built_in: &str,
+    user: Option<&str>,
+) -> Result<CompiledSecretRules, SecretRuleError> {
+    let own = parse_yaml(built_in)?;
+    let user = user.map(parse_yaml).transpose()?.unwrap_or_default();
     let mut ids = HashSet::new();
     for entry in &user.rules {
         if !ids.insert(entry.id.as_str()) {
-            return Err(RuleError::Twice { id: entry.id.clone() });
+            return Err(SecretRuleError::Duplicate { id: entry.id.clone() });
         }
     }
     if let Some(id) =
         user.off.iter().find(|id| !own.rules.iter().chain(&user.rules).any(|it| it.id == **id))
     {
-        return Err(RuleError::Off { id: id.clone() });
+        return Err(SecretRuleError::Off { id: id.clone() });
     }
-    let entries: Vec<&Entry> = user
+    let entries: Vec<&SecretRuleEntry> = user
         .rules
         .iter()
         .chain(own.rules.iter().filter(|it| !ids.contains(it.id.as_str())))
         .filter(|it| !user.off.contains(&it.id))
         .collect();
     if entries.len() > RULES_MAX {
-        return Err(RuleError::TooMany);
+        return Err(SecretRuleError::TooMany);
     }
     let mut allowed = HashSet::new();
     let mut allowed_forms = Vec::new();
     for list in [&own.allow, &user.allow] {
         for (at, entry) in list.iter().enumerate() {
             match entry.strip_prefix('/').and_then(|it| it.strip_suffix('/')) {
-                Some(form) if !form.is_empty() => allowed_forms.push(
-                    regex(form)
-                        .map_err(|it| RuleError::Allow { number: at + 1, source: Box::new(it) })?,
-                ),
+                Some(form) if !form.is_empty() => {
+                    allowed_forms.push(build_regex(form).map_err(|it| SecretRuleError::Allow {
+                        number: at + 1,
+                        source: Box::new(it),
+                    })?);
+                }
                 _ => {
                     allowed.insert(entry.to_ascii_lowercase());
                 }
@@ -324,7 +330,7 @@ pub(super) fn compile(built_in: &str, user: Option<&str>) -> Result<Compiled, Ru
     let mut anywhere = Vec::new();
     let mut rules = Vec::with_capacity(entries.len());
     for (at, entry) in (0..).zip(&entries) {
-        let rule = rule(entry)?;
+        let rule = compile_rule(entry)?;
         if usize::from(at) < user.rules.len() {
             check_expression(&rule)?;
         }
@@ -341,7 +347,7 @@ pub(super) fn compile(built_in: &str, user: Option<&str>) -> Result<Compiled, Ru
         }
     }
     let (texts, by_literal): (Vec<_>, Vec<_>) = literals.into_iter().unzip();
-    let compiled = Compiled {
+    let compiled = CompiledSecretRules {
         rules,
         literals: AhoCorasick::builder()
             .ascii_case_insensitive(true)
@@ -349,9 +355,9 @@ pub(super) fn compile(built_in: &str, user: Option<&str>) -> Result<Compiled, Ru
             .build(&texts)
             .expect("a few thousand short literals always fit"),
         by_literal,
-        anywhere,
+        without_literal: anywhere,
         allowed,
-        allowed_forms,
+        allowed_patterns: allowed_forms,
     };
     for entry in &user.rules {
         check_examples(&compiled, entry)?;
@@ -360,7 +366,10 @@ pub(super) fn compile(built_in: &str, user: Option<&str>) -> Result<Compiled, Ru
 }
 
 /// Whether the rule finds what its examples say, and nothing where they say so.
-pub(super) fn check_examples(compiled: &Compiled, entry: &Entry) -> Result<(), RuleError> {
+pub(super) fn check_examples(
+    compiled: &CompiledSecretRules,
+    entry: &SecretRuleEntry,
+) -> Result<(), SecretRuleError> {
     let is_found =
         |text: &String| scan::find(compiled, text).iter().any(|it| *it.kind == *entry.id);
     let id = || entry.id.clone();
@@ -368,21 +377,21 @@ pub(super) fn check_examples(compiled: &Compiled, entry: &Entry) -> Result<(), R
         return Ok(()); // turned off
     }
     if let Some(at) = entry.examples.secret.iter().position(|it| !is_found(it)) {
-        return Err(RuleError::Missed { id: id(), number: at + 1 });
+        return Err(SecretRuleError::MissedExample { id: id(), number: at + 1 });
     }
     match entry.examples.clean.iter().position(is_found) {
-        Some(at) => Err(RuleError::Alarm { id: id(), number: at + 1 }),
+        Some(at) => Err(SecretRuleError::FalsePositive { id: id(), number: at + 1 }),
         None => Ok(()),
     }
 }
 
-fn rule(entry: &Entry) -> Result<Rule, RuleError> {
+fn compile_rule(entry: &SecretRuleEntry) -> Result<SecretRule, SecretRuleError> {
     let id = || entry.id.clone();
     let is_id = entry.id.split('-').all(|part| {
         !part.is_empty() && part.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit())
     });
     if !is_id || entry.id.len() > 40 {
-        return Err(RuleError::Id { id: id() });
+        return Err(SecretRuleError::Id { id: id() });
     }
     for literal in entry.prefixes.iter().chain(&entry.keywords) {
         let hint = if literal.trim().is_empty() {
@@ -392,27 +401,27 @@ fn rule(entry: &Entry) -> Result<Rule, RuleError> {
         } else {
             continue;
         };
-        return Err(RuleError::Literal { id: id(), literal: literal.clone(), hint });
+        return Err(SecretRuleError::Literal { id: id(), literal: literal.clone(), hint });
     }
     let form = match (&entry.body, &entry.regex) {
         (Some(body), None)
             if !entry.prefixes.is_empty() && entry.keywords.is_empty() && entry.group.is_none() =>
         {
-            Form::Token {
+            SecretRuleForm::Token {
                 prefixes: entry.prefixes.clone(),
-                body: Expression::new(format!(r"\A(?:{body})")),
-                reach: if entry.lines > 1 { REACH_LINES } else { REACH },
+                body: LazyRegex::new(format!(r"\A(?:{body})")),
+                reach: if entry.lines > 1 { MULTILINE_TOKEN_BYTES_MAX } else { TOKEN_BYTES_MAX },
                 may_wrap: entry.lines == 1,
             }
         }
-        (None, Some(regex)) if entry.prefixes.is_empty() => Form::Value {
-            regex: Expression::new(regex.clone()),
+        (None, Some(regex)) if entry.prefixes.is_empty() => SecretRuleForm::Value {
+            regex: LazyRegex::new(regex.clone()),
             group: entry.group,
             lines: entry.lines,
         },
-        _ => return Err(RuleError::Form { id: id() }),
+        _ => return Err(SecretRuleError::Form { id: id() }),
     };
-    Ok(Rule {
+    Ok(SecretRule {
         kind: entry.id.as_str().into(),
         is_personal: entry.personal,
         entropy: entry.entropy,
@@ -422,21 +431,21 @@ fn rule(entry: &Entry) -> Result<Rule, RuleError> {
 }
 
 /// Compiles the expression of a rule, and asks whether it has the group that is named.
-pub(super) fn check_expression(rule: &Rule) -> Result<(), RuleError> {
+pub(super) fn check_expression(rule: &SecretRule) -> Result<(), SecretRuleError> {
     let id = || rule.kind.to_string();
     let (expression, group) = match &rule.form {
-        Form::Token { body, .. } => (body, None),
-        Form::Value { regex, group, .. } => (regex, *group),
+        SecretRuleForm::Token { body, .. } => (body, None),
+        SecretRuleForm::Value { regex, group, .. } => (regex, *group),
     };
-    let compiled = regex(&expression.text)
-        .map_err(|it| RuleError::Regex { id: id(), source: Box::new(it) })?;
+    let compiled = build_regex(&expression.text)
+        .map_err(|it| SecretRuleError::Regex { id: id(), source: Box::new(it) })?;
     let groups = compiled.captures_len() - 1;
     match group.filter(|it| *it > groups) {
-        Some(group) => Err(RuleError::Group { id: id(), group, groups }),
+        Some(group) => Err(SecretRuleError::Group { id: id(), group, groups }),
         None => Ok(()),
     }
 }
 
-fn regex(text: &str) -> Result<Regex, regex::Error> {
+fn build_regex(text: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(text).size_limit(REGEX_BYTES_MAX).build()
 }

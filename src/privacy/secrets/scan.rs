@@ -9,108 +9,116 @@ use std::{ops::Range, sync::Arc};
 use regex::{CaptureLocations, Regex};
 
 use super::{
-    super::effort::spend,
-    Found, apart,
+    SecretMatch,
     check::entropy,
-    rules::{Compiled, Form, Rule},
+    rules::{CompiledSecretRules, SecretRule, SecretRuleForm},
+    split_secrets,
 };
+use crate::privacy::work_counter::count_bytes;
 
 /// How far before a keyword its expression may begin, in bytes.
-const BEFORE: usize = 128;
+const BYTES_BEFORE_KEYWORD: usize = 128;
 
 /// How far behind a keyword its expression may reach, in bytes, should the line be that long.
-const BEHIND: usize = 1024;
+const BYTES_AFTER_KEYWORD: usize = 1024;
 
 /// How many line breaks a token may go over.
-const WRAPS: usize = 2;
+const LINE_BREAKS_MAX: usize = 2;
 
 /// How long a line may be that a token goes on from: nobody breaks longer ones.
-const WRAPPED_MAX: usize = 400;
+const WRAPPED_LINE_BYTES_MAX: usize = 400;
 
 /// The least of a next line that is taken for the rest of a token which is whole without it.
-const REST_MIN: usize = 8;
+const WRAPPED_REST_MIN: usize = 8;
 
 /// What of a wider find may be left over beside a token in it: a quote, a `user:`.
 const LEFT_OVER_MAX: usize = 5;
 
 /// A prefix of so many bytes is that of a token wherever it stands.
-const TELLING_PREFIX: usize = 4;
+const DISTINCTIVE_PREFIX_BYTES: usize = 4;
 
 /// A find, before those that overlap are joined.
-pub(super) struct Candidate {
+pub(super) struct SecretCandidate {
     pub(super) rule: usize,
     pub(super) range: Range<usize>,
 }
 
 /// Returns what the rules find, in order, disjoint.
-pub(super) fn find(rules: &Compiled, text: &str) -> Vec<Found> {
+pub(super) fn find(rules: &CompiledSecretRules, text: &str) -> Vec<SecretMatch> {
     let mut found = candidates(rules, text);
-    found.extend(apart::find(rules, text));
-    join(rules, found)
+    found.extend(split_secrets::find_split(rules, text));
+    resolve_overlaps(rules, found)
 }
 
 /// Returns whether a line may say that a value stands in another one.
-pub(super) fn announces(rules: &Compiled, line: &str) -> bool {
-    let is_value = |at: &u16| matches!(rules.rules[usize::from(*at)].form, Form::Value { .. });
+pub(super) fn has_value_keyword(rules: &CompiledSecretRules, line: &str) -> bool {
+    let is_value =
+        |at: &u16| matches!(rules.rules[usize::from(*at)].form, SecretRuleForm::Value { .. });
     let mut hits = rules.literals.find_overlapping_iter(line);
     hits.any(|hit| rules.by_literal[hit.pattern().as_usize()].iter().any(is_value))
 }
 
 /// Returns what the rules find in a text as it stands, in no order.
-pub(super) fn candidates(rules: &Compiled, text: &str) -> Vec<Candidate> {
+pub(super) fn candidates(rules: &CompiledSecretRules, text: &str) -> Vec<SecretCandidate> {
     let mut found = Vec::new();
     let mut past = vec![0; rules.rules.len()];
     let mut windows: Vec<Vec<Range<usize>>> = vec![Vec::new(); rules.rules.len()];
     let mut line = 0..0;
     let mut run = 0..0;
-    spend(text.len());
+    count_bytes(text.len());
     for hit in rules.literals.find_overlapping_iter(text) {
         for &at in &rules.by_literal[hit.pattern().as_usize()] {
             let at = usize::from(at);
             let rule = &rules.rules[at];
-            spend(1);
+            count_bytes(1);
             match &rule.form {
-                Form::Token { prefixes, body, reach, may_wrap } => {
+                SecretRuleForm::Token { prefixes, body, reach, may_wrap } => {
                     if hit.start() < past[at] || !starts_token(text, hit.start(), prefixes) {
                         continue;
                     }
                     if !run.contains(&hit.end()) {
                         run = hit.end()..run_end(text, hit.end());
-                        spend(run.len());
+                        count_bytes(run.len());
                     }
-                    let token =
-                        Token { text, start: hit.start(), body_at: hit.end(), run_end: run.end };
+                    let token = TokenSearch {
+                        text,
+                        start: hit.start(),
+                        body_at: hit.end(),
+                        run_end: run.end,
+                    };
                     let range = token.find(&body.get(), *reach, *may_wrap);
                     let Some(range) = range else { continue };
-                    if accepts(rules, rule, text, &range, hit.len()) {
+                    if passes_checks(rules, rule, text, &range, hit.len()) {
                         past[at] = range.end;
-                        found.push(Candidate { rule: at, range });
-                    } else if range.len() > BEFORE {
+                        found.push(SecretCandidate { rule: at, range });
+                    } else if range.len() > BYTES_BEFORE_KEYWORD {
                         past[at] = range.end; // or a text of prefixes would be read over and over
                     }
                 }
-                Form::Value { lines, .. } => {
+                SecretRuleForm::Value { lines, .. } => {
                     if hit.end() > line.end {
                         line = line_around(text, hit.start(), hit.end());
-                        spend(line.len());
+                        count_bytes(line.len());
                     }
-                    let start = line.start.max(boundary(text, hit.start().saturating_sub(BEFORE)));
-                    let reach = boundary(text, hit.end() + BEHIND);
+                    let start = line
+                        .start
+                        .max(boundary(text, hit.start().saturating_sub(BYTES_BEFORE_KEYWORD)));
+                    let reach = boundary(text, hit.end() + BYTES_AFTER_KEYWORD);
                     let end = lines_end(text, line.end.min(reach)..reach, *lines);
-                    spend(end.saturating_sub(line.end));
-                    push(&mut windows[at], start..end);
+                    count_bytes(end.saturating_sub(line.end));
+                    push_window(&mut windows[at], start..end);
                 }
             }
         }
     }
-    for &at in &rules.anywhere {
+    for &at in &rules.without_literal {
         windows[usize::from(at)].push(0..text.len());
     }
     for (at, windows) in windows.iter().enumerate().filter(|(_, it)| !it.is_empty()) {
         let rule = &rules.rules[at];
-        if let Form::Value { regex, group, .. } = &rule.form {
+        if let SecretRuleForm::Value { regex, group, .. } = &rule.form {
             let regex = regex.get();
-            let mut values = Values {
+            let mut values = ValueSearch {
                 rules,
                 rule,
                 regex: &regex,
@@ -119,7 +127,7 @@ pub(super) fn candidates(rules: &Compiled, text: &str) -> Vec<Candidate> {
                 groups: regex.capture_locations(),
             };
             for window in windows {
-                values.find(window, |range| found.push(Candidate { rule: at, range }));
+                values.find(window, |range| found.push(SecretCandidate { rule: at, range }));
             }
         }
     }
@@ -150,7 +158,7 @@ fn lines_end(text: &str, rest: Range<usize>, lines: u8) -> usize {
 }
 
 /// Adds a window, into the one before where they meet: no byte is searched twice.
-fn push(windows: &mut Vec<Range<usize>>, window: Range<usize>) {
+fn push_window(windows: &mut Vec<Range<usize>>, window: Range<usize>) {
     match windows.last_mut() {
         Some(last) if window.start <= last.end => {
             last.start = last.start.min(window.start);
@@ -164,7 +172,7 @@ fn push(windows: &mut Vec<Range<usize>>, window: Range<usize>) {
 fn starts_token(text: &str, at: usize, prefixes: &[String]) -> bool {
     // A hit is ASCII or whole characters, so it starts at a boundary.
     let mut there = prefixes.iter().filter(|it| text[at..].starts_with(it.as_str()));
-    there.any(|it| is_free_before(text, at, it.len() >= TELLING_PREFIX))
+    there.any(|it| is_free_before(text, at, it.len() >= DISTINCTIVE_PREFIX_BYTES))
 }
 
 /// Whether a token may begin there. One whose prefix tells enough may be joined to a word, too.
@@ -192,8 +200,14 @@ fn is_token_byte(byte: u8) -> bool {
 }
 
 /// Whether a value stands the test of its rule. Its first `head` bytes tell nothing.
-fn accepts(rules: &Compiled, rule: &Rule, text: &str, range: &Range<usize>, head: usize) -> bool {
-    spend(range.len());
+fn passes_checks(
+    rules: &CompiledSecretRules,
+    rule: &SecretRule,
+    text: &str,
+    range: &Range<usize>,
+    head: usize,
+) -> bool {
+    count_bytes(range.len());
     let value = &text[range.clone()];
     let body = value.get(head..).unwrap_or(value);
     let before = &text[boundary(text, range.start.saturating_sub(16))..range.start];
@@ -203,7 +217,7 @@ fn accepts(rules: &Compiled, rule: &Rule, text: &str, range: &Range<usize>, head
 }
 
 /// A place where a prefix stands.
-struct Token<'a> {
+struct TokenSearch<'a> {
     text: &'a str,
     start: usize,
     body_at: usize,
@@ -211,10 +225,10 @@ struct Token<'a> {
     run_end: usize,
 }
 
-impl Token<'_> {
+impl TokenSearch<'_> {
     fn find(&self, body: &Regex, reach: usize, may_wrap: bool) -> Option<Range<usize>> {
         let end = boundary(self.text, self.body_at + reach);
-        spend(end - self.body_at);
+        count_bytes(end - self.body_at);
         let whole = body
             .find(&self.text[self.body_at..end])
             .map(|it| self.body_at + it.end())
@@ -234,21 +248,21 @@ impl Token<'_> {
     fn find_wrapped(&self, body: &Regex, whole: Option<usize>) -> Option<usize> {
         let bytes = self.text.as_bytes();
         let mut at = self.run_end;
-        if whole.is_some_and(|it| it != at) || at - self.body_at > WRAPPED_MAX {
+        if whole.is_some_and(|it| it != at) || at - self.body_at > WRAPPED_LINE_BYTES_MAX {
             return None;
         }
         let mut joined = self.text[self.body_at..at].to_owned();
         let mut parts = vec![(0, self.body_at)];
         let mut best = None;
-        for _ in 0..WRAPS {
+        for _ in 0..LINE_BREAKS_MAX {
             let Some(next) = next_line(bytes, at) else { break };
             let end = run_end(self.text, next);
-            if end == next || end - next > WRAPPED_MAX {
+            if end == next || end - next > WRAPPED_LINE_BYTES_MAX {
                 break;
             }
             parts.push((joined.len(), next));
             joined.push_str(&self.text[next..end]);
-            spend(joined.len());
+            count_bytes(joined.len());
             at = end;
             let Some(length) = body.find(&joined).map(|it| it.end()) else { continue };
             let &(from, place) = parts.last()?;
@@ -258,7 +272,7 @@ impl Token<'_> {
             }
             let rest = &self.text[place..ends];
             let is_alone = bytes.get(ends).is_none_or(|it| b"\r\n\"'`,;".contains(it));
-            let looks_random = rest.len() >= REST_MIN
+            let looks_random = rest.len() >= WRAPPED_REST_MIN
                 && rest.bytes().any(|it| it.is_ascii_digit())
                 && rest.bytes().any(|it| it.is_ascii_alphabetic());
             if (whole.is_none() && best.is_none()) || (is_alone && looks_random) {
@@ -289,30 +303,32 @@ fn next_line(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// A rule at work in its windows.
-struct Values<'a> {
-    rules: &'a Compiled,
-    rule: &'a Rule,
+struct ValueSearch<'a> {
+    rules: &'a CompiledSecretRules,
+    rule: &'a SecretRule,
     regex: &'a Regex,
     group: Option<usize>,
     text: &'a str,
     groups: CaptureLocations,
 }
 
-impl Values<'_> {
+impl ValueSearch<'_> {
     fn find(&mut self, window: &Range<usize>, mut found: impl FnMut(Range<usize>)) {
         let text = &self.text[..window.end];
         let mut at = window.start;
-        spend(window.len());
-        while let Some(whole) = self.next(text, at) {
-            spend(whole.end() - at);
-            let range = self.value(whole.range());
-            let range = self.to_run_end(range, window.end);
+        count_bytes(window.len());
+        while let Some(whole) = self.next_match(text, at) {
+            count_bytes(whole.end() - at);
+            let range = self.value_range(whole.range());
+            let range = self.extend_past_cut(range, window.end);
             if range.is_empty() {
                 at = whole.end();
-            } else if accepts(self.rules, self.rule, self.text, &range, 0) {
+            } else if passes_checks(self.rules, self.rule, self.text, &range, 0) {
                 at = whole.end().max(range.end);
                 found(range);
-            } else if whole.len() <= BEFORE && !self.rules.is_allowed(&self.text[range.clone()]) {
+            } else if whole.len() <= BYTES_BEFORE_KEYWORD
+                && !self.rules.is_allowed(&self.text[range.clone()])
+            {
                 // What was taken for the value may hold the next keyword.
                 at = range.start.max(whole.start() + 1);
             } else {
@@ -330,7 +346,7 @@ impl Values<'_> {
         }
     }
 
-    fn next<'t>(&mut self, text: &'t str, at: usize) -> Option<regex::Match<'t>> {
+    fn next_match<'t>(&mut self, text: &'t str, at: usize) -> Option<regex::Match<'t>> {
         if self.groups.len() == 1 {
             return self.regex.find_at(text, at);
         }
@@ -338,7 +354,7 @@ impl Values<'_> {
     }
 
     /// Returns the group that the rule names, else the first one that took part, else all.
-    fn value(&self, whole: Range<usize>) -> Range<usize> {
+    fn value_range(&self, whole: Range<usize>) -> Range<usize> {
         let of = |group| self.groups.get(group).map(|(start, end)| start..end);
         match self.group {
             Some(group) => of(group).unwrap_or(whole.end..whole.end),
@@ -347,26 +363,29 @@ impl Values<'_> {
     }
 
     /// Where the window cut a value off, it goes on to the next blank.
-    fn to_run_end(&self, range: Range<usize>, cut: usize) -> Range<usize> {
+    fn extend_past_cut(&self, range: Range<usize>, cut: usize) -> Range<usize> {
         if range.end < cut || range.is_empty() {
             return range;
         }
         let rest = &self.text[range.end..];
         let more = rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`'));
         let more = more.unwrap_or(rest.len());
-        spend(more);
+        count_bytes(more);
         range.start..range.end + more
     }
 }
 
 /// Joins what overlaps, so that nothing of either is seen. What tells of a person gives way.
-fn join(rules: &Compiled, mut found: Vec<Candidate>) -> Vec<Found> {
-    let is_personal = |it: &Candidate| rules.rules[it.rule].is_personal;
+fn resolve_overlaps(
+    rules: &CompiledSecretRules,
+    mut found: Vec<SecretCandidate>,
+) -> Vec<SecretMatch> {
+    let is_personal = |it: &SecretCandidate| rules.rules[it.rule].is_personal;
     found.sort_by_key(|it| (it.range.start, std::cmp::Reverse(it.range.end), it.rule));
     let (personal, secret): (Vec<_>, Vec<_>) = found.into_iter().partition(is_personal);
-    let secret = merge(secret);
+    let secret = merge_overlapping(secret);
     let mut at = 0;
-    let mut all = merge(personal);
+    let mut all = merge_overlapping(personal);
     all.retain(|it| {
         while secret.get(at).is_some_and(|other| other.range.end <= it.range.start) {
             at += 1;
@@ -378,15 +397,19 @@ fn join(rules: &Compiled, mut found: Vec<Candidate>) -> Vec<Found> {
     all.into_iter()
         .map(|it| {
             let rule = &rules.rules[it.rule];
-            Found { kind: Arc::clone(&rule.kind), range: it.range, is_personal: rule.is_personal }
+            SecretMatch {
+                kind: Arc::clone(&rule.kind),
+                range: it.range,
+                is_personal: rule.is_personal,
+            }
         })
         .collect()
 }
 
 /// Merges sorted finds. The most specific rule names the place; a wider find that holds little more
 /// than a token gives way to it, so that one token has one mark wherever it stands.
-fn merge(found: Vec<Candidate>) -> Vec<Candidate> {
-    let mut merged: Vec<Candidate> = Vec::with_capacity(found.len());
+fn merge_overlapping(found: Vec<SecretCandidate>) -> Vec<SecretCandidate> {
+    let mut merged: Vec<SecretCandidate> = Vec::with_capacity(found.len());
     for next in found {
         let Some(last) = merged.last_mut().filter(|it| next.range.start < it.range.end) else {
             merged.push(next);

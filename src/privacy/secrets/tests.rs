@@ -5,8 +5,8 @@ use proptest::{
 };
 
 use super::*;
-use crate::privacy::effort::check_linear;
-use rules::{Entry, check_examples, check_expression, entries, joined};
+use crate::privacy::work_counter::check_linear;
+use rules::{SecretRuleEntry, check_examples, check_expression, entries, join_example};
 
 /// Lines as people and agents write them; `{}` is where a value stands.
 const SENTENCES: [&str; 12] = [
@@ -88,9 +88,10 @@ const BY_CONTEXT: [(&str, &str, &str, &str); 24] = [
 ];
 
 /// The entries whose tokens say by their first letters whose they are.
-fn prefixed() -> Vec<Entry> {
-    let is_token =
-        |it: &Entry| it.body.as_ref().is_some_and(|body| !body.contains(r"\s")) && it.id != "phone";
+fn prefixed() -> Vec<SecretRuleEntry> {
+    let is_token = |it: &SecretRuleEntry| {
+        it.body.as_ref().is_some_and(|body| !body.contains(r"\s")) && it.id != "phone"
+    };
     entries(BUILT_IN).into_iter().filter(is_token).collect()
 }
 
@@ -99,7 +100,7 @@ fn sample(runner: &mut TestRunner, form: &str) -> String {
 }
 
 /// Ten values of a kind, the same on every run.
-fn tokens(runner: &mut TestRunner, entry: &Entry) -> Vec<String> {
+fn tokens(runner: &mut TestRunner, entry: &SecretRuleEntry) -> Vec<String> {
     let prefixes = entry.prefixes.iter().cycle();
     let body = entry.body.as_ref().unwrap();
     prefixes.take(10).map(|prefix| format!("{prefix}{}", sample(runner, body))).collect()
@@ -128,7 +129,7 @@ fn every_rule_finds_its_examples_and_no_clean_one() {
         let examples = &mut entry.examples;
         assert!(!examples.secret.is_empty() && !examples.clean.is_empty(), "{}", entry.id);
         for text in examples.secret.iter_mut().chain(&mut examples.clean) {
-            *text = joined(text);
+            *text = join_example(text);
         }
         wrong.extend(check_examples(&rules.0, &entry).err().map(|it| it.to_string()));
     }

@@ -8,7 +8,7 @@ use crate::memory::period::Period;
 pub const TIERS: [&str; 6] = ["daily", "session", "weekly", "monthly", "wisdom", "memory"];
 
 /// With these words questions begin.
-const ASKING: [&str; 26] = [
+const QUESTION_WORDS: [&str; 26] = [
     "what", "when", "where", "who", "whom", "whose", "which", "why", "how", "did", "do", "does",
     "is", "are", "was", "were", "has", "have", "had", "can", "could", "would", "should", "will",
     "am", "may",
@@ -26,9 +26,9 @@ pub struct Query {
     /// not say that again.
     pub phrases: Vec<String>,
     /// What must not stand there.
-    pub without: Vec<String>,
+    pub excluded: Vec<String>,
     /// Whether one phrase is enough.
-    pub any: bool,
+    pub any_phrase: bool,
     /// Only these tiers; empty for all.
     pub tiers: Vec<String>,
     /// Only typed memories of this kind.
@@ -46,19 +46,19 @@ impl Query {
     pub fn parse(text: &str) -> Self {
         let mut query = Self { text: text.to_owned(), ..Self::default() };
         let asks = is_question(text);
-        for part in parts(text) {
+        for part in tokenize(text) {
             match part {
-                Part::Phrase { text, not: true } => query.without.push(text),
-                Part::Phrase { text, not: false } => {
+                QueryPart::Phrase { text, not: true } => query.excluded.push(text),
+                QueryPart::Phrase { text, not: false } => {
                     query.words.extend([" ", &text]);
                     query.phrases.extend((!asks).then_some(text));
                 }
-                Part::Word("OR") => query.any = true,
-                Part::Word(word) => match word.strip_prefix('-').filter(|it| !it.is_empty()) {
+                QueryPart::Word("OR") => query.any_phrase = true,
+                QueryPart::Word(word) => match word.strip_prefix('-').filter(|it| !it.is_empty()) {
                     Some(not) if not.starts_with(char::is_alphanumeric) => {
-                        query.without.push(not.to_owned());
+                        query.excluded.push(not.to_owned());
                     }
-                    _ if query.take_field(word) => {}
+                    _ if query.parse_field(word) => {}
                     _ => query.words.extend([" ", word]),
                 },
             }
@@ -77,7 +77,7 @@ impl Query {
     }
 
     /// Takes `key:value` where both are known.
-    fn take_field(&mut self, word: &str) -> bool {
+    fn parse_field(&mut self, word: &str) -> bool {
         let Some((key, value)) = word.split_once(':') else { return false };
         let days = || -> Option<(NaiveDate, NaiveDate)> {
             let period: Period = value.to_uppercase().parse().ok()?;
@@ -102,28 +102,28 @@ impl Query {
     }
 
     /// Returns whether something beside the words decides what is a hit.
-    pub(super) fn narrows(&self) -> bool {
-        self.has_field() || !self.phrases.is_empty() || !self.without.is_empty()
+    pub(super) fn has_filters(&self) -> bool {
+        self.has_field() || !self.phrases.is_empty() || !self.excluded.is_empty()
     }
 
     /// Returns whether a day is one of those that are wanted.
-    pub(super) fn has_day(&self, day: NaiveDate) -> bool {
+    pub(super) fn includes_day(&self, day: NaiveDate) -> bool {
         self.since.is_none_or(|it| day >= it) && self.until.is_none_or(|it| day <= it)
     }
 
     /// Returns whether a text has what it must have, and nothing that it must not.
-    pub(super) fn admits(&self, text: &str) -> bool {
-        if self.phrases.is_empty() && self.without.is_empty() {
+    pub(super) fn matches_text(&self, text: &str) -> bool {
+        if self.phrases.is_empty() && self.excluded.is_empty() {
             return true;
         }
         let text = text.to_lowercase();
-        let has = |it: &String| holds(&text, &it.to_lowercase());
-        let wanted = if self.any {
+        let has = |it: &String| contains_phrase(&text, &it.to_lowercase());
+        let wanted = if self.any_phrase {
             self.phrases.is_empty() || self.phrases.iter().any(has)
         } else {
             self.phrases.iter().all(has)
         };
-        wanted && !self.without.iter().any(has)
+        wanted && !self.excluded.iter().any(has)
     }
 }
 
@@ -132,11 +132,11 @@ fn is_question(text: &str) -> bool {
     let unquoted = text.split('"').step_by(2);
     let is_sentence = unquoted.flat_map(str::split_whitespace).nth(1).is_some();
     let first = text.split_whitespace().next().map(str::to_lowercase).unwrap_or_default();
-    is_sentence && (text.trim_end().ends_with(['?', '？']) || ASKING.contains(&&first[..]))
+    is_sentence && (text.trim_end().ends_with(['?', '？']) || QUESTION_WORDS.contains(&&first[..]))
 }
 
 /// Whether a text holds a phrase that begins and ends where a word does.
-fn holds(text: &str, phrase: &str) -> bool {
+fn contains_phrase(text: &str, phrase: &str) -> bool {
     let is_inner = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
     text.match_indices(phrase).any(|(at, found)| {
         let (first, last) = (found.chars().next(), found.chars().next_back());
@@ -146,13 +146,13 @@ fn holds(text: &str, phrase: &str) -> bool {
     })
 }
 
-enum Part<'a> {
+enum QueryPart<'a> {
     Word(&'a str),
     Phrase { text: String, not: bool },
 }
 
 /// Parts a query at blanks, but for what stands in quotes. A quote that is never closed is a word.
-fn parts(text: &str) -> Vec<Part<'_>> {
+fn tokenize(text: &str) -> Vec<QueryPart<'_>> {
     let mut parts = Vec::new();
     let mut rest = text;
     loop {
@@ -166,13 +166,13 @@ fn parts(text: &str) -> Vec<Part<'_>> {
         };
         if let Some((phrase, after)) = quoted.strip_prefix('"').and_then(|it| it.split_once('"')) {
             if !phrase.trim().is_empty() {
-                parts.push(Part::Phrase { text: phrase.trim().to_owned(), not });
+                parts.push(QueryPart::Phrase { text: phrase.trim().to_owned(), not });
             }
             rest = after;
             continue;
         }
         let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-        parts.push(Part::Word(&rest[..end]));
+        parts.push(QueryPart::Word(&rest[..end]));
         rest = &rest[end..];
     }
 }
@@ -189,17 +189,22 @@ mod tests {
             Query::parse(r#"importer "one row" -draft -"cold start" tier:weekly after:2026-03 on"#);
         assert_eq!(query.words, "importer one row on");
         assert_eq!(query.phrases, ["one row"]);
-        assert_eq!(query.without, ["draft", "cold start"]);
+        assert_eq!(query.excluded, ["draft", "cold start"]);
         assert_eq!(query.tiers, ["weekly"]);
         assert_eq!(query.since, "2026-03-01".parse().ok());
         assert!(
-            query.admits("It loses one row, at most.") && !query.admits("a draft with one row")
+            query.matches_text("It loses one row, at most.")
+                && !query.matches_text("a draft with one row")
         );
-        assert!(!query.admits("one rowboat"));
+        assert!(!query.matches_text("one rowboat"));
         let day = Query::parse("before:2026-W14 until:2026-04-02");
         assert_eq!(day.until, "2026-04-02".parse().ok());
         let any = Query::parse(r#""one row" OR "two rows""#);
-        assert!(any.admits("two rows") && any.admits("one row") && !any.admits("rows"));
+        assert!(
+            any.matches_text("two rows")
+                && any.matches_text("one row")
+                && !any.matches_text("rows")
+        );
         // In a question they hold the name of something.
         for asked in ["What did Ines take from \"one row\"?", "when did I read \"one row\""] {
             let asked = Query::parse(asked);
@@ -217,7 +222,7 @@ mod tests {
         #[test]
         fn any_text_is_a_query(text in "\\PC{0,60}") {
             let query = Query::parse(&text);
-            query.admits(&text);
+            query.matches_text(&text);
         }
     }
 }

@@ -9,53 +9,55 @@
 use chrono::NaiveDate;
 
 use super::{
-    ground::{Line, WINDOW},
-    matched::{LOGS, Matched},
-    source::ByNumber,
-    when::When,
+    index::{
+        indexed_file::{IndexedLine, WINDOW},
+        matches::{LOG_TIERS, QueryMatches},
+        source::NumberMap,
+    },
+    time::expression::TimeExpression,
 };
 use crate::parallel;
 
 const K1: f64 = 1.2;
 const B: f64 = 0.4;
 
-const OF_LINE: f64 = 0.3;
-const OF_HEADING: f64 = 0.3;
-const OF_SECTION: f64 = 0.2;
-const OF_DAY: f64 = 0.1;
-const OF_PAIRS: f64 = 0.4;
-const OF_NEAR_PAIRS: f64 = 0.15;
-const OF_SPEAKER: f64 = 0.35;
+const LINE_WEIGHT: f64 = 0.3;
+const HEADING_WEIGHT: f64 = 0.3;
+const SECTION_WEIGHT: f64 = 0.2;
+const DAY_WEIGHT: f64 = 0.1;
+const PAIR_WEIGHT: f64 = 0.4;
+const NEAR_PAIR_WEIGHT: f64 = 0.15;
+const SPEAKER_WEIGHT: f64 = 0.35;
 /// What an answer has of the question in the line before it, and from which score of that on.
-const OF_QUESTION_BEFORE: f64 = 0.4;
-const QUESTION_BEFORE_MIN: f64 = 0.4;
-const IS_QUESTION: f64 = 0.12;
-const TELLS_TIME: f64 = 0.08;
-const FIRST: f64 = 0.1;
-const REPEATED: f64 = 0.05;
+const PRECEDING_QUESTION_WEIGHT: f64 = 0.4;
+const PRECEDING_QUESTION_SCORE_MIN: f64 = 0.4;
+const QUESTION_PENALTY: f64 = 0.12;
+const TIME_BONUS: f64 = 0.08;
+const OLDEST_BONUS: f64 = 0.1;
+const REPEAT_PENALTY: f64 = 0.05;
 
 /// So many lines of a day that is named come first; then other days have a say, too.
-const NAMED_LINES: usize = 10;
-const BEYOND_NAMED: f64 = 1.0;
+const NAMED_DAY_LINES_MAX: usize = 10;
+const NAMED_DAY_OVERFLOW_PENALTY: f64 = 1.0;
 
 /// What a line gets of the score of an item above it.
-const PASSED_DOWN: f64 = 0.9;
+const INHERITED_SHARE: f64 = 0.9;
 
 /// A name that begins so many lines is that of somebody who speaks.
-const SPEAKS_MIN: usize = 10;
+const SPEAKER_LINES_MIN: usize = 10;
 
 /// A window ends so many lines before and after a line at the latest.
-const REACH: usize = 2;
+const WINDOW_RADIUS: usize = 2;
 
 /// At least so many of the best lines are put in order.
-const COMPARED: usize = 3_000;
+const SORTED_LINES_MIN: usize = 3_000;
 
 /// What lines get from above: by their numbers among all the score, and the items by which it came.
-type Passed = ByNumber<usize, (f64, Vec<(usize, usize)>)>;
+type InheritedScores = NumberMap<usize, (f64, Vec<(usize, usize)>)>;
 
 /// A line, what it scored, and the items above it that brought it.
 #[derive(Clone, Debug)]
-pub(super) struct Scored {
+pub(super) struct ScoredLine {
     pub(super) file: usize,
     pub(super) row: usize,
     pub(super) score: f64,
@@ -63,9 +65,9 @@ pub(super) struct Scored {
     pub(super) via: Vec<(usize, usize)>,
     pub(super) hash: u32,
     /// Whether it was found by its words.
-    pub(super) by_words: bool,
+    pub(super) matches_words: bool,
     /// Whether it is near in meaning.
-    pub(super) is_near: bool,
+    pub(super) is_semantic: bool,
 }
 
 /// An item whose lines are gone, or that has none.
@@ -80,66 +82,73 @@ pub(super) struct ScoredItem {
 /// question's words as the numbers of who could be called so, with what terms each of them is. Only
 /// the best `wanted` lines are returned, where that is said.
 pub(super) fn rank(
-    matched: &mut Matched<'_>,
+    matched: &mut QueryMatches<'_>,
     said: &[(u32, u64)],
-    when: &When,
+    when: &TimeExpression,
     with_items: bool,
     wanted: Option<usize>,
-) -> (Vec<Scored>, Vec<ScoredItem>) {
+) -> (Vec<ScoredLine>, Vec<ScoredItem>) {
     // Who is asked about says it; that the name stands in it tells nothing more.
-    let asked: Vec<(u32, u64)> =
-        said.iter().copied().filter(|it| matched.speaks(it.0) >= SPEAKS_MIN).collect();
+    let asked: Vec<(u32, u64)> = said
+        .iter()
+        .copied()
+        .filter(|it| matched.speaker_line_count(it.0) >= SPEAKER_LINES_MIN)
+        .collect();
     let names = asked.iter().fold(0, |mask, it| mask | it.1);
     let idf = Idf::of(matched, names);
-    let mut passed = Passed::default();
+    let mut passed = InheritedScores::default();
     let mut is_below = vec![false; matched.files.len()];
     let mut alone = Vec::new();
     if with_items {
-        for item in items(matched, &idf) {
-            let (date, beneath) = matched.beneath(item.file, item.row);
+        for item in score_items(matched, &idf) {
+            let (date, beneath) = matched.item_sources(item.file, item.row);
             if beneath.is_empty() {
-                alone.push(ScoredItem { score: item.score + when.gain(date), ..item });
+                alone.push(ScoredItem { score: item.score + when.score_gain(date), ..item });
             }
             for (file, row) in beneath {
                 is_below[file] = true;
-                let (score, via) = passed.entry(matched.files[file].from + row).or_default();
-                *score = score.max(PASSED_DOWN * item.score);
+                let (score, via) = passed.entry(matched.files[file].first_row + row).or_default();
+                *score = score.max(INHERITED_SHARE * item.score);
                 via.push((item.file, item.row));
             }
         }
     }
     for file in 0..matched.files.len() {
-        if matched.files[file].head.tier < LOGS && when.names(matched.files[file].head.date) {
-            matched.read(file);
+        if matched.files[file].head.tier < LOG_TIERS
+            && when.includes_day(matched.files[file].head.date)
+        {
+            matched.load_lines(file);
         }
     }
-    let pairs = pairs(matched);
+    let pairs = adjacency_gains(matched);
     let logs = (0..matched.files.len())
-        .filter(|it| matched.files[*it].head.tier < LOGS && matched.is_read(*it))
-        .map(|file| Log {
+        .filter(|it| matched.files[*it].head.tier < LOG_TIERS && matched.is_loaded(*it))
+        .map(|file| LogLines {
             file,
             date: matched.files[file].head.date,
-            from: matched.files[file].from,
+            first_row: matched.files[file].first_row,
             lines: matched.lines(file),
             masks: matched.masks(file),
-            around: matched.around(file),
-            is_below: is_below[file],
+            window_lengths: matched.window_lengths(file),
+            has_items: is_below[file],
         });
-    let logs: Vec<Log<'_>> = logs.collect();
+    let logs: Vec<LogLines<'_>> = logs.collect();
     let speakers: Vec<u32> = asked.iter().map(|it| it.0).collect();
-    let scoring = Scoring { idf: &idf, pairs: &pairs, speakers: &speakers, when, passed: &passed };
+    let scoring =
+        LineScorer { idf: &idf, pairs: &pairs, speakers: &speakers, when, inherited: &passed };
     let mut found = scoring.score_all(&logs);
-    let date = |it: &Scored| matched.files[it.file].head.date;
-    if when.first {
-        lean_to_the_first(&mut found, &date);
+    let date = |it: &ScoredLine| matched.files[it.file].head.date;
+    if when.wants_oldest {
+        boost_oldest(&mut found, &date);
     }
-    let place = |it: &Scored| (date(it), it.file, it.row);
-    let order =
-        |a: &Scored, b: &Scored| b.score.total_cmp(&a.score).then_with(|| place(a).cmp(&place(b)));
+    let place = |it: &ScoredLine| (date(it), it.file, it.row);
+    let order = |a: &ScoredLine, b: &ScoredLine| {
+        b.score.total_cmp(&a.score).then_with(|| place(a).cmp(&place(b)))
+    };
     // Before anything is cut: the older line may stand far below.
-    lower_repeats(&mut found, &place);
+    penalize_repeats(&mut found, &place);
     // Most of what matches a word is never looked at: only the best of it is put in order.
-    let best = found.len().min(wanted.unwrap_or(0).max(COMPARED));
+    let best = found.len().min(wanted.unwrap_or(0).max(SORTED_LINES_MIN));
     if found.len() > best {
         found.select_nth_unstable_by(best, order);
     }
@@ -153,27 +162,27 @@ pub(super) fn rank(
 }
 
 /// Scores items as hits of their own, best first.
-pub(super) fn items_alone(matched: &mut Matched<'_>, when: &When) -> Vec<ScoredItem> {
+pub(super) fn rank_items(matched: &mut QueryMatches<'_>, when: &TimeExpression) -> Vec<ScoredItem> {
     let idf = Idf::of(matched, 0);
-    let mut scored = items(matched, &idf);
+    let mut scored = score_items(matched, &idf);
     for item in &mut scored {
-        item.score += when.gain(matched.item_date(item.file, item.row));
+        item.score += when.score_gain(matched.item_date(item.file, item.row));
     }
     scored.sort_by(|a, b| b.score.total_cmp(&a.score).then((a.file, a.row).cmp(&(b.file, b.row))));
     scored
 }
 
-fn items(matched: &Matched<'_>, idf: &Idf) -> Vec<ScoredItem> {
+fn score_items(matched: &QueryMatches<'_>, idf: &Idf) -> Vec<ScoredItem> {
     let mut items = Vec::new();
     for (file, known) in matched.files.iter().enumerate() {
-        if known.head.tier < LOGS || !matched.is_read(file) {
+        if known.head.tier < LOG_TIERS || !matched.is_loaded(file) {
             continue;
         }
         let masks = matched.masks(file);
         for (row, line) in matched.lines(file).iter().enumerate() {
             let score = idf
                 .bm25(f64::from(line.length), idf.line_length, |term| bit(masks[row], term))
-                * (1.0 + OF_LINE);
+                * (1.0 + LINE_WEIGHT);
             if score > 0.0 {
                 items.push(ScoredItem { file, row, score });
             }
@@ -187,7 +196,7 @@ fn bit(mask: u64, term: usize) -> f64 {
 }
 
 /// Lets the oldest of what was found gain a little.
-fn lean_to_the_first(found: &mut [Scored], date: &impl Fn(&Scored) -> NaiveDate) {
+fn boost_oldest(found: &mut [ScoredLine], date: &impl Fn(&ScoredLine) -> NaiveDate) {
     let Some((from, to)) = found.iter().map(date).min().zip(found.iter().map(date).max()) else {
         return;
     };
@@ -195,13 +204,13 @@ fn lean_to_the_first(found: &mut [Scored], date: &impl Fn(&Scored) -> NaiveDate)
     let days = |span: chrono::TimeDelta| span.num_days() as f64;
     let all = days(to - from).max(1.0);
     for scored in found {
-        scored.score += FIRST * (1.0 - days(date(scored) - from) / all);
+        scored.score += OLDEST_BONUS * (1.0 - days(date(scored) - from) / all);
     }
 }
 
 /// Lets what says the same as an older line lose a little.
-fn lower_repeats<T: Ord>(found: &mut [Scored], place: &impl Fn(&Scored) -> T) {
-    let mut first: ByNumber<u32, usize> = ByNumber::default();
+fn penalize_repeats<T: Ord>(found: &mut [ScoredLine], place: &impl Fn(&ScoredLine) -> T) {
+    let mut first: NumberMap<u32, usize> = NumberMap::default();
     let mut repeats = Vec::new();
     for at in 0..found.len() {
         let before = first.entry(found[at].hash).or_insert(at);
@@ -215,7 +224,7 @@ fn lower_repeats<T: Ord>(found: &mut [Scored], place: &impl Fn(&Scored) -> T) {
         }
     }
     for at in repeats {
-        found[at].score -= REPEATED;
+        found[at].score -= REPEAT_PENALTY;
     }
 }
 
@@ -229,11 +238,11 @@ struct Idf {
 
 impl Idf {
     /// Counts in distinct lines: what is copied from day to day is one. `names` count nothing.
-    fn of(matched: &Matched<'_>, names: u64) -> Self {
+    fn of(matched: &QueryMatches<'_>, names: u64) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "counts of lines")]
         let count = |it: u64| it as f64;
         let all = count(matched.distinct);
-        let holding = matched.holding();
+        let holding = matched.line_frequencies();
         let of: Vec<f64> = holding
             .iter()
             .enumerate()
@@ -245,13 +254,13 @@ impl Idf {
                 _ => 0.0,
             })
             .collect();
-        let logs = || matched.files.iter().map(|it| it.head).filter(|it| it.tier < LOGS);
-        let said = count(logs().map(|it| it.said).sum::<u64>().max(1));
+        let logs = || matched.files.iter().map(|it| it.head).filter(|it| it.tier < LOG_TIERS);
+        let said = count(logs().map(|it| it.line_count).sum::<u64>().max(1));
         Self {
             sum: of.iter().sum(),
             of,
             line_length: count(logs().map(|it| it.length).sum()) / said,
-            around_length: count(logs().map(|it| it.around).sum()) / 10.0 / said,
+            around_length: count(logs().map(|it| it.window_length).sum()) / 10.0 / said,
         }
     }
 
@@ -269,7 +278,7 @@ impl Idf {
     }
 
     /// Returns the share of the question that stands in a text with these terms.
-    fn share(&self, mask: u64) -> f64 {
+    fn matched_share(&self, mask: u64) -> f64 {
         if self.sum <= 0.0 {
             return 0.0;
         }
@@ -280,13 +289,13 @@ impl Idf {
 
 /// Returns what lines gain by terms that stand side by side, or nearly so, as they do in the question;
 /// by the number of the line among all.
-fn pairs(matched: &Matched<'_>) -> ByNumber<usize, f64> {
-    let mut gains: ByNumber<usize, f64> = ByNumber::default();
-    let pairs = matched.terms.pairs();
+fn adjacency_gains(matched: &QueryMatches<'_>) -> NumberMap<usize, f64> {
+    let mut gains: NumberMap<usize, f64> = NumberMap::default();
+    let pairs = matched.terms.adjacent_pairs();
     #[expect(clippy::cast_precision_loss, reason = "pairs of a question")]
     let all = pairs.len().max(1) as f64;
     for &(a, b) in &pairs {
-        matched.both(a, b, |row, first, second| {
+        matched.for_each_line_with_both(a, b, |row, first, second| {
             let any = |steps: &[i64]| {
                 first.iter().any(|a| {
                     second.iter().any(|b| steps.contains(&(i64::from(*b) - i64::from(*a))))
@@ -294,7 +303,7 @@ fn pairs(matched: &Matched<'_>) -> ByNumber<usize, f64> {
             };
             let side_by_side = any(&[1]);
             if side_by_side || any(&[2, -1]) {
-                let gain = OF_NEAR_PAIRS + if side_by_side { OF_PAIRS } else { 0.0 };
+                let gain = NEAR_PAIR_WEIGHT + if side_by_side { PAIR_WEIGHT } else { 0.0 };
                 *gains.entry(row).or_default() += gain / all;
             }
         });
@@ -303,95 +312,109 @@ fn pairs(matched: &Matched<'_>) -> ByNumber<usize, f64> {
 }
 
 /// The lines of one log.
-struct Log<'a> {
+struct LogLines<'a> {
     file: usize,
     date: NaiveDate,
     /// The number of its first line among all.
-    from: usize,
-    lines: &'a [Line],
+    first_row: usize,
+    lines: &'a [IndexedLine],
     /// Which terms stand in each.
     masks: &'a [u64],
     /// The length of the window around each, in tenths.
-    around: &'a [u32],
+    window_lengths: &'a [u32],
     /// Whether an item rests on one of them.
-    is_below: bool,
+    has_items: bool,
 }
 
 /// By what lines are scored.
-struct Scoring<'a> {
+struct LineScorer<'a> {
     idf: &'a Idf,
-    pairs: &'a ByNumber<usize, f64>,
+    pairs: &'a NumberMap<usize, f64>,
     speakers: &'a [u32],
-    when: &'a When,
-    passed: &'a Passed,
+    when: &'a TimeExpression,
+    inherited: &'a InheritedScores,
 }
 
 /// From so many lines on it is worth while to score them side by side, and so many logs at a time.
-const SIDE_BY_SIDE: usize = 20_000;
-const PART: usize = 128;
+const PARALLEL_LINES_MIN: usize = 20_000;
+const LOGS_PER_TASK: usize = 128;
 
-impl Scoring<'_> {
+impl LineScorer<'_> {
     /// Scores the lines of all logs, in their order.
-    fn score_all(&self, logs: &[Log<'_>]) -> Vec<Scored> {
-        let part = |logs: &[Log<'_>]| {
+    fn score_all(&self, logs: &[LogLines<'_>]) -> Vec<ScoredLine> {
+        let part = |logs: &[LogLines<'_>]| {
             let mut found = Vec::new();
             for log in logs {
-                self.score(log, &mut found);
+                self.score_log(log, &mut found);
             }
             found
         };
-        if logs.iter().map(|it| it.lines.len()).sum::<usize>() < SIDE_BY_SIDE {
+        if logs.iter().map(|it| it.lines.len()).sum::<usize>() < PARALLEL_LINES_MIN {
             return part(logs);
         }
-        let parts: Vec<&[Log<'_>]> = logs.chunks(PART).collect();
+        let parts: Vec<&[LogLines<'_>]> = logs.chunks(LOGS_PER_TASK).collect();
         parallel::map(&parts, |it| part(it)).into_iter().flatten().collect()
     }
 
-    fn score(&self, log: &Log<'_>, found: &mut Vec<Scored>) {
-        let &Log { file, lines, masks, .. } = log;
-        let is_named = self.when.names(log.date);
-        let sections = Sections::of(lines, masks);
-        let base = self.bases(log, &sections);
-        let gain = self.when.gain(log.date);
+    fn score_log(&self, log: &LogLines<'_>, found: &mut Vec<ScoredLine>) {
+        let &LogLines { file, lines, masks, .. } = log;
+        let is_named = self.when.includes_day(log.date);
+        let sections = LogSections::of(lines, masks);
+        let base = self.base_scores(log, &sections);
+        let gain = self.when.score_gain(log.date);
         let from = found.len();
         for (row, line) in lines.iter().enumerate().filter(|(_, it)| it.level == 0) {
-            let passed = if log.is_below { self.passed.get(&(log.from + row)) } else { None };
+            let passed =
+                if log.has_items { self.inherited.get(&(log.first_row + row)) } else { None };
             if base[row] <= 0.0 && !is_named && passed.is_none() {
                 continue;
             }
             let before = row
                 .checked_sub(1)
                 .filter(|it| lines[*it].is_question && sections.of[*it] == sections.of[row]);
-            let answers = before
-                .map_or(0.0, |it| OF_QUESTION_BEFORE * (base[it] - QUESTION_BEFORE_MIN).max(0.0));
-            let asks = if line.is_question { IS_QUESTION } else { 0.0 };
-            let time = if self.when.asks && line.tells_time { TELLS_TIME } else { 0.0 };
+            let answers = before.map_or(0.0, |it| {
+                PRECEDING_QUESTION_WEIGHT * (base[it] - PRECEDING_QUESTION_SCORE_MIN).max(0.0)
+            });
+            let asks = if line.is_question { QUESTION_PENALTY } else { 0.0 };
+            let time = if self.when.asks_when && line.tells_time { TIME_BONUS } else { 0.0 };
             let own = base[row] + answers - asks + time;
             let score = passed.map_or(own, |it| own.max(it.0)) + gain;
             let via = passed.map(|it| it.1.clone()).unwrap_or_default();
             let hash = line.hash;
-            found.push(Scored { file, row, score, via, hash, by_words: true, is_near: false });
+            found.push(ScoredLine {
+                file,
+                row,
+                score,
+                via,
+                hash,
+                matches_words: true,
+                is_semantic: false,
+            });
         }
-        if is_named && found.len() - from > NAMED_LINES {
+        if is_named && found.len() - from > NAMED_DAY_LINES_MAX {
             found[from..].sort_by(|a, b| b.score.total_cmp(&a.score).then(a.row.cmp(&b.row)));
-            for it in &mut found[from + NAMED_LINES..] {
-                it.score -= BEYOND_NAMED;
+            for it in &mut found[from + NAMED_DAY_LINES_MAX..] {
+                it.score -= NAMED_DAY_OVERFLOW_PENALTY;
             }
         }
     }
 
     /// Returns what each line scores by itself and by what stands around it.
-    fn bases(&self, log: &Log<'_>, sections: &Sections) -> Vec<f64> {
-        let &Log { lines, masks, around, .. } = log;
+    fn base_scores(&self, log: &LogLines<'_>, sections: &LogSections) -> Vec<f64> {
+        let &LogLines { lines, masks, window_lengths: around, .. } = log;
         let idf = self.idf;
-        let of_day = idf.share(sections.day);
-        let of_section: Vec<(f64, f64)> =
-            sections.all.iter().map(|it| (idf.share(it.heading), idf.share(it.mask))).collect();
+        let of_day = idf.matched_share(sections.day);
+        let of_section: Vec<(f64, f64)> = sections
+            .all
+            .iter()
+            .map(|it| (idf.matched_share(it.heading), idf.matched_share(it.mask)))
+            .collect();
         let mut counts = vec![0.0; idf.of.len()];
         // Most lines of a log have nothing to do with a question: these are told at once.
         let mut is_close = vec![false; lines.len()];
         for (row, _) in masks.iter().enumerate().filter(|it| *it.1 != 0) {
-            is_close[row.saturating_sub(REACH)..lines.len().min(row + REACH + 1)].fill(true);
+            is_close[row.saturating_sub(WINDOW_RADIUS)..lines.len().min(row + WINDOW_RADIUS + 1)]
+                .fill(true);
         }
         let score = |row: usize| {
             let line = &lines[row];
@@ -425,19 +448,19 @@ impl Scoring<'_> {
                 let length = f64::from(around[row]) / 10.0;
                 of_window = idf.bm25(length, idf.around_length, |term| counts[term]);
             }
-            let text = of_window + OF_HEADING * heading;
+            let text = of_window + HEADING_WEIGHT * heading;
             if text <= 0.0 {
                 return 0.0;
             }
             let length = f64::from(line.length);
             let of_line = idf.bm25(length, idf.line_length, |term| bit(masks[row], term));
             let speaks = line.speaker != 0 && self.speakers.contains(&line.speaker);
-            let pairs = self.pairs.get(&(log.from + row));
-            text + OF_LINE * of_line
-                + OF_DAY * of_day
-                + OF_SECTION * whole
+            let pairs = self.pairs.get(&(log.first_row + row));
+            text + LINE_WEIGHT * of_line
+                + DAY_WEIGHT * of_day
+                + SECTION_WEIGHT * whole
                 + pairs.copied().unwrap_or(0.0)
-                + if speaks { OF_SPEAKER } else { 0.0 }
+                + if speaks { SPEAKER_WEIGHT } else { 0.0 }
         };
         (0..lines.len()).map(score).collect()
     }
@@ -445,31 +468,31 @@ impl Scoring<'_> {
 
 /// What stands under one heading.
 #[derive(Clone, Copy, Default)]
-struct Section {
+struct LogSection {
     /// The terms in the headings above.
     heading: u64,
     /// Those and the terms in its lines.
     mask: u64,
 }
 
-struct Sections {
+struct LogSections {
     /// By row.
     of: Vec<usize>,
-    all: Vec<Section>,
+    all: Vec<LogSection>,
     /// The terms in the whole file.
     day: u64,
 }
 
-impl Sections {
-    fn of(lines: &[Line], masks: &[u64]) -> Self {
-        let mut sections = Self { of: Vec::new(), all: vec![Section::default()], day: 0 };
+impl LogSections {
+    fn of(lines: &[IndexedLine], masks: &[u64]) -> Self {
+        let mut sections = Self { of: Vec::new(), all: vec![LogSection::default()], day: 0 };
         let mut above: Vec<(u8, u64)> = Vec::new();
         for (line, mask) in lines.iter().zip(masks) {
             if line.level > 0 {
                 above.retain(|it| it.0 < line.level);
                 above.push((line.level, *mask));
                 let heading = above.iter().fold(0, |all, it| all | it.1);
-                sections.all.push(Section { heading, mask: heading });
+                sections.all.push(LogSection { heading, mask: heading });
             }
             let at = sections.all.len() - 1;
             sections.all[at].mask |= mask;

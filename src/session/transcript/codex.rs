@@ -6,83 +6,99 @@
 
 use serde_json::Value;
 
-use super::{Found, What, claude::content_text, cut, text};
+use super::{EntryBuilder, EntryContent, claude::content_text, string_field, truncate};
 
-pub(super) fn read(found: &mut Found<'_>, line: &Value) {
+pub(super) fn read(found: &mut EntryBuilder<'_>, line: &Value) {
     let payload = line.get("payload");
-    match (text(line, "type").unwrap_or_default(), payload) {
-        ("session_meta", Some(meta)) => session(found, meta),
+    match (string_field(line, "type").unwrap_or_default(), payload) {
+        ("session_meta", Some(meta)) => read_session_meta(found, meta),
         ("turn_context", Some(turn)) => {
-            folder(found, turn);
-            found.push(What::Other("turn_context".to_owned()));
+            set_cwd(found, turn);
+            found.push(EntryContent::Other("turn_context".to_owned()));
         }
-        ("response_item", Some(item)) => self::item(found, item),
+        ("response_item", Some(item)) => self::read_item(found, item),
         ("compacted", Some(compacted)) => {
-            found.push(What::Boundary { trigger: None, tokens_before: None });
-            if let Some(words) = text(compacted, "message").filter(|it| !it.is_empty()) {
-                found.push(What::Summary(words.to_owned()));
+            found.push(EntryContent::Boundary { trigger: None, tokens_before: None });
+            if let Some(words) = string_field(compacted, "message").filter(|it| !it.is_empty()) {
+                found.push(EntryContent::Summary(words.to_owned()));
             }
         }
-        ("event_msg", Some(event)) => match text(event, "type").unwrap_or_default() {
-            "turn_aborted" => found.push(What::Notice("the turn was stopped".to_owned())),
+        ("event_msg", Some(event)) => match string_field(event, "type").unwrap_or_default() {
+            "turn_aborted" => found.push(EntryContent::Notice("the turn was stopped".to_owned())),
             kind @ ("error" | "stream_error") => {
-                let words = text(event, "message").unwrap_or(kind);
-                found.push(What::Notice(words.to_owned()));
+                let words = string_field(event, "message").unwrap_or(kind);
+                found.push(EntryContent::Notice(words.to_owned()));
             }
             kind => {
-                let kind = format!("event_msg:{}", cut(kind, 60));
-                found.push(What::Other(kind));
+                let kind = format!("event_msg:{}", truncate(kind, 60));
+                found.push(EntryContent::Other(kind));
             }
         },
-        (kind, Some(_)) => found.unread(kind),
+        (kind, Some(_)) => found.add_unknown(kind),
         // The first line of an older file, and its state.
-        ("", None) if line.get("id").is_some() => session(found, line),
+        ("", None) if line.get("id").is_some() => read_session_meta(found, line),
         ("", None) if line.get("record_type").is_some() => {
-            found.push(What::Other("state".to_owned()));
+            found.push(EntryContent::Other("state".to_owned()));
         }
-        (_, None) => item(found, line),
+        (_, None) => read_item(found, line),
     }
 }
 
-fn session(found: &mut Found<'_>, meta: &Value) {
-    let of = |key: &str| text(meta, key).filter(|it| !it.is_empty()).map(str::to_owned);
+fn read_session_meta(found: &mut EntryBuilder<'_>, meta: &Value) {
+    let of = |key: &str| string_field(meta, key).filter(|it| !it.is_empty()).map(str::to_owned);
     found.transcript.session = of("id").or(found.transcript.session.take());
-    found.at = found.at.or_else(|| super::time(meta.get("timestamp")));
+    found.at = found.at.or_else(|| super::parse_time(meta.get("timestamp")));
     if let Some(version) = of("cli_version") {
         found.transcript.agent = Some(format!("codex {version}"));
     }
-    let branch = meta.get("git").and_then(|it| text(it, "branch"));
+    let branch = meta.get("git").and_then(|it| string_field(it, "branch"));
     found.transcript.branch = branch.map(str::to_owned).or(found.transcript.branch.take());
-    folder(found, meta);
-    found.push(What::Other("session_meta".to_owned()));
+    set_cwd(found, meta);
+    found.push(EntryContent::Other("session_meta".to_owned()));
 }
 
-fn folder(found: &mut Found<'_>, told: &Value) {
-    if let Some(cwd) = text(told, "cwd").filter(|it| !it.is_empty()) {
+fn set_cwd(found: &mut EntryBuilder<'_>, told: &Value) {
+    if let Some(cwd) = string_field(told, "cwd").filter(|it| !it.is_empty()) {
         found.transcript.cwd = Some(cwd.to_owned());
     }
 }
 
-fn item(found: &mut Found<'_>, item: &Value) {
-    match text(item, "type").unwrap_or_default() {
-        "message" => message(found, item),
+fn read_item(found: &mut EntryBuilder<'_>, item: &Value) {
+    match string_field(item, "type").unwrap_or_default() {
+        "message" => read_message(found, item),
         "function_call" => {
-            let arguments = text(item, "arguments").unwrap_or_default();
+            let arguments = string_field(item, "arguments").unwrap_or_default();
             let input = serde_json::from_str(arguments)
                 .unwrap_or_else(|_| Value::String(arguments.to_owned()));
-            found.call(text(item, "call_id"), text(item, "name").unwrap_or_default(), &input);
+            found.add_call(
+                string_field(item, "call_id"),
+                string_field(item, "name").unwrap_or_default(),
+                &input,
+            );
         }
         "custom_tool_call" => {
             let input = item.get("input").unwrap_or(&Value::Null);
-            found.call(text(item, "call_id"), text(item, "name").unwrap_or_default(), input);
+            found.add_call(
+                string_field(item, "call_id"),
+                string_field(item, "name").unwrap_or_default(),
+                input,
+            );
         }
         "local_shell_call" => {
             let action = item.get("action").unwrap_or(&Value::Null);
-            found.call(text(item, "call_id").or(text(item, "id")), "local_shell", action);
+            found.add_call(
+                string_field(item, "call_id").or(string_field(item, "id")),
+                "local_shell",
+                action,
+            );
         }
         "web_search_call" => {
             let action = item.get("action").unwrap_or(&Value::Null);
-            found.push(What::Call(super::Call::new(found.id.clone(), "web_search", action)));
+            found.push(EntryContent::Call(super::ToolUse::new(
+                found.id.clone(),
+                "web_search",
+                action,
+            )));
         }
         "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
             let output = item.get("output");
@@ -90,25 +106,25 @@ fn item(found: &mut Found<'_>, item: &Value) {
             let inner = output.and_then(|it| it.get("content")).or(output);
             let (words, code) = output_text(&content_text(inner));
             let is_error = success == Some(false) || code.is_some_and(|it| it != 0);
-            found.result(text(item, "call_id"), &words, is_error);
+            found.add_result(string_field(item, "call_id"), &words, is_error);
         }
-        "reasoning" => found.push(What::Other("reasoning".to_owned())),
-        "" => found.unread("without a type"),
-        kind => found.unread(kind),
+        "reasoning" => found.push(EntryContent::Other("reasoning".to_owned())),
+        "" => found.add_unknown("without a type"),
+        kind => found.add_unknown(kind),
     }
 }
 
-fn message(found: &mut Found<'_>, item: &Value) {
+fn read_message(found: &mut EntryBuilder<'_>, item: &Value) {
     let words = content_text(item.get("content"));
-    match text(item, "role").unwrap_or_default() {
+    match string_field(item, "role").unwrap_or_default() {
         // What the program puts there begins like this; a person's message may stand in it, too.
         "user" if words.trim_start().starts_with("# AGENTS.md instructions") => {
-            found.push(What::Notice(words));
+            found.push(EntryContent::Notice(words));
         }
-        "user" => found.user(&words),
-        "assistant" => found.assistant(&words),
-        "system" | "developer" => found.push(What::Notice(words)),
-        role => found.unread(&format!("role {role}")),
+        "user" => found.add_user_text(&words),
+        "assistant" => found.add_assistant_text(&words),
+        "system" | "developer" => found.push(EntryContent::Notice(words)),
+        role => found.add_unknown(&format!("role {role}")),
     }
 }
 

@@ -3,26 +3,26 @@
 //! A transcript is a file of JSON lines that its agent appends to. It may end in half a line, hold
 //! lines twice (a session that is resumed or forked copies what came before), lines of other
 //! versions, and lines of many megabytes. Whatever it holds, it is read as a stream and never
-//! refused for one line: what is not understood is kept as [`What::Other`] or counted in
-//! [`Oddities`].
+//! refused for one line: what is not understood is kept as [`EntryContent::Other`] or counted in
+//! [`TranscriptAnomalies`].
 //!
-//! - [`lines`]: lines of bounded length.
+//! - [`line_reader`]: lines of bounded length.
 //! - [`claude`], [`codex`], [`plain`]: what a line of each format says.
 //! - [`tool`]: what a call of a tool does: the files, the command, the list.
-//! - [`said`]: what of a text is the person's, and what was put into it on the way.
+//! - [`user_text`]: what of a text is the person's, and what was put into it on the way.
 //!
 //! # Invariants
 //!
 //! - Entries stand in the order of the file. The messages of a person are as many as the file has,
 //!   in their order, and whole; outputs of tools are cut to [`RESULT_CHARS_MAX`].
-//! - What memoird itself had put into a session is no entry but [`What::Injected`].
+//! - What memoird itself had put into a session is no entry but [`EntryContent::Injected`].
 
 pub mod claude;
 pub mod codex;
-pub mod lines;
+pub mod line_reader;
 pub mod plain;
-pub mod said;
 pub mod tool;
+pub mod user_text;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -33,8 +33,8 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use self::{
-    lines::{Line, Lines},
-    tool::{Call, ToolKind},
+    line_reader::{BoundedLine, BoundedLines},
+    tool::{ToolKind, ToolUse},
 };
 use crate::memory::hash::ContentHash;
 
@@ -42,11 +42,11 @@ use crate::memory::hash::ContentHash;
 pub const RESULT_CHARS_MAX: usize = 6_000;
 
 /// So many lines are read to find out what wrote the file.
-const UNDECIDED_LINES_MAX: usize = 1_000;
+const DETECTION_LINES_MAX: usize = 1_000;
 
 /// What wrote a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
+pub enum TranscriptFormat {
     /// `~/.claude/projects/*/*.jsonl`.
     ClaudeCode,
     /// `~/.codex/sessions/**/rollout-*.jsonl`.
@@ -55,7 +55,7 @@ pub enum Format {
     Plain,
 }
 
-impl Format {
+impl TranscriptFormat {
     /// Returns the name that records and JSON use.
     pub fn name(self) -> &'static str {
         match self {
@@ -66,7 +66,7 @@ impl Format {
     }
 
     /// Tells what wrote a line, if the line alone can tell.
-    pub fn of_line(line: &Value) -> Option<Self> {
+    pub fn detect(line: &Value) -> Option<Self> {
         let has = |key: &str| line.get(key).is_some();
         let kind = line.get("type").and_then(Value::as_str);
         if has("uuid") || has("sessionId") || has("leafUuid") {
@@ -88,7 +88,7 @@ impl Format {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transcript {
     /// What wrote it.
-    pub format: Format,
+    pub format: TranscriptFormat,
     /// The session's id, where the file says one.
     pub session: Option<String>,
     /// The last folder that the agent worked in.
@@ -98,14 +98,14 @@ pub struct Transcript {
     /// The agent and its version, where the file says so.
     pub agent: Option<String>,
     /// What happened, in the order of the file.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TranscriptEntry>,
     /// What was not read as it stands.
-    pub oddities: Oddities,
+    pub anomalies: TranscriptAnomalies,
 }
 
 /// One thing that happened. A line may hold several.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct TranscriptEntry {
     /// The line of the file, from 1.
     pub line: usize,
     /// What tells the line from all others, in this transcript and in copies of it.
@@ -113,14 +113,14 @@ pub struct Entry {
     /// When.
     pub at: Option<DateTime<Utc>>,
     /// Whether it belongs to an agent that the session's agent started.
-    pub is_side: bool,
+    pub is_subagent: bool,
     /// What.
-    pub what: What,
+    pub content: EntryContent,
 }
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]
-pub enum What {
+pub enum EntryContent {
     /// A person wrote it: whole, as it was written.
     User(String),
     /// A command of the agent's program that a person typed: `/compact`, `!ls`.
@@ -128,9 +128,9 @@ pub enum What {
     /// The agent wrote it.
     Assistant(String),
     /// The agent called a tool.
-    Call(Call),
+    Call(ToolUse),
     /// A tool returned.
-    Result(ToolResult),
+    Result(ToolOutput),
     /// What stands above was taken out of the agent's sight; what it was, is said by `trigger`.
     Boundary {
         /// `manual`, `auto`, or what else the file says.
@@ -150,7 +150,7 @@ pub enum What {
 
 /// What a tool returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolResult {
+pub struct ToolOutput {
     /// The id of the call.
     pub call: String,
     /// What it returned, cut to [`RESULT_CHARS_MAX`].
@@ -163,15 +163,15 @@ pub struct ToolResult {
 
 /// What was not read as it stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Oddities {
+pub struct TranscriptAnomalies {
     /// Whether the last line is cut off: it is still being written, or never was.
-    pub is_torn: bool,
+    pub is_truncated: bool,
     /// Lines that are no JSON.
-    pub broken: usize,
-    /// Lines longer than [`lines::LINE_BYTES_MAX`].
+    pub malformed: usize,
+    /// Lines longer than [`line_reader::LINE_BYTES_MAX`].
     pub too_long: usize,
     /// Lines that stood there before.
-    pub doubles: usize,
+    pub duplicates: usize,
     /// Kinds of lines that are not read, and how many of each.
     pub unread: BTreeMap<String, usize>,
 }
@@ -201,85 +201,88 @@ pub enum TranscriptError {
 /// # Errors
 ///
 /// Returns [`TranscriptError`] when the file cannot be read, or holds nothing of a session.
-pub fn read(input: impl BufRead, format: Option<Format>) -> Result<Transcript, TranscriptError> {
-    let mut lines = Lines::new(input);
-    let mut reading = format.map(Reading::new);
+pub fn read(
+    input: impl BufRead,
+    format: Option<TranscriptFormat>,
+) -> Result<Transcript, TranscriptError> {
+    let mut lines = BoundedLines::new(input);
+    let mut reading = format.map(TranscriptReader::new);
     let mut undecided: Vec<(usize, ContentHash, Value)> = Vec::new();
-    let mut oddities = Oddities::default();
+    let mut oddities = TranscriptAnomalies::default();
     loop {
         let number = lines.number() + 1;
         let line = lines.next_line();
         let line = line.map_err(|source| TranscriptError::Io { line: number, source })?;
         let (bytes, is_whole) = match line {
             None => break,
-            Some(Line::TooLong) => {
+            Some(BoundedLine::TooLong) => {
                 oddities.too_long += 1;
                 continue;
             }
-            Some(Line::Text { bytes, is_whole }) => (bytes, is_whole),
+            Some(BoundedLine::Text { bytes, is_complete: is_whole }) => (bytes, is_whole),
         };
         if bytes.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
         let Ok(value) = serde_json::from_slice::<Value>(bytes) else {
             if is_whole {
-                oddities.broken += 1;
+                oddities.malformed += 1;
             } else {
-                oddities.is_torn = true;
+                oddities.is_truncated = true;
             }
             continue;
         };
         let hash = ContentHash::of(bytes);
         if let Some(reading) = &mut reading {
-            reading.line(number, hash, &value);
+            reading.read_line(number, hash, &value);
             continue;
         }
-        let found = Format::of_line(&value);
+        let found = TranscriptFormat::detect(&value);
         undecided.push((number, hash, value));
-        if found.is_none() && undecided.len() < UNDECIDED_LINES_MAX {
+        if found.is_none() && undecided.len() < DETECTION_LINES_MAX {
             continue;
         }
         let format = found.ok_or(TranscriptError::Unknown)?;
-        let reading = reading.insert(Reading::new(format));
+        let reading = reading.insert(TranscriptReader::new(format));
         for (number, hash, value) in undecided.drain(..) {
-            reading.line(number, hash, &value);
+            reading.read_line(number, hash, &value);
         }
     }
     let mut transcript = reading.ok_or(TranscriptError::Unknown)?.transcript;
-    transcript.oddities.is_torn = oddities.is_torn;
-    transcript.oddities.broken = oddities.broken;
-    transcript.oddities.too_long = oddities.too_long;
+    transcript.anomalies.is_truncated = oddities.is_truncated;
+    transcript.anomalies.malformed = oddities.malformed;
+    transcript.anomalies.too_long = oddities.too_long;
     Ok(transcript)
 }
 
 /// A transcript that is being read.
 #[derive(Debug)]
-struct Reading {
+struct TranscriptReader {
     transcript: Transcript,
     /// Ids of the lines so far.
     seen: HashSet<String>,
     /// How often a line without an id stood there.
     copies: HashMap<ContentHash, usize>,
     /// Calls whose ids the file does not say, oldest first.
-    nameless: Vec<String>,
+    unnamed_calls: Vec<String>,
     /// Calls that asked memoird.
-    asked_us: HashSet<String>,
+    memory_calls: HashSet<String>,
 }
 
 /// One line as its format's reader sees it, and where it puts what it finds.
 #[derive(Debug)]
-struct Found<'a> {
+struct EntryBuilder<'a> {
     transcript: &'a mut Transcript,
-    nameless: &'a mut Vec<String>,
-    asked_us: &'a mut HashSet<String>,
+    unnamed_calls: &'a mut Vec<String>,
+    memory_calls: &'a mut HashSet<String>,
     line: usize,
     id: String,
     at: Option<DateTime<Utc>>,
-    is_side: bool,
+    is_subagent: bool,
 }
 
-impl Reading {
-    fn new(format: Format) -> Self {
+impl TranscriptReader {
+    fn new(format: TranscriptFormat) -> Self {
         let transcript = Transcript {
             format,
             session: None,
@@ -287,13 +290,13 @@ impl Reading {
             branch: None,
             agent: None,
             entries: Vec::new(),
-            oddities: Oddities::default(),
+            anomalies: TranscriptAnomalies::default(),
         };
         let (seen, copies, nameless, asked_us) = Default::default();
-        Self { transcript, seen, copies, nameless, asked_us }
+        Self { transcript, seen, copies, unnamed_calls: nameless, memory_calls: asked_us }
     }
 
-    fn line(&mut self, number: usize, hash: ContentHash, value: &Value) {
+    fn read_line(&mut self, number: usize, hash: ContentHash, value: &Value) {
         let own_id = value.get("uuid").and_then(Value::as_str).filter(|it| !it.is_empty());
         let id = if let Some(id) = own_id {
             id.to_owned()
@@ -304,110 +307,116 @@ impl Reading {
             if *copy == 1 { hash.hex16() } else { format!("{}-{copy}", hash.hex16()) }
         };
         if own_id.is_some() && !self.seen.insert(id.clone()) {
-            self.transcript.oddities.doubles += 1;
+            self.transcript.anomalies.duplicates += 1;
             return;
         }
-        let at = time(value.get("timestamp"));
+        let at = parse_time(value.get("timestamp"));
         let format = self.transcript.format;
-        let mut found = Found {
+        let mut found = EntryBuilder {
             transcript: &mut self.transcript,
-            nameless: &mut self.nameless,
-            asked_us: &mut self.asked_us,
+            unnamed_calls: &mut self.unnamed_calls,
+            memory_calls: &mut self.memory_calls,
             line: number,
             id,
             at,
-            is_side: false,
+            is_subagent: false,
         };
         match format {
-            Format::ClaudeCode => claude::read(&mut found, value),
-            Format::Codex => codex::read(&mut found, value),
-            Format::Plain => plain::read(&mut found, value),
+            TranscriptFormat::ClaudeCode => claude::read(&mut found, value),
+            TranscriptFormat::Codex => codex::read(&mut found, value),
+            TranscriptFormat::Plain => plain::read(&mut found, value),
         }
     }
 }
 
-impl Found<'_> {
-    fn push(&mut self, what: What) {
-        let Self { line, at, is_side, .. } = *self;
+impl EntryBuilder<'_> {
+    fn push(&mut self, what: EntryContent) {
+        let Self { line, at, is_subagent: is_side, .. } = *self;
         let id = self.id.clone();
-        self.transcript.entries.push(Entry { line, id, at, is_side, what });
+        self.transcript.entries.push(TranscriptEntry {
+            line,
+            id,
+            at,
+            is_subagent: is_side,
+            content: what,
+        });
     }
 
     /// Keeps a kind of line that is not read.
-    fn unread(&mut self, kind: &str) {
-        let kind = cut(kind, 80);
-        *self.transcript.oddities.unread.entry(kind.clone()).or_default() += 1;
-        self.push(What::Other(kind));
+    fn add_unknown(&mut self, kind: &str) {
+        let kind = truncate(kind, 80);
+        *self.transcript.anomalies.unread.entry(kind.clone()).or_default() += 1;
+        self.push(EntryContent::Other(kind));
     }
 
     /// Keeps what stands as words of a person.
-    fn user(&mut self, text: &str) {
-        for what in said::by_user(text) {
+    fn add_user_text(&mut self, text: &str) {
+        for what in user_text::split_user_text(text) {
             self.push(what);
         }
     }
 
     /// Keeps words of the agent.
-    fn assistant(&mut self, text: &str) {
-        let (text, was_cut) = said::without_injected(text);
+    fn add_assistant_text(&mut self, text: &str) {
+        let (text, was_cut) = user_text::strip_injected(text);
         if was_cut {
-            self.push(What::Injected);
+            self.push(EntryContent::Injected);
         }
         if !text.trim().is_empty() {
-            self.push(What::Assistant(text.trim().to_owned()));
+            self.push(EntryContent::Assistant(text.trim().to_owned()));
         }
     }
 
     /// Keeps a call. One without an id gets a name that its result finds.
-    fn call(&mut self, id: Option<&str>, name: &str, input: &Value) {
+    fn add_call(&mut self, id: Option<&str>, name: &str, input: &Value) {
         let id = id.filter(|it| !it.is_empty()).map_or_else(
             || {
                 let id = format!("{}/{}", self.line, self.transcript.entries.len());
-                self.nameless.push(id.clone());
+                self.unnamed_calls.push(id.clone());
                 id
             },
             str::to_owned,
         );
-        let call = Call::new(id, name, input);
+        let call = ToolUse::new(id, name, input);
         if call.kind == ToolKind::Memory {
-            self.asked_us.insert(call.id.clone());
+            self.memory_calls.insert(call.id.clone());
         }
-        self.push(What::Call(call));
+        self.push(EntryContent::Call(call));
     }
 
-    fn result(&mut self, call: Option<&str>, text: &str, is_error: bool) {
+    fn add_result(&mut self, call: Option<&str>, text: &str, is_error: bool) {
         let call = call.filter(|it| !it.is_empty()).map(str::to_owned);
         let nameless =
             |list: &mut Vec<String>| if list.is_empty() { None } else { Some(list.remove(0)) };
-        let call = call.or_else(|| nameless(self.nameless)).unwrap_or_default();
-        if self.asked_us.contains(&call) {
-            return self.push(What::Injected);
+        let call = call.or_else(|| nameless(self.unnamed_calls)).unwrap_or_default();
+        if self.memory_calls.contains(&call) {
+            return self.push(EntryContent::Injected);
         }
         let bytes = text.len();
-        let (text, was_cut) = said::without_injected_output(text);
+        let (text, was_cut) = user_text::strip_injected_output(text);
         if was_cut {
-            self.push(What::Injected);
+            self.push(EntryContent::Injected);
         }
-        let text = cut_middle(text.trim_end(), RESULT_CHARS_MAX);
-        self.push(What::Result(ToolResult { call, text, bytes, is_error }));
+        let text = truncate_middle(text.trim_end(), RESULT_CHARS_MAX);
+        self.push(EntryContent::Result(ToolOutput { call, text, bytes, is_error }));
     }
 }
 
 impl Transcript {
     /// Returns the entries of the session's own agent.
-    pub fn own(&self) -> impl DoubleEndedIterator<Item = &Entry> {
-        self.entries.iter().filter(|it| !it.is_side)
+    pub fn own_entries(&self) -> impl DoubleEndedIterator<Item = &TranscriptEntry> {
+        self.entries.iter().filter(|it| !it.is_subagent)
     }
 
     /// Returns when the first and the last thing happened that has a time.
-    pub fn span(&self) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
+    pub fn time_span(&self) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
         let first = self.entries.iter().filter_map(|it| it.at).min()?;
         let last = self.entries.iter().filter_map(|it| it.at).max()?;
         Some((first, last))
     }
 
     /// Returns what comes after the last entry of the line with that id, if there is one.
-    pub fn after(&self, id: &str) -> Option<Self> {
+    pub fn after_line(&self, id: &str) -> Option<Self> {
         let at = self.entries.iter().rposition(|it| it.id == id)?;
         let entries = self.entries[at + 1..].to_vec();
         Some(Self { entries, ..self.without_entries() })
@@ -434,24 +443,24 @@ impl Transcript {
             branch: self.branch.clone(),
             agent: self.agent.clone(),
             entries: Vec::new(),
-            oddities: self.oddities.clone(),
+            anomalies: self.anomalies.clone(),
         }
     }
 }
 
 /// Reads a time as the formats write it.
-fn time(value: Option<&Value>) -> Option<DateTime<Utc>> {
+fn parse_time(value: Option<&Value>) -> Option<DateTime<Utc>> {
     let text = value?.as_str()?;
     DateTime::parse_from_rfc3339(text).ok().map(|it| it.with_timezone(&Utc))
 }
 
 /// Returns the string under a key.
-fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+fn string_field<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key)?.as_str()
 }
 
 /// Returns the first characters of a text.
-pub(crate) fn cut(text: &str, chars_max: usize) -> String {
+pub(crate) fn truncate(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
         None => text.to_owned(),
         Some((at, _)) => format!("{}…", text[..at].trim_end()),
@@ -459,7 +468,7 @@ pub(crate) fn cut(text: &str, chars_max: usize) -> String {
 }
 
 /// Returns the beginning and the end of a text, with a word on what is left out between them.
-pub(crate) fn cut_middle(text: &str, chars_max: usize) -> String {
+pub(crate) fn truncate_middle(text: &str, chars_max: usize) -> String {
     if text.len() <= chars_max {
         return text.to_owned();
     }

@@ -5,11 +5,11 @@
 
 use serde_json::Value;
 
-use super::{Found, What, claude::content_text, text};
+use super::{EntryBuilder, EntryContent, claude::content_text, string_field};
 
-pub(super) fn read(found: &mut Found<'_>, line: &Value) {
+pub(super) fn read(found: &mut EntryBuilder<'_>, line: &Value) {
     let keep = |key: &str, place: &mut Option<String>| {
-        if let Some(value) = text(line, key).filter(|it| !it.is_empty()) {
+        if let Some(value) = string_field(line, key).filter(|it| !it.is_empty()) {
             *place = Some(value.to_owned());
         }
     };
@@ -18,42 +18,50 @@ pub(super) fn read(found: &mut Found<'_>, line: &Value) {
     keep("branch", &mut found.transcript.branch);
     keep("agent", &mut found.transcript.agent);
     let content = line.get("content");
-    match text(line, "role").unwrap_or_default() {
-        "user" | "human" => blocks(found, content, &|found, words| found.user(words)),
+    match string_field(line, "role").unwrap_or_default() {
+        "user" | "human" => read_blocks(found, content, &|found, words| found.add_user_text(words)),
         "assistant" | "model" | "ai" => {
-            blocks(found, content, &|found, words| found.assistant(words));
-            calls(found, line);
+            read_blocks(found, content, &|found, words| found.add_assistant_text(words));
+            read_calls(found, line);
         }
         "tool" | "function" => {
-            let id = text(line, "tool_call_id").or_else(|| text(line, "call_id"));
+            let id = string_field(line, "tool_call_id").or_else(|| string_field(line, "call_id"));
             let is_error = line.get("is_error").and_then(Value::as_bool) == Some(true);
-            found.result(id, &content_text(content), is_error);
+            found.add_result(id, &content_text(content), is_error);
         }
-        "system" | "developer" => found.push(What::Notice(content_text(content))),
-        "" => found.unread("without a role"),
-        role => found.unread(&format!("role {role}")),
+        "system" | "developer" => found.push(EntryContent::Notice(content_text(content))),
+        "" => found.add_unknown("without a role"),
+        role => found.add_unknown(&format!("role {role}")),
     }
 }
 
-fn blocks(found: &mut Found<'_>, content: Option<&Value>, say: &dyn Fn(&mut Found<'_>, &str)) {
+fn read_blocks(
+    found: &mut EntryBuilder<'_>,
+    content: Option<&Value>,
+    say: &dyn Fn(&mut EntryBuilder<'_>, &str),
+) {
     let Some(Value::Array(list)) = content else { return say(found, &content_text(content)) };
     let mut words = Vec::new();
     for block in list {
-        match text(block, "type").unwrap_or_default() {
+        match string_field(block, "type").unwrap_or_default() {
             "tool_use" => {
-                let name = text(block, "name").unwrap_or_default();
-                found.call(text(block, "id"), name, block.get("input").unwrap_or(&Value::Null));
+                let name = string_field(block, "name").unwrap_or_default();
+                found.add_call(
+                    string_field(block, "id"),
+                    name,
+                    block.get("input").unwrap_or(&Value::Null),
+                );
             }
             "tool_result" => {
                 let is_error = block.get("is_error").and_then(Value::as_bool) == Some(true);
-                found.result(
-                    text(block, "tool_use_id"),
+                found.add_result(
+                    string_field(block, "tool_use_id"),
                     &content_text(block.get("content")),
                     is_error,
                 );
             }
             "thinking" | "redacted_thinking" | "reasoning" => {
-                found.push(What::Other("thinking".to_owned()));
+                found.push(EntryContent::Other("thinking".to_owned()));
             }
             _ => words.push(content_text(Some(&Value::Array(vec![block.clone()])))),
         }
@@ -63,7 +71,7 @@ fn blocks(found: &mut Found<'_>, content: Option<&Value>, say: &dyn Fn(&mut Foun
     }
 }
 
-fn calls(found: &mut Found<'_>, line: &Value) {
+fn read_calls(found: &mut EntryBuilder<'_>, line: &Value) {
     let Some(Value::Array(list)) = line.get("tool_calls") else { return };
     for call in list {
         let function = call.get("function").unwrap_or(call);
@@ -74,6 +82,10 @@ fn calls(found: &mut Found<'_>, line: &Value) {
             Some(input) => input.clone(),
             None => Value::Null,
         };
-        found.call(text(call, "id"), text(function, "name").unwrap_or_default(), &input);
+        found.add_call(
+            string_field(call, "id"),
+            string_field(function, "name").unwrap_or_default(),
+            &input,
+        );
     }
 }

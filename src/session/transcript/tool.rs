@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{cut, text};
+use super::{string_field, truncate};
 
 /// So much of what is written into a file is kept.
 const CODE_CHARS_MAX: usize = 1_200;
@@ -43,7 +43,7 @@ pub enum ToolKind {
 
 /// A call of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct ToolUse {
     /// Names it: its result says this.
     pub id: String,
     /// The tool, as its agent calls it.
@@ -59,16 +59,16 @@ pub struct Call {
     /// The plan that it shows.
     pub plan: Option<String>,
     /// The beginning of what it writes, or of its input.
-    pub brief: String,
+    pub excerpt: String,
 }
 
 /// What a call does to the to-do list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TodoChange {
     /// It is this list from now on.
-    All(Vec<Todo>),
+    Replaced(Vec<TodoItem>),
     /// One more.
-    Added(Todo),
+    Added(TodoItem),
     /// The one with this number, from 1, has another text or state.
     Changed {
         /// Which.
@@ -82,7 +82,7 @@ pub enum TodoChange {
 
 /// One line of a to-do list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Todo {
+pub struct TodoItem {
     /// The words, as the agent wrote them.
     pub text: String,
     /// How far it is.
@@ -95,7 +95,7 @@ pub enum TodoState {
     /// Not begun.
     Open,
     /// Under way.
-    Begun,
+    InProgress,
     /// Done.
     Done,
     /// Given up.
@@ -106,7 +106,7 @@ impl TodoState {
     fn from_name(name: &str) -> Self {
         match name {
             "completed" | "done" => Self::Done,
-            "in_progress" | "in-progress" => Self::Begun,
+            "in_progress" | "in-progress" => Self::InProgress,
             "cancelled" | "canceled" | "deleted" => Self::Dropped,
             _ => Self::Open,
         }
@@ -116,7 +116,7 @@ impl TodoState {
     pub fn mark(self) -> &'static str {
         match self {
             Self::Open => "[ ]",
-            Self::Begun => "[~]",
+            Self::InProgress => "[~]",
             Self::Done => "[x]",
             Self::Dropped => "[-]",
         }
@@ -125,7 +125,7 @@ impl TodoState {
 
 impl ToolKind {
     /// Returns what a tool of that name is for.
-    pub fn of(name: &str) -> Self {
+    pub fn from_name(name: &str) -> Self {
         let lower = name.to_lowercase();
         if lower.starts_with("mcp__memoird__") || lower.starts_with("memoird") {
             return Self::Memory;
@@ -171,10 +171,10 @@ impl ToolKind {
     }
 }
 
-impl Call {
+impl ToolUse {
     /// Reads what is asked for later from the input of a call.
     pub fn new(id: impl Into<String>, name: &str, input: &Value) -> Self {
-        let mut kind = ToolKind::of(name);
+        let mut kind = ToolKind::from_name(name);
         let command = command(input).filter(|_| matches!(kind, ToolKind::Shell | ToolKind::Other));
         if command.is_some() && kind == ToolKind::Other {
             kind = ToolKind::Shell;
@@ -185,7 +185,7 @@ impl Call {
         if !files.is_empty() {
             kind = ToolKind::Edit;
         }
-        if command.as_deref().is_some_and(asks_memoird) {
+        if command.as_deref().is_some_and(calls_memoird) {
             kind = ToolKind::Memory;
         }
         let keys: &[&str] = match kind {
@@ -194,18 +194,31 @@ impl Call {
             }
             _ => &[],
         };
-        let named =
-            keys.iter().filter_map(|key| text(input, key)).filter(|it| !it.trim().is_empty());
+        let named = keys
+            .iter()
+            .filter_map(|key| string_field(input, key))
+            .filter(|it| !it.trim().is_empty());
         files.extend(named.take(1).map(str::to_owned));
         let todo = (kind == ToolKind::Todo).then(|| todo(name, input)).flatten();
-        let plan =
-            (kind == ToolKind::Plan).then(|| text(input, "plan")).flatten().map(str::to_owned);
+        let plan = (kind == ToolKind::Plan)
+            .then(|| string_field(input, "plan"))
+            .flatten()
+            .map(str::to_owned);
         let brief = match patch {
-            Some(patch) if kind == ToolKind::Edit => cut(patch, CODE_CHARS_MAX),
-            _ => brief(kind, input),
+            Some(patch) if kind == ToolKind::Edit => truncate(patch, CODE_CHARS_MAX),
+            _ => input_excerpt(kind, input),
         };
-        let command = command.map(|it| cut(&it, COMMAND_CHARS_MAX));
-        Self { id: id.into(), name: cut(name, 100), kind, files, command, todo, plan, brief }
+        let command = command.map(|it| truncate(&it, COMMAND_CHARS_MAX));
+        Self {
+            id: id.into(),
+            name: truncate(name, 100),
+            kind,
+            files,
+            command,
+            todo,
+            plan,
+            excerpt: brief,
+        }
     }
 }
 
@@ -227,13 +240,14 @@ fn command(input: &Value) -> Option<String> {
 }
 
 /// Returns whether a command asks memoird what it knows.
-fn asks_memoird(command: &str) -> bool {
+fn calls_memoird(command: &str) -> bool {
     let program = command.split_whitespace().find(|it| !it.contains('='));
     program.is_some_and(|it| it.rsplit('/').next() == Some("memoird"))
 }
 
 fn patch<'a>(input: &'a Value, command: Option<&'a str>) -> Option<&'a str> {
-    let told = [input.as_str(), text(input, "input"), text(input, "patch"), command];
+    let told =
+        [input.as_str(), string_field(input, "input"), string_field(input, "patch"), command];
     let told = told.into_iter().flatten();
     told.into_iter().find(|it| it.contains("*** Begin Patch"))
 }
@@ -252,19 +266,19 @@ fn patched_files(patch: &str) -> Vec<String> {
 }
 
 fn todo(name: &str, input: &Value) -> Option<TodoChange> {
-    let state = |it: &Value| text(it, "status").map(TodoState::from_name);
+    let state = |it: &Value| string_field(it, "status").map(TodoState::from_name);
     let words = |it: &Value| {
         ["content", "step", "subject", "text", "description"]
             .iter()
-            .find_map(|key| text(it, key))
+            .find_map(|key| string_field(it, key))
             .map(str::to_owned)
     };
     let list = ["todos", "plan", "items"].iter().find_map(|key| input.get(key)?.as_array());
     if let Some(list) = list {
         let one = |it: &Value| {
-            Some(Todo { text: words(it)?, state: state(it).unwrap_or(TodoState::Open) })
+            Some(TodoItem { text: words(it)?, state: state(it).unwrap_or(TodoState::Open) })
         };
-        return Some(TodoChange::All(list.iter().filter_map(one).collect()));
+        return Some(TodoChange::Replaced(list.iter().filter_map(one).collect()));
     }
     if name.to_lowercase().ends_with("update") {
         let number = input.get("taskId").or_else(|| input.get("id"))?;
@@ -273,27 +287,27 @@ fn todo(name: &str, input: &Value) -> Option<TodoChange> {
         return Some(TodoChange::Changed { number, text: words(input), state: state(input) });
     }
     let text = words(input)?;
-    Some(TodoChange::Added(Todo { text, state: state(input).unwrap_or(TodoState::Open) }))
+    Some(TodoChange::Added(TodoItem { text, state: state(input).unwrap_or(TodoState::Open) }))
 }
 
 /// Returns the beginning of what a call writes, or of what it asks for.
-fn brief(kind: ToolKind, input: &Value) -> String {
+fn input_excerpt(kind: ToolKind, input: &Value) -> String {
     match kind {
         ToolKind::Edit | ToolKind::Write => {
             let edits = input.get("edits").and_then(Value::as_array);
             let first = edits.and_then(|it| it.first()).unwrap_or(input);
             let keys = ["new_string", "new_str", "content", "contents", "file_text", "new_source"];
-            let written = keys.iter().find_map(|key| text(first, key));
-            cut(written.unwrap_or_default(), CODE_CHARS_MAX)
+            let written = keys.iter().find_map(|key| string_field(first, key));
+            truncate(written.unwrap_or_default(), CODE_CHARS_MAX)
         }
         ToolKind::Search | ToolKind::Web | ToolKind::Agent => {
             let keys = ["pattern", "query", "url", "description", "prompt"];
-            let asked = keys.iter().find_map(|key| text(input, key));
-            cut(asked.unwrap_or_default(), BRIEF_CHARS_MAX)
+            let asked = keys.iter().find_map(|key| string_field(input, key));
+            truncate(asked.unwrap_or_default(), BRIEF_CHARS_MAX)
         }
         ToolKind::Other => match input {
             Value::Null => String::new(),
-            input => cut(&input.to_string(), BRIEF_CHARS_MAX),
+            input => truncate(&input.to_string(), BRIEF_CHARS_MAX),
         },
         _ => String::new(),
     }
@@ -306,7 +320,7 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, input: &Value, kind: ToolKind, files: &[&str], command: Option<&str>) {
-        let call = Call::new("1", name, input);
+        let call = ToolUse::new("1", name, input);
         assert_eq!((call.kind, call.command.as_deref()), (kind, command), "{name}");
         assert_eq!(call.files, files, "{name}");
     }
@@ -339,10 +353,13 @@ mod tests {
     fn lists_are_kept_word_for_word() {
         let list =
             json!({"todos": [{"content": "a  b", "status": "in_progress"}, {"content": "c"}]});
-        let Some(TodoChange::All(list)) = Call::new("1", "TodoWrite", &list).todo else { panic!() };
+        let Some(TodoChange::Replaced(list)) = ToolUse::new("1", "TodoWrite", &list).todo else {
+            panic!()
+        };
         let list: Vec<_> = list.iter().map(|it| (it.state.mark(), &it.text[..])).collect();
         assert_eq!(list, [("[~]", "a  b"), ("[ ]", "c")]);
-        let changed = Call::new("1", "TaskUpdate", &json!({"taskId": "2", "status": "completed"}));
+        let changed =
+            ToolUse::new("1", "TaskUpdate", &json!({"taskId": "2", "status": "completed"}));
         let expected = TodoChange::Changed { number: 2, text: None, state: Some(TodoState::Done) };
         assert_eq!(changed.todo, Some(expected));
     }

@@ -217,7 +217,7 @@ fn case(journal: &Journal, line: &Line, is_true: bool, class: &str, bullet: Stri
 fn lines(journal: &Journal) -> Vec<Line> {
     let mut lines = Vec::new();
     for log in &journal.logs {
-        for line in log.lines().iter().filter(|it| it.is_content() && !it.is_held()) {
+        for line in log.lines().iter().filter(|it| it.is_content() && !it.is_quarantined()) {
             let text = line.words().trim().trim_start_matches("[ ] ").trim_start_matches("[x] ");
             if text.split_whitespace().count() < 4 || text.contains('|') {
                 continue;

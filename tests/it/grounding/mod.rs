@@ -10,9 +10,9 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use chrono::{Days, NaiveDate};
 use memoird::{
-    compaction::ground,
+    compaction::grounding,
     memory::{address::Stem, item::Item, log::DailyLog},
-    privacy::{self, ServedLog},
+    privacy::{self, SanitizedLog},
 };
 
 mod make;
@@ -41,19 +41,19 @@ struct Case {
 
 struct Journal {
     name: &'static str,
-    logs: Vec<ServedLog>,
+    logs: Vec<SanitizedLog>,
 }
 
 impl Journal {
     fn read(name: &'static str) -> Self {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/journal").join(name);
-        let mut logs: Vec<ServedLog> = fs::read_dir(dir.join("memory"))
+        let mut logs: Vec<SanitizedLog> = fs::read_dir(dir.join("memory"))
             .unwrap()
             .map(|entry| {
                 let path = entry.unwrap().path();
                 let stem: Stem = path.file_stem().unwrap().to_str().unwrap().parse().unwrap();
                 let log = DailyLog::parse(stem, &fs::read(&path).unwrap()).unwrap();
-                privacy::serve(&log, &privacy::Rules::default())
+                privacy::sanitize(&log, &privacy::PrivacyRules::default())
             })
             .collect();
         logs.sort_by(|a, b| a.stem().cmp(b.stem()));
@@ -151,7 +151,7 @@ fn planted_faults_are_caught_and_true_bullets_stand() {
     for case in cases(&journals) {
         let journal = journals.iter().find(|it| it.name == case.journal).unwrap();
         let item = Item::parse(&case.bullet);
-        let verdict = ground::check_written(&item, &journal.logs[..]);
+        let verdict = grounding::check_model_item(&item, &journal.logs[..]);
         let key = (case.is_true, case.class.clone(), case.half);
         figures.entry(key).or_default().see(verdict.is_err());
         if verdict.is_ok() != case.is_true {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use chrono::{DateTime, Utc};
-use memoird::store::ledger::{Caps, Ledger, NewCall};
+use memoird::store::db::ledger::{CallBudgets, Ledger, NewCall};
 use serde_json::json;
 
 use super::{Desk, KEY, Wire};
@@ -88,7 +88,7 @@ fn charge(ledger: &Path, day: &str) {
         usd: Some(0.999_999),
         price_date: None,
     };
-    ledger.reserve(&call, &Caps::default()).unwrap().unwrap();
+    ledger.reserve(&call, &CallBudgets::default()).unwrap().unwrap();
 }
 
 #[test]

@@ -2,31 +2,37 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use memoird::{
-    model::breaker::Breaker,
+    model::circuit_breaker::CircuitBreaker,
     session::{
-        micro::{self, Clearing, Due, PLACEHOLDER, Saved, Settings},
-        transcript::{Transcript, What},
+        micro_compaction::{
+            self, ClearingPlan, ClearingReason, MicroSettings, PLACEHOLDER, RewriteStats,
+        },
+        transcript::{EntryContent, Transcript},
     },
 };
 use serde_json::Value;
 
 use super::{generate, messages, read, sample_text};
 
-fn rewrite(text: &str, keep_recent: usize) -> (Transcript, String, Saved) {
+fn rewrite(text: &str, keep_recent: usize) -> (Transcript, String, RewriteStats) {
     let before = read(text);
-    let clearing = micro::choose(&before, &Settings { keep_recent, ..Settings::default() });
+    let clearing = micro_compaction::plan_clearing(
+        &before,
+        &MicroSettings { keep_recent, ..MicroSettings::default() },
+    );
     let mut output = Vec::new();
-    let saved = micro::rewrite(text.as_bytes(), &mut output, before.format, &clearing).unwrap();
+    let saved =
+        micro_compaction::rewrite(text.as_bytes(), &mut output, before.format, &clearing).unwrap();
     let output = String::from_utf8(output).unwrap();
     (before, output, saved)
 }
 
 fn results(session: &Transcript) -> Vec<bool> {
-    let of = |it: &What| match it {
-        What::Result(it) => Some(it.text.contains(PLACEHOLDER)),
+    let of = |it: &EntryContent| match it {
+        EntryContent::Result(it) => Some(it.text.contains(PLACEHOLDER)),
         _ => None,
     };
-    session.entries.iter().filter_map(|it| of(&it.what)).collect()
+    session.entries.iter().filter_map(|it| of(&it.content)).collect()
 }
 
 #[test]
@@ -37,10 +43,10 @@ fn old_results_of_bulky_tools_go_and_all_else_stays() {
         let after = read(&output);
         assert_eq!(messages(&before), messages(&after), "{name}");
         assert_eq!(before.entries.len(), after.entries.len(), "{name}");
-        assert_eq!(before.oddities, after.oddities, "{name}");
+        assert_eq!(before.anomalies, after.anomalies, "{name}");
         for (before, after) in before.entries.iter().zip(&after.entries) {
-            match (&before.what, &after.what) {
-                (What::Result(before), What::Result(after)) => {
+            match (&before.content, &after.content) {
+                (EntryContent::Result(before), EntryContent::Result(after)) => {
                     assert_eq!((&before.call, before.is_error), (&after.call, after.is_error));
                 }
                 (before, after) => assert_eq!(before, after),
@@ -92,31 +98,39 @@ fn a_long_session_becomes_a_fifth() {
 #[test]
 fn it_is_due_by_what_it_saves_or_after_a_rest() {
     let session = read(&generate::session(40));
-    let settings = Settings::default();
-    let clearing = micro::choose(&session, &settings);
-    let last = session.span().unwrap().1;
-    let due = |clearing: &Clearing, after: TimeDelta, settings: &Settings| {
-        micro::due(&session, clearing, settings, last + after)
+    let settings = MicroSettings::default();
+    let clearing = micro_compaction::plan_clearing(&session, &settings);
+    let last = session.time_span().unwrap().1;
+    let due = |clearing: &ClearingPlan, after: TimeDelta, settings: &MicroSettings| {
+        micro_compaction::clearing_due(&session, clearing, settings, last + after)
     };
-    assert_eq!(due(&clearing, TimeDelta::minutes(1), &settings), Some(Due::Saves));
-    let much = Settings { saving_tokens_min: 1_000_000, ..settings };
+    assert_eq!(due(&clearing, TimeDelta::minutes(1), &settings), Some(ClearingReason::Savings));
+    let much = MicroSettings { saving_tokens_min: 1_000_000, ..settings };
     assert_eq!(due(&clearing, TimeDelta::minutes(60), &much), None);
-    assert_eq!(due(&clearing, TimeDelta::minutes(61), &much), Some(Due::Rested));
-    assert_eq!(due(&Clearing::default(), TimeDelta::minutes(61), &much), None);
+    assert_eq!(due(&clearing, TimeDelta::minutes(61), &much), Some(ClearingReason::Idle));
+    assert_eq!(due(&ClearingPlan::default(), TimeDelta::minutes(61), &much), None);
 }
 
 #[test]
 fn a_whole_session_is_due_near_the_window_unless_it_keeps_failing() {
     let now: DateTime<Utc> = "2026-04-13T09:00:00Z".parse().unwrap();
-    assert_eq!(micro::full_from(200_000, 32_000), 200_000 - 20_000 - 13_000);
-    assert_eq!(micro::full_from(200_000, 8_000), 200_000 - 8_000 - 13_000);
-    assert_eq!(micro::full_from(8_000, 4_000), 0);
-    let mut breaker = Breaker::default();
-    let due = |breaker: &Breaker, used, now| micro::full_due(used, 200_000, 32_000, breaker, now);
+    assert_eq!(
+        micro_compaction::full_compaction_threshold(200_000, 32_000),
+        200_000 - 20_000 - 13_000
+    );
+    assert_eq!(
+        micro_compaction::full_compaction_threshold(200_000, 8_000),
+        200_000 - 8_000 - 13_000
+    );
+    assert_eq!(micro_compaction::full_compaction_threshold(8_000, 4_000), 0);
+    let mut breaker = CircuitBreaker::default();
+    let due = |breaker: &CircuitBreaker, used, now| {
+        micro_compaction::is_full_compaction_due(used, 200_000, 32_000, breaker, now)
+    };
     assert!(due(&breaker, 167_001, now) && !due(&breaker, 167_000, now));
     for _ in 0..3 {
         assert!(due(&breaker, 180_000, now));
-        breaker = breaker.wasted(now);
+        breaker = breaker.after_wasted_work(now);
     }
     assert!(!due(&breaker, 180_000, now), "three failures in a row");
     assert!(due(&breaker, 180_000, now + TimeDelta::minutes(6)), "one may try after a pause");

@@ -12,7 +12,7 @@ mod transcripts;
 
 use std::{fs, path::PathBuf};
 
-use memoird::session::transcript::{self, Transcript, What};
+use memoird::session::transcript::{self, EntryContent, Transcript};
 
 /// Returns the path of a sample.
 fn sample_path(name: &str) -> PathBuf {
@@ -32,8 +32,8 @@ fn read(text: &str) -> Transcript {
 
 /// Returns what a person wrote in a session, in order.
 fn messages(transcript: &Transcript) -> Vec<&str> {
-    let said = transcript.own().filter_map(|it| match &it.what {
-        What::User(text) => Some(&text[..]),
+    let said = transcript.own_entries().filter_map(|it| match &it.content {
+        EntryContent::User(text) => Some(&text[..]),
         _ => None,
     });
     said.collect()

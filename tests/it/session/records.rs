@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, fs};
 
 use memoird::session::{
-    digest::Digest,
-    style::{self, Material, Style},
+    digest::SessionDigest,
+    offline_summary::{self, SummaryMaterial, SummaryStyle},
     transcript::Transcript,
 };
 use serde_json::json;
@@ -23,16 +23,16 @@ fn put(root: &Root, text: &str) -> String {
     root.path("session.jsonl").to_str().unwrap().to_owned()
 }
 
-fn summary(style: Style, transcript: &Transcript) -> String {
-    let digest = Digest::of(transcript);
-    let material = Material {
+fn summary(style: SummaryStyle, transcript: &Transcript) -> String {
+    let digest = SessionDigest::of(transcript);
+    let material = SummaryMaterial {
         transcript,
         digest: &digest,
         zone: chrono_tz::Europe::Berlin,
         project: Some("/home/nia/tide"),
         workflow: None,
     };
-    style::page(style, &material, None).summary()
+    offline_summary::summarize(style, &material, None).to_text()
 }
 
 /// Returns what stands under a heading.
@@ -47,8 +47,8 @@ fn a_full_summary_leaves_nothing_out_that_must_be_in_it() {
     let sessions = ["claude-code.jsonl", "codex.jsonl", "plain.jsonl"].map(sample_text);
     for text in sessions.into_iter().chain([generate::session(300)]) {
         let session = read(&text);
-        let digest = Digest::of(&session);
-        let summary = summary(Style::Full, &session);
+        let digest = SessionDigest::of(&session);
+        let summary = summary(SummaryStyle::Full, &session);
         let said = section(&summary, "## 6. All User Messages");
         for message in messages(&session) {
             let lines: Vec<String> =
@@ -66,7 +66,7 @@ fn a_full_summary_leaves_nothing_out_that_must_be_in_it() {
         }
         if let Some(plan) = &digest.plan {
             assert!(section(&summary, "## 7. Pending Tasks").contains(&plan.text()));
-            let recovery = self::summary(Style::Recovery, &session);
+            let recovery = self::summary(SummaryStyle::Recovery, &session);
             assert!(section(&recovery, "## Execution Plan").contains(&plan.text()));
         }
         assert_eq!(summary.matches("\n## ").count() + 1, 9);
@@ -76,14 +76,14 @@ fn a_full_summary_leaves_nothing_out_that_must_be_in_it() {
 #[test]
 fn a_handoff_and_a_recovery_record_have_their_fields() {
     let session = read(&sample_text("claude-code.jsonl"));
-    let handoff = summary(Style::Handoff, &session);
+    let handoff = summary(SummaryStyle::Handoff, &session);
     for head in
         ["Completed Tasks", "Active Task", "Key Decisions", "User Directives", "Current Work"]
     {
         section(&handoff, &format!("## {head}"));
     }
     assert!(section(&handoff, "## User Directives").contains("Never fill gaps with values."));
-    let recovery = summary(Style::Recovery, &session);
+    let recovery = summary(SummaryStyle::Recovery, &session);
     let heads: Vec<&str> = recovery.lines().filter_map(|it| it.strip_prefix("## ")).collect();
     assert_eq!(heads, memoird::session::recovery::FIELDS);
     assert!(section(&recovery, "## Execution Plan").contains("### Source: todo\n\n<details>"));

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, time::Instant};
 
 use memoird::session::{
-    digest::{Digest, Followed, Plan},
-    transcript::{self, Format, TranscriptError, What},
+    digest::{FollowUp, SessionDigest, SessionPlan},
+    transcript::{self, EntryContent, TranscriptError, TranscriptFormat},
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -14,7 +14,7 @@ use super::{generate, messages, read, sample_text};
 #[test]
 fn claude_code_tells_people_from_programs() {
     let session = read(&sample_text("claude-code.jsonl"));
-    assert_eq!(session.format, Format::ClaudeCode);
+    assert_eq!(session.format, TranscriptFormat::ClaudeCode);
     assert_eq!(session.session.as_deref(), Some("5f0c7a52-6f1e-4f0e-9a43-2d7c1b0e8f11"));
     assert_eq!(session.cwd.as_deref(), Some("/home/nia/tide"));
     assert_eq!(session.branch.as_deref(), Some("fix/harbour-import"));
@@ -30,27 +30,30 @@ fn claude_code_tells_people_from_programs() {
             "Stop here for today, please. Never fill gaps with values.",
         ]
     );
-    let count = |is: fn(&What) -> bool| session.own().filter(|it| is(&it.what)).count();
+    let count =
+        |is: fn(&EntryContent) -> bool| session.own_entries().filter(|it| is(&it.content)).count();
     // What a hook put there, and what a search returned.
-    assert_eq!(count(|it| matches!(it, What::Injected)), 2);
-    assert_eq!(count(|it| matches!(it, What::Summary(_))), 1);
-    assert_eq!(count(|it| matches!(it, What::Command(it) if it == "/model sonnet")), 1);
+    assert_eq!(count(|it| matches!(it, EntryContent::Injected)), 2);
+    assert_eq!(count(|it| matches!(it, EntryContent::Summary(_))), 1);
+    assert_eq!(count(|it| matches!(it, EntryContent::Command(it) if it == "/model sonnet")), 1);
     let boundary =
-        What::Boundary { trigger: Some("auto".to_owned()), tokens_before: Some(154_120) };
-    assert!(session.entries.iter().any(|it| it.what == boundary));
-    assert_eq!(session.entries.iter().filter(|it| it.is_side).count(), 4);
-    assert_eq!((session.oddities.doubles, session.oddities.broken), (1, 0));
-    assert!(session.oddities.is_torn);
-    assert_eq!(session.oddities.unread, BTreeMap::from([("hologram".to_owned(), 1)]));
-    assert!(session.entries.iter().any(|it| it.what == What::Other("hologram".to_owned())));
-    let (first, last) = session.span().unwrap();
+        EntryContent::Boundary { trigger: Some("auto".to_owned()), tokens_before: Some(154_120) };
+    assert!(session.entries.iter().any(|it| it.content == boundary));
+    assert_eq!(session.entries.iter().filter(|it| it.is_subagent).count(), 4);
+    assert_eq!((session.anomalies.duplicates, session.anomalies.malformed), (1, 0));
+    assert!(session.anomalies.is_truncated);
+    assert_eq!(session.anomalies.unread, BTreeMap::from([("hologram".to_owned(), 1)]));
+    assert!(
+        session.entries.iter().any(|it| it.content == EntryContent::Other("hologram".to_owned()))
+    );
+    let (first, last) = session.time_span().unwrap();
     assert!(first < last, "{first} {last}");
 }
 
 #[test]
 fn what_a_session_holds_is_told_by_its_structure() {
     let session = read(&sample_text("claude-code.jsonl"));
-    let digest = Digest::of(&session);
+    let digest = SessionDigest::of(&session);
     let changed: Vec<&str> = digest.changed_files().map(|it| &it.path[..]).collect();
     assert_eq!(
         changed,
@@ -66,12 +69,12 @@ fn what_a_session_holds_is_told_by_its_structure() {
         .failures
         .iter()
         .map(|it| {
-            let followed = match it.followed {
-                Followed::Solved { .. } => "solved",
-                Followed::Corrected(..) => "corrected",
-                Followed::Words(..) => "words",
-                Followed::Did(..) => "did",
-                Followed::Nothing => "nothing",
+            let followed = match it.follow_up {
+                FollowUp::Resolved { .. } => "solved",
+                FollowUp::Corrected(..) => "corrected",
+                FollowUp::Replied(..) => "words",
+                FollowUp::Called(..) => "did",
+                FollowUp::SessionEnded => "nothing",
             };
             (it.text.lines().next().unwrap(), followed)
         })
@@ -84,7 +87,7 @@ fn what_a_session_holds_is_told_by_its_structure() {
             ("Exit code 2", "words"),
         ]
     );
-    let Some(Plan::Todo { .. }) = &digest.plan else { panic!("{:?}", digest.plan) };
+    let Some(SessionPlan::Todo { .. }) = &digest.plan else { panic!("{:?}", digest.plan) };
     assert_eq!(
         digest.plan.as_ref().unwrap().text(),
         "- [x] Write a test with a gap in the series\n- [x] Go on after a gap instead of stopping\n\
@@ -104,7 +107,7 @@ fn what_a_session_holds_is_told_by_its_structure() {
 #[test]
 fn codex_says_things_once() {
     let session = read(&sample_text("codex.jsonl"));
-    assert_eq!(session.format, Format::Codex);
+    assert_eq!(session.format, TranscriptFormat::Codex);
     assert_eq!(session.session.as_deref(), Some("019d-7a40-7c11-b2ee"));
     assert_eq!(
         (session.cwd.as_deref(), session.branch.as_deref()),
@@ -117,28 +120,31 @@ fn codex_says_things_once() {
             "Thanks. Names in lower case, please."
         ]
     );
-    let digest = Digest::of(&session);
+    let digest = SessionDigest::of(&session);
     let changed: Vec<&str> = digest.changed_files().map(|it| &it.path[..]).collect();
     assert_eq!(changed, ["/home/nia/tide/src/cli.py", "/home/nia/tide/tests/test_cli.py"]);
     assert_eq!(digest.failures.len(), 1);
-    assert!(matches!(digest.failures[0].followed, Followed::Solved { words: Some(_), .. }));
+    assert!(matches!(digest.failures[0].follow_up, FollowUp::Resolved { words: Some(_), .. }));
     assert_eq!(
         digest.plan.unwrap().text(),
         "- [x] Find where stations are kept\n- [x] Add the command"
     );
-    assert_eq!(session.oddities.unread, BTreeMap::from([("world_state".to_owned(), 1)]));
+    assert_eq!(session.anomalies.unread, BTreeMap::from([("world_state".to_owned(), 1)]));
 }
 
 #[test]
 fn plain_lines_are_read_in_either_form_of_calls() {
     let session = read(&sample_text("plain.jsonl"));
-    assert_eq!((session.format, session.session.as_deref()), (Format::Plain, Some("plain-7")));
+    assert_eq!(
+        (session.format, session.session.as_deref()),
+        (TranscriptFormat::Plain, Some("plain-7"))
+    );
     // The same words twice are two messages: lines have no ids of their own.
     assert_eq!(messages(&session), ["Which station has the widest tide?", "thanks", "thanks"]);
     let ids: std::collections::BTreeSet<&str> =
         session.entries.iter().map(|it| &it.id[..]).collect();
     assert_eq!(ids.len(), 9);
-    let digest = Digest::of(&session);
+    let digest = SessionDigest::of(&session);
     let commands: Vec<_> = digest.commands.iter().map(|it| (it.command, it.failed)).collect();
     assert_eq!(commands, [("tide widest", Some(true)), ("python widest.py", Some(false))]);
 }
@@ -152,30 +158,34 @@ fn what_is_no_session_is_refused_and_the_rest_is_not() {
     let text =
         "\u{feff}\u{1}\n{\"broken\n\n{\"role\":\"user\",\"content\":\"a\"}\r\n{\"role\":\"us";
     let session = read(text);
-    assert_eq!((messages(&session), session.oddities.broken), (vec!["a"], 2));
-    assert!(session.oddities.is_torn);
+    assert_eq!((messages(&session), session.anomalies.malformed), (vec!["a"], 2));
+    assert!(session.anomalies.is_truncated);
     assert_eq!(session.entries[0].line, 4);
     // Asked for a format, everything is read as that.
-    let session = transcript::read("{}\n".as_bytes(), Some(Format::Plain)).unwrap();
-    assert_eq!(session.oddities.unread, BTreeMap::from([("without a role".to_owned(), 1)]));
+    let session = transcript::read("{}\n".as_bytes(), Some(TranscriptFormat::Plain)).unwrap();
+    assert_eq!(session.anomalies.unread, BTreeMap::from([("without a role".to_owned(), 1)]));
 }
 
 #[test]
 fn a_part_begins_after_a_line_and_a_copy_has_the_same_ids() {
     let text = generate::session(20);
     let session = read(&text);
-    let tenth =
-        session.entries.iter().filter(|it| matches!(it.what, What::User(_))).nth(10).unwrap();
-    let part = session.after(&tenth.id).unwrap();
+    let tenth = session
+        .entries
+        .iter()
+        .filter(|it| matches!(it.content, EntryContent::User(_)))
+        .nth(10)
+        .unwrap();
+    let part = session.after_line(&tenth.id).unwrap();
     assert_eq!(messages(&part), messages(&session)[10 + 1..]);
-    assert_eq!(session.after("nowhere"), None);
+    assert_eq!(session.after_line("nowhere"), None);
     // A resumed session has a new id and a copy of the lines.
     let copy = read(&text.replace("\"sessionId\":\"generated\"", "\"sessionId\":\"resumed\""));
-    assert_eq!(copy.after(&tenth.id).unwrap().entries, part.entries);
+    assert_eq!(copy.after_line(&tenth.id).unwrap().entries, part.entries);
     let plain = sample_text("plain.jsonl");
     let longer = format!("{plain}{}\n", json!({"role": "user", "content": "more"}));
     let last = read(&plain).entries.last().unwrap().id.clone();
-    assert_eq!(messages(&read(&longer).after(&last).unwrap()), ["more"]);
+    assert_eq!(messages(&read(&longer).after_line(&last).unwrap()), ["more"]);
 }
 
 #[test]
@@ -184,7 +194,7 @@ fn five_thousand_turns_are_read_in_bounds() {
     let started = Instant::now();
     let session = read(&text);
     assert_eq!(messages(&session).len(), 5_000);
-    let digest = Digest::of(&session);
+    let digest = SessionDigest::of(&session);
     assert_eq!(digest.failures.len(), 200);
     assert_eq!(digest.plan.unwrap().text(), "- [ ] Stations up to 4960");
     // No step is quadratic: a debug build on a busy machine needs a few seconds.
@@ -248,9 +258,9 @@ proptest! {
     #[test]
     fn nothing_that_is_fed_to_it_panics(lines in prop::collection::vec(line(), 0..12), at in 0_usize..400) {
         let text = lines.join("\n");
-        for format in [None, Some(Format::ClaudeCode), Some(Format::Codex), Some(Format::Plain)] {
+        for format in [None, Some(TranscriptFormat::ClaudeCode), Some(TranscriptFormat::Codex), Some(TranscriptFormat::Plain)] {
             if let Ok(session) = transcript::read(text.as_bytes(), format) {
-                assert!(Digest::of(&session).changed_files().count() <= session.entries.len());
+                assert!(SessionDigest::of(&session).changed_files().count() <= session.entries.len());
                 let cut = &text.as_bytes()[..at.min(text.len())];
                 drop(transcript::read(cut, format));
             }
@@ -276,7 +286,7 @@ proptest! {
             text.push_str(&line.to_string());
             text.push('\n');
         }
-        let session = transcript::read(text.as_bytes(), Some(Format::ClaudeCode)).unwrap();
+        let session = transcript::read(text.as_bytes(), Some(TranscriptFormat::ClaudeCode)).unwrap();
         prop_assert_eq!(messages(&session), said);
     }
 }

@@ -1,0 +1,141 @@
+//! How the extractive engine chooses for a week or a month, without writing it.
+
+use std::{
+    process::ExitCode,
+    sync::{Mutex, PoisonError},
+};
+
+use crate::{
+    commands::{
+        error::{CommandError, CommandErrorKind},
+        ui::{Ui, one_line},
+        workspace::{Invocation, MemoryRoot},
+    },
+    compaction::{self, plan::Selection, preview},
+    config::settings::EngineKind,
+    engine::{
+        DistillInput, Engine, EngineDraft, EngineError, ExtractInput, Extraction, SummaryInput,
+        WisdomOp,
+        extractive::{self, ExplainedUnit, Extractive, SummaryExplanation},
+    },
+    memory::period::{Grain, Period},
+    store::db::lineage::Lineage,
+};
+
+/// Takes down how the extractive engine chooses, and drafts nothing.
+#[derive(Default)]
+struct ExplainingEngine {
+    explanation: Mutex<Option<SummaryExplanation>>,
+}
+
+impl Engine for ExplainingEngine {
+    fn id(&self) -> &str {
+        Extractive.id()
+    }
+
+    fn summarize(&self, input: &SummaryInput<'_>) -> Result<EngineDraft, EngineError> {
+        let told = extractive::explain(input);
+        *self.explanation.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+        Err(EngineError::EmptySources { period: input.period })
+    }
+
+    fn extract(&self, _: &ExtractInput<'_>) -> Result<Extraction, EngineError> {
+        Ok(Extraction::default())
+    }
+
+    fn distill(&self, _: &DistillInput<'_>) -> Result<Vec<WisdomOp>, EngineError> {
+        Ok(Vec::new())
+    }
+}
+
+/// Prints what each sentence of a period is worth, which of them came in, and why others did not.
+pub(super) fn show_explanation(
+    call: &Invocation,
+    root: &MemoryRoot,
+    period: Period,
+    ui: &Ui,
+) -> Result<ExitCode, CommandError> {
+    if period.grain() == Grain::Day {
+        return Err(CommandError::new(
+            CommandErrorKind::Usage,
+            format!("{period} is a day, and nothing is chosen for a day"),
+        )
+        .hint(format!(
+            "memoird compact --explain {}",
+            Period::containing(Grain::Week, period.first())
+        )));
+    }
+    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+    let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
+    let engine = ExplainingEngine::default();
+    let settings = crate::commands::compact::model_preview::without_quiet_period(root);
+    let selection = Selection { period: Some(period), force: true, ..Selection::default() };
+    let plan = compaction::plan_snapshot(&view, &settings, engine.id(), &selection, call.now);
+    if plan.without_source.is_none() {
+        preview::preview_requests(&root.vault, &settings, &view, &plan, &engine)?;
+    }
+    let told = engine.explanation.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let Some(told) = told else {
+        return Err(CommandError::new(
+            CommandErrorKind::Usage,
+            format!("{period} has nothing beneath it that could be chosen"),
+        )
+        .hint(if period.grain() == Grain::Month {
+            "memoird compact"
+        } else {
+            "memoird status"
+        }));
+    };
+    if root.settings.settings.engine != EngineKind::Extractive {
+        ui.note("a model drafts this root; this is how the engine without one would choose");
+    }
+    if ui.is_json() {
+        ui.json(&told);
+    } else {
+        print_explanation(&told, ui);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_explanation(told: &SummaryExplanation, ui: &Ui) {
+    let SummaryExplanation { period, whole, target_chars, chars, units, chosen, left_out } = told;
+    if *whole {
+        ui.data(format!("{period}: the sources are short, and every line of theirs is kept"));
+        return;
+    }
+    ui.data(format!(
+        "{period}: {} of {units} sentences and clauses, {chars} of {target_chars} characters",
+        chosen.len()
+    ));
+    ui.data("VALUE is what one added for each 100 characters when its turn came.");
+    ui.data("");
+    ui.heading("Came in, best first");
+    let rows: Vec<_> = chosen.iter().map(|it| choice_row(it, it.section)).collect();
+    ui.table(&["VALUE", "CHARS", "LINE", "SECTION", "WEIGHS MOST", "TEXT"], &rows);
+    if !left_out.is_empty() {
+        ui.data("");
+        ui.heading("Left out first");
+        let rows: Vec<_> = left_out.iter().map(|it| choice_row(it, it.why.label())).collect();
+        ui.table(&["VALUE", "CHARS", "LINE", "WHY", "WEIGHS MOST", "TEXT"], &rows);
+    }
+}
+
+fn choice_row(choice: &ExplainedUnit, told: &str) -> Vec<String> {
+    /// More would wrap on most terminals; `--json` has all.
+    const TEXT_MAX: usize = 60;
+    let weighs = choice.weighs_most.iter().take(3);
+    let weighs: Vec<_> = weighs.map(|(words, weight)| format!("{words} {weight:.1}")).collect();
+    let mut text = one_line(&choice.text);
+    if let Some((end, _)) = text.char_indices().nth(TEXT_MAX) {
+        text.truncate(end);
+        text.push('…');
+    }
+    vec![
+        format!("{:.2}", choice.value),
+        choice.chars.to_string(),
+        choice.address.to_string(),
+        told.to_owned(),
+        weighs.join(", "),
+        text,
+    ]
+}

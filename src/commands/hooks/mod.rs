@@ -1,0 +1,5 @@
+//! Hooks of coding agents: installing them, and the verb that they call.
+
+pub(crate) mod install;
+pub(crate) mod project_folder;
+pub(crate) mod run;

@@ -1,0 +1,177 @@
+//! Memory folders that are made when they are first needed: one for each project in which a session ends,
+//! where `init --projects` was told so.
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::commands::error::{CommandError, CommandErrorKind};
+use crate::{
+    config::{
+        CONFIG_FILE_NAME, Config, DEFAULT_CONFIG, edit,
+        environment::Environment,
+        root::{ROOT_FILE_NAME, RootFile},
+    },
+    store::fs::{
+        layout::Layout,
+        lock::DaemonLock,
+        spool::Spool,
+        vault::{Vault, settings_files::write_settings},
+    },
+};
+
+/// So many projects of one name are told apart.
+const COPIES_MAX: u32 = 100;
+
+/// Makes memory folders for the projects that these folders belong to, as far as they have none, and enters
+/// them in the configuration. Returns how many were made; none where that was not asked for.
+///
+/// # Errors
+///
+/// Returns why a folder could not be made or entered; those before it are.
+pub(crate) fn create_project_folders(
+    config: &Config,
+    around: &Environment,
+    folders: &[PathBuf],
+) -> Result<usize, CommandError> {
+    let Some(dir) = config.projects_dir(around) else { return Ok(0) };
+    let projects: BTreeSet<PathBuf> =
+        folders.iter().filter_map(|it| Config::project_of(it)).collect();
+    if projects.is_empty() {
+        return Ok(0);
+    }
+    // Another worker may be at the same, or have done it: one at a time, by the lock of the notes.
+    let _lock = Spool::new(&around.state_home).lock(true).map_err(|e| {
+        CommandError::new(
+            CommandErrorKind::CannotWrite,
+            format!("cannot lock the notes of hooks: {e}"),
+        )
+    })?;
+    let mut config = Config::load(config.file.as_deref(), &[], around)?;
+    let mut made = 0;
+    for project in projects {
+        let is_known = config.roots.iter().any(|it| it.project.as_ref() == Some(&project));
+        // Nobody's project is the home, or the memory itself.
+        if is_known || project == around.home || project.starts_with(&dir) {
+            continue;
+        }
+        let root = folder_for_project(&config, &dir, &project)?;
+        create_folder(&config, around, &root)?;
+        add_to_config(&config, around, &root, &project)?;
+        config = Config::load(config.file.as_deref(), &[], around)?;
+        made += 1;
+    }
+    if made > 0 {
+        reload_daemon(&config);
+    }
+    Ok(made)
+}
+
+/// Returns where the memory of a project is to stand: under its name, with a number where another project
+/// has that name. A folder that is entered already is that one's, whether it holds a log or not.
+fn folder_for_project(
+    config: &Config,
+    dir: &Path,
+    project: &Path,
+) -> Result<PathBuf, CommandError> {
+    let name = project.file_name().unwrap_or_default().to_string_lossy();
+    let names = (1..=COPIES_MAX).map(|copy| match copy {
+        1 => name.to_string(),
+        copy => format!("{name}-{copy}"),
+    });
+    // One that was begun and not entered holds no log.
+    let is_free = |it: &PathBuf| {
+        let memory = it.join("memory");
+        let is_entered = config.roots.iter().any(|root| root.path == *it);
+        !it.exists()
+            || !is_entered
+                && it.join(ROOT_FILE_NAME).is_file()
+                && fs::read_dir(memory).map_or(true, |mut it| it.next().is_none())
+    };
+    names.map(|it| dir.join(it)).find(is_free).ok_or_else(|| {
+        let what = format!("`{}` has no name left for `{name}`", dir.display());
+        CommandError::new(CommandErrorKind::CannotWrite, what)
+            .hint("memoird init DIR, in the project")
+    })
+}
+
+/// Makes the folder with all that belongs to it.
+fn create_folder(config: &Config, around: &Environment, root: &Path) -> Result<(), CommandError> {
+    let cannot = |path: &Path, error: &io::Error| {
+        CommandError::new(
+            CommandErrorKind::CannotWrite,
+            format!("cannot make `{}`: {error}", path.display()),
+        )
+    };
+    let memory = root.join("memory");
+    fs::create_dir_all(&memory).map_err(|e| cannot(&memory, &e))?;
+    let file = root.join(ROOT_FILE_NAME);
+    if !file.exists() {
+        let bare = config.resolve(root.to_owned(), &RootFile::default(), around)?;
+        let mut root_file = RootFile::default();
+        root_file.agent_name = Some(bare.agent_name);
+        root_file.zone = Some(bare.zone.name);
+        root_file.memory_dir = Some("memory".to_owned());
+        write_settings(&file, &root_file.print())?;
+    }
+    Ok(Vault::new(Layout::new(root.to_owned(), "memory")).create_private_dir()?)
+}
+
+/// Returns the user's configuration: its file, and what stands there, or would at first.
+///
+/// # Errors
+///
+/// Returns why the file cannot be read.
+pub(crate) fn config_text(
+    config: &Config,
+    around: &Environment,
+) -> Result<(PathBuf, String), CommandError> {
+    let Some(file) = &config.file else {
+        let file = around.config_folder().join(CONFIG_FILE_NAME);
+        return Ok((file, DEFAULT_CONFIG.to_owned()));
+    };
+    let text = fs::read_to_string(file).map_err(|e| {
+        CommandError::new(
+            CommandErrorKind::Config,
+            format!("cannot read `{}`: {e}", file.display()),
+        )
+    })?;
+    Ok((file.clone(), text))
+}
+
+/// Enters the folder in the user's configuration, with its project.
+fn add_to_config(
+    config: &Config,
+    around: &Environment,
+    root: &Path,
+    project: &Path,
+) -> Result<(), CommandError> {
+    let (file, text) = config_text(config, around)?;
+    let Some(text) = edit::add_root(&text, &file, root, Some(project))? else {
+        let what = format!("`roots` in {} cannot be edited by program", file.display());
+        return Err(CommandError::new(CommandErrorKind::Config, what).hint(format!(
+            "add by hand: - {{path: {}, project: {}}}",
+            root.display(),
+            project.display()
+        )));
+    };
+    Ok(write_settings(&file, &text)?)
+}
+
+/// Returns the process of a daemon that serves the configured roots.
+pub(crate) fn daemon_pid(config: &Config) -> Option<u32> {
+    let locks = config.roots.iter().map(|it| Layout::new(it.path.clone(), "").daemon_lock());
+    locks.into_iter().find_map(|it| DaemonLock::holder(&it).ok().flatten())
+}
+
+/// Has the daemon that serves the configured folders read the configuration anew, if one is at work.
+fn reload_daemon(config: &Config) {
+    let pid = daemon_pid(config).and_then(|it| rustix::process::Pid::from_raw(it.cast_signed()));
+    if let Some(pid) = pid
+        && let Err(error) = rustix::process::kill_process(pid, rustix::process::Signal::HUP)
+    {
+        tracing::debug!("the daemon is not told: {error}");
+    }
+}

@@ -1,0 +1,208 @@
+//! Finds and reads the instruction files that an agent is given: those of the host, of the person, of the
+//! project, and the person's own for the project, the one that weighs least first.
+
+use std::{
+    collections::HashSet,
+    fs::{self, File},
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use super::ui::Ui;
+use crate::{
+    config::environment::Environment,
+    privacy::PrivacyRules,
+    recall::{
+        context::{ContextPart, ContextPartKind},
+        instructions::{INCLUDE_DEPTH_MAX, Instructions},
+    },
+};
+
+/// What whoever runs the host says to all.
+const MANAGED_INSTRUCTIONS: &str = "/etc/claude-code/CLAUDE.md";
+/// A larger file was not written to be read by an agent.
+const FILE_BYTES_MAX: u64 = 256 * 1024;
+/// So many files are read.
+const FILES_MAX: usize = 200;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InstructionOptions<'a> {
+    /// Folders beside the working folder whose files count too.
+    pub(super) add_dirs: &'a [PathBuf],
+    /// The files at hand: rules for others are left out.
+    pub(super) files: &'a [PathBuf],
+    /// Whether files of a project may include what lies outside of it.
+    pub(super) include_outside: bool,
+}
+
+/// Whose a file is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum InstructionOwner {
+    /// The host's or the person's: it may include anything.
+    Trusted,
+    /// The project's, below this folder.
+    Project,
+}
+
+struct InstructionReader<'a> {
+    around: &'a Environment,
+    options: InstructionOptions<'a>,
+    rules: &'a PrivacyRules,
+    ui: &'a Ui,
+    /// The folder of the project.
+    project: PathBuf,
+    /// The files at hand, relative to the project.
+    files: Vec<String>,
+    seen: HashSet<PathBuf>,
+    parts: Vec<ContextPart>,
+}
+
+/// Reads them all. Rules with `paths:` go in where one of the files at hand is theirs.
+pub(super) fn read_instructions(
+    around: &Environment,
+    asked: InstructionOptions<'_>,
+    rules: &PrivacyRules,
+    ui: &Ui,
+) -> Vec<ContextPart> {
+    let cwd = around.cwd.canonicalize().unwrap_or_else(|_| around.cwd.clone());
+    let project = cwd.ancestors().find(|it| it.join(".git").exists()).unwrap_or(&cwd).to_owned();
+    let files = asked.files.iter().map(|it| {
+        let full = around.absolute(it, &cwd);
+        let full = full.canonicalize().unwrap_or(full);
+        full.strip_prefix(&project).unwrap_or(&full).to_string_lossy().into_owned()
+    });
+    let files = files.collect();
+    let seen = HashSet::new();
+    let mut reader = InstructionReader {
+        around,
+        options: asked,
+        rules,
+        ui,
+        project,
+        files,
+        seen,
+        parts: Vec::new(),
+    };
+    reader.read_file(Path::new(MANAGED_INSTRUCTIONS), InstructionOwner::Trusted, 0);
+    let own = around.claude_folder();
+    reader.read_file(&own.join("CLAUDE.md"), InstructionOwner::Trusted, 0);
+    reader.read_folder(&own.join("rules"), InstructionOwner::Trusted);
+    let mut folders: Vec<PathBuf> = cwd.ancestors().map(Path::to_owned).collect();
+    folders.reverse();
+    folders.extend(asked.add_dirs.iter().map(|it| around.absolute(it, &around.cwd)));
+    for folder in &folders {
+        reader.read_file(&folder.join("AGENTS.md"), InstructionOwner::Project, 0);
+        reader.read_file(&folder.join("CLAUDE.md"), InstructionOwner::Project, 0);
+        reader.read_file(&folder.join(".claude/CLAUDE.md"), InstructionOwner::Project, 0);
+        reader.read_folder(&folder.join(".claude/rules"), InstructionOwner::Project);
+    }
+    for folder in &folders {
+        reader.read_file(&folder.join("CLAUDE.local.md"), InstructionOwner::Project, 0);
+    }
+    reader.parts
+}
+
+impl InstructionReader<'_> {
+    /// Reads the rules in a folder and below it, by name.
+    fn read_folder(&mut self, folder: &Path, owner: InstructionOwner) {
+        let mut files = Vec::new();
+        let mut folders = vec![(folder.to_owned(), 0)];
+        while let Some((folder, depth)) = folders.pop() {
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten().take(FILES_MAX) {
+                let path = entry.path();
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() && depth < INCLUDE_DEPTH_MAX => {
+                        folders.push((path, depth + 1));
+                    }
+                    Ok(_) if path.extension().is_some_and(|it| it == "md") => files.push(path),
+                    _ => {}
+                }
+            }
+        }
+        files.sort();
+        for file in files {
+            self.read_file(&file, owner, 0);
+        }
+    }
+
+    /// Reads a file and those that it includes, each once.
+    fn read_file(&mut self, path: &Path, owner: InstructionOwner, depth: usize) {
+        // Links lead where they lead: a file counts once, under whatever name.
+        let Ok(real) = path.canonicalize() else { return };
+        if self.seen.contains(&real) || self.parts.len() >= FILES_MAX {
+            return;
+        }
+        if owner == InstructionOwner::Project
+            && !self.options.include_outside
+            && self.is_outside(path, &real, depth)
+        {
+            self.ui.warn(format!(
+                "`{}` lies outside of the project and is not read; --include-outside allows it",
+                path.display()
+            ));
+            return;
+        }
+        let Some(text) = read_text(&real) else { return };
+        self.seen.insert(real.clone());
+        let said = Instructions::parse(&text);
+        if !said.applies_to(&self.files) {
+            return;
+        }
+        if said.lines.iter().any(|it| !it.trim().is_empty()) {
+            let text = self.rules.mask_secrets(&said.lines.join("\n")).into_owned();
+            self.parts.push(ContextPart {
+                kind: ContextPartKind::Instructions,
+                head: path.display().to_string(),
+                lines: text.lines().map(str::to_owned).collect(),
+                left_out: 0,
+                command: format!(
+                    "cat {}",
+                    crate::commands::hooks::install::shell_quoted(&path.to_string_lossy())
+                ),
+            });
+        }
+        for named in &said.includes {
+            let base = real.parent().unwrap_or(Path::new("/"));
+            let full = self.around.absolute(Path::new(named), base);
+            if depth == INCLUDE_DEPTH_MAX {
+                self.ui.warn(format!(
+                    "`{}` includes `@{named}` more than {INCLUDE_DEPTH_MAX} files deep; it is not read",
+                    path.display()
+                ));
+            } else if full.is_file() {
+                self.read_file(&full, owner, depth + 1);
+            } else if named.starts_with(['.', '~', '/']) {
+                self.ui
+                    .warn(format!("`{}` includes `@{named}`, which is not there", path.display()));
+            }
+        }
+    }
+
+    /// Returns whether a file of the project leads out of it: an include, or a link.
+    fn is_outside(&self, path: &Path, real: &Path, depth: usize) -> bool {
+        let is_within = |folder: &Path| folder.canonicalize().is_ok_and(|it| real.starts_with(it));
+        let is_known = is_within(&self.project)
+            || self
+                .options
+                .add_dirs
+                .iter()
+                .any(|it| is_within(&self.around.absolute(it, &self.around.cwd)));
+        // The folders above a project are looked into too, but not by way of a link.
+        let is_above = depth == 0 && path.symlink_metadata().is_ok_and(|it| it.is_file());
+        !(is_known || is_above)
+    }
+}
+
+/// Reads a file of text; one that is too large or none is passed over.
+fn read_text(path: &Path) -> Option<String> {
+    if !path.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return None;
+    }
+    String::from_utf8(bytes).ok()
+}

@@ -1,0 +1,98 @@
+//! Notices that files changed which a client listed or asked to be told of.
+//!
+//! A look takes one `stat` a file and reads nothing. It is taken every two seconds while a client is
+//! there; the system's own notices would need a handle for each folder in each of many servers.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use super::{resources, service::McpService};
+
+/// How often it is looked.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// So many addresses one client may ask about.
+pub(super) const WATCHED_MAX: usize = 1_000;
+
+/// What has changed since the last look.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ResourceChanges {
+    /// There are other files than before.
+    pub(super) list_changed: bool,
+    /// Addresses of files that read otherwise, came, or went.
+    pub(super) updated: BTreeSet<String>,
+}
+
+/// Remembers what was seen at the last look.
+#[derive(Debug)]
+pub(super) struct ResourceWatcher {
+    service: Arc<McpService>,
+    last_snapshot: Option<ResourceSnapshot>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct ResourceSnapshot {
+    listed: BTreeSet<String>,
+    stamps: BTreeMap<String, Option<StatStamp>>,
+}
+
+type StatStamp = (u64, u64, i64, i64);
+
+impl ResourceWatcher {
+    /// Will look at what the desk works on.
+    pub(super) fn new(desk: Arc<McpService>) -> Self {
+        Self { service: desk, last_snapshot: None }
+    }
+
+    /// Looks once, so that whatever comes later is a change.
+    pub(super) async fn start(mut self, wanted: BTreeSet<String>) -> Self {
+        self.last_snapshot = self.take_snapshot(wanted).await;
+        self
+    }
+
+    /// Waits until something has changed of what is listed or wanted.
+    pub(super) async fn next_changes(
+        &mut self,
+        wanted: impl Fn() -> BTreeSet<String>,
+    ) -> ResourceChanges {
+        loop {
+            tokio::time::sleep(POLL_INTERVAL).await;
+            // A folder that cannot be opened for a moment has not changed.
+            let Some(now) = self.take_snapshot(wanted()).await else { continue };
+            let Some(before) = self.last_snapshot.replace(now.clone()) else { continue };
+            let differs = |(uri, stamp): &(&String, &Option<StatStamp>)| {
+                before.stamps.get(*uri).is_some_and(|it| it != *stamp)
+            };
+            let updated = now.stamps.iter().filter(differs).map(|it| it.0.clone()).collect();
+            let changes = ResourceChanges { list_changed: before.listed != now.listed, updated };
+            if changes != ResourceChanges::default() {
+                return changes;
+            }
+        }
+    }
+
+    async fn take_snapshot(&self, wanted: BTreeSet<String>) -> Option<ResourceSnapshot> {
+        let desk = Arc::clone(&self.service);
+        tokio::task::spawn_blocking(move || snapshot(&desk, wanted)).await.ok().flatten()
+    }
+}
+
+fn snapshot(desk: &McpService, wanted: BTreeSet<String>) -> Option<ResourceSnapshot> {
+    let seat = desk.open().ok()?;
+    let listed = resources::list(&seat).into_iter().map(|it| it.uri).collect();
+    let stamps = wanted.into_iter().map(|uri| {
+        let path: Option<PathBuf> = resources::path_of_uri(&seat, &uri);
+        let stamp = path.as_deref().and_then(stamp);
+        (uri, stamp)
+    });
+    Some(ResourceSnapshot { listed, stamps: stamps.collect() })
+}
+
+fn stamp(path: &Path) -> Option<StatStamp> {
+    use std::os::unix::fs::MetadataExt as _;
+    let it = path.symlink_metadata().ok()?;
+    Some((it.ino(), it.len(), it.mtime(), it.mtime_nsec()))
+}

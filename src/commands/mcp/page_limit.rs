@@ -1,0 +1,146 @@
+//! No answer is larger than a page: an agent pays for every byte, and most clients cut what is long.
+
+use serde::Serialize;
+
+/// The most bytes of the pieces of one answer, as JSON.
+pub(super) const PAGE_BYTES_MAX: usize = 20_000;
+/// The most bytes of a resource: it is read by a person's choice, not by an agent's.
+pub(super) const RESOURCE_BYTES_MAX: usize = 256 * 1024;
+/// The longest text of one piece of an answer.
+const PIECE_CHARS_MAX: usize = 2_000;
+/// So far one may turn pages.
+pub(super) const PIECES_MAX: usize = 1_000;
+
+/// Reads a cursor: how many pieces were given before.
+pub(super) fn parse_cursor(cursor: Option<&String>) -> Result<usize, String> {
+    let Some(cursor) = cursor else { return Ok(0) };
+    let read = cursor.parse::<usize>().ok().filter(|it| *it <= PIECES_MAX * 1_000);
+    read.ok_or_else(|| {
+        let said: String = cursor.chars().take(40).collect();
+        format!("`cursor`: `{said}` is none that an answer gave as `next_cursor`")
+    })
+}
+
+/// Cuts a page out of all pieces: at most `limit` of them and what fits, at least one. Also returns the
+/// cursor for more.
+pub(super) fn cut_page<T: Serialize>(
+    all: Vec<T>,
+    start: usize,
+    limit: usize,
+) -> (Vec<T>, Option<String>) {
+    let count = all.len();
+    let mut page = Vec::new();
+    let mut bytes = 0;
+    for piece in all.into_iter().skip(start).take(limit.max(1)) {
+        bytes += serde_json::to_vec(&piece).map_or(PAGE_BYTES_MAX, |it| it.len());
+        if bytes > PAGE_BYTES_MAX && !page.is_empty() {
+            break;
+        }
+        page.push(piece);
+    }
+    let end = start.saturating_add(page.len());
+    (page, (end < count).then(|| end.to_string()))
+}
+
+/// Cuts a text that is longer than a piece may be, and says so in it.
+pub(super) fn truncate_piece(text: &str) -> String {
+    match text.char_indices().nth(PIECE_CHARS_MAX) {
+        Some((end, _)) => format!("{}… [cut; read the file for the rest]", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Lines of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LinePage {
+    /// The first one, from 1.
+    pub(super) from: usize,
+    /// The last one; before the first where there is none.
+    pub(super) to: usize,
+    /// How many the text has.
+    pub(super) all: usize,
+    /// They themselves.
+    pub(super) text: String,
+}
+
+/// Takes lines out of a text, as many as fit into `bytes_max`, at least one. A line that does not fit
+/// by itself is cut.
+pub(super) fn cut_lines(text: &str, from: usize, to: usize, bytes_max: usize) -> LinePage {
+    let body = text.strip_suffix('\n').unwrap_or(text);
+    let all = if body.is_empty() { 0 } else { body.split('\n').count() };
+    let from = from.max(1);
+    let mut taken = String::new();
+    let mut last = from - 1;
+    for (number, line) in (1..=all).zip(body.split('\n')).skip(from - 1) {
+        if number > to {
+            break;
+        }
+        if taken.len() + line.len() + 1 > bytes_max {
+            if taken.is_empty() {
+                let mut end = bytes_max.min(line.len());
+                while !line.is_char_boundary(end) {
+                    end -= 1;
+                }
+                taken.push_str(&line[..end]);
+                taken.push_str("… [the line is cut]\n");
+                last = number;
+            }
+            break;
+        }
+        taken.push_str(line);
+        taken.push('\n');
+        last = number;
+    }
+    LinePage { from, to: last, all, text: taken }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_follow_each_other_without_gap_or_repeat() {
+        let all: Vec<String> = (0..97).map(|it| format!("{it}-{}", "x".repeat(it * 40))).collect();
+        let mut seen = Vec::new();
+        let mut cursor = None;
+        loop {
+            let (page, next) = cut_page(all.clone(), parse_cursor(cursor.as_ref()).unwrap(), 20);
+            let bytes: usize = page.iter().map(String::len).sum();
+            assert!(!page.is_empty() && page.len() <= 20 && bytes <= PAGE_BYTES_MAX);
+            seen.extend(page);
+            let Some(next) = next else { break };
+            cursor = Some(next);
+        }
+        assert_eq!(seen, all);
+        assert!(parse_cursor(Some(&"-1".to_owned())).is_err());
+        assert!(parse_cursor(Some(&"9".repeat(60))).is_err());
+        assert_eq!(cut_page(all, 4_000, 20), (Vec::new(), None));
+    }
+
+    #[track_caller]
+    fn check(from: usize, to: usize, bytes: usize, expected: (usize, usize, &str)) {
+        let LinePage { from, to, all, text } = cut_lines("ä\nbb\n\nccc\n", from, to, bytes);
+        assert_eq!((all, (from, to, &text[..])), (4, expected));
+    }
+
+    #[test]
+    fn lines_are_taken_by_number_and_room() {
+        check(1, usize::MAX, 100, (1, 4, "ä\nbb\n\nccc\n"));
+        check(2, 3, 100, (2, 3, "bb\n\n"));
+        check(2, 1, 100, (2, 1, ""));
+        check(9, 12, 100, (9, 8, ""));
+        check(1, usize::MAX, 6, (1, 2, "ä\nbb\n"));
+        check(1, usize::MAX, 1, (1, 1, "… [the line is cut]\n"));
+        assert_eq!(
+            cut_lines("", 1, 9, 10),
+            LinePage { from: 1, to: 0, all: 0, text: String::new() }
+        );
+    }
+
+    #[test]
+    fn a_long_piece_says_that_it_is_cut() {
+        assert_eq!(truncate_piece("äö"), "äö");
+        let long = truncate_piece(&"ä".repeat(PIECE_CHARS_MAX + 1));
+        assert!(long.ends_with("rest]") && long.chars().count() < PIECE_CHARS_MAX + 60);
+    }
+}

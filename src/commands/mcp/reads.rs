@@ -1,0 +1,333 @@
+//! What agents read: search, files, the context of a session, traces, coverage.
+
+use chrono::NaiveDate;
+use serde_json::Value;
+
+use super::{
+    page_limit::{self, PAGE_BYTES_MAX, PIECES_MAX},
+    requests, responses,
+    service::{ServedFolder, invalid_argument, silent_ui, with_tool_names},
+};
+use crate::{
+    commands::{
+        context, coverage, error::CommandError, search, show, trace, workspace::MemoryRoot,
+    },
+    memory::{address::Stem, period::Period, wisdom::WisdomFile},
+    recall::{
+        coverage::UncoveredLine,
+        framing::{FramedText, NOTICE},
+        search::{Query, SearchOptions},
+        trace::{SourceRange, Trace, TracedItem},
+    },
+    store::fs::layout::FileKind,
+};
+
+/// The longest question.
+const QUERY_BYTES_MAX: usize = 4 * 1024;
+
+impl ServedFolder {
+    /// Finds lines.
+    pub(super) fn search(
+        &self,
+        asked: &requests::SearchParams,
+    ) -> Result<responses::SearchResponse, CommandError> {
+        if asked.query.len() > QUERY_BYTES_MAX {
+            return Err(invalid_argument(format!(
+                "`query` is longer than {QUERY_BYTES_MAX} bytes"
+            ))
+            .hint("ask one question at a time"));
+        }
+        let root = self.root_of(asked.of)?;
+        let mut query = Query::parse(&asked.query);
+        query.tiers.extend(asked.tier.iter().flatten().map(|it| it.name().to_owned()));
+        query.kind = asked.kind.map(|it| it.memory_type().name().to_owned()).or(query.kind);
+        let since =
+            requests::parse_period("since", asked.since.as_ref()).map_err(invalid_argument)?;
+        let until =
+            requests::parse_period("until", asked.until.as_ref()).map_err(invalid_argument)?;
+        query.since = since.map(Period::first).or(query.since);
+        query.until = until.map(Period::last).or(query.until);
+        if query.text.trim().is_empty() && query.since.is_none() && query.until.is_none() {
+            return Err(invalid_argument("`query`: there is nothing to look for in it".to_owned())
+                .hint("ask in plain words: memory_search {\"query\": \"why SQLite\"}"));
+        }
+        let start = page_limit::parse_cursor(asked.cursor.as_ref())
+            .map_err(invalid_argument)?
+            .min(PIECES_MAX);
+        let limit = asked.limit.unwrap_or(10).clamp(1, 50);
+        let how = SearchOptions {
+            // One more than is shown, so that it is known whether there are more.
+            limit: start + limit + 1,
+            context: asked.context.unwrap_or(0).min(10),
+            raw: asked.raw,
+            today: self.today(),
+        };
+        let found = search::find(&self.call, root, &query, how, Some(&self.search_cache))?;
+        let hits = found.hits.iter().map(hit_response).collect();
+        let (hits, next_cursor) = page_limit::cut_page(hits, start, limit);
+        let (query, words_only) = (found.query, found.words_only);
+        Ok(responses::SearchResponse { notice: NOTICE, query, words_only, hits, next_cursor })
+    }
+
+    /// Reads a file.
+    pub(super) fn read_file(
+        &self,
+        asked: &requests::ReadParams,
+    ) -> Result<responses::FileResponse, CommandError> {
+        let root = self.root_of(asked.of)?;
+        let (path, handed, since) =
+            show::sanitized_at(&self.call, root, &asked.file, asked.as_of.as_deref())?;
+        let from = asked.from.unwrap_or(1);
+        let to = asked.to.unwrap_or(usize::MAX);
+        if to < from {
+            return Err(invalid_argument(format!("`to` ({to}) lies before `from` ({from})")));
+        }
+        file_response(root, path, handed, since, (from, to))
+    }
+
+    /// Composes what is to be read first.
+    pub(super) fn context(
+        &self,
+        asked: &requests::ContextParams,
+    ) -> Result<responses::ContextResponse, CommandError> {
+        let budget = asked.budget_tokens.map(|it| it.min(20_000));
+        let made = context::compose_default(&self.call, &self.agent, budget, &silent_ui())?;
+        let parts = made.parts.into_iter().map(|it| responses::PartSize {
+            name: it.name.to_owned(),
+            lines: it.lines,
+            left_out: it.left_out,
+            tokens: it.tokens,
+        });
+        Ok(responses::ContextResponse {
+            notice: NOTICE,
+            date: self.today().to_string(),
+            text: made
+                .text
+                .lines()
+                .fold(String::new(), |text, it| text + &line_with_tool_names(it) + "\n"),
+            tokens: made.tokens,
+            parts: parts.collect(),
+        })
+    }
+
+    /// Leads a line down to the logs, or up from them.
+    pub(super) fn trace(
+        &self,
+        asked: &requests::TraceParams,
+    ) -> Result<responses::TraceResponse, CommandError> {
+        let start = page_limit::parse_cursor(asked.cursor.as_ref()).map_err(invalid_argument)?;
+        let limit = asked.limit.unwrap_or(50).clamp(1, 200);
+        if asked.up {
+            let up = trace::trace_to_derived(&self.call, &self.agent, &asked.target)?;
+            let derived = up.derived.iter().map(|it| responses::DerivedEntry {
+                tier: it.tier.to_owned(),
+                path: it.place.path.clone(),
+                line: it.place.line,
+                text: page_limit::truncate_piece(&it.place.text),
+            });
+            let (derived, next_cursor) = page_limit::cut_page(derived.collect(), start, limit);
+            let (target, sources) = (target_line(&up.target), Vec::new());
+            return Ok(responses::TraceResponse {
+                notice: NOTICE,
+                target,
+                sources,
+                derived,
+                next_cursor,
+            });
+        }
+        let down = trace::trace_to_sources(&self.call, &self.agent, &asked.target)?;
+        let mut all = Vec::new();
+        if down.items.is_empty() {
+            self.add_sources(&down, None, &mut all);
+        }
+        for item in &down.items {
+            self.add_sources(item, Some(&location(&item.target)), &mut all);
+        }
+        let (sources, next_cursor) = page_limit::cut_page(all, start, limit);
+        let (target, derived) = (target_line(&down.target), Vec::new());
+        Ok(responses::TraceResponse { notice: NOTICE, target, sources, derived, next_cursor })
+    }
+
+    fn add_sources(
+        &self,
+        trace: &Trace,
+        item: Option<&String>,
+        all: &mut Vec<responses::CitedSource>,
+    ) {
+        for source in &trace.sources {
+            self.add_source(source, item, None, all);
+        }
+    }
+
+    fn add_source(
+        &self,
+        source: &SourceRange,
+        item: Option<&String>,
+        beneath: Option<&String>,
+        all: &mut Vec<responses::CitedSource>,
+    ) {
+        all.push(responses::CitedSource {
+            path: source.path.clone(),
+            line_start: source.line_start,
+            line_end: source.line_end,
+            date: self.date_of(&source.path),
+            origin: source.origin.map(str::to_owned),
+            text: page_limit::truncate_piece(&source.text),
+            gone: source.gone,
+            changed: source.changed,
+            item: item.cloned(),
+            via: source.via.iter().map(location).collect(),
+            beneath: beneath.cloned(),
+        });
+        let above = format!("{}:{}", source.path, source.line_start);
+        for lower in &source.sources {
+            self.add_source(lower, item, Some(&above), all);
+        }
+    }
+
+    /// Returns the day of a log, or the period of a summary.
+    fn date_of(&self, path: &str) -> Option<String> {
+        let stem = self.agent.vault.layout().stem_at(path);
+        stem.map(|it: Stem| it.date().to_string())
+    }
+
+    /// Lists what reached no item.
+    pub(super) fn coverage(
+        &self,
+        asked: &requests::CoverageParams,
+    ) -> Result<responses::CoverageResponse, CommandError> {
+        let period =
+            requests::parse_period("period", asked.period.as_ref()).map_err(invalid_argument)?;
+        let start = page_limit::parse_cursor(asked.cursor.as_ref()).map_err(invalid_argument)?;
+        let told = coverage::coverage_of_period(&self.call, &self.agent, period)?;
+        let left_out = told.uncovered.len();
+        let lines = told.uncovered.into_iter().map(|it| {
+            let UncoveredLine { path, line, text, reason } = it;
+            let date = self.date_of(&path);
+            responses::LeftOutLine {
+                path,
+                line,
+                date,
+                text: page_limit::truncate_piece(&text),
+                reason,
+            }
+        });
+        let limit = asked.limit.unwrap_or(50).clamp(1, 200);
+        let (uncovered, next_cursor) = page_limit::cut_page(lines.collect(), start, limit);
+        let (period, lines, covered) = (told.period, told.lines, told.covered);
+        Ok(responses::CoverageResponse {
+            notice: NOTICE,
+            period,
+            lines,
+            covered,
+            left_out,
+            uncovered,
+            next_cursor,
+        })
+    }
+}
+
+/// Names tools in the place of verbs, in the lines by which the context says where more is.
+fn line_with_tool_names(line: &str) -> String {
+    let is_ours = line.starts_with("More: memoird ")
+        || (line.starts_with('[') && line.contains(" lines are left out: memoird "));
+    match line.split_once("memoird --root '") {
+        Some((start, rest)) if line.starts_with('[') => match rest.split_once("' show ") {
+            Some((_, file)) => format!("{start}memory_read, `of` person, {file}"),
+            None => line.to_owned(),
+        },
+        _ if is_ours => with_tool_names(line),
+        _ => line.to_owned(),
+    }
+}
+
+/// Takes lines out of a file as it may be seen.
+pub(super) fn file_response(
+    root: &MemoryRoot,
+    path: String,
+    handed: FramedText,
+    since: Option<String>,
+    (from, to): (usize, usize),
+) -> Result<responses::FileResponse, CommandError> {
+    let lines = page_limit::cut_lines(&handed.text, from, to, PAGE_BYTES_MAX);
+    if from > lines.all.max(1) {
+        return Err(invalid_argument(format!("`from`: `{path}` has {} lines", lines.all)));
+    }
+    let kind = root.vault.layout().kind_of(&path);
+    Ok(responses::FileResponse {
+        notice: NOTICE,
+        kind: kind.map_or("", FileKind::name).to_owned(),
+        origin: handed.note.origin.to_owned(),
+        date: handed.note.date.or_else(|| date_from_text(kind, &handed.text)),
+        since,
+        from: lines.from,
+        to: lines.to,
+        lines: lines.all,
+        next_from: (lines.to < lines.all.min(to)).then_some(lines.to + 1),
+        text: lines.text,
+        path,
+    })
+}
+
+/// Returns the day that a file says it is of, where its name says none.
+pub(super) fn date_from_text(kind: Option<FileKind>, text: &str) -> Option<String> {
+    let line = |start: &str| {
+        let found = text.lines().take(60).find_map(|it| it.trim().strip_prefix(start));
+        found.map(|it| it.trim().trim_matches(['"', '\'']).to_owned())
+    };
+    let day = match kind? {
+        FileKind::Wisdom => {
+            let entries = WisdomFile::parse(text);
+            let marks = entries
+                .entries_with_lines()
+                .into_iter()
+                .filter_map(|(_, it)| it.meta.as_ref().map(|it| it.last_reinforced.to_string()));
+            line("Last compacted:").or_else(|| marks.max())
+        }
+        FileKind::Memory => line("updated:").or_else(|| line("created:")),
+        _ => None,
+    };
+    day.filter(|it| it.parse::<NaiveDate>().is_ok())
+}
+
+fn hit_response(hit: &crate::recall::search::SearchHit) -> responses::MemoryHit {
+    let mut more = match serde_json::to_value(hit) {
+        Ok(Value::Object(it)) => it,
+        _ => serde_json::Map::new(),
+    };
+    for known in [
+        "path", "line", "date", "tier", "origin", "score", "found_by", "text", "before", "after",
+        "via",
+    ] {
+        more.shift_remove(known);
+    }
+    responses::MemoryHit {
+        path: hit.path.clone(),
+        line: hit.line,
+        date: hit.date.to_string(),
+        tier: hit.tier.to_owned(),
+        origin: hit.origin.to_owned(),
+        score: (hit.score * 1e4).round() / 1e4,
+        found_by: hit.found_by.iter().map(|it| (*it).to_owned()).collect(),
+        text: page_limit::truncate_piece(&hit.text),
+        before: hit.before.iter().map(|it| page_limit::truncate_piece(it)).collect(),
+        after: hit.after.iter().map(|it| page_limit::truncate_piece(it)).collect(),
+        via: hit.via.iter().map(|it| format!("{}:{}", it.path, it.line)).collect(),
+        more,
+    }
+}
+
+fn target_line(place: &TracedItem) -> responses::TargetLine {
+    responses::TargetLine {
+        path: place.path.clone(),
+        line: place.line,
+        text: page_limit::truncate_piece(&place.text),
+    }
+}
+
+fn location(place: &TracedItem) -> String {
+    match place.line {
+        Some(line) => format!("{}:{line}", place.path),
+        None => place.path.clone(),
+    }
+}

@@ -1,0 +1,229 @@
+//! What is due, stuck, taken back, failed, and what was done last.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::Utc;
+use chrono_tz::Tz;
+use serde::Serialize;
+
+use super::{
+    DAILY,
+    daemon::{local_time, rfc3339},
+};
+use crate::{
+    compaction::{
+        RootSnapshot,
+        plan::{CompactionPlan, WaitCause},
+        report,
+    },
+    memory::{item::Tier, period::Period, wisdom::WisdomFile},
+    store::{
+        db::lineage::{
+            Lineage, LineageError,
+            jobs::{JobOutcome, JobRow},
+        },
+        fs::inventory::{Inventory, SummaryFile},
+    },
+};
+
+#[derive(Serialize)]
+pub(super) struct TierReport {
+    pub(super) tier: &'static str,
+    pub(super) files: usize,
+    pub(super) chars: usize,
+    pub(super) newest: Option<String>,
+    pub(super) due: Vec<DueJob>,
+    pub(super) older_engine: usize,
+}
+
+#[derive(Serialize)]
+pub(super) struct DueJob {
+    pub(super) period: String,
+    pub(super) reason: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct StuckJob {
+    pub(super) tier: &'static str,
+    pub(super) period: String,
+    pub(super) reason: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct LastRunStatus {
+    pub(super) run: i64,
+    pub(super) trigger: String,
+    pub(super) started: String,
+    pub(super) ended: Option<String>,
+    /// How many jobs ended in which way.
+    pub(super) outcomes: BTreeMap<&'static str, usize>,
+    /// Amounts and days of the lines that items of a model are about.
+    pub(super) amounts: u32,
+    /// Those of them that the items say, too.
+    pub(super) amounts_kept: u32,
+}
+
+#[derive(Serialize)]
+pub(super) struct NextDueJob {
+    pub(super) tier: &'static str,
+    pub(super) period: String,
+    pub(super) at: String,
+    #[serde(skip)]
+    pub(super) shown: String,
+}
+
+pub(super) fn tier_reports(
+    inventory: &Inventory,
+    plan: &CompactionPlan,
+    log_chars: usize,
+) -> Vec<TierReport> {
+    let daily = TierReport {
+        tier: DAILY,
+        files: inventory.logs.len(),
+        chars: log_chars,
+        newest: inventory.logs.keys().map(|it| it.date().to_string()).next_back(),
+        due: Vec::new(),
+        older_engine: 0,
+    };
+    let mut tiers = vec![daily];
+    let summaries = |files: &BTreeMap<_, SummaryFile>| {
+        let chars = files.values().map(|it| it.chars).sum();
+        (files.len(), chars, files.keys().next_back().map(ToString::to_string))
+    };
+    for tier in Tier::ALL {
+        let (files, chars, newest) = match tier {
+            Tier::Extract => {
+                let memories = &inventory.memories;
+                let chars = memories.iter().map(|it| it.body.chars().count()).sum();
+                let newest = memories.iter().filter_map(|it| it.updated.or(it.created)).max();
+                (memories.len(), chars, newest.map(|it| it.to_string()))
+            }
+            Tier::Weekly => summaries(&inventory.weekly),
+            Tier::Monthly => summaries(&inventory.monthly),
+            Tier::Wisdom => {
+                let text = inventory.wisdom.as_deref();
+                let newest = text.map(WisdomFile::parse);
+                let newest = newest.and_then(|it| it.distilled().last().map(ToString::to_string));
+                (usize::from(text.is_some()), text.map_or(0, |it| it.chars().count()), newest)
+            }
+        };
+        let now = plan.jobs.iter().filter(|it| it.tier == tier);
+        let now =
+            now.map(|it| DueJob { period: it.period.to_string(), reason: it.reason.to_string() });
+        let then = plan.due_after.iter().filter(|it| it.0 == tier);
+        let then = then.map(|(_, period)| DueJob {
+            period: period.to_string(),
+            reason: "waits for what lies beneath it".to_owned(),
+        });
+        tiers.push(TierReport {
+            tier: tier.name(),
+            files,
+            chars,
+            newest,
+            due: now.chain(then).collect(),
+            older_engine: plan.other_engine.get(&tier).copied().unwrap_or(0),
+        });
+    }
+    tiers
+}
+
+pub(super) fn stuck_jobs(plan: &CompactionPlan) -> Vec<StuckJob> {
+    let stuck = plan.waiting.iter().filter_map(|it| match &it.cause {
+        WaitCause::Stuck(reason) | WaitCause::Damaged(reason) => Some(StuckJob {
+            tier: it.tier.name(),
+            period: it.period.to_string(),
+            reason: reason.clone(),
+        }),
+        _ => None,
+    });
+    stuck.collect()
+}
+
+/// Returns the work that was taken back and waits, each once. What stood beneath it may be gone with
+/// it, so that no plan names it: then its last receipt does.
+pub(super) fn undone_jobs(
+    receipts: &[JobRow],
+    view: &RootSnapshot,
+    plan: &CompactionPlan,
+) -> Vec<StuckJob> {
+    let decisions = &view.inventory.decisions;
+    let waiting = plan.waiting.iter().filter(|it| it.cause == WaitCause::Undone);
+    let mut undone: BTreeSet<(Tier, Period)> = waiting.map(|it| (it.tier, it.period)).collect();
+    let due: BTreeSet<(Tier, Period)> = plan
+        .jobs
+        .iter()
+        .map(|it| (it.tier, it.period))
+        .chain(plan.due_after.iter().copied())
+        .chain(plan.waiting.iter().map(|it| (it.tier, it.period)))
+        .collect();
+    let refused = receipts.iter().filter(|job| {
+        let is_skipped = job.receipt.as_ref().is_some_and(|it| it.outcome == JobOutcome::Skipped);
+        is_skipped && decisions.is_undone(job.fingerprint)
+    });
+    undone.extend(refused.map(|it| (it.tier, it.period)).filter(|it| !due.contains(it)));
+    let told = undone.into_iter().map(|(tier, period)| StuckJob {
+        tier: tier.name(),
+        period: period.to_string(),
+        reason: WaitCause::Undone.to_string(),
+    });
+    told.collect()
+}
+
+/// Returns the jobs that failed when last tried and are due still.
+pub(super) fn failed_jobs(receipts: &[JobRow], plan: &CompactionPlan) -> Vec<StuckJob> {
+    let failed = receipts.iter().filter_map(|job| {
+        let receipt = job.receipt.as_ref().filter(|it| report::outcome_name(it) == "failed")?;
+        let is_due = plan.jobs.iter().any(|it| it.fingerprint == job.fingerprint);
+        is_due.then(|| StuckJob {
+            tier: job.tier.name(),
+            period: job.period.to_string(),
+            reason: receipt.reason.clone().unwrap_or_default(),
+        })
+    });
+    failed.collect()
+}
+
+pub(super) fn last_run(
+    lineage: Option<&Lineage>,
+    receipts: &[JobRow],
+    zone: Tz,
+) -> Result<Option<LastRunStatus>, LineageError> {
+    let Some(lineage) = lineage else { return Ok(None) };
+    let Some(run) = lineage.last_runs(1)?.into_iter().next() else { return Ok(None) };
+    let mut outcomes = BTreeMap::new();
+    let (mut amounts, mut amounts_kept) = (0, 0);
+    // Nothing came after it, so its receipts are the last ones.
+    let under_way = lineage.live_jobs()?;
+    for job in receipts.iter().chain(&under_way).filter(|it| it.run == run.id) {
+        if let Some(receipt) = &job.receipt {
+            amounts += receipt.metrics.amounts;
+            amounts_kept += receipt.metrics.amounts_kept;
+        }
+        let outcome = job.receipt.as_ref().map_or("running", report::outcome_name);
+        *outcomes.entry(outcome).or_default() += 1;
+    }
+    Ok(Some(LastRunStatus {
+        run: run.id.0,
+        trigger: run.trigger,
+        started: rfc3339(run.started, zone),
+        ended: run.ended.map(|it| rfc3339(it, zone)),
+        outcomes,
+        amounts,
+        amounts_kept,
+    }))
+}
+
+/// Returns the period that becomes due first of those that only wait for their end.
+pub(super) fn next_due(plan: &CompactionPlan, zone: Tz) -> Option<NextDueJob> {
+    let closing = plan.waiting.iter().filter_map(|it| match it.cause {
+        WaitCause::Closes(at) => Some((at, it)),
+        _ => None,
+    });
+    let (at, next) = closing.min_by_key(|(at, it)| (*at, it.tier, it.period))?;
+    Some(NextDueJob {
+        tier: next.tier.name(),
+        period: next.period.to_string(),
+        at: rfc3339(at.with_timezone(&Utc), zone),
+        shown: local_time(at.with_timezone(&zone)),
+    })
+}

@@ -1,0 +1,331 @@
+//! Finds what a verb works on: configuration, root, vault, database.
+
+use std::{
+    collections::HashMap,
+    path::{Component, Path, PathBuf},
+    time::Duration,
+};
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    GlobalArgs,
+    error::{CommandError, CommandErrorKind},
+};
+use crate::{
+    clock,
+    compaction::Compactor,
+    config::{self, Config, environment::Environment, root::RootSettings},
+    engine::{Engine, configured},
+    memory::{address::Stem, hash::ContentHash, period::Period},
+    privacy::{self, PrivacyPolicyError, PrivacyRules, SanitizedLog},
+    recall::{
+        framing::{self, FramedText},
+        trace::{SanitizedDocument, TraceSources},
+    },
+    store::{
+        db::lineage::{Lineage, LineageError},
+        fs::{
+            layout::{FileKind, INDEX_FILE, ROOT_FILE},
+            vault::Vault,
+        },
+    },
+};
+
+/// How long a command waits in all for a model that fails.
+pub(super) const MODEL_WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// The configuration and the time of a call.
+#[derive(Debug)]
+pub(crate) struct Invocation {
+    pub(crate) environment: Environment,
+    pub(crate) config: Config,
+    pub(crate) now: DateTime<Utc>,
+}
+
+/// One root, as a verb sees it.
+#[derive(Debug)]
+pub(crate) struct MemoryRoot {
+    pub(crate) settings: RootSettings,
+    pub(crate) vault: Vault,
+    /// What of its logs may not be seen.
+    pub(crate) rules: PrivacyRules,
+}
+
+impl Invocation {
+    /// Reads the configuration and the clock.
+    pub(super) fn load(global: &GlobalArgs) -> Result<Self, CommandError> {
+        let around = Environment::read()?;
+        let config = Config::load(global.config.as_deref(), &global.set, &around)?;
+        Ok(Self { environment: around, config, now: clock::now()? })
+    }
+
+    /// Opens the root that the call means.
+    pub(super) fn selected_root(&self, global: &GlobalArgs) -> Result<MemoryRoot, CommandError> {
+        let path = self.config.select_root(global.root.as_deref(), &self.environment)?;
+        self.open_root(&path)
+    }
+
+    /// Opens the root at `path`.
+    pub(crate) fn open_root(&self, path: &Path) -> Result<MemoryRoot, CommandError> {
+        let settings = self.config.open(path, &self.environment)?;
+        let vault = Vault::for_root(&settings)?;
+        let rules = vault.rules();
+        Ok(MemoryRoot { settings, vault, rules })
+    }
+
+    /// Returns the clock of a pass. Should the machine's fail later on, it stands still.
+    pub(crate) fn clock(&self) -> impl Fn() -> DateTime<Utc> + use<> {
+        let now = self.now;
+        move || clock::now().unwrap_or(now)
+    }
+}
+
+impl MemoryRoot {
+    /// Returns the engine that the root is configured for. Nothing is sent before it drafts.
+    pub(crate) fn engine(&self, call: &Invocation) -> Result<Box<dyn Engine>, CommandError> {
+        configured::open_engine(&call.config, &self.settings, &call.environment, MODEL_WAIT_MAX)
+            .map_err(|e| CommandError::new(CommandErrorKind::Config, e).hint("memoird doctor"))
+    }
+
+    /// Opens the database, and makes it when there is none.
+    pub(crate) fn lineage(&self) -> Result<Lineage, CommandError> {
+        self.require_memory_folder()?;
+        self.vault.create_private_dir()?;
+        Ok(Lineage::open(&self.vault.layout().database())?)
+    }
+
+    /// Returns what works on this root, with that database, engine, and clock.
+    pub(crate) fn compactor<'a>(
+        &'a self,
+        lineage: &'a mut Lineage,
+        engine: &'a dyn Engine,
+        clock: &'a dyn Fn() -> DateTime<Utc>,
+    ) -> Compactor<'a> {
+        Compactor { vault: &self.vault, lineage, engine, settings: &self.settings, clock }
+    }
+
+    /// Refuses a folder that nobody made a memory folder.
+    pub(crate) fn require_memory_folder(&self) -> Result<(), CommandError> {
+        let layout = self.vault.layout();
+        let known = self.settings.configured || layout.full(ROOT_FILE).is_file();
+        if !known && !layout.full(layout.memory_dir()).is_dir() {
+            let what = format!(
+                "`{}` is no memory folder: it has no `{}`",
+                layout.root().display(),
+                layout.memory_dir()
+            );
+            return Err(CommandError::new(CommandErrorKind::Usage, what)
+                .hint(format!("memoird init {}", layout.root().display())));
+        }
+        Ok(())
+    }
+}
+
+impl MemoryRoot {
+    /// Returns the file of ours that an argument names: a path relative to the root or to the
+    /// working folder, a period, or the name of a log, a session record, or a typed memory.
+    ///
+    /// Whether a file stands there is not asked for, but of two readings of a path the one where
+    /// something stands is taken.
+    pub(super) fn resolve_file(
+        &self,
+        around: &Environment,
+        named: &str,
+    ) -> Result<(String, FileKind), CommandError> {
+        let layout = self.vault.layout();
+        let root = layout.root();
+        let readings = self.path_candidates(around, named);
+        let there = readings
+            .iter()
+            .flatten()
+            .find(|it| !it.is_empty() && layout.full(it).symlink_metadata().is_ok());
+        if let Some(path) = there {
+            let unknown = || {
+                CommandError::new(CommandErrorKind::Usage, format!("`{path}` is none of the files that memoird knows")).hint(
+                    "name a log, a weekly or monthly file, a typed memory, a session record, MEMORY.md, or WISDOM.md",
+                )
+            };
+            return layout.kind_of(path).map(|kind| (path.clone(), kind)).ok_or_else(unknown);
+        }
+        let known = |path: String| layout.kind_of(&path).map(|kind| (path, kind));
+        let by_name = if let Ok(stem) = named.parse::<Stem>() {
+            known(self.vault.log_path(&stem))
+        } else if let Ok(period) = named.parse::<Period>() {
+            known(layout.summary(period))
+        } else {
+            let file = match named {
+                INDEX_FILE | "MEMORY" => layout.index(),
+                "WISDOM" => layout.wisdom(),
+                name => layout.typed_memory(&format!("{name}.md")),
+            };
+            known(file).filter(|(path, _)| {
+                !named.contains('/') && layout.full(path).symlink_metadata().is_ok()
+            })
+        };
+        if let Some(found) = by_name {
+            return Ok(found);
+        }
+        // People know a memory by the name in it rather than by that of its file.
+        let memories = self.vault.scan(&HashMap::new())?.inventory.memories;
+        if let Some(memory) = memories.iter().find(|it| it.name == named) {
+            let path = layout.typed_memory(&memory.file_name.to_string_lossy());
+            return Ok((path, FileKind::Memory));
+        }
+        if readings.iter().all(Option::is_none) {
+            let what = format!("`{named}` lies outside of the memory folder `{}`", root.display());
+            return Err(CommandError::new(CommandErrorKind::Usage, what)
+                .hint("name the folder that it is in: `--root DIR`"));
+        }
+        Err(no_such_file(named))
+    }
+
+    /// Returns the file that an argument names, as [`Self::find`] does, or one that is no longer
+    /// there, if something is known of it.
+    pub(super) fn resolve_known_file(
+        &self,
+        around: &Environment,
+        named: &str,
+        is_known: &dyn Fn(&str) -> Result<bool, CommandError>,
+    ) -> Result<String, CommandError> {
+        let error = match self.resolve_file(around, named) {
+            Ok((path, _)) => return Ok(path),
+            Err(error) => error,
+        };
+        let layout = self.vault.layout();
+        let by_name = match named {
+            INDEX_FILE | "MEMORY" => layout.index(),
+            "WISDOM" => layout.wisdom(),
+            name => layout.typed_memory(&format!("{name}.md")),
+        };
+        for path in self.path_candidates(around, named).into_iter().flatten().chain([by_name]) {
+            if is_known(&path)? {
+                return Ok(path);
+            }
+        }
+        Err(error)
+    }
+
+    /// Returns what of a file is handed out, and what is said with it.
+    pub(super) fn sanitized_file(&self, path: &str, bytes: &[u8]) -> FramedText {
+        let layout = self.vault.layout();
+        let name = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md")).unwrap_or(path);
+        let kind = layout.kind_of(path);
+        let is_log = matches!(kind, Some(FileKind::Log | FileKind::Session));
+        let stem = is_log.then(|| name.parse::<Stem>().ok()).flatten();
+        let is_period = matches!(kind, Some(FileKind::Weekly | FileKind::Monthly));
+        let date = is_period.then(|| name.to_owned());
+        framing::frame(stem.as_ref(), date, &String::from_utf8_lossy(bytes), &self.rules)
+    }
+
+    /// Reads an argument as a path relative to the root and to the working folder; `None` for one
+    /// that leads out of the root.
+    fn path_candidates(&self, around: &Environment, named: &str) -> [Option<String>; 2] {
+        let root = self.vault.layout().root();
+        let here = around.cwd.canonicalize().unwrap_or_else(|_| around.cwd.clone());
+        [root, &here].map(|base| {
+            let path = relative_to_root(root, &around.absolute(Path::new(named), base))?;
+            Some(self.vault.current_path(&path))
+        })
+    }
+}
+
+/// There is no file under a name that could be one.
+pub(super) fn no_such_file(named: &str) -> CommandError {
+    CommandError::new(CommandErrorKind::Usage, format!("there is no `{named}`"))
+        .hint("`memoird status` says what there is; a path, a period (2026-W14), or the name of a memory can be given")
+}
+
+/// Returns an absolute path relative to `root`, `..` resolved by name; `None` when it lies outside.
+fn relative_to_root(root: &Path, path: &Path) -> Option<String> {
+    let mut plain = PathBuf::new();
+    for step in path.components() {
+        match step {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            step => plain.push(step),
+        }
+    }
+    let whole = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    // The way to a file may lead through a link that the root's own path does not have.
+    let relative = match plain.strip_prefix(root) {
+        Ok(relative) => relative.to_owned(),
+        Err(_) => whole()?.strip_prefix(root).ok()?.to_owned(),
+    };
+    relative.to_str().map(str::to_owned)
+}
+
+/// The vault as `recall` reads it.
+impl TraceSources for MemoryRoot {
+    fn log(&self, stem: &Stem) -> Option<SanitizedLog> {
+        self.vault.read_log(stem).ok().flatten().map(|it| privacy::sanitize(&it, &self.rules))
+    }
+
+    fn document(&self, path: &str) -> Option<SanitizedDocument> {
+        let text = self.vault.read_text(path).ok().flatten()?;
+        let hash = ContentHash::of(&text);
+        Some(SanitizedDocument { text, hash })
+    }
+
+    fn path_of(&self, stem: &Stem) -> String {
+        self.vault.log_path(stem)
+    }
+
+    fn logs_citing_session(&self, record: &Stem) -> Vec<Stem> {
+        let scan = self.vault.scan_hashes(&HashMap::new()).unwrap_or_default();
+        let logs = scan.inventory.logs.into_keys();
+        let names_it = |log: &Stem| {
+            let log = self.vault.read_log(log).ok().flatten();
+            log.is_some_and(|it| it.raw().contains(record.as_str()))
+        };
+        logs.filter(names_it).collect()
+    }
+}
+
+impl From<config::ConfigError> for CommandError {
+    fn from(error: config::ConfigError) -> Self {
+        let kind =
+            if error.is_usage() { CommandErrorKind::Usage } else { CommandErrorKind::Config };
+        let hint = error.hint();
+        let wrapped = Self::new(kind, error);
+        match hint {
+            Some(hint) => wrapped.hint(hint),
+            None => wrapped,
+        }
+    }
+}
+
+impl From<PrivacyPolicyError> for CommandError {
+    fn from(error: PrivacyPolicyError) -> Self {
+        let hint = format!("correct {}, then `memoird status`", error.file.display());
+        Self::new(CommandErrorKind::Config, error).hint(hint)
+    }
+}
+
+impl From<LineageError> for CommandError {
+    fn from(error: LineageError) -> Self {
+        if error.is_read_only() {
+            return Self::new(CommandErrorKind::CannotWrite, error)
+                .hint("give this user the right to write `.memoird` in the memory folder");
+        }
+        if error.is_write_failure() {
+            return Self::new(CommandErrorKind::CannotWrite, error)
+                .hint("`memoird doctor` looks at rights and free space");
+        }
+        let kind = match &error {
+            LineageError::Busy { .. }
+            | LineageError::Replaced { .. }
+            | LineageError::AlreadyLive { .. } => CommandErrorKind::Busy,
+            LineageError::NoWal { .. } | LineageError::NetworkFileSystem { .. } => {
+                CommandErrorKind::CannotWrite
+            }
+            LineageError::SymbolicLink { .. } => {
+                return Self::new(CommandErrorKind::Data, error).hint(
+                    "put what it leads to in its place, or remove it: then `memoird rebuild`",
+                );
+            }
+            _ => CommandErrorKind::Data,
+        };
+        Self::new(kind, error)
+    }
+}

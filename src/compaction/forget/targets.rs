@@ -1,0 +1,634 @@
+//! What goes: which lines, bullets, entries, and memories a wish is about, and the texts without
+//! them. Pure.
+//!
+//! A line is known by its words and not by its place, so that a wish that a crash cut off can be
+//! carried out again over files that it had changed already. What derives from a line is known by the
+//! address that it cites, and by words: those of the line, and those that a person asked for.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
+};
+
+use aho_corasick::AhoCorasick;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    memory::{
+        address::{Citation, Stem},
+        document::{BulletOwner, Summary, SummaryBlock, SummaryError},
+        frontmatter, index,
+        item::Item,
+        log::DailyLog,
+        markdown,
+        period::Period,
+        typed::TypedMemory,
+        wisdom::{WisdomEntry, WisdomFile},
+    },
+    privacy::PrivacyRules,
+};
+
+/// Words shorter than this prove nothing when they stand in another text.
+const DISTINCTIVE_CHARS_MIN: usize = 16;
+/// In the history, to let go of too much is safe.
+const PURGED_CHARS_MIN: usize = 8;
+
+/// What a person wants forgotten, and what is known of it from before anything was removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForgetRequest {
+    /// Lines of logs, without surrounding white space; wherever they stand.
+    pub lines: BTreeSet<String>,
+    /// Logs of which all goes, each with its lines.
+    pub logs: BTreeMap<String, BTreeSet<String>>,
+    /// Words: all lines and items that hold them go. Folded by [`normalized`].
+    pub words: BTreeSet<String>,
+    /// Bullets and entries by their words, folded, per file.
+    pub items: BTreeMap<String, BTreeSet<String>>,
+    /// Typed memories, by path.
+    pub memories: BTreeSet<String>,
+    /// Whether the lines also leave the logs themselves.
+    pub from_log: bool,
+    /// What was found of it when it began.
+    pub found: ResolvedTargets,
+}
+
+/// What only the files told as they stood before: kept so that a second attempt knows it too.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResolvedTargets {
+    /// The words of all that derived from the lines, folded.
+    pub texts: BTreeSet<String>,
+    /// Paths of the typed memories among it: their names are made of the words.
+    pub names: BTreeSet<String>,
+    /// Where the lines stand, as the generated files cite them.
+    pub now: LinesByStem,
+    /// Where they stood in any version of their logs.
+    pub ever: LinesByStem,
+    /// Logs that go as a whole: no file names them any more.
+    pub logs: BTreeSet<String>,
+    /// Logs of which that is not known for every version.
+    pub unknown: BTreeSet<String>,
+}
+
+/// Lines of files, by stem.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinesByStem(BTreeMap<String, BTreeSet<u32>>);
+
+/// A line or an item that goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RemovedText {
+    /// The file, relative to the root.
+    pub path: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// Its words.
+    pub text: String,
+    /// Whether a person wrote it.
+    pub by_person: bool,
+    /// The file that it stands in, as it was read: what may be seen of a line is told by all of it.
+    #[serde(skip)]
+    pub whole: Option<Arc<str>>,
+}
+
+/// A text that is left, with what went.
+#[derive(Debug, Default)]
+pub(super) struct RemovalResult {
+    /// `None` where nothing of the file is left.
+    pub(super) text: Option<String>,
+    /// Bullets and entries.
+    pub(super) items: Vec<RemovedText>,
+    /// Other lines.
+    pub(super) lines: Vec<RemovedText>,
+}
+
+impl ForgetRequest {
+    /// Returns whether nothing was asked for.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+            && self.logs.is_empty()
+            && self.words.is_empty()
+            && self.items.is_empty()
+            && self.memories.is_empty()
+    }
+}
+
+impl LinesByStem {
+    pub(super) fn add(&mut self, stem: &str, line: u32) {
+        self.0.entry(stem.to_owned()).or_default().insert(line);
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        for (stem, lines) in &other.0 {
+            self.0.entry(stem.clone()).or_default().extend(lines);
+        }
+    }
+
+    pub(super) fn stems(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Returns whether the citation names one of the lines.
+    pub(super) fn are_cited_by(&self, citation: &Citation) -> bool {
+        citation.files().any(|(stem, lines)| {
+            self.0.get(stem.as_str()).is_some_and(|it| it.iter().any(|line| lines.contains(*line)))
+        })
+    }
+}
+
+/// A wish made ready to be looked for.
+pub(super) struct ForgetPatterns<'a> {
+    request: &'a ForgetRequest,
+    /// Words that a person asked for.
+    words: Option<AhoCorasick>,
+    /// The words of lines, as far as they tell anything.
+    distinctive: Option<AhoCorasick>,
+    /// All that no kept version may hold.
+    purged: Option<AhoCorasick>,
+    /// The words of lines.
+    exact: HashSet<String>,
+    /// The same in one text, one a line, in which a piece of one is found.
+    all_lines: String,
+}
+
+impl<'a> ForgetPatterns<'a> {
+    pub(super) fn new(wish: &'a ForgetRequest) -> Self {
+        let cores: BTreeSet<String> =
+            wish.lines.iter().map(|it| bare_words(it)).filter(|it| !it.is_empty()).collect();
+        let longer = |than: usize| cores.iter().filter(move |it| it.chars().count() >= than);
+        let found = wish.found.texts.iter().filter(|it| it.chars().count() >= PURGED_CHARS_MIN);
+        let names: Vec<String> = wish
+            .found
+            .names
+            .iter()
+            .map(|it| normalized(it.rsplit('/').next().unwrap_or(it)))
+            .collect();
+        let purged = wish.words.iter().chain(longer(PURGED_CHARS_MIN)).chain(found).chain(&names);
+        Self {
+            words: automaton(wish.words.iter()),
+            distinctive: automaton(longer(DISTINCTIVE_CHARS_MIN)),
+            purged: automaton(purged),
+            all_lines: cores.iter().flat_map(|it| [it, "\n"]).collect(),
+            exact: cores.into_iter().collect(),
+            request: wish,
+        }
+    }
+
+    /// Returns whether a line of a log goes.
+    pub(super) fn matches_line(&self, stem: &Stem, line: &str) -> bool {
+        let line = line.trim();
+        if line.is_empty() {
+            return false;
+        }
+        self.request.lines.contains(line)
+            || self.request.logs.get(stem.as_str()).is_some_and(|it| it.contains(line))
+            || self.holds_requested_words(line)
+    }
+
+    /// Returns whether a text holds the words that a person asked for.
+    pub(super) fn holds_requested_words(&self, text: &str) -> bool {
+        self.words.as_ref().is_some_and(|it| it.is_match(&normalized(text)))
+    }
+
+    /// Returns whether a text holds those words or those of a line that goes.
+    pub(super) fn holds_target_words(&self, text: &str) -> bool {
+        let text = normalized(text);
+        [&self.words, &self.distinctive].into_iter().flatten().any(|it| it.is_match(&text))
+    }
+
+    /// Returns whether a text that cites nothing says what a line that goes says.
+    fn repeats_line(&self, text: &str) -> bool {
+        let text = bare_words(text);
+        self.exact.contains(&text)
+            || (text.chars().count() >= DISTINCTIVE_CHARS_MIN && self.all_lines.contains(&text))
+    }
+
+    fn matches_item(&self, path: &str, text: &str, citation: Option<&Citation>) -> bool {
+        let named = self.request.items.get(path).is_some_and(|it| it.contains(&normalized(text)));
+        named
+            || self.holds_target_words(text)
+            || match citation {
+                Some(citation) => self.request.found.now.are_cited_by(citation),
+                None => self.repeats_line(text),
+            }
+    }
+
+    fn matches_entry(&self, path: &str, entry: &WisdomEntry) -> bool {
+        let text = format!("{} {}", entry.title, entry.text);
+        let citation = entry.meta.as_ref().map(|it| &it.sources);
+        self.matches_item(path, &text, citation)
+            || (citation.is_none() && self.repeats_line(&entry.text))
+    }
+
+    /// Returns whether the file of a typed memory goes.
+    pub(super) fn matches_memory(&self, path: &str, memory: &TypedMemory) -> bool {
+        let said = || [&memory.name, &memory.description, &memory.body];
+        self.request.memories.contains(path)
+            || citation_of(memory).is_some_and(|it| self.request.found.now.are_cited_by(&it))
+            || (memory.is_managed() && said().into_iter().any(|it| self.holds_target_words(it)))
+    }
+
+    /// Returns whether a kept text must not be kept. A text that cites where a line ever stood may
+    /// retell it in other words.
+    pub(super) fn must_purge(&self, text: &str) -> bool {
+        let ResolvedTargets { ever, unknown, .. } = &self.request.found;
+        self.purged.as_ref().is_some_and(|it| it.is_match(&normalized(text)))
+            || text.lines().any(|it| self.request.lines.contains(it.trim()))
+            || all_citations(text).iter().any(|it| {
+                ever.are_cited_by(it) || it.files().any(|(stem, _)| unknown.contains(stem.as_str()))
+            })
+    }
+
+    /// Returns a weekly or monthly file of ours without what goes; `None` where all stays.
+    pub(super) fn remove_from_summary(
+        &self,
+        path: &str,
+        period: Period,
+        text: &str,
+    ) -> Result<Option<RemovalResult>, SummaryError> {
+        let mut summary = Summary::parse(period, text)?;
+        let mut owners = summary.ownership().owners.into_iter();
+        let Some(header) = &mut summary.header else { return Ok(None) };
+        let body_at = frontmatter::split(text).body_at;
+        let mut line = 1 + count_lines(&text[..body_at]);
+        let mut cut = RemovalResult::default();
+        let mut left = Vec::new();
+        for block in summary.blocks {
+            let first = line;
+            line += count_lines(block.raw());
+            match block {
+                SummaryBlock::Bullet(item, raw) => {
+                    let by_person = owners.next() == Some(BulletOwner::User);
+                    if !self.matches_item(path, &item.text, item.citation.as_ref()) {
+                        left.push(SummaryBlock::Bullet(item, raw));
+                        continue;
+                    }
+                    let hash = item.hash();
+                    if let Some(at) = header.items.iter().position(|it| *it == hash) {
+                        // Else the next pass took it for a person's deletion.
+                        header.items.remove(at);
+                    }
+                    cut.items.push(removed_text(path, first, &item.text, by_person));
+                }
+                SummaryBlock::Other(raw) => {
+                    let (kept, out) = self.remove_lines(path, first, &raw);
+                    cut.lines.extend(out);
+                    left.push(SummaryBlock::Other(kept));
+                }
+                section @ SummaryBlock::Section(..) => left.push(section),
+            }
+        }
+        let named = header.sources.len();
+        header.sources.retain(|it, _| !self.request.found.logs.contains(it));
+        header.missing_sources.retain(|it| !self.request.found.logs.contains(it));
+        header.pointers.retain(|it| {
+            let name = it.rsplit('/').next().unwrap_or(it);
+            !self.request.found.logs.contains(name.strip_suffix(".md").unwrap_or(name))
+        });
+        let renamed = header.sources.len() < named;
+        let keys = summary.other_keys.without(&|it| self.holds_requested_words(it));
+        let same = cut.items.is_empty() && cut.lines.is_empty();
+        if same && !renamed && keys.is_none() {
+            return Ok(None);
+        }
+        if let Some(keys) = keys {
+            summary.other_keys = keys;
+        }
+        summary.blocks = without_empty_sections(left);
+        cut.text = Some(summary.print());
+        Ok(Some(cut))
+    }
+
+    /// Returns `WISDOM.md` without what goes; `None` where all stays.
+    pub(super) fn remove_from_wisdom(&self, path: &str, text: &str) -> Option<RemovalResult> {
+        let mut file = WisdomFile::parse(text);
+        let mut cut = RemovalResult::default();
+        let categories: Vec<String> = file.entries().filter_map(|it| it.category.clone()).collect();
+        for (line, entry) in file.entries_with_lines() {
+            if self.matches_entry(path, entry) {
+                let text = format!("{}: {}", entry.title, entry.text);
+                cut.items.push(removed_text(path, line, &text, !entry.is_managed()));
+            }
+        }
+        let entries = file.remove_entries_where(&|it| self.matches_entry(path, it));
+        let lines =
+            file.remove_lines_where(&|it| !it.trim().is_empty() && self.holds_target_words(it));
+        cut.lines.extend(lines.iter().map(|it| removed_text(path, 1, it, true)));
+        if entries == 0 && lines.is_empty() {
+            return None;
+        }
+        file.remove_empty_categories(&categories);
+        cut.text = Some(file.print());
+        Some(cut)
+    }
+
+    /// Returns the index for the memories that stay; a person's lines in it go like theirs elsewhere.
+    pub(super) fn remove_from_index(
+        &self,
+        path: &str,
+        text: &str,
+        left: &[TypedMemory],
+        rules: &PrivacyRules,
+    ) -> Option<RemovalResult> {
+        let rendered = index::render(Some(text), left, &|it| rules.sanitize_output(it));
+        let begin = rendered.find(index::BEGIN).unwrap_or(rendered.len());
+        let end = rendered.find(index::END).map_or(rendered.len(), |it| it + index::END.len());
+        let (before, mut out) = self.remove_lines(path, 1, &rendered[..begin]);
+        let (after, more) =
+            self.remove_lines(path, 1 + count_lines(&rendered[..end]), &rendered[end..]);
+        out.extend(more);
+        let cut = format!("{before}{}{after}", &rendered[begin..end]);
+        (cut != text).then(|| RemovalResult { text: Some(cut), items: Vec::new(), lines: out })
+    }
+
+    /// Returns a log without the lines that go, all others byte for byte; `None` where all stay. A
+    /// log of which all goes leaves nothing.
+    pub(super) fn remove_from_log(&self, path: &str, log: &DailyLog) -> Option<RemovalResult> {
+        let (mark, text) = match log.raw().strip_prefix('\u{feff}') {
+            Some(text) => ("\u{feff}", text),
+            None => ("", &log.raw()[..]),
+        };
+        let body_from = log.lines().first().map_or(1, |it| it.0);
+        let mut cut = RemovalResult::default();
+        let mut left = mark.to_owned();
+        let mut says_something = false;
+        for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+            let in_front = number < body_from;
+            let goes = if in_front {
+                line.trim() != "---" && self.holds_requested_words(line)
+            } else {
+                self.matches_line(&log.stem, line)
+            };
+            if goes {
+                cut.lines.push(removed_text(path, number, line, false));
+            } else {
+                says_something |= !in_front && !line.trim().is_empty();
+                left.push_str(line);
+            }
+        }
+        let all = self.request.logs.contains_key(log.stem.as_str()) && !says_something;
+        cut.text = (!all).then_some(left);
+        (all || !cut.lines.is_empty()).then_some(cut)
+    }
+
+    /// Returns the text of a log that is no longer there with the lines that go left blank, so that
+    /// the others stay where they are cited; `None` where nothing would be left.
+    pub(super) fn blank_lines_in_log(&self, log: &DailyLog) -> Option<String> {
+        let goes: HashSet<u32> = log
+            .lines()
+            .into_iter()
+            .filter(|(_, text, _)| self.matches_line(&log.stem, text))
+            .map(|(number, ..)| number)
+            .collect();
+        let body_from = log.lines().first().map_or(1, |it| it.0);
+        let mut left = String::new();
+        for (number, line) in (1..).zip(log.raw().split_inclusive('\n')) {
+            let in_front = number < body_from && self.holds_requested_words(line);
+            let end = &line[line.trim_end_matches(['\r', '\n']).len()..];
+            left.push_str(if in_front || goes.contains(&number) { end } else { line });
+        }
+        (!left.trim().is_empty()).then_some(left)
+    }
+
+    /// Takes a person's lines out of a text that begins on line `first` of its file.
+    fn remove_lines(&self, path: &str, first: u32, raw: &str) -> (String, Vec<RemovedText>) {
+        let goes = |it: &str| {
+            !it.trim().is_empty() && (self.holds_target_words(it) || self.repeats_line(it))
+        };
+        let mut kept = String::with_capacity(raw.len());
+        let mut out = Vec::new();
+        for (number, line) in (first..).zip(raw.split_inclusive('\n')) {
+            if goes(line) {
+                out.push(removed_text(path, number, line, true));
+            } else {
+                kept.push_str(line);
+            }
+        }
+        (kept, out)
+    }
+}
+
+/// Returns words as they are compared: in lower case, with single spaces.
+pub fn normalized(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.extend(word.chars().flat_map(char::to_lowercase));
+    }
+    out
+}
+
+/// Returns what a typed memory rests on.
+pub(super) fn citation_of(memory: &TypedMemory) -> Option<Citation> {
+    Citation::from_addresses(memory.sources.iter().map(|(address, _)| address))
+}
+
+/// Returns the words of a line, folded, without its marker, the time before them, and `#keep`.
+fn bare_words(line: &str) -> String {
+    let line = line.trim();
+    let kind = markdown::classify_lines([line]).first().copied();
+    let words = kind.and_then(|it| line.get(it.text_at(line)..)).unwrap_or(line);
+    let is_time = |it: &str| {
+        it.len() == 5
+            && it
+                .bytes()
+                .enumerate()
+                .all(|(i, b)| (i == 2) == (b == b':') && (i == 2 || b.is_ascii_digit()))
+    };
+    let words = words.split_once(' ').filter(|it| is_time(it.0)).map_or(words, |it| it.1);
+    let words: Vec<&str> = words.split_whitespace().filter(|it| *it != "#keep").collect();
+    normalized(&words.join(" "))
+}
+
+fn automaton<'w>(words: impl Iterator<Item = &'w String>) -> Option<AhoCorasick> {
+    let words: Vec<&str> = words.map(String::as_str).filter(|it| !it.is_empty()).collect();
+    // It refuses only more patterns than fit into memory.
+    if words.is_empty() { None } else { AhoCorasick::new(words).ok() }
+}
+
+/// Returns all that a generated file of any kind cites: after its bullets, in the comments of its
+/// entries, and in the frontmatter of a typed memory.
+fn all_citations(text: &str) -> Vec<Citation> {
+    let mut found: Vec<Citation> =
+        text.lines().filter_map(|it| Item::parse(it.trim_end()).citation).collect();
+    let wisdom = WisdomFile::parse(text);
+    found.extend(wisdom.entries().filter_map(|it| it.meta.as_ref().map(|it| it.sources.clone())));
+    let name = |kind: &str| format!("{kind}_x.md");
+    for kind in crate::memory::typed::MemoryType::ALL {
+        let memory = TypedMemory::parse(name(kind.name()).as_ref(), text).ok();
+        found.extend(memory.as_ref().and_then(citation_of));
+    }
+    found
+}
+
+fn removed_text(path: &str, line: u32, text: &str, by_person: bool) -> RemovedText {
+    RemovedText {
+        path: path.to_owned(),
+        line,
+        text: text.trim().to_owned(),
+        by_person,
+        whole: None,
+    }
+}
+
+fn count_lines(text: &str) -> u32 {
+    u32::try_from(text.matches('\n').count()).unwrap_or(u32::MAX)
+}
+
+/// Drops the headings of ours under which nothing stands any more.
+fn without_empty_sections(blocks: Vec<SummaryBlock>) -> Vec<SummaryBlock> {
+    let is_blank =
+        |it: &SummaryBlock| matches!(it, SummaryBlock::Other(raw) if raw.trim().is_empty());
+    let mut left = Vec::new();
+    let mut blocks = blocks.into_iter().peekable();
+    while let Some(block) = blocks.next() {
+        if !matches!(block, SummaryBlock::Section(..)) {
+            left.push(block);
+            continue;
+        }
+        let mut blank = Vec::new();
+        while let Some(next) = blocks.next_if(|it| is_blank(it)) {
+            blank.push(next);
+        }
+        let empty = blocks.peek().is_none_or(|it| matches!(it, SummaryBlock::Section(..)));
+        if !empty {
+            left.push(block);
+            left.append(&mut blank);
+        }
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish(lines: &[&str], words: &[&str]) -> ForgetRequest {
+        ForgetRequest {
+            lines: lines.iter().map(|&it| it.to_owned()).collect(),
+            words: words.iter().map(|it| normalized(it)).collect(),
+            ..ForgetRequest::default()
+        }
+    }
+
+    fn log(text: &str) -> DailyLog {
+        DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap()
+    }
+
+    /// `left` is the log without the lines; `None` where it stays as it is.
+    #[track_caller]
+    fn check_log(wish: &ForgetRequest, text: &str, left: Option<&str>) {
+        let cut = ForgetPatterns::new(wish).remove_from_log("x", &log(text));
+        assert_eq!(cut.and_then(|it| it.text).as_deref(), left, "{text:?}");
+    }
+
+    #[test]
+    fn a_log_loses_the_named_lines_and_nothing_else() {
+        let secret = wish(&["- secret plan"], &[]);
+        check_log(&secret, "- a\r\n  - secret plan\r\n- b", Some("- a\r\n- b"));
+        check_log(&secret, "\u{feff}- secret plan\n- b\n", Some("\u{feff}- b\n"));
+        check_log(&secret, "- a\n- secret plan", Some("- a\n"));
+        check_log(&secret, "- secret plans\n", None);
+        check_log(
+            &wish(&[], &["Secret"]),
+            "---\nabout: a secret\n---\n- A SECRET\n- b\n",
+            Some("---\n---\n- b\n"),
+        );
+        check_log(&wish(&[], &["two  words"]), "- two words\n- twowords\n", Some("- twowords\n"));
+    }
+
+    #[test]
+    fn lines_of_a_log_that_is_gone_keep_their_numbers() {
+        let wish = wish(&["- two"], &[]);
+        let blank = |text: &str| ForgetPatterns::new(&wish).blank_lines_in_log(&log(text));
+        assert_eq!(blank("- one\r\n- two\r\n- three").as_deref(), Some("- one\r\n\r\n- three"));
+        assert_eq!(blank("\n  - two\n"), None);
+    }
+
+    #[test]
+    fn a_log_of_which_all_goes_leaves_nothing() {
+        let lines = ["# Day", "- one"].map(str::to_owned).into();
+        let wish = ForgetRequest {
+            logs: [("2026-04-02".to_owned(), lines)].into(),
+            ..ForgetRequest::default()
+        };
+        let needles = ForgetPatterns::new(&wish);
+        assert_eq!(needles.remove_from_log("x", &log("# Day\n\n- one\n")).unwrap().text, None);
+        // What was written meanwhile stays.
+        let cut = needles.remove_from_log("x", &log("# Day\n\n- one\n- two\n")).unwrap();
+        assert_eq!(cut.text.as_deref(), Some("\n- two\n"));
+    }
+
+    const WEEK: &str = "---\ntype: weekly\nperiod: 2026-W14\nmemoird:\n  engine: extractive/1\n  sources: { 2026-04-02: 9c1f2ab04d7e6f58 }\n  items: [ITEMS]\n---\n\n# Week 2026-W14\n\n### Key Outcomes\n- Importer shipped [2026-04-02:3]\n\n### Decisions\n- Chose SQLite [2026-04-02:5,7]\n";
+
+    fn week() -> String {
+        let hash = |it: &str| Item { text: it.to_owned(), citation: None }.hash();
+        let items = format!("{}, {}", hash("Importer shipped"), hash("Chose SQLite"));
+        WEEK.replace("ITEMS", &items)
+    }
+
+    #[test]
+    fn a_week_loses_what_cites_the_line_and_its_hash() {
+        let mut wish = wish(&["- anything"], &[]);
+        wish.found.now.add("2026-04-02", 5);
+        let period = "2026-W14".parse().unwrap();
+        let cut =
+            ForgetPatterns::new(&wish).remove_from_summary("x", period, &week()).unwrap().unwrap();
+        let text = cut.text.unwrap();
+        assert!(
+            text.ends_with("### Key Outcomes\n- Importer shipped [2026-04-02:3]\n\n"),
+            "{text}"
+        );
+        let left = Summary::parse(period, &text).unwrap();
+        assert!(left.ownership().missing_hashes.is_empty(), "it would be taken for a deletion");
+        assert_eq!((cut.items[0].line, cut.items[0].by_person), (16, false));
+        assert!(
+            ForgetPatterns::new(&wish).remove_from_summary("x", period, &text).unwrap().is_none()
+        );
+    }
+
+    #[test]
+    fn what_a_person_wrote_goes_when_it_says_the_same() {
+        let line = "- 09:05 The launch of Falcon is on Friday #keep";
+        let wish = wish(&[line], &[]);
+        let needles = ForgetPatterns::new(&wish);
+        let period = "2026-W14".parse().unwrap();
+        let mine = "- mine\n- the launch of  Falcon is on friday, I think\n- launch of Falcon is on Friday\n";
+        let cut = needles.remove_from_summary("x", period, &(week() + mine)).unwrap().unwrap();
+        let texts: Vec<&str> = cut.items.iter().map(|it| &it.text[..]).collect();
+        assert_eq!(
+            texts,
+            ["the launch of  Falcon is on friday, I think", "launch of Falcon is on Friday"]
+        );
+        assert!(cut.items.iter().all(|it| it.by_person));
+        assert!(cut.text.unwrap().contains("- mine\n"));
+    }
+
+    #[test]
+    fn versions_go_by_words_and_by_what_they_cite() {
+        let mut wish = wish(&["- secret plan"], &[]);
+        wish.found.ever.add("2026-04-02", 5);
+        wish.found.unknown.insert("2026-04-03".to_owned());
+        let needles = ForgetPatterns::new(&wish);
+        for (text, goes) in [
+            ("- other words [2026-04-02:4-6]", true),
+            ("- other words [2026-04-02:4]", false),
+            ("- other words [2026-04-03:9]", true),
+            ("a Secret\n  Plan in prose", true),
+            (
+                "**T**\nx\n<!-- memoird: id=w-1; hash=a; sources=2026-04-02:5; first=2026-04-02; last=2026-04-02 -->",
+                true,
+            ),
+            (
+                "---\nname: n\ndescription: d\ntype: user\nsources: [2026-04-02:5#3fa9]\n---\nb\n",
+                true,
+            ),
+            (
+                "---\nname: n\ndescription: d\ntype: user\nsources: [2026-04-02:6#3fa9]\n---\nb\n",
+                false,
+            ),
+        ] {
+            assert_eq!(needles.must_purge(text), goes, "{text}");
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Whether files, database and history agree, and how they are repaired.
+
+pub mod check;
+pub mod rebuild;
+pub mod repair;
+pub mod vanished_files;

@@ -1,0 +1,119 @@
+//! What of each generated file the lineage keeps.
+//!
+//! A commit, a recovery, and a rebuild all take it from the text of the file by these functions,
+//! so that a database made anew from the files answers as the old one did.
+
+use std::path::Path;
+
+use crate::{
+    memory::{
+        address::{Citation, Stem},
+        document::Summary,
+        hash::ContentHash,
+        item::{Item, Tier},
+        log::DailyLog,
+        period::{Grain, Period},
+        typed::TypedMemory,
+        wisdom::WisdomFile,
+    },
+    store::{
+        db::lineage::record::{DocumentKind, DocumentRecord, ItemRecord, LogRecord},
+        fs::layout::{self, Layout, MemoryFileName},
+    },
+};
+
+/// Returns the record of the generated file at `path`, or `None` when it is none of ours.
+pub fn of_path(layout: &Layout, path: &str, text: &str) -> Option<DocumentRecord> {
+    if path == layout.wisdom() {
+        return Some(of_wisdom(path, text));
+    }
+    let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+    if let Some(period) = name.strip_suffix(".md").and_then(|stem| stem.parse::<Period>().ok())
+        && period.grain() != Grain::Day
+        && layout.summary(period) == path
+    {
+        let summary = Summary::parse(period, text).ok()?;
+        return Some(of_summary(path, &summary, text));
+    }
+    let typed = matches!(layout::classify(name), MemoryFileName::Typed(_))
+        && layout.typed_memory(name) == path;
+    let memory = TypedMemory::parse(Path::new(name), text).ok().filter(|_| typed)?;
+    Some(of_memory(path, &memory, text))
+}
+
+/// Returns the record of a weekly or monthly file whose text is `text`.
+pub fn of_summary(path: &str, summary: &Summary, text: &str) -> DocumentRecord {
+    let kind = match Tier::of_period(summary.period) {
+        Tier::Monthly => DocumentKind::Monthly,
+        _ => DocumentKind::Weekly,
+    };
+    let record = |(line, item, _): (u32, &Item, _)| ItemRecord {
+        line,
+        hash: item.hash(),
+        citation: item.citation.clone(),
+    };
+    // A text that was read may spell its frontmatter in another way than we print it.
+    let items = if summary.print() == text {
+        summary.bullets().map(record).collect()
+    } else {
+        summary.bullets_as_read().map(record).collect()
+    };
+    DocumentRecord { path: path.to_owned(), kind, hash: ContentHash::of(text), items }
+}
+
+/// Returns the lines of a weekly or monthly file that is cited itself. What a line cites does not
+/// count: it follows other files, and the words stay.
+pub fn lines_of_summary(stem: &Stem, path: &str, text: &str) -> Option<LogRecord> {
+    let log = DailyLog::parse(stem.clone(), text.as_bytes()).ok()?;
+    let lines = log.lines();
+    Some(LogRecord {
+        stem: stem.clone(),
+        path: path.to_owned(),
+        hash: ContentHash::of(text),
+        first_line: lines.first().map_or(1, |it| it.0),
+        line_hashes: lines.iter().map(|it| summary_line_hash(it.1)).collect(),
+        quarantined: Vec::new(),
+        // The history has the file itself.
+        raw: None,
+    })
+}
+
+/// Returns how a line of a weekly or monthly file is found again.
+pub fn summary_line_hash(line: &str) -> u64 {
+    ContentHash::of(Item::parse(line.trim_end()).text.trim_end()).prefix64()
+}
+
+/// Returns the record of a typed memory: the file is its one item.
+pub fn of_memory(path: &str, memory: &TypedMemory, text: &str) -> DocumentRecord {
+    let item = ItemRecord {
+        line: 1,
+        hash: ContentHash::of(memory.body.trim()).hex8(),
+        citation: Citation::from_addresses(memory.sources.iter().map(|(address, _)| address)),
+    };
+    DocumentRecord {
+        path: path.to_owned(),
+        kind: DocumentKind::Memory,
+        hash: ContentHash::of(text),
+        items: vec![item],
+    }
+}
+
+/// Returns the record of `WISDOM.md`: its entries, the person's own too.
+pub fn of_wisdom(path: &str, text: &str) -> DocumentRecord {
+    let file = WisdomFile::parse(text);
+    let items = file
+        .entries_with_lines()
+        .into_iter()
+        .map(|(line, entry)| ItemRecord {
+            line,
+            hash: ContentHash::of(format!("{}\n{}", entry.title, entry.text)).hex8(),
+            citation: entry.meta.as_ref().map(|it| it.sources.clone()),
+        })
+        .collect();
+    DocumentRecord {
+        path: path.to_owned(),
+        kind: DocumentKind::Wisdom,
+        hash: ContentHash::of(text),
+        items,
+    }
+}

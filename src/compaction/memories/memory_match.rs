@@ -1,0 +1,290 @@
+//! The typed memories that stand, and what a proposal of a model means for them.
+//!
+//! A model is given their names, and says which one it says anew; a proposal of the same name means
+//! that one, too. The words in its file change then, and the older ones are in the history. What says
+//! nothing new changes nothing, and what is older than the memory does not either: dates decide what
+//! supersedes what, not the order in which days are read.
+
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use crate::compaction::reconcile::stale::{MemoryProposal, MemoryRevision};
+use crate::{
+    engine::MemoryDraft,
+    memory::{
+        address::Address,
+        hash::ContentHash,
+        typed::{self, TypedMemory},
+    },
+    privacy::{FileNameSecrets, PrivacyRules},
+    store::fs::{inventory::Inventory, vault::Vault},
+};
+
+/// Names in the place of those that spell a secret, by the files that have them: a file may have got
+/// its name before the kind of secret was known.
+#[derive(Debug, Default)]
+pub(crate) struct MaskedNames(BTreeMap<PathBuf, String>);
+
+impl MaskedNames {
+    /// Looks for secrets wherever they may stand: in the memories, in all logs, and in the files made of
+    /// them. What cannot be read teaches nothing, and keeps nobody from going on.
+    pub(crate) fn of(memories: &[TypedMemory], inventory: &Inventory, vault: &Vault) -> Self {
+        let rules = &inventory.rules;
+        let mut secrets = FileNameSecrets::default();
+        let mut learn = |text: &str| secrets.add_from(rules, text);
+        if memories.is_empty() {
+            return Self::default();
+        }
+        for memory in memories {
+            for text in [&memory.name, &memory.description, &memory.body] {
+                learn(text);
+            }
+        }
+        let logs = inventory.logs.values().chain(inventory.late_logs.values()).map(|it| &it.path);
+        let files = inventory.weekly.values().chain(inventory.monthly.values()).map(|it| &it.path);
+        for path in logs.chain(files) {
+            if let Ok(Some(found)) = vault.read(path) {
+                learn(&String::from_utf8_lossy(&found.bytes));
+            }
+        }
+        inventory.wisdom.iter().for_each(|it| learn(it));
+        let names = memories.iter().filter_map(|it| {
+            secrets.kind_in(rules, &it.file_name.to_string_lossy())?;
+            let said = format!("{}\n{}\n{}", it.name, it.description, it.body);
+            let said = rules.mask_secrets(&said).into_owned();
+            let lines: Vec<String> = it.sources.iter().map(|(at, _)| at.to_string()).collect();
+            let hash = ContentHash::of(format!("{said}\n{}", lines.join("\n"))).hex16();
+            Some((it.file_name.clone(), format!("{}_unnamed-{hash}", it.kind)))
+        });
+        Self(names.collect())
+    }
+
+    /// Returns the name by which a model knows a memory: that of its file, without the ending.
+    fn name_of<'a>(&'a self, memory: &'a TypedMemory) -> Cow<'a, str> {
+        let own = || memory.file_name.file_stem().unwrap_or_default().to_string_lossy();
+        self.0.get(&memory.file_name).map_or_else(own, Into::into)
+    }
+}
+
+/// Returns memories as they may be seen.
+pub(crate) fn sanitized_memories(
+    memories: &[TypedMemory],
+    names: &MaskedNames,
+    rules: &PrivacyRules,
+) -> Vec<TypedMemory> {
+    let shown = |it: &TypedMemory| TypedMemory {
+        file_name: PathBuf::from(format!("{}.md", names.name_of(it))),
+        name: rules.mask_secrets(&it.name).into_owned(),
+        description: rules.mask_secrets(&it.description).into_owned(),
+        body: rules.mask_secrets(&it.body).into_owned(),
+        ..it.clone()
+    };
+    memories.iter().map(shown).collect()
+}
+
+/// Returns the memory that a proposal is about: the one that it names, or that has its name. Where a day
+/// is read again from the start, also one that rests on a line of it.
+pub(crate) fn target_memory<'a>(
+    draft: &MemoryDraft,
+    (standing, called): (&'a [TypedMemory], &MaskedNames),
+    rereads: bool,
+) -> Option<&'a TypedMemory> {
+    let of_kind = || standing.iter().filter(|it| it.kind == draft.kind);
+    let named = draft
+        .updates
+        .as_deref()
+        .and_then(|name| of_kind().find(|it| matches_name(it, name, called)));
+    let file = typed::file_name(draft.kind, &draft.topic);
+    let has_name = |it: &&TypedMemory| {
+        it.file_name.as_os_str().eq_ignore_ascii_case(&file)
+            || it.name.trim().to_lowercase() == draft.name.trim().to_lowercase()
+    };
+    let shares_line = |it: &&TypedMemory| {
+        let cites =
+            |at: &Address| draft.citation.lines_of(&at.stem).is_some_and(|it| it.contains(at.line));
+        rereads && it.sources.iter().any(|(at, _)| cites(at))
+    };
+    named.or_else(|| of_kind().find(has_name)).or_else(|| of_kind().find(shares_line))
+}
+
+/// Returns what is wrong with what a proposal says of the memories that stand, in words for who wrote
+/// it.
+pub(crate) fn draft_fault(
+    draft: &MemoryDraft,
+    (standing, called): (&[TypedMemory], &MaskedNames),
+    rereads: bool,
+) -> Option<String> {
+    if let Some(name) = &draft.updates {
+        let named = standing.iter().find(|it| matches_name(it, name, called));
+        return match named {
+            None => Some("`updates` names no memory that exists".to_owned()),
+            Some(it) if it.kind != draft.kind => {
+                Some(format!("`updates` names a memory of the type `{}`", it.kind))
+            }
+            Some(_) => None,
+        };
+    }
+    let there = target_memory(draft, (standing, called), false).filter(|_| !rereads)?;
+    cites_new_line(draft, there).then(|| {
+        format!(
+            "a memory `{}` exists: name it in `updates` and say all that holds now, or choose another \
+             topic and name",
+            called.name_of(there)
+        )
+    })
+}
+
+/// Returns what a memory becomes by a proposal that is about it; `None` where it says nothing new.
+pub(crate) fn updated_memory(
+    draft: &MemoryDraft,
+    new: &TypedMemory,
+    old: &TypedMemory,
+    rereads: bool,
+) -> Option<TypedMemory> {
+    let is_new = rereads || cites_new_line(draft, old);
+    if !is_new || new.updated < old.updated || new.body.trim() == old.body.trim() {
+        return None;
+    }
+    Some(TypedMemory {
+        file_name: old.file_name.clone(),
+        created: old.created.into_iter().chain(new.created).min(),
+        supersedes: old.supersedes.clone(),
+        other_keys: old.other_keys.clone(),
+        ..new.clone()
+    })
+}
+
+/// What becomes of a memory that is said anew: ours changes, a person's is offered to them.
+pub(crate) enum MemoryUpdate {
+    Revise(MemoryRevision),
+    Propose(MemoryProposal),
+}
+
+impl MemoryUpdate {
+    pub(crate) fn new(before: TypedMemory, after: TypedMemory) -> Self {
+        if before.is_managed() {
+            Self::Revise(MemoryRevision { before, after })
+        } else {
+            let why = "a newer line says more of it";
+            Self::Propose(MemoryProposal { before, after: Some(after), why })
+        }
+    }
+
+    /// Returns the name of the file.
+    pub(crate) fn file_name(&self) -> &Path {
+        match self {
+            Self::Revise(it) => &it.before.file_name,
+            Self::Propose(it) => &it.before.file_name,
+        }
+    }
+}
+
+/// Returns whether a memory that stands there rests on one of the same lines, or says the same.
+pub(crate) fn is_duplicate(memory: &TypedMemory, existing: &[TypedMemory]) -> bool {
+    existing.iter().any(|it| {
+        it.body.trim() == memory.body.trim()
+            || (it.kind == memory.kind
+                && it.sources.iter().any(|source| memory.sources.contains(source)))
+    })
+}
+
+fn matches_name(memory: &TypedMemory, name: &str, names: &MaskedNames) -> bool {
+    let name = name.trim().rsplit(['/', '\\']).next().unwrap_or_default();
+    let name = name.strip_suffix(".md").unwrap_or(name);
+    names.name_of(memory).eq_ignore_ascii_case(name)
+        || memory.name.trim().to_lowercase() == name.to_lowercase()
+}
+
+/// Returns whether a proposal rests on a line that the memory does not rest on.
+fn cites_new_line(draft: &MemoryDraft, memory: &TypedMemory) -> bool {
+    draft.citation.addresses().any(|at| !memory.sources.iter().any(|it| it.0 == at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::typed::MemoryType;
+
+    const OLD: &str = "---\nname: Short replies\ndescription: How long\ntype: user\n\
+        created: 2026-04-07\nupdated: 2026-04-07\nsources: [\"2026-04-07:5#3fa9\"]\n---\n\nOld.\n";
+
+    fn old() -> TypedMemory {
+        let mut old = TypedMemory::parse(Path::new("user_reply-style.md"), OLD).unwrap();
+        old.record_body_hash();
+        old
+    }
+
+    fn draft(topic: &str, lines: &str, updates: Option<&str>) -> MemoryDraft {
+        MemoryDraft {
+            kind: MemoryType::User,
+            topic: topic.to_owned(),
+            name: "Replies".to_owned(),
+            description: "How".to_owned(),
+            statement: "New.".to_owned(),
+            why: None,
+            how_to_apply: None,
+            citation: lines.parse().unwrap(),
+            updates: updates.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_memory_is_meant_by_its_name() {
+        let (standing, names) = ([old()], MaskedNames::default());
+        for (topic, lines, updates, rereads, found, fault_told) in [
+            ("reply style", "2026-04-08:1", None, false, true, Some("exists: name it")),
+            ("reply style", "2026-04-07:5", None, false, true, None),
+            ("other", "2026-04-08:1", None, false, false, None),
+            ("other", "2026-04-07:5", None, true, true, None),
+            ("other", "2026-04-08:1", Some("user_reply-style"), false, true, None),
+            ("other", "2026-04-08:1", Some("../User_Reply-Style.md"), false, true, None),
+            ("other", "2026-04-08:1", Some("short replies"), false, true, None),
+            ("other", "2026-04-08:1", Some("user_nothing"), false, false, Some("names no memory")),
+        ] {
+            let draft = draft(topic, lines, updates);
+            assert_eq!(
+                target_memory(&draft, (&standing, &names), rereads).is_some(),
+                found,
+                "{draft:?}"
+            );
+            let fault = draft_fault(&draft, (&standing, &names), rereads);
+            assert_eq!(fault.is_some(), fault_told.is_some(), "{draft:?} {fault:?}");
+            assert!(fault_told.is_none_or(|it| fault.unwrap().contains(it)), "{draft:?}");
+        }
+        let mut other = draft("other", "2026-04-08:1", Some("user_reply-style"));
+        other.kind = MemoryType::Project;
+        assert!(
+            draft_fault(&other, (&standing, &names), false).unwrap().contains("of the type `user`")
+        );
+    }
+
+    #[test]
+    fn what_is_newer_and_says_more_takes_the_place_of_the_words() {
+        let old = old();
+        for (lines, body, rereads, changes) in [
+            ("2026-04-08:1", "New.", false, true),
+            ("2026-04-07:5; 2026-04-08:1", "New.", false, true),
+            // It says the same, or rests on the same lines, or is older.
+            ("2026-04-08:1", "Old.", false, false),
+            ("2026-04-07:5", "New.", false, false),
+            ("2026-04-07:5", "New.", true, true),
+            ("2026-04-06:1", "New.", false, false),
+        ] {
+            let draft = draft("reply style", lines, None);
+            let mut new = old.clone();
+            new.file_name = "user_reply-style-2.md".into();
+            (new.created, new.updated) =
+                (Some(draft.citation.oldest_date()), Some(draft.citation.newest_date()));
+            new.body = format!("\n{body}\n");
+            let merged = updated_memory(&draft, &new, &old, rereads);
+            assert_eq!(merged.is_some(), changes, "{lines} {body}");
+            if let Some(merged) = merged {
+                assert_eq!(merged.file_name, old.file_name);
+                assert_eq!(merged.created, old.created, "{lines}");
+            }
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Typed memories extracted from closed days, and their index `MEMORY.md`.
+
+pub(crate) mod memory_match;
+pub(crate) mod run;
+pub(crate) mod seen_lines;
+pub(crate) mod validate;

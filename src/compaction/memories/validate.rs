@@ -1,0 +1,64 @@
+//! A proposal of an engine as the file of a typed memory, or why it is none. Pure.
+
+use crate::compaction::{grounding, review::ExcludedItem};
+use crate::{
+    engine::MemoryDraft,
+    memory::{
+        address::Address,
+        item::Item,
+        typed::{self, TypedMemory},
+        typed_schema,
+    },
+    privacy::{FileNameSecrets, PrivacyRules, SanitizedLog},
+};
+
+/// Turns a proposal into a file, or refuses it: words must stand in the cited lines, and the file
+/// must pass the schema.
+pub(crate) fn validate(
+    draft: &MemoryDraft,
+    logs: &[SanitizedLog],
+    is_taken: &dyn Fn(&str) -> bool,
+    (rules, secrets): (&PrivacyRules, &FileNameSecrets),
+) -> Result<TypedMemory, ExcludedItem> {
+    let parts = [Some(&draft.statement), draft.why.as_ref(), draft.how_to_apply.as_ref()];
+    let words: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
+    let item = Item { text: words.join(" "), citation: Some(draft.citation.clone()) };
+    let kept_out = |why: String, looks_ill: bool| ExcludedItem {
+        text: format!("{}: {}", draft.name, item.text),
+        citation: item.citation.clone(),
+        reason: why,
+        looks_like_attack: looks_ill,
+        may_be_accepted: false,
+    };
+    if let Err(why) = grounding::check(&item, logs) {
+        return Err(kept_out(why.to_string(), why.is_suspicious()));
+    }
+    let line_of = |address: &Address| {
+        let log = logs.iter().find(|it| *it.stem() == address.stem)?;
+        Some((address.clone(), log.line(address.line)?.hash().hex4()))
+    };
+    let mut memory = TypedMemory {
+        file_name: secrets
+            .free_file_name(rules, draft.kind, &rules.without_marks(&draft.topic), is_taken)
+            .into(),
+        kind: draft.kind,
+        name: rules.sanitize_output(&draft.name),
+        description: rules.sanitize_output_after(&draft.name, &draft.description),
+        created: Some(draft.citation.oldest_date()),
+        updated: Some(draft.citation.newest_date()),
+        sources: draft.citation.addresses().filter_map(|it| line_of(&it)).collect(),
+        supersedes: None,
+        recorded_body: None,
+        other_keys: crate::memory::frontmatter::OtherKeys::default(),
+        body: rules.sanitize_output(&typed::format_body(
+            &draft.statement,
+            draft.why.as_deref(),
+            draft.how_to_apply.as_deref(),
+        )),
+    };
+    memory.record_body_hash();
+    match typed_schema::validate(&memory) {
+        Ok(()) => Ok(memory),
+        Err(why) => Err(kept_out(why.to_string(), false)),
+    }
+}

@@ -1,0 +1,224 @@
+//! Lines that only moved: where each line of an older version of a log stands now.
+//!
+//! Citations are line numbers, so a line inserted at the top of a log shifts all that cite it.
+//! The older version is known by the hashes of its lines alone; they are matched with the new
+//! ones, and citations follow without asking any engine.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::memory::{
+    address::{Address, Citation, Stem, removed_line_number},
+    hash::ContentHash,
+};
+
+/// The lines of one version of a log, by the first 8 bytes of their hashes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineHashes {
+    /// The number of the first line; frontmatter has no hashes.
+    pub first: u32,
+    /// One hash a line, blank ones too.
+    pub hashes: Vec<u64>,
+}
+
+/// Where the lines of an older version stand in a newer one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineMap {
+    /// Old line number to new one; lines that are gone are missing.
+    to: HashMap<u32, u32>,
+    /// Of lines that are gone, the one that was written in the place of each: as many stand there.
+    replaced: HashMap<u32, u32>,
+    /// The first line of the older version, and the one after its last.
+    old: (u32, u32),
+    /// Whether both versions hold the same text, blank lines aside.
+    only_moved: bool,
+}
+
+impl LineMap {
+    /// Matches the lines of two versions.
+    ///
+    /// The equal beginning and end are matched in order. Between them, the n-th of equal lines
+    /// goes to the n-th; so a paragraph that moved is followed too.
+    pub fn between(old: &LineHashes, new: &LineHashes) -> Self {
+        let (a, b) = (&old.hashes, &new.hashes);
+        let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+        let tail =
+            a[head..].iter().rev().zip(b[head..].iter().rev()).take_while(|(x, y)| x == y).count();
+        let number =
+            |first: u32, index: usize| u32::try_from(index).ok().and_then(|i| first.checked_add(i));
+        let pairs = (0..head)
+            .map(|i| (i, i))
+            .chain((1..=tail).map(|back| (a.len() - back, b.len() - back)))
+            .chain(match_middle(a, b, head, tail));
+        let pairs: Vec<(usize, usize)> = pairs.collect();
+        let numbered = |pairs: &[(usize, usize)]| -> HashMap<u32, u32> {
+            let lines = |&(i, j): &_| Some((number(old.first, i)?, number(new.first, j)?));
+            pairs.iter().filter_map(lines).collect()
+        };
+        Self {
+            only_moved: same_text(a, b),
+            replaced: numbered(&pair_rewritten_lines(&pairs, a.len(), b.len())),
+            to: numbered(&pairs),
+            old: (old.first, number(old.first, a.len()).unwrap_or(u32::MAX)),
+        }
+    }
+
+    /// Returns whether no line but blank ones came, went, or changed.
+    pub fn only_moved(&self) -> bool {
+        self.only_moved
+    }
+
+    /// Returns where a line stands now, or `None` when it is gone.
+    pub fn new_line(&self, old: u32) -> Option<u32> {
+        self.to.get(&old).copied()
+    }
+
+    /// Returns where a line stands now, or, when it is gone, what stands in its place: the line after
+    /// the one that it followed.
+    pub fn line_or_position(&self, old: u32) -> u32 {
+        let before = (1..old).rev().find_map(|it| Some((it, self.new_line(it)?)));
+        self.new_line(old).or_else(|| before.map(|(it, now)| now + (old - it))).unwrap_or(old)
+    }
+
+    /// Returns the citation with the lines of `stem` where they stand now.
+    ///
+    /// Lines that are gone leave it, unless nothing would be left: then those that were written anew
+    /// are cited where they stand, and the others by a number that no line has, so that whoever
+    /// follows it finds that its source is gone. A line that never was stays as it is.
+    pub fn remap(&self, stem: &Stem, citation: &Citation) -> Citation {
+        let moved: Vec<Address> = citation
+            .addresses()
+            .filter_map(|it| {
+                let line = if it.stem == *stem { self.new_line(it.line)? } else { it.line };
+                Some(Address { stem: it.stem, line })
+            })
+            .collect();
+        let gone = || {
+            let left =
+                citation.addresses().map(|it| Address { line: self.lost_line(it.line), ..it });
+            Citation::from_addresses(&left.collect::<Vec<_>>())
+        };
+        Citation::from_addresses(&moved).or_else(gone).unwrap_or_else(|| citation.clone())
+    }
+
+    /// Returns by which number a line is cited that is gone.
+    pub fn lost_line(&self, old: u32) -> u32 {
+        match self.replaced.get(&old) {
+            Some(line) => *line,
+            None if (self.old.0..self.old.1).contains(&old) => removed_line_number(old),
+            None => old,
+        }
+    }
+}
+
+/// Pairs lines of the older version that are gone with new ones, where between the same neighbours
+/// stand as many of the one as of the other.
+fn pair_rewritten_lines(
+    pairs: &[(usize, usize)],
+    old_len: usize,
+    new_len: usize,
+) -> Vec<(usize, usize)> {
+    let mut fixed: Vec<(usize, usize)> = pairs.iter().map(|&(i, j)| (i + 1, j + 1)).collect();
+    fixed.push((0, 0));
+    fixed.push((old_len + 1, new_len + 1));
+    fixed.sort_unstable();
+    let taken: HashSet<usize> = fixed.iter().map(|it| it.1).collect();
+    let mut found = Vec::new();
+    for pair in fixed.windows(2) {
+        let ((i, j), (next_i, next_j)) = (pair[0], pair[1]);
+        let gone = next_i - i - 1;
+        if next_j > j && next_j - j - 1 == gone && (j + 1..next_j).all(|it| !taken.contains(&it)) {
+            found.extend((0..gone).map(|it| (i + it, j + it)));
+        }
+    }
+    found
+}
+
+fn blank_hash() -> u64 {
+    ContentHash::of("").prefix64()
+}
+
+fn match_middle(a: &[u64], b: &[u64], head: usize, tail: usize) -> Vec<(usize, usize)> {
+    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
+    for j in (head..b.len() - tail).rev() {
+        places.entry(b[j]).or_default().push(j);
+    }
+    let middle = head..a.len() - tail;
+    middle.filter_map(|i| places.get_mut(&a[i]).and_then(Vec::pop).map(|j| (i, j))).collect()
+}
+
+fn same_text(a: &[u64], b: &[u64]) -> bool {
+    let blank = blank_hash();
+    let sorted = |lines: &[u64]| {
+        let mut lines: Vec<u64> = lines.iter().copied().filter(|&it| it != blank).collect();
+        lines.sort_unstable();
+        lines
+    };
+    sorted(a) == sorted(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hashes(first: u32, text: &str) -> LineHashes {
+        LineHashes {
+            first,
+            hashes: text.split('\n').map(|line| ContentHash::of(line).prefix64()).collect(),
+        }
+    }
+
+    /// `lines` are the new numbers of the old lines 1, 2, 3, … (`-` where gone).
+    #[track_caller]
+    fn check(old: &str, new: &str, lines: &str, only_moved: bool) {
+        let moves = LineMap::between(&hashes(1, old), &hashes(1, new));
+        let found: Vec<_> = (1..=u32::try_from(old.split('\n').count()).unwrap())
+            .map(|line| moves.new_line(line).map_or("-".to_owned(), |it| it.to_string()))
+            .collect();
+        assert_eq!((found.join(" ").as_str(), moves.only_moved()), (lines, only_moved));
+    }
+
+    #[test]
+    fn lines_are_found_where_they_went() {
+        check("a\nb\nc", "a\nb\nc", "1 2 3", true);
+        check("a\nb\nc", "\na\nb\nc", "2 3 4", true);
+        check("a\nb\nc", "new\na\nb\nc", "2 3 4", false);
+        check("a\nb\nc", "a\nc", "1 - 2", false);
+        check("a\nb\nc", "c\na\nb", "2 3 1", true);
+        check("a\nx\nx\nb", "x\na\nx\nb\nx", "2 1 3 4", false);
+        check("a\nb", "a\nB", "1 -", false);
+        check("", "", "1", true);
+    }
+
+    #[test]
+    fn a_line_that_is_gone_leaves_its_place() {
+        let moves = LineMap::between(&hashes(1, "a\nb\nc\nd"), &hashes(1, "top\na\nB\nC\nd"));
+        let places: Vec<u32> = (1..=4).map(|line| moves.line_or_position(line)).collect();
+        assert_eq!(places, [2, 3, 4, 5]);
+        assert_eq!(LineMap::between(&hashes(1, "a\nb"), &hashes(1, "b")).line_or_position(1), 1);
+    }
+
+    #[test]
+    fn a_changed_frontmatter_shifts_the_body() {
+        let moves = LineMap::between(&hashes(4, "a\nb"), &hashes(6, "a\nb"));
+        assert_eq!(
+            (moves.new_line(4), moves.new_line(5), moves.new_line(6)),
+            (Some(6), Some(7), None)
+        );
+        assert!(moves.only_moved());
+    }
+
+    #[test]
+    fn citations_follow_and_never_become_empty() {
+        let stem: Stem = "2026-04-02".parse().unwrap();
+        let moves = LineMap::between(&hashes(1, "a\nb\nc"), &hashes(1, "top\na\nc"));
+        let apply = |text: &str| moves.remap(&stem, &text.parse().unwrap()).to_string();
+        assert_eq!(apply("2026-04-02:1-3"), "2026-04-02:2-3");
+        assert_eq!(apply("2026-04-02:2"), "2026-04-02:10000002");
+        assert_eq!(apply("2026-04-02:10000002"), "2026-04-02:10000002");
+        assert_eq!(apply("2026-04-02:9"), "2026-04-02:9", "it never was");
+        assert_eq!(apply("2026-04-02:1; 2026-04-03:1"), "2026-04-02:2; 2026-04-03:1");
+        let moves = LineMap::between(&hashes(1, "a\nb\nc"), &hashes(1, "top\na\nB\nc"));
+        let cited = moves.remap(&stem, &"2026-04-02:2".parse().unwrap());
+        assert_eq!(cited.to_string(), "2026-04-02:3", "a line that was written anew");
+    }
+}

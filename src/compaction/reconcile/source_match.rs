@@ -1,0 +1,314 @@
+//! What of a memory or an entry still stands in the logs as they are now.
+//!
+//! A source is an address with a short hash of its line. A line whose hash is found elsewhere in its
+//! log has moved; one that is not found was changed or deleted, and whatever rests on it is looked
+//! at again. Pure, and it needs no database: files and logs say it all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::compaction::grounding;
+use crate::{
+    memory::{
+        address::{Address, Citation, Stem},
+        item::Item,
+        typed::TypedMemory,
+    },
+    privacy::{SanitizedLine, SanitizedLog},
+};
+
+/// A cited line, with the first 4 hex digits of its hash where they were noted.
+pub(crate) type CitedLine = (Address, Option<String>);
+
+/// Logs that were read again, by name; `None` for one that is not there.
+pub(crate) type LogsByStem = BTreeMap<Stem, Option<SanitizedLog>>;
+
+impl grounding::LineLookup for LogsByStem {
+    fn line(&self, stem: &Stem, number: u32) -> Option<&SanitizedLine> {
+        self.get(stem)?.as_ref()?.line(number)
+    }
+}
+
+/// The sources of one memory or entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SourceMatch {
+    /// The lines that are there, where they stand now; also those of logs that are not looked at.
+    pub(crate) present: Vec<CitedLine>,
+    /// The lines that are not, where they stood.
+    pub(crate) lost: Vec<CitedLine>,
+    /// Whether any line stands elsewhere than noted.
+    pub(crate) moved: bool,
+    /// Whether any log is gone: what it said can no longer be checked.
+    pub(crate) log_missing: bool,
+}
+
+impl SourceMatch {
+    /// Looks the sources up. `words` is what rests on them: a short hash may fit a line that has
+    /// nothing to do with it.
+    pub(crate) fn find(sources: &[CitedLine], logs: &LogsByStem, words: &str) -> Self {
+        let mut standing = Self::default();
+        let stands = |(at, hash): &CitedLine| match logs.get(&at.stem) {
+            None | Some(None) => true,
+            Some(Some(log)) => log.line(at.line).is_some_and(|line| {
+                let says = !line.text().trim().is_empty();
+                hash.as_ref().map_or(says, |hash| line.hash().hex4() == *hash)
+            }),
+        };
+        let mut taken: BTreeSet<Address> =
+            sources.iter().filter(|it| stands(it)).map(|it| it.0.clone()).collect();
+        let spoken = significant_words(words);
+        for source in sources {
+            let (at, hash) = source;
+            standing.log_missing |= matches!(logs.get(&at.stem), Some(None));
+            if stands(source) {
+                standing.present.push(source.clone());
+                continue;
+            }
+            let log = logs.get(&at.stem).and_then(Option::as_ref);
+            let fits = |line: &&SanitizedLine| {
+                hash.as_ref().is_some_and(|it| line.hash().hex4() == *it)
+                    && !significant_words(line.text()).is_disjoint(&spoken)
+            };
+            let lines = log.iter().flat_map(|it| it.lines()).filter(fits);
+            let elsewhere = lines
+                .map(|line| Address { stem: at.stem.clone(), line: line.number() })
+                .filter(|it| !taken.contains(it))
+                .min_by_key(|it| it.line.abs_diff(at.line));
+            if let Some(place) = elsewhere {
+                standing.moved = true;
+                taken.insert(place.clone());
+                standing.present.push((place, hash.clone()));
+            } else {
+                standing.lost.push(source.clone());
+            }
+        }
+        standing
+    }
+
+    /// Finds lost lines in another log that was read again. A short hash fits many lines there, so
+    /// the line must be made of the words that rest on it.
+    pub(crate) fn find_in_log(&mut self, log: &SanitizedLog, words: &str) {
+        let spoken = word_set(words);
+        for (at, hash) in std::mem::take(&mut self.lost) {
+            let fits = |line: &&SanitizedLine| {
+                let said = word_set(line.text());
+                *log.stem() != at.stem
+                    && hash.as_ref().is_some_and(|it| line.hash().hex4() == *it)
+                    && said.intersection(&spoken).count() * 2 > said.len()
+            };
+            match log.lines().iter().find(fits) {
+                Some(line) => {
+                    self.moved = true;
+                    self.present.push((log.address(line), hash));
+                }
+                None => self.lost.push((at, hash)),
+            }
+        }
+    }
+
+    /// Returns the lines that words may rest on now: those that are there, and whatever stands where
+    /// a lost one stood.
+    pub(crate) fn current_lines(&self) -> Option<Citation> {
+        Citation::from_addresses(self.present.iter().chain(&self.lost).map(|it| &it.0))
+    }
+
+    /// Returns the lines that are there.
+    pub(crate) fn present_lines(&self) -> Option<Citation> {
+        Citation::from_addresses(self.present.iter().map(|it| &it.0))
+    }
+}
+
+/// Returns those of the cited lines that hold any of the words, if together they hold all of them
+/// and the program's check finds nothing that they do not say.
+///
+/// This is stricter than the check of a draft: nobody reads these lines again.
+pub(crate) fn lines_stating(
+    words: &str,
+    citation: &Citation,
+    logs: &LogsByStem,
+) -> Option<Vec<CitedLine>> {
+    let spoken = word_set(words);
+    let mut missing = spoken.clone();
+    let mut lines = Vec::new();
+    for at in citation.addresses() {
+        let Some(line) = grounding::LineLookup::line(logs, &at.stem, at.line) else { continue };
+        let said = word_set(line.text());
+        if !said.is_disjoint(&spoken) {
+            missing.retain(|it| !said.contains(it));
+            lines.push((at, Some(line.hash().hex4())));
+        }
+    }
+    let citation = Citation::from_addresses(lines.iter().map(|it| &it.0))?;
+    let item = Item { text: words.to_owned(), citation: Some(citation) };
+    (missing.is_empty() && grounding::check(&item, logs).is_ok()).then_some(lines)
+}
+
+/// Returns how well a new memory takes the place of one that lost lines; `None` when it is about
+/// something else. The higher the better.
+pub(crate) fn successor_rank(
+    new: &TypedMemory,
+    old: &TypedMemory,
+    standing: &SourceMatch,
+) -> Option<u8> {
+    if new.kind != old.kind {
+        return None;
+    }
+    let mut shared = word_overlap(&memory_text(new), &memory_text(old));
+    if !old.is_managed() {
+        // Whoever said it in other words left the title or the line of the index, as a rule.
+        for label in [&old.name, &old.description] {
+            shared = shared.max(word_overlap(&memory_text(new), label));
+        }
+    }
+    let same_line = |(at, hash): &(Address, String)| {
+        let noted = |it: &CitedLine| it.1.as_ref() == Some(hash);
+        standing.present.iter().any(|it| it.0 == *at && noted(it))
+            || (shared > 0.0 && standing.lost.iter().any(noted))
+    };
+    let same_place = |(at, _): &(Address, String)| standing.lost.iter().any(|it| it.0 == *at);
+    if new.sources.iter().any(same_line) {
+        Some(3)
+    } else if same_topic(new, old) {
+        Some(2)
+    } else if new.sources.iter().any(same_place) && shared >= SIMILAR_SHARE {
+        Some(1)
+    } else {
+        // The number of a line that is gone is left as it is in a person's file.
+        let same_log =
+            |(at, _): &(Address, String)| standing.lost.iter().any(|it| it.0.stem == at.stem);
+        (!old.is_managed() && new.sources.iter().any(same_log) && shared >= VERY_SIMILAR_SHARE)
+            .then_some(0)
+    }
+}
+
+/// From this share of common words on, two statements are about the same.
+pub(crate) const SIMILAR_SHARE: f64 = 0.4;
+/// And from this on where nothing else speaks for it.
+const VERY_SIMILAR_SHARE: f64 = 0.6;
+
+/// Returns the share of the shorter text's words that the other one has too.
+pub(crate) fn word_overlap(a: &str, b: &str) -> f64 {
+    let (a, b) = (significant_words(a), significant_words(b));
+    let shared = a.intersection(&b).count();
+    #[expect(clippy::cast_precision_loss, reason = "counts of words")]
+    let share = shared as f64 / a.len().min(b.len()).max(1) as f64;
+    share
+}
+
+/// Returns what a memory says, without the labels that we put there.
+pub(crate) fn memory_text(memory: &TypedMemory) -> String {
+    memory.body.replace("**Why:**", " ").replace("**How to apply:**", " ").trim().to_owned()
+}
+
+/// Whether two names differ at most in the number that tells files of one topic apart.
+fn same_topic(a: &TypedMemory, b: &TypedMemory) -> bool {
+    let topic = |it: &TypedMemory| {
+        let name = it.file_name.to_string_lossy().into_owned();
+        let name = name.trim_end_matches(".md").to_owned();
+        match name.rsplit_once('-') {
+            Some((topic, number)) if number.bytes().all(|b| b.is_ascii_digit()) => topic.to_owned(),
+            _ => name,
+        }
+    };
+    topic(a) == topic(b)
+}
+
+/// Returns the words of a text that tell what it is about: short ones stand everywhere.
+fn significant_words(text: &str) -> BTreeSet<String> {
+    const SHORT: usize = 3;
+    let mut words = word_set(text);
+    words.retain(|it| it.chars().count() > SHORT || it.bytes().any(|b| b.is_ascii_digit()));
+    words
+}
+
+/// Returns the words of a text, in lower case.
+fn word_set(text: &str) -> BTreeSet<String> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|it| !it.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{memory::log::DailyLog, privacy};
+
+    const STEM: &str = "2026-04-02";
+
+    fn logs(text: Option<&str>) -> LogsByStem {
+        let stem: Stem = STEM.parse().unwrap();
+        let read = |text: &str| {
+            privacy::sanitize(
+                &DailyLog::parse(stem.clone(), text.as_bytes()).unwrap(),
+                &privacy::PrivacyRules::default(),
+            )
+        };
+        LogsByStem::from([(stem.clone(), text.map(read))])
+    }
+
+    fn source(line: u32, text: &str) -> CitedLine {
+        let at = Address { stem: STEM.parse().unwrap(), line };
+        (at, Some(crate::memory::hash::ContentHash::of(text).hex4()))
+    }
+
+    /// `lines` are where the cited lines `alpha` (1), `beta` (2) and `gamma` (3) stand now.
+    #[track_caller]
+    fn check(now: &str, lines: &str) {
+        let sources = [source(1, "- alpha"), source(2, "- beta"), source(3, "- gamma")];
+        let found = SourceMatch::find(&sources, &logs(Some(now)), "alpha beta gamma");
+        let numbers = |sources: &[CitedLine]| -> Vec<String> {
+            sources.iter().map(|(at, _)| at.line.to_string()).collect()
+        };
+        let text = format!(
+            "{}/{}{}",
+            numbers(&found.present).join(" "),
+            numbers(&found.lost).join(" "),
+            if found.moved { " moved" } else { "" }
+        );
+        assert_eq!(text, lines, "{now}");
+    }
+
+    #[test]
+    fn lines_are_found_by_their_hashes() {
+        check("- alpha\n- beta\n- gamma", "1 2 3/");
+        check("top\n- alpha\n- beta\n- gamma", "2 3 4/ moved");
+        check("- alpha\n- gamma", "1 2/2 moved");
+        check("- alpha\n- beta two\n- gamma", "1 3/2");
+        check("- gamma\n- beta\n- alpha", "3 2 1/ moved");
+        check("", "/1 2 3");
+    }
+
+    #[test]
+    fn a_hash_that_fits_by_chance_is_no_line_of_ours() {
+        let sources = [source(1, "- delta")];
+        let found = SourceMatch::find(&sources, &logs(Some("top\n- delta")), "alpha");
+        assert_eq!(found.lost, sources);
+    }
+
+    #[test]
+    fn a_log_that_is_gone_or_not_asked_about_takes_nothing() {
+        let sources = [source(1, "- alpha")];
+        for (logs, gone) in [(logs(None), true), (LogsByStem::new(), false)] {
+            let found = SourceMatch::find(&sources, &logs, "alpha");
+            assert_eq!(
+                (found.present, found.lost, found.log_missing),
+                (sources.to_vec(), vec![], gone)
+            );
+        }
+    }
+
+    #[track_caller]
+    fn check_said(words: &str, now: &str, stands: bool) {
+        let citation = format!("{STEM}:1-2").parse().unwrap();
+        assert_eq!(lines_stating(words, &citation, &logs(Some(now))).is_some(), stands, "{words}");
+    }
+
+    #[test]
+    fn words_stand_only_where_each_of_them_does() {
+        check_said("Use SQLite for staging.", "- **Use** SQLite for staging", true);
+        check_said("Use SQLite for staging.", "- Use SQLite\n  for staging", true);
+        check_said("Use SQLite for staging.", "- Use DuckDB for staging", false);
+        check_said("Always deploy on Friday", "- Never deploy on Friday", false);
+        check_said("Use SQLite for staging.", "\n", false);
+    }
+}

@@ -1,0 +1,416 @@
+//! What rests on lines that were changed: memories and entries of ours that are looked at again.
+//!
+//! A memory that lost a line is rewritten by what the engine now says of its day; if the engine says
+//! nothing of it, it stays where its words still stand in the lines as they are now, and is
+//! withdrawn where they do not. An entry of `WISDOM.md` stays where the lines that are left still
+//! carry it, is rewritten by what the engine says of its month, or is dropped. Both go to the
+//! history, and neither is a person's deletion: what comes back in the log may come back here.
+//!
+//! A memory that a person wrote or edited is theirs: what would become of it is offered to them
+//! ([`MemoryProposal`]), and the file stays as it is until they say so.
+//!
+//! A log that has vanished takes nothing with it.
+
+use std::collections::BTreeSet;
+
+use chrono::NaiveDate;
+
+use super::source_match::{self, CitedLine, LogsByStem, SourceMatch};
+use crate::compaction::{Compactor, JobFailure, grounding, plan::CompactionJob};
+use crate::{
+    memory::{
+        address::{Address, Citation, Stem},
+        item::Item,
+        period::{Grain, Period},
+        typed::TypedMemory,
+        wisdom::WisdomFile,
+    },
+    privacy::{self, PrivacyRules, SanitizedLog},
+    store::{
+        db::lineage::{Lineage, LineageError},
+        fs::{
+            inventory::Inventory,
+            vault::{Vault, VaultError},
+        },
+    },
+};
+
+/// A memory of which a line was changed, deleted, or moved.
+#[derive(Clone, Debug)]
+pub(crate) struct StaleMemory {
+    /// As it stands in its file.
+    pub(crate) memory: TypedMemory,
+    pub(crate) source_match: SourceMatch,
+    /// The last day of which it lost or moved a line: with it, all that could take its place is
+    /// known.
+    day: NaiveDate,
+}
+
+/// A memory and what takes its place in its file.
+#[derive(Clone, Debug)]
+pub(crate) struct MemoryRevision {
+    pub(crate) before: TypedMemory,
+    pub(crate) after: TypedMemory,
+}
+
+/// What would become of a memory if it were ours.
+#[derive(Clone, Debug)]
+pub(crate) struct MemoryProposal {
+    /// As it stands in the person's file.
+    pub(crate) before: TypedMemory,
+    /// What would take its place; `None` where no line says it any more.
+    pub(crate) after: Option<TypedMemory>,
+    /// Why, in words for the person.
+    pub(crate) why: &'static str,
+}
+
+/// What becomes of the memories that a day has in doubt.
+#[derive(Debug, Default)]
+pub(crate) struct StaleOutcome {
+    pub(crate) revised: Vec<MemoryRevision>,
+    pub(crate) withdrawn: Vec<TypedMemory>,
+    pub(crate) proposed: Vec<MemoryProposal>,
+}
+
+impl StaleOutcome {
+    fn contains(&self, memory: &TypedMemory) -> bool {
+        let revised = self.revised.iter().map(|it| &it.before);
+        let mut all = revised.chain(self.proposed.iter().map(|it| &it.before));
+        all.any(|it| it.file_name == memory.file_name)
+    }
+}
+
+impl StaleMemory {
+    /// Returns whether any line is gone, so that the engine is asked as if the memory were not there.
+    pub(crate) fn lost_a_line(&self) -> bool {
+        !self.source_match.lost.is_empty()
+    }
+
+    /// Returns the memory with the lines that are left.
+    pub(crate) fn with_present_sources(&self) -> TypedMemory {
+        with_sources(&self.memory, &self.source_match.present)
+    }
+}
+
+/// Returns the memories that rest on lines of these days that are no longer where they were.
+///
+/// Reads only logs that some memory rests on; none, when all days are new.
+pub(crate) fn find_stale_memories(
+    vault: &Vault,
+    jobs: &[CompactionJob],
+    memories: &[TypedMemory],
+    rules: &PrivacyRules,
+) -> Vec<StaleMemory> {
+    let days: BTreeSet<NaiveDate> = jobs.iter().map(|it| it.period.first()).collect();
+    let concerned: Vec<&TypedMemory> = memories
+        .iter()
+        .filter(|it| it.sources.iter().any(|(at, _)| is_day_in(&days, &at.stem)))
+        .collect();
+    let stems: BTreeSet<&Stem> = concerned
+        .iter()
+        .flat_map(|it| it.sources.iter().map(|(at, _)| &at.stem))
+        .filter(|it| is_day_in(&days, it))
+        .collect();
+    let mut logs = LogsByStem::new();
+    for stem in stems {
+        // A log that cannot be read fails its own job; one that is gone takes nothing with it.
+        if let Ok(Some(log)) = vault.read_log(stem) {
+            logs.insert(stem.clone(), Some(privacy::sanitize(&log, rules)));
+        }
+    }
+    let doubt = |memory: &&TypedMemory| {
+        let standing =
+            SourceMatch::find(&cited_lines(memory), &logs, &source_match::memory_text(memory));
+        if standing.lost.is_empty() && !standing.moved {
+            return None;
+        }
+        let read = memory.sources.iter().filter(|(at, _)| logs.contains_key(&at.stem));
+        let day = read.map(|(at, _)| at.stem.date()).max()?;
+        Some(StaleMemory { memory: (*memory).clone(), source_match: standing, day })
+    };
+    let mut doubts: Vec<StaleMemory> = concerned.iter().filter_map(doubt).collect();
+    find_in_other_logs(vault, jobs, &mut doubts, rules);
+    doubts
+}
+
+/// Finds lost lines that went to another log of these days, word for word.
+fn find_in_other_logs(
+    vault: &Vault,
+    jobs: &[CompactionJob],
+    doubts: &mut [StaleMemory],
+    rules: &PrivacyRules,
+) {
+    if !doubts.iter().any(StaleMemory::lost_a_line) {
+        return;
+    }
+    let stems = jobs.iter().flat_map(|it| it.inputs.keys()).filter_map(|it| it.parse().ok());
+    for stem in stems {
+        let Ok(Some(log)) = vault.read_log(&stem) else { continue };
+        let log = privacy::sanitize(&log, rules);
+        for doubt in doubts.iter_mut().filter(|it| it.lost_a_line()) {
+            doubt.source_match.find_in_log(&log, &source_match::memory_text(&doubt.memory));
+        }
+    }
+}
+
+fn is_day_in(days: &BTreeSet<NaiveDate>, stem: &Stem) -> bool {
+    !stem.is_week() && !stem.is_session() && days.contains(&stem.date())
+}
+
+/// Gives memories that lost a line to those of the new ones that are about the same, best fit first.
+/// What is left in `new` is new.
+pub(crate) fn match_successors(new: &mut Vec<TypedMemory>, doubts: &[StaleMemory]) -> StaleOutcome {
+    let mut pairs: Vec<(u8, usize, usize)> = Vec::new();
+    for (i, doubt) in doubts.iter().enumerate().filter(|(_, it)| it.lost_a_line()) {
+        for (j, memory) in new.iter().enumerate() {
+            let fit = source_match::successor_rank(memory, &doubt.memory, &doubt.source_match);
+            pairs.extend(fit.map(|fit| (fit, i, j)));
+        }
+    }
+    pairs.sort_by(|a, b| b.0.cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    let (mut old_taken, mut new_taken) = (BTreeSet::new(), BTreeSet::new());
+    let mut settled = StaleOutcome::default();
+    for (_, i, j) in pairs {
+        if !old_taken.contains(&i) && !new_taken.contains(&j) {
+            old_taken.insert(i);
+            new_taken.insert(j);
+            let before = doubts[i].memory.clone();
+            let after = replacing(&new[j], &before);
+            if before.is_managed() {
+                settled.revised.push(MemoryRevision { before, after });
+            } else {
+                let why = "its lines say otherwise now";
+                settled.proposed.push(MemoryProposal { before, after: Some(after), why });
+            }
+        }
+    }
+    let mut at = 0;
+    new.retain(|_| {
+        at += 1;
+        !new_taken.contains(&(at - 1))
+    });
+    settled
+}
+
+/// Decides about the memories that this day is the last to be asked about, and that nothing new
+/// takes the place of.
+pub(crate) fn decide_remaining(
+    vault: &Vault,
+    day: NaiveDate,
+    doubts: &[StaleMemory],
+    settled: &mut StaleOutcome,
+    rules: &PrivacyRules,
+) -> Result<(), VaultError> {
+    for doubt in doubts.iter().filter(|it| it.day == day) {
+        if settled.contains(&doubt.memory) {
+            continue;
+        }
+        let before = doubt.memory.clone();
+        if !before.is_managed() {
+            // What a person wrote is not asked about as long as any line of it is left, nor where
+            // we never wrote it.
+            let was_ours = before.recorded_body.is_some();
+            if was_ours
+                && doubt.source_match.present.is_empty()
+                && still_supported(vault, doubt, rules)?.is_none()
+            {
+                let why = "no line says it any more";
+                settled.proposed.push(MemoryProposal { before, after: None, why });
+            }
+            continue;
+        }
+        if !doubt.lost_a_line() {
+            settled.revised.push(MemoryRevision { after: doubt.with_present_sources(), before });
+            continue;
+        }
+        match still_supported(vault, doubt, rules)? {
+            Some(after) => settled.revised.push(MemoryRevision { before, after }),
+            None => settled.withdrawn.push(before),
+        }
+    }
+    Ok(())
+}
+
+/// Returns a memory that lost a line, with the lines that say it still.
+fn still_supported(
+    vault: &Vault,
+    doubt: &StaleMemory,
+    rules: &PrivacyRules,
+) -> Result<Option<TypedMemory>, VaultError> {
+    let lines = doubt.source_match.current_lines();
+    let logs = read_logs_by_stem(
+        vault,
+        rules,
+        lines.iter().flat_map(|it| it.files().map(|(stem, _)| stem)),
+    )?;
+    let words = source_match::memory_text(&doubt.memory);
+    if let Some(sources) = lines.and_then(|it| source_match::lines_stating(&words, &it, &logs)) {
+        return Ok(Some(with_sources(&doubt.memory, &sources)));
+    }
+    // What a vanished log said cannot be read again, so it is taken to say it still.
+    let gone = logs.values().any(Option::is_none);
+    Ok((gone && !doubt.source_match.present.is_empty()).then(|| doubt.with_present_sources()))
+}
+
+fn replacing(new: &TypedMemory, old: &TypedMemory) -> TypedMemory {
+    TypedMemory {
+        file_name: old.file_name.clone(),
+        supersedes: old.supersedes.clone(),
+        other_keys: old.other_keys.clone(),
+        ..new.clone()
+    }
+}
+
+pub(crate) fn with_sources(memory: &TypedMemory, sources: &[CitedLine]) -> TypedMemory {
+    let sources: Vec<(Address, String)> =
+        sources.iter().filter_map(|(at, hash)| Some((at.clone(), hash.clone()?))).collect();
+    let days = || sources.iter().map(|(at, _)| at.stem.date());
+    TypedMemory {
+        created: days().min().or(memory.created),
+        updated: days().max().or(memory.updated),
+        sources,
+        ..memory.clone()
+    }
+}
+
+fn cited_lines(memory: &TypedMemory) -> Vec<CitedLine> {
+    memory.sources.iter().map(|(at, hash)| (at.clone(), Some(hash.clone()))).collect()
+}
+
+fn read_logs_by_stem<'a>(
+    vault: &Vault,
+    rules: &PrivacyRules,
+    stems: impl Iterator<Item = &'a Stem>,
+) -> Result<LogsByStem, VaultError> {
+    let mut logs = LogsByStem::new();
+    for stem in stems {
+        if !logs.contains_key(stem) {
+            logs.insert(
+                stem.clone(),
+                vault.read_log(stem)?.map(|it| privacy::sanitize(&it, rules)),
+            );
+        }
+    }
+    Ok(logs)
+}
+
+/// An entry of ours that the lines left to it no longer carry.
+#[derive(Clone, Debug)]
+pub(crate) struct StaleEntry {
+    pub(crate) id: String,
+    words: String,
+    source_match: SourceMatch,
+}
+
+impl Compactor<'_> {
+    /// Puts the sources of entries right that rest on a log of this month, and returns those that
+    /// the lines left to them no longer carry.
+    pub(crate) fn find_stale_entries(
+        &self,
+        file: &mut WisdomFile,
+        month: &[SanitizedLog],
+        rules: &PrivacyRules,
+    ) -> Result<Vec<StaleEntry>, JobFailure> {
+        let is_here = |stem: &Stem| month.iter().any(|it| it.stem() == stem);
+        let ours: Vec<_> = file.entries().filter(|it| it.is_managed()).cloned().collect();
+        let mut shaken = Vec::new();
+        for entry in ours {
+            let Some(mark) = &entry.meta else { continue };
+            if !mark.sources.files().any(|(stem, _)| is_here(stem)) {
+                continue;
+            }
+            let logs =
+                read_logs_by_stem(self.vault, rules, mark.sources.files().map(|(stem, _)| stem))?;
+            let source = |at: Address| {
+                let hash = mark.lines.get(&at).cloned();
+                (at, hash)
+            };
+            let sources: Vec<CitedLine> = mark.sources.addresses().map(source).collect();
+            let words = format!("{}. {}", entry.title, entry.text);
+            let standing = SourceMatch::find(&sources, &logs, &words);
+            // Of a line without a hash it cannot be told whether it is the one that was cited.
+            let unsure = sources.iter().any(|(at, hash)| hash.is_none() && is_here(&at.stem));
+            let checked = |citation: Citation| {
+                let item = Item { text: words.clone(), citation: Some(citation) };
+                grounding::check(&item, &logs).is_ok()
+            };
+            let left = standing.present_lines();
+            // A line that is gone may be the one that said it: then all the words must still stand.
+            let carried = if standing.lost.is_empty() {
+                !unsure || standing.log_missing || left.is_some_and(checked)
+            } else {
+                left.is_some_and(|it| {
+                    standing.log_missing
+                        || source_match::lines_stating(&words, &it, &logs).is_some()
+                })
+            };
+            if carried {
+                file.set_sources(&mark.id, &standing.present);
+            } else {
+                shaken.push(StaleEntry { id: mark.id.clone(), words, source_match: standing });
+            }
+        }
+        Ok(shaken)
+    }
+}
+
+impl StaleEntry {
+    /// Returns how well a new entry takes the place of this one; `None` when it is about something
+    /// else.
+    pub(crate) fn successor_rank(
+        &self,
+        title: &str,
+        text: &str,
+        citation: &Citation,
+    ) -> Option<u8> {
+        let shares = |sources: &[CitedLine]| {
+            let cites =
+                |at: &Address| citation.lines_of(&at.stem).is_some_and(|it| it.contains(at.line));
+            sources.iter().any(|(at, _)| cites(at))
+        };
+        let alike = source_match::word_overlap(&self.words, &format!("{title}. {text}"));
+        if alike < source_match::SIMILAR_SHARE {
+            return None;
+        }
+        Some(
+            1 + u8::from(shares(&self.source_match.lost))
+                + 2 * u8::from(shares(&self.source_match.present)),
+        )
+    }
+
+    /// Returns the sources of the entry that takes its place: the lines that are left, and its own.
+    pub(crate) fn merged_sources(&self, citation: &Citation) -> Vec<CitedLine> {
+        let new = citation
+            .addresses()
+            .filter(|at| !self.source_match.present.iter().any(|it| it.0 == *at));
+        self.source_match.present.iter().cloned().chain(new.map(|at| (at, None))).collect()
+    }
+}
+
+/// Returns the months whose entries of ours cite a line that reads otherwise now, with the logs.
+///
+/// It is told by the hashes in the file and those that the database has of the logs, so nothing is
+/// read; a log that was not looked at since it changed says nothing yet.
+pub(crate) fn stale_wisdom_months(
+    lineage: &Lineage,
+    inventory: &Inventory,
+    wisdom: &WisdomFile,
+) -> Result<Vec<(Period, String)>, LineageError> {
+    let mut found = BTreeSet::new();
+    let ours = wisdom.entries().filter(|it| it.is_managed()).filter_map(|it| it.meta.as_ref());
+    let mut noted: Vec<(&Address, &String)> = ours.flat_map(|it| &it.lines).collect();
+    noted.sort();
+    for lines in noted.chunk_by(|a, b| a.0.stem == b.0.stem) {
+        let Some(stem) = lines.first().map(|it| &it.0.stem) else { continue };
+        let Some(file) = inventory.logs.get(stem) else { continue };
+        let Some(log) = lineage.log(stem)?.filter(|it| it.hash == file.hash) else { continue };
+        let reads = |line: u32| log.line_hash(line).map(crate::memory::hash::hex4_of);
+        let month = Period::containing(Grain::Week, stem.date()).parent();
+        if let Some(month) = month
+            && lines.iter().any(|(at, hash)| reads(at.line).as_ref() != Some(*hash))
+        {
+            found.insert((month, stem.to_string()));
+        }
+    }
+    Ok(found.into_iter().collect())
+}

@@ -1,0 +1,614 @@
+//! The draft of a week or a month: read, ask the engine, check. Writes nothing.
+//!
+//! What is drafted depends on files and settings alone, so several periods are drafted side by
+//! side; [`crate::compaction::summary::write`] then merges and writes them one after the other.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    orphaned_items::{self, OrphanedItems, WeekCitations},
+    week_batch::WeekDraftCheck,
+};
+use crate::compaction::{
+    JobFailure, ask_engine,
+    grounding::{self, GroundedDraft, Violation, Wording, completeness},
+    plan::CompactionJob,
+    review::{self, ExcludedItem},
+};
+use crate::{
+    config::settings::{Compaction, Length},
+    engine::{
+        DraftFault, Engine, EngineDraft, EngineError, Extraction, LengthBudget, MemoryDraft,
+        OmissionReason, SummaryInput, WeekExtractInput, WeekSource,
+        extractive::corpus_stats::{self, Corpus, CorpusCounts},
+        model::summary,
+    },
+    memory::{
+        address::{Address, Citation, Stem},
+        document::{self, Summary, SummaryError},
+        item::{Item, SummarySection, Tier},
+        log::DailyLog,
+        markdown::LineKind,
+        period::Period,
+        typed::TypedMemory,
+    },
+    parallel,
+    privacy::{self, PrivacyRules, SanitizedLine, SanitizedLog},
+    store::fs::{
+        inventory::Inventory,
+        vault::{Vault, VaultError},
+    },
+};
+
+/// The words of the root's logs, read as periods ask for them.
+#[derive(Default)]
+pub(crate) struct CorpusReader {
+    corpus: Corpus,
+    read: HashSet<Stem>,
+}
+
+/// So many items that leave out an amount are worth a call of the model by themselves.
+const DROPPED_WORTH_A_CALL: usize = 3;
+
+/// How many logs a thread reads at once: enough that its stemmer pays.
+const LOGS_AT_ONCE: usize = 16;
+
+impl CorpusReader {
+    /// Reads the logs that the counts for these periods are made of.
+    ///
+    /// A log that cannot be read has been reported by the scan; its words are not counted.
+    pub(crate) fn prepare(
+        &mut self,
+        periods: impl IntoIterator<Item = Period>,
+        vault: &Vault,
+        inventory: &Inventory,
+    ) -> Result<(), VaultError> {
+        let mut stems = Vec::new();
+        for period in periods {
+            let (from, to) = corpus_stats::count_window(period);
+            let logs = inventory.logs.range(Stem::day(from)..);
+            let inside = logs.map(|(stem, _)| stem).take_while(|it| it.date() <= to);
+            stems.extend(inside.filter(|it| self.read.insert((*it).clone())));
+        }
+        let rules = inventory.rules.clone();
+        let shares: Vec<&[&Stem]> = stems.chunks(LOGS_AT_ONCE).collect();
+        let readings = parallel::map(&shares, |share| {
+            let mut logs = Vec::new();
+            for stem in *share {
+                logs.extend(vault.read_log(stem)?.map(|it| privacy::sanitize(&it, &rules)));
+            }
+            Ok::<_, VaultError>(corpus_stats::tokenize(&logs))
+        });
+        for share in readings {
+            share?.into_iter().for_each(|it| self.corpus.add(it));
+        }
+        Ok(())
+    }
+
+    /// Returns the counts for a fold of `period`, which was prepared.
+    pub(crate) fn counts(&mut self, period: Period) -> &CorpusCounts {
+        self.corpus.counts(period)
+    }
+}
+
+/// Everything that one fold is made of.
+pub(crate) struct SummarySources {
+    pub(crate) logs: Vec<SanitizedLog>,
+    pub(crate) weeks: Vec<WeekSource>,
+    /// Weekly files whose own lines are cited: foreign ones, and bullets of a person's.
+    pub(crate) week_files: Vec<SanitizedLog>,
+    /// Of weekly files that have such lines, those that are held for review.
+    pub(crate) quarantined: Vec<SanitizedLog>,
+    pub(crate) pointers: Vec<String>,
+    pub(crate) chars: usize,
+    /// The lines that bullets of ours cite in the weekly files below.
+    pub(crate) week_citations: WeekCitations,
+}
+
+/// What the engine said and the check let stand.
+pub(crate) struct SummaryDraft {
+    pub(crate) sources: SummarySources,
+    pub(crate) sections: Vec<(SummarySection, Vec<Item>)>,
+    pub(crate) rejected: Vec<(SummarySection, Item, Violation)>,
+    /// The same, as a person is told of it.
+    pub(crate) kept_out: Vec<ExcludedItem>,
+    /// How many items there were, where none was let stand.
+    pub(crate) all_rejected: Option<usize>,
+    pub(crate) left_out: Vec<(Address, OmissionReason)>,
+    /// What the receipt is to say of it.
+    pub(crate) note: Option<String>,
+    /// Amounts and days of the lines that items of a model are about, and how many of them they say.
+    pub(crate) amounts: (usize, usize),
+    /// Whether the model could not be had.
+    pub(crate) is_offline: bool,
+}
+
+impl SummaryDraft {
+    /// Says that it was made without the model, and why.
+    pub(crate) fn made_offline(mut self, why: &str) -> Self {
+        let told = format!("made without the model: {why}");
+        self.note = Some(self.note.map_or(told.clone(), |it| format!("{it}; {told}")));
+        self.is_offline = true;
+        self
+    }
+}
+
+/// Drafts periods of one root.
+pub(crate) struct SummaryDrafter<'a> {
+    pub(crate) vault: &'a Vault,
+    pub(crate) engine: &'a dyn Engine,
+    pub(crate) settings: &'a Compaction,
+    pub(crate) inventory: &'a Inventory,
+}
+
+impl SummaryDrafter<'_> {
+    /// Drafts the file of a job.
+    pub(crate) fn draft(
+        &self,
+        job: &CompactionJob,
+        counts: &CorpusCounts,
+    ) -> Result<SummaryDraft, JobFailure> {
+        let sources = match job.tier {
+            Tier::Monthly => self.month_sources(job)?,
+            _ => self.week_sources(job)?,
+        };
+        let (barred, logs) = self.without_deleted(job, &sources.logs);
+        let kept = self.orphaned_items(job, &sources)?;
+        let max_chars = self.length(job.tier).max_chars;
+        let budget = self.budget(job.tier, sources.chars);
+        let budget = kept.remaining_budget(budget, sources.chars, max_chars);
+        let note = kept.note(max_chars);
+        let input = SummaryInput {
+            period: job.period,
+            logs: logs.as_deref().unwrap_or(&sources.logs),
+            weeks: &sources.weeks,
+            budget,
+            counts,
+        };
+        let draft = match ask_engine(self.engine, |engine| engine.summarize(&input)) {
+            // There is no room for more than what is kept, or nothing more to say.
+            Err(JobFailure::Engine(EngineError::EmptySources { .. })) if !kept.is_empty() => {
+                EngineDraft::default()
+            }
+            draft => draft?,
+        };
+        let drafted: usize = draft.sections.iter().map(|(_, items)| items.len()).sum();
+        let grounded = self.ground_draft(&draft, &sources);
+        let GroundedDraft { mut sections, rejected } =
+            self.retry_rejected(&input, &draft, grounded, &sources);
+        let rejected = orphaned_items::restore_orphaned(
+            &mut sections,
+            rejected,
+            &sources.weeks,
+            self.inventory,
+        );
+        for item in sections.iter_mut().flat_map(|(_, items)| items) {
+            item.text = self.inventory.rules.sanitize_output(&item.text);
+        }
+        let (mut note, mut amounts) = (note, (0, 0));
+        if self.engine.is_model() {
+            trim_to_limit(&mut sections, budget.limit_chars);
+            let lines = sources.lines();
+            let all = all_items(&sections).map(|it| completeness::of_item(it, &lines));
+            let (kept, dropped) =
+                all.fold((0, 0), |sum, it| (sum.0 + it.kept_count, sum.1 + it.dropped.len()));
+            amounts = (kept + dropped, kept);
+            if kept + dropped > 0 {
+                let told = format!("{kept} of {} amounts and days kept", kept + dropped);
+                note = Some(note.map_or(told.clone(), |it| format!("{it}; {told}")));
+            }
+        }
+        let is_empty = kept.is_empty() && sections.iter().all(|(_, items)| items.is_empty());
+        let lines = sources.lines();
+        let kept_out = rejected.iter().map(|(_, item, why)| ExcludedItem {
+            text: item.text.clone(),
+            citation: item.citation.clone(),
+            reason: why.to_string(),
+            looks_like_attack: why.is_suspicious(),
+            may_be_accepted: grounding::is_only_suspicious(item, &lines),
+        });
+        let kept_out: Vec<ExcludedItem> = kept_out.collect();
+        let all_rejected = (drafted > 0 && is_empty).then_some(drafted);
+        let mut left_out = draft.omitted;
+        left_out.extend(barred.into_iter().map(|it| (it, OmissionReason::Deleted)));
+        let is_offline = false;
+        Ok(SummaryDraft {
+            sources,
+            sections,
+            rejected,
+            kept_out,
+            all_rejected,
+            left_out,
+            note,
+            amounts,
+            is_offline,
+        })
+    }
+
+    /// Asks for the memories of all days of a week that is to be folded after them.
+    pub(crate) fn ask_week_batch(
+        &self,
+        job: &CompactionJob,
+        existing: &[TypedMemory],
+        check: &WeekDraftCheck<'_>,
+        may_ask: bool,
+    ) -> Result<Option<(Extraction, Vec<SanitizedLog>)>, JobFailure> {
+        let sources = self.week_sources(job)?;
+        // What a person took out of the week is still their day's.
+        if !self.without_deleted(job, &sources.logs).0.is_empty() {
+            return Ok(None);
+        }
+        let kept = self.orphaned_items(job, &sources)?;
+        let budget = self.budget(job.tier, sources.chars);
+        let max_chars = self.length(job.tier).max_chars;
+        let input = SummaryInput {
+            period: job.period,
+            logs: &sources.logs,
+            weeks: &sources.weeks,
+            budget: kept.remaining_budget(budget, sources.chars, max_chars),
+            counts: &CorpusCounts::default(),
+        };
+        let check = |draft: &MemoryDraft| check(&sources.logs, draft);
+        let days = WeekExtractInput { existing, check: &check };
+        let said = ask_engine(self.engine, |engine| engine.extract_week(&input, &days, may_ask))?;
+        Ok(said.map(|it| (it, sources.logs)))
+    }
+
+    /// Splits a draft. What a model wrote has to be about its lines; what a week says already has stood.
+    fn ground_draft(&self, draft: &EngineDraft, sources: &SummarySources) -> GroundedDraft {
+        let lines = sources.lines();
+        let may_pass = |item: &Item| review::is_accepted(item, &self.inventory.rules);
+        let words = if self.engine.is_model() { Wording::Free } else { Wording::FromSources };
+        let mut grounded = grounding::check_draft(draft, words, &lines, &may_pass);
+        if !self.engine.is_model() {
+            return grounded;
+        }
+        let stands: HashSet<&str> =
+            sources.weeks.iter().flat_map(|it| &it.items).map(|it| &it.1.text[..]).collect();
+        for (section, items) in &mut grounded.sections {
+            items.retain(|item| {
+                let verdict = grounding::check_model_item(item, &lines);
+                let Err(why) = verdict else { return true };
+                let keeps =
+                    stands.contains(&item.text[..]) || why.is_suspicious() && may_pass(item);
+                if !keeps {
+                    grounded.rejected.push((*section, item.clone(), why));
+                }
+                keeps
+            });
+        }
+        grounded.sections.retain(|(_, items)| !items.is_empty());
+        grounded
+    }
+
+    /// Has what did not stand the check drafted once more, all at once, and checks that.
+    fn retry_rejected(
+        &self,
+        input: &SummaryInput<'_>,
+        draft: &EngineDraft,
+        mut first: GroundedDraft,
+        sources: &SummarySources,
+    ) -> GroundedDraft {
+        if !self.engine.is_model() {
+            return first;
+        }
+        let lines = sources.lines();
+        let lost = |item: &Item| completeness::of_item(item, &lines).dropped;
+        let dropped: Vec<(Item, Vec<String>)> = all_items(&first.sections)
+            .map(|it| (it.clone(), lost(it)))
+            .filter(|(_, dropped)| !dropped.is_empty())
+            .collect();
+        if first.rejected.is_empty() && dropped.len() < DROPPED_WORTH_A_CALL {
+            return first;
+        }
+        let faults = first
+            .rejected
+            .iter()
+            .map(|(_, item, why)| DraftFault { item: Some(item.clone()), reason: why.to_string() });
+        let faults = faults.chain(dropped.iter().map(|(item, dropped)| DraftFault {
+            item: Some(item.clone()),
+            reason: format!("it leaves out {}, which its lines are about", dropped.join(", ")),
+        }));
+        let forms = draft.faults.iter().map(|it| DraftFault { item: None, reason: it.clone() });
+        let faults: Vec<DraftFault> = faults.chain(forms).collect();
+        // Without a second draft the first stands for itself.
+        let Ok(Some(second)) =
+            ask_engine(self.engine, |engine| engine.retry_rejected(input, draft, &faults))
+        else {
+            return first;
+        };
+        let second = self.ground_draft(&second, sources);
+        let shares_line = |a: &Item, b: &Item| match (&a.citation, &b.citation) {
+            (Some(a), Some(b)) => a.overlaps(b),
+            _ => false,
+        };
+        first
+            .rejected
+            .retain(|(_, item, _)| !all_items(&second.sections).any(|it| shares_line(it, item)));
+        for (section, item, why) in second.rejected {
+            if !first.rejected.iter().any(|(_, it, _)| *it == item) {
+                first.rejected.push((section, item, why));
+            }
+        }
+        // An item that says more now takes the place of the one that left it out.
+        let is_better = |old: &Item| {
+            let was = dropped.iter().find(|(it, _)| it == old).map_or(0, |(_, it)| it.len());
+            was > 0
+                && all_items(&second.sections)
+                    .any(|it| shares_line(it, old) && lost(it).len() < was)
+        };
+        for (_, items) in &mut first.sections {
+            items.retain(|it| !is_better(it));
+        }
+        let said: HashSet<String> = all_items(&first.sections).map(|it| it.text.clone()).collect();
+        for (section, items) in second.sections {
+            let new: Vec<Item> = items.into_iter().filter(|it| !said.contains(&it.text)).collect();
+            summary::merge_sections(&mut first.sections, vec![(section, new)]);
+        }
+        first
+    }
+
+    /// Reads what the file says of logs that are gone.
+    fn orphaned_items(
+        &self,
+        job: &CompactionJob,
+        sources: &SummarySources,
+    ) -> Result<OrphanedItems, JobFailure> {
+        let path = self.vault.layout().summary(job.period);
+        let text = self.vault.read_text(&path)?;
+        let current = read_current(&path, job.period, text.as_deref())?;
+        Ok(OrphanedItems::of(current.as_ref(), self.inventory, &sources.week_citations))
+    }
+
+    /// Takes out the lines whose bullet a person deleted from the file, so that no other bullet
+    /// brings their words back. `None` where there are none.
+    fn without_deleted(
+        &self,
+        job: &CompactionJob,
+        logs: &[SanitizedLog],
+    ) -> (Vec<Address>, Option<Vec<SanitizedLog>>) {
+        let path = self.vault.layout().summary(job.period);
+        let decisions = &self.inventory.decisions;
+        let is_barred =
+            |line: &SanitizedLine| line.is_content() && decisions.is_deleted(&path, [line.text()]);
+        let barred: Vec<Address> = logs
+            .iter()
+            .flat_map(|log| {
+                let lines = log.lines().iter().filter(|it| is_barred(it));
+                lines.map(|it| log.address(it)).collect::<Vec<_>>()
+            })
+            .collect();
+        let logs =
+            (!barred.is_empty()).then(|| logs.iter().map(|it| it.without(is_barred)).collect());
+        (barred, logs)
+    }
+
+    fn week_sources(&self, job: &CompactionJob) -> Result<SummarySources, JobFailure> {
+        let logs = read_logs(self.vault, job, &self.inventory.rules.clone())?;
+        Ok(SummarySources {
+            pointers: logs.iter().map(|it| self.vault.layout().source_path(it.stem())).collect(),
+            chars: logs.iter().map(SanitizedLog::chars).sum(),
+            weeks: Vec::new(),
+            week_files: Vec::new(),
+            quarantined: Vec::new(),
+            week_citations: WeekCitations::new(),
+            logs,
+        })
+    }
+
+    fn month_sources(&self, job: &CompactionJob) -> Result<SummarySources, JobFailure> {
+        let mut sources = SummarySources {
+            logs: Vec::new(),
+            weeks: Vec::new(),
+            week_files: Vec::new(),
+            quarantined: Vec::new(),
+            pointers: Vec::new(),
+            chars: 0,
+            week_citations: WeekCitations::new(),
+        };
+        let rules = self.inventory.rules.clone();
+        for (name, hash) in &job.inputs {
+            let Ok(week) = name.parse::<Period>() else { continue };
+            let path = self.vault.layout().summary(week);
+            let text = self
+                .vault
+                .read_text(&path)?
+                .ok_or_else(|| JobFailure::SourceChanged(path.clone()))?;
+            let summary = Summary::parse(week, &text).map_err(|e| unreadable(&path, &e))?;
+            if rules.summary_input_hash(week, &summary.body_hash().hex16()) != *hash {
+                return Err(JobFailure::SourceChanged(path));
+            }
+            sources.chars += summary.text_chars();
+            let own = privacy::sanitize_own_lines(&summary, &text, &rules);
+            sources.quarantined.extend(own.as_ref().and_then(SanitizedLog::only_quarantined));
+            let (source, cites_itself) = week_source(&summary, &text, own.as_ref(), &rules);
+            if cites_itself {
+                let stem = name.parse::<Stem>().map_err(|e| unreadable(&path, &e))?;
+                let log =
+                    DailyLog::parse(stem, text.as_bytes()).map_err(|e| unreadable(&path, &e))?;
+                sources.week_files.push(privacy::sanitize(&log, &rules));
+            }
+            if summary.header.is_some() {
+                let cited = source.items.iter().filter_map(|(_, it)| it.citation.as_ref());
+                let cited = cited.filter(|it| !it.cites_summary());
+                sources.week_citations.insert(week, cited.flat_map(Citation::addresses).collect());
+            }
+            sources.weeks.push(source);
+            sources.pointers.push(path);
+            for stem in self.inventory.logs_of(week).map(|(stem, _)| stem) {
+                if let Some(log) = self.vault.read_log(stem)? {
+                    sources.logs.push(privacy::sanitize(&log, &rules));
+                }
+            }
+        }
+        Ok(sources)
+    }
+
+    fn length(&self, tier: Tier) -> Length {
+        match tier {
+            Tier::Monthly => self.settings.monthly.clone(),
+            _ => self.settings.weekly.clone(),
+        }
+    }
+
+    /// Returns how long the text may get.
+    fn budget(&self, tier: Tier, chars: usize) -> LengthBudget {
+        let Length { ratio, max_ratio, max_chars } = self.length(tier);
+        let whole = chars < self.settings.whole_below_chars;
+        let cap = |it: usize| if max_chars == 0 { it } else { it.min(max_chars) };
+        if whole {
+            return LengthBudget {
+                target_chars: usize::MAX,
+                limit_chars: usize::MAX,
+                verbatim: whole,
+            };
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "the product of a length and a checked ratio below 1 is a length"
+        )]
+        let share = |ratio: f64| cap((chars as f64 * ratio).floor() as usize);
+        LengthBudget {
+            target_chars: share(ratio),
+            limit_chars: share(max_ratio.max(ratio)),
+            verbatim: whole,
+        }
+    }
+}
+
+fn all_items(sections: &[(SummarySection, Vec<Item>)]) -> impl Iterator<Item = &Item> {
+    sections.iter().flat_map(|(_, items)| items)
+}
+
+/// Takes bullets off the end, the last section first, until the text is short enough: a model was told
+/// how long it may get, and not all of them count well.
+fn trim_to_limit(sections: &mut Vec<(SummarySection, Vec<Item>)>, limit_chars: usize) {
+    let chars = |sections: &[(SummarySection, Vec<Item>)]| -> usize {
+        let heads: usize = sections.iter().map(|(it, _)| it.title().len() + 6).sum();
+        heads + all_items(sections).map(|it| it.text.chars().count() + 3).sum::<usize>()
+    };
+    while chars(sections) > limit_chars && all_items(sections).count() > 1 {
+        // Those marked to be kept are outside the limit.
+        let is_kept = |it: &Item| it.text.split_whitespace().any(|word| word == "#keep");
+        let last = sections.iter_mut().rev().find(|(_, items)| items.iter().any(|it| !is_kept(it)));
+        let Some((_, items)) = last else { return };
+        if let Some(at) = items.iter().rposition(|it| !is_kept(it)) {
+            items.remove(at);
+        }
+        sections.retain(|(_, items)| !items.is_empty());
+    }
+}
+
+impl SummarySources {
+    /// Returns the source lines by their address.
+    pub(crate) fn lines(&self) -> SourceLines<'_> {
+        SourceLines(self.logs.iter().chain(&self.week_files).map(|it| (it.stem(), it)).collect())
+    }
+}
+
+/// Source lines by their address.
+pub(crate) struct SourceLines<'a>(HashMap<&'a Stem, &'a SanitizedLog>);
+
+impl grounding::LineLookup for SourceLines<'_> {
+    fn line(&self, stem: &Stem, number: u32) -> Option<&SanitizedLine> {
+        self.0.get(stem)?.line(number)
+    }
+
+    fn is_person_name(&self, word: &str) -> bool {
+        grounding::is_person_name_in(word, self.0.values().copied())
+    }
+}
+
+/// Reads the logs that a job names, as they were when it was planned.
+pub(crate) fn read_logs(
+    vault: &Vault,
+    job: &CompactionJob,
+    rules: &PrivacyRules,
+) -> Result<Vec<SanitizedLog>, JobFailure> {
+    let mut logs = Vec::new();
+    for (name, hash) in &job.inputs {
+        let stem: Stem = name.parse().map_err(|e| unreadable(name, &e))?;
+        let path = vault.layout().source_path(&stem);
+        let log = vault.read_log(&stem)?.ok_or_else(|| JobFailure::SourceChanged(path.clone()))?;
+        let log = privacy::sanitize(&log, rules);
+        if log.input_hash().hex16() != *hash {
+            return Err(JobFailure::SourceChanged(path));
+        }
+        logs.push(log);
+    }
+    Ok(logs)
+}
+
+/// Reads the file that a fold is merged with. One that a disk emptied is none.
+pub(crate) fn read_current(
+    path: &str,
+    period: Period,
+    text: Option<&str>,
+) -> Result<Option<Summary>, JobFailure> {
+    let Some(text) = text else { return Ok(None) };
+    match document::check_data_loss(text).and_then(|()| Summary::parse(period, text)) {
+        Ok(summary) => Ok(Some(summary)),
+        Err(SummaryError::Empty) => Ok(None),
+        Err(error) => Err(unreadable(path, &error)),
+    }
+}
+
+pub(crate) fn unreadable(path: &str, error: &dyn std::error::Error) -> JobFailure {
+    JobFailure::Unreadable { path: path.to_owned(), reason: error.to_string() }
+}
+
+/// Reads a weekly file as the source of a month, and tells whether lines of its own are cited.
+fn week_source(
+    summary: &Summary,
+    text: &str,
+    own: Option<&SanitizedLog>,
+    rules: &PrivacyRules,
+) -> (WeekSource, bool) {
+    let shown = |(section, mut item): (Option<SummarySection>, Item)| {
+        item.text = rules.mask_secrets(&item.text).into_owned();
+        (section, item)
+    };
+    let cites_own = |it: &Item| it.citation.as_ref().is_some_and(Citation::cites_summary);
+    let mut items: Vec<_> = summary.bullets_as_sources().map(shown).collect();
+    // A quote in a bullet of somebody else's file: the marks are none of its words.
+    for (_, item) in items.iter_mut().filter(|(_, it)| cites_own(it)) {
+        item.text.drain(..item.text.len() - item.text.trim_start_matches(['>', ' ']).len());
+    }
+    items.retain(|(_, it)| !it.text.is_empty());
+    let has_bullets = !items.is_empty();
+    items.retain(|(_, it)| !own.is_some_and(|own| own.cites_quarantined(it)));
+    let mut cites_itself = items.iter().any(|(_, item)| cites_own(item));
+    if !has_bullets && summary.header.is_none() {
+        items = foreign_lines(summary.period, text, rules);
+        cites_itself = !items.is_empty();
+    }
+    (WeekSource { period: summary.period, items }, cites_itself)
+}
+
+/// Takes a file without bullets as it stands: each line that says something is an item.
+fn foreign_lines(
+    week: Period,
+    text: &str,
+    rules: &PrivacyRules,
+) -> Vec<(Option<SummarySection>, Item)> {
+    let Ok(stem) = week.to_string().parse::<Stem>() else { return Vec::new() };
+    let Ok(log) = DailyLog::parse(stem.clone(), text.as_bytes()) else { return Vec::new() };
+    let served = privacy::sanitize(&log, rules);
+    let mut section = None;
+    let mut items = Vec::new();
+    for line in served.lines() {
+        match line.kind() {
+            LineKind::Heading { .. } => {
+                section = SummarySection::from_title(line.words());
+            }
+            _ if line.is_content() => {
+                let citation = Some(Citation::single_line(stem.clone(), line.number()));
+                items.push((section, Item { text: line.words().to_owned(), citation }));
+            }
+            _ => {}
+        }
+    }
+    items
+}

@@ -1,0 +1,224 @@
+//! Days and their week in one question, where both are due: a model reads the logs once then.
+//!
+//! The days are made first, each as one that was asked about alone; the draft of the week stays with
+//! the engine until it is folded. Where only some days of a week are due, each is asked about alone,
+//! unless the question was asked before and a crash came between.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::draft::SummaryDrafter;
+use crate::compaction::{
+    JobFailure,
+    plan::{CompactionJob, DueReason},
+};
+use crate::{
+    engine::{Extraction, MemoryDraft},
+    memory::{
+        address::{Address, Citation, Stem},
+        log::TextOrigin,
+        period::{Grain, Period},
+        typed::TypedMemory,
+    },
+    privacy::SanitizedLog,
+};
+
+/// What is proposed of the logs of a week, by the log.
+pub(crate) type WeekExtraction = HashMap<Stem, Extraction>;
+
+/// Says what is wrong with a proposal, by the logs of the week.
+pub(crate) type WeekDraftCheck<'a> =
+    dyn Fn(&[SanitizedLog], &MemoryDraft) -> Result<(), String> + 'a;
+
+/// Weeks that are asked about together with their days.
+pub(crate) struct WeekBatch<'a> {
+    drafter: SummaryDrafter<'a>,
+    weeks: &'a [CompactionJob],
+    /// The logs of the days that are due.
+    due: BTreeSet<&'a String>,
+    /// What was answered; `None` for a week whose days are asked about alone.
+    answered: HashMap<Period, Option<WeekExtraction>>,
+}
+
+impl<'a> WeekBatch<'a> {
+    /// Takes the weeks and the days that are due. Who asks for one by force wants it read alone.
+    pub(crate) fn new(
+        drafter: SummaryDrafter<'a>,
+        weeks: &'a [CompactionJob],
+        days: &'a [CompactionJob],
+    ) -> Self {
+        let unforced = days.iter().filter(|it| it.reason != DueReason::Forced);
+        let due = unforced.flat_map(|it| it.inputs.keys()).collect();
+        Self { drafter, weeks, due, answered: HashMap::new() }
+    }
+
+    /// Returns what is proposed of the week of a day; `None` where the day is to be asked about alone.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the question about the week was not answered.
+    pub(crate) fn extraction_for(
+        &mut self,
+        day: &CompactionJob,
+        existing: &[TypedMemory],
+        check: &WeekDraftCheck<'_>,
+    ) -> Result<Option<&WeekExtraction>, JobFailure> {
+        let week = Period::containing(Grain::Week, day.period.first());
+        if day.reason == DueReason::Forced {
+            return Ok(None);
+        }
+        if !self.answered.contains_key(&week) {
+            let is_it = |it: &&CompactionJob| it.period == week && it.reason != DueReason::Forced;
+            let proposed = match self.weeks.iter().find(is_it) {
+                Some(job) => self.ask_week(job, existing, check)?,
+                None => None,
+            };
+            self.answered.insert(week, proposed);
+        }
+        Ok(self.answered.get(&week).and_then(Option::as_ref))
+    }
+
+    /// Asks about a week, where nothing was asked before; `None` where that cannot be, or gains nothing.
+    fn ask_week(
+        &self,
+        job: &CompactionJob,
+        existing: &[TypedMemory],
+        check: &WeekDraftCheck<'_>,
+    ) -> Result<Option<WeekExtraction>, JobFailure> {
+        let is_due = |stem: &Stem| self.due.contains(&stem.to_string());
+        let may_ask = job.inputs.keys().all(|it| self.due.contains(it));
+        // What is said of a day that was made before stands.
+        let check = |logs: &[SanitizedLog], draft: &MemoryDraft| match for_last_log(draft, logs) {
+            Some((stem, _)) if !is_due(&stem) => Ok(()),
+            Some((_, draft)) => check(logs, &draft),
+            None => check(logs, draft),
+        };
+        let asked = match self.drafter.ask_week_batch(job, existing, &check, may_ask) {
+            Ok(asked) => asked,
+            Err(
+                error @ (JobFailure::Engine(_)
+                | JobFailure::Critical(_)
+                | JobFailure::EnginePanicked),
+            ) => {
+                return Err(error);
+            }
+            // The days can be read, whatever is wrong with the file of their week.
+            Err(_) => None,
+        };
+        let Some((said, logs)) = asked else { return Ok(None) };
+        let last = logs.iter().map(SanitizedLog::stem).filter(|it| is_due(it));
+        let last = last.max_by_key(|it| (it.date(), *it)).cloned();
+        Ok(Some(split_by_log(said, &logs, last.as_ref())))
+    }
+}
+
+/// Gives each memory to the last of these logs that it rests on. What cannot be read and names no
+/// line goes to `last`.
+fn split_by_log(said: Extraction, logs: &[SanitizedLog], last: Option<&Stem>) -> WeekExtraction {
+    let mut proposed = WeekExtraction::new();
+    for draft in &said.drafts {
+        // One that rests on none of them is kept out with what is said of the last log.
+        let whose = for_last_log(draft, logs).or_else(|| Some((last?.clone(), draft.clone())));
+        if let Some((stem, draft)) = whose {
+            proposed.entry(stem).or_default().drafts.push(draft);
+        }
+    }
+    for unread in said.unreadable {
+        let cited = unread.citation.as_ref().and_then(|it| last_cited_log(it, logs));
+        if let Some(stem) = cited.or(last) {
+            proposed.entry(stem.clone()).or_default().unreadable.push(unread);
+        }
+    }
+    proposed
+}
+
+/// Returns the last of these logs that a memory rests on, and the memory without the lines of the
+/// others: a day is made, and made again, by itself.
+fn for_last_log(draft: &MemoryDraft, logs: &[SanitizedLog]) -> Option<(Stem, MemoryDraft)> {
+    let stem = last_cited_log(&draft.citation, logs)?;
+    let is_own = |it: &Address| it.stem == *stem || logs.iter().all(|log| *log.stem() != it.stem);
+    let lines: Vec<Address> = draft.citation.addresses().filter(is_own).collect();
+    let citation = Citation::from_addresses(&lines)?;
+    Some((stem.clone(), MemoryDraft { citation, ..draft.clone() }))
+}
+
+/// Returns the last of these logs of which lines are cited: one in which somebody of the house says it,
+/// before one that has it from elsewhere.
+fn last_cited_log<'a>(citation: &Citation, logs: &'a [SanitizedLog]) -> Option<&'a Stem> {
+    let cited = logs.iter().filter_map(|log| {
+        let lines: Vec<Address> =
+            citation.addresses().filter(|it| it.stem == *log.stem()).collect();
+        let is_ours = lines
+            .iter()
+            .filter_map(|it| log.line(it.line))
+            .any(|it| it.origin() != TextOrigin::External);
+        (!lines.is_empty()).then_some((is_ours, log.stem()))
+    });
+    cited.max_by_key(|(is_ours, stem)| (*is_ours, stem.date(), *stem)).map(|it| it.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        engine::UnreadableMemory,
+        memory::{log::DailyLog, typed::MemoryType},
+        privacy::{self, PrivacyRules},
+    };
+
+    #[test]
+    fn each_memory_goes_to_the_last_day_of_the_week_that_says_it() {
+        let draft = |lines: &str| MemoryDraft {
+            kind: MemoryType::User,
+            topic: "a".to_owned(),
+            name: "A".to_owned(),
+            description: "A".to_owned(),
+            statement: "A.".to_owned(),
+            why: None,
+            how_to_apply: None,
+            citation: lines.parse().unwrap(),
+            updates: None,
+        };
+        let unread = UnreadableMemory {
+            text: "{}".to_owned(),
+            reason: "no type".to_owned(),
+            citation: None,
+        };
+        let log = |(stem, origin): (&str, &str)| {
+            let text = format!("---\norigin: {origin}\n---\n- b\n- c\n- d\n- e\n");
+            let log = DailyLog::parse(stem.parse().unwrap(), text.as_bytes()).unwrap();
+            privacy::sanitize(&log, &PrivacyRules::default())
+        };
+        let logs = [
+            ("2026-04-07", "human"),
+            ("2026-04-08", "agent"),
+            ("2026-04-09", "human"),
+            ("2026-04-09-mail", "external"),
+            ("2026-04-10", "human"),
+        ];
+        let logs = logs.map(log);
+        let cases = [
+            ("2026-04-07:4", "2026-04-07", "2026-04-07:4"),
+            ("2026-04-07:4; 2026-04-09:4,6", "2026-04-09", "2026-04-09:4,6"),
+            // Lines of a memory that is said anew stay.
+            (
+                "2026-01-09:2; 2026-04-07:4; 2026-04-08:5",
+                "2026-04-08",
+                "2026-01-09:2; 2026-04-08:5",
+            ),
+            ("2026-01-09:2", "2026-04-10", "2026-01-09:2"),
+            // A day of the week of which there is no log.
+            ("2026-04-11:4", "2026-04-10", "2026-04-11:4"),
+            // A letter says it, too, and later.
+            ("2026-04-07:4; 2026-04-09-mail:5", "2026-04-07", "2026-04-07:4"),
+            ("2026-04-09-mail:5", "2026-04-09-mail", "2026-04-09-mail:5"),
+        ];
+        for (cited, stem, left) in cases {
+            let said = Extraction { drafts: vec![draft(cited)], unreadable: vec![unread.clone()] };
+            let last: Stem = "2026-04-10".parse().unwrap();
+            let proposed = split_by_log(said, &logs, Some(&last));
+            let stem: Stem = stem.parse().unwrap();
+            assert_eq!(proposed[&stem].drafts[0].citation.to_string(), left, "{cited}");
+            assert_eq!(proposed[&last].unreadable.len(), 1);
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! The fold of a week or a month: drafts merged with what stands there, written, and recorded.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use chrono::NaiveDate;
+
+use super::{
+    draft::{self, CorpusReader, SummaryDraft, SummaryDrafter, SummarySources},
+    orphaned_items::{self, OrphanedItems},
+    user_edits,
+};
+use crate::compaction::{
+    CompactionError, Compactor, JobFailure, JobOutput, RootSnapshot, RunObserver, grounding,
+    journal::{
+        commit::{FileWrite, RecordedChanges},
+        records,
+    },
+    plan::{CompactionJob, DueReason},
+    report::RunReport,
+    review,
+};
+use crate::{
+    config::settings::{Fallback, Model},
+    engine::{
+        Engine, EngineError, OmissionReason,
+        extractive::{Extractive, corpus_stats::CorpusCounts},
+    },
+    memory::{
+        address::{Address, Citation, Stem},
+        decision::Decisions,
+        document::{Summary, SummaryHeader},
+        item::{Item, Tier},
+        markdown::LineKind,
+        period::{Grain, Period},
+    },
+    model::failure::ErrorClass,
+    parallel,
+    privacy::{SanitizedLine, SanitizedLog},
+    store::{
+        db::lineage::{
+            jobs::{JobId, JobOutcome, JobStage, Receipt, RunId},
+            record::{Commit, CoverageRecord, LogRecord},
+        },
+        fs::inventory::Inventory,
+    },
+};
+
+/// How many periods are drafted side by side. Each holds its sources and a copy of the counts.
+const SUMMARIES_AT_ONCE: usize = 8;
+
+fn newest_first(jobs: &[CompactionJob]) -> Vec<&CompactionJob> {
+    let mut jobs: Vec<&CompactionJob> = jobs.iter().collect();
+    jobs.sort_by_key(|it| std::cmp::Reverse(it.period));
+    jobs
+}
+
+impl Compactor<'_> {
+    /// Makes weekly or monthly files, the newest first: what is most likely to be read is there first
+    /// after a long time away. Several are drafted side by side, and the next ones while those are
+    /// written one after the other: a write waits for the disk.
+    pub(crate) fn run_summary_jobs<'a>(
+        &mut self,
+        run: RunId,
+        jobs: &'a [CompactionJob],
+        view: &RootSnapshot,
+        corpus: &mut CorpusReader,
+        watcher: &mut dyn RunObserver,
+        report: &mut RunReport,
+    ) -> Result<(), CompactionError> {
+        if self.engine.is_model() {
+            return self.run_model_summary_jobs(run, jobs, view, corpus, watcher, report);
+        }
+        let jobs = &newest_first(jobs)[..];
+        let drafter = &SummaryDrafter {
+            vault: self.vault,
+            engine: self.engine,
+            settings: &self.settings.settings.compaction,
+            inventory: &view.inventory,
+        };
+        std::thread::scope(|scope| {
+            let mut ahead = None;
+            for (i, chunk) in jobs.chunks(SUMMARIES_AT_ONCE).enumerate() {
+                let before = i * SUMMARIES_AT_ONCE;
+                if watcher.should_stop() {
+                    report.left += jobs.len() - before;
+                    break;
+                }
+                corpus.prepare(chunk.iter().map(|it| it.period), self.vault, &view.inventory)?;
+                let mut begun = Vec::new();
+                for (n, &job) in chunk.iter().enumerate() {
+                    watcher.job_started(job, jobs.len() - before - n - 1);
+                    if let Some(id) = self.begin_job(run, job)? {
+                        begun.push((job, id, corpus.counts(job.period).clone()));
+                    }
+                }
+                let drafting = scope.spawn(move || {
+                    let draft = |(job, id, counts): &(&'a CompactionJob, JobId, CorpusCounts)| {
+                        (*job, *id, drafter.draft(job, counts))
+                    };
+                    parallel::map(&begun, draft)
+                });
+                if let Some(drafts) = ahead.replace(drafting) {
+                    self.finish_summaries(join_thread(drafts), view, watcher, report)?;
+                }
+            }
+            match ahead {
+                Some(drafts) => self.finish_summaries(join_thread(drafts), view, watcher, report),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Makes weekly or monthly files by asking a model, one after the other, the newest first: where a
+    /// budget ends, what is most likely to be read is made. Stops when the model cannot be had.
+    fn run_model_summary_jobs(
+        &mut self,
+        run: RunId,
+        jobs: &[CompactionJob],
+        view: &RootSnapshot,
+        corpus: &mut CorpusReader,
+        watcher: &mut dyn RunObserver,
+        report: &mut RunReport,
+    ) -> Result<(), CompactionError> {
+        let jobs = newest_first(jobs);
+        for (i, job) in jobs.iter().enumerate() {
+            if watcher.should_stop() {
+                report.left += jobs.len() - i;
+                break;
+            }
+            let may_fall_back = self.may_fall_back(job);
+            if report.model.is_some() && !may_fall_back {
+                report.left += 1;
+                continue;
+            }
+            watcher.job_started(job, jobs.len() - i - 1);
+            corpus.prepare([job.period], self.vault, &view.inventory)?;
+            let Some(id) = self.begin_job(run, job)? else { continue };
+            let counts = corpus.counts(job.period);
+            let drafter = |engine| SummaryDrafter {
+                vault: self.vault,
+                engine,
+                settings: &self.settings.settings.compaction,
+                inventory: &view.inventory,
+            };
+            let mut draft = None;
+            if report.model.is_none() {
+                self.lineage.set_job_stage(id, JobStage::Called)?;
+                let asked = drafter(self.engine).draft(job, counts);
+                match model_unavailable(&asked) {
+                    Some(why) if may_fall_back => report.model = Some(why),
+                    _ => draft = Some(asked),
+                }
+            }
+            let draft = draft.unwrap_or_else(|| {
+                let why = report.model.as_deref().unwrap_or_default();
+                drafter(&Extractive).draft(job, counts).map(|it| it.made_offline(why))
+            });
+            let made = draft.and_then(|draft| self.write_summary(job, id, view, draft));
+            self.finish_job(job, id, made, watcher, report)?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether a fold is made offline where the model cannot be had. One that was made so
+    /// before waits for the model.
+    fn may_fall_back(&self, job: &CompactionJob) -> bool {
+        let Model { fallback, .. } = &self.settings.settings.model;
+        *fallback == Fallback::Extractive && job.reason != DueReason::MadeOffline
+    }
+
+    fn finish_summaries(
+        &mut self,
+        drafts: Vec<(&CompactionJob, JobId, Result<SummaryDraft, JobFailure>)>,
+        view: &RootSnapshot,
+        watcher: &mut dyn RunObserver,
+        report: &mut RunReport,
+    ) -> Result<(), CompactionError> {
+        for (job, id, draft) in drafts {
+            let made = draft.and_then(|draft| self.write_summary(job, id, view, draft));
+            self.finish_job(job, id, made, watcher, report)?;
+        }
+        Ok(())
+    }
+
+    /// Merges a draft with the file that stands there, writes it, and records it.
+    fn write_summary(
+        &mut self,
+        job: &CompactionJob,
+        id: JobId,
+        view: &RootSnapshot,
+        draft: SummaryDraft,
+    ) -> Result<JobOutput, JobFailure> {
+        let SummaryDraft {
+            sources,
+            sections,
+            rejected,
+            kept_out,
+            all_rejected,
+            mut left_out,
+            note,
+            amounts,
+            is_offline,
+        } = draft;
+        let path = self.vault.layout().summary(job.period);
+        let Inventory { decisions, rules, .. } = &view.inventory;
+        let engine: &dyn Engine = if is_offline { &Extractive } else { self.engine };
+        let told = review::proposals_of_items(&kept_out, &path, engine, decisions, rules);
+        if let Some(drafted) = all_rejected {
+            let kept_out = Some((job.fingerprint, job.period, &path[..], &told[..]));
+            let at = (self.clock)();
+            self.lineage.commit(&Commit {
+                quarantined_items: kept_out,
+                at,
+                ..Commit::default()
+            })?;
+            return Err(JobFailure::AllRejected(drafted));
+        }
+        let standing = self.vault.read_text(&path)?;
+        let current = draft::read_current(&path, job.period, standing.as_deref())?;
+        let lines = sources.lines();
+        let engine = engine.id();
+        let mut header = Self::summary_header(job, view, &sources, current.as_ref());
+        engine.clone_into(&mut header.engine);
+        header.fallback = is_offline;
+        let sections =
+            OrphanedItems::of(current.as_ref(), &view.inventory, &sources.week_citations)
+                .merge_into(sections);
+        let decisions = &view.inventory.decisions;
+        let is_deleted = |item: &Item| {
+            let cited = item.citation.iter().flat_map(Citation::addresses);
+            let line = |it: Address| {
+                grounding::LineLookup::line(&lines, &it.stem, it.line).map(SanitizedLine::text)
+            };
+            let texts: Option<Vec<&str>> = cited.map(line).collect();
+            texts.is_some_and(|it| self.is_deleted_from(decisions, &path, job, &it))
+        };
+        let merged = user_edits::merge(job.period, current.as_ref(), header, sections, &is_deleted);
+        let text = merged.summary.print();
+        let record = records::of_summary(&path, &merged.summary, &text);
+        let items: Vec<&Citation> =
+            record.items.iter().filter_map(|it| it.citation.as_ref()).collect();
+        left_out.extend(left_out_lines(
+            rejected.iter().map(|(_, item, _)| item),
+            OmissionReason::Rejected,
+        ));
+        left_out.extend(left_out_lines(merged.kept_out.iter(), OmissionReason::Deleted));
+        let read = sources.logs.iter().chain(&sources.quarantined);
+        let uncovered = uncovered_lines(read, &items, left_out);
+        let same_body = current.as_ref().is_some_and(|it| it.body() == merged.summary.body());
+        let outcome = if same_body { JobOutcome::Unchanged } else { JobOutcome::Written };
+        let reason = std::iter::once(job.reason.to_string()).chain(note);
+        let reason = reason.chain(review::exclusion_note(&kept_out)).collect::<Vec<_>>();
+        let mut receipt = Receipt::new(outcome, Some(reason.join("; ")), (self.clock)());
+        receipt.path = Some(path.clone());
+        receipt.metrics.sources = count_u32(job.inputs.len());
+        receipt.metrics.source_chars = sources.chars as u64;
+        receipt.metrics.output_chars = merged.summary.text_chars() as u64;
+        receipt.metrics.items = count_u32(record.items.len());
+        receipt.metrics.rejected = count_u32(rejected.len());
+        receipt.metrics.uncovered = count_u32(uncovered.len());
+        (receipt.metrics.amounts, receipt.metrics.amounts_kept) =
+            (count_u32(amounts.0), count_u32(amounts.1));
+        self.add_model_usage(&mut receipt);
+        let mut files = Vec::new();
+        if standing.as_ref() != Some(&text) {
+            files.push(FileWrite { path: path.clone(), text: Some(text), current: standing });
+        }
+        let logs = sources
+            .logs
+            .iter()
+            .map(|it| LogRecord::of(it, self.vault.layout().source_path(it.stem())));
+        let mut logs: Vec<LogRecord> = logs.collect();
+        logs.extend(self.newly_cited_summaries(&record.items, view)?);
+        let recorded = RecordedChanges {
+            logs,
+            coverage: vec![CoverageRecord { path: path.clone(), lines: uncovered }],
+            documents: vec![record],
+            kept_out: Some((job.fingerprint, job.period, path.clone(), told)),
+            read_paths: sources.pointers,
+            ..RecordedChanges::default()
+        };
+        self.write_files(None, Some((id, &receipt)), &files, &recorded)?;
+        self.record_deleted_items(view, &path, &merged.deleted, (self.clock)())?;
+        let paths = if same_body { Vec::new() } else { vec![path] };
+        Ok(JobOutput { receipt, paths })
+    }
+
+    /// Returns what the file says of itself, but who made it.
+    fn summary_header(
+        job: &CompactionJob,
+        view: &RootSnapshot,
+        sources: &SummarySources,
+        current: Option<&Summary>,
+    ) -> SummaryHeader {
+        let old = current.and_then(|it| it.header.as_ref());
+        let mut named = job.inputs.clone();
+        let mut pointers = sources.pointers.clone();
+        // Sources that have vanished stay named, since items that rest on them stay.
+        for (name, hash) in old.iter().flat_map(|it| &it.sources) {
+            named.entry(name.clone()).or_insert_with(|| hash.clone());
+        }
+        for pointer in old.iter().flat_map(|it| &it.pointers) {
+            if !pointers.contains(pointer) {
+                pointers.push(pointer.clone());
+            }
+        }
+        pointers.sort();
+        SummaryHeader {
+            pointers,
+            sources: named,
+            extracted: if job.tier == Tier::Weekly {
+                extracted_days(job, view, old)
+            } else {
+                Vec::new()
+            },
+            missing_sources: orphaned_items::missing_sources(job, &view.inventory, old),
+            partial: job.partial,
+            ..SummaryHeader::default()
+        }
+    }
+
+    /// Returns whether a person deleted what rests on these lines, here or in a week below.
+    fn is_deleted_from(
+        &self,
+        decisions: &Decisions,
+        path: &str,
+        job: &CompactionJob,
+        lines: &[&str],
+    ) -> bool {
+        let layout = self.vault.layout();
+        let below = job.inputs.keys().filter_map(|it| it.parse::<Period>().ok());
+        let below = below.filter(|it| it.grain() == Grain::Week).map(|it| layout.summary(it));
+        std::iter::once(path.to_owned())
+            .chain(below)
+            .any(|it| decisions.is_deleted(&it, lines.iter().copied()))
+    }
+}
+
+/// Returns why there is no draft, where that is not due to this piece of work.
+fn model_unavailable(draft: &Result<SummaryDraft, JobFailure>) -> Option<String> {
+    match draft {
+        Err(JobFailure::Engine(EngineError::Model(call)))
+            if !matches!(call.class(), ErrorClass::Request | ErrorClass::Pending) =>
+        {
+            Some(call.to_string())
+        }
+        _ => None,
+    }
+}
+
+/// Waits for a thread; its panic goes on here.
+fn join_thread<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Counts in receipts are of lines and files; none has four thousand million.
+pub(crate) fn count_u32(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Returns the days of the week whose extraction is done for the logs as they stand. A day that waits
+/// for a person is not among them: where the database is lost, only reading it again says so.
+fn extracted_days(
+    job: &CompactionJob,
+    view: &RootSnapshot,
+    old: Option<&SummaryHeader>,
+) -> Vec<String> {
+    let mut days: BTreeMap<NaiveDate, bool> = BTreeMap::new();
+    for (name, hash) in &job.inputs {
+        let Ok(stem) = name.parse::<Stem>() else { continue };
+        let listed = old.is_some_and(|it| {
+            it.extracted.contains(&stem.date().to_string()) && it.sources.get(name) == Some(hash)
+        });
+        let done = view.record.extracted.get(name) == Some(hash) || listed;
+        let done = done && !view.record.quarantined_logs.contains(name);
+        let all = days.entry(stem.date()).or_insert(true);
+        *all &= done;
+    }
+    days.into_iter().filter(|&(_, done)| done).map(|(day, _)| day.to_string()).collect()
+}
+
+fn left_out_lines<'a>(
+    items: impl Iterator<Item = &'a Item>,
+    why: OmissionReason,
+) -> Vec<(Address, OmissionReason)> {
+    items
+        .flat_map(|it| it.citation.iter().flat_map(Citation::addresses))
+        .map(|it| (it, why))
+        .collect()
+}
+
+/// Returns the lines that say something and that no item cites, with the reason for each.
+fn uncovered_lines<'a>(
+    logs: impl Iterator<Item = &'a SanitizedLog>,
+    items: &[&Citation],
+    left_out: Vec<(Address, OmissionReason)>,
+) -> Vec<(Address, &'static str)> {
+    let mut covered: HashMap<&Stem, HashSet<u32>> = HashMap::new();
+    for (stem, lines) in items.iter().flat_map(|it| it.files()) {
+        covered.entry(stem).or_default().extend(lines.iter());
+    }
+    let why: HashMap<Address, OmissionReason> = left_out.into_iter().collect();
+    let mut lines = Vec::new();
+    for log in logs {
+        let covered = covered.get(log.stem());
+        for line in log.lines().iter().filter(|it| it.is_content() || it.is_quarantined()) {
+            if covered.is_some_and(|it| it.contains(&line.number())) {
+                continue;
+            }
+            let address = log.address(line);
+            let reason = why.get(&address).copied().unwrap_or(match line.kind() {
+                _ if line.is_quarantined() => OmissionReason::Quarantined,
+                LineKind::Heading { .. } => OmissionReason::Structure,
+                _ => OmissionReason::OverBudget,
+            });
+            lines.push((address, reason.name()));
+        }
+    }
+    lines
+}

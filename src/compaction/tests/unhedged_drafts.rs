@@ -1,0 +1,53 @@
+//! An engine that tells a guess as a fact, through the whole chain: what it says is kept out of every
+//! tier, counted, and the line is told as one that reached nothing.
+
+use super::scripted_engine::{ScriptedEngine, generated_text, with_compactor, write_old_file};
+use crate::compaction::*;
+
+/// `rejected` is how many items of each tier do not stand the check.
+#[track_caller]
+fn check(said: fn(&str) -> String, guess: &str, rejected: u32) {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("memory/2020-03-03.md");
+    write_old_file(
+        &log,
+        "- Decided to keep the blue pump, because it is quiet.\n- Maybe we move to Postgres in June.\n",
+    );
+    with_compactor(
+        dir.path(),
+        &ScriptedEngine { rephrase: said, ..ScriptedEngine::default() },
+        |compactor| {
+            let passed = compactor.compact("test", &Selection::default(), &mut ()).unwrap();
+            for tier in Tier::ALL {
+                let mut jobs = passed.report.jobs.iter().filter(|it| it.tier == tier.name());
+                let job =
+                    jobs.next().unwrap_or_else(|| panic!("{}: {:?}", tier.name(), passed.report));
+                assert_eq!(job.outcome, "written", "{job:?}");
+                assert_eq!(job.figures.rejected, rejected, "{job:?}");
+            }
+            let week = passed.report.jobs.iter().find(|it| it.tier == "weekly").unwrap();
+            assert_eq!(week.figures.uncovered, rejected, "{week:?}");
+            let left_out = compactor.lineage.uncovered_lines("memory/weekly/2020-W10.md").unwrap();
+            let told: Vec<String> =
+                left_out.iter().map(|(at, why)| format!("{at} {why}")).collect();
+            let expected: &[&str] = if rejected > 0 { &["2020-03-03:2 rejected"] } else { &[] };
+            assert_eq!(told, expected);
+            let all = generated_text(compactor.vault);
+            let said = |words: &str| all.matches(words).count();
+            assert!(said("blue pump") >= 4, "in each tier: {all}");
+            assert_eq!(said(guess) > 0, rejected == 0, "{all}");
+            assert_eq!(said("move to Postgres"), said(guess), "{all}");
+        },
+    );
+}
+
+#[test]
+fn a_guess_that_an_engine_tells_as_a_fact_reaches_no_tier() {
+    check(|it| it.replace("Maybe ", ""), "we move to Postgres", 1);
+}
+
+#[test]
+fn a_guess_that_is_told_as_one_reaches_them_all() {
+    check(str::to_owned, "Maybe we move to Postgres", 0);
+    check(|it| it.replace("Maybe", "Perhaps"), "Perhaps we move to Postgres", 0);
+}

@@ -1,0 +1,379 @@
+//! Work that is refused from now on, and work that no longer is: in receipts and among the decisions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    UndoFile, UndoOutcome, UndoPlan,
+    dependencies::{RunHistory, RunWrite},
+    error::UndoError,
+    preview::UndoPreview,
+};
+use crate::{
+    compaction::{
+        CompactionError, Compactor, RootSnapshot,
+        plan::{self, CompactionJob, RecordedState, Selection, WaitCause},
+        plan_snapshot,
+        reconcile::edits::{LINES_MOVED, period_of_path},
+        recorded_state,
+    },
+    memory::{
+        decision::{Decision, DecisionKind},
+        document::SummaryHeader,
+        hash::ContentHash,
+        item::Tier,
+        period::Period,
+        typed::TypedMemory,
+    },
+    store::{
+        db::lineage::{
+            LineageError,
+            jobs::{JobId, JobOutcome, JobRow, NewJob, Receipt, RunId},
+        },
+        fs::{
+            inventory::{FileStat, Inventory, SummaryFile},
+            layout::{FileKind, Layout},
+        },
+    },
+};
+
+/// A piece of work that is refused, or no longer.
+#[derive(Clone, Debug)]
+pub struct UndoJob {
+    /// What is made.
+    pub tier: Tier,
+    /// For which time.
+    pub period: Period,
+    /// The file that it makes, or the index of what it extracts.
+    pub path: String,
+    fingerprint: ContentHash,
+    engine: String,
+    inputs: ContentHash,
+    items: u32,
+    /// Where its receipt stands among the others; `None` for what only follows from them.
+    job_id: Option<JobId>,
+}
+
+/// What the receipt says of work that was taken back.
+const UNDONE_REASON: &str = "taken back by undo";
+
+/// What it says of work that would be due only because something else was taken back.
+const DEPENDENT_REASON: &str = "rests on what was taken back by undo";
+
+impl UndoPreview<'_> {
+    /// Says which work of the runs is refused from now on, and which no longer.
+    pub(super) fn decide_jobs(
+        &self,
+        past: &RunHistory,
+        undoing: &mut UndoPlan,
+    ) -> Result<(), LineageError> {
+        let layout = self.vault.layout();
+        let mut decided: BTreeMap<ContentHash, (bool, UndoJob)> = BTreeMap::new();
+        // The oldest of them has the last word, as it would have if each were taken back alone.
+        for run in undoing.runs.iter().map(|it| it.id) {
+            let undo = past.undone_by(run).next().is_some();
+            for job in self.lineage.jobs_of_run(run)? {
+                let Some(receipt) = &job.receipt else { continue };
+                if receipt.reason.as_deref() == Some(LINES_MOVED) {
+                    continue;
+                }
+                let refuse = match receipt.outcome {
+                    JobOutcome::Written | JobOutcome::Unchanged => {
+                        if !undo && !self.is_output_undone(past, run, &job, &undoing.files)? {
+                            continue;
+                        }
+                        true
+                    }
+                    JobOutcome::Skipped if undo => false,
+                    _ => continue,
+                };
+                decided.insert(job.fingerprint, (refuse, UndoJob::from_row(&job, receipt, layout)));
+            }
+        }
+        // What was cut off had decided more than can be seen now that it has.
+        for run in past.jobs.keys().copied().filter(|it| past.is_interrupted(*it)) {
+            let jobs = self.lineage.jobs_of_run(run)?;
+            if !jobs.iter().any(|it| decided.contains_key(&it.fingerprint)) {
+                continue;
+            }
+            for job in &jobs {
+                let Some(receipt) = &job.receipt else { continue };
+                let refuse = receipt.outcome == JobOutcome::Skipped;
+                let work = UndoJob::from_row(job, receipt, layout);
+                decided.entry(job.fingerprint).or_insert((refuse, work));
+            }
+        }
+        for (refuse, work) in decided.into_values() {
+            if refuse { &mut undoing.refused } else { &mut undoing.lifted }.push(work);
+        }
+        for list in [&mut undoing.refused, &mut undoing.lifted] {
+            // The last receipt of a period counts, so they stay in their order.
+            list.sort_by_key(|it| (it.tier, it.period, it.job_id));
+        }
+        Ok(())
+    }
+
+    /// Returns whether what a job made is no longer there.
+    fn is_output_undone(
+        &self,
+        past: &RunHistory,
+        run: RunId,
+        job: &JobRow,
+        files: &[UndoFile],
+    ) -> Result<bool, LineageError> {
+        let writes: Vec<&RunWrite> =
+            past.writes.iter().filter(|it| it.job == Some(job.id)).collect();
+        if writes.iter().any(|it| it.only_relocated) {
+            return Ok(false);
+        }
+        if writes.is_empty() {
+            // A day without anything to remember may have something when what another one left is
+            // gone, and an older month may have something for `WISDOM.md`.
+            return Ok(matches!(job.tier, Tier::Extract | Tier::Wisdom));
+        }
+        if matches!(job.tier, Tier::Weekly | Tier::Monthly) {
+            // A file of an open period is made when it has closed, by work of the same name.
+            let made = writes.last().and_then(|it| it.new).map(|it| self.lineage.content(it));
+            let text = made.transpose()?.flatten().and_then(|it| String::from_utf8(it).ok());
+            let header = text.and_then(|it| SummaryHeader::read(job.period, &it).ok().flatten());
+            if header.is_some_and(|it| it.partial) {
+                return Ok(false);
+            }
+        }
+        Ok(files.iter().any(|file| {
+            file.oldest_run.is_some_and(|before| before <= run)
+                && !matches!(file.outcome, UndoOutcome::Kept | UndoOutcome::Lost)
+                && writes.iter().any(|it| it.path == file.path)
+        }))
+    }
+
+    /// Refuses what would be due only because older files stand there again.
+    pub(super) fn refuse_dependents(&self, undoing: &mut UndoPlan) -> Result<(), UndoError> {
+        let nothing_else = Selection::default();
+        let plan = |view: &RootSnapshot| {
+            plan_snapshot(view, self.settings, self.engine, &nothing_else, self.now)
+        };
+        let before = plan(self.view);
+        let written =
+            before.waiting.iter().filter(|it| matches!(it.cause, WaitCause::BeingWritten(_)));
+        let due: BTreeSet<(Tier, Period)> = before
+            .jobs
+            .iter()
+            .map(|it| (it.tier, it.period))
+            .chain(before.due_after.iter().copied())
+            .chain(written.map(|it| (it.tier, it.period)))
+            .collect();
+        let lifted: BTreeSet<ContentHash> =
+            undoing.lifted.iter().map(|it| it.fingerprint).collect();
+        let mut inventory = self.view.inventory.clone();
+        let layout = self.vault.layout();
+        for file in undoing.files.iter().filter(|it| it.is_written()) {
+            put_file(&mut inventory, layout, &file.path, file.text.as_deref());
+        }
+        for decision in undoing.decisions(self.now) {
+            inventory.decisions.apply(&decision);
+        }
+        let mut record =
+            recorded_state(Some(self.lineage), &self.lineage.last_receipts()?, &inventory)?;
+        for work in undoing.lifted.iter().filter(|it| it.job_id.is_some()) {
+            work.apply_lift(&mut record, &inventory);
+        }
+        for work in &undoing.refused {
+            work.apply_refusal(&mut record);
+        }
+        let mut after = RootSnapshot { inventory, record };
+        loop {
+            let jobs = plan(&after).jobs.into_iter().filter(|it| {
+                !due.contains(&(it.tier, it.period)) && !lifted.contains(&it.fingerprint)
+            });
+            let follow: Vec<UndoJob> =
+                jobs.map(|job| UndoJob::from_planned(&job, self.engine, layout)).collect();
+            if follow.is_empty() {
+                return Ok(());
+            }
+            for work in follow {
+                after.inventory.decisions.apply(&decision(
+                    DecisionKind::Undone,
+                    &[&work],
+                    self.now,
+                ));
+                work.apply_refusal(&mut after.record);
+                undoing.refused.push(work);
+            }
+        }
+    }
+}
+
+impl Compactor<'_> {
+    /// Lifts the refusal of work that a person asks for though it was taken back.
+    pub(in crate::compaction) fn lift_refusals(
+        &mut self,
+        jobs: &[CompactionJob],
+        view: &RootSnapshot,
+        now: DateTime<Utc>,
+    ) -> Result<(), CompactionError> {
+        let decisions = &view.inventory.decisions;
+        let layout = self.vault.layout();
+        let lifted: Vec<UndoJob> = jobs
+            .iter()
+            .filter(|it| decisions.is_undone(it.fingerprint))
+            .map(|it| UndoJob::from_planned(it, self.engine.id(), layout))
+            .collect();
+        let made: Vec<_> =
+            lifted.iter().map(|it| decision(DecisionKind::Restored, &[it], now)).collect();
+        self.write_decisions(decisions, &made)
+    }
+}
+
+impl UndoPlan {
+    /// Returns what is to be written down, a line for each file.
+    pub(super) fn decisions(&self, now: DateTime<Utc>) -> Vec<Decision> {
+        let mut made = Vec::new();
+        for (what, list) in
+            [(DecisionKind::Restored, &self.lifted), (DecisionKind::Undone, &self.refused)]
+        {
+            let mut by_path: BTreeMap<&str, Vec<&UndoJob>> = BTreeMap::new();
+            for work in list {
+                by_path.entry(&work.path).or_default().push(work);
+            }
+            made.extend(by_path.values().map(|it| decision(what, it, now)));
+        }
+        made
+    }
+
+    /// Returns the receipts that say so.
+    pub(super) fn receipts(&self, now: DateTime<Utc>) -> Vec<(NewJob, Receipt)> {
+        let receipt = |work: &UndoJob, outcome, reason: &str| {
+            let mut receipt = Receipt::new(outcome, Some(reason.to_owned()), now);
+            receipt.path = (work.tier != Tier::Extract).then(|| work.path.clone());
+            receipt.metrics.items = work.items;
+            (work.to_new_job(now), receipt)
+        };
+        let refused = self.refused.iter();
+        let refused = refused.map(|it| {
+            let reason = if it.job_id.is_some() { UNDONE_REASON } else { DEPENDENT_REASON };
+            receipt(it, JobOutcome::Skipped, reason)
+        });
+        // What only followed was not done then, and is not done now.
+        let lifted = self.lifted.iter().filter(|it| it.job_id.is_some()).map(|it| {
+            let quiet = matches!(it.tier, Tier::Extract | Tier::Wisdom) && it.items == 0;
+            let outcome = if quiet { JobOutcome::Unchanged } else { JobOutcome::Written };
+            receipt(it, outcome, "put back by undo")
+        });
+        refused.chain(lifted).collect()
+    }
+}
+
+impl UndoJob {
+    fn from_row(job: &JobRow, receipt: &Receipt, layout: &Layout) -> Self {
+        Self {
+            tier: job.tier,
+            period: job.period,
+            path: path_of(layout, job.tier, job.period),
+            fingerprint: job.fingerprint,
+            engine: job.engine.clone(),
+            inputs: job.inputs,
+            items: receipt.metrics.items,
+            job_id: (receipt.reason.as_deref() != Some(DEPENDENT_REASON)).then_some(job.id),
+        }
+    }
+
+    fn from_planned(job: &CompactionJob, engine: &str, layout: &Layout) -> Self {
+        Self {
+            tier: job.tier,
+            period: job.period,
+            path: path_of(layout, job.tier, job.period),
+            fingerprint: job.fingerprint,
+            engine: engine.to_owned(),
+            inputs: ContentHash::of(format!("{:?}", job.inputs)),
+            items: 0,
+            job_id: None,
+        }
+    }
+
+    fn to_new_job(&self, now: DateTime<Utc>) -> NewJob {
+        NewJob {
+            fingerprint: self.fingerprint,
+            tier: self.tier,
+            period: self.period,
+            engine: self.engine.clone(),
+            inputs: self.inputs,
+            now,
+        }
+    }
+
+    /// Changes a record as the receipt of refused work will.
+    fn apply_refusal(&self, record: &mut RecordedState) {
+        record.stuck.remove(&self.fingerprint);
+        record.skipped.insert(self.fingerprint);
+        if self.tier == Tier::Wisdom
+            && let Some(body) = record.distilled.get_mut(&self.period)
+        {
+            *body = None;
+        }
+    }
+
+    /// Changes a record as the receipt of work that is put back will.
+    fn apply_lift(&self, record: &mut RecordedState, inventory: &Inventory) {
+        record.skipped.remove(&self.fingerprint);
+        if self.tier == Tier::Monthly
+            && let Some(body @ None) = record.distilled.get_mut(&self.period)
+        {
+            *body = Some(String::new());
+        }
+        if self.tier == Tier::Wisdom
+            && let Some(body) = record.distilled.get_mut(&self.period)
+            && let Some(month) = inventory.monthly.get(&self.period)
+        {
+            let inputs = [(self.period.to_string(), month.body_hash.clone())].into();
+            let same = plan::fingerprint(self.tier, self.period, &inputs) == self.fingerprint;
+            *body = Some(if same { month.body_hash.clone() } else { String::new() });
+        }
+    }
+}
+
+/// Returns the file that a piece of work makes; for days the index of what is extracted.
+fn path_of(layout: &Layout, tier: Tier, period: Period) -> String {
+    match tier {
+        Tier::Extract => layout.index(),
+        Tier::Weekly | Tier::Monthly => layout.summary(period),
+        Tier::Wisdom => layout.wisdom(),
+    }
+}
+
+fn decision(what: DecisionKind, works: &[&UndoJob], at: DateTime<Utc>) -> Decision {
+    let path = works.first().map(|it| it.path.clone()).unwrap_or_default();
+    let hashes = works.iter().map(|it| it.fingerprint.hex16()).collect();
+    Decision { at, what, path, hashes }
+}
+
+/// Puts a text under a path, or takes it away, as a scan would find it.
+fn put_file(inventory: &mut Inventory, layout: &Layout, path: &str, text: Option<&str>) {
+    match (layout.kind_of(path), period_of_path(path)) {
+        (Some(kind @ (FileKind::Weekly | FileKind::Monthly)), Some(period)) => {
+            let files = match kind {
+                FileKind::Weekly => &mut inventory.weekly,
+                _ => &mut inventory.monthly,
+            };
+            files.remove(&period);
+            let file = text.and_then(|it| {
+                SummaryFile::of(path.to_owned(), FileStat::default(), period, it).ok()
+            });
+            let rules = &inventory.rules;
+            let file = file.map(|it| {
+                let body_hash = rules.summary_input_hash(period, &it.body_hash);
+                SummaryFile { body_hash, ..it }
+            });
+            files.extend(file.map(|it| (period, it)));
+        }
+        (Some(FileKind::Wisdom), _) => inventory.wisdom = text.map(str::to_owned),
+        (Some(FileKind::Memory), _) => {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            inventory.memories.retain(|it| it.file_name.as_os_str() != name);
+            let memory = text.and_then(|it| TypedMemory::parse(name.as_ref(), it).ok());
+            inventory.memories.extend(memory);
+        }
+        _ => {}
+    }
+}

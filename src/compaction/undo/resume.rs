@@ -1,0 +1,96 @@
+//! What was begun and is not finished: a note in the private folder, from before the first change
+//! until it is recorded who took the runs back.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::UndoRequest;
+use crate::{
+    compaction::CompactionError,
+    store::{
+        db::lineage::{
+            Lineage, LineageError,
+            jobs::{RunId, RunRow},
+        },
+        fs::vault::{Vault, VaultError},
+    },
+};
+
+/// A run that is to be taken back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct UndoNote {
+    run: i64,
+    /// When that run began: in a new database its number may be another one's.
+    started: String,
+    with_later: bool,
+    /// The run that takes it back.
+    by: i64,
+}
+
+/// Returns what was begun last and is not finished.
+///
+/// # Errors
+///
+/// Returns why the database could not be read.
+pub fn unfinished(vault: &Vault, lineage: &Lineage) -> Result<Option<UndoRequest>, LineageError> {
+    Ok(all_unfinished(vault, lineage)?.into_iter().next())
+}
+
+/// Returns all that was begun and is not finished, what was begun last first.
+pub(super) fn all_unfinished(
+    vault: &Vault,
+    lineage: &Lineage,
+) -> Result<Vec<UndoRequest>, LineageError> {
+    let request =
+        |it: UndoNote| UndoRequest { run: Some(RunId(it.run)), with_dependents: it.with_later };
+    Ok(unfinished_notes(vault, lineage)?.into_iter().rev().map(request).collect())
+}
+
+/// Takes note that a run is to be taken back.
+pub(super) fn add_note(
+    vault: &Vault,
+    lineage: &Lineage,
+    run: &RunRow,
+    with_later: bool,
+    by: RunId,
+) -> Result<(), CompactionError> {
+    let mut notes = unfinished_notes(vault, lineage)?;
+    notes.retain(|it| it.run != run.id.0);
+    notes.push(UndoNote { run: run.id.0, started: stamp(run.started), with_later, by: by.0 });
+    Ok(write_notes(vault, &notes)?)
+}
+
+/// Drops the notes of what is finished.
+pub(super) fn drop_finished_notes(vault: &Vault, lineage: &Lineage) -> Result<(), CompactionError> {
+    Ok(write_notes(vault, &unfinished_notes(vault, lineage)?)?)
+}
+
+fn unfinished_notes(vault: &Vault, lineage: &Lineage) -> Result<Vec<UndoNote>, LineageError> {
+    // A note that cannot be read is of no use to anybody: the same command by number goes on, too.
+    let text = vault.read_text(&vault.layout().undo_state()).ok().flatten();
+    let notes = text.and_then(|it| serde_json::from_str::<Vec<UndoNote>>(&it).ok());
+    let mut notes = notes.unwrap_or_default();
+    if notes.is_empty() {
+        return Ok(notes);
+    }
+    let runs = lineage.last_runs(u32::MAX)?;
+    let taken = lineage.undone_runs()?;
+    notes.retain(|note| {
+        let is_there =
+            runs.iter().any(|it| it.id.0 == note.run && stamp(it.started) == note.started);
+        is_there && !taken.iter().any(|(by, taken)| taken.0 == note.run && by.0 >= note.by)
+    });
+    Ok(notes)
+}
+
+fn write_notes(vault: &Vault, notes: &[UndoNote]) -> Result<(), VaultError> {
+    let path = vault.layout().undo_state();
+    match serde_json::to_string(notes) {
+        Ok(text) if !notes.is_empty() => vault.write_private(&path, &text),
+        _ => vault.remove_private(&path),
+    }
+}
+
+fn stamp(time: DateTime<Utc>) -> String {
+    time.to_rfc3339()
+}

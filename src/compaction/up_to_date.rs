@@ -1,0 +1,257 @@
+//! Whether a root stands still: its files are as a pass left them that found nothing to do, and no time has
+//! come since at which anything falls due.
+//!
+//! Whoever would make a pass asks here first. To look at the names and stamps of all files takes about as
+//! long as `find` does, a pass that finds nothing to do many times that, since it reads what is generated
+//! and asks the database of each file. What is trusted is what a pass trusts, too: that a file whose stamp
+//! is the same holds the same bytes; here the time of the last change of its inode is part of that, which
+//! nobody sets at will. Any change of the database takes the note away ([`crate::store::fs::up_to_date_note`]).
+
+use chrono::{DateTime, Duration, NaiveDate, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    RunOutcome,
+    plan::{CompactionPlan, OPEN_WEEK_QUIET, Selection, WaitCause, WaitingPeriod, start_of_day},
+    report::RunReport,
+};
+use crate::{
+    clock,
+    config::root::RootSettings,
+    memory::{hash::ContentHash, item::Tier, period::Period},
+    store::fs::{
+        inventory::Inventory,
+        up_to_date_note as note,
+        vault::{Vault, stamps::RootStamp},
+    },
+};
+
+/// A full look is made at least so often.
+fn note_valid_for() -> Duration {
+    Duration::days(1)
+}
+
+/// What was changed less than this before it was looked at may have been changed once more within the same
+/// tick of the clock of the file system.
+const SETTLED_NS: i64 = 2_000_000_000;
+
+/// A root that stands still.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpToDate {
+    /// What is due (nothing) and what waits for its time.
+    pub plan: CompactionPlan,
+    /// Whether there are logs.
+    pub has_logs: bool,
+    /// When a log was changed last.
+    pub last_change: Option<DateTime<Utc>>,
+}
+
+/// The note, as JSON.
+#[derive(Serialize, Deserialize)]
+struct UpToDateNote {
+    /// The stamps of all files, as one hash.
+    files: String,
+    /// What the pass was made with, as one hash.
+    with: String,
+    /// From when it is true …
+    made: DateTime<Utc>,
+    /// … until when.
+    until: DateTime<Utc>,
+    /// Whether the running week was looked at, too.
+    open_week: bool,
+    has_logs: bool,
+    changed: Option<DateTime<Utc>>,
+    waiting: Vec<WaitRecord>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WaitRecord {
+    tier: String,
+    period: String,
+    /// When it closes; nothing for what was taken back.
+    closes: Option<DateTime<Utc>>,
+}
+
+/// A look at the files before a pass, for the note after it.
+pub(super) struct FilesBeforeRun {
+    stamps: RootStamp,
+    /// By the clock by which files are stamped, whatever time the pass is told.
+    looked_ns: i64,
+}
+
+/// Returns what is known of a root that stands still; `None` where a pass is to look.
+pub fn check(
+    vault: &Vault,
+    settings: &RootSettings,
+    engine: &str,
+    open_week: bool,
+    now: DateTime<Utc>,
+) -> Option<UpToDate> {
+    let note: UpToDateNote = serde_json::from_slice(&note::read(vault.layout())?).ok()?;
+    let is_now = note.made <= now && now < note.until;
+    if !is_now || (open_week && !note.open_week) || note.with != settings_hash(settings, engine) {
+        return None;
+    }
+    // Last, since it takes longest.
+    if vault.root_stamp().ok()?.all.to_string() != note.files {
+        return None;
+    }
+    let zone = settings.zone.name.0;
+    let waiting = note.waiting.iter().map(|it| {
+        let tier = Tier::from_name(&it.tier)?;
+        let period: Period = it.period.parse().ok()?;
+        let closes = it.closes.map(|at| WaitCause::Closes(at.with_timezone(&zone)));
+        Some(WaitingPeriod { tier, period, cause: closes.unwrap_or(WaitCause::Undone) })
+    });
+    let plan =
+        CompactionPlan { waiting: waiting.collect::<Option<_>>()?, ..CompactionPlan::default() };
+    Some(UpToDate { plan, has_logs: note.has_logs, last_change: note.changed })
+}
+
+/// Returns whether there is a note at all, for who has something to do before it is read.
+pub fn has_note(vault: &Vault) -> bool {
+    note::read(vault.layout()).is_some()
+}
+
+/// Returns whether a pass with this selection does all that a root can be wanted to do now.
+pub fn is_full_selection(selection: &Selection) -> bool {
+    let Selection {
+        tiers,
+        period,
+        force,
+        redo,
+        rewrite: again,
+        only_rewrite: only_again,
+        accept_missing,
+        open_week: _,
+    } = selection;
+    let all = tiers.is_empty() || Tier::ALL.iter().all(|it| tiers.contains(it));
+    all && period.is_none()
+        && redo.is_none()
+        && again.is_empty()
+        && !(*force || *only_again || *accept_missing)
+}
+
+/// Looks at the files before a pass does. `None` where no note can come of it.
+pub(super) fn before_run(vault: &Vault, selection: &Selection) -> Option<FilesBeforeRun> {
+    if !is_full_selection(selection) {
+        return None;
+    }
+    note::begin(vault.layout()).ok()?;
+    let stamps = vault.root_stamp().ok()?;
+    Some(FilesBeforeRun { stamps, looked_ns: clock::file_clock_nanos()? })
+}
+
+/// Leaves a note of a pass that found nothing to do.
+pub(super) fn after_run(
+    before: &FilesBeforeRun,
+    (vault, settings): (&Vault, &RootSettings),
+    engine: &str,
+    open_week: bool,
+    passed: &RunOutcome,
+    now: DateTime<Utc>,
+) {
+    let noted = note_of_run(before, settings, engine, open_week, passed, now);
+    let bytes = noted.and_then(|it| serde_json::to_vec(&it).ok());
+    let layout = vault.layout();
+    let ended = match bytes {
+        Some(bytes) => note::finish(layout, &bytes).map(drop),
+        None => note::cancel(layout),
+    };
+    // The next pass looks for itself.
+    if let Err(error) = ended {
+        tracing::debug!("{}: standstill: {error}", layout.root().display());
+    }
+}
+
+fn note_of_run(
+    before: &FilesBeforeRun,
+    settings: &RootSettings,
+    engine: &str,
+    open_week: bool,
+    passed: &RunOutcome,
+    now: DateTime<Utc>,
+) -> Option<UpToDateNote> {
+    let RunOutcome { report, snapshot: view, plan } = passed;
+    let is_settled = before.stamps.newest_ns < before.looked_ns.saturating_sub(SETTLED_NS);
+    if !is_settled || !is_idle(report) || !plan.jobs.is_empty() || !plan.due_after.is_empty() {
+        return None;
+    }
+    let mut waiting = Vec::new();
+    for it in &plan.waiting {
+        let closes = match &it.cause {
+            WaitCause::Closes(at) => Some(at.with_timezone(&Utc)),
+            WaitCause::Undone => None,
+            WaitCause::BeingWritten(_) | WaitCause::Stuck(_) | WaitCause::Damaged(_) => {
+                return None;
+            }
+        };
+        let (tier, period) = (it.tier.name().to_owned(), it.period.to_string());
+        waiting.push(WaitRecord { tier, period, closes });
+    }
+    let changed = last_log_change(&view.inventory, now);
+    let closes = waiting.iter().filter_map(|it| it.closes);
+    let quiet = changed.filter(|_| open_week).map(|it| it + OPEN_WEEK_QUIET);
+    let times = closes.chain(quiet).chain(next_day_closes(settings, now)).filter(|it| *it > now);
+    let until = times.min().unwrap_or(DateTime::<Utc>::MAX_UTC).min(now + note_valid_for());
+    Some(UpToDateNote {
+        files: before.stamps.all.to_string(),
+        with: settings_hash(settings, engine),
+        made: now,
+        until,
+        open_week,
+        has_logs: !view.inventory.logs.is_empty(),
+        changed,
+        waiting,
+    })
+}
+
+/// Returns whether a pass did nothing and holds nothing up.
+fn is_idle(report: &RunReport) -> bool {
+    let RunReport {
+        jobs,
+        written: _,
+        unchanged: _,
+        failed: _,
+        left,
+        archived,
+        joined,
+        put_back,
+        model,
+        unanswered,
+        finished,
+        held,
+        archive_held,
+        amounts: _,
+        amounts_kept: _,
+        pruned,
+    } = report;
+    let lists = [archived, joined, put_back, finished];
+    jobs.is_empty()
+        && lists.iter().all(|it| it.is_empty())
+        && held.is_empty()
+        && model.is_none()
+        && archive_held.is_none()
+        && *left + *unanswered + *pruned == 0
+}
+
+/// Returns when a log was changed last, as far as the clock has come.
+pub fn last_log_change(inventory: &Inventory, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    let times = inventory.logs.values().map(|it| DateTime::from_timestamp_nanos(it.stamp.mtime_ns));
+    times.filter(|it| *it <= now).max()
+}
+
+/// Returns when the next day closes: with it may what is in no plan, since it has no log yet.
+fn next_day_closes(settings: &RootSettings, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    let zone = settings.zone.name.0;
+    let grace = settings.settings.compaction.grace.as_duration();
+    let grace = Duration::from_std(grace).ok()?;
+    let first_open: NaiveDate = now.checked_sub_signed(grace)?.with_timezone(&zone).date_naive();
+    start_of_day(first_open.succ_opt()?, zone).checked_add_signed(grace)
+}
+
+/// Returns what a pass rests on beside the files and the time.
+fn settings_hash(settings: &RootSettings, engine: &str) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    ContentHash::of(format!("{version} {engine} {settings:?}")).to_string()
+}

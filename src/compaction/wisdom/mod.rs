@@ -1,0 +1,3 @@
+//! `WISDOM.md`, distilled from months.
+
+pub(crate) mod edit;

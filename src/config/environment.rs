@@ -1,0 +1,173 @@
+//! What stands around a call: variables, folders, the host's name, the system's zone.
+//!
+//! Read once at start; everything else in [`super`] takes it as an argument, so that tests need
+//! neither a home nor an environment of their own.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use etcetera::base_strategy::{BaseStrategy as _, Xdg};
+
+use super::{
+    ConfigError,
+    api_key::{self, Secret},
+    zone::ZoneName,
+};
+
+/// What stands around a call.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    /// Variables whose names begin with `MEMOIRD_`, but for the one that holds a key.
+    pub variables: BTreeMap<String, String>,
+    /// What [`api_key::VARIABLE`] holds; not looked at until a key is needed.
+    pub api_key: Option<Arc<Secret>>,
+    /// Where systemd put the credentials of this service.
+    pub credentials_dir: Option<PathBuf>,
+    /// The person's home.
+    pub home: PathBuf,
+    /// Where configurations lie: `$XDG_CONFIG_HOME`, else `~/.config`.
+    pub config_home: PathBuf,
+    /// Where programs keep what outlives a restart: `$XDG_STATE_HOME`, else `~/.local/state`.
+    pub state_home: PathBuf,
+    /// Where Claude Code keeps its own, if elsewhere than in `~/.claude`.
+    pub claude_config_dir: Option<PathBuf>,
+    /// Where Codex keeps its own, if elsewhere than in `~/.codex`.
+    pub codex_home: Option<PathBuf>,
+    /// The working folder.
+    pub cwd: PathBuf,
+    /// The host's name, as `writer` in `memoird.yaml` has it.
+    pub host: String,
+    /// The zone that the system is set to, when it tells one that is known.
+    pub system_zone: Option<ZoneName>,
+}
+
+impl Environment {
+    /// Reads them.
+    ///
+    /// # Errors
+    ///
+    /// Returns `ConfigError::NoHome` without a home, `ConfigError::NoWorkingDir` when the working folder is gone, and
+    /// `ConfigError::VariableNotUtf8` when a variable of ours is not UTF-8.
+    pub fn read() -> Result<Self, ConfigError> {
+        let cwd = env::current_dir().map_err(|source| ConfigError::NoWorkingDir { source })?;
+        Self::read_in(cwd)
+    }
+
+    /// Reads them for a working folder that may be gone by now.
+    ///
+    /// # Errors
+    ///
+    /// Returns what [`Self::read`] does, but for the working folder.
+    pub fn read_in(cwd: PathBuf) -> Result<Self, ConfigError> {
+        let xdg = Xdg::new().map_err(|_| ConfigError::NoHome)?;
+        let mut variables = BTreeMap::new();
+        let mut api_key = None;
+        for (name, value) in env::vars_os() {
+            let Some(name) = name.to_str().filter(|it| it.starts_with("MEMOIRD_")) else {
+                continue;
+            };
+            if name == api_key::VARIABLE {
+                // What is not UTF-8 is no key, and is told when one is needed.
+                let text = value.to_string_lossy().into_owned();
+                api_key = (!text.is_empty()).then(|| Arc::new(Secret::new(text)));
+                continue;
+            }
+            let value = value
+                .into_string()
+                .map_err(|_| ConfigError::VariableNotUtf8 { name: name.to_owned() })?;
+            variables.insert(name.to_owned(), value);
+        }
+        Ok(Self {
+            variables,
+            api_key,
+            credentials_dir: env::var_os(api_key::CREDENTIALS_VARIABLE)
+                .filter(|it| !it.is_empty())
+                .map(Into::into),
+            home: xdg.home_dir().to_path_buf(),
+            config_home: xdg.config_dir(),
+            state_home: xdg.state_dir().unwrap_or_else(|| xdg.home_dir().join(".local/state")),
+            claude_config_dir: absolute_dir_variable("CLAUDE_CONFIG_DIR"),
+            codex_home: absolute_dir_variable("CODEX_HOME"),
+            cwd,
+            host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            system_zone: system_zone(env::var("TZ").ok().as_deref()),
+        })
+    }
+
+    /// Returns the folder of our configuration, where prompts and rules of the person's own lie too.
+    pub fn config_folder(&self) -> PathBuf {
+        self.config_home.join("memoird")
+    }
+
+    /// Returns the path of the ledger of model calls.
+    pub fn ledger_path(&self) -> PathBuf {
+        self.state_home.join("memoird").join("ledger.db")
+    }
+
+    /// Returns where Claude Code keeps its settings and transcripts.
+    pub fn claude_folder(&self) -> PathBuf {
+        self.claude_config_dir.clone().unwrap_or_else(|| self.home.join(".claude"))
+    }
+
+    /// Returns where Codex keeps its settings and transcripts.
+    pub fn codex_folder(&self) -> PathBuf {
+        self.codex_home.clone().unwrap_or_else(|| self.home.join(".codex"))
+    }
+
+    /// Returns a variable that is set and not empty.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str).filter(|it| !it.is_empty())
+    }
+
+    /// Returns `path` with `~/` put in, from `base` when it is relative.
+    pub fn absolute(&self, path: &Path, base: &Path) -> PathBuf {
+        match path.strip_prefix("~") {
+            Ok(rest) => self.home.join(rest),
+            Err(_) => base.join(path),
+        }
+    }
+}
+
+/// Returns the folder that a variable names; a relative one would mean another from each folder.
+fn absolute_dir_variable(name: &str) -> Option<PathBuf> {
+    env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute())
+}
+
+/// Returns the system's zone. `TZ` wins over the system's setting where it holds a name, as it does
+/// for every other program.
+fn system_zone(tz: Option<&str>) -> Option<ZoneName> {
+    let named = tz.and_then(|it| it.trim_start_matches(':').parse().ok());
+    named.or_else(|| iana_time_zone::get_timezone().ok()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zone_in_the_variable_wins() {
+        for tz in ["Europe/Vienna", ":Europe/Vienna"] {
+            assert_eq!(system_zone(Some(tz)), Some("Europe/Vienna".parse().unwrap()));
+        }
+        // A rule, not a name.
+        assert_eq!(system_zone(Some("CET-1CEST,M3.5.0,M10.5.0/3")), system_zone(None));
+    }
+
+    #[test]
+    fn paths_start_at_home_or_at_the_base() {
+        let around = Environment { home: "/home/ada".into(), ..Environment::default() };
+        for (path, expected) in [
+            ("~", "/home/ada"),
+            ("~/a", "/home/ada/a"),
+            ("a/b", "/base/a/b"),
+            ("/a", "/a"),
+            ("~a", "/base/~a"),
+        ] {
+            assert_eq!(around.absolute(Path::new(path), Path::new("/base")), Path::new(expected));
+        }
+    }
+}

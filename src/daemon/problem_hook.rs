@@ -1,0 +1,106 @@
+//! Tells a program of the user's own what needs a person (`on_problem`).
+//!
+//! Each problem is told once, and again only after it was gone. The program gets a JSON document on its
+//! stdin, `{"root", "kind", "text"}`, and the same in `MEMOIRD_PROBLEM_ROOT`, `_KIND` and `_TEXT`; no word
+//! of a log is in it. One runs at a time, in a group of its own that is killed when it takes too long.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{self, Write as _},
+    os::unix::process::CommandExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::config::api_key;
+
+/// How long the program may take.
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often it is asked whether it has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Something that needs a person.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RootProblem {
+    /// `stuck`, `model`, or `paused`.
+    pub(super) kind: &'static str,
+    /// In plain words.
+    pub(super) text: String,
+}
+
+/// Who tells.
+#[derive(Debug, Default)]
+pub(super) struct Notifier {
+    /// Per root, the kinds of problems that were told.
+    notified: BTreeMap<PathBuf, BTreeSet<&'static str>>,
+    /// Held while a program runs.
+    turn: Arc<Mutex<()>>,
+}
+
+impl Notifier {
+    /// Compares what is wrong with a root now with what was told, and tells what is new.
+    pub(super) fn update(
+        &mut self,
+        command: Option<&[String]>,
+        root: &Path,
+        now: Vec<RootProblem>,
+    ) {
+        let kinds: BTreeSet<&'static str> = now.iter().map(|it| it.kind).collect();
+        let told = self.notified.entry(root.to_owned()).or_default();
+        let fresh: Vec<RootProblem> =
+            now.into_iter().filter(|it| !told.contains(it.kind)).collect();
+        *told = kinds;
+        let Some([program, args @ ..]) = command else { return };
+        for problem in fresh {
+            let (program, args) = (program.clone(), args.to_vec());
+            let (root, turn) = (root.to_owned(), Arc::clone(&self.turn));
+            tokio::task::spawn_blocking(move || {
+                let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Err(error) = run_program(&program, &args, &root, &problem) {
+                    tracing::warn!("on_problem: `{program}`: {error}");
+                }
+            });
+        }
+    }
+}
+
+fn run_program(
+    program: &str,
+    args: &[String],
+    root: &Path,
+    problem: &RootProblem,
+) -> io::Result<()> {
+    let RootProblem { kind, text } = problem;
+    let mut child = api_key::remove_key_variables(&mut Command::new(program))
+        .args(args)
+        .env("MEMOIRD_PROBLEM_ROOT", root)
+        .env("MEMOIRD_PROBLEM_KIND", kind)
+        .env("MEMOIRD_PROBLEM_TEXT", text)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        let document = serde_json::json!({ "root": root, "kind": kind, "text": text });
+        // Who does not read it has it in the environment.
+        drop(writeln!(stdin, "{document}"));
+    }
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if begun.elapsed() >= PROGRAM_TIMEOUT {
+            kill_process_group(Pid::from_child(&child), Signal::KILL)?;
+            child.wait()?;
+            return Err(io::Error::other("took too long and was killed"));
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    };
+    if status.success() { Ok(()) } else { Err(io::Error::other(format!("ended with {status}"))) }
+}

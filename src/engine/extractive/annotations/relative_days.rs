@@ -1,0 +1,76 @@
+//! Days that are named by their distance from the log's own.
+
+use std::sync::OnceLock;
+
+use aho_corasick::AhoCorasick;
+use chrono::TimeDelta;
+
+use crate::memory::{
+    atom::{self, AtomKind},
+    log::TextOrigin,
+};
+
+use super::{Annotation, date_note};
+use crate::engine::extractive::{
+    parsed_log::{LogStatement, ParsedLog, StatementForm},
+    words::Language,
+};
+
+/// Words for such days: the language that they have to stand in, and how many days away they are. The day
+/// of the log itself is left out, since the citation behind the bullet names it; so are words that mean
+/// something else as well (`morgen`, `mañana`).
+const RELATIVE_DAY_WORDS: [(&str, Option<Language>, i64); 9] = [
+    ("yesterday", None, -1),
+    ("tomorrow", None, 1),
+    ("vorgestern", None, -2),
+    ("gestern", None, -1),
+    ("übermorgen", None, 2),
+    ("hier", Some(Language::FRENCH), -1),
+    ("demain", Some(Language::FRENCH), 1),
+    ("ayer", Some(Language::SPANISH), -1),
+    ("domani", Some(Language::ITALIAN), 1),
+];
+
+/// Returns the dates of the days that a piece names so. Where it names dates itself, nothing is added.
+pub(super) fn relative_day_notes(
+    page: &ParsedLog,
+    statement: &LogStatement,
+    piece: usize,
+) -> Vec<Annotation> {
+    static WORDS: OnceLock<Option<AhoCorasick>> = OnceLock::new();
+    if matches!(statement.form, StatementForm::Code | StatementForm::Quote)
+        || statement.origin == TextOrigin::External
+    {
+        return Vec::new();
+    }
+    let words = WORDS.get_or_init(|| {
+        let words = RELATIVE_DAY_WORDS.iter().map(|it| it.0);
+        AhoCorasick::builder().ascii_case_insensitive(true).build(words).ok()
+    });
+    let Some(words) = words else { return Vec::new() };
+    let cut = statement.pieces[piece];
+    let text = &statement.text[cut.start..cut.end];
+    let mut found = Vec::new();
+    for hit in words.find_iter(text) {
+        let (_, language, days) = RELATIVE_DAY_WORDS[hit.pattern().as_usize()];
+        let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '’' | '-' | '_' | '/');
+        let alone = !text[..hit.start()].ends_with(goes_on)
+            && !text[hit.end()..].starts_with(goes_on)
+            && text[..hit.start()].matches('`').count().is_multiple_of(2);
+        let day = page.stem.date().checked_add_signed(TimeDelta::days(days));
+        if let Some(day) = day
+            && alone
+            && language.is_none_or(|it| it == page.language)
+        {
+            found.push(Annotation {
+                offset: cut.start + hit.end(),
+                text: date_note(day),
+                citations: Vec::new(),
+            });
+        }
+    }
+    if !found.is_empty() && atom::find_atoms(text).iter().any(|it| it.kind == AtomKind::Date) {
+        found.clear();
+    }
+    found
+}

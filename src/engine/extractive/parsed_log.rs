@@ -1,0 +1,611 @@
+//! A log as the engine reads it: statements, each with the heads that it stands under.
+//!
+//! A statement is a list item, a table row, or a paragraph; a sentence that was wrapped over several
+//! lines is one statement that cites them all. Heads are headings, lead-ins that end in a colon, and
+//! parent items: they say what a short statement is about, and are cited with it when used.
+
+use crate::{
+    memory::{
+        address::{Address, Citation, Stem},
+        item::Item,
+        log::TextOrigin,
+        markdown::LineKind,
+    },
+    privacy::{SanitizedLine, SanitizedLog},
+};
+
+use super::{
+    sentence::{self, StatementPiece},
+    words::{Language, hash_bytes},
+};
+
+/// A log, read; or a bullet that stands in for one.
+pub(super) struct ParsedLog {
+    pub(super) stem: Stem,
+    pub(super) language: Language,
+    pub(super) heads: Vec<StatementHead>,
+    pub(super) statements: Vec<LogStatement>,
+}
+
+/// A heading, lead-in, or parent item.
+pub(super) struct StatementHead {
+    /// Its words, cleaned, without a closing colon.
+    pub(super) text: String,
+    /// The line by which it is known.
+    pub(super) line: u32,
+    /// All lines that hold its words.
+    pub(super) lines: Vec<u32>,
+    /// The level of a heading; 0 for a lead-in or a parent item.
+    pub(super) level: u8,
+    /// The heading above.
+    pub(super) parent: Option<usize>,
+    /// The statement that this parent item is.
+    pub(super) statement: Option<usize>,
+    /// The same for the same words, whatever their numbers and case.
+    pub(super) key: u64,
+}
+
+/// One statement of a log.
+pub(super) struct LogStatement {
+    /// Cleaned words: emphasis is cut, white space is single.
+    pub(super) text: String,
+    /// Bytes of `text` that are a label (`Caroline: `), which goes with each piece.
+    pub(super) label: usize,
+    pub(super) pieces: Vec<StatementPiece>,
+    /// Byte offset at which each source line begins in `text`, and its number.
+    pub(super) lines: Vec<(usize, u32)>,
+    /// The nearest heading, then the lead-in or parent item.
+    pub(super) heading: Option<usize>,
+    pub(super) lead: Option<usize>,
+    pub(super) form: StatementForm,
+    pub(super) origin: TextOrigin,
+    /// The state of a task box.
+    pub(super) task: Option<bool>,
+    /// Whether a person or agent marked it `#keep`.
+    pub(super) keep: bool,
+    /// Whether it only introduces what follows.
+    pub(super) introduces: bool,
+    /// The line that names the columns of a table's row.
+    pub(super) header: Option<u32>,
+    /// What a bullet of a weekly file cites; a log's statement cites its own lines.
+    pub(super) cites: Option<Citation>,
+}
+
+/// How a statement stands in its log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StatementForm {
+    Item,
+    Paragraph,
+    Row,
+    Quote,
+    Code,
+}
+
+/// Reads a log.
+pub(super) fn parse(log: &SanitizedLog) -> ParsedLog {
+    parse_with_language(log, |_| None)
+}
+
+/// Reads a log whose language may be known once its statements are.
+pub(super) fn parse_with_language(
+    log: &SanitizedLog,
+    known: impl Fn(&ParsedLog) -> Option<Language>,
+) -> ParsedLog {
+    let mut page = parse_statements(log);
+    page.language = known(&page).unwrap_or_else(|| {
+        let prose = log.lines().iter().filter(|it| it.kind() != LineKind::Code);
+        Language::detect(prose.map(SanitizedLine::words))
+    });
+    page
+}
+
+/// Reads the statements of a log, in no language.
+fn parse_statements(log: &SanitizedLog) -> ParsedLog {
+    let mut reader = LogParser {
+        page: ParsedLog {
+            stem: log.stem().clone(),
+            language: Language::UNKNOWN,
+            heads: Vec::new(),
+            statements: Vec::new(),
+        },
+        headings: Vec::new(),
+        parents: Vec::new(),
+        lead: None,
+        table: Vec::new(),
+        table_line: None,
+        timed: has_time_column(log),
+    };
+    let lines = log.lines();
+    let mut at = 0;
+    while at < lines.len() {
+        at += reader.parse_next(&lines[at..]);
+    }
+    reader.page
+}
+
+/// Makes a page of one bullet of a weekly file, whose words stand in no log as they are.
+pub(super) fn parse_bullet(week: &Stem, item: &Item) -> ParsedLog {
+    let text = strip_markup(&item.text);
+    let label = label_len(&text);
+    let mut pieces = sentence::split_pieces(&text[label..]);
+    for piece in &mut pieces {
+        piece.start += label;
+        piece.end += label;
+    }
+    let stem = match &item.citation {
+        Some(citation) => citation.files().last().map_or(week, |(stem, _)| stem),
+        None => week,
+    };
+    ParsedLog {
+        stem: stem.clone(),
+        language: Language::detect(std::iter::once(text.as_str())),
+        heads: Vec::new(),
+        statements: vec![LogStatement {
+            keep: false,
+            introduces: false,
+            text,
+            label,
+            pieces,
+            lines: Vec::new(),
+            heading: None,
+            lead: None,
+            form: StatementForm::Item,
+            origin: TextOrigin::Human,
+            task: None,
+            header: None,
+            cites: item.citation.clone(),
+        }],
+    }
+}
+
+struct LogParser {
+    page: ParsedLog,
+    /// Open headings, outermost first.
+    headings: Vec<usize>,
+    /// Open list items: indent, statement, and its head once a child needs it.
+    parents: Vec<(usize, usize, Option<usize>)>,
+    /// The paragraph that introduces what follows.
+    lead: Option<usize>,
+    /// Words of the header cells of the table that is being read.
+    table: Vec<String>,
+    table_line: Option<u32>,
+    /// Whether items begin with a time that only orders them.
+    timed: bool,
+}
+
+impl LogParser {
+    /// Reads what begins at the first of `lines`; returns how many lines it took.
+    fn parse_next(&mut self, lines: &[SanitizedLine]) -> usize {
+        let line = &lines[0];
+        match line.kind() {
+            LineKind::Blank | LineKind::Fence | LineKind::Rule | LineKind::Comment => 1,
+            LineKind::Heading { level, .. } => {
+                self.add_heading(line, level);
+                1
+            }
+            LineKind::ListItem { indent, task, .. } => {
+                let taken = wrapped_line_count(lines);
+                self.add_item(&lines[..taken], indent, task);
+                taken
+            }
+            LineKind::Text | LineKind::AfterComment { .. } => {
+                let taken = wrapped_line_count(lines);
+                self.add_paragraph(&lines[..taken], StatementForm::Paragraph);
+                taken
+            }
+            LineKind::TableRow => {
+                self.add_row(line, lines.get(1).is_some_and(|next| next.kind() == LineKind::Rule));
+                1
+            }
+            // A mark without words.
+            LineKind::Quote { .. } if !line.is_content() => 1,
+            LineKind::Quote { .. } => {
+                self.add_paragraph(&lines[..1], StatementForm::Quote);
+                1
+            }
+            LineKind::Code => {
+                self.add_paragraph(&lines[..1], StatementForm::Code);
+                1
+            }
+        }
+    }
+
+    fn add_heading(&mut self, line: &SanitizedLine, level: u8) {
+        while self.headings.last().is_some_and(|&h| self.page.heads[h].level >= level) {
+            self.headings.pop();
+        }
+        self.parents.clear();
+        self.lead = None;
+        self.table.clear();
+        let above = self.headings.last().copied();
+        let head = self.add_head(
+            &strip_markup(line.words()),
+            (line.number(), vec![line.number()]),
+            level,
+            above,
+            None,
+        );
+        self.headings.push(head);
+    }
+
+    fn add_head(
+        &mut self,
+        text: &str,
+        (line, lines): (u32, Vec<u32>),
+        level: u8,
+        above: Option<usize>,
+        statement: Option<usize>,
+    ) -> usize {
+        let text = text.trim_end_matches([':', '：', ' ']).to_owned();
+        let key = heading_key(&text);
+        self.page.heads.push(StatementHead {
+            text,
+            line,
+            lines,
+            level,
+            parent: above,
+            statement,
+            key,
+        });
+        self.page.heads.len() - 1
+    }
+
+    fn add_item(&mut self, lines: &[SanitizedLine], indent: usize, task: Option<bool>) {
+        while self.parents.last().is_some_and(|parent| parent.0 >= indent) {
+            self.parents.pop();
+        }
+        self.table.clear();
+        let lead = self.parent_head().or(self.lead);
+        let index = self.add_statement(lines, StatementForm::Item, lead);
+        self.page.statements[index].task = task;
+        self.parents.push((indent, index, None));
+    }
+
+    /// Returns the head that the innermost open item is for its children.
+    fn parent_head(&mut self) -> Option<usize> {
+        let &(_, statement, head) = self.parents.last()?;
+        if head.is_some() {
+            return head;
+        }
+        let parent = &self.page.statements[statement];
+        let (text, line) = (parent.text.clone(), parent.lines.first().map_or(0, |l| l.1));
+        let lines = parent.lines.iter().map(|l| l.1).collect();
+        let head = Some(self.add_head(&text, (line, lines), 0, None, Some(statement)));
+        if let Some(last) = self.parents.last_mut() {
+            last.2 = head;
+        }
+        head
+    }
+
+    fn add_paragraph(&mut self, lines: &[SanitizedLine], form: StatementForm) {
+        self.parents.clear();
+        self.table.clear();
+        let lead = if form == StatementForm::Code || form == StatementForm::Quote {
+            self.lead
+        } else {
+            None
+        };
+        let index = self.add_statement(lines, form, lead);
+        if form != StatementForm::Paragraph {
+            return;
+        }
+        let statement = &self.page.statements[index];
+        let text = statement.text.clone();
+        if statement.introduces {
+            // `Decision:` opens a list; a long lead-in keeps its last sentence for the heads.
+            let start = statement.pieces.last().map_or(0, |p| p.start);
+            let held_by: Vec<u32> = statement.lines_of(start, text.len()).collect();
+            let line = lines[lines.len() - 1].number();
+            self.lead = Some(self.add_head(&text[start..], (line, held_by), 0, None, None));
+        } else {
+            self.lead = None;
+        }
+    }
+
+    fn add_row(&mut self, line: &SanitizedLine, is_header: bool) {
+        let cells: Vec<String> = cells(line.words()).map(strip_markup).collect();
+        if is_header {
+            self.table = cells;
+            self.table_line = Some(line.number());
+            return;
+        }
+        let index = self.add_statement(std::slice::from_ref(line), StatementForm::Row, self.lead);
+        let mut text = String::new();
+        let mut header = None;
+        for (i, cell) in cells.iter().enumerate().filter(|(_, c)| !c.is_empty()) {
+            if !text.is_empty() {
+                text.push_str(if i == 1 { ": " } else { ", " });
+            }
+            // In a wide table a bare number or mark says nothing without its column's name.
+            let bare = cell.chars().count() <= 8 || cell.starts_with(|c: char| c.is_ascii_digit());
+            if i > 1
+                && bare
+                && let Some(name) = self.table.get(i).filter(|n| !n.is_empty())
+            {
+                text.push_str(name);
+                text.push(' ');
+                header = self.table_line;
+            }
+            text.push_str(cell);
+        }
+        let statement = &mut self.page.statements[index];
+        statement.pieces = single_piece(&text);
+        statement.text = text;
+        statement.label = 0;
+        statement.introduces = false;
+        statement.header = header;
+    }
+
+    /// Adds a statement made of `lines`, and returns its index.
+    fn add_statement(
+        &mut self,
+        lines: &[SanitizedLine],
+        form: StatementForm,
+        lead: Option<usize>,
+    ) -> usize {
+        let mut text = String::new();
+        let mut starts = Vec::with_capacity(lines.len());
+        for line in lines {
+            if !text.is_empty() {
+                text.push(' ');
+            }
+            starts.push((text.len(), line.number()));
+            text.push_str(&if form == StatementForm::Code {
+                line.words().trim().to_owned()
+            } else {
+                strip_markup(line.words())
+            });
+        }
+        let first = &lines[0];
+        if form == StatementForm::Item || form == StatementForm::Paragraph {
+            drop_time(&mut text, &mut starts, self.timed);
+        }
+        let label = label_len(&text);
+        let mut pieces = match form {
+            StatementForm::Row | StatementForm::Code => single_piece(&text),
+            _ => sentence::split_pieces(&text[label..]),
+        };
+        if !matches!(form, StatementForm::Row | StatementForm::Code) {
+            for piece in &mut pieces {
+                piece.start += label;
+                piece.end += label;
+            }
+        }
+        let own = lines.iter().all(|l| l.origin() != TextOrigin::External);
+        let statement = LogStatement {
+            keep: own && lines.iter().any(|l| has_keep_mark(l.words())),
+            introduces: text.ends_with([':', '：']),
+            text,
+            label,
+            pieces,
+            lines: starts,
+            heading: self.headings.last().copied(),
+            lead,
+            form,
+            origin: first.origin(),
+            task: None,
+            header: None,
+            cites: None,
+        };
+        self.page.statements.push(statement);
+        self.page.statements.len() - 1
+    }
+}
+
+impl LogStatement {
+    /// Returns the numbers of the lines that hold the bytes from `start` to `end`.
+    pub(super) fn lines_of(&self, start: usize, end: usize) -> impl Iterator<Item = u32> + '_ {
+        let from = self.lines.partition_point(|&(at, _)| at <= start).saturating_sub(1);
+        self.lines[from..].iter().take_while(move |&&(at, _)| at < end).map(|&(_, number)| number)
+    }
+}
+
+impl ParsedLog {
+    /// Returns the address of a line.
+    pub(super) fn address(&self, line: u32) -> Address {
+        Address { stem: self.stem.clone(), line }
+    }
+}
+
+/// Returns whether `#keep` stands in the line as a word of its own, outside code.
+pub(super) fn has_keep_mark(line: &str) -> bool {
+    const MARK: &str = "#keep";
+    if !line.contains('#') {
+        return false;
+    }
+    let mut outside = true;
+    line.split('`').any(|part| {
+        let here = outside;
+        outside = !outside;
+        here && part.match_indices(MARK).any(|(at, _)| {
+            let before = part[..at].chars().next_back();
+            let after = part[at + MARK.len()..].chars().next();
+            let ends =
+                |c: char| c.is_whitespace() || matches!(c, '.' | ',' | ';' | ':' | '!' | ')' | '(');
+            before.is_none_or(ends) && after.is_none_or(ends)
+        })
+    })
+}
+
+/// Cuts marks of emphasis and breaks, control characters, and runs of white space.
+pub(super) fn strip_markup(words: &str) -> String {
+    if has_no_markup(words) {
+        return words.to_owned();
+    }
+    let mut text = String::with_capacity(words.len());
+    let mut in_code = false;
+    let stray = has_stray_bold(words);
+    let mut rest = words;
+    while let Some(c) = rest.chars().next() {
+        let width = c.len_utf8();
+        if c == '`' {
+            in_code = !in_code;
+        }
+        if !in_code && rest.starts_with("**") {
+            let after = rest.trim_start_matches('*');
+            // `2**8` is no emphasis.
+            let glued =
+                text.ends_with(char::is_alphanumeric) && after.starts_with(char::is_alphanumeric);
+            // Nor would a number meet a word as its unit by itself.
+            let parts = stray
+                && text.trim_end().ends_with(char::is_numeric)
+                && after.trim_start().starts_with(char::is_alphabetic);
+            if glued || parts {
+                text.push_str(&rest[..rest.len() - after.len()]);
+            }
+            rest = after;
+            continue;
+        }
+        if !in_code && (rest.starts_with("<br>") || rest.starts_with("<br/>")) {
+            rest = &rest[rest.find('>').map_or(width, |i| i + 1)..];
+            text.push(' ');
+            continue;
+        }
+        if c.is_whitespace() || c.is_control() {
+            // Code stands as it is, so that it is found again in its line.
+            if !text.is_empty() && (in_code || !text.ends_with(' ')) {
+                text.push(' ');
+            }
+        } else {
+            text.push(c);
+        }
+        rest = &rest[width..];
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// Returns whether some mark of bold has no partner, or stands where none can be opened or closed.
+fn has_stray_bold(words: &str) -> bool {
+    let marks = words.match_indices("**");
+    let stray = |(number, (at, mark)): (usize, (usize, &str))| {
+        let outside = |c: char| !c.is_whitespace();
+        if number % 2 == 0 {
+            !words[at + mark.len()..].starts_with(outside)
+        } else {
+            !words[..at].ends_with(outside)
+        }
+    };
+    marks.clone().count() % 2 == 1 || marks.enumerate().any(stray)
+}
+
+/// Returns whether there is plainly nothing to cut, as in most lines.
+fn has_no_markup(words: &str) -> bool {
+    let mut before = b' ';
+    words.is_ascii()
+        && words.bytes().all(|b| {
+            let doubled = b == before && matches!(b, b' ' | b'*');
+            before = b;
+            matches!(b, b' '..=b'~') && b != b'<' && !doubled
+        })
+        && before != b' '
+}
+
+/// Returns a key that is the same for headings that differ in numbers, case, or marks.
+fn heading_key(text: &str) -> u64 {
+    let letters: String =
+        text.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase).collect();
+    hash_bytes(letters.as_bytes())
+}
+
+fn single_piece(text: &str) -> Vec<StatementPiece> {
+    if text.is_empty() {
+        Vec::new()
+    } else {
+        vec![StatementPiece { start: 0, end: text.len(), starts_sentence: true }]
+    }
+}
+
+fn cells(row: &str) -> impl Iterator<Item = &str> {
+    let inner = row.trim().trim_start_matches('|').trim_end_matches('|');
+    inner.split('|').map(str::trim)
+}
+
+/// Returns how many lines from the first on are one wrapped statement.
+fn wrapped_line_count(lines: &[SanitizedLine]) -> usize {
+    /// Shorter lines were broken by hand, because something new begins.
+    const WRAP_CHARS_MIN: usize = 50;
+    let mut taken = 1;
+    while let Some(next) = lines.get(taken) {
+        let before = lines[taken - 1].words();
+        let goes_on = next.kind() == LineKind::Text
+            && !before.ends_with([':', '：'])
+            && label_len(next.words()) == 0
+            && (next.words().starts_with(char::is_lowercase)
+                || (before.chars().count() >= WRAP_CHARS_MIN
+                    && !before.ends_with(['.', '!', '?', '。', '！', '？'])
+                    && !sentence::is_mostly_spaceless(before)));
+        if !goes_on || has_keep_mark(next.words()) || has_keep_mark(before) {
+            break;
+        }
+        taken += 1;
+    }
+    taken
+}
+
+/// Returns the length of a label with its colon and space: `Caroline: `, `Root cause: `.
+fn label_len(text: &str) -> usize {
+    const LABEL_CHARS_MAX: usize = 40;
+    const LABEL_WORDS_MAX: usize = 5;
+    let Some(colon) =
+        text.char_indices().take(LABEL_CHARS_MAX).find(|(_, c)| matches!(c, ':' | '：'))
+    else {
+        return 0;
+    };
+    let label = &text[..colon.0];
+    let after = colon.0 + colon.1.len_utf8();
+    let spaced = colon.1 == '：' || text[after..].starts_with(' ');
+    let plain = label.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '`' | '@' | '/'))
+        && !label.contains(['.', '!', '?', ';', '。'])
+        && label.matches('`').count().is_multiple_of(2)
+        && label.matches('(').count() == label.matches(')').count()
+        && label.split_whitespace().count() <= LABEL_WORDS_MAX;
+    let tail = text[after..].trim_start();
+    if spaced && plain && !tail.is_empty() { text.len() - tail.len() } else { 0 }
+}
+
+/// Returns the bytes of a time of day that opens the text, with what follows it.
+fn time_len(text: &str) -> usize {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = text.as_bytes();
+    let two = |at: usize| rest.get(at..at + 2).is_some_and(|d| d.iter().all(u8::is_ascii_digit));
+    if !(1..=2).contains(&digits) || rest.get(digits) != Some(&b':') || !two(digits + 1) {
+        return 0;
+    }
+    let mut end = digits + 3;
+    if rest.get(end) == Some(&b':') && two(end + 1) {
+        end += 3;
+    }
+    let tail = text[end..].trim_start();
+    let tail = tail.strip_prefix(['-', '–', '—', ':']).map_or(tail, str::trim_start);
+    if text[end..].starts_with([' ', ':']) && !tail.is_empty() {
+        text.len() - tail.len()
+    } else {
+        0
+    }
+}
+
+/// Whether most items of the log begin with a time, which then only orders them.
+fn has_time_column(log: &SanitizedLog) -> bool {
+    let items = log
+        .lines()
+        .iter()
+        .filter(|l| matches!(l.kind(), LineKind::ListItem { .. } | LineKind::Text));
+    let (mut timed, mut all) = (0_usize, 0_usize);
+    for line in items {
+        all += 1;
+        timed += usize::from(time_len(line.words()) > 0);
+    }
+    timed >= 2 && timed * 2 > all
+}
+
+fn drop_time(text: &mut String, starts: &mut [(usize, u32)], timed: bool) {
+    let len = time_len(text);
+    if len == 0 || !(timed || label_len(&text[len..]) > 0) {
+        return;
+    }
+    text.drain(..len);
+    for (at, _) in starts {
+        *at = at.saturating_sub(len);
+    }
+}

@@ -1,0 +1,79 @@
+//! What sentences tell, one by one, for who has words and no log: a session's.
+
+use super::{
+    sections::{self, StatementClass},
+    sentence,
+};
+
+/// What a sentence tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SentenceClass {
+    /// Something was done, found, measured.
+    Outcome,
+    /// Something was chosen.
+    Decision,
+    /// Something is open: blocked, asked, to do.
+    Open,
+    /// Anything else.
+    Other,
+}
+
+/// A sentence of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassifiedSentence<'a> {
+    /// Its words.
+    pub text: &'a str,
+    /// What it tells.
+    pub class: SentenceClass,
+    /// Whether it says why.
+    pub has_reason: bool,
+}
+
+/// Cuts one line into sentences and says what each tells.
+pub fn classify_sentences(line: &str) -> Vec<ClassifiedSentence<'_>> {
+    let pieces = sentence::split_pieces(line);
+    let mut sentences: Vec<(usize, usize)> = Vec::new();
+    for piece in &pieces {
+        match sentences.last_mut() {
+            Some((_, end)) if !piece.starts_sentence => *end = piece.end,
+            _ => sentences.push((piece.start, piece.end)),
+        }
+    }
+    let read = |(start, end): (usize, usize)| {
+        let text = line.get(start..end)?.trim();
+        // `Still open: …` says by its label what it is, as a heading does.
+        let label = text.split_once(": ").map(|it| it.0);
+        let by_label = label.and_then(sections::class_of_head);
+        let class = by_label.unwrap_or_else(|| sections::class_of_words(text, false));
+        let class = match class {
+            StatementClass::Outcome => SentenceClass::Outcome,
+            StatementClass::Decision => SentenceClass::Decision,
+            StatementClass::Open => SentenceClass::Open,
+            StatementClass::Context => SentenceClass::Other,
+        };
+        let tells =
+            if sections::opens_with_decision(text) { SentenceClass::Decision } else { class };
+        let has_reason = sections::gives_reason(text);
+        (!text.is_empty()).then_some(ClassifiedSentence { text, class: tells, has_reason })
+    };
+    sentences.into_iter().filter_map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_sentence_tells_one_thing() {
+        let line = "Tests pass now. Decided to keep SQLite, because one file is easier to back up. The weather is fine.";
+        let told = classify_sentences(line);
+        let told: Vec<_> = told.iter().map(|it| (it.text, it.class, it.has_reason)).collect();
+        let decided = "Decided to keep SQLite, because one file is easier to back up.";
+        assert_eq!(told[1], (decided, SentenceClass::Decision, true));
+        assert_eq!((told.len(), told[2].1), (3, SentenceClass::Other));
+        assert_eq!(
+            super::classify_sentences("Open questions: which day it is.")[0].class,
+            SentenceClass::Open
+        );
+    }
+}

@@ -1,0 +1,112 @@
+//! Sources so short that each line of theirs is carried over.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::{
+    engine::{EngineDraft, SummaryInput},
+    memory::{
+        address::{Address, Citation},
+        item::{Item, SummarySection},
+        markdown::LineKind,
+        period::Grain,
+    },
+};
+
+use super::{class_of, month_section, pinned::one_line, section_of_class};
+use crate::engine::extractive::{
+    candidates,
+    parsed_log::{self, ParsedLog},
+};
+
+/// Carries everything over: each line of a week, or each bullet of a month's weeks.
+pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
+    let mut draft = EngineDraft::default();
+    if input.period.grain() == Grain::Month {
+        for (section, item) in input.weeks.iter().flat_map(|week| &week.items) {
+            let section = month_section(section.unwrap_or(SummarySection::Context));
+            push_item(&mut draft.sections, section, item.clone());
+        }
+        draft.sections.sort_by_key(|(section, _)| *section);
+        return draft;
+    }
+    let pages: Vec<ParsedLog> = input.logs.iter().map(parsed_log::parse).collect();
+    let templates = candidates::template_heads(&pages);
+    for (page, log) in pages.iter().zip(input.logs) {
+        let statement_of: HashMap<u32, usize> = page
+            .statements
+            .iter()
+            .enumerate()
+            .flat_map(|(s, statement)| statement.lines.iter().map(move |&(_, line)| (line, s)))
+            .collect();
+        let joined: BTreeSet<u32> = (0..page.heads.len())
+            .filter(|&head| candidates::is_meaningful(page, head, &templates))
+            .map(|head| page.heads[head].line)
+            .collect();
+        // Headings wait for the first line below them, which cites them, and says those that say
+        // something.
+        let mut waiting = Item { text: String::new(), citation: None };
+        let mut heading = String::new();
+        let mut last = SummarySection::Context;
+        let mut open = None;
+        for line in log.lines().iter().filter(|line| line.is_content()) {
+            let words = one_line(line.words());
+            let address = log.address(line);
+            if matches!(line.kind(), LineKind::Heading { .. }) {
+                if joined.contains(&line.number()) {
+                    waiting.text.push_str(words.trim_end_matches([':', ' ']));
+                    waiting.text.push_str(": ");
+                }
+                add_citation(&mut waiting, address);
+                heading = words;
+                open = None;
+                continue;
+            }
+            let statement = statement_of.get(&line.number()).copied();
+            if statement.is_some()
+                && statement == open
+                && let Some((_, items)) = draft.sections.iter_mut().find(|(s, _)| *s == last)
+                && let Some(item) = items.last_mut()
+            {
+                // A sentence that goes on in the next line.
+                item.text.push(' ');
+                item.text.push_str(&words);
+                add_citation(item, address);
+                continue;
+            }
+            if let Some(s) = statement.map(|s| &page.statements[s]) {
+                last = section_of_class(class_of(page, s, &s.text[s.label..]));
+            }
+            open = statement;
+            let mut item =
+                std::mem::replace(&mut waiting, Item { text: String::new(), citation: None });
+            item.text.push_str(&words);
+            add_citation(&mut item, address);
+            push_item(&mut draft.sections, last, item);
+        }
+        // Headings with nothing below them.
+        waiting.text.truncate(waiting.text.trim_end_matches([':', ' ']).len());
+        if waiting.text.is_empty() {
+            waiting.text = heading;
+        }
+        if waiting.citation.is_some() && !waiting.text.is_empty() {
+            push_item(&mut draft.sections, last, waiting);
+        }
+    }
+    draft.sections.sort_by_key(|(section, _)| *section);
+    draft
+}
+
+fn add_citation(item: &mut Item, address: Address) {
+    let one = Citation::single_line(address.stem, address.line);
+    match &mut item.citation {
+        Some(citation) => citation.merge(&one),
+        None => item.citation = Some(one),
+    }
+}
+
+fn push_item(sections: &mut Vec<(SummarySection, Vec<Item>)>, section: SummarySection, item: Item) {
+    match sections.iter_mut().find(|(s, _)| *s == section) {
+        Some((_, items)) => items.push(item),
+        None => sections.push((section, vec![item])),
+    }
+}

@@ -1,0 +1,260 @@
+//! Edits of `WISDOM.md`: entries and a month out, operations back.
+
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{ModelEngine, align, json as reply, request_data, summary};
+use crate::{
+    engine::{DistillInput, EngineError, WisdomOp},
+    memory::{
+        address::Citation,
+        wisdom::{WisdomEntry, WisdomFile},
+    },
+    model::{Message, ModelRequest, OutputSchema, Stage, prompt::PromptName},
+};
+
+/// A month changes few entries; a reply with more has lost its way.
+const OPERATIONS_MAX: usize = 50;
+
+/// An operation as the model writes it.
+#[derive(Debug, Deserialize)]
+struct RawWisdomOp {
+    op: String,
+    id: Option<String>,
+    title: Option<String>,
+    text: Option<String>,
+    category: Option<String>,
+    #[serde(default)]
+    reason: String,
+    citations: Option<String>,
+}
+
+impl ModelEngine {
+    pub(super) fn distill_by_model(
+        &self,
+        input: &DistillInput<'_>,
+    ) -> Result<Vec<WisdomOp>, EngineError> {
+        let blocks = request_data::blocks_of_bullets(std::iter::once((input.month, input.items)));
+        if blocks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let empty = self.wisdom_request(input, "");
+        let read_part = |parts: &[Vec<request_data::DataBlock>], i: usize| {
+            let request =
+                self.wisdom_request(input, &request_data::fenced_blocks(&parts[i], &self.nonce));
+            let mut ops = self.ask_for_list(request, &|text| parse_reply(text, input))?;
+            let names = request_data::LineLabels::of(&parts[i]);
+            for op in &mut ops {
+                match op {
+                    WisdomOp::Add { citation, .. } | WisdomOp::Merge { citation, .. } => {
+                        *citation = names.expand(citation);
+                    }
+                    WisdomOp::Drop { .. } => {}
+                }
+            }
+            Ok(ops)
+        };
+        Ok(self.ask_in_parts(&blocks, &empty, read_part)?.into_iter().flatten().collect())
+    }
+
+    fn wisdom_request(&self, input: &DistillInput<'_>, data: &str) -> ModelRequest {
+        let prompt = self.prompts.get(PromptName::Wisdom);
+        let mut standing = String::from("## Entries\n");
+        for entry in input.entries {
+            write_entry(&mut standing, entry);
+        }
+        standing.push_str("## New memories\n");
+        for memory in input.memories {
+            let _ =
+                writeln!(standing, "{}: {}", memory.name, memory.body.trim().replace('\n', " "));
+        }
+        let standing = request_data::fence(&standing, &self.nonce);
+        let categories = if input.categories.is_empty() {
+            String::new()
+        } else {
+            format!("- Categories are these, and no others: {}.", input.categories.join(", "))
+        };
+        let max_entries = self.wisdom.max_entries.to_string();
+        ModelRequest {
+            stage: Stage::Wisdom,
+            period: input.month.to_string(),
+            name: None,
+            system: prompt.fill(&[("max_entries", &max_entries), ("categories", &categories)]),
+            messages: vec![Message::user(format!("{standing}\n\n{}\n\n{data}", input.month))],
+            schema: Some(schema()),
+            tools: Vec::new(),
+            max_output_tokens: prompt.max_output_tokens.min(self.max_output_tokens),
+            temperature: prompt.temperature,
+        }
+    }
+}
+
+fn write_entry(out: &mut String, entry: &WisdomEntry) {
+    let text = entry.text.replace('\n', " ");
+    let _ = match &entry.meta {
+        Some(mark) if entry.is_managed() => writeln!(
+            out,
+            "id {}, first seen {}, last {}: {}. {text}",
+            mark.id, mark.first_seen, mark.last_reinforced, entry.title
+        ),
+        _ => writeln!(out, "a person's own: {}. {text}", entry.title),
+    };
+}
+
+fn schema() -> OutputSchema {
+    let text = json!({ "type": "string" });
+    let text_or_null = json!({ "type": ["string", "null"] });
+    let operation = json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["op", "id", "title", "text", "category", "reason", "citations"],
+        "properties": {
+            "op": { "type": "string", "enum": ["add", "merge", "drop"] },
+            "id": text_or_null,
+            "title": text_or_null,
+            "text": text_or_null,
+            "category": text_or_null,
+            "reason": text,
+            "citations": text_or_null,
+        },
+    });
+    OutputSchema {
+        name: "operations".to_owned(),
+        schema: json!({
+            "type": "object",
+            "additionalProperties": false,
+            "required": ["operations"],
+            "properties": { "operations": { "type": "array", "items": operation } },
+        }),
+    }
+}
+
+/// Reads a reply.
+///
+/// # Errors
+///
+/// Returns what is wrong with it, in words that can be said to the model.
+fn parse_reply(text: &str, input: &DistillInput<'_>) -> Result<Vec<WisdomOp>, String> {
+    let Some(value) = reply::find_value(text) else { return operations_from_file(text, input) };
+    let list = match value {
+        Value::Array(list) => list,
+        Value::Object(mut object) => match object.remove("operations") {
+            Some(Value::Array(list)) => list,
+            _ => return Err("`operations` is no list".to_owned()),
+        },
+        _ => return Err("it is no object".to_owned()),
+    };
+    if list.len() > OPERATIONS_MAX {
+        return Err(format!(
+            "it holds {} operations; at most {OPERATIONS_MAX} are read",
+            list.len()
+        ));
+    }
+    let ops = list.into_iter().enumerate().map(|(i, it)| {
+        let written: Result<RawWisdomOp, _> = serde_json::from_value(it);
+        let op = written.map_err(|e| e.to_string()).and_then(|it| parse_operation(it, input));
+        op.map_err(|e| format!("operation {}: {e}", i + 1))
+    });
+    let ops = ops.collect::<Result<Vec<_>, _>>()?;
+    let drops = ops.iter().filter(|it| matches!(it, WisdomOp::Drop { .. })).count();
+    let ours = input.entries.iter().filter(|it| it.is_managed()).count();
+    // A reply that empties the list has misunderstood the question.
+    if drops > 3 && drops * 2 > ours {
+        return Err(format!("it drops {drops} of {ours} entries"));
+    }
+    Ok(ops)
+}
+
+/// Turns a whole `WISDOM.md` into operations: what small models write instead of JSON. It never takes the
+/// place of the file.
+fn operations_from_file(text: &str, input: &DistillInput<'_>) -> Result<Vec<WisdomOp>, String> {
+    let file = WisdomFile::parse(summary::without_code_fence(text));
+    let written: Vec<&WisdomEntry> = file.entries().collect();
+    let ours: Vec<&WisdomEntry> = input.entries.iter().filter(|it| it.is_managed()).collect();
+    if written.is_empty() {
+        return Err("it holds no JSON".to_owned());
+    }
+    // What was cut off, or has lost its way, leaves out most of what stands.
+    let is_there = |entry: &&&WisdomEntry| written.iter().any(|it| has_same_title(it, entry));
+    let lost = ours.len() - ours.iter().filter(is_there).count();
+    if lost > 0 {
+        return Err(format!(
+            "it leaves out {lost} of {} entries without a reason; reply with operations",
+            ours.len()
+        ));
+    }
+    let blocks = request_data::blocks_of_bullets(std::iter::once((input.month, input.items)));
+    let mut ops = Vec::new();
+    for entry in written {
+        let standing = input.entries.iter().find(|it| has_same_title(it, entry));
+        if standing.is_some_and(|it| it.text.trim() == entry.text.trim() || !it.is_managed()) {
+            continue;
+        }
+        let words = format!("{}. {}", entry.title, entry.text);
+        let Some(citation) = align::find_citation(&words, &blocks) else { continue };
+        let reason = "written in a whole file".to_owned();
+        let (title, text) = (entry.title.clone(), entry.text.trim().to_owned());
+        ops.push(match standing.and_then(|it| it.id()) {
+            Some(id) => {
+                let (id, words) = (id.to_owned(), Some((title, text)));
+                WisdomOp::Merge { id, words, reason, citation }
+            }
+            None => {
+                WisdomOp::Add { title, text, category: entry.category.clone(), reason, citation }
+            }
+        });
+    }
+    Ok(ops)
+}
+
+/// Returns whether two entries are about the same: their titles are equal but for case and marks.
+fn has_same_title(a: &WisdomEntry, b: &WisdomEntry) -> bool {
+    let bare = |it: &WisdomEntry| {
+        it.title
+            .chars()
+            .filter(|c| c.is_alphanumeric())
+            .flat_map(char::to_lowercase)
+            .collect::<String>()
+    };
+    bare(a) == bare(b)
+}
+
+fn parse_operation(written: RawWisdomOp, input: &DistillInput<'_>) -> Result<WisdomOp, String> {
+    let RawWisdomOp { op, id, title, text, category, reason, citations } = written;
+    let some = |it: Option<String>| it.map(|it| it.trim().to_owned()).filter(|it| !it.is_empty());
+    let citation = || -> Result<Citation, String> {
+        let named = some(citations.clone()).ok_or("`citations` is empty")?;
+        let named = named.trim_start_matches('[').trim_end_matches(']');
+        named.parse().map_err(|_| "`citations` names no lines".to_owned())
+    };
+    let known = |id: Option<String>| -> Result<String, String> {
+        let id = some(id).ok_or("`id` is missing")?;
+        let is_known = input.entries.iter().any(|it| it.is_managed() && it.id() == Some(&id));
+        if is_known { Ok(id) } else { Err(format!("there is no entry `{}`", truncated(&id))) }
+    };
+    let is_known = |it: &String| input.categories.is_empty() || input.categories.contains(it);
+    let one_line = |it: String| it.split_whitespace().collect::<Vec<_>>().join(" ");
+    match op.as_str() {
+        "add" => Ok(WisdomOp::Add {
+            title: some(title).map(one_line).ok_or("`title` is missing")?,
+            text: some(text).map(one_line).ok_or("`text` is missing")?,
+            category: some(category).filter(is_known),
+            reason,
+            citation: citation()?,
+        }),
+        "merge" => Ok(WisdomOp::Merge {
+            id: known(id)?,
+            words: some(title).map(one_line).zip(some(text).map(one_line)),
+            reason,
+            citation: citation()?,
+        }),
+        "drop" => Ok(WisdomOp::Drop { id: known(id)?, reason }),
+        _ => Err("`op` is none of add, merge, drop".to_owned()),
+    }
+}
+
+fn truncated(text: &str) -> String {
+    text.chars().take(40).collect()
+}

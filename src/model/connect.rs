@@ -1,0 +1,308 @@
+//! A door from the configuration.
+
+use std::{fs, io, path::Path, time::Duration};
+
+use super::{
+    ModelInfo, anthropic,
+    client::{ModelClient, ModelClientConfig, ProviderEndpoint},
+    command::ModelProgram,
+    embedding::{EmbeddingClient, EmbeddingInput},
+    http::Deadlines,
+    pricing::Pricing,
+    prompt::Prompts,
+};
+use crate::{
+    config::{
+        Config,
+        api_key::{KeyError, KeySource},
+        base_url::{BaseUrl, check_base_url},
+        environment::Environment,
+        root::RootSettings,
+        settings::{
+            Budget, Cap, Embeddings, EmbeddingsProvider, Model, Provider, Settings, Timeouts,
+        },
+    },
+    store::{
+        db::ledger::{BudgetLimits, CallBudgets, Ledger},
+        fs::vault::Vault,
+    },
+};
+
+/// The longest prompt or table of prices of a person's own.
+const FILE_BYTES_MAX: u64 = 256 * 1024;
+
+/// How long a search waits for the vector of its query.
+const QUERY_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+const QUERY_TOTAL_TIMEOUT: Duration = Duration::from_secs(6);
+
+/// Why a model that is configured cannot be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelConfigError {
+    /// The key is not used.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// There is no key for a server that surely wants one.
+    #[error("no key for {0}: name a file as model.key_file, or set MEMOIRD_API_KEY")]
+    NoKey(String),
+    /// The address is not used.
+    #[error("model.base_url: {0}")]
+    Address(#[from] crate::config::base_url::BaseUrlError),
+    /// There is no program.
+    #[error("model.command names no program")]
+    NoProgram,
+    /// No model is named that makes vectors.
+    #[error("search.embeddings.name names no model")]
+    NoEmbeddings,
+    /// A file of a person's own cannot be read.
+    #[error("`{path}`: {reason}")]
+    UserFile {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Makes the way to the model of a root.
+///
+/// `patience` is how long to wait in all for a server that fails.
+///
+/// # Errors
+///
+/// Returns what is wrong with key, address, or price table. Nothing is sent.
+pub fn client(
+    config: &Config,
+    root: &RootSettings,
+    around: &Environment,
+    vault: Vault,
+    patience: Duration,
+) -> Result<ModelClient, ModelConfigError> {
+    let model = &root.settings.model;
+    let wire = endpoint(model)?;
+    let source = config.key_source(model, around);
+    let key = source.as_ref().map(KeySource::read).transpose()?;
+    if key.is_none() && matches!(wire, ProviderEndpoint::Anthropic { .. }) {
+        return Err(ModelConfigError::NoKey(wire.server().to_owned()));
+    }
+    // What changes when a person sees to a refused account: the address, and where the key comes from.
+    let account = source.map_or_else(|| "no key".to_owned(), |it| it.to_string());
+    let was_used = was_used(&vault);
+    Ok(ModelClient::new(ModelClientConfig {
+        model: model.name.clone(),
+        key,
+        account,
+        context_tokens: model.context_tokens,
+        deadlines: deadlines(&model.timeouts),
+        pricing: pricing(around)?,
+        caps: caps(&config.settings.budget, &root.settings.budget),
+        zone: root.zone.name.0,
+        root: root.path.clone(),
+        vault: Some(vault),
+        patience,
+        ledger_path: around.ledger_path(),
+        was_used,
+        batch: model.batch,
+        endpoint: wire,
+    }))
+}
+
+/// Makes the way to the server that turns a root's texts into vectors; `None` where none is configured.
+///
+/// # Errors
+///
+/// Like [`client`].
+pub fn embedding_client(
+    config: &Config,
+    root: &RootSettings,
+    around: &Environment,
+    side: EmbeddingInput,
+) -> Result<Option<EmbeddingClient>, ModelConfigError> {
+    let Settings { search, model, budget, .. } = &root.settings;
+    let Some(settings) = &search.embeddings else { return Ok(None) };
+    let Embeddings { provider, name, base_url, key_file, .. } = settings;
+    if name.is_empty() {
+        return Err(ModelConfigError::NoEmbeddings);
+    }
+    let provider = match provider {
+        EmbeddingsProvider::Openai => Provider::Openai,
+        EmbeddingsProvider::Ollama => Provider::Ollama,
+    };
+    let asked = Model {
+        provider,
+        name: name.clone(),
+        base_url: base_url.clone(),
+        key_file: key_file.clone(),
+        ..model.clone()
+    };
+    let wire = endpoint(&asked)?;
+    // A key goes to the server alone that it was given for.
+    let is_same = model.endpoint() == asked.endpoint();
+    let asked = Model { key_file: key_file.clone().or_else(|| model.key_file.clone()), ..asked };
+    let is_known = key_file.is_some() || is_same;
+    let source = if is_known { config.key_source(&asked, around) } else { None };
+    let key = source.as_ref().map(KeySource::read).transpose()?;
+    let account = source.map_or_else(|| "no key".to_owned(), |it| it.to_string());
+    let mut caps = caps(&config.settings.budget, budget);
+    // They are many, and small: money and tokens count.
+    for limits in [&mut caps.day, &mut caps.month, &mut caps.root_day, &mut caps.root_month] {
+        limits.calls = None;
+    }
+    let mut deadlines = deadlines(&model.timeouts);
+    match side {
+        // Folding comes first.
+        EmbeddingInput::Line => caps = halved(caps),
+        // Somebody waits, and there is an answer without it.
+        EmbeddingInput::Query => {
+            for (deadline, most) in [
+                (&mut deadlines.connect, QUERY_CONNECT_TIMEOUT),
+                (&mut deadlines.first_byte, QUERY_TOTAL_TIMEOUT),
+                (&mut deadlines.total, QUERY_TOTAL_TIMEOUT),
+            ] {
+                *deadline = (*deadline).min(most);
+            }
+        }
+    }
+    let door = ModelClient::new(ModelClientConfig {
+        model: name.clone(),
+        key,
+        account,
+        context_tokens: asked.context_tokens,
+        deadlines,
+        pricing: pricing(around)?,
+        caps,
+        zone: root.zone.name.0,
+        root: root.path.clone(),
+        vault: None,
+        patience: Duration::ZERO,
+        ledger_path: around.ledger_path(),
+        was_used: false,
+        batch: false,
+        endpoint: wire,
+    });
+    Ok(Some(EmbeddingClient::new(door, settings.clone())))
+}
+
+/// Returns half of what is allowed.
+fn halved(caps: CallBudgets) -> CallBudgets {
+    let of = |it: BudgetLimits| BudgetLimits {
+        usd: it.usd.map(|it| it / 2.0),
+        tokens: it.tokens.map(|it| it / 2),
+        calls: it.calls,
+    };
+    let CallBudgets { day, month, root_day, root_month } = caps;
+    CallBudgets {
+        day: of(day),
+        month: of(month),
+        root_day: of(root_day),
+        root_month: of(root_month),
+    }
+}
+
+/// Returns what the ledger knows of a model; nothing where that cannot be read.
+pub fn model_info(around: &Environment, model: &Model) -> ModelInfo {
+    let ledger = Ledger::open_existing(&around.ledger_path()).ok().flatten();
+    let (Some(ledger), Ok(wire)) = (ledger, endpoint(model)) else { return ModelInfo::default() };
+    let row = ledger.server(wire.server(), &model.name).ok();
+    ModelInfo {
+        context_tokens: row.and_then(|it| u32::try_from(it.context_tokens?).ok()),
+        weight: ledger.token_ratio(wire.server(), &model.name).ok().flatten(),
+    }
+}
+
+/// Reads the prompts: those in `prompts/` beside the configuration win.
+///
+/// # Errors
+///
+/// Returns what is wrong with a person's own.
+pub fn prompts(around: &Environment) -> Result<Prompts, ModelConfigError> {
+    let folder = around.config_folder().join("prompts");
+    let own = |name: &str| read_user_file(&folder.join(format!("{name}.md"))).ok().flatten();
+    Prompts::read(own).map_err(|e| ModelConfigError::UserFile {
+        path: folder.display().to_string(),
+        reason: e.to_string(),
+    })
+}
+
+/// Reads the prices: those in `pricing.yaml` beside the configuration come first.
+///
+/// # Errors
+///
+/// Returns what is wrong with a person's own.
+pub fn pricing(around: &Environment) -> Result<Pricing, ModelConfigError> {
+    let path = around.config_folder().join("pricing.yaml");
+    let bad =
+        |reason: String| ModelConfigError::UserFile { path: path.display().to_string(), reason };
+    let own = read_user_file(&path).map_err(|e| bad(e.to_string()))?;
+    Pricing::read(own.as_deref()).map_err(|e| bad(e.to_string()))
+}
+
+fn endpoint(model: &Model) -> Result<ProviderEndpoint, ModelConfigError> {
+    let base = || -> Result<BaseUrl, ModelConfigError> {
+        Ok(check_base_url(model.endpoint().unwrap_or_default())?)
+    };
+    Ok(match model.provider {
+        Provider::Anthropic => ProviderEndpoint::Anthropic {
+            base: base()?,
+            api_version: model.api_version.clone().unwrap_or_else(|| anthropic::API_VERSION.into()),
+        },
+        Provider::Openai => ProviderEndpoint::Openai { base: base()? },
+        Provider::Ollama => {
+            // Its own interface lies beside the one that it shares with others.
+            let text = base()?.as_str().trim_end_matches("/v1").to_owned();
+            ProviderEndpoint::Ollama { base: check_base_url(&text)? }
+        }
+        Provider::Command => {
+            let argv = model.command.as_deref().unwrap_or_default();
+            ProviderEndpoint::Command(ModelProgram::new(argv).ok_or(ModelConfigError::NoProgram)?)
+        }
+        Provider::ClaudeCli => ProviderEndpoint::Command(ModelProgram::claude()),
+    })
+}
+
+fn deadlines(timeouts: &Timeouts) -> Deadlines {
+    let Timeouts { connect, first_byte, idle, total } = timeouts;
+    Deadlines {
+        connect: connect.as_duration(),
+        first_byte: first_byte.as_duration(),
+        idle: idle.as_duration(),
+        total: total.as_duration(),
+    }
+}
+
+fn caps(all: &Budget, root: &Budget) -> CallBudgets {
+    let limits = |cap: &Cap| BudgetLimits { usd: cap.usd, tokens: cap.tokens, calls: cap.calls };
+    CallBudgets {
+        day: limits(&all.day),
+        month: limits(&all.month),
+        root_day: limits(&root.day),
+        root_month: limits(&root.month),
+    }
+}
+
+/// Returns whether a file of the root was drafted by a model: then there was a ledger.
+fn was_used(vault: &Vault) -> bool {
+    const FILES_MAX: usize = 20;
+    let folder = vault.layout().summary_dir(crate::memory::period::Grain::Week);
+    let (files, _) = vault.files_below(&folder, usize::MAX);
+    files.iter().rev().take(FILES_MAX).any(|path| {
+        let text = vault.read_text(path).ok().flatten();
+        text.is_some_and(|it| it.lines().any(names_model))
+    })
+}
+
+/// Returns whether a line of a file's header says that a model drafted it, quoted or not.
+fn names_model(line: &str) -> bool {
+    let engine = line.strip_prefix("  engine: ");
+    engine.is_some_and(|it| it.trim_start_matches('"').starts_with("model/"))
+}
+
+fn read_user_file(path: &Path) -> io::Result<Option<String>> {
+    match fs::metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e),
+        Ok(meta) if !meta.is_file() || meta.len() > FILE_BYTES_MAX => {
+            Err(io::Error::other("not a file, or longer than such a file is"))
+        }
+        Ok(_) => fs::read_to_string(path).map(Some),
+    }
+}

@@ -1,0 +1,244 @@
+//! Secrets that stand apart in a text and would be whole in what is made of it.
+//!
+//! Derived text joins what a log parts: characters that nobody sees are left out, and a bullet takes
+//! the words of its heading with it. So a text is read as it would be joined, too, before anything of
+//! it is seen: without hidden characters, and each line behind the words that announce it (the
+//! heading, the item that it belongs to, a line before it that ends in a colon).
+
+use std::ops::Range;
+
+use super::{
+    rules::CompiledSecretRules,
+    scan::{SecretCandidate, candidates, has_value_keyword},
+};
+
+/// The most bytes of an announcing line that count: its end.
+const LABEL_MAX: usize = 60;
+
+/// The least bytes of a line that may be a value.
+const VALUE_MIN: usize = 4;
+
+/// A text that is made of parts of another.
+#[derive(Default)]
+struct JoinedText {
+    text: String,
+    /// Where a part stands here, and where it began there; ascending, whole runs of bytes.
+    parts: Vec<(Range<usize>, usize)>,
+}
+
+/// Returns what the rules find in a text as it would be joined, by its place in the text.
+pub(super) fn find_split(rules: &CompiledSecretRules, text: &str) -> Vec<SecretCandidate> {
+    let mut found = Vec::new();
+    if let Some(plain) = without_hidden(text) {
+        found.extend(plain.find(rules));
+    }
+    found.extend(join_labels(rules, text).find(rules));
+    found
+}
+
+impl JoinedText {
+    fn find(&self, rules: &CompiledSecretRules) -> Vec<SecretCandidate> {
+        if self.text.is_empty() {
+            return Vec::new();
+        }
+        let found = candidates(rules, &self.text);
+        found
+            .into_iter()
+            .filter_map(|it| Some(SecretCandidate { range: self.source_range(&it.range)?, ..it }))
+            .collect()
+    }
+
+    /// Returns the place in the text of what was found; `None` where it begins in no part of it.
+    fn source_range(&self, range: &Range<usize>) -> Option<Range<usize>> {
+        let part = |at: usize| {
+            let index = self.parts.partition_point(|(here, _)| here.end <= at);
+            let (here, there) = self.parts.get(index)?;
+            (here.start <= at).then(|| (there + at - here.start, there + here.len()))
+        };
+        let (start, start_end) = part(range.start)?;
+        let end = part(range.end - 1).map_or(start_end, |(last, _)| last + 1);
+        Some(start..end.max(start + 1))
+    }
+
+    fn push(&mut self, text: &str, range: Range<usize>) {
+        let from = self.text.len();
+        self.text.push_str(&text[range.clone()]);
+        self.parts.push((from..self.text.len(), range.start));
+    }
+}
+
+/// Characters that take no room and that some reader leaves out.
+pub(in crate::privacy) fn is_hidden(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e01ef}')
+}
+
+/// Returns a text without the characters that hide in words; `None` where there are none.
+fn without_hidden(text: &str) -> Option<JoinedText> {
+    let is_word =
+        |it: Option<char>| it.is_some_and(|c| c.is_alphanumeric() || c.is_ascii_graphic());
+    let mut joined = JoinedText::default();
+    let mut at = 0;
+    let mut done = 0;
+    while let Some(found) = text[done..].find(|it| is_hidden(it) || it == '\\') {
+        let start = done + found;
+        let rest = &text[start..];
+        let rest = match rest.strip_prefix('\\') {
+            // Markdown shows `ghp\_` without the backslash.
+            Some(after) if after.starts_with(['_', '-']) => after,
+            Some(after) => {
+                done = text.len() - after.len();
+                continue;
+            }
+            None => rest.trim_start_matches(is_hidden),
+        };
+        done = text.len() - rest.len();
+        if is_word(text[..start].chars().next_back()) && is_word(rest.chars().next()) {
+            joined.push(text, at..start);
+            at = done;
+        }
+    }
+    (at > 0).then(|| {
+        joined.push(text, at..text.len());
+        joined
+    })
+}
+
+/// Returns the lines that something announces, each behind the words that do.
+fn join_labels(rules: &CompiledSecretRules, text: &str) -> JoinedText {
+    let mut joined = JoinedText::default();
+    let mut heading: Option<&str> = None;
+    let mut items: Vec<(usize, Option<&str>)> = Vec::new();
+    let mut colon: Option<&str> = None;
+    let announcing = |words: &str| {
+        let mut start = words.len().saturating_sub(LABEL_MAX);
+        while !words.is_char_boundary(start) {
+            start += 1;
+        }
+        start
+    };
+    let label = |words: &'_ str| -> Option<Range<usize>> {
+        let words = words.trim_end_matches([':', '*', '_', '`', '#', ' ', '\t', '：']);
+        let range = announcing(words)..words.len();
+        (!range.is_empty() && has_value_keyword(rules, &words[range.clone()])).then_some(range)
+    };
+    let mut at = 0;
+    for raw in text.split_inclusive('\n') {
+        let start = at;
+        at += raw.len();
+        let line = raw.trim_end();
+        let body = line.trim_start_matches([' ', '\t', '>']);
+        if body.is_empty() || body.starts_with("```") || body.starts_with("~~~") {
+            continue;
+        }
+        let indent = line.len() - body.len();
+        let (is_item, words) = words(body);
+        let is_heading = body.starts_with('#') || is_bold(body);
+        while items.last().is_some_and(|it| it.0 >= indent) {
+            items.pop();
+        }
+        let parent = items.last().and_then(|it| it.1);
+        let mut before = None;
+        if !is_heading && may_be_value(words) {
+            let from = start + line.len() - words.len();
+            for it in [heading, parent, colon].into_iter().flatten() {
+                if before != Some(it) {
+                    joined.text.push_str(it);
+                    joined.text.push_str(": ");
+                    joined.push(text, from..start + line.len());
+                    // An empty line, or a token would go on in the next one.
+                    joined.text.push_str("\n\n");
+                }
+                before = Some(it);
+            }
+        }
+        let own = label(words).map(|it| &words[it]);
+        if is_heading {
+            heading = own;
+            items.clear();
+        } else if is_item {
+            items.push((indent, own));
+        }
+        colon = if words.ends_with([':', '：']) { own } else { None };
+    }
+    joined
+}
+
+/// Returns whether a line is an item of a list or a heading, and its words.
+fn words(body: &str) -> (bool, &str) {
+    let plain = body.trim_start_matches('#').trim_start();
+    if plain.len() < body.len() {
+        return (false, plain);
+    }
+    let digits = body.bytes().take_while(u8::is_ascii_digit).count();
+    let marker = if digits > 0 && digits < 10 && body[digits..].starts_with(['.', ')']) {
+        digits + 1
+    } else {
+        usize::from(body.starts_with(['-', '*', '+']))
+    };
+    let after = &body[marker..];
+    if marker > 0 && after.starts_with([' ', '\t']) {
+        let after = after.trim_start();
+        let task = ["[ ] ", "[x] ", "[X] "].iter().find_map(|it| after.strip_prefix(it));
+        return (true, task.unwrap_or(after));
+    }
+    (false, body)
+}
+
+fn is_bold(body: &str) -> bool {
+    let body = body.trim_end_matches(':');
+    body.len() > 4 && body.starts_with("**") && body.ends_with("**")
+}
+
+/// Whether a line may hold what an announcement is about. Most are sentences, which are not read.
+fn may_be_value(words: &str) -> bool {
+    words.len() >= VALUE_MIN && words.contains(|c: char| !c.is_alphabetic() && !" ,.;-".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SecretRules;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let rules = SecretRules::built_in();
+        let found: Vec<&str> = rules.find(text).into_iter().map(|it| &text[it.range]).collect();
+        assert_eq!(found, expected, "{text:?}");
+    }
+
+    #[test]
+    fn a_hidden_character_parts_no_token() {
+        let body = "G37LeXSyYV4g6snRoUYA4fXr6nzrvZcmT4a4";
+        for hidden in ["\u{200b}", "\u{2060}", "\u{feff}", "\u{ad}", "\u{200d}\u{200b}"] {
+            let token = format!("ghp_{hidden}{body}");
+            check(&format!("use {token} for CI"), &[&token]);
+            let token = format!("gh{hidden}p_{}{hidden}{}", &body[..9], &body[9..]);
+            check(&format!("ü use {token} for CI"), &[&token]);
+        }
+        check("⚠\u{fe0f} the token \u{200b} is gone", &[]);
+    }
+
+    #[test]
+    fn markdown_around_a_token_hides_nothing() {
+        let token = "ghp_G37LeXSyYV4g6snRoUYA4fXr6nzrvZcmT4a4";
+        for (before, after) in
+            [("_", "_"), ("__", "__"), ("**", "**"), ("", "_prod"), ("deploy-", ""), ("ci_", ".")]
+        {
+            check(&format!("use {before}{token}{after} for CI"), &[token]);
+        }
+        let escaped = token.replace('_', "\\_");
+        check(&format!("use {escaped} for CI"), &[&escaped]);
+    }
+
+    #[test]
+    fn what_announces_a_value_may_stand_in_another_line() {
+        check("## Staging password\n\n- tr0ub4dor8xK\n", &["tr0ub4dor8xK"]);
+        check("## Staging password\n\ntr0ub4dor8xK\n", &["tr0ub4dor8xK"]);
+        check("- Staging password\n  - tr0ub4dor8xK\n- tr0ub4dor9xK", &["tr0ub4dor8xK"]);
+        check("- the password:\n\n      tr0ub4dor8xK\n\nRelease 4", &["tr0ub4dor8xK"]);
+        check("db:\n  password:\n    vbgv8prmdAin\n", &["vbgv8prmdAin"]);
+        check("**Password**\n```\ntr0ub4dor8xK\n```\n", &["tr0ub4dor8xK"]);
+        check("## Password reset\n\n- done in v2\n- 14 users asked\n", &[]);
+        check("## Password\n\n- hashed with argon2id now\n## Other\n- tr0ub4dor8xK", &[]);
+        check("## Tokens\n\n- 128000 of 200000\n", &[]);
+    }
+}

@@ -1,0 +1,185 @@
+//! What is nearly written so, where nothing is found as it was typed: parts of words, and words with a
+//! letter or two other than typed. Reads all logs.
+
+use std::collections::HashMap;
+
+use super::{Query, SearchHit, SearchOptions, index::indexed_file, snippets::SnippetReader, terms};
+use crate::{
+    memory::address::Stem,
+    parallel,
+    store::fs::{
+        inventory::Inventory,
+        vault::{Vault, VaultError},
+    },
+};
+
+/// From how many letters on one may be wrong, and two.
+const ONE_TYPO_CHARS_MIN: usize = 5;
+const TWO_TYPOS_CHARS_MIN: usize = 9;
+
+/// Finds lines in which most of a query nearly stands, best first.
+pub(super) fn find<'a>(
+    vault: &Vault,
+    inventory: &Inventory,
+    query: &Query,
+    how: SearchOptions,
+    logs: impl Iterator<Item = (Stem, &'a str)>,
+) -> Result<Vec<SearchHit>, VaultError> {
+    let mut typed = Vec::new();
+    terms::for_each_word(&query.words, |word| typed.push(word.to_owned()));
+    typed.dedup();
+    if typed.is_empty() || !query.tiers.iter().all(|it| it == "daily" || it == "session") {
+        return Ok(Vec::new());
+    }
+    let wanted = |stem: &Stem| {
+        let tier = if stem.is_session() { "session" } else { "daily" };
+        let is_of_tier = query.tiers.is_empty() || query.tiers.iter().any(|it| it == tier);
+        is_of_tier && query.includes_day(stem.date())
+    };
+    let logs: Vec<(Stem, &str)> = logs.filter(|it| wanted(&it.0)).collect();
+    let parts: Vec<&[(Stem, &str)]> = logs.chunks(LOGS_PER_TASK).collect();
+    let mut best = Vec::new();
+    for found in parallel::map(&parts, |part| matches_in(vault, part, &typed)) {
+        best.extend(found?);
+    }
+    best.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2))));
+    let most = best.first().map_or(0, |it| it.0);
+    let mut texts = SnippetReader::new(vault, inventory);
+    let mut hits = Vec::new();
+    for (found, (stem, path), number) in best.into_iter().take_while(|it| it.0 == most) {
+        if hits.len() == how.candidates_max() {
+            break;
+        }
+        let Some(line) = texts.log(stem)?.and_then(|it| it.line(number, how.context)) else {
+            continue;
+        };
+        let of_project = query
+            .project
+            .as_ref()
+            .is_none_or(|it| path.to_lowercase().contains(it) || line.is_under_heading(it));
+        if !(of_project && query.kind.is_none() && query.matches_text(&line.text)) {
+            continue;
+        }
+        // It may have stood in what is not shown of the line.
+        let mut shown = 0;
+        terms::for_each_word(&line.text, |word| shown |= matching_words(&typed, word));
+        if shown.count_ones() < found {
+            continue;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "words of a query")]
+        let score = 0.1 * f64::from(found) / typed.len() as f64;
+        hits.push(SearchHit {
+            path: (*path).to_owned(),
+            line: number,
+            date: stem.date(),
+            tier: indexed_file::TIERS[usize::from(stem.is_session())],
+            origin: line.origin,
+            score,
+            found_by: vec!["spelling"],
+            text: line.text,
+            before: line.before,
+            after: line.after,
+            via: Vec::new(),
+            superseded_by: None,
+        });
+    }
+    Ok(hits)
+}
+
+/// How many typed words nearly stand in a line, and where that is: the log by name and path, the line.
+type FuzzyMatch<'a> = (u32, &'a (Stem, &'a str), u32);
+
+/// So many logs are looked through at once.
+const LOGS_PER_TASK: usize = 64;
+
+/// Returns the lines of some logs in which typed words nearly stand: how many of them, and where.
+fn matches_in<'a>(
+    vault: &Vault,
+    logs: &'a [(Stem, &'a str)],
+    typed: &[String],
+) -> Result<Vec<FuzzyMatch<'a>>, VaultError> {
+    let mut near: HashMap<String, u64> = HashMap::new();
+    let mut best = Vec::new();
+    for file in logs {
+        let Some(log) = vault.read_log(&file.0)? else { continue };
+        for (number, text, _) in log.lines() {
+            let mut found = 0_u64;
+            terms::for_each_word(text, |word| {
+                found |= near.get(word).copied().unwrap_or_else(|| {
+                    let which = matching_words(typed, word);
+                    near.insert(word.to_owned(), which);
+                    which
+                });
+            });
+            if found != 0 {
+                best.push((found.count_ones(), file, number));
+            }
+        }
+    }
+    Ok(best)
+}
+
+/// Returns which typed words a word is nearly, as bits.
+fn matching_words(typed: &[String], word: &str) -> u64 {
+    let near = typed.iter().take(64).enumerate().filter(|(_, typed)| is_similar(typed, word));
+    near.fold(0, |all, (at, _)| all | 1 << at)
+}
+
+fn is_similar(typed: &str, word: &str) -> bool {
+    let letters = typed.chars().count();
+    if word == typed || (letters >= 3 && word.contains(typed)) {
+        return true;
+    }
+    let wrong = match letters {
+        ..ONE_TYPO_CHARS_MIN => return false,
+        ONE_TYPO_CHARS_MIN..TWO_TYPOS_CHARS_MIN => 1,
+        _ => 2,
+    };
+    // A number with another digit is another number.
+    !typed.contains(|c: char| c.is_ascii_digit()) && edit_distance(typed, word, wrong) <= wrong
+}
+
+/// Counts the letters that are left out, put in, changed, or swapped with the next one; more than `most`
+/// are told as one more.
+fn edit_distance(a: &str, b: &str, most: usize) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > most {
+        return most + 1;
+    }
+    let mut before_last: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for (i, &of_a) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, &of_b) in b.iter().enumerate() {
+            let changed = last[j] + usize::from(of_a != of_b);
+            let mut fewest = changed.min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && of_a == b[j - 1] && a[i - 1] == of_b {
+                fewest = fewest.min(before_last[j - 1] + 1);
+            }
+            row.push(fewest);
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[b.len()].min(most + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_near_when_a_letter_or_two_are_wrong() {
+        for (typed, word, expected) in [
+            ("importr", "importer", true),
+            ("improter", "importer", true),
+            ("stagign", "staging", true),
+            ("deduplicaton", "deduplication", true),
+            ("port", "importer", true),
+            ("cat", "car", false),
+            ("v2024", "v2025", false),
+            ("importer", "exporter", false),
+        ] {
+            assert_eq!(is_similar(typed, word), expected, "{typed} {word}");
+        }
+    }
+}

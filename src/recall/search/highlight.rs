@@ -1,0 +1,90 @@
+//! Which words of a hit are those that were looked for, to be seen at a glance. Pure.
+
+use std::ops::Range;
+
+use super::terms::{QueryStemmer, QueryTerms, is_spaceless_script};
+
+/// Tells the words of texts that a query looked for.
+pub struct Highlighter {
+    terms: QueryTerms,
+    stems: QueryStemmer,
+}
+
+impl Highlighter {
+    /// Of the words of a query.
+    pub fn of(words: &str) -> Self {
+        let mut stems = QueryStemmer::new();
+        Self { terms: QueryTerms::of(words, &mut stems), stems }
+    }
+
+    /// Returns where these words, or other forms of them, stand in a text, in bytes and in order.
+    pub fn ranges(&mut self, text: &str) -> Vec<Range<usize>> {
+        let mut found: Vec<Range<usize>> = Vec::new();
+        for word in word_ranges(text) {
+            if self.terms.mask(&text[word.clone()], &mut self.stems) == 0 {
+                continue;
+            }
+            match found.last_mut() {
+                // Pairs of characters overlap.
+                Some(last) if last.end > word.start => last.end = word.end,
+                _ => found.push(word),
+            }
+        }
+        found
+    }
+}
+
+impl std::fmt::Debug for Highlighter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Marks").finish_non_exhaustive()
+    }
+}
+
+/// Returns where the words of a text stand; of scripts without spaces the pairs of characters.
+fn word_ranges(text: &str) -> Vec<Range<usize>> {
+    let mut words: Vec<Range<usize>> = Vec::new();
+    let mut chars = text.char_indices().peekable();
+    let mut word: Option<usize> = None;
+    let mut before = ' ';
+    while let Some((at, c)) = chars.next() {
+        let (end, next) = chars.peek().copied().unwrap_or((text.len(), ' '));
+        let is_point = matches!(c, '.' | ',') && before.is_ascii_digit() && next.is_ascii_digit();
+        let joins =
+            (c.is_alphanumeric() && !is_spaceless_script(c)) || (is_point && word.is_some());
+        if joins {
+            word.get_or_insert(at);
+        } else if let Some(from) = word.take() {
+            words.push(from..at);
+        }
+        if is_spaceless_script(c) {
+            let end = if is_spaceless_script(next) { end + next.len_utf8() } else { end };
+            words.push(at..end);
+        }
+        before = c;
+    }
+    words.extend(word.map(|from| from..text.len()));
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_looked_for_is_marked_in_all_its_forms() {
+        for (query, text, expected) in [
+            (
+                "import 3.2",
+                "Imported at 3.2 s; the importer waits",
+                &["Imported", "3.2", "importer"][..],
+            ),
+            ("what is café", "Café Lisboa", &["Café"]),
+            ("東京", "昨日東京都で", &["東京"]),
+            ("pump", "no such thing", &[]),
+        ] {
+            let found = Highlighter::of(query).ranges(text);
+            let found: Vec<&str> = found.into_iter().map(|it| &text[it]).collect();
+            assert_eq!(found, expected, "{query}");
+        }
+    }
+}

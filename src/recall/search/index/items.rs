@@ -1,0 +1,74 @@
+//! What generated files and typed memories say, item by item, as it may be seen.
+
+use chrono::NaiveDate;
+
+use super::indexed_file::IndexedItem;
+use crate::{
+    memory::{
+        address::Citation,
+        document::Summary,
+        item::Item,
+        period::{Grain, Period},
+        typed::TypedMemory,
+        wisdom::WisdomFile,
+    },
+    privacy::{self, PrivacyRules},
+    recall::framing,
+};
+
+/// Returns the tier of a weekly or monthly file, by its number.
+pub(crate) fn tier_index(period: Period) -> usize {
+    if period.grain() == Grain::Month { 3 } else { 2 }
+}
+
+/// Takes a weekly or monthly file.
+pub(crate) fn of_summary(summary: &Summary, text: &str, rules: &PrivacyRules) -> Vec<IndexedItem> {
+    let own = privacy::sanitize_own_lines(summary, text, rules);
+    let mut rows = Vec::new();
+    for (lines, item, section) in summary.bullets_with_lines() {
+        // Words of a person that wait for a person.
+        if own.as_ref().is_some_and(|own| own.cites_quarantined(item)) {
+            continue;
+        }
+        let Item { text, citation } = item;
+        rows.push(IndexedItem {
+            line: *lines.start(),
+            date: citation.as_ref().map_or(summary.period.last(), Citation::newest_date),
+            heading: section.map_or("", |it| it.title()).to_owned(),
+            text: rules.mask_secrets(text).into_owned(),
+            citation: citation.clone(),
+        });
+    }
+    rows
+}
+
+/// Takes `WISDOM.md`.
+pub(crate) fn of_wisdom(text: &str, rules: &PrivacyRules) -> Vec<IndexedItem> {
+    let handed = framing::frame(None, None, text, rules);
+    let file = WisdomFile::parse(&handed.text);
+    let rows = file.entries_with_lines().into_iter().map(|(line, entry)| {
+        let mark = entry.meta.as_ref();
+        IndexedItem {
+            line,
+            date: mark.map_or(NaiveDate::MIN, |it| it.last_reinforced),
+            heading: entry.category.clone().unwrap_or_default(),
+            text: format!("{}: {}", entry.title, entry.text),
+            citation: mark.map(|it| it.sources.clone()),
+        }
+    });
+    rows.collect()
+}
+
+/// Takes a typed memory.
+pub(crate) fn of_memory(memory: &TypedMemory, rules: &PrivacyRules) -> IndexedItem {
+    let lines = memory.sources.iter().map(|(at, _)| at);
+    let body = framing::frame(None, None, &memory.body, rules).text;
+    let body = body.split_whitespace().collect::<Vec<_>>().join(" ");
+    IndexedItem {
+        line: 1,
+        date: memory.updated.unwrap_or(NaiveDate::MIN),
+        heading: rules.mask_secrets(&memory.description).into_owned(),
+        text: format!("{}: {body}", rules.mask_secrets(&memory.name)),
+        citation: Citation::from_addresses(lines),
+    }
+}

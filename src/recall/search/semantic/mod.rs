@@ -1,0 +1,224 @@
+//! Search by meaning, beside that by words: a server turns lines into vectors once, and each query into
+//! one; the nearest lines are fused with those that were found by words.
+//!
+//! All vectors are looked through, by their signs (a bit a number): of ten years of logs that takes some
+//! milliseconds, and needs no index. Off unless a server is configured.
+//!
+//! - [`embed_lines`]: has the vectors made.
+//! - [`quantize`]: how they are kept and compared.
+
+mod embed_lines;
+mod quantize;
+
+use std::collections::{BinaryHeap, HashMap};
+
+pub use self::embed_lines::{EmbedError, EmbedOutcome, embed_lines};
+use super::{
+    Query,
+    index::matches::{LOG_TIERS, QueryMatches},
+    rank::{ScoredItem, ScoredLine},
+    time::expression::TimeExpression,
+};
+use crate::{
+    memory::address::Stem,
+    model::embedding::{EmbeddingInput, EmbeddingModel},
+    store::{
+        db::{
+            search_index::CacheDbError,
+            vectors::{KEY_BYTES, LineKey, VectorDb, unpack_keys},
+        },
+        fs::vault::Vault,
+    },
+};
+
+/// So many of the nearest are fused with what was found by words.
+const MATCHES_MAX: usize = 100;
+/// Of so many that are near by their signs the numbers are looked at.
+const CANDIDATES_MAX: usize = 400;
+
+/// From so many lines on only those are near that are nearer than most: by so many standard deviations.
+const OUTLIER_LINES_MIN: f64 = 100.0;
+const OUTLIER_DEVIATIONS: f64 = 2.0;
+
+/// Of lines that say the same so many are near.
+const DUPLICATES_MAX: usize = 3;
+
+/// What a day that the question names adds to the cosine of its lines.
+const DATE_WEIGHT: f64 = 0.1;
+
+/// A rank counts as one over it, the first being this (Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion
+/// outperforms Condorcet and individual Rank Learning Methods", 2009).
+const RANK_FIRST: f64 = 61.0;
+
+/// The bits of a line's hash that are of its own words alone, as the index has them.
+const TEXT_HASH_MASK: u64 = 0x00ff_ffff;
+
+fn text_hash(hash: u64) -> u64 {
+    hash & TEXT_HASH_MASK
+}
+
+/// A line that is near to a query.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SemanticMatch {
+    path: String,
+    key: LineKey,
+    similarity: f64,
+}
+
+/// Finds the lines of a root that are nearest to a query, the nearest first. What is wrong is told in a few
+/// words: there are words to search by.
+pub(super) fn nearest(
+    vault: &Vault,
+    query: &Query,
+    embedder: &dyn EmbeddingModel,
+) -> Result<Vec<SemanticMatch>, String> {
+    let path = vault.layout().vectors();
+    let open = VectorDb::open_existing(&path, embedder.space_id()).map_err(|it| it.to_string())?;
+    let open =
+        open.ok_or("no line has a vector yet; the daemon makes them, or `memoird compact`")?;
+    let asked = vault.rules().mask_secrets(&query.words).into_owned();
+    let vectors = embedder.embed(&[&asked], EmbeddingInput::Query).map_err(|it| it.to_string())?;
+    let vector = vectors.first().map(|it| quantize::normalize(it)).unwrap_or_default();
+    nearest_to(&open, &vector, &|path| may_match(query, path)).map_err(|it| it.to_string())
+}
+
+/// Returns whether a query may want lines of a log.
+fn may_match(query: &Query, path: &str) -> bool {
+    let name = path.rsplit_once('/').map_or(path, |it| it.1);
+    let stem = name.strip_suffix(".md").and_then(|it| it.parse::<Stem>().ok());
+    stem.is_some_and(|it| query.includes_day(it.date()))
+}
+
+fn nearest_to(
+    open: &VectorDb,
+    unit: &[f32],
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> Result<Vec<SemanticMatch>, CacheDbError> {
+    let wanted = quantize::sign_bits(unit);
+    let mut nearest: BinaryHeap<(u32, i64, usize)> = BinaryHeap::new();
+    let mut files: HashMap<i64, (String, Vec<u8>)> = HashMap::new();
+    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    open.for_each_file(|file, path, keys, signs| {
+        if signs.len() != keys.len() / KEY_BYTES * wanted.len() || !is_wanted(path) {
+            return;
+        }
+        let mut is_near = false;
+        for (row, signs) in signs.chunks_exact(wanted.len().max(1)).enumerate() {
+            let distance = quantize::hamming_distance(signs, &wanted);
+            let far = f64::from(distance);
+            (count, sum, squares) = (count + 1.0, sum + far, squares + far * far);
+            if nearest.len() == CANDIDATES_MAX {
+                if nearest.peek().is_none_or(|it| it.0 <= distance) {
+                    continue;
+                }
+                nearest.pop();
+            }
+            nearest.push((distance, file, row));
+            is_near = true;
+        }
+        if is_near {
+            files.insert(file, (path.to_owned(), keys.to_owned()));
+        }
+    })?;
+    let mean = sum / f64::max(count, 1.0);
+    let spread = (squares / f64::max(count, 1.0) - mean * mean).max(0.0).sqrt();
+    let most =
+        if count < OUTLIER_LINES_MIN { f64::MAX } else { mean - OUTLIER_DEVIATIONS * spread };
+    let mut found = Vec::new();
+    for (distance, file, row) in nearest {
+        let Some((path, keys)) = files.get(&file).filter(|_| f64::from(distance) <= most) else {
+            continue;
+        };
+        let Some(similarity) = quantize::cosine(&open.code(file, row)?, unit) else { continue };
+        let key = keys.get(row * KEY_BYTES..(row + 1) * KEY_BYTES).map(unpack_keys);
+        let key = key.and_then(|it| it.first().copied());
+        let similarity = f64::from(similarity);
+        found.extend(key.map(|key| SemanticMatch { path: path.clone(), key, similarity }));
+    }
+    found.sort_by(|a, b| {
+        let by_place = || (&a.path, a.key.number).cmp(&(&b.path, b.key.number));
+        b.similarity.total_cmp(&a.similarity).then_with(by_place)
+    });
+    Ok(found)
+}
+
+/// Puts what was found by words and what is near in meaning into one order.
+pub(super) fn fuse(
+    matched: &mut QueryMatches<'_>,
+    (by_words, alone): (Vec<ScoredLine>, &mut [ScoredItem]),
+    near: &[SemanticMatch],
+    when: &TimeExpression,
+) -> Vec<ScoredLine> {
+    let near = locate_in_index(matched, near, when);
+    for (at, item) in alone.iter_mut().enumerate() {
+        item.score = reciprocal_rank(at + by_words.partition_point(|it| it.score > item.score));
+    }
+    let mut at: HashMap<(usize, usize), usize> = HashMap::new();
+    let mut fused = by_words;
+    for (rank, scored) in fused.iter_mut().enumerate() {
+        at.insert((scored.file, scored.row), rank);
+        scored.score = reciprocal_rank(rank);
+    }
+    for (rank, (file, row)) in near.into_iter().enumerate() {
+        if let Some(&there) = at.get(&(file, row)) {
+            fused[there].score += reciprocal_rank(rank);
+            fused[there].is_semantic = true;
+        } else {
+            let hash = matched.lines(file)[row].hash;
+            let score = reciprocal_rank(rank);
+            let by_words = false;
+            fused.push(ScoredLine {
+                file,
+                row,
+                score,
+                via: Vec::new(),
+                hash,
+                matches_words: by_words,
+                is_semantic: true,
+            });
+        }
+    }
+    // What was found by words comes before what is as near.
+    fused.sort_by(|a, b| b.score.total_cmp(&a.score));
+    fused
+}
+
+/// Returns what a place in one of the two orders is worth: the first in both has 1.
+fn reciprocal_rank(rank: usize) -> f64 {
+    let rank = f64::from(u32::try_from(rank).unwrap_or(u32::MAX));
+    RANK_FIRST / 2.0 / (RANK_FIRST + rank)
+}
+
+/// Finds near lines in the index, by file and row, the nearest first. The log may have changed since.
+fn locate_in_index(
+    matched: &mut QueryMatches<'_>,
+    near: &[SemanticMatch],
+    when: &TimeExpression,
+) -> Vec<(usize, usize)> {
+    let logs = matched.files.iter().enumerate().filter(|(_, it)| it.head.tier < LOG_TIERS);
+    let by_path: HashMap<&str, usize> = logs.map(|(at, it)| (&it.entry.path[..], at)).collect();
+    let places: Vec<Option<usize>> =
+        near.iter().map(|it| by_path.get(&it.path[..]).copied()).collect();
+    let mut found = Vec::new();
+    for (near, file) in near.iter().zip(places) {
+        let Some(file) = file else { continue };
+        matched.load_lines(file);
+        let lines = matched.lines(file);
+        let own = text_hash(near.key.hash);
+        let is_it = |row: &usize| {
+            lines.get(*row).is_some_and(|it| it.level == 0 && u64::from(it.hash) == own)
+        };
+        let there = lines.binary_search_by_key(&near.key.number, |it| it.number).ok();
+        let row = there.filter(is_it).or_else(|| (0..lines.len()).find(is_it));
+        let gain = DATE_WEIGHT * when.score_gain(matched.files[file].head.date);
+        found.extend(row.map(|row| (near.similarity + gain, file, row, own)));
+    }
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut same: HashMap<u64, usize> = HashMap::new();
+    found.retain(|it| {
+        let before = same.entry(it.3).or_default();
+        *before += 1;
+        *before <= DUPLICATES_MAX
+    });
+    found.into_iter().map(|(_, file, row, _)| (file, row)).take(MATCHES_MAX).collect()
+}

@@ -1,0 +1,161 @@
+//! The words of what was found, read from the files as they may be seen, each file once.
+
+use std::collections::HashMap;
+
+use super::index::{
+    indexed_file::{self, IndexedItem, IndexedLine},
+    items,
+};
+use crate::{
+    memory::{
+        address::Stem, document::Summary, hash::ContentHash, item::Item, markdown::LineKind,
+        period::Period,
+    },
+    privacy::{self, SanitizedLine, SanitizedLog},
+    store::fs::{
+        inventory::Inventory,
+        vault::{Vault, VaultError},
+    },
+};
+
+/// Reads the files of a root.
+pub(super) struct SnippetReader<'a> {
+    vault: &'a Vault,
+    inventory: &'a Inventory,
+    logs: HashMap<Stem, Option<SnippetLog>>,
+    items: HashMap<String, Vec<IndexedItem>>,
+}
+
+/// A log as it may be seen.
+pub(super) struct SnippetLog(SanitizedLog);
+
+/// A line that was found.
+#[derive(Default)]
+pub(super) struct Snippet {
+    pub(super) text: String,
+    pub(super) origin: &'static str,
+    pub(super) before: Vec<String>,
+    pub(super) after: Vec<String>,
+    /// The headings above, in lower case.
+    headings: Vec<String>,
+}
+
+impl<'a> SnippetReader<'a> {
+    pub(super) fn new(vault: &'a Vault, inventory: &'a Inventory) -> Self {
+        Self { vault, inventory, logs: HashMap::new(), items: HashMap::new() }
+    }
+
+    pub(super) fn log(&mut self, stem: &Stem) -> Result<Option<&SnippetLog>, VaultError> {
+        if !self.logs.contains_key(stem) {
+            let log = self.vault.read_log(stem)?;
+            let text = log.map(|it| SnippetLog(privacy::sanitize(&it, &self.inventory.rules)));
+            self.logs.insert(stem.clone(), text);
+        }
+        Ok(self.logs.get(stem).and_then(Option::as_ref))
+    }
+
+    /// Returns a line of which the index knows that it is seen as it stands, by the bytes that the file had
+    /// then; `None` where a look through the whole log must tell.
+    pub(super) fn verbatim_line(
+        &self,
+        stem: &Stem,
+        hash: ContentHash,
+        line: &IndexedLine,
+    ) -> Result<Option<Snippet>, VaultError> {
+        let Some(origin) = line.verbatim_origin.filter(|_| !self.logs.contains_key(stem)) else {
+            return Ok(None);
+        };
+        let log = self.vault.read_log(stem)?.filter(|it| it.hash == hash);
+        let rules = &self.inventory.rules;
+        let text = log.and_then(|it| privacy::unchanged_line(&it, line.number, rules));
+        Ok(text.map(|text| Snippet { text, origin: origin.name(), ..Snippet::default() }))
+    }
+
+    /// Returns whether a line of a log rests on a record of a session: it ends in an address there.
+    pub(super) fn line_cites_record(
+        &mut self,
+        log: &Stem,
+        number: u32,
+        record: &Stem,
+    ) -> Result<bool, VaultError> {
+        let line = self.log(log)?.and_then(|it| it.0.line(number));
+        let citation = line.and_then(|it| Item::parse(it.text()).citation);
+        Ok(citation.is_some_and(|it| it.files().any(|(stem, _)| stem == record)))
+    }
+
+    /// Returns the words of the item at a line; `None` where none is any more.
+    pub(super) fn item(
+        &mut self,
+        path: &str,
+        tier: &str,
+        line: u32,
+    ) -> Result<Option<String>, VaultError> {
+        if !self.items.contains_key(path) {
+            let rows = self.items_of(path, tier)?;
+            self.items.insert(path.to_owned(), rows);
+        }
+        let row = self.items.get(path).and_then(|it| it.iter().find(|it| it.line == line));
+        Ok(row.map(|it| it.text.clone()))
+    }
+
+    fn items_of(&self, path: &str, tier: &str) -> Result<Vec<IndexedItem>, VaultError> {
+        let rules = &self.inventory.rules;
+        if tier == "memory" {
+            let is_it = |name: &str| path.rsplit_once('/').map_or(path, |it| it.1) == name;
+            let memories = self.inventory.memories.iter();
+            let of = memories.filter(|it| is_it(&it.file_name.to_string_lossy()));
+            return Ok(of.map(|it| items::of_memory(it, rules)).collect());
+        }
+        let Some(text) = self.vault.read_text(path)? else { return Ok(Vec::new()) };
+        if tier == "wisdom" {
+            return Ok(items::of_wisdom(&text, rules));
+        }
+        let name = path.rsplit_once('/').map_or(path, |it| it.1).trim_end_matches(".md");
+        let summary = name.parse::<Period>().ok().map(|it| Summary::parse(it, &text));
+        let summary = summary.and_then(Result::ok);
+        Ok(summary.map(|it| items::of_summary(&it, &text, rules)).unwrap_or_default())
+    }
+}
+
+impl SnippetLog {
+    /// Returns a line, with so many that say something before and after it; `None` where it is gone.
+    pub(super) fn line(&self, number: u32, context: usize) -> Option<Snippet> {
+        let is_there = |it: &&SanitizedLine| {
+            it.is_content() && !it.is_quarantined() && indexed_file::is_original(&self.0, it)
+        };
+        let line = self.0.line(number).filter(is_there)?;
+        let is_said = |it: &&SanitizedLine| {
+            let is_heading = matches!(it.kind(), LineKind::Heading { .. });
+            it.is_content() && !it.is_quarantined() && !is_heading
+        };
+        let texts = |all: Vec<&SanitizedLine>| -> Vec<String> {
+            all.into_iter().map(|it| it.words().to_owned()).collect()
+        };
+        let lines = self.0.lines();
+        let at = lines.iter().position(|it| it.number() == number)?;
+        let mut before: Vec<_> = lines[..at].iter().rev().filter(is_said).take(context).collect();
+        before.reverse();
+        let after = lines[at + 1..].iter().filter(is_said).take(context).collect();
+        let mut above: Vec<(u8, String)> = Vec::new();
+        for line in &lines[..at] {
+            if let LineKind::Heading { level, .. } = line.kind() {
+                above.retain(|it| it.0 < level);
+                above.push((level, line.words().to_lowercase()));
+            }
+        }
+        Some(Snippet {
+            text: line.words().to_owned(),
+            origin: line.origin().name(),
+            before: texts(before),
+            after: texts(after),
+            headings: above.into_iter().map(|it| it.1).collect(),
+        })
+    }
+}
+
+impl Snippet {
+    /// Whether a heading above names this.
+    pub(super) fn is_under_heading(&self, name: &str) -> bool {
+        self.headings.iter().any(|it| it.contains(name))
+    }
+}

@@ -1,0 +1,271 @@
+//! A summary of a session whose lines know what they rest on.
+//!
+//! A page is written line by line. Each line may cite entries of the transcript; in a record the
+//! citations become addresses of lines of the record itself (`CMEM-20260402-101500:42`), which holds
+//! the entries that are cited: transcripts vanish after weeks. A message that stands in the summary
+//! word for word is cited there and not repeated.
+//!
+//! What tools returned is quoted, so that the served view takes it for what it is: text from elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
+
+use super::{
+    digest::EntryIndex,
+    transcript::{EntryContent, Transcript, truncate_middle},
+};
+use crate::memory::address::{Citation, Stem};
+
+/// So much of the agent's words is embedded; a person's stand whole.
+const WORDS_CHARS_MAX: usize = 4_000;
+/// Of a longer entry only the first lines are cited.
+const CITED_LINES_MAX: u32 = 12;
+
+/// The heading under which a record holds the entries that it rests on.
+pub const EMBEDDED: &str = "## Transcript";
+
+/// Stands where there is nothing to say.
+const NOTHING: &str = "(none)";
+
+/// Stands in the head of an entry between whose it is and its line in the transcript.
+const LINE_LABEL: &str = ", line ";
+
+/// A summary that is being written.
+#[derive(Debug)]
+pub struct CitedSummary<'a> {
+    transcript: &'a Transcript,
+    zone: Tz,
+    lines: Vec<CitedSummaryLine>,
+    /// What the record holds beside what its lines cite.
+    extra_entries: BTreeSet<EntryIndex>,
+}
+
+/// The body of a record, and where each entry stands that it holds.
+#[derive(Debug)]
+pub struct RecordBody {
+    /// The text.
+    pub text: String,
+    id: Stem,
+    positions: BTreeMap<EntryIndex, (u32, u32)>,
+}
+
+#[derive(Debug)]
+struct CitedSummaryLine {
+    text: String,
+    cites: Vec<EntryIndex>,
+    /// The entry that stands here, from this line on, for so many lines.
+    embeds: Option<(EntryIndex, usize)>,
+}
+
+impl<'a> CitedSummary<'a> {
+    /// Begins a page; times are told in `zone`.
+    pub fn new(transcript: &'a Transcript, zone: Tz) -> Self {
+        Self { transcript, zone, lines: Vec::new(), extra_entries: BTreeSet::new() }
+    }
+
+    /// Writes a line as it is.
+    pub fn line(&mut self, text: impl Into<String>) {
+        self.lines.push(CitedSummaryLine { text: text.into(), cites: Vec::new(), embeds: None });
+    }
+
+    /// Writes a heading, with a blank line before it and after it.
+    pub fn heading(&mut self, text: &str) {
+        if !self.lines.is_empty() {
+            self.blank();
+        }
+        self.line(text);
+        self.line("");
+    }
+
+    /// Writes a blank line, unless one stands there.
+    pub fn blank(&mut self) {
+        if self.lines.last().is_some_and(|it| !it.text.is_empty()) {
+            self.line("");
+        }
+    }
+
+    /// Writes a bullet on one line, and what it rests on.
+    pub fn bullet(&mut self, text: &str, cites: impl IntoIterator<Item = EntryIndex>) {
+        let text = format!("- {}", one_line(text));
+        self.lines.push(CitedSummaryLine {
+            text,
+            cites: cites.into_iter().collect(),
+            embeds: None,
+        });
+    }
+
+    /// Writes a line as it is, and what it rests on.
+    pub fn cited_line(&mut self, text: &str, cites: impl IntoIterator<Item = EntryIndex>) {
+        let cites = cites.into_iter().collect();
+        self.lines.push(CitedSummaryLine { text: text.to_owned(), cites, embeds: None });
+    }
+
+    /// Writes that there is nothing to say.
+    pub fn nothing(&mut self) {
+        self.line(NOTHING);
+    }
+
+    /// Writes text from elsewhere beneath a bullet.
+    pub fn quote(&mut self, text: &str, lines_max: usize) {
+        let all = text.trim_end().lines().count();
+        for line in text.trim_end().lines().take(lines_max) {
+            self.line(format!("  > {line}").trim_end());
+        }
+        if all > lines_max {
+            self.line(format!("  > [… {} more lines]", all - lines_max));
+        }
+    }
+
+    /// Writes a line beneath a bullet, and what it rests on.
+    pub fn nested_bullet(&mut self, text: &str, cites: impl IntoIterator<Item = EntryIndex>) {
+        let text = format!("  - {}", one_line(text));
+        self.lines.push(CitedSummaryLine {
+            text,
+            cites: cites.into_iter().collect(),
+            embeds: None,
+        });
+    }
+
+    /// Writes a text of many lines as it is, each line by itself.
+    pub fn raw_text(&mut self, text: &str) {
+        for line in text.lines() {
+            self.line(line);
+        }
+    }
+
+    /// Writes a message of a person word for word, beneath a bullet that says when it came.
+    pub fn user_message(&mut self, at: EntryIndex) {
+        let lines = self.embedded_lines(at);
+        let count = lines.len();
+        for (n, text) in lines.into_iter().enumerate() {
+            let holds = (n == 0).then_some((at, count));
+            self.lines.push(CitedSummaryLine { text, cites: Vec::new(), embeds: holds });
+        }
+    }
+
+    /// Returns the summary alone, without citations.
+    pub fn to_text(&self) -> String {
+        let lines: Vec<&str> = self.lines.iter().map(|it| &it.text[..]).collect();
+        format!("{}\n", lines.join("\n").trim_end())
+    }
+
+    /// Has the record hold an entry that is cited from elsewhere.
+    pub fn embed(&mut self, at: EntryIndex) {
+        self.extra_entries.insert(at);
+    }
+
+    /// Returns the body of the record `id`, whose first line is line `first_line` of the file.
+    pub fn into_record_body(mut self, id: &Stem, first_line: u32) -> RecordBody {
+        while self.lines.last().is_some_and(|it| it.text.is_empty()) {
+            self.lines.pop();
+        }
+        let number =
+            |count: usize| first_line.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+        let mut places: BTreeMap<EntryIndex, (u32, u32)> = BTreeMap::new();
+        for (n, line) in self.lines.iter().enumerate() {
+            if let Some((at, count)) = line.embeds {
+                places.insert(at, (number(n), number(n + count.max(1) - 1)));
+            }
+        }
+        let cited: BTreeSet<EntryIndex> = self
+            .lines
+            .iter()
+            .flat_map(|it| it.cites.iter().copied())
+            .chain(self.extra_entries.iter().copied())
+            .collect();
+        let mut tail: Vec<String> = Vec::new();
+        for at in cited {
+            if places.contains_key(&at) {
+                continue;
+            }
+            if tail.is_empty() {
+                tail.extend(["", EMBEDDED, ""].map(str::to_owned));
+            }
+            let start = number(self.lines.len() + tail.len());
+            tail.extend(self.embedded_lines(at));
+            places.insert(at, (start, number(self.lines.len() + tail.len() - 1)));
+        }
+        let mut body = RecordBody { text: String::new(), id: id.clone(), positions: places };
+        for line in &self.lines {
+            body.text.push_str(&line.text);
+            if let Some(citation) = body.citation(&line.cites) {
+                body.text.push_str(&[" [", &citation.to_string(), "]"].concat());
+            }
+            body.text.push('\n');
+        }
+        for line in tail {
+            body.text.push_str(&line);
+            body.text.push('\n');
+        }
+        body
+    }
+
+    /// Returns an entry as a record holds it.
+    fn embedded_lines(&self, at: EntryIndex) -> Vec<String> {
+        let Some(entry) = self.transcript.entries.get(at.0) else { return Vec::new() };
+        let when =
+            entry.at.map(|it| format!(" {}", format_time(it, self.zone))).unwrap_or_default();
+        let head = |who: &str| format!("- {who}{when}{LINE_LABEL}{}:", entry.line);
+        let indented = |head: String, text: &str, mark: &str| {
+            let lines = text.lines().map(|it| format!("  {mark}{it}").trim_end().to_owned());
+            [head].into_iter().chain(lines).collect()
+        };
+        match &entry.content {
+            EntryContent::User(text) => indented(head("user"), text, ""),
+            EntryContent::Assistant(text) => {
+                indented(head("agent"), &truncate_middle(text, WORDS_CHARS_MAX), "")
+            }
+            EntryContent::Call(call) => {
+                let what = call.command.as_deref().filter(|_| call.files.is_empty());
+                let what = what.map_or_else(|| call.files.join(", "), str::to_owned);
+                let mut lines: Vec<String> =
+                    indented(head(&format!("call of {}", call.name)), &what, "");
+                lines.extend(
+                    call.excerpt.lines().map(|it| format!("  > {it}").trim_end().to_owned()),
+                );
+                lines
+            }
+            EntryContent::Result(result) => {
+                let how = if result.is_error { ", failed" } else { "" };
+                indented(head(&format!("result{how}")), &result.text, "> ")
+            }
+            _ => vec![head("entry")],
+        }
+    }
+}
+
+/// Returns whether the words of a line of a record were said by nobody: they say whose the next ones are, or
+/// that there are none.
+pub fn is_record_markup(words: &str) -> bool {
+    let number = words.strip_suffix(':').and_then(|it| it.rsplit_once(LINE_LABEL)).map(|it| it.1);
+    let is_tag = words.starts_with('<') && words.ends_with('>');
+    words == NOTHING || is_tag || number.is_some_and(|it| it.parse::<u64>().is_ok())
+}
+
+/// Tells a time as an entry shows it.
+pub fn format_time(at: DateTime<Utc>, zone: Tz) -> String {
+    at.with_timezone(&zone).format("%Y-%m-%d %H:%M").to_string()
+}
+
+/// Returns a text on one line.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+impl RecordBody {
+    /// Returns the citation of entries by their lines in the record.
+    pub fn citation(&self, cites: &[EntryIndex]) -> Option<Citation> {
+        let mut whole: Option<Citation> = None;
+        for (start, end) in cites.iter().filter_map(|it| self.positions.get(it)) {
+            let end = (*end).min(start.saturating_add(CITED_LINES_MAX - 1));
+            let one = Citation::range(self.id.clone(), *start, end);
+            match &mut whole {
+                Some(whole) => whole.merge(&one),
+                None => whole = Some(one),
+            }
+        }
+        whole
+    }
+}

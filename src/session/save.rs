@@ -1,0 +1,536 @@
+//! Keeps what is made of a session: the record, and its entries in the daily log.
+//!
+//! The one part of this layer that writes, by way of [`Vault`]. Record and entries are one step: what is
+//! to be written stands in the private folder before the first of it is, and whoever comes next finishes
+//! what a crash cut off. So an entry stands once, whatever hooks fire and whenever they are killed.
+//!
+//! # Invariants
+//!
+//! - All of it happens under the write lock; a record is never replaced.
+//! - What was logged of a session is not logged again: each record names the last line that it covers,
+//!   and a copy of the session has the same lines.
+//! - Secrets are marked in all that is written.
+
+use chrono::{DateTime, FixedOffset, Utc};
+use chrono_tz::Tz;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    cited_summary::{CitedSummary, one_line},
+    digest::{SessionDigest, SessionPlan},
+    log_entry,
+    offline_summary::{self, NominatedFiles, SummaryMaterial, SummaryStyle},
+    record::{self, RecordHeader},
+    recovery,
+    transcript::{EntryContent, Transcript, truncate},
+};
+use crate::{
+    engine::model::session::SummarySections,
+    memory::{address::Stem, frontmatter, log},
+    privacy::PrivacyRules,
+    store::fs::{
+        lock::{LockError, WriteLock},
+        vault::{FILE_BYTES_MAX, Vault, VaultError},
+    },
+};
+
+/// The head of a record takes no more bytes.
+const HEAD_BYTES_MAX: u64 = 16 * 1024;
+/// A description that nobody gave is cut after so many characters.
+const DESCRIPTION_CHARS_MAX: usize = 120;
+/// So many records of one second are told apart.
+const RECORDS_PER_SECOND_MAX: u32 = 1_000;
+/// A record that somebody brings is no larger.
+pub const IMPORT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// So many records are read to list them.
+const RECORDS_MAX: usize = 100_000;
+
+/// Where a session is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionStore<'a> {
+    /// The files.
+    pub vault: &'a Vault,
+    /// What may be seen.
+    pub rules: &'a PrivacyRules,
+    /// The root's zone.
+    pub zone: Tz,
+    /// The time.
+    pub now: DateTime<Utc>,
+}
+
+/// What is to be kept.
+#[derive(Clone, Copy, Debug)]
+pub struct SaveRequest<'a> {
+    /// The session, or the part of it that is meant.
+    pub transcript: &'a Transcript,
+    /// The file that it was read from.
+    pub path: Option<&'a str>,
+    /// How it is summed up.
+    pub style: SummaryStyle,
+    /// The project's folder.
+    pub project: Option<&'a str>,
+    /// A plan of a workflow that is under way.
+    pub workflow: Option<(&'a str, &'a str)>,
+    /// What it was about, where somebody says so.
+    pub description: Option<&'a str>,
+    /// What people call it.
+    pub tags: &'a [String],
+    /// Whether it is written into the daily log too, what is there already left out.
+    pub is_logged: bool,
+    /// The nine sections in a model's words, checked, and its name.
+    pub sections: Option<(&'a str, &'a SummarySections)>,
+    /// Files that the model nominated.
+    pub files: NominatedFiles<'a>,
+}
+
+/// What was kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SavedSession {
+    /// The record.
+    pub id: String,
+    /// Its file.
+    pub path: String,
+    /// Whether it stood there before.
+    pub unchanged: bool,
+    /// The logs that have an entry now.
+    pub logged: Vec<String>,
+    /// What a check of the record found, in words.
+    pub problems: Vec<String>,
+    /// The summary, without what it rests on.
+    #[serde(skip)]
+    pub summary: String,
+    /// The plan as it stood last.
+    #[serde(skip)]
+    pub plan: Option<String>,
+}
+
+/// A record that stands in the folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRecord {
+    /// Its file, relative to the root.
+    pub path: String,
+    /// What it says of itself.
+    pub header: RecordHeader,
+    /// All of it, as it stands.
+    pub text: String,
+}
+
+/// Nothing was kept.
+#[derive(Debug, thiserror::Error)]
+pub enum SaveError {
+    /// A file could not be read or written.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// The root is held by another.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// There is nothing in it that is not kept already.
+    #[error("nothing was said in the session that is not in a record already")]
+    NothingNew,
+    /// Another record has that name.
+    #[error("`{path}` stands there with other words")]
+    NameTaken {
+        /// The record.
+        path: String,
+    },
+    /// Too many records were made of one second.
+    #[error("there are {RECORDS_PER_SECOND_MAX} records of the same second")]
+    TooManyRecords,
+}
+
+/// What is to be written, as it stands in the private folder meanwhile.
+#[derive(Debug, Serialize, Deserialize)]
+struct PendingSave {
+    path: String,
+    text: String,
+    entries: Vec<PendingLogEntry>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct PendingLogEntry {
+    stem: String,
+    head: String,
+    text: String,
+}
+
+impl<'a> SaveRequest<'a> {
+    /// Returns what is wanted of a session that has ended: all of it summed up without a model, and logged.
+    pub fn for_ended_session(transcript: &'a Transcript, path: Option<&'a str>) -> Self {
+        Self {
+            transcript,
+            path,
+            style: SummaryStyle::Full,
+            project: None,
+            workflow: None,
+            description: None,
+            tags: &[],
+            is_logged: true,
+            sections: None,
+            files: NominatedFiles::default(),
+        }
+    }
+}
+
+impl SessionStore<'_> {
+    /// Makes the record of a session, and the entries in the log where they are wanted. A record that
+    /// covers the same in the same style is not made again.
+    ///
+    /// # Errors
+    ///
+    /// Returns why nothing was kept.
+    pub fn save(&self, request: &SaveRequest<'_>) -> Result<SavedSession, SaveError> {
+        let lock = WriteLock::acquire(self.vault.layout().root())?;
+        self.finish_pending(&lock)?;
+        let records = self.records()?;
+        let rest =
+            if request.is_logged { unlogged_part(request.transcript, &records) } else { None };
+        let transcript = rest.as_ref().unwrap_or(request.transcript);
+        if !transcript
+            .own_entries()
+            .any(|it| matches!(it.content, EntryContent::User(_) | EntryContent::Assistant(_)))
+        {
+            return Err(SaveError::NothingNew);
+        }
+        let digest = SessionDigest::of(transcript);
+        let material = SummaryMaterial {
+            transcript,
+            digest: &digest,
+            zone: self.zone,
+            project: request.project.or(transcript.cwd.as_deref()),
+            workflow: request.workflow,
+        };
+        let mut header = self.header(request, &material);
+        let plan = digest.plan.as_ref().map(SessionPlan::text);
+        let problems = match request.style {
+            SummaryStyle::Recovery => recovery::check_record(&material),
+            _ => Vec::new(),
+        };
+        if let Some(same) = records.iter().find(|it| it.covers_same(&header)) {
+            let page = render_summary(request, &material, Some(&same.header.id));
+            return Ok(SavedSession {
+                id: same.header.id.clone(),
+                path: same.path.clone(),
+                unchanged: true,
+                logged: Vec::new(),
+                problems,
+                summary: self.mask_secrets(&page.to_text()),
+                plan,
+            });
+        }
+        let ended =
+            header.ended.unwrap_or_else(|| self.now.with_timezone(&self.zone).fixed_offset());
+        for copy in 1..=RECORDS_PER_SECOND_MAX {
+            header.id = record::record_id(ended, copy);
+            let Ok(stem) = header.id.parse::<Stem>() else { return Err(SaveError::TooManyRecords) };
+            let path = self.vault.layout().source_path(&stem);
+            if self.vault.try_exists(&path)? {
+                continue;
+            }
+            let (pending, summary) = self.prepare(request, &material, &header, &stem, path);
+            self.vault
+                .write_private(&self.vault.layout().session_save_state(), &as_json(&pending))?;
+            let logged = self.write_pending(&lock, &pending)?;
+            self.vault.remove_private(&self.vault.layout().session_save_state())?;
+            let (id, path, unchanged) = (header.id, pending.path, false);
+            return Ok(SavedSession { id, path, unchanged, logged, problems, summary, plan });
+        }
+        Err(SaveError::TooManyRecords)
+    }
+
+    /// Returns the days that would get an entry if a session was kept; none where all of it is known.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the records cannot be read.
+    pub fn preview_days(
+        &self,
+        request: &SaveRequest<'_>,
+    ) -> Result<Vec<chrono::NaiveDate>, SaveError> {
+        let rest = unlogged_part(request.transcript, &self.records()?);
+        let transcript = rest.as_ref().unwrap_or(request.transcript);
+        if !transcript
+            .own_entries()
+            .any(|it| matches!(it.content, EntryContent::User(_) | EntryContent::Assistant(_)))
+        {
+            return Ok(Vec::new());
+        }
+        let local = self.now.with_timezone(&self.zone);
+        let today = (local.date_naive(), local.time());
+        let digest = SessionDigest::of(transcript);
+        let days = log_entry::log_entries(transcript, &digest, self.zone, today);
+        Ok(days.into_iter().map(|it| it.date).collect())
+    }
+
+    /// Returns the record and its entries as they are to be written, and the summary alone.
+    fn prepare(
+        &self,
+        request: &SaveRequest<'_>,
+        material: &SummaryMaterial<'_>,
+        header: &RecordHeader,
+        stem: &Stem,
+        path: String,
+    ) -> (PendingSave, String) {
+        let mut page = render_summary(request, material, Some(&header.id));
+        let local = self.now.with_timezone(&self.zone);
+        let days = if request.is_logged {
+            let today = (local.date_naive(), local.time());
+            log_entry::log_entries(material.transcript, material.digest, self.zone, today)
+        } else {
+            Vec::new()
+        };
+        days.iter()
+            .flat_map(|it| &it.lines)
+            .flat_map(|it| &it.cites)
+            .for_each(|it| page.embed(*it));
+        let front = header.print();
+        let summary = self.mask_secrets(&page.to_text());
+        let body = page.into_record_body(stem, header.line_count() + 2);
+        let text = format!("{front}\n{}", self.mask_secrets(&body.text));
+        let mut entries = Vec::new();
+        for day in &days {
+            let mut lines = String::new();
+            for (n, line) in day.lines.iter().enumerate() {
+                let mark = if n == 0 { "" } else { "\n- " };
+                lines.push_str(mark);
+                lines.push_str(&self.rules.sanitize_output(&line.text));
+                match body.citation(&line.cites) {
+                    Some(citation) => lines.push_str(&[" [", &citation.to_string(), "]"].concat()),
+                    // Every entry says which record it is of.
+                    None if n == 0 => lines.push_str(&[" (", &header.id, ")"].concat()),
+                    None => {}
+                }
+            }
+            let Some(text) = log::format_entry(day.time, &lines) else { continue };
+            let stem = Stem::day(day.date).to_string();
+            entries.push(PendingLogEntry { stem, head: log::new_log_header(day.date), text });
+        }
+        (PendingSave { path, text, entries }, summary)
+    }
+
+    fn header(&self, request: &SaveRequest<'_>, material: &SummaryMaterial<'_>) -> RecordHeader {
+        let transcript = material.transcript;
+        let local = |at: DateTime<Utc>| -> DateTime<FixedOffset> {
+            at.with_timezone(&self.zone).fixed_offset()
+        };
+        let span = transcript.time_span();
+        let first = material.digest.messages.first().map(|it| it.text);
+        let written = |text: &str| self.rules.sanitize_output(&one_line(text));
+        let description = request
+            .description
+            .map(written)
+            .or_else(|| Some(truncate(&written(first?), DESCRIPTION_CHARS_MAX)));
+        let shown = |text: &str| self.mask_secrets(text);
+        RecordHeader {
+            id: String::new(),
+            project: material.project.map(shown),
+            branch: transcript.branch.as_deref().map(shown),
+            started: span.map(|it| local(it.0)),
+            ended: span.map(|it| local(it.1)),
+            agent: Some(
+                transcript
+                    .agent
+                    .as_deref()
+                    .map_or_else(|| transcript.format.name().to_owned(), shown),
+            ),
+            description,
+            tags: request.tags.iter().map(|it| written(it)).collect(),
+            transcript: request.path.map(shown),
+            session: transcript.session.as_deref().map(shown),
+            through: transcript.entries.last().map(|it| it.id.clone()),
+            style: request.style.name().to_owned(),
+            engine: request.sections.map(|it| it.0.to_owned()),
+            is_logged: request.is_logged,
+        }
+    }
+
+    /// Writes what is pending; returns the logs that have an entry now.
+    fn write_pending(
+        &self,
+        lock: &WriteLock,
+        pending: &PendingSave,
+    ) -> Result<Vec<String>, SaveError> {
+        match self.vault.read(&pending.path)? {
+            None => {
+                let bytes = pending.text.as_bytes();
+                let staged = self.vault.stage(&pending.path, &Vault::new_temp_name(), bytes)?;
+                self.vault.publish(lock, staged, None)?;
+            }
+            Some(found) if found.bytes == pending.text.as_bytes() => {}
+            Some(_) => return Err(SaveError::NameTaken { path: pending.path.clone() }),
+        }
+        let mut logged = Vec::new();
+        for entry in &pending.entries {
+            let Ok(stem) = entry.stem.parse::<Stem>() else { continue };
+            let path = self.vault.log_path(&stem);
+            let standing = self.vault.read_text(&path)?.unwrap_or_default();
+            if !standing.contains(&entry.text) {
+                if (standing.len() + entry.text.len()) as u64 > FILE_BYTES_MAX {
+                    return Err(VaultError::TooLarge { path: path.into() }.into());
+                }
+                self.vault.append(lock, &path, &entry.head, &entry.text, false)?;
+            }
+            logged.push(path);
+        }
+        Ok(logged)
+    }
+
+    /// Finishes what a crash cut off.
+    fn finish_pending(&self, lock: &WriteLock) -> Result<(), SaveError> {
+        let path = self.vault.layout().session_save_state();
+        let Some(text) = self.vault.read_text(&path)? else { return Ok(()) };
+        // A text that cannot be read was never the whole of it: nothing of it is written yet.
+        if let Ok(pending) = serde_json::from_str::<PendingSave>(&text) {
+            match self.write_pending(lock, &pending) {
+                // Somebody has put another record under its name; it is theirs.
+                Ok(_) | Err(SaveError::NameTaken { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.vault.remove_private(&path)?)
+    }
+
+    /// Keeps a text that somebody brings, byte for byte; returns its record, and whether it stood there.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it is not kept: also where a record of that name says something else.
+    pub fn import(&self, text: &str) -> Result<(String, String, bool), SaveError> {
+        let lock = WriteLock::acquire(self.vault.layout().root())?;
+        self.finish_pending(&lock)?;
+        if let Some(header) = RecordHeader::parse(text) {
+            let stem: Result<Stem, _> = header.id.parse();
+            let path = stem
+                .map_err(|_| SaveError::NothingNew)
+                .map(|it| self.vault.layout().source_path(&it))?;
+            let unchanged = match self.vault.read(&path)? {
+                Some(found) if found.bytes == text.as_bytes() => true,
+                Some(_) => return Err(SaveError::NameTaken { path }),
+                None => {
+                    self.create_file(&lock, &path, text)?;
+                    false
+                }
+            };
+            return Ok((header.id, path, unchanged));
+        }
+        let same = |it: &StoredRecord| {
+            it.header.style == record::IMPORTED && record::export_text(&it.text) == text
+        };
+        // What its own head takes: most others need not be read.
+        let sizes = text.len() as u64..=text.len() as u64 + HEAD_BYTES_MAX;
+        let like = |path: &str| self.vault.size(path).is_none_or(|it| sizes.contains(&it));
+        if let Some(found) = self.records_where(&like)?.into_iter().find(same) {
+            return Ok((found.header.id, found.path, true));
+        }
+        let local = self.now.with_timezone(&self.zone).fixed_offset();
+        let first = frontmatter::split(text).body(text).lines().find(|it| !it.trim().is_empty());
+        let first = first.map(|it| it.trim_start_matches(['#', '-', ' ']));
+        let description = first
+            .map(|it| truncate(&self.rules.sanitize_output(&one_line(it)), DESCRIPTION_CHARS_MAX));
+        for copy in 1..=RECORDS_PER_SECOND_MAX {
+            let id = record::record_id(local, copy);
+            let Ok(stem) = id.parse::<Stem>() else { break };
+            let path = self.vault.layout().source_path(&stem);
+            if self.vault.try_exists(&path)? {
+                continue;
+            }
+            let header = RecordHeader {
+                id: id.clone(),
+                ended: Some(local),
+                description,
+                style: record::IMPORTED.to_owned(),
+                ..RecordHeader::default()
+            };
+            self.create_file(&lock, &path, &format!("{}{text}", header.print()))?;
+            return Ok((id, path, false));
+        }
+        Err(SaveError::TooManyRecords)
+    }
+
+    fn create_file(&self, lock: &WriteLock, path: &str, text: &str) -> Result<(), VaultError> {
+        let staged = self.vault.stage(path, &Vault::new_temp_name(), text.as_bytes())?;
+        self.vault.publish(lock, staged, None)
+    }
+
+    /// Returns all records, by name. What is no record is passed over.
+    ///
+    /// # Errors
+    ///
+    /// Returns why one cannot be read.
+    pub fn records(&self) -> Result<Vec<StoredRecord>, VaultError> {
+        self.records_where(&|_| true)
+    }
+
+    fn records_where(
+        &self,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<StoredRecord>, VaultError> {
+        let layout = self.vault.layout();
+        let (paths, _) = self.vault.files_below(&layout.sessions_dir(), RECORDS_MAX);
+        let mut records = Vec::new();
+        for path in paths {
+            let Some(stem) = layout.stem_at(&path).filter(Stem::is_session) else { continue };
+            if !wanted(&path) {
+                continue;
+            }
+            let text = match self.vault.read_text(&path) {
+                Err(error) if error.is_read_failure() => return Err(error),
+                Ok(Some(text)) => text,
+                // What is no text, or no file, is no record.
+                _ => continue,
+            };
+            if let Some(header) = RecordHeader::parse(&text).filter(|it| it.id == stem.as_str()) {
+                records.push(StoredRecord { path, header, text });
+            }
+        }
+        Ok(records)
+    }
+
+    /// Marks the secrets in a text, line by line, so that each line keeps its number.
+    fn mask_secrets(&self, text: &str) -> String {
+        self.rules.mask_secret_lines(text).join("\n")
+    }
+}
+
+fn render_summary<'a>(
+    request: &SaveRequest<'_>,
+    material: &SummaryMaterial<'a>,
+    id: Option<&str>,
+) -> CitedSummary<'a> {
+    match request.sections {
+        Some((_, sections)) => offline_summary::summarize_with_model(
+            request.style,
+            material,
+            sections,
+            &request.files,
+            id,
+        ),
+        None => offline_summary::summarize(request.style, material, id),
+    }
+}
+
+impl StoredRecord {
+    /// Whether a record covers the same in the same way.
+    fn covers_same(&self, other: &RecordHeader) -> bool {
+        let RecordHeader { through, style, session, tags, description, engine, is_logged, .. } =
+            &self.header;
+        through.is_some()
+            && (through, style, session) == (&other.through, &other.style, &other.session)
+            && (tags, description, engine) == (&other.tags, &other.description, &other.engine)
+            && *is_logged == other.is_logged
+    }
+}
+
+/// Returns what of a session comes after the last line of it that was logged; `None` for all of it.
+fn unlogged_part(transcript: &Transcript, records: &[StoredRecord]) -> Option<Transcript> {
+    let through: std::collections::HashSet<&str> = records
+        .iter()
+        .filter(|it| it.header.is_logged)
+        .filter_map(|it| it.header.through.as_deref())
+        .collect();
+    let last = transcript.entries.iter().rev().find(|it| through.contains(&it.id[..]))?;
+    transcript.after_line(&last.id)
+}
+
+fn as_json(pending: &PendingSave) -> String {
+    serde_json::to_string(pending).expect("it holds nothing but strings")
+}

@@ -1,0 +1,158 @@
+//! What of a text is the person's, and what was put into it on the way.
+//!
+//! Agents' programs put reminders, outputs of hooks, and the commands of their own into messages of
+//! the user, between tags. What memoird had put there itself stands between [`INJECTED_START`] and
+//! [`INJECTED_END`]: it is cut wherever it stands, so that no memory is strengthened by having been
+//! read aloud.
+
+use super::EntryContent;
+
+/// Begins what memoird puts into a session.
+pub const INJECTED_START: &str = "<memoird-context>";
+/// Ends it.
+pub const INJECTED_END: &str = "</memoird-context>";
+
+/// Tags of what a program put into a message, with all that stands between them.
+const PROGRAM_TAGS: [&str; 10] = [
+    "system-reminder",
+    "local-command-caveat",
+    "local-command-stdout",
+    "local-command-stderr",
+    "bash-stdout",
+    "bash-stderr",
+    "user-prompt-submit-hook",
+    "environment_context",
+    "user_instructions",
+    "permissions instructions",
+];
+
+/// What the program writes in the user's place when a person stops the agent.
+const INTERRUPTED: &str = "[Request interrupted by user";
+
+/// Takes a message of the user apart. Its own words come back whole, but for blanks around them.
+pub fn split_user_text(text: &str) -> Vec<EntryContent> {
+    let mut found = Vec::new();
+    let (text, was_cut) = strip_injected(text);
+    if was_cut {
+        found.push(EntryContent::Injected);
+    }
+    if let Some(command) = command(&text) {
+        found.push(EntryContent::Command(command));
+        return found;
+    }
+    let mut own = text;
+    for tag in PROGRAM_TAGS {
+        let (rest, notices) = strip_tag(&own, tag);
+        own = rest;
+        found.extend(notices.into_iter().map(EntryContent::Notice));
+    }
+    let own = own.trim();
+    if own.starts_with(INTERRUPTED) && own.ends_with(']') && !own.contains('\n') {
+        found.push(EntryContent::Notice(own.to_owned()));
+    } else if !own.is_empty() {
+        found.push(EntryContent::User(own.to_owned()));
+    }
+    found
+}
+
+/// Cuts what memoird had put into a text, and returns whether it found any.
+pub fn strip_injected(text: &str) -> (String, bool) {
+    let (own, inside) = strip_between(text, INJECTED_START, INJECTED_END);
+    (own, !inside.is_empty())
+}
+
+/// Like [`strip_injected`] for what a tool returned: what never ends is cut to the end, since the
+/// output was cut off itself.
+pub fn strip_injected_output(text: &str) -> (String, bool) {
+    let (own, was_cut) = strip_injected(text);
+    match own.split_once(INJECTED_START) {
+        Some((before, _)) => (before.to_owned(), true),
+        None => (own, was_cut),
+    }
+}
+
+/// Returns the command of the agent's program that a message stands for: `/compact keep the plan`.
+fn command(text: &str) -> Option<String> {
+    let trimmed = text.trim_start();
+    if let Some(typed) =
+        tag_content(trimmed, "bash-input").filter(|_| trimmed.starts_with("<bash-input>"))
+    {
+        return Some(format!("!{}", typed.trim()));
+    }
+    let starts = ["<command-name>", "<command-message>"];
+    if !starts.iter().any(|it| trimmed.starts_with(it)) {
+        return None;
+    }
+    let name = tag_content(trimmed, "command-name")?.trim();
+    let args = tag_content(trimmed, "command-args").unwrap_or_default().trim();
+    let name = if name.starts_with('/') { name.to_owned() } else { format!("/{name}") };
+    Some(if args.is_empty() { name } else { format!("{name} {args}") })
+}
+
+fn tag_content<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
+    let start = text.split_once(&format!("<{tag}>"))?.1;
+    Some(start.split_once(&format!("</{tag}>"))?.0)
+}
+
+/// Takes out a tag with what stands in it, where it is closed; one that is not is the person's text.
+fn strip_tag(text: &str, tag: &str) -> (String, Vec<String>) {
+    strip_between(text, &format!("<{tag}>"), &format!("</{tag}>"))
+}
+
+fn strip_between(text: &str, open: &str, close: &str) -> (String, Vec<String>) {
+    let mut rest = text;
+    let mut own = String::new();
+    let mut inside = Vec::new();
+    while let Some((before, after)) = rest.split_once(open) {
+        let Some((within, behind)) = after.split_once(close) else { break };
+        own.push_str(before);
+        inside.push(within.trim().to_owned());
+        rest = behind;
+    }
+    own.push_str(rest);
+    (own, inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[EntryContent]) {
+        assert_eq!(split_user_text(text), expected, "{text}");
+    }
+
+    #[test]
+    fn words_of_a_person_are_told_from_those_of_programs() {
+        let user = |text: &str| EntryContent::User(text.to_owned());
+        let notice = |text: &str| EntryContent::Notice(text.to_owned());
+        check(" fix <b> it\n\n  now ", &[user("fix <b> it\n\n  now")]);
+        check(
+            "one<system-reminder>\nbe good\n</system-reminder> two",
+            &[notice("be good"), user("one two")],
+        );
+        check("<system-reminder>only</system-reminder>", &[notice("only")]);
+        check(
+            "a <system-reminder> that never ends",
+            &[user("a <system-reminder> that never ends")],
+        );
+        check(
+            "<command-name>/compact</command-name>\n<command-message>compact</command-message>\n\
+             <command-args>keep the plan</command-args>",
+            &[EntryContent::Command("/compact keep the plan".to_owned())],
+        );
+        check("<bash-input>ls -l</bash-input>", &[EntryContent::Command("!ls -l".to_owned())]);
+        check("[Request interrupted by user]", &[notice("[Request interrupted by user]")]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn what_memoird_had_put_there_is_cut() {
+        let user = |text: &str| EntryContent::User(text.to_owned());
+        check("<memoird-context>\n- old\n</memoird-context>", &[EntryContent::Injected]);
+        check("a<memoird-context>x</memoird-context>b", &[EntryContent::Injected, user("ab")]);
+        check("a <memoird-context> cut off", &[user("a <memoird-context> cut off")]);
+        assert_eq!(strip_injected_output("a<memoird-context>cut off"), ("a".to_owned(), true));
+        check("</memoird-context>", &[user("</memoird-context>")]);
+    }
+}

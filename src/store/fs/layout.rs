@@ -1,0 +1,436 @@
+//! Where each file of a root stands, and what a name in it means.
+//!
+//! Paths are given relative to the root, with `/`, as people and JSON see them. Classifying a
+//! name is pure: the scan asks here what it found.
+
+use std::path::{Path, PathBuf};
+
+use chrono::{Datelike as _, NaiveDate};
+
+use crate::memory::{
+    address::Stem,
+    period::{Grain, Period},
+    typed::MemoryType,
+};
+
+/// Name of the private folder of a root.
+pub const PRIVATE_DIR: &str = ".memoird";
+/// Prefix of the temporary files that a write passes through.
+pub const TEMP_PREFIX: &str = ".memoird-tmp-";
+/// Prefix of the private files that hold raw replies of a model.
+pub const REPLY_PREFIX: &str = "reply-";
+/// Name of the file of a root that travels with it.
+pub const ROOT_FILE: &str = "memoird.yaml";
+/// Name of the generated file that agents read at session start.
+pub const WISDOM_FILE: &str = "WISDOM.md";
+/// Name of the index of typed memories.
+pub const INDEX_FILE: &str = "MEMORY.md";
+/// Name of the record of what people decided.
+pub const DECISIONS_FILE: &str = ".decisions.jsonl";
+
+/// Name of the folder for archived logs.
+pub const ARCHIVE_DIR: &str = "archive";
+
+/// The places of one root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Canonical path of the root.
+    root: PathBuf,
+    /// The memory folder relative to the root, without trailing slash; empty for a flat folder.
+    memory_dir: String,
+}
+
+/// What a name in the memory folder stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemoryFileName {
+    /// A daily log.
+    Log(Stem),
+    /// A typed memory.
+    Typed(MemoryType),
+    /// A name that is nearly one of ours: a person should look at it.
+    NearMiss(&'static str),
+    /// Nothing of ours.
+    Other,
+}
+
+/// A file of a root that can be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A daily log.
+    Log,
+    /// A session record.
+    Session,
+    /// A week's file.
+    Weekly,
+    /// A month's file.
+    Monthly,
+    /// A typed memory.
+    Memory,
+    /// `MEMORY.md`.
+    Index,
+    /// `WISDOM.md`.
+    Wisdom,
+}
+
+impl FileKind {
+    /// Returns the name that JSON uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Session => "session",
+            Self::Weekly => "weekly",
+            Self::Monthly => "monthly",
+            Self::Memory => "memory",
+            Self::Index => "index",
+            Self::Wisdom => "wisdom",
+        }
+    }
+}
+
+impl Layout {
+    /// Describes the root at `root` (canonical) whose memory folder is `memory_dir` (`.` for the
+    /// root itself).
+    pub fn new(root: impl Into<PathBuf>, memory_dir: &str) -> Self {
+        let memory_dir = memory_dir.trim_matches('/');
+        let memory_dir = if memory_dir == "." { "" } else { memory_dir };
+        Self { root: root.into(), memory_dir: memory_dir.to_owned() }
+    }
+
+    /// Returns the canonical path of the root.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the full path of a path relative to the root.
+    pub fn full(&self, relative: &str) -> PathBuf {
+        self.root.join(relative)
+    }
+
+    /// Returns the memory folder, relative; empty when it is the root itself.
+    pub fn memory_dir(&self) -> &str {
+        &self.memory_dir
+    }
+
+    fn in_memory_dir(&self, name: &str) -> String {
+        if self.memory_dir.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}/{name}", self.memory_dir)
+        }
+    }
+
+    /// Returns the path of a log, a session record, or a weekly or monthly file, by which the lineage
+    /// and the files name it wherever it stands: archiving a log changes neither.
+    pub fn source_path(&self, stem: &Stem) -> String {
+        if stem.is_session() {
+            self.in_memory_dir(&format!("sessions/{stem}.md"))
+        } else if let Some(period) = stem.summary_period() {
+            self.summary(period)
+        } else {
+            self.in_memory_dir(&format!("{stem}.md"))
+        }
+    }
+
+    /// Returns the folder under which archived logs stand, a folder for each year.
+    pub fn archive_dir(&self) -> String {
+        self.in_memory_dir(ARCHIVE_DIR)
+    }
+
+    /// Returns the path of a daily log in the archive; `None` for what is never archived: session
+    /// records and weekly files.
+    pub fn archive_path(&self, stem: &Stem) -> Option<String> {
+        let year = stem.date().year();
+        let name = || self.in_memory_dir(&format!("{ARCHIVE_DIR}/{year}/{stem}.md"));
+        (!stem.is_session() && stem.summary_period().is_none()).then(name)
+    }
+
+    /// Returns the name of the log, the session record, or the foreign weekly file whose place a
+    /// path is, in the archive or out of it.
+    pub fn stem_at(&self, relative: &str) -> Option<Stem> {
+        let (_, name) = relative.rsplit_once('/').unwrap_or(("", relative));
+        let stem = name.strip_suffix(".md")?.parse::<Stem>().ok()?;
+        let archived = self.archive_path(&stem).is_some_and(|it| it == relative);
+        (archived || self.source_path(&stem) == relative).then_some(stem)
+    }
+
+    /// Returns the path by which lineage and history name the file at `relative`: that of an archived
+    /// log is the one that it had among the others.
+    pub fn recorded_path(&self, relative: &str) -> String {
+        self.stem_at(relative).map_or_else(|| relative.to_owned(), |stem| self.source_path(&stem))
+    }
+
+    /// Returns the path of the file that covers a week or a month (of a day, its plain log).
+    pub fn summary(&self, period: Period) -> String {
+        match period.grain() {
+            Grain::Day => self.in_memory_dir(&format!("{period}.md")),
+            Grain::Week => self.in_memory_dir(&format!("weekly/{period}.md")),
+            Grain::Month => self.in_memory_dir(&format!("monthly/{period}.md")),
+        }
+    }
+
+    /// Returns the path of a folder of generated files.
+    pub fn summary_dir(&self, grain: Grain) -> String {
+        self.in_memory_dir(if grain == Grain::Month { "monthly" } else { "weekly" })
+    }
+
+    /// Returns the path of the folder of session records.
+    pub fn sessions_dir(&self) -> String {
+        self.in_memory_dir("sessions")
+    }
+
+    /// Returns the path of a typed memory.
+    pub fn typed_memory(&self, file_name: &str) -> String {
+        self.in_memory_dir(file_name)
+    }
+
+    /// Returns the path of the index of typed memories.
+    pub fn index(&self) -> String {
+        self.in_memory_dir(INDEX_FILE)
+    }
+
+    /// Returns the path of the record of decisions.
+    pub fn decisions(&self) -> String {
+        self.in_memory_dir(DECISIONS_FILE)
+    }
+
+    /// Returns the path of `WISDOM.md`.
+    pub fn wisdom(&self) -> String {
+        WISDOM_FILE.to_owned()
+    }
+
+    /// Tells what stands under a path relative to the root, by its name; `None` when it is nothing
+    /// of ours.
+    pub fn kind_of(&self, relative: &str) -> Option<FileKind> {
+        if relative == WISDOM_FILE {
+            return Some(FileKind::Wisdom);
+        }
+        let within = match &self.memory_dir[..] {
+            "" => relative,
+            dir => relative.strip_prefix(dir)?.strip_prefix('/')?,
+        };
+        let Some((dir, name)) = within.rsplit_once('/') else {
+            return match classify(within) {
+                _ if within == INDEX_FILE => Some(FileKind::Index),
+                MemoryFileName::Log(_) => Some(FileKind::Log),
+                MemoryFileName::Typed(_) => Some(FileKind::Memory),
+                MemoryFileName::NearMiss(_) | MemoryFileName::Other => None,
+            };
+        };
+        let stem = name.strip_suffix(".md")?;
+        let grain = || stem.parse::<Period>().ok().map(Period::grain);
+        match dir {
+            "weekly" => (grain() == Some(Grain::Week)).then_some(FileKind::Weekly),
+            "monthly" => (grain() == Some(Grain::Month)).then_some(FileKind::Monthly),
+            "sessions" => {
+                stem.parse::<Stem>().is_ok_and(|it| it.is_session()).then_some(FileKind::Session)
+            }
+            _ => self.stem_at(relative).map(|_| FileKind::Log),
+        }
+    }
+
+    /// Returns the full path of the private folder.
+    pub fn private_dir(&self) -> PathBuf {
+        self.root.join(PRIVATE_DIR)
+    }
+
+    /// Returns the full path of the database.
+    pub fn database(&self) -> PathBuf {
+        self.private_dir().join("lineage.db")
+    }
+
+    /// Returns the full path of the search index.
+    pub fn search_index(&self) -> PathBuf {
+        self.private_dir().join("search.db")
+    }
+
+    /// Returns the full path of the vectors by which lines are found by their meaning.
+    pub fn vectors(&self) -> PathBuf {
+        self.private_dir().join("vectors.db")
+    }
+
+    /// Returns the path of the record of what is being forgotten, relative to the root.
+    pub fn forget_state(&self) -> String {
+        format!("{PRIVATE_DIR}/forgetting.json")
+    }
+
+    /// Returns the path of the record of what is being taken back, relative to the root.
+    pub fn undo_state(&self) -> String {
+        format!("{PRIVATE_DIR}/undoing.json")
+    }
+
+    /// Returns the path of what is being kept of a session, relative to the root.
+    pub fn session_save_state(&self) -> String {
+        format!("{PRIVATE_DIR}/keeping.json")
+    }
+
+    /// Returns the full path of the file that the daemon locks.
+    pub fn daemon_lock(&self) -> PathBuf {
+        self.private_dir().join("daemon.lock")
+    }
+
+    /// Returns the full path of the file that a pass locks.
+    pub fn run_lock(&self) -> PathBuf {
+        self.private_dir().join("pass.lock")
+    }
+}
+
+/// Tells what a file name in the memory folder stands for.
+pub fn classify(name: &str) -> MemoryFileName {
+    if is_temporary(name) {
+        return MemoryFileName::Other;
+    }
+    if let Some(stem) = name.strip_suffix(".md") {
+        if let Ok(stem) = stem.parse::<Stem>() {
+            return if stem.is_session() || stem.is_summary() {
+                MemoryFileName::NearMiss("a file of this name belongs in a folder below")
+            } else {
+                MemoryFileName::Log(stem)
+            };
+        }
+        let typed = MemoryType::ALL.into_iter().find(|kind| {
+            stem.strip_prefix(kind.name())
+                .is_some_and(|rest| rest.len() > 1 && rest.starts_with('_'))
+        });
+        if let Some(kind) = typed {
+            return MemoryFileName::Typed(kind);
+        }
+    }
+    explain_near_miss(name).map_or(MemoryFileName::Other, MemoryFileName::NearMiss)
+}
+
+/// Tells whether a name is that of a year's folder in the archive.
+pub fn is_year(name: &str) -> bool {
+    name.len() == 4 && name.bytes().all(|it| it.is_ascii_digit())
+}
+
+/// Tells whether a name is one that editors and sync tools, and we, use while they write.
+pub fn is_temporary(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let ends = [".swp", ".swx", ".tmp", ".part", ".partial", ".bak", ".crdownload"];
+    name.starts_with(['.', '#'])
+        || name.ends_with('~')
+        || name == "4913"
+        || ends.iter().any(|end| lower.ends_with(end))
+}
+
+/// Says why a name that holds a date is no log.
+fn explain_near_miss(name: &str) -> Option<&'static str> {
+    let digits: Vec<(usize, char)> =
+        name.char_indices().filter(|(_, c)| c.is_ascii_digit()).collect();
+    let starts_with_year = name.get(..4).is_some_and(|y| y.bytes().all(|b| b.is_ascii_digit()));
+    if !starts_with_year || digits.len() < 6 {
+        return None;
+    }
+    let lower = name.to_lowercase();
+    if lower.contains("conflict") {
+        return Some(
+            "a copy that a sync tool made of two versions; merge it by hand and remove it",
+        );
+    }
+    let markdown = Path::new(name).extension().is_some_and(|it| it.eq_ignore_ascii_case("md"));
+    let stem = name.get(..name.len().saturating_sub(3)).filter(|_| markdown);
+    let Some(stem) = stem else {
+        let day = name.get(..10).is_some_and(|day| day.parse::<NaiveDate>().is_ok());
+        return day.then_some("a log is named YYYY-MM-DD.md; this has another ending");
+    };
+    if name.strip_suffix(".md").is_none() {
+        return Some("the ending is written in lower case: .md");
+    }
+    match stem.get(..10) {
+        Some(day) if looks_like_date(day) => Some(if day.parse::<NaiveDate>().is_err() {
+            "there is no such day"
+        } else if stem.contains(char::is_whitespace) {
+            "a log is named YYYY-MM-DD.md or YYYY-MM-DD-topic.md, without spaces"
+        } else {
+            "a log is named YYYY-MM-DD.md or YYYY-MM-DD-topic.md"
+        }),
+        _ => Some("a log is named YYYY-MM-DD.md, with dashes and two digits for month and day"),
+    }
+}
+
+fn looks_like_date(text: &str) -> bool {
+    text.bytes()
+        .enumerate()
+        .all(|(i, b)| if i == 4 || i == 7 { b == b'-' } else { b.is_ascii_digit() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, expected: &str) {
+        let kind = match classify(name) {
+            MemoryFileName::Log(_) => "log",
+            MemoryFileName::Typed(_) => "typed",
+            MemoryFileName::NearMiss(_) => "near",
+            MemoryFileName::Other => "other",
+        };
+        assert_eq!(kind, expected, "{name}");
+    }
+
+    #[test]
+    fn names_are_told_apart() {
+        check("2026-04-02.md", "log");
+        check("2026-04-02-standup.md", "log");
+        check("feedback_testing.md", "typed");
+        check("feedback_.md", "other");
+        check("feedbacks.md", "other");
+        check("notes.md", "other");
+        check("MEMORY.md", "other");
+        check("2026-02-30.md", "near");
+        check("2026-13-01.md", "near");
+        check("2026-04-02 (conflicted copy).md", "near");
+        check("2026-04-02.sync-conflict-20260403-101500-ABC.md", "near");
+        check("2026-04-02.txt", "near");
+        check("2026-04-02.MD", "near");
+        check("2026_04_02.md", "near");
+        check("2026-4-2.md", "near");
+        check("20260402.md", "near");
+        check("2026-W14.md", "near");
+        check("2026-04.md", "near");
+        check(".2026-04-02.md.swp", "other");
+        check("2026-04-02.md~", "other");
+        check("2026 plans.md", "other");
+        check("2026-04-0é.md", "near");
+    }
+
+    #[track_caller]
+    fn check_kind(memory_dir: &str, relative: &str, expected: Option<FileKind>) {
+        assert_eq!(Layout::new("/r", memory_dir).kind_of(relative), expected, "{relative}");
+    }
+
+    #[test]
+    fn a_path_tells_what_stands_there() {
+        check_kind("memory", "WISDOM.md", Some(FileKind::Wisdom));
+        check_kind("memory", "memory/MEMORY.md", Some(FileKind::Index));
+        check_kind("memory", "memory/2026-04-02-call.md", Some(FileKind::Log));
+        check_kind("memory", "memory/user_style.md", Some(FileKind::Memory));
+        check_kind("memory", "memory/weekly/2026-W14.md", Some(FileKind::Weekly));
+        check_kind("memory", "memory/monthly/2026-04.md", Some(FileKind::Monthly));
+        check_kind("memory", "memory/sessions/CMEM-20260402-101500.md", Some(FileKind::Session));
+        check_kind(".", "2026-04-02.md", Some(FileKind::Log));
+        check_kind(".", "weekly/2026-W14.md", Some(FileKind::Weekly));
+        check_kind("memory", "2026-04-02.md", None);
+        check_kind("memory", "memory/weekly/2026-04.md", None);
+        check_kind("memory", "memory/other/2026-04-02.md", None);
+        check_kind("memory", "memory/.decisions.jsonl", None);
+        check_kind("memory", ".memoird/lineage.db", None);
+        check_kind("memory", "memoryx/2026-04-02.md", None);
+        check_kind("memory", "memory/2026-02-30.md", None);
+        check_kind("memory", "memory/archive/2026/2026-04-02-call.md", Some(FileKind::Log));
+        check_kind(".", "archive/2026/2026-04-02.md", Some(FileKind::Log));
+        check_kind("memory", "memory/archive/2025/2026-04-02.md", None);
+        check_kind("memory", "memory/archive/2026-04-02.md", None);
+        check_kind("memory", "memory/archive/2026/2026-W14.md", None);
+        check_kind("memory", "archive/2026/2026-04-02.md", None);
+    }
+
+    #[test]
+    fn a_flat_folder_has_no_memory_prefix() {
+        let week: Period = "2026-W14".parse().unwrap();
+        assert_eq!(Layout::new("/r", "memory").summary(week), "memory/weekly/2026-W14.md");
+        assert_eq!(Layout::new("/r", ".").summary(week), "weekly/2026-W14.md");
+        assert_eq!(Layout::new("/r", "notes/log/").index(), "notes/log/MEMORY.md");
+    }
+}

@@ -1,0 +1,352 @@
+//! Reads one file, and lists a folder.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs::File,
+    io::{self, Read as _, Seek as _},
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rustix::{fs::OFlags, io::Errno};
+
+use super::{FILE_BYTES_MAX, Vault, VaultError, folder_error, io_error, split_path};
+use crate::{
+    memory::{address::Stem, decision::Decisions, log::DailyLog},
+    privacy::PrivacyRules,
+    store::fs::{
+        inventory::{FileProblem, FileStat},
+        layout,
+        rooted_dir::{DirHandle, EntryMetadata},
+    },
+};
+
+/// How often a file is read that changes while it is read.
+const READS_MAX: usize = 4;
+
+/// The bytes of a file, and what tells that they changed.
+#[derive(Clone, Debug)]
+pub struct FileContents {
+    /// All bytes.
+    pub bytes: Vec<u8>,
+    /// Taken from the descriptor that the bytes were read from.
+    pub stamp: FileStat,
+    /// How many names the file has.
+    pub link_count: u64,
+}
+
+impl FileContents {
+    /// Returns the bytes as text, and the stamp.
+    fn into_text(self, relative: &str) -> Result<(String, FileStat), VaultError> {
+        let text = String::from_utf8(self.bytes).map_err(|e| VaultError::NotUtf8 {
+            path: relative.into(),
+            at: e.utf8_error().valid_up_to(),
+        })?;
+        Ok((text, self.stamp))
+    }
+
+    /// Refuses a file that has another name too: whoever may write there may be outside of the root.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::SecondName`].
+    pub(super) fn refuse_hard_link(self, path: &Path) -> Result<Self, VaultError> {
+        if self.link_count > 1 {
+            return Err(VaultError::HardLink { path: path.to_owned() });
+        }
+        Ok(self)
+    }
+}
+
+/// The folders of a root, each opened once, for who reads many files of them.
+#[derive(Debug)]
+pub struct FolderCache<'a> {
+    vault: &'a Vault,
+    open: Mutex<HashMap<String, Arc<DirHandle>>>,
+}
+
+impl FolderCache<'_> {
+    /// Reads a file as [`Vault::read`] does.
+    ///
+    /// # Errors
+    ///
+    /// Like [`Vault::read`].
+    pub fn read(&self, relative: &str) -> Result<Option<FileContents>, VaultError> {
+        let (dir, name) = split_path(relative);
+        let known = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = known().get(dir).cloned();
+        let folder = match held {
+            Some(folder) => folder,
+            None => match self.vault.open_folder("read", dir) {
+                Ok(folder) => {
+                    let folder = Arc::new(folder);
+                    known().insert(dir.to_owned(), Arc::clone(&folder));
+                    folder
+                }
+                Err(error) if error.is_missing() => return Ok(None),
+                Err(error) => return Err(error),
+            },
+        };
+        read_in(&folder, name, &self.vault.layout.full(relative))
+    }
+
+    /// Reads a file as [`Vault::read_text`] does.
+    ///
+    /// # Errors
+    ///
+    /// Like [`Vault::read_text`].
+    pub fn read_text(&self, relative: &str) -> Result<Option<String>, VaultError> {
+        Ok(self.read_stamped(relative)?.map(|it| it.0))
+    }
+
+    /// The same, with what tells that the file changed.
+    pub(super) fn read_stamped(
+        &self,
+        relative: &str,
+    ) -> Result<Option<(String, FileStat)>, VaultError> {
+        let Some(found) = self.read(relative)? else { return Ok(None) };
+        found.into_text(relative).map(Some)
+    }
+}
+
+/// What stands in the folders of a root, each listed when it is first asked for.
+#[derive(Debug)]
+pub struct FolderListings<'a> {
+    vault: &'a Vault,
+    /// The names in each folder; `None` for one that cannot be listed.
+    listed: HashMap<String, Option<HashSet<String>>>,
+}
+
+impl FolderListings<'_> {
+    /// Says what `Vault::exists` says, of the moment at which the folder was listed.
+    pub fn exists(&mut self, relative: &str) -> bool {
+        let (dir, name) = split_path(relative);
+        if !self.listed.contains_key(dir) {
+            self.listed.insert(dir.to_owned(), self.vault.list_names(dir));
+        }
+        let names = self.listed.get(dir).and_then(Option::as_ref);
+        names.map_or_else(|| self.vault.exists(relative), |it| it.contains(name))
+    }
+}
+
+impl Vault {
+    /// Reads a file, or `None` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for anything but a regular file of at most [`FILE_BYTES_MAX`].
+    pub fn read(&self, relative: &str) -> Result<Option<FileContents>, VaultError> {
+        match self.open_parent("read", relative) {
+            Ok((folder, name)) => read_in(&folder, name, &self.layout.full(relative)),
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads a file as text, or `None` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// Like [`Self::read`], and for bytes that are not UTF-8.
+    pub fn read_text(&self, relative: &str) -> Result<Option<String>, VaultError> {
+        let Some(found) = self.read(relative)? else { return Ok(None) };
+        found.into_text(relative).map(|it| Some(it.0))
+    }
+
+    /// Returns what may be seen of the root's files: by its configuration, and by what its people decided.
+    pub fn rules(&self) -> PrivacyRules {
+        // A record that cannot be read is reported by the scan.
+        let decisions = self.read_text(&self.layout.decisions()).ok().flatten();
+        let decisions = decisions.map(|it| Decisions::parse(&it)).unwrap_or_default();
+        PrivacyRules::new(Arc::clone(&self.policy), &decisions)
+    }
+
+    /// Returns whether anything stands under a name: a file, a folder, a link.
+    pub fn exists(&self, relative: &str) -> bool {
+        // Where nobody can look something may stand.
+        self.try_exists(relative).unwrap_or(true)
+    }
+
+    /// Returns how many bytes a file has; `None` where nobody can tell.
+    pub fn size(&self, relative: &str) -> Option<u64> {
+        let (folder, name) = self.open_parent("read", relative).ok()?;
+        Some(folder.metadata(name).ok()?.stamp.size)
+    }
+
+    /// Begins to read many files.
+    pub fn folder_cache(&self) -> FolderCache<'_> {
+        FolderCache { vault: self, open: Mutex::default() }
+    }
+
+    /// Begins to look at many names: each folder is listed once.
+    pub fn folder_listings(&self) -> FolderListings<'_> {
+        FolderListings { vault: self, listed: HashMap::new() }
+    }
+
+    /// Like `is_taken`, for who makes something that depends on it.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the system failed to look.
+    pub fn try_exists(&self, relative: &str) -> Result<bool, VaultError> {
+        let look = |(folder, name): (DirHandle, &str)| {
+            folder.metadata(name).map_err(|e| io_error("read", &self.layout.full(relative), e))
+        };
+        match self.open_parent("read", relative).and_then(look) {
+            Err(error) if error.is_read_failure() => Err(error),
+            // Where nobody may look something may stand.
+            looked => Ok(!looked.is_err_and(|it| it.is_missing())),
+        }
+    }
+
+    /// Returns where a log stands, or would stand: in the archive if it was moved there.
+    pub fn log_path(&self, stem: &Stem) -> String {
+        let archived = self.layout.archive_path(stem).filter(|it| self.exists(it));
+        archived.unwrap_or_else(|| self.layout.source_path(stem))
+    }
+
+    /// Returns where the file stands that a path names: a log may have moved into the archive since
+    /// somebody wrote its path down.
+    pub fn current_path(&self, relative: &str) -> String {
+        let log = self.layout.stem_at(relative).filter(|_| !self.exists(relative));
+        log.map_or_else(|| relative.to_owned(), |stem| self.log_path(&stem))
+    }
+
+    /// Reads and decodes a log or a session record, or `None` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// Like [`Self::read`], and for bytes that are not UTF-8.
+    pub fn read_log(&self, stem: &Stem) -> Result<Option<DailyLog>, VaultError> {
+        let archived = self.layout.archive_path(stem);
+        let places = archived.iter().cloned().chain([self.layout.source_path(stem)]);
+        // One that is moved between two looks is found by the third.
+        for path in places.chain(archived.iter().cloned()) {
+            let Some(found) = self.read(&path)? else { continue };
+            let found = found.refuse_hard_link(&self.layout.full(&path))?;
+            let log = DailyLog::parse(stem.clone(), &found.bytes)
+                .map_err(|e| VaultError::NotUtf8 { path: path.into(), at: e.at })?;
+            return Ok(Some(log));
+        }
+        Ok(None)
+    }
+
+    fn list_names(&self, dir: &str) -> Option<HashSet<String>> {
+        match self.open_folder("read", dir) {
+            Ok(folder) => Some(folder.names().ok()?.into_iter().flatten().collect()),
+            Err(error) if error.is_missing() => Some(HashSet::new()),
+            Err(_) => None,
+        }
+    }
+
+    /// Lists a folder, sorted; a missing one is empty. Names that are not UTF-8 become problems.
+    pub(super) fn names_in(
+        &self,
+        relative: &str,
+        problems: &mut Vec<FileProblem>,
+    ) -> Result<Vec<String>, VaultError> {
+        match self.open_folder("read", relative) {
+            Ok(folder) => self.names_of(&folder, relative, problems),
+            Err(error) if error.is_missing() => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Lists a folder that is open, sorted. Names that are not UTF-8 become problems.
+    pub(super) fn names_of(
+        &self,
+        folder: &DirHandle,
+        relative: &str,
+        problems: &mut Vec<FileProblem>,
+    ) -> Result<Vec<String>, VaultError> {
+        let listed = folder.names();
+        let mut names = Vec::new();
+        for name in listed.map_err(|e| io_error("read", &self.layout.full(relative), e))? {
+            match name {
+                Ok(name) => names.push(name),
+                Err(shown) => problems.push(FileProblem {
+                    path: format!("{relative}/{shown}"),
+                    reason: "the name is not UTF-8; rename it".to_owned(),
+                }),
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Lists the regular files below a folder, relative to the root and sorted, but not those in
+    /// `.memoird` (unless that is the folder) and not those of version control. At most `files_max`;
+    /// the flag says whether there are more. What cannot be listed is passed over.
+    pub fn files_below(&self, folder: &str, files_max: usize) -> (Vec<String>, bool) {
+        let mut found = Vec::new();
+        let mut folders = vec![folder.to_owned()];
+        while let Some(path) = folders.pop() {
+            let Ok(folder) = self.open_folder("read", &path) else { continue };
+            for name in folder.names().into_iter().flatten().flatten() {
+                let Ok(look) = folder.metadata(&name) else { continue };
+                let path = if path.is_empty() { name } else { format!("{path}/{name}") };
+                if look.is_folder() && !matches!(&path[..], layout::PRIVATE_DIR | ".git") {
+                    folders.push(path);
+                } else if look.is_file() {
+                    if found.len() == files_max {
+                        found.sort_unstable();
+                        return (found, true);
+                    }
+                    found.push(path);
+                }
+            }
+        }
+        found.sort_unstable();
+        (found, false)
+    }
+}
+
+/// Reads a regular file of an open folder through one descriptor, without following a link and
+/// without blocking; `path` is its full path, for messages.
+pub(super) fn read_in(
+    folder: &DirHandle,
+    name: &str,
+    path: &Path,
+) -> Result<Option<FileContents>, VaultError> {
+    let not_a_file = |what| VaultError::NotAFile { path: path.to_owned(), what };
+    let file = match folder.open(name, OFlags::RDONLY) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) if e.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
+            return Err(not_a_file("a socket or a device"));
+        }
+        Err(e) => return Err(folder_error("read", path, e)),
+    };
+    let failed = |e| io_error("read", path, e);
+    let look = |file: &File| file.metadata().map(|it| EntryMetadata::from(&it)).map_err(failed);
+    let mut before = look(&file)?;
+    if before.is_folder() {
+        return Err(not_a_file("a folder"));
+    }
+    if !before.is_file() {
+        return Err(not_a_file("no regular file"));
+    }
+    for _ in 0..READS_MAX {
+        if before.stamp.size > FILE_BYTES_MAX {
+            return Err(VaultError::TooLarge { path: path.to_owned() });
+        }
+        // One byte more than the limit tells that the file grew while it was read.
+        let mut bytes = Vec::with_capacity(usize::try_from(before.stamp.size).unwrap_or(0) + 1);
+        (&file).take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > FILE_BYTES_MAX {
+            return Err(VaultError::TooLarge { path: path.to_owned() });
+        }
+        let after = look(&file)?;
+        if after.stamp == before.stamp && bytes.len() as u64 == after.stamp.size {
+            return Ok(Some(FileContents {
+                bytes,
+                stamp: after.stamp,
+                link_count: after.link_count,
+            }));
+        }
+        // Half of one text and half of another: neither is what stands there now.
+        before = after;
+        (&file).rewind().map_err(failed)?;
+    }
+    Err(VaultError::Changed { path: path.to_owned() })
+}

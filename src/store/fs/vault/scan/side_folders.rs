@@ -1,0 +1,209 @@
+//! What is looked at beside the memory folder itself: the archive, the records of sessions, weeks and months.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::Path,
+};
+
+use chrono::Datelike as _;
+
+use super::{KnownFile, LOGS_AT_ONCE, VaultScan, file_problem, problem_or_error};
+use crate::{
+    memory::{
+        address::Stem,
+        period::{Grain, Period},
+    },
+    parallel,
+    privacy::PrivacyRules,
+    store::fs::{
+        inventory::{FileProblem, Inventory, LogFile, SummaryFile},
+        layout::{self, MemoryFileName},
+        vault::{Vault, VaultError},
+    },
+};
+
+impl Vault {
+    /// Looks at the records of sessions, which make nothing due: a scan passes them over. What is no record,
+    /// or may not be read, is left out.
+    ///
+    /// # Errors
+    ///
+    /// Like [`Self::scan`].
+    pub fn scan_sessions(
+        &self,
+        seen: &HashMap<String, KnownFile>,
+        rules: &PrivacyRules,
+    ) -> Result<BTreeMap<Stem, LogFile>, VaultError> {
+        let dir = self.layout.sessions_dir();
+        let folder = match self.open_folder("read", &dir) {
+            Err(error) if error.is_read_failure() => return Err(error),
+            Err(_) => return Ok(BTreeMap::new()),
+            Ok(folder) => folder,
+        };
+        let names = self.names_of(&folder, &dir, &mut Vec::new())?;
+        let stem_of = |it: &String| it.strip_suffix(".md").and_then(|it| it.parse::<Stem>().ok());
+        let stems: Vec<Stem> = names.iter().filter_map(stem_of).filter(Stem::is_session).collect();
+        let parts: Vec<&[Stem]> = stems.chunks(LOGS_AT_ONCE).collect();
+        let looks = parallel::map(&parts, |part| {
+            let look = |it: &Stem| {
+                let path = self.layout.source_path(it);
+                let look = self.log_hash((&folder, &format!("{it}.md")), &path, None, seen);
+                look.map(|(KnownFile { stamp, hash }, _)| {
+                    let input = rules.input_hash(it, hash);
+                    LogFile { path, stamp, hash, input_hash: input }
+                })
+            };
+            part.iter().map(look).collect::<Vec<_>>()
+        });
+        let mut sessions = BTreeMap::new();
+        for (stem, look) in stems.into_iter().zip(looks.into_iter().flatten()) {
+            match look {
+                Ok(file) => drop(sessions.insert(stem, file)),
+                Err(error) if error.is_read_failure() => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok(sessions)
+    }
+
+    /// Looks at the archived logs. What of the archive cannot be listed becomes a problem.
+    pub(super) fn scan_archive(
+        &self,
+        seen: &HashMap<String, KnownFile>,
+        scan: &mut VaultScan,
+    ) -> Result<(), VaultError> {
+        let VaultScan { inventory, newly_read: read } = scan;
+        let archive = self.layout.archive_dir();
+        for year in self.names_or_problem(&archive, &mut inventory.problems)? {
+            let dir = format!("{archive}/{year}");
+            if !layout::is_year(&year) {
+                if matches!(layout::classify(&year), MemoryFileName::Log(_)) {
+                    let reason = format!("belongs in the folder of its year, {archive}/YYYY/");
+                    inventory.problems.push(FileProblem { path: dir, reason });
+                }
+                continue;
+            }
+            let listed = self.open_folder("read", &dir).and_then(|folder| {
+                Ok((self.names_of(&folder, &dir, &mut inventory.problems)?, folder))
+            });
+            let (names, folder) = match listed {
+                Ok(listed) => listed,
+                Err(error) if error.is_missing() => continue,
+                Err(error) => {
+                    inventory.problems.push(problem_or_error(dir, error)?);
+                    continue;
+                }
+            };
+            for name in names {
+                let path = format!("{dir}/{name}");
+                let stem = match layout::classify(&name) {
+                    MemoryFileName::Log(stem) => stem,
+                    MemoryFileName::NearMiss(reason) => {
+                        inventory.problems.push(FileProblem { path, reason: reason.to_owned() });
+                        continue;
+                    }
+                    MemoryFileName::Typed(_) | MemoryFileName::Other => continue,
+                };
+                if self.layout.archive_path(&stem).as_ref() != Some(&path) {
+                    let reason = format!("belongs in {archive}/{}/", stem.date().year());
+                    inventory.problems.push(FileProblem { path, reason });
+                    continue;
+                }
+                let live = inventory.logs.remove(&stem);
+                match self.log_hash((&folder, &name), &path, None, seen) {
+                    Ok((found, fresh)) => {
+                        if fresh {
+                            read.push((path.clone(), found));
+                        }
+                        let KnownFile { stamp, hash } = found;
+                        let file = LogFile { path, stamp, hash, input_hash: hash };
+                        // One that is gone from there by now is the one that was found here.
+                        if let Some(live) = live.filter(|it| self.exists(&it.path)) {
+                            inventory.problems.push(late_log_problem(&live, &file));
+                            inventory.late_logs.insert(stem.clone(), live);
+                        }
+                        inventory.archived.insert(stem.clone());
+                        inventory.logs.insert(stem, file);
+                    }
+                    // It went back among the others: lines of that day came late.
+                    Err(error) if error.is_missing() => {
+                        inventory.logs.extend(live.map(|it| (stem, it)));
+                    }
+                    // Neither counts: what came late is not all of the day.
+                    Err(error) => inventory.problems.push(problem_or_error(path, error)?),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn scan_summaries(
+        &self,
+        grain: Grain,
+        seen: &HashMap<String, KnownFile>,
+        inventory: &mut Inventory,
+    ) -> Result<(), VaultError> {
+        let dir = self.layout.summary_dir(grain);
+        let mut periods = Vec::new();
+        for name in self.names_in(&dir, &mut inventory.problems)? {
+            let period = name.strip_suffix(".md").and_then(|stem| stem.parse::<Period>().ok());
+            let Some(period) = period.filter(|it| it.grain() == grain) else {
+                if Path::new(&name).extension().is_some_and(|it| it == "md") {
+                    let reason = format!(
+                        "not the name of a {} (expected one like {})",
+                        if grain == Grain::Week { "week" } else { "month" },
+                        if grain == Grain::Week { "2026-W14.md" } else { "2026-04.md" },
+                    );
+                    inventory.problems.push(FileProblem { path: format!("{dir}/{name}"), reason });
+                }
+                continue;
+            };
+            periods.push(period);
+        }
+        let folder = match self.open_folder("read", &dir) {
+            Err(error) if error.is_missing() => return Ok(()),
+            folder => folder?,
+        };
+        let folders = self.folder_cache();
+        let read = |period: &Period| {
+            let path = self.layout.summary(*period);
+            let known = seen.get(&path).filter(|it| {
+                let look = folder.metadata(&format!("{period}.md"));
+                look.is_ok_and(|look| look.is_file() && look.stamp == it.stamp)
+            });
+            if let Some(KnownFile { stamp, hash }) = known {
+                return Ok(Ok(SummaryFile::without_content(path, *stamp, *hash)));
+            }
+            let mut problems = Vec::new();
+            let read = folders.read_stamped(&path).or_else(|error| {
+                problems.push(problem_or_error(path.clone(), error)?);
+                Ok(None)
+            });
+            let Some((text, stamp)) = read? else { return Ok(Err(problems)) };
+            let file = SummaryFile::of(path.clone(), stamp, *period, &text);
+            Ok(file.map_err(|error| vec![file_problem(path, &error)]))
+        };
+        let files =
+            if grain == Grain::Week { &mut inventory.weekly } else { &mut inventory.monthly };
+        for (period, read) in periods.iter().zip(parallel::map(&periods, read)) {
+            match read? {
+                Ok(file) => drop(files.insert(*period, file)),
+                Err(problems) => inventory.problems.extend(problems),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Says that a day stands in two places.
+fn late_log_problem(live: &LogFile, archived: &LogFile) -> FileProblem {
+    let reason = if live.hash == archived.hash {
+        format!("also stands as {}; the next run leaves only that one", archived.path)
+    } else {
+        format!(
+            "written after the log of that day was archived as {}; the next run joins the two",
+            archived.path
+        )
+    };
+    FileProblem { path: live.path.clone(), reason }
+}

@@ -1,0 +1,70 @@
+//! Writes files that are no memory, wherever they stand: settings, a unit for systemd.
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::Path,
+};
+
+use super::{VaultError, io_error};
+use crate::store::fs::layout;
+
+/// Writes a file that is no memory (settings, a unit for systemd) whole: after a crash the old or
+/// the new text stands there. The folders above it are made, a link is followed, and a file that is
+/// replaced keeps its mode and owner.
+///
+/// # Errors
+///
+/// Returns [`VaultError::Io`] when the text is not known to be on disk.
+pub fn write_settings(path: &Path, text: &str) -> Result<(), VaultError> {
+    // A configuration is often a link into a repository that its owner keeps.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    let write = || -> io::Result<()> {
+        fs::create_dir_all(dir)?;
+        let mut temp = tempfile::Builder::new().prefix(layout::TEMP_PREFIX).tempfile_in(dir)?;
+        temp.write_all(text.as_bytes())?;
+        inherit_mode(temp.as_file(), &path, dir)?;
+        temp.as_file().sync_all()?;
+        temp.persist(&path).map_err(|e| e.error)?;
+        Ok(())
+    };
+    write().map_err(|e| io_error("write", &path, e))?;
+    fs::File::open(dir).and_then(|it| it.sync_all()).map_err(|e| io_error("write", dir, e))
+}
+
+/// Writes a new file that is no memory as a stream: after a crash all of it stands there, or nothing.
+///
+/// # Errors
+///
+/// Returns [`VaultError::Io`] when it is not known to be on disk, or something stands there.
+pub fn write_stream(
+    path: &Path,
+    write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+) -> Result<(), VaultError> {
+    let dir = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let write = || -> io::Result<()> {
+        let mut temp = tempfile::Builder::new().prefix(layout::TEMP_PREFIX).tempfile_in(dir)?;
+        write(temp.as_file_mut())?;
+        temp.as_file().sync_all()?;
+        temp.persist_noclobber(path).map_err(|e| e.error)?;
+        fs::File::open(dir)?.sync_all()
+    };
+    write().map_err(|e| io_error("write", path, e))
+}
+
+/// Gives a new file the mode and owner of the one it replaces, else those that fit its folder.
+fn inherit_mode(file: &fs::File, replaced: &Path, dir: &Path) -> io::Result<()> {
+    let (like, mask) = match fs::symlink_metadata(replaced) {
+        Ok(meta) if meta.is_file() => (meta, 0o777),
+        _ => (fs::metadata(dir)?, 0o666),
+    };
+    file.set_permissions(fs::Permissions::from_mode(like.mode() & mask))?;
+    let own = file.metadata()?;
+    if (own.uid(), own.gid()) != (like.uid(), like.gid()) {
+        // Only root may give files away; for anybody else the file stays the writer's.
+        drop(std::os::unix::fs::fchown(file, Some(like.uid()), Some(like.gid())));
+    }
+    Ok(())
+}
