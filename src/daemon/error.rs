@@ -79,6 +79,15 @@ impl RootError {
     pub(super) fn is_missing(&self) -> bool {
         matches!(self, Self::Config(config::ConfigError::RootNotFound { .. }))
     }
+
+    /// Returns what identifies the error, so that it is logged once. Another daemon that serves the
+    /// folder is the same cause whatever its process id, which cannot always be read.
+    pub(super) fn cause(&self) -> String {
+        match self {
+            Self::Lock(LockError::DaemonRunning { .. }) => "another daemon".to_owned(),
+            error => chain(error),
+        }
+    }
 }
 
 /// Returns an error and its sources on one line, without secrets that it quotes.

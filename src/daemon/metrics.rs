@@ -15,7 +15,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use super::root_service::RootService;
+use super::{repeat_filter::RepeatFilter, root_service::RootService};
 
 /// What is told of one root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,8 +50,7 @@ pub(super) struct RootMetrics {
 pub(super) struct Metrics {
     file: Option<PathBuf>,
     text: String,
-    /// What was last wrong with it.
-    last_error: String,
+    write_errors: RepeatFilter,
 }
 
 impl Metrics {
@@ -75,14 +74,12 @@ impl Metrics {
         match write(file, &text) {
             Ok(()) => {
                 self.text = text;
-                self.last_error.clear();
+                self.write_errors.clear();
             }
             Err(error) => {
-                let told = error.to_string();
-                if told != self.last_error {
-                    tracing::warn!("metrics_file: {}: {error}", file.display());
+                if self.write_errors.is_new(error_cause(file, &error)) {
+                    tracing::warn!("metrics_file: cannot write `{}`: {error}", file.display());
                 }
-                self.last_error = told;
             }
         }
     }
@@ -96,6 +93,12 @@ impl Metrics {
             tracing::debug!("{}: {error}", file.display());
         }
     }
+}
+
+/// Returns what identifies a failed write. The message does not: it names the temporary file, which has
+/// another name each time.
+fn error_cause(file: &Path, error: &io::Error) -> String {
+    format!("{}: {:?}", file.display(), error.kind())
 }
 
 /// Replaces the file whole; whoever collects it is another user.
@@ -208,6 +211,15 @@ fn escaped(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_missing_folder_is_one_cause_however_often_it_is_tried() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("missing/memoird.prom");
+        let [first, second] = [(); 2].map(|()| write(&file, "x").unwrap_err());
+        assert_ne!(first.to_string(), second.to_string(), "both name a temporary file");
+        assert_eq!(error_cause(&file, &first), error_cause(&file, &second));
+    }
 
     #[test]
     fn each_root_has_its_numbers_and_odd_names_stay_in_their_label() {

@@ -46,6 +46,7 @@ mod metrics;
 mod model_wait;
 mod notify;
 mod problem_hook;
+mod repeat_filter;
 mod root_opening;
 mod root_service;
 mod run;
@@ -80,7 +81,7 @@ use self::{
     notify::ServiceManager,
     problem_hook::Notifier,
     root_service::{PendingRun, RootService},
-    run::{Heartbeat, RunOrder},
+    run::{EmbedFailure, Heartbeat, RunOrder},
     run_queue::{RunQueue, RunResult},
     runtime_config::RuntimeConfig,
     sandbox::SandboxedFolders,
@@ -429,7 +430,7 @@ impl<'a> DaemonLoop<'a> {
                     _ if !root.may_embed(self.now) => None,
                     Ok(embedder) => embedder,
                     Err(error) => {
-                        root.postpone_embedding(&error.to_string(), self.now);
+                        root.postpone_embedding(&EmbedFailure::Other(error.to_string()), self.now);
                         None
                     }
                 };
@@ -474,7 +475,7 @@ impl<'a> DaemonLoop<'a> {
                 if let Some(line) = done.log_line() {
                     tracing::info!("{name}: {line}");
                 }
-                root.is_new_message("");
+                root.clear_last_error();
                 root.on_run_finished(done);
                 root.update_watches_after_run(&mut self.watcher);
                 if root.open().is_none() {
@@ -491,7 +492,7 @@ impl<'a> DaemonLoop<'a> {
             }
             Ok(Err(error @ CompactionError::Lock(LockError::Busy { .. }))) => {
                 root.on_lock_busy(want);
-                if root.is_new_message(&error.to_string()) {
+                if root.is_new_error(error.to_string()) {
                     tracing::info!("{name}: another process makes summaries here; waiting for it");
                 }
                 return;
@@ -510,7 +511,7 @@ impl<'a> DaemonLoop<'a> {
             Err(_) => "the pass stopped with an internal error; please report it".to_owned(),
         };
         let delay = root.on_run_failed(want);
-        if root.is_new_message(&why) {
+        if root.is_new_error(why.clone()) {
             tracing::error!("{name}: {why}; trying again, next in {} s", delay.as_secs());
         } else {
             tracing::debug!("{name}: {why}; next try in {} s", delay.as_secs());

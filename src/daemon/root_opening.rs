@@ -75,8 +75,7 @@ pub(super) fn start(
 
 /// Tells what is wrong with a root, unless that was told last.
 pub(super) fn warn_once(root: &mut RootService, path: &Path, error: &RootError) {
-    let text = chain(error);
-    if root.is_new_message(&text) {
-        tracing::warn!("{}: {text}", path.display());
+    if root.is_new_error(error.cause()) {
+        tracing::warn!("{}: {}", path.display(), chain(error));
     }
 }

@@ -22,7 +22,8 @@ use super::{
     metrics::RootMetrics,
     model_wait::ModelWait,
     problem_hook::RootProblem,
-    run::{BATCH_TRIGGER, EMBED_TRIGGER, FinishedRun},
+    repeat_filter::RepeatFilter,
+    run::{BATCH_TRIGGER, EMBED_TRIGGER, EmbedFailure, FinishedRun},
     runtime_config::RuntimeConfig,
     schedule::{self, Agenda},
     state_file::DaemonState,
@@ -32,7 +33,7 @@ use crate::{
     compaction::integrity::rebuild::CheckDepth,
     config::{self, root::RootSettings, settings::EngineKind},
     memory::item::Tier,
-    recall::search::EmbedOutcome,
+    model::CallError,
     store::fs::{
         filesystem::{self, FileSystemKind},
         layout::Layout,
@@ -68,8 +69,12 @@ pub(super) struct RootService {
     open: Option<OpenRoot>,
     /// It was served before: if it stands empty then, its disk is gone, and nothing is put in its place.
     was_opened: bool,
-    /// What was last said of it in the log, so that it is not said every minute.
-    last_message: String,
+    /// Why it cannot be served, or its last run failed.
+    root_errors: RepeatFilter,
+    /// Why the last lines got no vectors.
+    embedding_errors: RepeatFilter,
+    /// Why batches could not be fetched or sent.
+    batch_errors: RepeatFilter,
     /// How long it waits when the clock makes something due, so that many roots take turns.
     jitter: Duration,
     change_detector: ChangeDetector,
@@ -148,7 +153,9 @@ impl RootService {
         Self {
             open: None,
             was_opened: false,
-            last_message: String::new(),
+            root_errors: RepeatFilter::default(),
+            embedding_errors: RepeatFilter::default(),
+            batch_errors: RepeatFilter::default(),
             jitter: Duration::ZERO,
             change_detector: ChangeDetector::new(),
             is_running: false,
@@ -224,7 +231,7 @@ impl RootService {
         let agenda = Agenda::new(&settings, self.jitter, now);
         self.open = Some(OpenRoot { _lock: lock, identity, settings, vault, agenda, since: now });
         self.was_opened = true;
-        self.last_message.clear();
+        self.root_errors.clear();
         self.backoff = RunBackoff::default();
         self.change_detector.reset();
         self.run_count = 0;
@@ -532,6 +539,7 @@ impl RootService {
         if scheduled.run_again {
             self.request_run("again", Tier::ALL.into());
         }
+        self.report_batch_error(done.batch_error.as_ref().or(done.scheduled.as_ref().err()));
         self.on_lines_embedded(done.embedded.as_ref(), done.ended_at);
         if done.check_depth == CheckDepth::Full {
             self.full_check_at = Instant::now() + FULL_CHECK_INTERVAL;
@@ -554,30 +562,42 @@ impl RootService {
     /// Takes note of what came of having vectors made.
     fn on_lines_embedded(
         &mut self,
-        learned: Option<&Result<EmbedOutcome, String>>,
+        outcome: Option<&Result<usize, EmbedFailure>>,
         at: DateTime<Utc>,
     ) {
-        let failed = match learned {
-            None => return,
-            Some(Ok(EmbedOutcome { failed: None, logs_left: left, .. })) => {
+        match outcome {
+            None => {}
+            Some(Ok(logs_left)) => {
                 self.embedding_wait = None;
-                if *left > 0 {
+                self.embedding_errors.clear();
+                if *logs_left > 0 {
                     self.request_run(EMBED_TRIGGER, BTreeSet::new());
                 }
-                return;
             }
-            Some(Ok(EmbedOutcome { failed: Some(why), .. })) => why.to_string(),
-            Some(Err(why)) => why.clone(),
-        };
-        self.postpone_embedding(&failed, at);
+            Some(Err(failure)) => self.postpone_embedding(failure, at),
+        }
+    }
+
+    /// Logs why batches could not be fetched or sent, once per cause.
+    fn report_batch_error(&mut self, error: Option<&CallError>) {
+        let Some(error) = error else { return self.batch_errors.clear() };
+        if self.batch_errors.is_new_call_error(error) {
+            tracing::warn!("{}: batches: {error}", self.path.display());
+        }
     }
 
     /// Takes note that no vectors can be had now: that is tried again, later each time.
-    pub(super) fn postpone_embedding(&mut self, why: &str, at: DateTime<Utc>) {
-        if self.embedding_wait.as_ref().is_none_or(|it| it.reason != why) {
-            tracing::warn!("{}: no line can be given a vector: {why}", self.path.display());
+    pub(super) fn postpone_embedding(&mut self, failure: &EmbedFailure, at: DateTime<Utc>) {
+        let reason = failure.to_string();
+        let is_new = match failure {
+            EmbedFailure::Call(error) => self.embedding_errors.is_new_call_error(error),
+            EmbedFailure::Other(reason) => self.embedding_errors.is_new(reason.clone()),
+        };
+        if is_new {
+            tracing::warn!("{}: cannot compute vectors: {reason}", self.path.display());
         }
-        self.embedding_wait = ModelWait::after(self.embedding_wait.as_ref(), None, Some(why), at);
+        self.embedding_wait =
+            ModelWait::after(self.embedding_wait.as_ref(), None, Some(&reason), at);
     }
 
     /// Returns whether it makes sense to ask for vectors now.
@@ -610,11 +630,14 @@ impl RootService {
         }
     }
 
-    /// Returns whether `text` is news about the root, and remembers it.
-    pub(super) fn is_new_message(&mut self, text: &str) -> bool {
-        let news = self.last_message != text;
-        text.clone_into(&mut self.last_message);
-        news
+    /// Returns whether `cause` keeps the root from working only now, and remembers it.
+    pub(super) fn is_new_error(&mut self, cause: String) -> bool {
+        self.root_errors.is_new(cause)
+    }
+
+    /// Forgets the last error: the next one is logged even if it is the same.
+    pub(super) fn clear_last_error(&mut self) {
+        self.root_errors.clear();
     }
 
     /// Returns how many jobs are due and how many are stuck, as of the last look.
@@ -741,6 +764,7 @@ mod tests {
             snapshot: found,
             model_unavailable: closed,
             check_depth: CheckDepth::Quick,
+            batch_error: None,
             scheduled,
             embedded: None,
             started_at: at,

@@ -31,7 +31,7 @@ use crate::{
     engine::Engine,
     memory::item::Tier,
     model::{CallError, ScheduledOutcome, embedding::EmbeddingClient},
-    recall::search::{self, EmbedOutcome},
+    recall::search::{self, EmbedError},
     store::{
         db::{
             lineage::{Lineage, jobs::JobMetrics},
@@ -106,13 +106,26 @@ pub(super) struct FinishedRun {
     /// How closely the database was looked at before.
     pub(super) check_depth: CheckDepth,
     /// What the model was handed to answer later.
-    pub(super) scheduled: Result<ScheduledOutcome, String>,
-    /// What came of having vectors made.
-    pub(super) embedded: Option<Result<EmbedOutcome, String>>,
+    pub(super) scheduled: Result<ScheduledOutcome, CallError>,
+    /// Why the replies of earlier batches could not be fetched.
+    pub(super) batch_error: Option<CallError>,
+    /// How many logs still lack vectors, or why none could be computed; `None` when none were wanted.
+    pub(super) embedded: Option<Result<usize, EmbedFailure>>,
     /// When it began.
     pub(super) started_at: DateTime<Utc>,
     /// When it ended.
     pub(super) ended_at: DateTime<Utc>,
+}
+
+/// Why no vectors can be computed now.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EmbedFailure {
+    /// The server did not answer.
+    #[error(transparent)]
+    Call(CallError),
+    /// The logs, the index or the configuration are at fault.
+    #[error("{0}")]
+    Other(String),
 }
 
 impl RunOrder {
@@ -130,12 +143,12 @@ impl RunOrder {
         if RunLock::is_held(&layout.run_lock())? {
             return Err(LockError::Busy { root: layout.root().to_owned() }.into());
         }
-        let mut came = false;
+        let (mut came, mut batch_error) = (false, None);
         if !tiers.is_empty() || trigger == BATCH_TRIGGER {
-            came = engine.begin_scheduled_run().unwrap_or_else(|error| {
-                tracing::warn!("{}: {error}", vault.layout().root().display());
-                false
-            });
+            match engine.begin_scheduled_run() {
+                Ok(has_replies) => came = has_replies,
+                Err(error) => batch_error = Some(error),
+            }
             if came {
                 tiers = Tier::ALL.into();
             }
@@ -174,10 +187,10 @@ impl RunOrder {
             None => rebuild::with_database(&vault, look, now, &mut say, &mut pass),
         };
         // What was asked before a pass came to a bad end is asked all the same.
-        let scheduled = engine.end_scheduled_run().map_err(|error| {
-            tracing::warn!("{}: {error}", vault.layout().root().display());
-            error.to_string()
-        });
+        let scheduled = engine.end_scheduled_run();
+        if let (Err(_), Some(error)) = (&done, batch_error.as_ref().or(scheduled.as_ref().err())) {
+            tracing::debug!("{}: batches: {error}", vault.layout().root().display());
+        }
         let closed = engine.unavailable_reason(clock());
         if let Ok((_, Some(inventory))) = &done
             && !pulse.stop.load(Ordering::Relaxed)
@@ -198,6 +211,7 @@ impl RunOrder {
         }
         done.map(|(done, _)| FinishedRun {
             scheduled,
+            batch_error,
             model_unavailable: closed,
             embedded: learned,
             started_at: now,
@@ -235,6 +249,7 @@ impl RunOrder {
             model_unavailable: None,
             check_depth: CheckDepth::Quick,
             scheduled: Ok(ScheduledOutcome::default()),
+            batch_error: None,
             embedded: None,
             started_at: at,
             ended_at: at,
@@ -271,6 +286,7 @@ fn outcome_if_up_to_date(
         model_unavailable: None,
         check_depth: look,
         scheduled: Ok(ScheduledOutcome::default()),
+        batch_error: None,
         embedded: None,
         started_at: now,
         ended_at: now,
@@ -310,14 +326,19 @@ impl Heartbeat {
         vault: &Vault,
         inventory: Option<&Inventory>,
         embedder: &EmbeddingClient,
-    ) -> Result<EmbedOutcome, String> {
+    ) -> Result<usize, EmbedFailure> {
         let begun = Instant::now();
         let mut goes_on = || {
             self.beat();
             !self.stop.load(Ordering::Relaxed) && begun.elapsed() < EMBED_TIME_MAX
         };
-        let learned = search::embed_lines(vault, inventory, embedder, &mut goes_on);
-        learned.map_err(|it| it.to_string())
+        let outcome = search::embed_lines(vault, inventory, embedder, &mut goes_on)
+            .map_err(|it| EmbedFailure::Other(it.to_string()))?;
+        match outcome.failed {
+            None => Ok(outcome.logs_left),
+            Some(EmbedError::Call(error)) => Err(EmbedFailure::Call(error)),
+            Some(error @ EmbedError::Index(_)) => Err(EmbedFailure::Other(error.to_string())),
+        }
     }
 
     fn beat(&self) {
