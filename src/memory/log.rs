@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_that_cannot_be_read_is_external_and_told() {
+    fn an_unreadable_origin_counts_as_external_and_is_reported() {
         let external = Some(TextOrigin::External);
         check_origin("title: a", None, false);
         check_origin("original: [", None, false);
@@ -309,7 +309,7 @@ mod tests {
             "origin: human\nOrigin: agent",
             "origin: external\nbroken: [",
             "origin: human\nbroken: *b",
-            "\"TextOrigin\": human\n\tb: c",
+            "\"Origin\": human\n\tb: c",
         ] {
             check_origin(front, external, true);
         }
