@@ -37,8 +37,6 @@ use crate::{
 const FILES_MAX: usize = 20_000;
 /// So many logs `--all` reads.
 const LOGS_WITH_ALL: usize = 3;
-/// Stands in the place of a line that looks like an attack.
-const QUARANTINED_LINE: &str = "[held for review]";
 
 /// How it is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -429,7 +427,7 @@ fn add_git(call: &Invocation, root: &MemoryRoot, parts: &mut Vec<ContextPart>) {
         if quarantine::concerns(&it, TextOrigin::External).is_empty() {
             root.rules.mask_secrets(&it).into_owned()
         } else {
-            QUARANTINED_LINE.to_owned()
+            quarantine::PLACEHOLDER.to_owned()
         }
     });
     add_part(

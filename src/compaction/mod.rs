@@ -154,7 +154,7 @@ pub enum CompactionError {
         /// The file, relative to the root.
         path: String,
         /// What is odd.
-        why: crate::compaction::integrity::check::Damage,
+        why: crate::compaction::integrity::damage::Damage,
     },
     /// What is to be made by force has no source.
     #[error(
@@ -479,7 +479,7 @@ impl Compactor<'_> {
         self.cache_file_hashes(&scan.newly_read, &seen, &scan.inventory, now)?;
         let receipts = self.lineage.last_receipts()?;
         let mut record = recorded_state(Some(self.lineage), &receipts, &scan.inventory)?;
-        record.damaged = crate::compaction::integrity::check::files_to_confirm(
+        record.damaged = crate::compaction::integrity::damage::files_to_confirm(
             self.vault,
             &scan.inventory,
             self.lineage,
@@ -846,7 +846,7 @@ pub fn read_snapshot_with_receipts(
     let mut record = recorded_state(lineage, &receipts, &inventory)?;
     if let Some(lineage) = lineage {
         record.damaged =
-            crate::compaction::integrity::check::files_to_confirm(vault, &inventory, lineage)?;
+            crate::compaction::integrity::damage::files_to_confirm(vault, &inventory, lineage)?;
     }
     Ok((RootSnapshot { inventory, record }, receipts))
 }

@@ -7,9 +7,11 @@
 use std::{cell::Cell, fmt};
 
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error as _, MapAccess, SeqAccess, Visitor,
+    DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor,
 };
 use serde_json::{Map, Number, Value};
+
+use crate::memory::yaml::{self as guard, YamlScope, YamlViolation};
 
 /// The most text that is read, in bytes.
 pub(super) const BYTES_MAX: usize = 1024 * 1024;
@@ -17,18 +19,15 @@ pub(super) const BYTES_MAX: usize = 1024 * 1024;
 /// The most values in one text, after aliases are put in: what stops an alias bomb.
 const NODES_MAX: u32 = 50_000;
 
-/// The deepest nesting. The scanner beneath takes quadratic time in it.
-const DEPTH_MAX: usize = 64;
-
 /// Text that is not read.
 #[derive(Debug, thiserror::Error)]
 pub enum YamlError {
     /// Longer than 1 MiB.
     #[error("longer than {} bytes", BYTES_MAX)]
     TooLong,
-    /// Brackets or dashes within each other.
-    #[error("nested deeper than {DEPTH_MAX} levels")]
-    TooDeep,
+    /// The guard refuses it.
+    #[error(transparent)]
+    Unsafe(#[from] YamlViolation),
     /// The text is not UTF-8.
     #[error("not UTF-8 text")]
     NotUtf8,
@@ -57,35 +56,9 @@ pub(super) fn read_value(text: &str) -> Result<Value, YamlError> {
     if text.len() > BYTES_MAX {
         return Err(YamlError::TooLong);
     }
-    if nests_too_deep(text) {
-        return Err(YamlError::TooDeep);
-    }
+    guard::check(text, YamlScope::File)?;
     let nodes = Cell::new(0);
     Ok(ValueSeed { nodes: &nodes }.deserialize(serde_yaml::Deserializer::from_str(text))?)
-}
-
-/// Counts brackets and leading dashes without regard for quotes: rather one odd text refused than
-/// minutes spent on a hostile one.
-fn nests_too_deep(text: &str) -> bool {
-    let mut open = 0_usize;
-    for line in text.lines() {
-        let words = line.split([' ', '\t']);
-        let marks = words.take_while(|it| ["", "-", "?", ":", "---"].contains(it));
-        if marks.filter(|it| !it.is_empty()).count() > DEPTH_MAX {
-            return true;
-        }
-        for byte in line.bytes() {
-            match byte {
-                b'[' | b'{' => open += 1,
-                b']' | b'}' => open = open.saturating_sub(1),
-                _ => {}
-            }
-            if open > DEPTH_MAX {
-                return true;
-            }
-        }
-    }
-    false
 }
 
 /// Builds one value, counting it.
@@ -164,10 +137,6 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
         }
         Ok(Value::Object(map))
     }
-
-    fn visit_enum<A: EnumAccess<'de>>(self, _: A) -> Result<Value, A::Error> {
-        Err(A::Error::custom("tags like `!name` are not read"))
-    }
 }
 
 #[cfg(test)]
@@ -209,7 +178,7 @@ mod tests {
         check_refused("x:\n  a: 1\n  a: 2\n", "x: the key `a` stands here twice at line 2");
         check_refused("1: a\n", "not text");
         check_refused("[a]: a\n", "not text");
-        check_refused("a: !run x\n", "tags like");
+        check_refused("a: !run x\n", "tags (`!`) are not read");
         check_refused("a: .nan\n", "not a finite number");
         check_refused("a: .inf\n", "not a finite number");
         check_refused("- a\n", "found a list");
@@ -222,7 +191,7 @@ mod tests {
         check_refused(&"- ".repeat(100_000), "nested deeper");
         check_refused(&"? ".repeat(100_000), "nested deeper");
         check_refused(&format!("--- {}", "- ".repeat(100_000)), "nested deeper");
-        check_refused(&"- &a ".repeat(100_000), "line 1");
+        check_refused(&"- &a ".repeat(100_000), "nested deeper");
         check_refused(&"- !a ".repeat(100_000), "line 1");
         check_refused(&format!("a:{}", "\n- [".repeat(100_000)), "nested deeper");
     }

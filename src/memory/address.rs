@@ -1,18 +1,17 @@
-//! Addresses of source lines, and the citations that bullets end in.
+//! Addresses of source lines, and the citations at the end of bullets.
 //!
-//! A source line is `2026-04-02:12`: the stem of the file that holds it and its 1-based line
-//! number in that file, frontmatter counted. A citation is what stands between the brackets at
-//! the end of a bullet: `2026-04-02:4,9-11; 2026-04-03:2`.
+//! A source line is `2026-04-02:12`: the stem of its file and its 1-based line number in that file,
+//! frontmatter included. A citation is the text in the brackets at the end of a bullet:
+//! `2026-04-02:4,9-11; 2026-04-03:2`.
 //!
 //! # Invariants
 //!
 //! - A stem is a day (`2026-04-02`), a day and a slug (`2026-04-02-standup`), a session record
-//!   (`CMEM-20260402-101500`), or the week or month of a file in which a person's words stand
-//!   (`2026-W14`, `2026-04`); it never holds a character that a citation uses as a mark.
-//! - A [`Citation`] is never empty; its stems are sorted; its lines are sorted, disjoint, and not
-//!   adjacent ranges; all in all there are at most [`Citation::LINES_MAX`]. So `Display` and
-//!   `FromStr` are inverse on what we write, and what walks all lines of one costs little, whoever
-//!   typed it.
+//!   (`CMEM-20260402-101500`), or the week or month of a file that contains a person's words
+//!   (`2026-W14`, `2026-04`). It never contains a separator of the citation syntax.
+//! - A [`Citation`] is never empty. Its stems are sorted; its lines are sorted, disjoint,
+//!   non-adjacent ranges, at most [`Citation::LINES_MAX`] in all. So `Display` and `FromStr` are
+//!   inverse on what we write, and walking all lines of a citation is cheap, whoever typed it.
 
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
@@ -43,26 +42,26 @@ pub struct Address {
     pub line: u32,
 }
 
-/// What is added to the number of a cited line that is gone: more than any file has lines, so that the
-/// address names no other line, and whoever follows it finds that its source is gone.
+/// The offset added to the number of a cited line that was removed. No file has this many lines, so
+/// the address names no other line, and a reader can tell that the source is gone.
 const REMOVED_LINE_OFFSET: u32 = 10_000_000;
 
-/// Returns the number by which a line is cited that is gone.
+/// Returns the number under which a removed line is cited.
 pub fn removed_line_number(line: u32) -> u32 {
     if is_removed_line(line) { line } else { line + REMOVED_LINE_OFFSET }
 }
 
-/// Returns whether that is the number of a line that is gone.
+/// Returns whether `line` is the number of a removed line.
 pub fn is_removed_line(line: u32) -> bool {
     line >= REMOVED_LINE_OFFSET
 }
 
-/// Returns the number that a line had before it was gone.
+/// Returns the number that a line had before it was removed.
 pub fn original_line_number(line: u32) -> u32 {
     line % REMOVED_LINE_OFFSET
 }
 
-/// Returns a line without the address of the record of a session at its end.
+/// Returns a line without the citation of a session record at its end.
 pub fn strip_session_citation(line: &str) -> &str {
     let Some(open) = line.strip_suffix(']').and_then(|it| it.rfind("[CMEM-")) else { return line };
     let cited: Result<Citation, _> = line[open + 1..line.len() - 1].parse();
@@ -74,11 +73,11 @@ pub fn strip_session_citation(line: &str) -> &str {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LineSet(Vec<(u32, u32)>);
 
-/// The source lines that an item rests on.
+/// The source lines of an item.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Citation(BTreeMap<Stem, LineSet>);
 
-/// A string that is no citation.
+/// A string that is not a citation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a citation (expected one like 2026-04-02:4,9-11; 2026-04-03:2)")]
 pub struct ParseCitationError(String);
@@ -89,12 +88,12 @@ impl Stem {
         Self { name: date.to_string().into(), date }
     }
 
-    /// Returns the day that the file belongs to; of a week or a month its first one.
+    /// Returns the day of the file; for a week or a month, its first day.
     pub fn date(&self) -> NaiveDate {
         self.date
     }
 
-    /// Returns the name as it stands in files.
+    /// Returns the stem as text.
     pub fn as_str(&self) -> &str {
         &self.name
     }
@@ -104,19 +103,19 @@ impl Stem {
         self.name.len() == 8
     }
 
-    /// Returns whether this names a weekly or a monthly file: a line of one is cited where a person
-    /// wrote it.
+    /// Returns whether this names a weekly or a monthly file. Such a file is cited where a person
+    /// wrote the line.
     pub fn is_summary(&self) -> bool {
         self.name.len() <= 8
     }
 
-    /// Returns the stem of the file of a week or a month; `None` of a day, whose file is a log.
+    /// Returns the stem of a weekly or monthly file; `None` for a day, whose file is a log.
     pub fn of_summary(period: Period) -> Option<Self> {
         let date = period.first();
         (period.grain() != Grain::Day).then(|| Self { name: period.to_string().into(), date })
     }
 
-    /// Returns the week or the month whose file this names.
+    /// Returns the week or month whose file this names.
     pub fn summary_period(&self) -> Option<Period> {
         self.name.parse().ok().filter(|_| self.is_summary())
     }
@@ -160,7 +159,7 @@ impl FromStr for Stem {
     }
 }
 
-/// Slugs may be in any script, but never hold a mark of the citation syntax or a path separator.
+/// Slugs may use any script, but contain no separator of the citation syntax or of paths.
 fn is_slug_char(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
@@ -210,7 +209,7 @@ impl LineSet {
     /// Adds the lines from `start` to `end`, both included.
     pub fn insert_range(&mut self, start: u32, end: u32) {
         let (mut start, mut end) = (start.min(end), start.max(end));
-        // Everything that overlaps or touches the new range melts into it.
+        // All ranges that overlap or touch the new one merge with it.
         let from = self.0.partition_point(|&(_, e)| e.saturating_add(1) < start);
         let to = self.0.partition_point(|&(s, _)| s <= end.saturating_add(1));
         if from < to {
@@ -277,9 +276,11 @@ impl FromIterator<u32> for LineSet {
 }
 
 impl Citation {
-    /// The most lines that one citation names. No item rests on so many, and a few typed bytes
-    /// (`1-9999999`) must not cost those who walk the lines any time. A text with more is no
-    /// citation; what is put together from others leaves out the lines beyond it.
+    /// The most lines that one citation names.
+    ///
+    /// No item has this many sources, and a few typed bytes (`1-9999999`) must not cost time in
+    /// code that walks the lines. A text with more lines is not a citation; merging citations drops
+    /// the lines beyond the limit.
     pub const LINES_MAX: usize = 10_000;
 
     /// Collects addresses; `None` when there are none.
@@ -291,7 +292,7 @@ impl Citation {
         (!files.is_empty()).then(|| Self(files).capped())
     }
 
-    /// Leaves out what is beyond [`Citation::LINES_MAX`], from the last file on.
+    /// Drops the lines beyond [`Citation::LINES_MAX`], from the last file on.
     fn capped(mut self) -> Self {
         self.cap();
         self
@@ -331,7 +332,7 @@ impl Citation {
         self.cap();
     }
 
-    /// Returns the part of it in the files that `keeps` says yes to; `None` when that is nothing.
+    /// Returns the part in the files for which `keeps` is true; `None` when that is nothing.
     pub(super) fn filter_files(&self, mut keeps: impl FnMut(&Stem) -> bool) -> Option<Self> {
         let kept = self.0.iter().filter(|(stem, _)| keeps(stem));
         let kept: BTreeMap<_, _> =
@@ -356,7 +357,7 @@ impl Citation {
             .flat_map(|(stem, lines)| lines.iter().map(|line| Address { stem: stem.clone(), line }))
     }
 
-    /// Returns the citation without lines that are gone; `None` when nothing else is cited.
+    /// Returns the citation without removed lines; `None` when nothing else is cited.
     pub fn without_removed_lines(&self) -> Option<Self> {
         let left: Vec<Address> = self.addresses().filter(|it| !is_removed_line(it.line)).collect();
         Self::from_addresses(&left)
@@ -369,12 +370,13 @@ impl Citation {
             .any(|(stem, lines)| other.0.get(stem).is_some_and(|theirs| lines.overlaps(theirs)))
     }
 
-    /// Returns whether a line of a weekly or monthly file is cited: words of a person's.
+    /// Returns whether it cites a line of a weekly or monthly file: words that a person wrote
+    /// there.
     pub fn cites_summary(&self) -> bool {
         self.0.keys().any(Stem::is_summary)
     }
 
-    /// Puts other lines of one file in the place of those that are cited.
+    /// Replaces the cited lines of one file.
     pub fn replace_lines(&mut self, stem: &Stem, lines: LineSet) {
         if lines.is_empty() {
             self.0.remove(stem);
@@ -422,7 +424,7 @@ impl fmt::Display for Citation {
 impl FromStr for Citation {
     type Err = ParseCitationError;
 
-    /// Reads a citation, also one that a person typed with other spacing or order.
+    /// Parses a citation, also one that a person typed with other spacing or order.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = || ParseCitationError(text.to_owned());
         let mut files = BTreeMap::<Stem, LineSet>::new();

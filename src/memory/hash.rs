@@ -1,7 +1,7 @@
 //! BLAKE3 hashes of content, in the three lengths that files show.
 //!
-//! A whole file is known by 32 bytes in the database and by its first 8 bytes (16 hex digits) in
-//! frontmatter; a bullet by 4 bytes; a cited line by 2 bytes beside its address.
+//! A file is identified by 32 bytes in the database and by its first 8 bytes (16 hex digits) in
+//! frontmatter; a bullet by 4 bytes; a cited line by 2 bytes after its address.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ impl ContentHash {
         Self(*blake3::hash(bytes.as_ref()).as_bytes())
     }
 
-    /// Takes a hash that was stored before.
+    /// Wraps a stored hash.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -25,17 +25,18 @@ impl ContentHash {
         &self.0
     }
 
-    /// Returns the first 8 bytes as 16 hex digits: how frontmatter names a source.
+    /// Returns the first 8 bytes as 16 hex digits, as frontmatter names a source.
     pub fn hex16(&self) -> String {
         hex(&self.0[..8])
     }
 
-    /// Returns the first 4 bytes as 8 hex digits: how frontmatter names a bullet.
+    /// Returns the first 4 bytes as 8 hex digits, as frontmatter names a bullet.
     pub fn hex8(&self) -> String {
         hex(&self.0[..4])
     }
 
-    /// Returns the first 2 bytes as 4 hex digits: the check beside an address (`2026-04-02:12#3fa9`).
+    /// Returns the first 2 bytes as 4 hex digits, the check after an address
+    /// (`2026-04-02:12#3fa9`).
     pub fn hex4(&self) -> String {
         hex(&self.0[..2])
     }
@@ -48,7 +49,7 @@ impl ContentHash {
     }
 }
 
-/// Returns the first 4 hex digits of a hash of which [`ContentHash::prefix64`] is known.
+/// Returns the first 4 hex digits of the hash whose [`ContentHash::prefix64`] is given.
 pub fn hex4_of(prefix64: u64) -> String {
     hex(&prefix64.to_be_bytes()[..2])
 }
@@ -65,7 +66,7 @@ impl fmt::Debug for ContentHash {
     }
 }
 
-/// Spells `bytes` in lower-case hex.
+/// Formats `bytes` in lower-case hex.
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes

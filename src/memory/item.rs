@@ -1,7 +1,7 @@
-//! Items: the bullets of weekly and monthly files, and the sections that they stand in.
+//! Items: the bullets of weekly and monthly files, and their sections.
 //!
-//! The last bracket of a bullet is its citation, no other. The hash of a bullet covers its words
-//! and not its citation, so that a line that only moved does not make a bullet look edited.
+//! Only the last bracket of a bullet is its citation. The hash of a bullet covers its words without
+//! the citation, so that a relocated line does not make the bullet look edited.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// All tiers in the order in which a pass makes them.
+    /// All tiers in the order in which a run writes them.
     pub const ALL: [Self; 4] = [Self::Extract, Self::Weekly, Self::Monthly, Self::Wisdom];
 
     /// Returns the name that files, JSON, and the command line use.
@@ -43,7 +43,8 @@ impl Tier {
         Self::ALL.into_iter().find(|tier| tier.name() == name)
     }
 
-    /// Returns the tier whose file covers `period`: a day is extracted, a week and a month folded.
+    /// Returns the tier whose file covers `period`: a day is extracted, a week or a month
+    /// summarized.
     pub fn of_period(period: Period) -> Self {
         match period.grain() {
             Grain::Day => Self::Extract,
@@ -102,12 +103,12 @@ impl SummarySection {
     }
 }
 
-/// One bullet: words, and the lines that they rest on.
+/// One bullet: its words and the lines that it cites.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// The words, without list marker and citation. One line when we wrote it.
+    /// The words, without list marker and citation. Generated items are one line.
     pub text: String,
-    /// The lines; `None` only where a person wrote a bullet without a source.
+    /// The cited lines; `None` only where a person wrote a bullet without a source.
     pub citation: Option<Citation>,
 }
 

@@ -1,7 +1,7 @@
-//! A daily log as it stands on disk: lines with numbers, and where its text comes from.
+//! A daily log: numbered lines, and the origin of its text.
 //!
-//! Lines end at `\n`; a `\r` before it and a byte-order mark at the start belong to no line. The
-//! numbers count from 1 and count the frontmatter, as every editor shows them.
+//! A line ends at `\n`. A `\r` before the `\n` and a byte-order mark at the start belong to no
+//! line. Numbers start at 1 and count the frontmatter, as every editor shows them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{
     markdown::{self, LineKind},
 };
 
-/// Who wrote a text. Ordered by trust, the least first, so that `min` is the origin of a mixture.
+/// Who wrote a text. Ordered by trust, least first, so that `min` is the origin of a mixture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TextOrigin {
     /// Quoted, pasted, or fetched: a web page, a mail, a tool's output.
@@ -41,23 +41,23 @@ impl TextOrigin {
     }
 }
 
-/// A daily log or a session record, decoded. Its text is raw: only `privacy` may serve it.
+/// A daily log or a session record, decoded. Its text is raw: only `privacy` may pass it on.
 #[derive(Clone, Debug)]
 pub struct DailyLog {
     /// The file's name without `.md`.
     pub stem: Stem,
     /// The hash of the file's bytes.
     pub hash: ContentHash,
-    /// What the frontmatter's `origin:` says of the text outside quotes and code.
+    /// The `origin:` of the frontmatter, which applies to the text outside quotes and code.
     pub origin: Option<TextOrigin>,
-    /// Why what it says could not be read, so that the text counts as external.
+    /// Why that origin could not be read, so that the text counts as external.
     pub origin_error: Option<OriginError>,
     text: Arc<str>,
     /// Byte offset at which the body begins; 0 without frontmatter.
     body_at: usize,
 }
 
-/// Bytes that are no text we can read.
+/// Bytes that are not UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not UTF-8 at byte {at}; save the file as UTF-8")]
 pub struct NotUtf8 {
@@ -65,7 +65,8 @@ pub struct NotUtf8 {
     pub at: usize,
 }
 
-/// An `origin:` that says nothing we understand. Whoever wrote one had a reason to.
+/// An `origin:` without a usable value. Whoever wrote it had a reason, so the text counts as
+/// external.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OriginError {
     /// A value that is no origin.
@@ -75,20 +76,20 @@ pub enum OriginError {
     )]
     Unknown,
     /// Two keys, or two spellings of one.
-    #[error("`origin:` stands twice in its frontmatter; it counts as external until one is gone")]
+    #[error("`origin:` appears twice in its frontmatter; it counts as external until one is removed")]
     Duplicate,
     /// Frontmatter that names an origin and is not read.
     #[error("it counts as external, because its `origin:` cannot be read: {0}")]
     Unreadable(#[source] FrontmatterError),
-    /// A frontmatter that names an origin and that readers do not agree on, or that never ends.
+    /// The key appears in frontmatter that is never closed, or on whose end readers disagree.
     #[error(
-        "it counts as external, because its `origin:` stands in a frontmatter that is not closed \
+        "it counts as external, because its `origin:` is in frontmatter that is not closed \
          by a line `---`"
     )]
     NotClosed,
 }
 
-/// Other words for what is external, which people and tools write.
+/// Other words that people and tools write for an external origin.
 const EXTERNAL_NAMES: [&str; 19] = [
     "web",
     "website",
@@ -134,13 +135,13 @@ fn parse_origin(yaml: &str) -> Result<Option<TextOrigin>, OriginError> {
     TextOrigin::from_name(&name).map(Some).ok_or(OriginError::Unknown)
 }
 
-/// Returns whether a log may have frontmatter, without which it tells of no origin.
+/// Returns whether a log may have frontmatter; without it there is no origin.
 pub fn may_declare_origin(bytes: &[u8]) -> bool {
     let lead = ['\u{feff}', '\n', '\r', ' ', '\t'];
     std::str::from_utf8(bytes).is_ok_and(|it| it.trim_start_matches(lead).starts_with("---"))
 }
 
-/// Looks for an origin at the start of a text that has no frontmatter we could find.
+/// Looks for an origin at the start of a text without readable frontmatter.
 fn check_unclosed_origin(text: &str) -> Result<Option<TextOrigin>, OriginError> {
     let mut lines = text.trim_start_matches('\u{feff}').lines();
     if lines.next().is_none_or(|it| it.trim_end() != "---") {
@@ -154,7 +155,7 @@ fn check_unclosed_origin(text: &str) -> Result<Option<TextOrigin>, OriginError> 
     if head.any(is_key) { Err(OriginError::NotClosed) } else { Ok(None) }
 }
 
-/// Whether the word stands in a text, in any spelling.
+/// Returns whether the word occurs in a text, in any spelling.
 fn mentions_origin(yaml: &str) -> bool {
     yaml.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|it| it == "origin")
 }
@@ -162,22 +163,23 @@ fn mentions_origin(yaml: &str) -> bool {
 impl DailyLog {
     /// Decodes the bytes of a log.
     ///
-    /// A frontmatter that cannot be read is kept as lines that reach no engine; the body counts.
+    /// Frontmatter that cannot be read stays part of the file, but its lines reach no engine; the
+    /// body is read.
     ///
     /// # Errors
     ///
     /// Returns [`NotUtf8`] for bytes that are not UTF-8.
     pub fn parse(stem: Stem, bytes: &[u8]) -> Result<Self, NotUtf8> {
         let text = std::str::from_utf8(bytes).map_err(|e| NotUtf8 { at: e.valid_up_to() })?;
-        // Blank lines above the frontmatter are somebody's slip, not a reason to read it as text.
+        // Blank lines above the frontmatter are a slip, not a reason to read it as text.
         let lead = text.len() - text.trim_start_matches(['\u{feff}', '\n', '\r', ' ', '\t']).len();
         let split = frontmatter::split(&text[lead..]);
         let body_at = if split.yaml.is_some() { lead + split.body_at } else { 0 };
-        let told = match split.yaml {
+        let declared = match split.yaml {
             Some(yaml) => parse_origin(yaml),
             None => check_unclosed_origin(&text[lead..]),
         };
-        let (origin, origin_error) = match told {
+        let (origin, origin_error) = match declared {
             Ok(origin) => (origin, None),
             Err(error) => (Some(TextOrigin::External), Some(error)),
         };
@@ -185,7 +187,7 @@ impl DailyLog {
         Ok(Self { stem, hash, origin, origin_error, text: text.into(), body_at })
     }
 
-    /// Returns all of the file as it stands.
+    /// Returns the whole text of the file.
     pub fn raw(&self) -> &Arc<str> {
         &self.text
     }
@@ -208,19 +210,21 @@ impl DailyLog {
         body.into_iter().zip(kinds).map(|((number, line), kind)| (number, line, kind)).collect()
     }
 
-    /// Returns the number of characters of the body: what the ratio of a fold is counted against.
+    /// Returns the number of characters of the body. The compression ratio of a summary is measured
+    /// against it.
     pub fn body_chars(&self) -> usize {
         self.text[self.body_at..].trim_start_matches('\u{feff}').trim().chars().count()
     }
 }
 
-/// Returns the line that a new log of `date` begins with, and the blank one after it.
+/// Returns the first line of a new log of `date` and the blank line after it.
 pub fn new_log_header(date: NaiveDate) -> String {
     format!("# {date}\n\n")
 }
 
-/// Returns an entry as it is appended to a log: one bullet with the time, its further lines
-/// indented beneath it. `None` when the text says nothing.
+/// Formats an entry for a log: one bullet with the time, its further lines indented below.
+///
+/// Returns `None` for a text without words.
 pub fn format_entry(time: NaiveTime, text: &str) -> Option<String> {
     let text = text.trim();
     if text.is_empty() {
@@ -229,7 +233,7 @@ pub fn format_entry(time: NaiveTime, text: &str) -> Option<String> {
     let mut entry = format!("- {}", time.format("%H:%M"));
     for (i, line) in text.lines().enumerate() {
         let line = line.trim_end();
-        // Blank lines stay bare: spaces at the end of a line mean nothing to anybody.
+        // Blank lines get no indent: trailing spaces mean nothing.
         entry.push_str(if i == 0 {
             " "
         } else if line.is_empty() {
@@ -262,7 +266,7 @@ mod tests {
         check(" \n\t", None);
     }
 
-    /// `lines` are the numbers and texts of the body.
+    /// `lines` holds the numbers and texts of the body.
     #[track_caller]
     fn check_lines(text: &str, lines: &[(u32, &str)], origin: Option<TextOrigin>) {
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
@@ -281,10 +285,10 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_origin(front: &str, expected: Option<TextOrigin>, is_told: bool) {
+    fn check_origin(front: &str, expected: Option<TextOrigin>, has_error: bool) {
         let text = format!("---\n{front}\n---\na\n");
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
-        assert_eq!((log.origin, log.origin_error.is_some()), (expected, is_told), "{front}");
+        assert_eq!((log.origin, log.origin_error.is_some()), (expected, has_error), "{front}");
         for lead in ["", "\n \n", "\u{feff}", "\u{feff}\r\n"] {
             assert!(may_declare_origin(format!("{lead}{text}").as_bytes()), "{front}");
         }
@@ -320,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_told() {
+    fn bytes_that_are_not_utf8_are_an_error() {
         let bad = DailyLog::parse("2026-04-02".parse().unwrap(), b"caf\xe9").unwrap_err();
         assert_eq!(bad, NotUtf8 { at: 3 });
     }

@@ -1,15 +1,17 @@
 //! What a memory is: values, their names, and their written forms.
 //!
-//! The lowest layer. Nothing here reads a file, a clock, or a database; each type has one written
+//! The lowest layer. Nothing here reads a file, a clock, or a database. Each type has one written
 //! form, and parsing and printing are inverse.
 //!
-//! - [`period`], [`address`], [`hash`]: how time, lines, and bytes are named.
+//! - [`period`], [`address`], [`hash`]: names of time, lines, and bytes.
 //! - [`log`], [`markdown`]: a daily log and the structure of its lines.
+//! - [`atom`]: the numbers, dates, and names in a text that must not change.
 //! - [`item`], [`document`]: bullets, and the weekly and monthly files made of them.
-//! - [`typed`], [`typed_schema`], [`index`], [`wisdom`]: typed memories, `MEMORY.md`, and `WISDOM.md`.
-//! - [`correction`]: a person's words in the place of an item's.
-//! - [`decision`]: what people decided, as `.decisions.jsonl` keeps it.
-//! - [`frontmatter`]: YAML between two fences, read under limits and written with quotes.
+//! - [`typed`], [`typed_schema`], [`index`], [`wisdom`]: typed memories, `MEMORY.md`, and
+//!   `WISDOM.md`.
+//! - [`correction`]: a person's words in place of an item's.
+//! - [`decision`]: what people decided, as recorded in `.decisions.jsonl`.
+//! - [`frontmatter`]: YAML between two fences. [`yaml`]: the guard in front of every YAML reader.
 
 pub mod address;
 pub mod atom;
@@ -26,3 +28,4 @@ pub mod period;
 pub mod typed;
 pub mod typed_schema;
 pub mod wisdom;
+pub mod yaml;

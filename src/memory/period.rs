@@ -1,13 +1,13 @@
-//! Calendar periods: the day, ISO week, or month that one memory covers.
+//! Calendar periods: the day, ISO week, or month that a file covers.
 //!
-//! A period names a file (`2026-W47.md`) and keys a lineage row. Only this module
-//! maps names to dates. It is pure: the caller reads the clock and passes the date.
+//! A period names a file (`2026-W47.md`) and is the key of a lineage row. Only this module maps
+//! names to dates. It is pure: the caller reads the clock and passes the date.
 //!
 //! # Invariants
 //!
 //! - One period has one name: `Display` and `FromStr` are inverse.
 //! - Periods of one grain tile the calendar: no gap and no overlap.
-//! - A week folds into the month of its Thursday, as ISO 8601 picks its year.
+//! - A week belongs to the month of its Thursday, as ISO 8601 picks its year.
 
 use std::{fmt, str::FromStr};
 
@@ -30,7 +30,7 @@ pub enum Grain {
     Month,
 }
 
-/// A string that names no period.
+/// A string that does not name a period.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a period (expected a name like 2026-11-21, 2026-W47, or 2026-11)")]
 pub struct ParsePeriodError(String);
@@ -61,7 +61,7 @@ impl Period {
         self.end() - Days::new(1)
     }
 
-    /// Returns the period this one folds into, or `None` for a month.
+    /// Returns the period whose summary includes this one; `None` for a month.
     pub fn parent(self) -> Option<Self> {
         let (grain, date) = match self.grain {
             Grain::Day => (Grain::Week, self.first),
@@ -84,8 +84,8 @@ impl Period {
 
     /// Returns the last day whose log can reach this period's file.
     ///
-    /// For a month that is the Sunday of the week of its last Thursday, which may lie in the
-    /// next month.
+    /// For a month this is the Sunday of the week of its last Thursday, which may be in the next
+    /// month.
     pub fn last_source_day(self) -> NaiveDate {
         match self.grain {
             Grain::Day | Grain::Week => self.last(),
@@ -96,7 +96,7 @@ impl Period {
         }
     }
 
-    /// Returns the weeks that fold into this month, oldest first; a week yields itself.
+    /// Returns the weeks that belong to this month, oldest first; a week yields itself.
     pub fn weeks(self) -> Vec<Self> {
         let mut week = Self::containing(Grain::Week, self.first);
         let mut weeks = Vec::new();

@@ -26,7 +26,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use super::{
     address::Address,
-    frontmatter::{self, FrontmatterError, FrontmatterWriter, OtherKeys, YAML_BYTES_MAX},
+    frontmatter::{self, FrontmatterError, OtherKeys, YAML_BYTES_MAX, write::FrontmatterWriter},
     hash::ContentHash,
 };
 
@@ -434,7 +434,7 @@ mod tests {
     #[test]
     fn a_memory_prints_in_the_agreed_layout_and_reads_back() {
         let memory = ours();
-        let hash = frontmatter::scalar(memory.recorded_body.as_ref().unwrap());
+        let hash = frontmatter::write::scalar(memory.recorded_body.as_ref().unwrap());
         let expected = "\
 ---
 name: \"Testing approach\"

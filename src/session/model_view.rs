@@ -14,8 +14,6 @@ use crate::{
 const RESULT_CHARS_MAX: usize = 1_500;
 /// So much of the agent's words.
 const WORDS_CHARS_MAX: usize = 6_000;
-/// Stands in the place of a text that waits for a person.
-const QUARANTINE_MARK: &str = "[held for review]";
 
 /// Returns the entries of the session's own agent, secrets marked, and what looks like an attack left out.
 pub fn model_entries(transcript: &Transcript, rules: &PrivacyRules) -> Vec<SessionEntry> {
@@ -23,7 +21,7 @@ pub fn model_entries(transcript: &Transcript, rules: &PrivacyRules) -> Vec<Sessi
         if quarantine::concerns(text, origin).is_empty() {
             rules.mask_secrets(text).into_owned()
         } else {
-            QUARANTINE_MARK.to_owned()
+            quarantine::PLACEHOLDER.to_owned()
         }
     };
     let shown = |what: &EntryContent| {

@@ -9,7 +9,7 @@ use serde_yaml::Value;
 
 use crate::memory::{
     address::Stem,
-    frontmatter::{self, FrontmatterWriter, YAML_BYTES_MAX},
+    frontmatter::{self, YAML_BYTES_MAX, write::FrontmatterWriter},
 };
 
 /// How a record is marked whose body somebody brought.

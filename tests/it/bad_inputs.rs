@@ -212,7 +212,7 @@ fn input_18_to_22_frontmatter_that_costs_or_deceives_is_refused_by_name() {
         }
     }
     for (input, front, reason) in [
-        ("20 a key twice", "type: weekly\ntype: monthly\n", "a key stands twice"),
+        ("20 a key twice", "type: weekly\ntype: monthly\n", "a key appears twice"),
         ("21 two documents", "type: weekly\n...\na: b\n", "a single document"),
         ("18 an anchor", "type: &a weekly\n", "anchors"),
         ("17 a tag", "type: !!binary aGk=\n", "tags"),

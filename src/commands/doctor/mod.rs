@@ -26,6 +26,7 @@ use crate::{
         self, RootSnapshot,
         integrity::{
             check::{self, CheckOutcome, CheckResult},
+            damage,
             rebuild::{self, CheckDepth, OpenedDatabase},
             repair,
         },
@@ -257,14 +258,17 @@ fn root_checks(root: &MemoryRoot, call: &Invocation) -> Vec<DoctorCheck> {
     match compaction::read_snapshot(vault, lineage) {
         Ok(view) => {
             let documents = check::documents(vault, &view);
-            let torn = check::damaged_files(vault, &view, lineage);
+            let torn = damage::damaged_files(vault, &view, lineage);
             checks.push(DoctorCheck::new(
                 "torn files",
                 torn.map(|it| check::files(&it)).map_err(Into::into),
             ));
             if is_sound {
-                let found = check::document_records(vault, &view, lineage, &documents);
-                checks.push(DoctorCheck::new("records", found));
+                let compared = check::compare_records(vault, &view, lineage, &documents);
+                checks.push(DoctorCheck::new(
+                    "records",
+                    compared.map(Into::into).map_err(Into::into),
+                ));
                 let told = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts);
                 let found = told.map_err(Into::into);
                 let found = found.and_then(|it| check::receipts(vault, lineage, &it, None));

@@ -9,15 +9,16 @@ use std::{
     fmt,
 };
 
-use super::vanished_files;
-use crate::compaction::{RootSnapshot, journal::records, undo::resume};
+use super::{
+    damage::{Damage, byte_damage},
+    vanished_files::{self, VanishedFiles},
+};
+use crate::compaction::{CompactionError, RootSnapshot, journal::records, undo::resume};
 use crate::{
     memory::{
         address::{Citation, Stem, is_removed_line, original_line_number},
-        document::Summary,
         hash::ContentHash,
         period::Period,
-        wisdom::WisdomFile,
     },
     privacy,
     store::{
@@ -29,7 +30,7 @@ use crate::{
         },
         fs::{
             inventory::Inventory,
-            layout::{FileKind, Layout},
+            layout::Layout,
             private_folder,
             vault::{Vault, VaultError},
         },
@@ -50,25 +51,6 @@ pub enum CheckOutcome {
 /// What a check says when it cannot even be made.
 pub type CheckResult = Result<CheckOutcome, Box<dyn Error + Send + Sync>>;
 
-/// What a file of ours is like, as far as its bytes tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Damage {
-    /// There is nothing in it.
-    Empty,
-    /// There are NUL bytes in it: a disk that lost what was written shows such.
-    NulBytes,
-    /// It is not UTF-8.
-    NotUtf8,
-    /// It is the beginning of what was recorded, cut in the middle of a line.
-    Truncated,
-    /// It is what was recorded without its end, cut after a line: by a disk, or by a person.
-    Shortened,
-    /// The marks are gone that tell what we wrote in it.
-    MarksLost,
-    /// It cannot be read as what its name says.
-    Malformed,
-}
-
 impl CheckOutcome {
     /// All is well where nothing was found.
     pub fn from_findings(findings: Vec<String>, well: impl FnOnce() -> String) -> Self {
@@ -79,140 +61,6 @@ impl CheckOutcome {
     pub fn is_failed(&self) -> bool {
         matches!(self, Self::Failed(_))
     }
-}
-
-impl Damage {
-    /// Returns what is wrong, as the end of a sentence.
-    pub fn description(self) -> &'static str {
-        match self {
-            Self::Empty => "is empty",
-            Self::NulBytes => "holds NUL bytes",
-            Self::NotUtf8 => "is not UTF-8",
-            Self::Truncated => "is cut off in the middle of a line",
-            Self::Shortened => "lacks its end, as if it had been cut off after a line",
-            Self::MarksLost => "has lost the marks that tell what memoird wrote in it",
-            Self::Malformed => "cannot be read as what it is",
-        }
-    }
-
-    /// Returns whether a person may have meant it, so that one is asked.
-    pub fn may_be_intended(self) -> bool {
-        matches!(self, Self::Shortened | Self::MarksLost)
-    }
-
-    /// Returns what can be done, each with what it does.
-    pub fn hints(self) -> &'static [&'static str] {
-        match self {
-            Self::Shortened => &[
-                "`memoird doctor --repair` brings it back",
-                "`memoird compact --accept-missing` takes what is missing for deleted",
-            ],
-            Self::MarksLost => &[
-                "`memoird doctor --repair` brings it back and keeps what stands there",
-                "`memoird compact --accept-missing` takes it as it is",
-            ],
-            _ => &["`memoird doctor --repair`"],
-        }
-    }
-}
-
-impl fmt::Display for Damage {
-    /// What is wrong and what to do, as the end of a sentence.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.description(), self.hints().join(", "))
-    }
-}
-
-/// So many items at the end of a file are not taken for deleted before a person has said so.
-const LOST_ITEMS_MIN: usize = 3;
-
-/// Compares a generated file with what was recorded of it where both can be read: has it lost so
-/// much that no person is likely to have meant it?
-fn suspected_damage(layout: &Layout, path: &str, now: &str, before: &str) -> Option<Damage> {
-    let rest = before.strip_prefix(now).filter(|it| !it.trim().is_empty());
-    let cut = rest.is_some_and(|it| now.ends_with('\n') || it.starts_with(['\n', '\r']));
-    if path == layout.wisdom() {
-        let [was, is] = [before, now].map(WisdomFile::parse);
-        let ours = |it: &WisdomFile| it.entries().filter(|it| it.meta.is_some()).count();
-        let closing_gone = !was.distilled().is_empty() && is.distilled().is_empty();
-        return match (ours(&was), ours(&is)) {
-            // The last line of all is our comment; a person deletes entries.
-            (was, is) if cut && closing_gone && is < was => Some(Damage::Shortened),
-            (was, 0) if closing_gone && was > 0 => Some(Damage::MarksLost),
-            _ => None,
-        };
-    }
-    let name = path.rsplit('/').next()?.strip_suffix(".md")?;
-    let period = name.parse::<Period>().ok().filter(|it| layout.summary(*it) == path)?;
-    let [was, is] = [before, now].map(|it| Summary::parse(period, it));
-    let (was, is) = (was.ok()?, is.ok()?);
-    was.header.as_ref()?;
-    if is.header.is_none() {
-        return Some(Damage::MarksLost);
-    }
-    let lost = was.bullets().count().saturating_sub(is.bullets().count());
-    (cut && lost >= LOST_ITEMS_MIN).then_some(Damage::Shortened)
-}
-
-/// Finds the generated files of which a person is to say whether they are damaged, each with what is
-/// odd.
-///
-/// # Errors
-///
-/// Returns why the database could not be read.
-pub fn files_to_confirm(
-    vault: &Vault,
-    inventory: &Inventory,
-    lineage: &Lineage,
-) -> Result<BTreeMap<String, Damage>, LineageError> {
-    let layout = vault.layout();
-    let summaries = inventory.weekly.values().chain(inventory.monthly.values());
-    let mut there: BTreeMap<String, ContentHash> =
-        summaries.map(|it| (it.path.clone(), it.hash)).collect();
-    there.extend(inventory.wisdom.as_ref().map(|it| (layout.wisdom(), ContentHash::of(it))));
-    // What we wrote when a crash came is recorded by the next pass.
-    let open = lineage.open_intents()?;
-    let is_ours = |path: &str, hash: &ContentHash| {
-        open.iter().any(|it| it.target == path && it.new_hash.as_ref() == Some(hash))
-    };
-    let mut found = BTreeMap::new();
-    for (path, (_, known)) in lineage.documents()? {
-        if there.get(&path).is_none_or(|it| *it == known || is_ours(&path, it)) {
-            continue;
-        }
-        let Some(before) = lineage.content(known)? else { continue };
-        let Ok(Some(now)) = vault.read_text(&path) else { continue };
-        if byte_damage(now.as_bytes()).is_some() || is_truncated(now.as_bytes(), &before) {
-            continue; // That is put back without a question.
-        }
-        if let Some(odd) = suspected_damage(layout, &path, &now, &String::from_utf8_lossy(&before))
-        {
-            found.insert(path, odd);
-        }
-    }
-    Ok(found)
-}
-
-/// Tells bytes that no person writes.
-pub fn byte_damage(bytes: &[u8]) -> Option<Damage> {
-    if bytes.iter().all(u8::is_ascii_whitespace) {
-        Some(Damage::Empty)
-    } else if bytes.contains(&0) {
-        Some(Damage::NulBytes)
-    } else if std::str::from_utf8(bytes).is_err() {
-        Some(Damage::NotUtf8)
-    } else {
-        None
-    }
-}
-
-/// Returns whether `now` is the beginning of `before`, cut in the middle of a line or of its
-/// frontmatter. An editor that writes no newline at the end cuts no line.
-pub fn is_truncated(now: &[u8], before: &[u8]) -> bool {
-    let Some(rest) = before.strip_prefix(now) else { return false };
-    let within_line = !now.ends_with(b"\n") && !rest.is_empty() && rest[0] != b'\n';
-    let within_head = now.starts_with(b"---\n") && !now[3..].windows(4).any(|it| it == b"\n---");
-    !rest.is_empty() && (within_line || within_head)
 }
 
 /// Reads the generated files as they would be recorded now. One that cannot be read is told by
@@ -321,100 +169,6 @@ pub fn decisions(vault: &Vault, view: &RootSnapshot) -> CheckResult {
     Ok(CheckOutcome::from_findings(findings, || "can be read".to_owned()))
 }
 
-/// Finds the generated files whose bytes are not what their name says, each with what is wrong.
-///
-/// # Errors
-///
-/// Returns why the database could not be read.
-pub fn damaged_files(
-    vault: &Vault,
-    view: &RootSnapshot,
-    lineage: Option<&Lineage>,
-) -> Result<BTreeMap<String, Damage>, LineageError> {
-    let layout = vault.layout();
-    let inventory = &view.inventory;
-    let recorded = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::documents)?;
-    let summaries = inventory.weekly.values().chain(inventory.monthly.values());
-    let mut paths: BTreeSet<String> = summaries.map(|it| it.path.clone()).collect();
-    paths.extend(recorded.keys().cloned());
-    paths.extend([layout.wisdom(), layout.index()]);
-    let is_ours = |path: &str| {
-        matches!(
-            layout.kind_of(path),
-            Some(FileKind::Weekly | FileKind::Monthly | FileKind::Wisdom | FileKind::Index)
-        )
-    };
-    paths.extend(inventory.problems.iter().map(|it| it.path.clone()).filter(|it| is_ours(it)));
-    let summaries = inventory.weekly.values().chain(inventory.monthly.values());
-    let summary_hashes: HashMap<&str, ContentHash> =
-        summaries.map(|it| (&it.path[..], it.hash)).collect();
-    let mut found = BTreeMap::new();
-    for path in paths {
-        // Read by the scan a moment ago, so not again.
-        let scanned = summary_hashes.get(&path[..]).copied();
-        if scanned.is_some() && scanned == recorded.get(&path).map(|(_, hash)| *hash) {
-            continue;
-        }
-        // What is no regular file is told by the check of names.
-        let Ok(Some(file)) = vault.read(&path) else { continue };
-        let known = recorded.get(&path).map(|(_, hash)| *hash);
-        if known == Some(ContentHash::of(&file.bytes)) {
-            // What is harmed may have been recorded as it is; what never was otherwise is meant.
-            let harmed = byte_damage(&file.bytes);
-            let sound = |it| last_undamaged(it, &path).map(|it| it.is_some());
-            if harmed.is_some() && lineage.map_or(Ok(false), sound)? {
-                found.extend(harmed.map(|it| (path, it)));
-            }
-            continue;
-        }
-        let bytes_of = |hash| lineage.and_then(|it| it.content(hash).ok().flatten());
-        let is_index = path == layout.index();
-        let in_form = || {
-            let text = String::from_utf8_lossy(&file.bytes);
-            is_index || records::of_path(layout, &path, &text).is_some()
-        };
-        let wrong = if let Some(torn) = byte_damage(&file.bytes) {
-            Some(torn)
-        } else if known.and_then(bytes_of).is_some_and(|it| is_truncated(&file.bytes, &it)) {
-            Some(Damage::Truncated)
-        } else if let Some(odd) = known.and_then(bytes_of).and_then(|before| {
-            let [now, before] =
-                [&file.bytes, &before].map(|it| String::from_utf8_lossy(it).into_owned());
-            suspected_damage(layout, &path, &now, &before)
-        }) {
-            Some(odd)
-        } else if known.is_some() && !in_form()
-            || inventory.problems.iter().any(|it| it.path == path)
-        {
-            Some(Damage::Malformed)
-        } else {
-            None
-        };
-        found.extend(wrong.map(|it| (path, it)));
-    }
-    Ok(found)
-}
-
-/// Returns the newest bytes of a file that stand in the history and are not torn.
-///
-/// # Errors
-///
-/// Returns why the database could not be read.
-pub fn last_undamaged(lineage: &Lineage, path: &str) -> Result<Option<ContentHash>, LineageError> {
-    // What was recorded last is the newest version that somebody looked at.
-    let recorded = lineage.document_hash(path)?;
-    let mut hashes: Vec<ContentHash> = recorded.into_iter().collect();
-    let versions = lineage.versions_of(path)?;
-    hashes.extend(versions.iter().rev().filter_map(|it| it.hash));
-    for hash in hashes {
-        let Some(bytes) = lineage.content(hash)? else { continue };
-        if byte_damage(&bytes).is_none() {
-            return Ok(Some(hash));
-        }
-    }
-    Ok(None)
-}
-
 /// Says whether something a person wants forgotten still waits to be taken out.
 pub fn unfinished_forget(vault: &Vault) -> Option<String> {
     let path = vault.layout().forget_state();
@@ -460,65 +214,140 @@ pub fn files(torn: &BTreeMap<String, Damage>) -> CheckOutcome {
     CheckOutcome::from_findings(findings.collect(), || "none is torn".to_owned())
 }
 
-/// Compares what is recorded with what stands there.
+/// A way in which the records differ from the files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordFinding {
+    /// So many files have vanished that nothing is written.
+    ManyVanished(VanishedFiles),
+    /// The items of a file, or the lines of a log, differ from those on record, though the file did
+    /// not change.
+    WrongRecord(String),
+    /// A recorded file can no longer be read.
+    Unreadable(String),
+    /// A recorded file is gone.
+    Gone {
+        /// The file.
+        path: String,
+        /// What it was.
+        kind: DocumentKind,
+    },
+    /// Files of ours that are not recorded.
+    Unrecorded(Vec<String>),
+    /// A log was changed while it was checked.
+    ChangedSinceScan(String),
+}
+
+impl RecordFinding {
+    /// Returns whether recording files and logs again puts it right.
+    pub fn needs_rebuild(&self) -> bool {
+        match self {
+            Self::WrongRecord(_) | Self::Unrecorded(_) => true,
+            Self::ManyVanished(_)
+            | Self::Unreadable(_)
+            | Self::Gone { .. }
+            | Self::ChangedSinceScan(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for RecordFinding {
+    /// What is wrong and what to do.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ManyVanished(vanished) => write!(
+                f,
+                "{vanished}; nothing is written until they are back, or `memoird compact --accept-missing`"
+            ),
+            Self::WrongRecord(path) => write!(f, "{path} is recorded wrongly; `memoird rebuild`"),
+            Self::Unreadable(path) => {
+                write!(f, "{path} can no longer be read; `memoird status` says why")
+            }
+            Self::Gone { path, kind } => {
+                let then = match kind {
+                    DocumentKind::Weekly | DocumentKind::Monthly => "makes it again",
+                    DocumentKind::Memory | DocumentKind::Wisdom => "records that",
+                };
+                write!(f, "{path} is gone; `memoird compact` {then}")
+            }
+            Self::Unrecorded(paths) => {
+                let few = paths[..paths.len().min(3)].join(", ");
+                write!(f, "{} files are not recorded ({few}); `memoird rebuild`", paths.len())
+            }
+            Self::ChangedSinceScan(path) => {
+                write!(f, "{path} has other bytes than when it was scanned")
+            }
+        }
+    }
+}
+
+/// The records compared with the files.
+#[derive(Debug, Default)]
+pub struct RecordComparison {
+    /// What differs.
+    pub findings: Vec<RecordFinding>,
+    /// How many generated files are recorded.
+    recorded: usize,
+    /// Those that were edited since.
+    edited: Vec<String>,
+}
+
+impl From<RecordComparison> for CheckOutcome {
+    fn from(compared: RecordComparison) -> Self {
+        let RecordComparison { findings, recorded, edited } = compared;
+        let findings = findings.iter().map(ToString::to_string).collect();
+        Self::from_findings(findings, || match edited.len() {
+            0 => format!("{recorded} files as recorded"),
+            _ => format!("{recorded} files; edited since: {}", edited.join(", ")),
+        })
+    }
+}
+
+/// Compares what is recorded of generated files and logs with the files.
 ///
 /// # Errors
 ///
-/// Returns why it could not be told.
-pub fn document_records(
+/// Returns why files or database could not be read.
+pub fn compare_records(
     vault: &Vault,
     view: &RootSnapshot,
     lineage: Option<&Lineage>,
     documents: &BTreeMap<String, DocumentRecord>,
-) -> CheckResult {
+) -> Result<RecordComparison, CompactionError> {
     let known = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::documents)?;
-    let missing = lineage.map(|it| vanished_files::find_vanished(vault, it)).transpose()?.flatten();
-    let mut findings: Vec<String> = missing
-        .iter()
-        .map(|it| {
-            format!("{it}; nothing is written until they are back, or `memoird compact --accept-missing`")
-        })
-        .collect();
-    let mut edited = Vec::new();
+    let vanished = lineage.map(|it| vanished_files::find_vanished(vault, it)).transpose()?.flatten();
+    let mut compared = RecordComparison {
+        findings: vanished.map(RecordFinding::ManyVanished).into_iter().collect(),
+        recorded: known.len(),
+        edited: Vec::new(),
+    };
+    let findings = &mut compared.findings;
     for (path, (kind, hash)) in &known {
         match documents.get(path) {
             Some(document) if document.hash == *hash => {
                 let items = lineage.map(|it| it.items_of(path)).transpose()?;
                 if items.is_some_and(|it| it != document.items) {
-                    findings.push(format!("{path} is recorded wrongly; `memoird rebuild`"));
+                    findings.push(RecordFinding::WrongRecord(path.clone()));
                 }
             }
-            Some(_) => edited.push(path.as_str()),
+            Some(_) => compared.edited.push(path.clone()),
             None if vault.read(path).is_ok_and(|it| it.is_some()) => {
-                findings.push(format!("{path} can no longer be read; `memoird status` says why"));
+                findings.push(RecordFinding::Unreadable(path.clone()));
             }
-            None => {
-                let then = match kind {
-                    DocumentKind::Weekly | DocumentKind::Monthly => "makes it again",
-                    DocumentKind::Memory | DocumentKind::Wisdom => "takes notice",
-                };
-                findings.push(format!("{path} is gone; `memoird compact` {then}"));
-            }
+            None => findings.push(RecordFinding::Gone { path: path.clone(), kind: *kind }),
         }
     }
-    // A person's own files are recorded by the next pass; without any record, the database is new.
-    let ours = |it: &&DocumentRecord| it.items.iter().any(|it| it.citation.is_some());
-    let missing: Vec<&str> = documents
+    // The next run records a person's own files; without any record, the database is new.
+    let is_ours = |it: &DocumentRecord| it.items.iter().any(|it| it.citation.is_some());
+    let unrecorded: Vec<String> = documents
         .values()
-        .filter(|it| !known.contains_key(&it.path))
-        .filter(ours)
-        .map(|it| &it.path[..])
+        .filter(|it| !known.contains_key(&it.path) && is_ours(it))
+        .map(|it| it.path.clone())
         .collect();
-    if !missing.is_empty() {
-        let few = missing[..missing.len().min(3)].join(", ");
-        findings
-            .push(format!("{} files are not recorded ({few}); `memoird rebuild`", missing.len()));
+    if !unrecorded.is_empty() {
+        findings.push(RecordFinding::Unrecorded(unrecorded));
     }
     findings.extend(misrecorded_logs(vault, view, lineage)?);
-    Ok(CheckOutcome::from_findings(findings, || match edited.len() {
-        0 => format!("{} files as recorded", known.len()),
-        _ => format!("{} files; edited since: {}", known.len(), edited.join(", ")),
-    }))
+    Ok(compared)
 }
 
 /// Compares the lines of logs that did not change with those on record.
@@ -526,21 +355,21 @@ fn misrecorded_logs(
     vault: &Vault,
     view: &RootSnapshot,
     lineage: Option<&Lineage>,
-) -> Result<Vec<String>, Box<dyn Error + Send + Sync>> {
+) -> Result<Vec<RecordFinding>, CompactionError> {
     let known = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::logs)?;
     let mut findings = Vec::new();
     for (stem, file) in &view.inventory.logs {
         let Some(old) = known.get(stem) else { continue };
         let Some(log) = vault.read_log(stem)? else { continue };
-        // Hashes are of the raw lines, whatever may be seen of them.
-        let served = privacy::sanitize(&log, &privacy::PrivacyRules::default());
-        let now = LogRecord::of(&served, file.path.clone());
+        // Hashes are of the raw lines, whatever the sanitized view shows of them.
+        let sanitized = privacy::sanitize(&log, &privacy::PrivacyRules::default());
+        let now = LogRecord::of(&sanitized, file.path.clone());
         let same = (now.first_line, &now.line_hashes) == (old.first_line, &old.line_hashes);
         if now.hash == old.hash && !same {
-            findings.push(format!("{} is recorded wrongly; `memoird rebuild`", file.path));
+            findings.push(RecordFinding::WrongRecord(file.path.clone()));
         }
         if now.hash != file.hash {
-            findings.push(format!("{} has other bytes than when it was scanned", file.path));
+            findings.push(RecordFinding::ChangedSinceScan(file.path.clone()));
         }
     }
     Ok(findings)
@@ -738,36 +567,10 @@ pub fn orphans(vault: &Vault, view: &RootSnapshot) -> CheckOutcome {
 /// Returns whether the source that a head names is there, as a log or as a file below.
 fn source_exists(vault: &Vault, name: &str) -> bool {
     let layout = vault.layout();
-    if let Ok(period) = name.parse::<crate::memory::period::Period>()
+    if let Ok(period) = name.parse::<Period>()
         && vault.exists(&layout.summary(period))
     {
         return true;
     }
     name.parse::<Stem>().is_ok_and(|stem| vault.read_log(&stem).is_ok_and(|it| it.is_some()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn torn_bytes_are_told_from_words() {
-        assert_eq!(byte_damage(b""), Some(Damage::Empty));
-        assert_eq!(byte_damage(b" \n\n"), Some(Damage::Empty));
-        assert_eq!(byte_damage(b"# Week\0\0\0"), Some(Damage::NulBytes));
-        assert_eq!(byte_damage(b"caf\xe9"), Some(Damage::NotUtf8));
-        assert_eq!(byte_damage("# Woche – gut\n".as_bytes()), None);
-    }
-
-    #[test]
-    fn a_file_that_ends_with_a_line_was_shortened_by_a_person() {
-        let before = b"- one [2026-04-02:1]\n- two [2026-04-02:2]\n";
-        assert!(is_truncated(b"- one [2026-04-02:1]\n- tw", before));
-        assert!(!is_truncated(b"- one [2026-04-02:1]\n", before));
-        assert!(!is_truncated(b"- one, in other words", before));
-        assert!(!is_truncated(before, before));
-        let before = b"---\nperiod: x\nitems: y\n---\n- one\n- two\n";
-        assert!(is_truncated(b"---\nperiod: x\n", before));
-        assert!(!is_truncated(b"---\nperiod: x\nitems: y\n---\n- one", before));
-    }
 }

@@ -11,7 +11,10 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use super::check::{self, CheckOutcome, Damage};
+use super::{
+    check::{self, CheckOutcome, RecordFinding},
+    damage::{self, Damage},
+};
 use crate::compaction::{
     CompactionError, Compactor, RootSnapshot,
     journal::records,
@@ -123,7 +126,7 @@ pub fn plan_repair(
         steps.push(RepairStep::Decisions);
     }
     let documents = check::documents(vault, view);
-    let torn = check::damaged_files(vault, view, lineage)?;
+    let torn = damage::damaged_files(vault, view, lineage)?;
     // What can be read may be what a person wrote, so only what nobody wrote is replaced. Lines that
     // cite nothing are for the next fold, and a memory out of form is for a person, unless a byte of
     // it was turned.
@@ -141,17 +144,16 @@ pub fn plan_repair(
         }
     }
     for (path, why) in wrong {
-        let best = lineage.map_or(Ok(None), |it| check::last_undamaged(it, &path))?;
+        let best = lineage.map_or(Ok(None), |it| damage::last_undamaged(it, &path))?;
         steps.push(match best {
             Some(hash) => RepairStep::Restore { path, why, hash },
             None => RepairStep::Quarantine { path, why },
         });
     }
-    let recorded = check::document_records(vault, view, lineage, &documents);
     let behind = matches!(check::commit_marker(layout, lineage), Ok(CheckOutcome::Failed(_)));
-    // A file that is gone or was edited is for the next pass to notice.
-    let amiss = |it: &String| it.contains("memoird rebuild");
-    if matches!(&recorded, Ok(CheckOutcome::Failed(found)) if found.iter().any(amiss)) || behind {
+    // A file that is gone or was edited is for the next run to notice.
+    let compared = check::compare_records(vault, view, lineage, &documents)?;
+    if compared.findings.iter().any(RecordFinding::needs_rebuild) || behind {
         steps.push(RepairStep::RebuildRecords);
     }
     let inventory = &view.inventory;
@@ -219,12 +221,12 @@ impl Compactor<'_> {
     ) -> Result<Vec<String>, CompactionError> {
         let mut said = Vec::new();
         let mut run = None;
-        for (path, torn) in check::damaged_files(self.vault, view, Some(self.lineage))? {
+        for (path, torn) in damage::damaged_files(self.vault, view, Some(self.lineage))? {
             // In another form or encoding it may be a person's; `doctor` tells.
             if !matches!(torn, Damage::Empty | Damage::NulBytes | Damage::Truncated) {
                 continue;
             }
-            let Some(hash) = check::last_undamaged(self.lineage, &path)? else { continue };
+            let Some(hash) = damage::last_undamaged(self.lineage, &path)? else { continue };
             let bytes = self.lineage.content(hash)?;
             // Only what was made of lines is ours, and `MEMORY.md` is written anew by any pass.
             let text = bytes.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
@@ -498,5 +500,5 @@ impl Compactor<'_> {
 
 /// Returns whether text is what nobody wrote, so that it is not taken for somebody's edit.
 pub(crate) fn text_damage(text: &str) -> Option<Damage> {
-    check::byte_damage(text.as_bytes())
+    damage::byte_damage(text.as_bytes())
 }

@@ -16,7 +16,7 @@ use std::{
 use chrono::{DateTime, Duration, NaiveDate, TimeZone as _, Utc};
 use chrono_tz::Tz;
 
-use super::{integrity::check::Damage, summary::orphaned_items};
+use super::{integrity::damage::Damage, summary::orphaned_items};
 use crate::{
     memory::{
         address::Stem,

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     compaction::{
         RootSnapshot,
-        integrity::check::{self, Damage},
+        integrity::damage::{self, Damage},
         journal::records,
         reconcile::edits::{LINES_MOVED, period_of_path},
     },
@@ -212,7 +212,7 @@ impl UndoPreview<'_> {
             Err(LineageError::Damaged { .. }) => None,
             bytes => bytes?,
         };
-        if let Some(torn) = bytes.as_deref().and_then(check::byte_damage) {
+        if let Some(torn) = bytes.as_deref().and_then(damage::byte_damage) {
             // Where nothing stood in it, to remove it is the same, and leaves no harmed file.
             if torn != Damage::Empty {
                 file.outcome = UndoOutcome::Lost;

@@ -13,27 +13,25 @@
 //!
 //! Called by `store` (reading and writing), `compaction` (making and merging), and `recall`.
 
+mod blocks;
+mod header;
+
 use std::{
     collections::{BTreeMap, HashMap},
     ops::RangeInclusive,
 };
 
-use serde_yaml::Value;
-
+use self::{
+    blocks::{heading_level, split_blocks},
+    header::SummaryFrontmatter,
+};
 use super::{
     address::{Citation, Stem},
-    frontmatter::{
-        self, FrontmatterError, FrontmatterSplit, FrontmatterWriter, GENERATED_YAML_BYTES_MAX,
-        OtherKeys,
-    },
+    frontmatter::{self, FrontmatterError, OtherKeys, write::FrontmatterWriter},
     hash::ContentHash,
     item::{Item, SummarySection, Tier},
-    markdown::{self, LineKind},
     period::{Grain, Period},
 };
-
-/// The keys of the frontmatter that this module writes.
-const OUR_KEYS: [&str; 4] = ["type", "period", "pointers", "memoird"];
 
 /// A weekly or monthly file.
 #[derive(Clone, Debug, PartialEq)]
@@ -380,42 +378,6 @@ impl SummaryHeader {
     }
 }
 
-impl SummaryBlock {
-    /// Returns the lines as they stand.
-    pub fn raw(&self) -> &str {
-        match self {
-            Self::Section(_, raw) | Self::Bullet(_, raw) | Self::Other(raw) => raw,
-        }
-    }
-
-    /// Returns whether this is a heading, of ours or of a person's.
-    pub fn is_heading(&self) -> bool {
-        self.item().is_none() && heading_level(self.raw()) > 0
-    }
-
-    /// Returns where a code fence or a comment begins that is open at the end, by bytes.
-    pub fn unclosed_at(&self) -> Option<usize> {
-        let lines: Vec<&str> = self.raw().split_inclusive('\n').collect();
-        let is_open = |lines: &[&str]| {
-            let kinds = markdown::classify_summary_lines(lines.iter().copied().chain(["- probe"]));
-            !matches!(kinds.last(), Some(LineKind::ListItem { .. }))
-        };
-        if !is_open(&lines) {
-            return None;
-        }
-        let closed = (0..lines.len()).rev().find(|&it| !is_open(&lines[..it])).unwrap_or(0);
-        Some(lines[..closed].iter().map(|it| it.len()).sum())
-    }
-
-    /// Returns the item of a bullet.
-    pub fn item(&self) -> Option<&Item> {
-        match self {
-            Self::Bullet(item, _) => Some(item),
-            Self::Section(..) | Self::Other(_) => None,
-        }
-    }
-}
-
 /// Finds out whether a disk has lost what stood in a file.
 ///
 /// # Errors
@@ -459,89 +421,6 @@ fn normalize_item(item: &Item) -> Option<Item> {
     (!item.text.is_empty()).then_some(item)
 }
 
-/// Cuts a body into blocks.
-fn split_blocks(body: &str) -> Vec<SummaryBlock> {
-    let lines: Vec<&str> = body.split_inclusive('\n').collect();
-    let plain = |line: &'_ str| line.trim_end_matches(['\n', '\r']).len();
-    let kinds = markdown::classify_summary_lines(lines.iter().map(|line| &line[..plain(line)]));
-    let mut blocks = Vec::<SummaryBlock>::new();
-    // Whether a line may still join the bullet before it, and whether it may join the other text.
-    let (mut open, mut joins) = (false, false);
-    for (line, kind) in lines.into_iter().zip(kinds) {
-        let text = &line[..plain(line)];
-        let words = text.get(kind.text_at(text)..).unwrap_or_default();
-        match kind {
-            LineKind::ListItem { text_at, task, .. } => {
-                let at = match task {
-                    // The box belongs to the words: a person who ticks it changes the bullet.
-                    Some(_) => text[..text_at].rfind('[').unwrap_or(text_at),
-                    None => text_at,
-                };
-                blocks.push(SummaryBlock::Bullet(Item::parse(&text[at..]), line.to_owned()));
-                (open, joins) = (true, false);
-                continue;
-            }
-            LineKind::Heading { level, .. } => {
-                let section = SummarySection::from_title(words).filter(|_| level >= 2);
-                blocks.push(match section {
-                    Some(section) => SummaryBlock::Section(section, line.to_owned()),
-                    None => SummaryBlock::Other(line.to_owned()),
-                });
-                // A heading stands alone, so that one block is one heading or none.
-                (open, joins) = (false, false);
-                continue;
-            }
-            LineKind::Text if open => {
-                if let Some(SummaryBlock::Bullet(item, raw)) = blocks.last_mut() {
-                    let indented = text.starts_with([' ', '\t']);
-                    // A citation ends a bullet; only what is indented then still belongs to it.
-                    if indented || item.citation.is_none() {
-                        append_to_item(item, words);
-                        raw.push_str(line);
-                        continue;
-                    }
-                }
-            }
-            _ => {}
-        }
-        match blocks.last_mut() {
-            Some(SummaryBlock::Other(raw)) if joins => raw.push_str(line),
-            _ => blocks.push(SummaryBlock::Other(line.to_owned())),
-        }
-        (open, joins) = (false, true);
-    }
-    blocks
-}
-
-/// Joins a further line to a bullet; a citation at the end of either line counts for both.
-fn append_to_item(item: &mut Item, words: &str) {
-    let Item { text, citation } = Item::parse(words);
-    // In place: a bullet may go on for thousands of lines.
-    item.text.truncate(item.text.trim_end().len());
-    item.text.drain(..item.text.len() - item.text.trim_start().len());
-    let more = text.trim();
-    if !more.is_empty() && !item.text.is_empty() {
-        item.text.push(' ');
-    }
-    item.text.push_str(more);
-    item.citation = match (item.citation.take(), citation) {
-        (Some(mut all), Some(more)) => {
-            all.merge(&more);
-            Some(all)
-        }
-        (one, other) => one.or(other),
-    };
-}
-
-/// Returns the level of the heading that a block is, or 0.
-fn heading_level(raw: &str) -> usize {
-    let line = raw.strip_suffix('\n').unwrap_or(raw);
-    match markdown::classify_summary_lines([line])[..] {
-        [LineKind::Heading { level, .. }] if !line.contains('\n') => level.into(),
-        _ => 0,
-    }
-}
-
 /// Cuts the citation off the end of a line.
 ///
 /// Every file is measured at every pass, so the citation is told by its form and not read.
@@ -556,152 +435,13 @@ fn strip_citation(line: &str) -> &str {
     cited.map_or(line, |open| line[..open].trim_end())
 }
 
-/// The frontmatter of a weekly or monthly file.
-struct SummaryFrontmatter {
-    header: Option<SummaryHeader>,
-    other_keys: OtherKeys,
-}
-
-impl SummaryFrontmatter {
-    fn read(split: &FrontmatterSplit<'_>, period: Option<Period>) -> Result<Self, SummaryError> {
-        let Some(yaml) = split.yaml else {
-            return Ok(Self { header: None, other_keys: OtherKeys::default() });
-        };
-        if let Some((found, header)) = parse_canonical(yaml) {
-            check_period(period, found)?;
-            return Ok(Self { header: Some(header), other_keys: OtherKeys::default() });
-        }
-        let mut keys = frontmatter::parse(yaml, GENERATED_YAML_BYTES_MAX)?;
-        let Some(memoird) = keys.get("memoird") else {
-            // Should the file become ours, ours are written anew.
-            for ours in OUR_KEYS {
-                keys.shift_remove(ours);
-            }
-            return Ok(Self { header: None, other_keys: OtherKeys::new(keys, yaml) });
-        };
-        let memoird = memoird.as_mapping().ok_or(SummaryError::InvalidKey { key: "memoird" })?;
-        let mut header = SummaryHeader {
-            pointers: strings(keys.get("pointers"), "pointers")?,
-            engine: string(memoird.get("engine"), "memoird.engine")?,
-            items: strings(memoird.get("items"), "memoird.items")?,
-            extracted: strings(memoird.get("extracted"), "memoird.extracted")?,
-            missing_sources: strings(memoird.get("gone"), "memoird.gone")?,
-            ..SummaryHeader::default()
-        };
-        let flag = |name: &str, key| match memoird.get(name) {
-            None => Ok(false),
-            Some(it) => it.as_bool().ok_or(SummaryError::InvalidKey { key }),
-        };
-        header.partial = flag("partial", "memoird.partial")?;
-        header.fallback = flag("fallback", "memoird.fallback")?;
-        let key = "memoird.sources";
-        if let Some(sources) = memoird.get("sources") {
-            for (stem, hash) in sources.as_mapping().ok_or(SummaryError::InvalidKey { key })? {
-                header.sources.insert(string(Some(stem), key)?, string(Some(hash), key)?);
-            }
-        }
-        if let Some(found) = keys.get("period") {
-            let found = found.as_str().and_then(|it| it.parse().ok());
-            check_period(period, found.ok_or(SummaryError::InvalidKey { key: "period" })?)?;
-        }
-        for ours in OUR_KEYS {
-            keys.shift_remove(ours);
-        }
-        Ok(Self { header: Some(header), other_keys: OtherKeys::new(keys, yaml) })
-    }
-}
-
-fn check_period(expected: Option<Period>, found: Period) -> Result<(), SummaryError> {
-    match expected {
-        Some(expected) if expected != found => {
-            Err(SummaryError::PeriodMismatch { expected, found })
-        }
-        _ => Ok(()),
-    }
-}
-
-fn string(value: Option<&Value>, key: &'static str) -> Result<String, SummaryError> {
-    match value {
-        None => Ok(String::new()),
-        Some(Value::String(it)) => Ok(it.clone()),
-        Some(_) => Err(SummaryError::InvalidKey { key }),
-    }
-}
-
-fn strings(value: Option<&Value>, key: &'static str) -> Result<Vec<String>, SummaryError> {
-    match value {
-        None => Ok(Vec::new()),
-        Some(Value::Sequence(values)) => values.iter().map(|it| string(Some(it), key)).collect(),
-        Some(_) => Err(SummaryError::InvalidKey { key }),
-    }
-}
-
-/// Reads frontmatter that stands exactly as we write it, and nothing else.
-///
-/// A root of ten years has hundreds of such files with hundreds of hashes each, all read at every
-/// pass; the general reader takes several times as long.
-fn parse_canonical(yaml: &str) -> Option<(Period, SummaryHeader)> {
-    let mut header = SummaryHeader::default();
-    let mut lines = yaml.split_terminator('\n').peekable();
-    let tier = lines.next()?.strip_prefix("type: ")?;
-    let period: Period = lines.next()?.strip_prefix("period: ")?.parse().ok()?;
-    if Tier::of_period(period).name() != tier {
-        return None;
-    }
-    if lines.next_if_eq(&"pointers:").is_some() {
-        while let Some(line) = lines.next_if(|it| it.starts_with("  - ")) {
-            header.pointers.push(parse_canonical_scalar(&line[4..])?);
-        }
-    }
-    (lines.next()? == "memoird:").then_some(())?;
-    header.engine = parse_canonical_scalar(lines.next()?.strip_prefix("  engine: ")?)?;
-    let sources = lines.next()?.strip_prefix("  sources: { ")?.strip_suffix(" }")?;
-    for pair in sources.split(", ").filter(|it| !it.is_empty()) {
-        let (stem, hash) = pair.split_once(": ")?;
-        if header
-            .sources
-            .insert(parse_canonical_scalar(stem)?, parse_canonical_scalar(hash)?)
-            .is_some()
-        {
-            return None;
-        }
-    }
-    let mut list = |key: &str| {
-        let line = lines.next_if(|it| it.starts_with(key))?;
-        let values = line[key.len()..].strip_suffix(']')?;
-        values
-            .split(", ")
-            .filter(|it| !it.is_empty())
-            .map(parse_canonical_scalar)
-            .collect::<Option<Vec<_>>>()
-    };
-    header.items = list("  items: [")?;
-    header.extracted = list("  extracted: [").unwrap_or_default();
-    header.missing_sources = list("  gone: [").unwrap_or_default();
-    header.partial = lines.next_if_eq(&"  partial: true").is_some();
-    header.fallback = lines.next_if_eq(&"  fallback: true").is_some();
-    lines.next().is_none().then_some((period, header))
-}
-
-/// Reads a bare word or a quoted string without escapes, of the characters that need no thought.
-fn parse_canonical_scalar(text: &str) -> Option<String> {
-    let quoted = text.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
-    let words = quoted.unwrap_or(text);
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/');
-    let day = || words.len() == 10 && words.parse::<chrono::NaiveDate>().is_ok();
-    let own = match quoted {
-        Some(_) => !words.is_empty() && words.bytes().all(plain),
-        None => frontmatter::is_safe_bare(words) || day(),
-    };
-    own.then(|| words.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use crate::memory::address::Citation;
     use proptest::prelude::*;
 
     use super::{
+        header::{parse_canonical, parse_canonical_scalar},
         SummarySection::{Context, Decisions, KeyOutcomes},
         *,
     };
@@ -768,7 +508,7 @@ memoird:
     fn a_draft_prints_in_the_agreed_layout() {
         let draft = draft();
         let hashes = draft.header.clone().unwrap().items;
-        let listed: Vec<String> = hashes.iter().map(|it| frontmatter::scalar(it)).collect();
+        let listed: Vec<String> = hashes.iter().map(|it| frontmatter::write::scalar(it)).collect();
         let expected = PRINTED
             .replace("ITEMS", &listed.join(", "))
             .replace("\"memory/2026-03-30.md\"", "memory/2026-03-30.md")

@@ -36,6 +36,9 @@ use serde::Deserialize;
 use super::{reclaimable::Reclaimable, work_counter::count_bytes};
 use crate::memory::log::TextOrigin;
 
+/// The text that replaces a quarantined line in everything that is shown.
+pub const PLACEHOLDER: &str = "[held for review]";
+
 /// Why a text is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]

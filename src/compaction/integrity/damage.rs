@@ -1,0 +1,293 @@
+//! Damage to generated files: bytes that no person writes, and files that lost so much that a person
+//! has to say whether they meant it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fmt,
+};
+
+use crate::{
+    compaction::{RootSnapshot, journal::records},
+    memory::{document::Summary, hash::ContentHash, period::Period, wisdom::WisdomFile},
+    store::{
+        db::lineage::{Lineage, LineageError},
+        fs::{
+            inventory::Inventory,
+            layout::{FileKind, Layout},
+            vault::Vault,
+        },
+    },
+};
+
+/// What a file of ours is like, as far as its bytes tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// There is nothing in it.
+    Empty,
+    /// There are NUL bytes in it: a disk that lost what was written shows such.
+    NulBytes,
+    /// It is not UTF-8.
+    NotUtf8,
+    /// It is the beginning of what was recorded, cut in the middle of a line.
+    Truncated,
+    /// It is what was recorded without its end, cut after a line: by a disk, or by a person.
+    Shortened,
+    /// The marks are gone that tell what we wrote in it.
+    MarksLost,
+    /// It cannot be read as what its name says.
+    Malformed,
+}
+
+impl Damage {
+    /// Returns what is wrong, as the end of a sentence.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Empty => "is empty",
+            Self::NulBytes => "holds NUL bytes",
+            Self::NotUtf8 => "is not UTF-8",
+            Self::Truncated => "is cut off in the middle of a line",
+            Self::Shortened => "lacks its end, as if it had been cut off after a line",
+            Self::MarksLost => "has lost the marks that tell what memoird wrote in it",
+            Self::Malformed => "cannot be read as what it is",
+        }
+    }
+
+    /// Returns whether a person may have meant it, so that one is asked.
+    pub fn may_be_intended(self) -> bool {
+        matches!(self, Self::Shortened | Self::MarksLost)
+    }
+
+    /// Returns what can be done, each with what it does.
+    pub fn hints(self) -> &'static [&'static str] {
+        match self {
+            Self::Shortened => &[
+                "`memoird doctor --repair` brings it back",
+                "`memoird compact --accept-missing` takes what is missing for deleted",
+            ],
+            Self::MarksLost => &[
+                "`memoird doctor --repair` brings it back and keeps what stands there",
+                "`memoird compact --accept-missing` takes it as it is",
+            ],
+            _ => &["`memoird doctor --repair`"],
+        }
+    }
+}
+
+impl fmt::Display for Damage {
+    /// What is wrong and what to do, as the end of a sentence.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.description(), self.hints().join(", "))
+    }
+}
+
+/// So many items at the end of a file are not taken for deleted before a person has said so.
+const LOST_ITEMS_MIN: usize = 3;
+
+/// Compares a generated file with what was recorded of it where both can be read: has it lost so
+/// much that no person is likely to have meant it?
+fn suspected_damage(layout: &Layout, path: &str, now: &str, before: &str) -> Option<Damage> {
+    let rest = before.strip_prefix(now).filter(|it| !it.trim().is_empty());
+    let cut = rest.is_some_and(|it| now.ends_with('\n') || it.starts_with(['\n', '\r']));
+    if path == layout.wisdom() {
+        let [was, is] = [before, now].map(WisdomFile::parse);
+        let ours = |it: &WisdomFile| it.entries().filter(|it| it.meta.is_some()).count();
+        let closing_gone = !was.distilled().is_empty() && is.distilled().is_empty();
+        return match (ours(&was), ours(&is)) {
+            // The last line of all is our comment; a person deletes entries.
+            (was, is) if cut && closing_gone && is < was => Some(Damage::Shortened),
+            (was, 0) if closing_gone && was > 0 => Some(Damage::MarksLost),
+            _ => None,
+        };
+    }
+    let name = path.rsplit('/').next()?.strip_suffix(".md")?;
+    let period = name.parse::<Period>().ok().filter(|it| layout.summary(*it) == path)?;
+    let [was, is] = [before, now].map(|it| Summary::parse(period, it));
+    let (was, is) = (was.ok()?, is.ok()?);
+    was.header.as_ref()?;
+    if is.header.is_none() {
+        return Some(Damage::MarksLost);
+    }
+    let lost = was.bullets().count().saturating_sub(is.bullets().count());
+    (cut && lost >= LOST_ITEMS_MIN).then_some(Damage::Shortened)
+}
+
+/// Finds the generated files of which a person is to say whether they are damaged, each with what is
+/// odd.
+///
+/// # Errors
+///
+/// Returns why the database could not be read.
+pub fn files_to_confirm(
+    vault: &Vault,
+    inventory: &Inventory,
+    lineage: &Lineage,
+) -> Result<BTreeMap<String, Damage>, LineageError> {
+    let layout = vault.layout();
+    let summaries = inventory.weekly.values().chain(inventory.monthly.values());
+    let mut there: BTreeMap<String, ContentHash> =
+        summaries.map(|it| (it.path.clone(), it.hash)).collect();
+    there.extend(inventory.wisdom.as_ref().map(|it| (layout.wisdom(), ContentHash::of(it))));
+    // What we wrote when a crash came is recorded by the next pass.
+    let open = lineage.open_intents()?;
+    let is_ours = |path: &str, hash: &ContentHash| {
+        open.iter().any(|it| it.target == path && it.new_hash.as_ref() == Some(hash))
+    };
+    let mut found = BTreeMap::new();
+    for (path, (_, known)) in lineage.documents()? {
+        if there.get(&path).is_none_or(|it| *it == known || is_ours(&path, it)) {
+            continue;
+        }
+        let Some(before) = lineage.content(known)? else { continue };
+        let Ok(Some(now)) = vault.read_text(&path) else { continue };
+        if byte_damage(now.as_bytes()).is_some() || is_truncated(now.as_bytes(), &before) {
+            continue; // That is put back without a question.
+        }
+        if let Some(odd) = suspected_damage(layout, &path, &now, &String::from_utf8_lossy(&before))
+        {
+            found.insert(path, odd);
+        }
+    }
+    Ok(found)
+}
+
+/// Tells bytes that no person writes.
+pub fn byte_damage(bytes: &[u8]) -> Option<Damage> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        Some(Damage::Empty)
+    } else if bytes.contains(&0) {
+        Some(Damage::NulBytes)
+    } else if std::str::from_utf8(bytes).is_err() {
+        Some(Damage::NotUtf8)
+    } else {
+        None
+    }
+}
+
+/// Returns whether `now` is the beginning of `before`, cut in the middle of a line or of its
+/// frontmatter. An editor that writes no newline at the end cuts no line.
+pub fn is_truncated(now: &[u8], before: &[u8]) -> bool {
+    let Some(rest) = before.strip_prefix(now) else { return false };
+    let within_line = !now.ends_with(b"\n") && !rest.is_empty() && rest[0] != b'\n';
+    let within_head = now.starts_with(b"---\n") && !now[3..].windows(4).any(|it| it == b"\n---");
+    !rest.is_empty() && (within_line || within_head)
+}
+
+/// Finds the generated files whose bytes are not what their name says, each with what is wrong.
+///
+/// # Errors
+///
+/// Returns why the database could not be read.
+pub fn damaged_files(
+    vault: &Vault,
+    view: &RootSnapshot,
+    lineage: Option<&Lineage>,
+) -> Result<BTreeMap<String, Damage>, LineageError> {
+    let layout = vault.layout();
+    let inventory = &view.inventory;
+    let recorded = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::documents)?;
+    let summaries = inventory.weekly.values().chain(inventory.monthly.values());
+    let mut paths: BTreeSet<String> = summaries.map(|it| it.path.clone()).collect();
+    paths.extend(recorded.keys().cloned());
+    paths.extend([layout.wisdom(), layout.index()]);
+    let is_ours = |path: &str| {
+        matches!(
+            layout.kind_of(path),
+            Some(FileKind::Weekly | FileKind::Monthly | FileKind::Wisdom | FileKind::Index)
+        )
+    };
+    paths.extend(inventory.problems.iter().map(|it| it.path.clone()).filter(|it| is_ours(it)));
+    let summaries = inventory.weekly.values().chain(inventory.monthly.values());
+    let summary_hashes: HashMap<&str, ContentHash> =
+        summaries.map(|it| (&it.path[..], it.hash)).collect();
+    let mut found = BTreeMap::new();
+    for path in paths {
+        // Read by the scan a moment ago, so not again.
+        let scanned = summary_hashes.get(&path[..]).copied();
+        if scanned.is_some() && scanned == recorded.get(&path).map(|(_, hash)| *hash) {
+            continue;
+        }
+        // What is no regular file is told by the check of names.
+        let Ok(Some(file)) = vault.read(&path) else { continue };
+        let known = recorded.get(&path).map(|(_, hash)| *hash);
+        if known == Some(ContentHash::of(&file.bytes)) {
+            // What is harmed may have been recorded as it is; what never was otherwise is meant.
+            let harmed = byte_damage(&file.bytes);
+            let sound = |it| last_undamaged(it, &path).map(|it| it.is_some());
+            if harmed.is_some() && lineage.map_or(Ok(false), sound)? {
+                found.extend(harmed.map(|it| (path, it)));
+            }
+            continue;
+        }
+        let bytes_of = |hash| lineage.and_then(|it| it.content(hash).ok().flatten());
+        let is_index = path == layout.index();
+        let in_form = || {
+            let text = String::from_utf8_lossy(&file.bytes);
+            is_index || records::of_path(layout, &path, &text).is_some()
+        };
+        let wrong = if let Some(torn) = byte_damage(&file.bytes) {
+            Some(torn)
+        } else if known.and_then(bytes_of).is_some_and(|it| is_truncated(&file.bytes, &it)) {
+            Some(Damage::Truncated)
+        } else if let Some(odd) = known.and_then(bytes_of).and_then(|before| {
+            let [now, before] =
+                [&file.bytes, &before].map(|it| String::from_utf8_lossy(it).into_owned());
+            suspected_damage(layout, &path, &now, &before)
+        }) {
+            Some(odd)
+        } else if known.is_some() && !in_form()
+            || inventory.problems.iter().any(|it| it.path == path)
+        {
+            Some(Damage::Malformed)
+        } else {
+            None
+        };
+        found.extend(wrong.map(|it| (path, it)));
+    }
+    Ok(found)
+}
+
+/// Returns the newest bytes of a file that stand in the history and are not torn.
+///
+/// # Errors
+///
+/// Returns why the database could not be read.
+pub fn last_undamaged(lineage: &Lineage, path: &str) -> Result<Option<ContentHash>, LineageError> {
+    // What was recorded last is the newest version that somebody looked at.
+    let recorded = lineage.document_hash(path)?;
+    let mut hashes: Vec<ContentHash> = recorded.into_iter().collect();
+    let versions = lineage.versions_of(path)?;
+    hashes.extend(versions.iter().rev().filter_map(|it| it.hash));
+    for hash in hashes {
+        let Some(bytes) = lineage.content(hash)? else { continue };
+        if byte_damage(&bytes).is_none() {
+            return Ok(Some(hash));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn torn_bytes_are_told_from_words() {
+        assert_eq!(byte_damage(b""), Some(Damage::Empty));
+        assert_eq!(byte_damage(b" \n\n"), Some(Damage::Empty));
+        assert_eq!(byte_damage(b"# Week\0\0\0"), Some(Damage::NulBytes));
+        assert_eq!(byte_damage(b"caf\xe9"), Some(Damage::NotUtf8));
+        assert_eq!(byte_damage("# Woche – gut\n".as_bytes()), None);
+    }
+
+    #[test]
+    fn a_file_that_ends_with_a_line_was_shortened_by_a_person() {
+        let before = b"- one [2026-04-02:1]\n- two [2026-04-02:2]\n";
+        assert!(is_truncated(b"- one [2026-04-02:1]\n- tw", before));
+        assert!(!is_truncated(b"- one [2026-04-02:1]\n", before));
+        assert!(!is_truncated(b"- one, in other words", before));
+        assert!(!is_truncated(before, before));
+        let before = b"---\nperiod: x\nitems: y\n---\n- one\n- two\n";
+        assert!(is_truncated(b"---\nperiod: x\n", before));
+        assert!(!is_truncated(b"---\nperiod: x\nitems: y\n---\n- one", before));
+    }
+}

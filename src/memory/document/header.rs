@@ -1,0 +1,154 @@
+//! Reading the frontmatter of a summary: a fast reader for the spelling that memoird writes, and a
+//! general one for all others.
+
+use serde_yaml::Value;
+
+use super::{SummaryError, SummaryHeader};
+use crate::memory::{
+    frontmatter::{self, FrontmatterSplit, GENERATED_YAML_BYTES_MAX, OtherKeys},
+    item::Tier,
+    period::Period,
+};
+
+/// The keys of the frontmatter that memoird writes.
+const OUR_KEYS: [&str; 4] = ["type", "period", "pointers", "memoird"];
+
+/// The frontmatter of a weekly or monthly file.
+pub(super) struct SummaryFrontmatter {
+    pub(super) header: Option<SummaryHeader>,
+    pub(super) other_keys: OtherKeys,
+}
+
+impl SummaryFrontmatter {
+    pub(super) fn read(split: &FrontmatterSplit<'_>, period: Option<Period>) -> Result<Self, SummaryError> {
+        let Some(yaml) = split.yaml else {
+            return Ok(Self { header: None, other_keys: OtherKeys::default() });
+        };
+        if let Some((found, header)) = parse_canonical(yaml) {
+            check_period(period, found)?;
+            return Ok(Self { header: Some(header), other_keys: OtherKeys::default() });
+        }
+        let mut keys = frontmatter::parse(yaml, GENERATED_YAML_BYTES_MAX)?;
+        let Some(memoird) = keys.get("memoird") else {
+            // Should the file become ours, ours are written anew.
+            for ours in OUR_KEYS {
+                keys.shift_remove(ours);
+            }
+            return Ok(Self { header: None, other_keys: OtherKeys::new(keys, yaml) });
+        };
+        let memoird = memoird.as_mapping().ok_or(SummaryError::InvalidKey { key: "memoird" })?;
+        let mut header = SummaryHeader {
+            pointers: strings(keys.get("pointers"), "pointers")?,
+            engine: string(memoird.get("engine"), "memoird.engine")?,
+            items: strings(memoird.get("items"), "memoird.items")?,
+            extracted: strings(memoird.get("extracted"), "memoird.extracted")?,
+            missing_sources: strings(memoird.get("gone"), "memoird.gone")?,
+            ..SummaryHeader::default()
+        };
+        let flag = |name: &str, key| match memoird.get(name) {
+            None => Ok(false),
+            Some(it) => it.as_bool().ok_or(SummaryError::InvalidKey { key }),
+        };
+        header.partial = flag("partial", "memoird.partial")?;
+        header.fallback = flag("fallback", "memoird.fallback")?;
+        let key = "memoird.sources";
+        if let Some(sources) = memoird.get("sources") {
+            for (stem, hash) in sources.as_mapping().ok_or(SummaryError::InvalidKey { key })? {
+                header.sources.insert(string(Some(stem), key)?, string(Some(hash), key)?);
+            }
+        }
+        if let Some(found) = keys.get("period") {
+            let found = found.as_str().and_then(|it| it.parse().ok());
+            check_period(period, found.ok_or(SummaryError::InvalidKey { key: "period" })?)?;
+        }
+        for ours in OUR_KEYS {
+            keys.shift_remove(ours);
+        }
+        Ok(Self { header: Some(header), other_keys: OtherKeys::new(keys, yaml) })
+    }
+}
+
+fn check_period(expected: Option<Period>, found: Period) -> Result<(), SummaryError> {
+    match expected {
+        Some(expected) if expected != found => {
+            Err(SummaryError::PeriodMismatch { expected, found })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn string(value: Option<&Value>, key: &'static str) -> Result<String, SummaryError> {
+    match value {
+        None => Ok(String::new()),
+        Some(Value::String(it)) => Ok(it.clone()),
+        Some(_) => Err(SummaryError::InvalidKey { key }),
+    }
+}
+
+fn strings(value: Option<&Value>, key: &'static str) -> Result<Vec<String>, SummaryError> {
+    match value {
+        None => Ok(Vec::new()),
+        Some(Value::Sequence(values)) => values.iter().map(|it| string(Some(it), key)).collect(),
+        Some(_) => Err(SummaryError::InvalidKey { key }),
+    }
+}
+
+/// Reads frontmatter that stands exactly as we write it, and nothing else.
+///
+/// A root of ten years has hundreds of such files with hundreds of hashes each, all read at every
+/// pass; the general reader takes several times as long.
+pub(super) fn parse_canonical(yaml: &str) -> Option<(Period, SummaryHeader)> {
+    let mut header = SummaryHeader::default();
+    let mut lines = yaml.split_terminator('\n').peekable();
+    let tier = lines.next()?.strip_prefix("type: ")?;
+    let period: Period = lines.next()?.strip_prefix("period: ")?.parse().ok()?;
+    if Tier::of_period(period).name() != tier {
+        return None;
+    }
+    if lines.next_if_eq(&"pointers:").is_some() {
+        while let Some(line) = lines.next_if(|it| it.starts_with("  - ")) {
+            header.pointers.push(parse_canonical_scalar(&line[4..])?);
+        }
+    }
+    (lines.next()? == "memoird:").then_some(())?;
+    header.engine = parse_canonical_scalar(lines.next()?.strip_prefix("  engine: ")?)?;
+    let sources = lines.next()?.strip_prefix("  sources: { ")?.strip_suffix(" }")?;
+    for pair in sources.split(", ").filter(|it| !it.is_empty()) {
+        let (stem, hash) = pair.split_once(": ")?;
+        if header
+            .sources
+            .insert(parse_canonical_scalar(stem)?, parse_canonical_scalar(hash)?)
+            .is_some()
+        {
+            return None;
+        }
+    }
+    let mut list = |key: &str| {
+        let line = lines.next_if(|it| it.starts_with(key))?;
+        let values = line[key.len()..].strip_suffix(']')?;
+        values
+            .split(", ")
+            .filter(|it| !it.is_empty())
+            .map(parse_canonical_scalar)
+            .collect::<Option<Vec<_>>>()
+    };
+    header.items = list("  items: [")?;
+    header.extracted = list("  extracted: [").unwrap_or_default();
+    header.missing_sources = list("  gone: [").unwrap_or_default();
+    header.partial = lines.next_if_eq(&"  partial: true").is_some();
+    header.fallback = lines.next_if_eq(&"  fallback: true").is_some();
+    lines.next().is_none().then_some((period, header))
+}
+
+/// Reads a bare word or a quoted string without escapes, of the characters that need no thought.
+pub(super) fn parse_canonical_scalar(text: &str) -> Option<String> {
+    let quoted = text.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    let words = quoted.unwrap_or(text);
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/');
+    let day = || words.len() == 10 && words.parse::<chrono::NaiveDate>().is_ok();
+    let own = match quoted {
+        Some(_) => !words.is_empty() && words.bytes().all(plain),
+        None => frontmatter::write::is_safe_bare(words) || day(),
+    };
+    own.then(|| words.to_owned())
+}

@@ -1,0 +1,142 @@
+//! One entry of `WISDOM.md`: its words, and the comment that ends it.
+
+use std::collections::BTreeMap;
+
+use super::{
+    COMMENT_CLOSE, COMMENT_OPEN, WisdomEntry, WisdomEntryMeta, escape_text,
+    normalize_title, words_hash,
+};
+use crate::memory::address::{Address, Citation};
+
+impl WisdomEntry {
+    /// Makes an entry as we write it.
+    pub(super) fn rendered(
+        title: String,
+        text: String,
+        category: Option<String>,
+        mark: WisdomEntryMeta,
+    ) -> Self {
+        let raw = format!("**{title}**\n{text}\n{}\n", mark.print());
+        Self { title, text, category, meta: Some(mark), raw }
+    }
+
+    /// Returns the entry as it stands with other words, after `**Title**` also with another title, and
+    /// other sources if there are any. The hash in its comment stays that of the old words.
+    pub fn reworded(&self, words: &str, sources: Option<&Citation>) -> String {
+        let mut lines = self.raw.split_inclusive('\n');
+        let first = lines.next().unwrap_or_default();
+        let end = if first.ends_with("\r\n") { "\r\n" } else { "\n" };
+        let titled = words.strip_prefix("**").and_then(|it| it.split_once("**"));
+        let (title, text) = match titled {
+            Some((title, text)) if !title.trim().is_empty() => {
+                (format!("**{}**", normalize_title(title)), text.trim())
+            }
+            _ => (first.trim_end().to_owned(), words),
+        };
+        let rest: Vec<&str> = lines.collect();
+        let is_mark = |it: &&str| it.trim_start().starts_with(COMMENT_OPEN);
+        let tail_at = rest.iter().position(is_mark).unwrap_or_else(|| {
+            rest.iter().rposition(|it| !it.trim().is_empty()).map_or(0, |it| it + 1)
+        });
+        let mut tail = rest[tail_at..].concat();
+        if let (Some(mark), Some(sources)) = (&self.meta, sources) {
+            let new = WisdomEntryMeta { sources: sources.clone(), ..mark.clone() };
+            tail = tail.replacen(&mark.print(), &new.print(), 1);
+        }
+        let text = escape_text(text);
+        let end_of_text = if tail.is_empty() && !self.raw.ends_with('\n') { "" } else { end };
+        [&title, end, &text, end_of_text, &tail].concat()
+    }
+
+    pub(super) fn set_sources(&mut self, sources: &[(Address, Option<String>)]) -> bool {
+        let lines = sources.iter().filter_map(|(at, hash)| Some((at.clone(), hash.clone()?)));
+        let lines: BTreeMap<Address, String> = lines.collect();
+        let Some(sources) = Citation::from_addresses(sources.iter().map(|it| &it.0)) else {
+            return false;
+        };
+        self.update_meta(|mark| {
+            mark.sources = sources;
+            mark.lines = lines;
+        })
+    }
+
+    /// Changes our comment, and no other byte.
+    pub(super) fn update_meta(&mut self, change: impl FnOnce(&mut WisdomEntryMeta)) -> bool {
+        let Some(mark) = &mut self.meta else { return false };
+        let before = mark.clone();
+        change(mark);
+        if *mark == before {
+            return false;
+        }
+        // The mark is the first comment that reads as one; it may be spelled in another way.
+        let old =
+            self.raw.lines().find(|it| WisdomEntryMeta::parse(it).is_some()).unwrap_or_default();
+        self.raw = self.raw.replacen(&old.trim().to_owned(), &mark.print(), 1);
+        true
+    }
+
+    /// Returns whether the words are still those that we wrote.
+    pub fn is_managed(&self) -> bool {
+        self.meta.as_ref().is_some_and(|it| it.hash == words_hash(&self.title, &self.text))
+    }
+
+    /// Returns the name that the entry keeps for its life, also after a person changed its words.
+    pub fn id(&self) -> Option<&str> {
+        self.meta.as_ref().map(|it| &it.id[..])
+    }
+}
+
+impl WisdomEntryMeta {
+    /// Stands for the hash of a line of which none is known.
+    const UNKNOWN: &str = "-";
+
+    pub(super) fn drop_uncited_hashes(&mut self) {
+        let Self { lines, sources, .. } = self;
+        lines.retain(|at, _| sources.lines_of(&at.stem).is_some_and(|it| it.contains(at.line)));
+    }
+
+    pub(super) fn print(&self) -> String {
+        let hash = |at: Address| self.lines.get(&at).map_or(Self::UNKNOWN, String::as_str);
+        let lines = if self.lines.is_empty() {
+            String::new()
+        } else {
+            let lines: Vec<&str> = self.sources.addresses().map(hash).collect();
+            format!("; lines={}", lines.join(","))
+        };
+        format!(
+            "{COMMENT_OPEN}id={}; hash={}; sources={}{lines}; first={}; last={}{COMMENT_CLOSE}",
+            self.id,
+            self.hash,
+            self.sources.to_string().replace("; ", " & "),
+            self.first_seen,
+            self.last_reinforced
+        )
+    }
+
+    pub(super) fn parse(line: &str) -> Option<Self> {
+        let fields = line.trim().strip_prefix(COMMENT_OPEN)?.strip_suffix(COMMENT_CLOSE)?;
+        let field = |name: &str| {
+            fields
+                .split("; ")
+                .find_map(|it| it.strip_prefix(name)?.strip_prefix('='))
+                .map(str::trim)
+        };
+        let sources: Citation = field("sources")?.replace(" & ", "; ").parse().ok()?;
+        let hashes: Vec<&str> = field("lines").map_or_else(Vec::new, |it| it.split(',').collect());
+        // A list that does not fit its lines says nothing.
+        let fits = hashes.len() == sources.addresses().take(hashes.len() + 1).count();
+        let lines = sources.addresses().zip(hashes).filter(|(_, it)| fits && is_hex4(it));
+        Some(Self {
+            id: field("id")?.to_owned(),
+            hash: field("hash")?.to_owned(),
+            lines: lines.map(|(at, hash)| (at, hash.to_owned())).collect(),
+            sources,
+            first_seen: field("first")?.parse().ok()?,
+            last_reinforced: field("last")?.parse().ok()?,
+        })
+    }
+}
+
+fn is_hex4(text: &str) -> bool {
+    text.len() == 4 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
