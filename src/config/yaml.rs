@@ -6,9 +6,7 @@
 
 use std::{cell::Cell, fmt};
 
-use serde::de::{
-    DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use crate::memory::yaml::{self as guard, YamlScope, YamlViolation};

@@ -76,7 +76,9 @@ pub enum OriginError {
     )]
     Unknown,
     /// Two keys, or two spellings of one.
-    #[error("`origin:` appears twice in its frontmatter; it counts as external until one is removed")]
+    #[error(
+        "`origin:` appears twice in its frontmatter; it counts as external until one is removed"
+    )]
     Duplicate,
     /// Frontmatter that names an origin and is not read.
     #[error("it counts as external, because its `origin:` cannot be read: {0}")]

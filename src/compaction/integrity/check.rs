@@ -314,7 +314,8 @@ pub fn compare_records(
     documents: &BTreeMap<String, DocumentRecord>,
 ) -> Result<RecordComparison, CompactionError> {
     let known = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::documents)?;
-    let vanished = lineage.map(|it| vanished_files::find_vanished(vault, it)).transpose()?.flatten();
+    let vanished =
+        lineage.map(|it| vanished_files::find_vanished(vault, it)).transpose()?.flatten();
     let mut compared = RecordComparison {
         findings: vanished.map(RecordFinding::ManyVanished).into_iter().collect(),
         recorded: known.len(),

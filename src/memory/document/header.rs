@@ -20,7 +20,10 @@ pub(super) struct SummaryFrontmatter {
 }
 
 impl SummaryFrontmatter {
-    pub(super) fn read(split: &FrontmatterSplit<'_>, period: Option<Period>) -> Result<Self, SummaryError> {
+    pub(super) fn read(
+        split: &FrontmatterSplit<'_>,
+        period: Option<Period>,
+    ) -> Result<Self, SummaryError> {
         let Some(yaml) = split.yaml else {
             return Ok(Self { header: None, other_keys: OtherKeys::default() });
         };

@@ -441,8 +441,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{
-        header::{parse_canonical, parse_canonical_scalar},
         SummarySection::{Context, Decisions, KeyOutcomes},
+        header::{parse_canonical, parse_canonical_scalar},
         *,
     };
 

@@ -296,12 +296,18 @@ mod tests {
         check("a: 1\n...\n", Err(Unsafe(MultipleDocuments { line: 3 })));
         check("%YAML 1.1\n", Err(Unsafe(MultipleDocuments { line: 2 })));
         check(&format!("a: {}{}\n", "[".repeat(31), "]".repeat(31)), Ok(1));
-        check(&format!("a: {}{}\n", "[".repeat(32), "]".repeat(32)), Err(Unsafe(TooDeep { line: 2 })));
+        check(
+            &format!("a: {}{}\n", "[".repeat(32), "]".repeat(32)),
+            Err(Unsafe(TooDeep { line: 2 })),
+        );
         check(&"- ".repeat(40), Err(Unsafe(TooDeep { line: 2 })));
         let steps: String = (0..40).flat_map(|i| [" ".repeat(i), "k:\n".to_owned()]).collect();
         check(&steps, Err(Unsafe(TooDeep { line: 34 })));
         // A quote that only a loose scan would see as open must not hide what follows.
-        check(&format!("k: |1\n    a\n \"b\nx: {}", "[".repeat(100)), Err(Unsafe(TooDeep { line: 5 })));
+        check(
+            &format!("k: |1\n    a\n \"b\nx: {}", "[".repeat(100)),
+            Err(Unsafe(TooDeep { line: 5 })),
+        );
         check("k:\n  |\n&a : x\n", Err(Unsafe(Alias { line: 4 })));
         let long = "a".repeat(YAML_BYTES_MAX + 1);
         check(

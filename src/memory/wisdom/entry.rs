@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    COMMENT_CLOSE, COMMENT_OPEN, WisdomEntry, WisdomEntryMeta, escape_text,
-    normalize_title, words_hash,
+    COMMENT_CLOSE, COMMENT_OPEN, WisdomEntry, WisdomEntryMeta, escape_text, normalize_title,
+    words_hash,
 };
 use crate::memory::address::{Address, Citation};
 
