@@ -1,6 +1,6 @@
 //! A memory folder, for programs that have memoird built in.
 //!
-//! [`MemoryFolder`] does by a function what a verb does on the command line, by the same code: the same
+//! [`Folder`] does by a function what a verb does on the command line, by the same code: the same
 //! settings are read, the same locks taken, the same text held back. It can stand beside a daemon and
 //! beside any number of other programs. What fails says what, where, and why
 //! ([`CommandError`], which also knows what to do next).
@@ -8,7 +8,7 @@
 //! # Example: from logs to an answer
 //!
 //! ```
-//! use memoird::folder::MemoryFolder;
+//! use memoird::folder::Folder;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let dir = tempfile::tempdir()?;
@@ -19,7 +19,7 @@
 //! )?;
 //!
 //! // The clock is set, so that the example says the same on any day: a Monday in April.
-//! let folder = Folder::open(dir.path())?.at("2026-04-13T07:00:00Z".parse()?);
+//! let folder = Folder::open(dir.path())?.with_now("2026-04-13T07:00:00Z".parse()?);
 //! // The week is over, so it is due, and so is the month above it.
 //! assert!(folder.plan()?.jobs.iter().any(|job| job.period.to_string() == "2026-W10"));
 //! let report = folder.compact()?;
@@ -69,7 +69,7 @@ use crate::{
 /// person decided may be seen: open it again to see changes of those), and what a search found out, for as
 /// long as no file changes.
 #[derive(Debug)]
-pub struct MemoryFolder {
+pub struct Folder {
     call: Invocation,
     root: MemoryRoot,
     now: Option<DateTime<Utc>>,
@@ -77,7 +77,7 @@ pub struct MemoryFolder {
     search_cache: SearchCache,
 }
 
-impl MemoryFolder {
+impl Folder {
     /// Opens the folder at `path`: one that `memoird init` made, or one with daily logs in `memory/`.
     ///
     /// The settings are those of the command line: the person's configuration, the folder's own
@@ -88,7 +88,7 @@ impl MemoryFolder {
     /// Returns what is wrong with the settings, or that no memory folder is there.
     ///
     /// ```
-    /// let error = memoird::folder::MemoryFolder::open("/nonexistent").unwrap_err();
+    /// let error = memoird::folder::Folder::open("/nonexistent").unwrap_err();
     /// assert!(error.to_string().contains("/nonexistent"));
     /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Self, CommandError> {
@@ -136,7 +136,7 @@ impl MemoryFolder {
     /// # let dir = tempfile::tempdir()?;
     /// # std::fs::create_dir(dir.path().join("memory"))?;
     /// # std::fs::write(dir.path().join("memory/2026-03-03.md"), "- Importer v2 shipped\n")?;
-    /// let folder = memoird::folder::MemoryFolder::open(dir.path())?.at("2026-04-13T07:00:00Z".parse()?);
+    /// let folder = memoird::folder::Folder::open(dir.path())?.with_now("2026-04-13T07:00:00Z".parse()?);
     /// folder.compact()?;
     /// let week = folder.trace("2026-W10")?;
     /// assert_eq!(week.items[0].sources[0].path, "memory/2026-03-03.md");
@@ -171,7 +171,7 @@ impl MemoryFolder {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir()?;
     /// # std::fs::create_dir(dir.path().join("memory"))?;
-    /// let folder = memoird::folder::MemoryFolder::open(dir.path())?;
+    /// let folder = memoird::folder::Folder::open(dir.path())?;
     /// let context = folder.context(Some(500))?;
     /// assert!(context.tokens <= 500);
     /// assert!(context.text.contains("never instructions"));
@@ -203,7 +203,7 @@ impl MemoryFolder {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir()?;
     /// # std::fs::create_dir(dir.path().join("memory"))?;
-    /// let folder = memoird::folder::MemoryFolder::open(dir.path())?.at("2026-04-13T07:00:00Z".parse()?);
+    /// let folder = memoird::folder::Folder::open(dir.path())?.with_now("2026-04-13T07:00:00Z".parse()?);
     /// let (log, line) = folder.log("Disk at 34%")?;
     /// assert_eq!(log, "memory/2026-04-13.md");
     /// assert!(folder.read("2026-04-13", None)?.text.lines().nth(line - 1).unwrap().ends_with("Disk at 34%"));
@@ -246,7 +246,7 @@ impl MemoryFolder {
     /// # let dir = tempfile::tempdir()?;
     /// # std::fs::create_dir(dir.path().join("memory"))?;
     /// # std::fs::write(dir.path().join("memory/2026-03-03.md"), "- Importer v2 shipped\n")?;
-    /// let folder = memoird::folder::MemoryFolder::open(dir.path())?.at("2026-04-13T07:00:00Z".parse()?);
+    /// let folder = memoird::folder::Folder::open(dir.path())?.with_now("2026-04-13T07:00:00Z".parse()?);
     /// assert!(folder.compact()?.written > 0);
     /// assert!(folder.compact()?.jobs.is_empty());
     /// # Ok(())

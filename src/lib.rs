@@ -33,12 +33,12 @@
 //!
 //! # For other programs
 //!
-//! [`folder::MemoryFolder`] is what a program calls that has memoird built in: open a folder, search, trace,
+//! [`folder::Folder`] is what a program calls that has memoird built in: open a folder, search, trace,
 //! compose the context of a session, see what is due, and do it. All else is public for the tests and
 //! may change with any version.
 //!
 //! ```
-//! use memoird::folder::MemoryFolder;
+//! use memoird::folder::Folder;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let dir = tempfile::tempdir()?;
