@@ -1,4 +1,4 @@
-//! The engine that a root is configured for.
+//! Creates the engine that a root is configured for.
 
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
@@ -21,77 +21,77 @@ use crate::{
     store::fs::vault::Vault,
 };
 
-/// Returns the engine of a root. Nothing is sent before it drafts.
+/// Returns the engine of a root. It sends nothing before the first draft.
 ///
-/// `patience` is how long to wait in all for a model that fails.
+/// `patience` is the total time to wait for a model that fails.
 ///
 /// # Errors
 ///
-/// Returns why a model that is configured cannot be asked.
+/// Returns why the configured model cannot be used.
 pub fn open_engine(
     config: &Config,
     root: &RootSettings,
-    around: &Environment,
+    environment: &Environment,
     patience: Duration,
 ) -> Result<Box<dyn Engine>, ModelConfigError> {
     if root.settings.engine == EngineKind::Extractive {
         return Ok(Box::new(Extractive));
     }
-    Ok(Box::new(open_model_engine(config, root, around, patience)?))
+    Ok(Box::new(open_model_engine(config, root, environment, patience)?))
 }
 
-/// Like [`open_engine`], for who needs a model and no other.
+/// Returns the model engine of a root, for callers that cannot use another one.
 ///
 /// # Errors
 ///
-/// Returns why the model cannot be asked.
+/// Returns why the model cannot be used.
 pub fn open_model_engine(
     config: &Config,
     root: &RootSettings,
-    around: &Environment,
+    environment: &Environment,
     patience: Duration,
 ) -> Result<ModelEngine, ModelConfigError> {
     let vault = Vault::for_root(root).map_err(|e| ModelConfigError::UserFile {
         path: "secrets.yaml".to_owned(),
         reason: e.to_string(),
     })?;
-    let door = connect::client(config, root, around, vault, patience)?;
-    build_model_engine(Box::new(door), root, around)
+    let client = connect::client(config, root, environment, vault, patience)?;
+    build_model_engine(Box::new(client), root, environment)
 }
 
-/// Returns an engine that asks a model, with a door that only takes notes. No key is read.
+/// Returns a model engine that only records its requests and reads no API key.
 ///
 /// # Errors
 ///
-/// Returns what is wrong with a person's own prompts.
+/// Returns what is wrong with the user's prompt files.
 pub fn recording_engine(
     recorder: &Arc<RequestRecorder>,
     root: &RootSettings,
-    around: &Environment,
+    environment: &Environment,
 ) -> Result<ModelEngine, ModelConfigError> {
-    build_model_engine(Box::new(Arc::clone(recorder)), root, around)
+    build_model_engine(Box::new(Arc::clone(recorder)), root, environment)
 }
 
 fn build_model_engine(
     ask: Box<dyn LanguageModel>,
     root: &RootSettings,
-    around: &Environment,
+    environment: &Environment,
 ) -> Result<ModelEngine, ModelConfigError> {
     let Settings { model, compaction, wisdom, .. } = &root.settings;
     Ok(ModelEngine {
         ask,
-        prompts: connect::prompts(around)?,
+        prompts: connect::prompts(environment)?,
         id: model_engine_id(&model.name),
         context_tokens: model.context_tokens,
         max_output_tokens: model.max_output_tokens,
-        nonce: nonce(around, &root.path),
+        nonce: nonce(environment, &root.path),
         compaction: compaction.clone(),
         wisdom: wisdom.clone(),
         pending_weeks: PendingWeeks::default(),
     })
 }
 
-/// Returns the name of a root's engine, as files record it.
+/// Returns the name of a root's engine as recorded in files.
 pub fn engine_id(settings: &Settings) -> String {
     match settings.engine {
         EngineKind::Extractive => Extractive.id().to_owned(),
@@ -99,14 +99,16 @@ pub fn engine_id(settings: &Settings) -> String {
     }
 }
 
-/// Returns what nobody who writes text for a log from afar can know, and what is the same from run to
-/// run: a request that was answered before a crash is known again by its bytes, its marker too.
-fn nonce(around: &Environment, root: &Path) -> [u8; 32] {
-    // Random bytes that each installation has. Without them host and paths have to do; the marker
-    // depends on all of the data as well, which no single author of it knows.
+/// Returns a secret that the author of a log line cannot know, and that is the same in every run.
+///
+/// It must not change between runs: after a crash, an answered request is recognized by its bytes,
+/// which include the marker derived from this value.
+fn nonce(environment: &Environment, root: &Path) -> [u8; 32] {
+    // Random per installation. If the file is missing, host and path must do; the marker also depends on
+    // all of the data, which no single author knows.
     let machine = fs::read("/etc/machine-id").unwrap_or_default();
     let mut hasher = blake3::Hasher::new_derive_key("memoird 2026 marker around data");
-    for part in [&machine, around.host.as_bytes(), root.as_os_str().as_encoded_bytes()] {
+    for part in [&machine, environment.host.as_bytes(), root.as_os_str().as_encoded_bytes()] {
         hasher.update(&(part.len() as u64).to_le_bytes());
         hasher.update(part);
     }

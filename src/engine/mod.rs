@@ -1,15 +1,15 @@
-//! What drafts a fold: one trait, and the types that every engine returns.
+//! Engines draft summaries, memories and wisdom: one trait, and the types that every engine returns.
 //!
-//! An engine sees only served text ([`SanitizedLog`]) and returns words with the addresses of the
-//! lines that they rest on. It decides no path, writes no file, and reads no clock; whatever it
-//! says is checked by `compaction::ground` before it is written.
+//! An engine sees only sanitized text ([`SanitizedLog`]) and returns text with the addresses of its
+//! source lines. It chooses no path, writes no file, and reads no clock. `compaction::grounding` checks
+//! every draft before it is written.
 //!
-//! - [`extractive`]: embedded, deterministic, offline; chooses and joins words of the logs.
+//! - [`extractive`]: embedded, deterministic, offline; selects and joins words of the logs.
 //! - [`model`]: asks a language model.
-//! - [`configured`]: which of them a root is run with.
+//! - [`configured`]: creates the engine that a root is configured for.
 //!
-//! What an engine knows of the root beyond the period ([`extractive::corpus_stats`]) comes from logs dated up
-//! to the period's end, so that a batch, a nightly run, and a repeat give the same file.
+//! What an engine knows about the root beyond the period ([`extractive::corpus_stats`]) comes from logs
+//! dated up to the period's end, so that a batch, a nightly run, and a repeated run give the same file.
 
 pub mod configured;
 pub mod extractive;
@@ -29,39 +29,39 @@ use crate::{
     privacy::SanitizedLog,
 };
 
-/// What a weekly or monthly fold is made from.
+/// The sources of a weekly or monthly summary.
 #[derive(Clone, Copy, Debug)]
 pub struct SummaryInput<'a> {
     /// A week or a month.
     pub period: Period,
-    /// The logs beneath: of the week, or of all weeks of the month. Sorted by stem.
+    /// The logs of the week, or of all weeks of the month. Sorted by stem.
     pub logs: &'a [SanitizedLog],
-    /// For a month, its weekly files, oldest first; empty for a week.
+    /// The weekly files of a month, oldest first; empty for a week.
     pub weeks: &'a [WeekSource],
-    /// How long the text may get.
+    /// How long the text may be.
     pub budget: LengthBudget,
     /// Word counts of the root's logs dated up to the period's end.
     pub counts: &'a extractive::corpus_stats::CorpusCounts,
 }
 
-/// A weekly file as the source of a month.
+/// A weekly file as a source of a month.
 #[derive(Clone, Debug)]
 pub struct WeekSource {
     /// The week.
     pub period: Period,
-    /// Its bullets in order, each with the section that it stands in. A bullet of a foreign file
-    /// cites its own line in that file (`2026-W14:12`).
+    /// Its bullets in order, each with its section. A bullet of a file that memoird did not write cites
+    /// its own line in that file (`2026-W14:12`).
     pub items: Vec<(Option<SummarySection>, Item)>,
 }
 
-/// How long the text of a fold may get, in characters of the body, citations not counted.
+/// How long the text of a summary may be, in characters of the body without citations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LengthBudget {
-    /// What to fill: about 30% of the sources.
+    /// The length to aim at: about 30% of the sources.
     pub target_chars: usize,
-    /// Never to be passed, except by lines marked `#keep`.
+    /// The hard limit; lines marked `#keep` do not count.
     pub limit_chars: usize,
-    /// Every non-blank source line becomes an item with its citation, whatever the length.
+    /// Whether every non-blank source line becomes an item with its citation, whatever the length.
     pub verbatim: bool,
 }
 
@@ -70,42 +70,42 @@ pub struct LengthBudget {
 pub struct EngineDraft {
     /// The sections in the order of the file; empty ones are left out.
     pub sections: Vec<(SummarySection, Vec<Item>)>,
-    /// Why lines were passed over, where the engine can say more than that they did not fit.
+    /// Why lines were left out, where the reason is not [`OmissionReason::OverBudget`].
     pub omitted: Vec<(Address, OmissionReason)>,
-    /// What was asked of a model and what it replied, for `Engine::retry_rejected`; empty without one.
+    /// The requests to a model and its replies, for `Engine::retry_rejected`; empty without a model.
     pub replies: Vec<(ModelRequest, String)>,
-    /// What a reply holds that was not asked for, in words that can be said to the model.
+    /// What a reply contains that was not requested, worded so that it can be sent to the model.
     pub faults: Vec<String>,
 }
 
-/// Something that does not stand the check, as it is said to who drafted it.
+/// A problem that the checks found in a draft, reported back to the engine.
 #[derive(Clone, Debug)]
 pub struct DraftFault {
-    /// The item; `None` where it is the draft as a whole.
+    /// The faulty item; `None` if the fault concerns the whole draft.
     pub item: Option<Item>,
     /// What is wrong.
     pub reason: String,
 }
 
-/// Why a source line reached no item. What is not told is `OverBudget`.
+/// Why a source line reached no item. Lines without a recorded reason are `OverBudget`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OmissionReason {
-    /// It says nothing by itself: a heading, a greeting, a rule, a table's header.
+    /// It has no content of its own: a heading, a greeting, a horizontal rule, a table's header.
     Structure,
-    /// Another line that was kept says the same.
+    /// A selected line says the same.
     Repeat,
-    /// Others were worth more.
+    /// Other lines ranked higher.
     OverBudget,
-    /// The item that rested on it did not stand the check.
+    /// The item derived from it failed the checks.
     Rejected,
-    /// A person deleted the item that rested on it.
+    /// A person deleted the item derived from it.
     Deleted,
-    /// It waits for a person, and no engine has seen it.
+    /// It is quarantined for review, so no engine saw it.
     Quarantined,
 }
 
 impl OmissionReason {
-    /// Returns the words that people, JSON, and the database use.
+    /// Returns the name used in output, JSON, and the database.
     pub fn name(self) -> &'static str {
         match self {
             Self::Structure => "structure",
@@ -118,59 +118,59 @@ impl OmissionReason {
     }
 }
 
-/// What typed memories are extracted from.
+/// The sources of the typed memories of one day.
 #[derive(Clone, Copy)]
 pub struct ExtractInput<'a> {
     /// One day's log.
     pub log: &'a SanitizedLog,
-    /// The typed memories that exist, as they may be seen.
+    /// The existing typed memories, sanitized.
     pub existing: &'a [TypedMemory],
-    /// Says what is wrong with a proposal, for an engine that can be asked again.
+    /// Returns what is wrong with a draft, for an engine that can correct it.
     pub check: &'a dyn Fn(&MemoryDraft) -> Result<(), String>,
 }
 
-/// What the typed memories of a week's days are extracted with.
+/// What an engine needs, besides the logs, to extract the typed memories of a week's days.
 #[derive(Clone, Copy)]
 pub struct WeekExtractInput<'a> {
-    /// The typed memories that exist, as they may be seen.
+    /// The existing typed memories, sanitized.
     pub existing: &'a [TypedMemory],
-    /// Says what is wrong with a proposal.
+    /// Returns what is wrong with a draft.
     pub check: &'a dyn Fn(&MemoryDraft) -> Result<(), String>,
 }
 
 impl<'a> ExtractInput<'a> {
-    /// Returns what nobody looks at before it is returned.
+    /// Returns an input whose drafts are not checked by the engine itself.
     pub fn unchecked(log: &'a SanitizedLog, existing: &'a [TypedMemory]) -> Self {
         Self { log, existing, check: &|_| Ok(()) }
     }
 }
 
-/// What an engine makes of a day.
+/// What an engine extracts from a day.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extraction {
-    /// The memories that it proposes.
+    /// The proposed memories.
     pub drafts: Vec<MemoryDraft>,
-    /// What it proposes and cannot be read as a memory, also when it was asked for again.
+    /// Proposals that could not be read as a memory, even after a retry.
     pub unreadable: Vec<UnreadableMemory>,
 }
 
-/// A part of a reply that is no memory.
+/// A part of a reply that could not be read as a memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadableMemory {
-    /// The part as it came.
+    /// The unchanged text of the part.
     pub text: String,
     /// What is wrong with it.
     pub reason: String,
-    /// The lines that it cites, where that could be read.
+    /// The lines that it cites, if those could be read.
     pub citation: Option<Citation>,
 }
 
-/// A typed memory that an engine proposes. Names of files are made by us, not by engines.
+/// A typed memory that an engine proposes. Engines do not choose file names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryDraft {
     /// What kind of memory.
     pub kind: MemoryType,
-    /// A few words that the file name is made of.
+    /// A few words from which the file name is derived.
     pub topic: String,
     /// A short title, at most 120 characters.
     pub name: String,
@@ -178,30 +178,30 @@ pub struct MemoryDraft {
     pub description: String,
     /// The statement, one or a few sentences.
     pub statement: String,
-    /// Why it is so; must be there for feedback.
+    /// The reason; required for feedback.
     pub why: Option<String>,
     /// When and how to act on it.
     pub how_to_apply: Option<String>,
-    /// The lines that all of it rests on.
+    /// The source lines of the whole memory.
     pub citation: Citation,
-    /// The memory that exists and that this one says anew: the name of its file, without `.md`.
+    /// The existing memory that this one replaces: its file name without `.md`.
     pub updates: Option<String>,
 }
 
-/// What `WISDOM.md` is edited from.
+/// The sources of the edits of `WISDOM.md`.
 #[derive(Clone, Copy, Debug)]
 pub struct DistillInput<'a> {
     /// The month that is distilled.
     pub month: Period,
-    /// The bullets of its file, with their sections.
+    /// The bullets of the month's file, with their sections.
     pub items: &'a [(Option<SummarySection>, Item)],
     /// The logs of the month's weeks, sorted by stem.
     pub logs: &'a [SanitizedLog],
-    /// The entries that stand, the person's own too.
+    /// The current entries, including those that the user wrote.
     pub entries: &'a [WisdomEntry],
-    /// The typed memories created or updated since the last month that was distilled.
+    /// The typed memories created or updated since the last distilled month.
     pub memories: &'a [TypedMemory],
-    /// Categories to use; empty for the engine's own choice.
+    /// The categories to use; if empty, the engine chooses.
     pub categories: &'a [String],
 }
 
@@ -214,22 +214,22 @@ pub enum WisdomOp {
         title: String,
         /// One to three sentences.
         text: String,
-        /// The category to stand under.
+        /// The category of the entry.
         category: Option<String>,
         /// Why it is worth keeping.
         reason: String,
-        /// The day lines that it rests on.
+        /// The source lines in daily logs.
         citation: Citation,
     },
-    /// An entry that was said again or got richer.
+    /// An entry that newer lines repeat or extend.
     Merge {
         /// The entry.
         id: String,
-        /// New words, or `None` when the old ones stand and the entry is only reinforced.
+        /// New title and text, or `None` when the entry is only reinforced.
         words: Option<(String, String)>,
         /// Why.
         reason: String,
-        /// The day lines that say it again.
+        /// The lines of daily logs that repeat it.
         citation: Citation,
     },
     /// An entry that no longer holds.
@@ -241,26 +241,26 @@ pub enum WisdomOp {
     },
 }
 
-/// A draft that could not be made.
+/// Why an engine made no draft.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The sources hold nothing that could be said.
-    #[error("the sources of {period} hold no text")]
+    /// The sources contain no text to summarize.
+    #[error("the sources of {period} contain no text")]
     EmptySources {
         /// The period.
         period: Period,
     },
-    /// The model could not be had, or did not give what was asked for.
+    /// The model could not be reached, or its reply could not be used.
     #[error(transparent)]
     Model(CallError),
 }
 
-/// What drafts folds, typed memories, and wisdom.
+/// Drafts summaries, typed memories, and wisdom.
 pub trait Engine: Send + Sync {
-    /// Returns name and version, as frontmatter records it: `extractive/2`.
+    /// Returns the name and version as recorded in frontmatter: `extractive/2`.
     fn id(&self) -> &str;
 
-    /// Returns whether a language model is asked, which takes time, and may cost money.
+    /// Returns whether the engine asks a language model, which takes time and may cost money.
     fn is_model(&self) -> bool {
         false
     }
@@ -269,15 +269,15 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Returns why there is no draft; never an empty one.
+    /// Returns why there is no draft. A draft is never empty.
     fn summarize(&self, input: &SummaryInput<'_>) -> Result<EngineDraft, EngineError>;
 
-    /// Drafts again what did not stand the check: returns items in the place of those that `faults`
-    /// name, or `None` if asking again makes no sense.
+    /// Drafts rejected items again: returns replacements for the items named in `faults`, or `None` if
+    /// a retry makes no sense.
     ///
     /// # Errors
     ///
-    /// Returns why there is no second draft; the first stands for itself then.
+    /// Returns why there is no second draft; the caller then uses the first one.
     fn retry_rejected(
         &self,
         _input: &SummaryInput<'_>,
@@ -287,21 +287,22 @@ pub trait Engine: Send + Sync {
         Ok(None)
     }
 
-    /// Proposes typed memories from one day; none is the usual answer.
+    /// Proposes typed memories from one day; usually there are none.
     ///
     /// # Errors
     ///
     /// Returns why the day could not be read.
     fn extract(&self, input: &ExtractInput<'_>) -> Result<Extraction, EngineError>;
 
-    /// Proposes typed memories from all days of a week that is to be folded after them, for what both
-    /// take together: `Engine::summarize` of the same input asks for nothing more then. `None` where it
-    /// gains nothing, or, unless it `may_ask`, where that was not done before: each day is to be
-    /// extracted alone.
+    /// Proposes typed memories from all days of a week whose summary is due afterwards, with one request
+    /// for both: a later `Engine::summarize` with the same input sends no further request.
+    ///
+    /// Returns `None` if the caller should extract each day separately: a combined request saves
+    /// nothing, or `may_ask` is false and there is no earlier reply.
     ///
     /// # Errors
     ///
-    /// Returns why the week could not be read.
+    /// Returns why the week could not be extracted.
     fn extract_week(
         &self,
         _input: &SummaryInput<'_>,
@@ -318,51 +319,51 @@ pub trait Engine: Send + Sync {
     /// Returns why the month could not be distilled.
     fn distill(&self, input: &DistillInput<'_>) -> Result<Vec<WisdomOp>, EngineError>;
 
-    /// Returns why what it needs would not be asked now; `None` if it would, or if it needs nothing.
+    /// Returns why the model would not be asked now; `None` if it would, or if there is no model.
     /// Sends nothing.
     fn unavailable_reason(&self, _now: DateTime<Utc>) -> Option<CallError> {
         None
     }
 
-    /// Says which run asks from now on.
+    /// Sets the run to which later requests belong.
     fn begin_run(&self, _run: i64) {}
 
-    /// Returns what was spent since the last time that this was asked.
+    /// Returns what was spent since the last call of this function.
     fn take_spent(&self) -> Spending {
         Spending::default()
     }
 
-    /// Says that the work has ended that was drafted last.
+    /// Reports how the work on the last draft ended.
     fn end_work(&self, _end: WorkOutcome) {}
 
-    /// Says that nothing is left to be done. What was learned of a model may change what is asked from
-    /// now on; before, what is asked again must be what was asked.
+    /// Reports that no work is left. From now on requests may use what was learned about the model
+    /// (characters per token); until then a repeated request must have the same bytes.
     fn on_idle(&self) {}
 
-    /// Begins a scheduled pass, for which drafts may come later at a lower price. Returns whether any
-    /// came now.
+    /// Begins a scheduled run, whose drafts may arrive later at a lower price. Returns whether any
+    /// arrived now.
     ///
     /// # Errors
     ///
-    /// Returns why they could not be fetched. The pass may go on.
+    /// Returns why they could not be fetched. The run may continue.
     fn begin_scheduled_run(&self) -> Result<bool, CallError> {
         Ok(false)
     }
 
-    /// Fetches drafts that were asked for by a scheduled pass and have come meanwhile. Returns whether any did.
+    /// Fetches drafts that a scheduled run requested and that have arrived. Returns whether there were any.
     ///
     /// # Errors
     ///
-    /// Returns why they could not be fetched. The pass may go on.
+    /// Returns why they could not be fetched. The run may continue.
     fn collect_batch(&self) -> Result<bool, CallError> {
         Ok(false)
     }
 
-    /// Ends a scheduled pass: what can wait is sent.
+    /// Ends a scheduled run: sends the requests that can wait as a batch.
     ///
     /// # Errors
     ///
-    /// Returns why it could not be sent.
+    /// Returns why the batch could not be sent.
     fn end_scheduled_run(&self) -> Result<ScheduledOutcome, CallError> {
         Ok(ScheduledOutcome::default())
     }
