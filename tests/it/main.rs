@@ -5,31 +5,32 @@
 
 #![cfg(test)]
 
-mod above;
+mod api_keys;
 mod archive;
 mod bad_inputs;
 mod blame;
-mod catching_up;
+mod change_detection;
+mod changed_logs;
+mod cited_edits;
 mod compact;
 mod correct;
 mod coverage;
-mod damaged;
+mod damaged_files;
 mod demo;
+mod dependencies;
 mod doctor;
 mod edits;
 mod forget;
 mod grounding;
 mod history;
 mod init;
-mod keys;
 mod languages;
-mod late;
 mod layers;
 mod log;
 mod many_roots;
 mod mcp;
-mod meaning;
 mod metrics;
+mod missed_runs;
 mod model;
 mod open_week;
 mod packaging;
@@ -39,19 +40,18 @@ mod run;
 mod sandbox;
 mod search;
 mod secrets;
+mod semantic_search;
 mod service;
 mod session;
 mod show;
-mod standstill;
 mod status;
-mod supply;
 mod support;
 mod trace;
+mod two_hosts;
 mod undo;
+mod up_to_date;
 mod user_manager;
-mod vanished;
-mod watching;
-mod writer;
+mod vanished_files;
 
 /// A file that no `mod` line names would never run.
 #[test]

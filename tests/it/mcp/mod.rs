@@ -1,10 +1,10 @@
 //! `memoird mcp`: what an agent's program sends and what comes back, line by line.
 
-mod beside;
-mod changes;
-mod robust;
+mod concurrency;
+mod notifications;
+mod robustness;
+mod sanitizing;
 mod sdk;
-mod served;
 mod tools;
 
 use std::{

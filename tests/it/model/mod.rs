@@ -17,20 +17,20 @@
 //! - [`spending`]: what is sent at all, and what it may cost.
 
 mod batch;
-mod combined;
 mod crashes;
-mod door;
 mod elsewhere;
 mod fallback;
-mod handoff;
+mod injections;
 mod memories;
 mod pausing;
-mod planted;
 mod programs;
 mod replies;
 mod sdk;
+mod session_tools;
 mod sessions;
 mod spending;
+mod transport;
+mod week_batch;
 
 use serde_json::{Value, json};
 

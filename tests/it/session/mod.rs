@@ -1,13 +1,13 @@
 //! Sessions of agents: transcripts, what is made of them, and the verbs and hooks for both.
 
 mod chain;
+mod context;
 mod first_use;
 mod generate;
 mod hooks;
+mod imported_notes;
 mod micro;
-mod notes;
 mod records;
-mod start;
 mod transcripts;
 
 use std::{fs, path::PathBuf};

@@ -4,9 +4,9 @@
 //! after both sample journals, so that all their weeks are closed. What a run printed is a [`Ran`];
 //! as text it is a transcript, in which `~` is the temporary home.
 
-mod absent;
 pub(crate) mod database;
 pub(crate) mod files;
+mod no_trace;
 pub(crate) mod server;
 
 use std::{
@@ -19,8 +19,8 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub(crate) use self::absent::{assert_absent, assert_in_no_file};
 use self::files::{Files, read_all};
+pub(crate) use self::no_trace::{assert_absent, assert_in_no_file};
 
 /// Says that a test, or a part of one, cannot be made here, and why.
 #[expect(clippy::print_stderr, reason = "whoever runs the tests is to know")]
